@@ -1,0 +1,169 @@
+# Everything one does with a checkout. `make` alone lists it.
+SHELL := /bin/bash
+.SHELLFLAGS := -eu -o pipefail -c
+.DEFAULT_GOAL := help
+MAKEFLAGS += --no-print-directory
+
+JOBS ?= $(shell nproc)
+PYTHON ?= python3
+VENV := .venv
+PY := $(VENV)/bin/python
+RESULTS := build/results
+# The core, which touches the training's memory and untrusted bytes: what AddressSanitizer looks at.
+ASAN_MODULES := base tensor model reduce storage format write read capture rules diagnose engine
+# Modules with threads or shared memory: those that ThreadSanitizer looks at.
+TSAN_MODULES := base storage write read capture engine
+# Seconds for each fuzz target, and for clang-tidy, in `make test`.
+FUZZ_SECONDS ?= 3
+TIDY_SECONDS ?= 60
+# The same name for the compiler everywhere, because ccache looks at it.
+export PYTHON CXX
+
+# Configures a preset; says something only when that fails.
+define configure
+mkdir -p build; cmake --preset $(1) >build/$(1)-configure.log 2>&1 || { cat build/$(1)-configure.log; exit 1; }
+endef
+
+.PHONY: help
+help: ## list the targets
+	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+.PHONY: demo
+demo: setup-demo install ## build, then watch a healthy training and three faulty ones
+	@tools/demo.sh
+
+.PHONY: test
+test: ## set up, then run all tests and checks
+	@tools/run_tests.sh
+
+.PHONY: setup
+setup: ## install what building and testing need (apt, .venv)
+	@tools/setup_system.sh test
+	@tools/setup_python.sh
+
+.PHONY: setup-demo
+setup-demo:
+	@tools/setup_system.sh build
+	@tools/setup_python.sh
+
+.PHONY: build
+build: ## build the core, the program and the C++ tests (preset dev)
+	@$(call configure,dev)
+	@cmake --build --preset dev -j $(JOBS)
+
+.PHONY: install
+install: ## build the wheel and install it into .venv
+	@tools/install_package.sh
+
+# Built with the wheel's own flags, so that ccache has most of `install` done afterwards. Warnings are
+# errors in the other builds.
+.PHONY: test-cpp
+test-cpp: ## C++ tests, of the code as it is shipped
+	@mkdir -p $(RESULTS)
+	@cmake --preset release -B build/shipped -DTRAINDBG_TESTS=ON -DTRAINDBG_WERROR=OFF >build/shipped-configure.log 2>&1 \
+	    || { cat build/shipped-configure.log; exit 1; }
+	@cmake --build build/shipped -j $(JOBS)
+	@ctest --test-dir build/shipped -j $(JOBS) --output-on-failure --output-junit $(CURDIR)/$(RESULTS)/cpp.xml \
+	    --no-tests=error | tail -n 40
+
+.PHONY: test-python
+test-python: ## Python tests (needs `make install`)
+	@mkdir -p $(RESULTS)
+	@$(PY) -m pytest tests/python -q -n $(JOBS) --junitxml $(RESULTS)/python.xml
+
+.PHONY: test-e2e
+test-e2e: ## tests of whole trainings under `traindbg run` (needs `make install`)
+	@mkdir -p $(RESULTS)
+	@TRAINDBG_EXE=$(CURDIR)/$(VENV)/bin/traindbg $(PY) -m pytest tests/e2e -q -n $(JOBS) --dist loadfile --junitxml $(RESULTS)/e2e.xml
+
+.PHONY: sanitize
+sanitize: asan tsan ## C++ tests under ASan+UBSan, those with threads under TSan
+
+.PHONY: asan
+asan:
+	@mkdir -p $(RESULTS)
+	@$(call configure,asan)
+	@cmake --build --preset asan -j $(JOBS) --target $(addsuffix _test,$(ASAN_MODULES))
+	@ctest --preset asan -j $(JOBS) -R '^($(subst $() ,|,$(ASAN_MODULES)))\.' \
+	    --output-junit $(CURDIR)/$(RESULTS)/asan.xml --no-tests=error | tail -n 40
+
+.PHONY: tsan
+tsan:
+	@mkdir -p $(RESULTS)
+	@$(call configure,tsan)
+	@cmake --build --preset tsan -j $(JOBS) --target $(addsuffix _test,$(TSAN_MODULES))
+	@ctest --preset tsan -j $(JOBS) -R '^($(subst $() ,|,$(TSAN_MODULES)))\.' \
+	    --output-junit $(CURDIR)/$(RESULTS)/tsan.xml --no-tests=error | tail -n 40
+
+.PHONY: fuzz
+fuzz: ## run each fuzz target for FUZZ_SECONDS over its corpus
+	@tools/run_fuzz.sh $(FUZZ_SECONDS)
+
+.PHONY: format
+format: ## format C++ and Python in place
+	@git ls-files '*.h' '*.cc' | xargs $(VENV)/bin/clang-format -i
+	@$(VENV)/bin/ruff format --quiet --exclude '*.md' .
+	@$(VENV)/bin/ruff check --quiet --fix .
+
+.PHONY: lint
+lint: lint-cpp lint-python lint-web ## formatters, ruff, mypy, tsc
+
+.PHONY: lint-cpp
+lint-cpp:
+	@git ls-files '*.h' '*.cc' | xargs $(VENV)/bin/clang-format --dry-run --Werror
+	@echo "clang-format: clean"
+
+.PHONY: lint-python
+lint-python:
+	@$(VENV)/bin/ruff check --quiet .
+	@$(VENV)/bin/ruff format --quiet --check --exclude '*.md' .
+	@$(VENV)/bin/mypy -p traindbg
+	@echo "ruff: clean"
+
+.PHONY: lint-web
+lint-web:
+	@tools/check_web.sh
+
+.PHONY: tidy
+tidy: ## clang-tidy over the whole core (slow; clean files are remembered)
+	@$(call configure,dev)
+	@$(PYTHON) tools/run_tidy.py --build build/dev --jobs $(JOBS)
+
+.PHONY: tidy-some
+tidy-some:
+	@$(call configure,dev)
+	@$(PYTHON) tools/run_tidy.py --build build/dev --jobs $(JOBS) --budget $(TIDY_SECONDS)
+
+.PHONY: check-layers
+check-layers: ## modules include only what layers.txt allows
+	@$(PYTHON) tools/check_layers.py
+
+.PHONY: check-headers
+check-headers: ## headers compile alone; public ones include nothing private
+	@$(PYTHON) tools/check_headers.py --jobs $(JOBS)
+
+.PHONY: check-docs
+check-docs: ## links, module READMEs, rule pages
+	@$(PYTHON) tools/check_docs.py
+
+.PHONY: bench
+bench: setup-demo install ## measure what traindbg costs a training (minutes)
+	@$(PY) benchmarks/python/overhead.py
+
+.PHONY: bench-original
+bench-original: setup-demo ## the same beside the original client library, in an environment of its own
+	@test -x build/bench-venv/bin/python || $(PYTHON) -m venv build/bench-venv
+	@build/bench-venv/bin/python -m pip install -q -r benchmarks/python/requirements.txt
+	@build/bench-venv/bin/python -m pip install -q --no-deps .
+	@build/bench-venv/bin/python benchmarks/python/overhead.py
+
+.PHONY: bench-cpp
+bench-cpp: setup-demo ## measure the reducer and a step's cost in C++
+	@$(call configure,bench)
+	@cmake --build --preset bench -j $(JOBS) --target reduce_bench capture_bench
+	@build/bench/benchmarks/cpp/reduce_bench --benchmark_min_time=0.2
+	@build/bench/benchmarks/cpp/capture_bench --benchmark_min_time=0.2
+
+.PHONY: clean
+clean: ## remove what was built (not .venv)
+	rm -rf build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -1,0 +1,58 @@
+# One static library per module of src/traindbg, linked as src/traindbg/layers.txt says.
+
+set(TRAINDBG_LAYERS_FILE "${PROJECT_SOURCE_DIR}/src/traindbg/layers.txt")
+set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS "${TRAINDBG_LAYERS_FILE}")
+
+# Sets `out_modules` to all modules and <module>_DEPS for each.
+function(traindbg_read_layers out_modules)
+    file(STRINGS "${TRAINDBG_LAYERS_FILE}" lines REGEX "^[a-z]+:")
+    set(modules "")
+    foreach(line IN LISTS lines)
+        string(REGEX MATCH "^([a-z]+):[ ]*(.*)$" _ "${line}")
+        set(module "${CMAKE_MATCH_1}")
+        separate_arguments(dependencies UNIX_COMMAND "${CMAKE_MATCH_2}")
+        list(APPEND modules "${module}")
+        set(${module}_DEPS "${dependencies}" PARENT_SCOPE)
+    endforeach()
+    set(${out_modules} "${modules}" PARENT_SCOPE)
+endfunction()
+
+# traindbg_module(base): libtraindbg_base.a of all src/traindbg/base/**.cc but main.cc, as
+# traindbg::base. A module's own CMakeLists.txt, where there is one, may add to the target.
+function(traindbg_module module)
+    set(directory "${PROJECT_SOURCE_DIR}/src/traindbg/${module}")
+    file(GLOB_RECURSE sources CONFIGURE_DEPENDS "${directory}/*.cc")
+    list(FILTER sources EXCLUDE REGEX "/main\\.cc$")
+    if(NOT sources)
+        return()
+    endif()
+    add_library(traindbg_${module} STATIC ${sources})
+    add_library(traindbg::${module} ALIAS traindbg_${module})
+    target_include_directories(traindbg_${module} PUBLIC "${PROJECT_SOURCE_DIR}/src"
+                                                         "${PROJECT_SOURCE_DIR}/include")
+    target_link_libraries(traindbg_${module} PUBLIC traindbg_options)
+    target_link_libraries(traindbg_${module} PRIVATE fmt::fmt-header-only nlohmann_json::nlohmann_json)
+    foreach(dependency IN LISTS ${module}_DEPS)
+        target_link_libraries(traindbg_${module} PUBLIC traindbg_${dependency})
+    endforeach()
+    if(EXISTS "${directory}/CMakeLists.txt")
+        add_subdirectory("${directory}")
+    endif()
+endfunction()
+
+# One test program per module, of all tests/cpp/<module>/*_test.cc.
+function(traindbg_module_tests module)
+    file(GLOB sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/tests/cpp/${module}/*.cc")
+    if(NOT sources OR NOT TARGET traindbg_${module})
+        return()
+    endif()
+    add_executable(${module}_test ${sources})
+    target_include_directories(${module}_test PRIVATE "${PROJECT_SOURCE_DIR}/tests/cpp")
+    target_compile_definitions(${module}_test PRIVATE
+                               TRAINDBG_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
+    target_link_libraries(${module}_test PRIVATE traindbg_${module} ${ARGN} GTest::gtest
+                                                 GTest::gtest_main fmt::fmt-header-only
+                                                 nlohmann_json::nlohmann_json)
+    gtest_discover_tests(${module}_test TEST_PREFIX "${module}." DISCOVERY_MODE PRE_TEST
+                         DISCOVERY_TIMEOUT 120 PROPERTIES TIMEOUT 300)
+endfunction()

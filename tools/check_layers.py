@@ -1,0 +1,133 @@
+#!/usr/bin/env python3
+"""Proves that modules include only what src/traindbg/layers.txt allows them to.
+
+    tools/check_layers.py [ROOT]
+
+Prints one line per violation, `file:line: message`, and exits 1 when there is any. What it checks:
+an include of another module must stand in the including module's list; the list itself may name
+only modules that stand above, so that there can be no cycle; every folder is a module and every
+module a folder; every include of ours names a file that exists; no files include each other in a
+circle.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from pathlib import Path
+
+INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"')
+SUFFIXES = {".h", ".cc", ".inc"}
+
+
+def read_layers(table: Path) -> tuple[dict[str, set[str]], list[str]]:
+    """Module to what it may use, and what is wrong with the table."""
+    layers: dict[str, set[str]] = {}
+    errors: list[str] = []
+    for number, text in enumerate(table.read_text().splitlines(), start=1):
+        line = text.split("#", 1)[0].strip()
+        if not line:
+            continue
+        name, colon, rest = line.partition(":")
+        name = name.strip()
+        if not colon:
+            errors.append(f"{table}:{number}: expected 'module: what it may use', got '{line}'")
+            continue
+        if name in layers:
+            errors.append(f"{table}:{number}: module '{name}' stands here twice")
+        used = set(rest.split())
+        for other in sorted(used - layers.keys()):
+            errors.append(
+                f"{table}:{number}: '{name}' may not use '{other}', which does not stand above it"
+            )
+        layers[name] = used
+    return layers, errors
+
+
+def includes_of(file: Path) -> list[tuple[int, str]]:
+    """Line and path of every include with quotes."""
+    found = []
+    for number, line in enumerate(file.read_text(errors="replace").splitlines(), start=1):
+        match = INCLUDE.match(line)
+        if match:
+            found.append((number, match.group(1)))
+    return found
+
+
+def find_cycle(graph: dict[str, list[str]]) -> list[str] | None:
+    """A circle of includes as a path that begins and ends with the same file."""
+    done: set[str] = set()
+    for start in graph:
+        path: list[str] = []
+        on_path: set[str] = set()
+        stack: list[tuple[str, int]] = [(start, 0)]
+        while stack:
+            node, index = stack.pop()
+            if index == 0:
+                if node in on_path:
+                    return [*path[path.index(node) :], node]
+                if node in done:
+                    continue
+                path.append(node)
+                on_path.add(node)
+            neighbours = graph.get(node, [])
+            if index < len(neighbours):
+                stack.append((node, index + 1))
+                stack.append((neighbours[index], 0))
+            else:
+                path.pop()
+                on_path.discard(node)
+                done.add(node)
+    return None
+
+
+def check(root: Path) -> list[str]:
+    """All violations below `root`, as printable lines."""
+    source = root / "src" / "traindbg"
+    layers, errors = read_layers(source / "layers.txt")
+    folders = {entry.name for entry in source.iterdir() if entry.is_dir()}
+    for name in sorted(folders - layers.keys()):
+        errors.append(f"{source / name}: no such module in layers.txt")
+    for name in sorted(layers.keys() - folders):
+        errors.append(f"{source / 'layers.txt'}: module '{name}' has no folder")
+
+    graph: dict[str, list[str]] = {}
+    for file in sorted(source.rglob("*")):
+        if file.suffix not in SUFFIXES:
+            continue
+        module = file.relative_to(source).parts[0]
+        key = file.relative_to(root / "src").as_posix()
+        for number, path in includes_of(file):
+            place = f"{file}:{number}"
+            if not path.startswith("traindbg/"):
+                errors.append(f'{place}: "{path}": includes of ours start with traindbg/')
+                continue
+            if (root / "include" / path).is_file():
+                continue  # the public interface is open to all
+            if not (root / "src" / path).is_file():
+                errors.append(f'{place}: "{path}" does not exist')
+                continue
+            graph.setdefault(key, []).append(path)
+            other = path.split("/")[1]
+            if other != module and other not in layers.get(module, set()):
+                errors.append(f"{place}: module '{module}' may not use '{other}' ({path})")
+    cycle = find_cycle(graph)
+    if cycle:
+        errors.append("files include each other: " + " -> ".join(cycle))
+    return errors
+
+
+def main(arguments: list[str]) -> int:
+    root = Path(arguments[0]) if arguments else Path(__file__).resolve().parent.parent
+    errors = check(root)
+    for error in errors:
+        print(error)
+    if errors:
+        print(f"layers: {len(errors)} violations")
+        return 1
+    print("layers: every include goes the way layers.txt says")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

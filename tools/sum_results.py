@@ -1,0 +1,42 @@
+#!/usr/bin/env python3
+"""Adds up what the test runners reported.
+
+    tools/sum_results.py FOLDER
+
+Reads the JUnit files that ctest and pytest left in FOLDER, prints the names of failed tests and
+ends with one line, `N passed, N failed, N skipped`. Exits 1 when a test failed or none ran.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from xml.etree import ElementTree
+
+
+def outcome_of(case: ElementTree.Element) -> str:
+    """ "passed", "failed" or "skipped": ctest marks it in `status`, pytest by an element."""
+    if case.find("failure") is not None or case.find("error") is not None:
+        return "failed"
+    if case.get("status") == "fail":
+        return "failed"
+    if case.find("skipped") is not None or case.get("status") in {"disabled", "notrun"}:
+        return "skipped"
+    return "passed"
+
+
+def main(arguments: list[str]) -> int:
+    folder = Path(arguments[0])
+    totals = {"passed": 0, "failed": 0, "skipped": 0}
+    for file in sorted(folder.glob("*.xml")):
+        for case in ElementTree.parse(file).getroot().iter("testcase"):
+            outcome = outcome_of(case)
+            totals[outcome] += 1
+            if outcome == "failed":
+                print(f"failed: {file.stem}: {case.get('classname', '')}.{case.get('name', '')}")
+    print(", ".join(f"{count} {outcome}" for outcome, count in totals.items()))
+    return 1 if totals["failed"] or not totals["passed"] else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
