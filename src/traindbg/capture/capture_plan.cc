@@ -1,0 +1,233 @@
+#include "traindbg/capture/capture_plan.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <optional>
+#include <regex>
+#include <utility>
+
+#include "traindbg/base/log.h"
+#include "traindbg/base/text.h"
+
+namespace traindbg::capture {
+namespace {
+
+using base::Code;
+using base::Result;
+using base::Status;
+using model::Mode;
+using model::Requirement;
+using model::Role;
+using model::Schedule;
+using model::StepIndex;
+using model::TensorInfo;
+using model::What;
+
+bool holds_in(const Requirement& requirement, Mode mode) noexcept {
+    return requirement.mode == mode || requirement.mode == Mode::kGlobal;
+}
+
+// The first step >= `from` at which the schedule is due.
+std::optional<StepIndex> next_due(const Schedule& schedule, StepIndex from) noexcept {
+    StepIndex step = std::max(from, schedule.start);
+    if (step >= schedule.dense_until) {
+        if (schedule.every == 0) return std::nullopt;
+        const StepIndex past = step % schedule.every;
+        if (past != 0 && __builtin_add_overflow(step, schedule.every - past, &step)) return std::nullopt;
+    }
+    return step < schedule.end ? std::optional(step) : std::nullopt;
+}
+
+std::string describe(const Schedule& schedule) {
+    std::string out;
+    if (schedule.every == 1) out = "at every step";
+    else if (schedule.every > 1) out = fmt::format("at every {}th step", schedule.every);
+    if (schedule.dense_until > 0 && schedule.every != 1)
+        out += fmt::format("{}at each step below {}", out.empty() ? "" : " and ", schedule.dense_until);
+    if (out.empty()) return "never";
+    if (schedule.start > 0) out += fmt::format(", from step {}", schedule.start);
+    if (schedule.end != UINT64_MAX) out += fmt::format(", before step {}", schedule.end);
+    return out;
+}
+
+std::string describe(What what) {
+    std::string out;
+    const auto add = [&](What bit, std::string_view word) {
+        if (!model::has(what, bit)) return;
+        if (!out.empty()) out += ", ";
+        out += word;
+    };
+    add(What::kStatistics, "statistics");
+    add(What::kUnits, "units");
+    add(What::kClasses, "classes");
+    add(What::kRaw, "all values");
+    return out.empty() ? "nothing" : out;
+}
+
+// libstdc++ offers a matcher whose time is bounded by pattern times text (no back-references): a user's
+// pattern must not be able to stop the training.
+constexpr std::regex::flag_type kRegexFlags = std::regex::ECMAScript
+#ifdef __GLIBCXX__
+                                              | std::regex_constants::__polynomial
+#endif
+    ;
+constexpr std::size_t kLongestName = 4096;  // names beyond are not matched
+
+}  // namespace
+
+class CapturePlan::Patterns {
+  public:
+    static Result<std::shared_ptr<const Patterns>> make(const model::CaptureConfig& config) {
+        auto out = std::make_shared<Patterns>();
+        for (const model::CollectionSpec& spec : config.collections) {
+            Collection collection{.name = spec.name, .include = {}, .exclude = {}};
+            TRAINDBG_RETURN_IF_ERROR(compile(spec.name, spec.include, collection.include));
+            TRAINDBG_RETURN_IF_ERROR(compile(spec.name, spec.exclude, collection.exclude));
+            out->collections_.push_back(std::move(collection));
+        }
+        return std::shared_ptr<const Patterns>(std::move(out));
+    }
+
+    [[nodiscard]] std::vector<std::string> matches(std::string_view tensor) const {
+        std::vector<std::string> out;
+        for (const Collection& collection : collections_)
+            if (any(collection.include, tensor) && !any(collection.exclude, tensor))
+                out.push_back(collection.name);
+        return out;
+    }
+
+  private:
+    struct Collection {
+        std::string name;
+        std::vector<std::regex> include;
+        std::vector<std::regex> exclude;
+    };
+
+    static Status compile(const std::string& name, const std::vector<std::string>& patterns,
+                          std::vector<std::regex>& out) {
+        for (const std::string& pattern : patterns) {
+            try {
+                out.emplace_back(pattern, kRegexFlags);
+            } catch (const std::regex_error& error) {
+                return Status(Code::kInvalidArgument,
+                              fmt::format("collection '{}': pattern '{}' is no regular expression ({})",
+                                          base::printable(name), base::printable(pattern), error.what()));
+            }
+        }
+        return Status::ok();
+    }
+
+    static bool any(const std::vector<std::regex>& patterns, std::string_view text) {
+        if (text.size() > kLongestName) return false;
+        return std::any_of(patterns.begin(), patterns.end(), [&](const std::regex& pattern) {
+            return std::regex_search(text.begin(), text.end(), pattern);
+        });
+    }
+
+    std::vector<Collection> collections_;
+};
+
+CapturePlan::CapturePlan(model::CaptureConfig config, std::shared_ptr<const Patterns> patterns)
+    : config_(std::move(config)), patterns_(std::move(patterns)) {
+    for (const Requirement& requirement : config_.requirements) {
+        const std::optional<Role> role = model::role_of_collection(requirement.collection);
+        roles_of_.push_back(role ? mask_of(*role) : 0);
+        is_users_.push_back(!role.has_value());
+    }
+}
+
+Result<CapturePlan> CapturePlan::make(model::CaptureConfig config) {
+    std::vector<std::string> known = model::builtin_collections();
+    for (const model::CollectionSpec& spec : config.collections) {
+        if (std::find(known.begin(), known.end(), spec.name) != known.end())
+            return Status(Code::kInvalidArgument,
+                          fmt::format("collection '{}': there is one of that name already",
+                                      base::printable(spec.name)));
+        known.push_back(spec.name);
+    }
+    for (const Requirement& requirement : config.requirements)
+        if (std::find(known.begin(), known.end(), requirement.collection) == known.end())
+            return Status(Code::kInvalidArgument,
+                          fmt::format("unknown collection '{}'{}", base::printable(requirement.collection),
+                                      base::did_you_mean(requirement.collection, known)));
+    TRAINDBG_ASSIGN_OR_RETURN(auto patterns, Patterns::make(config));
+    return CapturePlan(std::move(config), std::move(patterns));
+}
+
+RoleMask CapturePlan::due_roles(Mode mode, StepIndex step) const noexcept {
+    RoleMask mask = 0;
+    for (std::size_t i = 0; i < config_.requirements.size(); ++i) {
+        const Requirement& requirement = config_.requirements[i];
+        if (requirement.what == What::kNothing || !holds_in(requirement, mode) ||
+            !requirement.schedule.is_due(step))
+            continue;
+        mask |= roles_of_[i];
+        if (is_users_[i]) mask |= kAllRoles & ~roles_seen_;
+    }
+    return mask;
+}
+
+StepIndex CapturePlan::next_step_needed(Mode mode, StepIndex from) const noexcept {
+    constexpr RoleMask kScalars = mask_of(Role::kLoss) | mask_of(Role::kMetric);
+    StepIndex first = UINT64_MAX;
+    for (std::size_t i = 0; i < config_.requirements.size(); ++i) {
+        const Requirement& requirement = config_.requirements[i];
+        if (requirement.what == What::kNothing || !holds_in(requirement, mode)) continue;
+        if (!is_users_[i] && (roles_of_[i] & ~kScalars) == 0) continue;
+        if (const std::optional<StepIndex> next = next_due(requirement.schedule, from))
+            first = std::min(first, *next);
+    }
+    return first;
+}
+
+What CapturePlan::due(model::TensorId tensor, Mode mode, StepIndex step) const noexcept {
+    What what = What::kNothing;
+    if (tensor >= requirements_of_.size()) return what;
+    for (const std::uint32_t index : requirements_of_[tensor]) {
+        const Requirement& requirement = config_.requirements[index];
+        if (holds_in(requirement, mode) && requirement.schedule.is_due(step)) what |= requirement.what;
+    }
+    return what;
+}
+
+bool CapturePlan::touches(const Requirement& requirement, const TensorInfo& info) const {
+    if (model::collection_of(info.role) == requirement.collection) return true;
+    return std::find(info.collections.begin(), info.collections.end(), requirement.collection) !=
+           info.collections.end();
+}
+
+void CapturePlan::note_tensor(const TensorInfo& info) {
+    TensorInfo complete = info;
+    for (std::string& name : collections_of(info.name)) complete.collections.push_back(std::move(name));
+    std::vector<std::uint32_t> indexes;
+    for (std::size_t i = 0; i < config_.requirements.size(); ++i)
+        if (touches(config_.requirements[i], complete)) indexes.push_back(static_cast<std::uint32_t>(i));
+    requirements_of_.push_back(std::move(indexes));
+    for (const std::uint32_t i : requirements_of_.back()) roles_of_[i] |= mask_of(info.role);
+    roles_seen_ |= mask_of(info.role);
+}
+
+std::vector<std::string> CapturePlan::collections_of(std::string_view tensor) const {
+    return patterns_->matches(tensor);
+}
+
+std::vector<std::string> CapturePlan::explain(const TensorInfo& info) const {
+    TensorInfo complete = info;
+    for (std::string& name : collections_of(info.name)) complete.collections.push_back(std::move(name));
+    std::vector<std::string> out;
+    for (const Requirement& requirement : config_.requirements) {
+        if (!touches(requirement, complete)) continue;
+        const std::string mode = requirement.mode == Mode::kGlobal
+                                     ? "every mode"
+                                     : std::string(model::to_string(requirement.mode));
+        out.push_back(
+            fmt::format("{} in {}, {}, as one of '{}', for {}", describe(requirement.what), mode,
+                        describe(requirement.schedule), requirement.collection,
+                        requirement.asked_by.empty() ? "nobody in particular" : requirement.asked_by));
+    }
+    if (out.empty()) out.emplace_back("nothing: no requirement touches it");
+    return out;
+}
+
+}  // namespace traindbg::capture

@@ -1,0 +1,70 @@
+// Decides, from requirements alone, what is taken of which tensor at which step.
+//
+// A pure function of its configuration: no clock, no I/O, no state but a cache. `capture` asks it
+// once per tensor (when the tensor is registered) and once per step. A requirement of mode GLOBAL holds
+// in every mode.
+//
+// Thread-safety: const members from any thread after construction.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "traindbg/base/status.h"
+#include "traindbg/model/requirement.h"
+#include "traindbg/model/tensor_info.h"
+
+namespace traindbg::capture {
+
+// The roles that a step needs, as a set of bits (1 << Role). 0: an idle step, nothing is attached.
+using RoleMask = std::uint32_t;
+[[nodiscard]] constexpr RoleMask mask_of(model::Role role) noexcept {
+    return RoleMask{1} << static_cast<unsigned>(role);
+}
+
+inline constexpr RoleMask kAllRoles = (RoleMask{1} << model::kRoleCount) - 1;
+
+class CapturePlan {
+  public:
+    // kInvalidArgument names a requirement whose collection does not exist, or a collection's pattern
+    // that is no regular expression.
+    [[nodiscard]] static base::Result<CapturePlan> make(model::CaptureConfig config);
+
+    // Which roles have anything due at this step. Collections of the user's may hold tensors of any
+    // role: while one is due, the mask has the roles of its registered tensors (`note_tensor`), and
+    // those roles of which no tensor at all is known yet, since one of the collection's may come.
+    [[nodiscard]] RoleMask due_roles(model::Mode mode, model::StepIndex step) const noexcept;
+    // The first step >= `from` at which anything but scalars is due; UINT64_MAX: never.
+    [[nodiscard]] model::StepIndex next_step_needed(model::Mode mode, model::StepIndex from) const noexcept;
+
+    // What is due of one tensor at this step. Cheap: indexes of its requirements are cached.
+    [[nodiscard]] model::What due(model::TensorId tensor, model::Mode mode,
+                                  model::StepIndex step) const noexcept;
+    // Must be called once per tensor, in id order.
+    void note_tensor(const model::TensorInfo& info);
+    // The user's collections that a tensor of this name is in, in the order of the configuration.
+    [[nodiscard]] std::vector<std::string> collections_of(std::string_view tensor) const;
+
+    // Sentences for a person: which requirements touch this tensor, at which steps, for whom.
+    [[nodiscard]] std::vector<std::string> explain(const model::TensorInfo& info) const;
+
+    [[nodiscard]] const model::CaptureConfig& config() const noexcept { return config_; }
+
+  private:
+    class Patterns;  // the collections' regular expressions, compiled
+
+    CapturePlan(model::CaptureConfig config, std::shared_ptr<const Patterns> patterns);
+    [[nodiscard]] bool touches(const model::Requirement& requirement, const model::TensorInfo& info) const;
+
+    model::CaptureConfig config_;
+    std::shared_ptr<const Patterns> patterns_;
+    std::vector<std::vector<std::uint32_t>> requirements_of_;  // tensor id -> indexes into config_
+    std::vector<RoleMask> roles_of_;  // requirement -> roles of the tensors it touches
+    std::vector<bool> is_users_;      // requirement -> whether its collection is one of the user's
+    RoleMask roles_seen_ = 0;         // of all tensors noted
+};
+
+}  // namespace traindbg::capture

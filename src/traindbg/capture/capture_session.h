@@ -1,0 +1,116 @@
+// The object behind every hook: one per training process.
+//
+// The hooks, in whatever language, find tensors and name them; this decides, reduces, and hands the
+// step to the writer. No function here throws, waits without a deadline, or touches the training's
+// data other than by reading it. When something fails, the session degrades, counts, and says so
+// once; the training goes on.
+//
+// The life of a step:
+//   due()                          which roles this step needs (0: attach nothing)
+//   observe*(...)                  as tensors are met
+//   end_step()                     hands the record over; gives the next step's needs
+// EVAL steps lie between two TRAIN steps: `end_eval_step` records one without ending the TRAIN step.
+//
+// Thread-safety: one thread at a time (in Python, the GIL sees to it); `counts` from any. After a
+// `fork` the child's session is dead: every call does nothing.
+// Cost: `observe` of a small tensor ~0.1 µs plus one pass over its memory; an idle end_step < 1 µs.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "traindbg/base/status.h"
+#include "traindbg/capture/capture_plan.h"
+#include "traindbg/model/run_meta.h"
+#include "traindbg/model/step_record.h"
+#include "traindbg/storage/file_system.h"
+#include "traindbg/tensor/tensor_view.h"
+#include "traindbg/write/run_writer.h"
+
+namespace traindbg::capture {
+
+struct SessionOptions {
+    std::string run_directory;  // made, with a RUN.json, if it is not there
+    model::CaptureConfig config;
+    model::WorkerId worker = 0;
+    std::vector<std::string> command = {};  // of the training, redacted; for a RUN.json that is made here
+};
+
+// What `register_tensor` gives when it could not; observing it does nothing.
+inline constexpr model::TensorId kNoTensor = UINT32_MAX;
+
+struct SessionCounts {
+    write::WriterCounts writer;
+    std::uint64_t tensors_skipped = 0;  // observed but not reducible (complex, unknown type, ...)
+    std::uint64_t capture_nanos = 0;
+};
+
+// What the hook does next.
+struct StepDirective {
+    RoleMask due = 0;             // of the TRAIN step that begins now
+    bool stop_requested = false;  // the supervisor asks the training to end at this step boundary
+};
+
+class CaptureSession {
+  public:
+    [[nodiscard]] static base::Result<std::unique_ptr<CaptureSession>> open(
+        SessionOptions options, storage::FileSystem& files = storage::posix_file_system());
+    CaptureSession(const CaptureSession&) = delete;
+    CaptureSession& operator=(const CaptureSession&) = delete;
+    ~CaptureSession();  // close(1 s)
+
+    // Gives the tensor its id (info.id is ignored) and tells the run about it. The same name again
+    // gives the same id. kNoTensor: the session is closed or out of memory, or the tensor cannot be
+    // described (no name, a text of more than 4096 bytes, more than 64 dimensions).
+    [[nodiscard]] model::TensorId register_tensor(model::TensorInfo info) noexcept;
+    void describe(model::WorkerMeta meta) noexcept;
+    void event(std::string_view kind, std::string_view json) noexcept;
+
+    // Roles due at the TRAIN step under way, or at the next EVAL step.
+    [[nodiscard]] RoleMask due(model::Mode mode) const noexcept;
+    [[nodiscard]] model::StepIndex step(model::Mode mode) const noexcept;
+
+    // Takes what the plan asks of this tensor at the step under way; nothing when it is not due. A
+    // tensor observed twice in a step (a module called twice) keeps the first sample.
+    void observe(model::Mode mode, model::TensorId tensor, const tensor::TensorView& view) noexcept;
+    // The same for many; `tensors[i]` belongs to `views[i]`; a view without data is skipped.
+    void observe_batch(model::Mode mode, std::span<const model::TensorId> tensors,
+                       std::span<const tensor::TensorView> views) noexcept;
+    // A number. Those of role METRIC are always kept: the user handed them over for that.
+    void observe_scalar(model::Mode mode, model::TensorId tensor, double value) noexcept;
+    void observe_classes(model::Mode mode, model::TensorId tensor, const tensor::TensorView& logits,
+                         const tensor::TensorView& labels) noexcept;
+    // Statistics that were taken elsewhere (on a device).
+    void observe_statistics(model::Mode mode, model::TensorId tensor,
+                            const model::Statistics& statistics) noexcept;
+    // For the rest of this step and the `steps` after it, everything is due: something went wrong and
+    // the neighbourhood is worth keeping. Asked for by the session itself when a loss is not finite.
+    void capture_everything_for(std::uint64_t steps) noexcept;
+    // Time spent on capture outside of this class (attaching hooks), for the step's account.
+    void add_cost(std::uint64_t nanos) noexcept;
+
+    [[nodiscard]] StepDirective end_step() noexcept;  // TRAIN
+    void end_eval_step() noexcept;
+
+    // Flushes and ends the run's record of this worker. Idempotent.
+    void close(std::chrono::nanoseconds patience) noexcept;
+    // In the child of a fork.
+    void abandon() noexcept;
+    [[nodiscard]] bool is_open() const noexcept;
+    [[nodiscard]] SessionCounts counts() const;
+    [[nodiscard]] const std::string& run_directory() const noexcept;
+    [[nodiscard]] model::WorkerId worker() const noexcept;
+    [[nodiscard]] const CapturePlan& plan() const noexcept;
+
+  private:
+    class Impl;
+    explicit CaptureSession(std::unique_ptr<Impl> impl) noexcept;
+    std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace traindbg::capture

@@ -1,0 +1,169 @@
+#include "traindbg/cli/follower.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+
+#include "traindbg/base/clock.h"
+#include "traindbg/base/text.h"
+#include "traindbg/cli/run_files.h"
+#include "traindbg/report/report.h"
+
+namespace traindbg::cli {
+namespace {
+
+constexpr std::int64_t kVerdictNanosBetween = 500'000'000;
+constexpr std::int64_t kSpeedWindowNanos = 3'000'000'000;
+
+// A block of lines that begins on a line of its own, whatever the training was writing.
+std::string as_block(std::string text, bool is_terminal) {
+    while (!text.empty() && text.back() == '\n') text.pop_back();
+    text = "\n" + text + "\n";
+    if (!is_terminal) return text;
+    std::string out;  // a terminal that the training made raw does not return by itself
+    for (const char letter : text) {
+        if (letter == '\n') out += '\r';
+        out += letter;
+    }
+    return out;
+}
+
+}  // namespace
+
+Follower::Follower(FollowerOptions options, Console& console, storage::FileSystem& files,
+                   std::unique_ptr<read::RunTail> tail, std::unique_ptr<engine::Engine> engine)
+    : options_(std::move(options)),
+      console_(console),
+      files_(files),
+      tail_(std::move(tail)),
+      engine_(std::move(engine)),
+      journal_(options_.run) {
+    engine_->set_listener([this](const model::Finding& finding) { on_finding(finding); });
+}
+
+base::Result<std::unique_ptr<Follower>> Follower::open(FollowerOptions options, Console& console,
+                                                       storage::FileSystem& files) {
+    TRAINDBG_ASSIGN_OR_RETURN(auto engine, engine::Engine::make(options.choices));
+    TRAINDBG_ASSIGN_OR_RETURN(auto tail, read::RunTail::open(options.run, files));
+    return std::unique_ptr<Follower>(
+        new Follower(std::move(options), console, files, std::move(tail), std::move(engine)));
+}
+
+void Follower::trouble(std::string what) {
+    console_.warn(what);
+    troubles_.push_back(std::move(what));
+}
+
+bool Follower::advance(std::chrono::nanoseconds slice) {
+    const std::int64_t until = base::monotonic_nanos() + slice.count();
+    bool more = false;
+    while (!tail_failed_) {
+        auto step = tail_->next(std::chrono::nanoseconds(0));
+        if (!step.is_ok()) {
+            tail_failed_ = true;
+            trouble(fmt::format("{}; this run is no longer judged, the training goes on",
+                                step.status().message()));
+            break;
+        }
+        if (!step->has_value()) break;
+        on_step(**step);
+        if (base::monotonic_nanos() >= until) {
+            more = true;
+            break;
+        }
+    }
+    keep_verdict(false);
+    return more;
+}
+
+void Follower::finish(const std::function<bool()>& interrupted) {
+    if (finished_) return;
+    finished_ = true;
+    tail_->finish_when_idle();
+    while (advance(std::chrono::milliseconds(50)) || (!tail_failed_ && !tail_->ended())) {
+        if (!interrupted()) continue;
+        trouble("interrupted while the last steps were judged: the findings are of those before");
+        break;
+    }
+    engine_->on_end();
+    verdict_changed_ = true;
+    keep_verdict(true);
+}
+
+void Follower::on_step(const model::StepView& step) {
+    ++steps_seen_;
+    engine_->on_step(step);
+    if (step.mode() != model::Mode::kTrain) return;
+    const model::StepRecord& record = *step.record;
+    ++train_steps_;
+    step_nanos_ += record.step_nanos;
+    if (record.step_nanos != 0) capture_nanos_ += record.capture_nanos;
+    if (step.worker != 0) return;
+    for (const model::ScalarSample& scalar : record.scalars)
+        if (scalar.tensor < step.tensors->size() && step.info(scalar.tensor).role == model::Role::kLoss) {
+            loss_ = scalar.value;
+            break;
+        }
+    newest_ = Mark{record.step, record.monotonic_nanos};
+    if (!mark_ || record.monotonic_nanos - mark_->monotonic_nanos > kSpeedWindowNanos) {
+        older_mark_ = mark_;
+        mark_ = newest_;
+    }
+}
+
+void Follower::on_finding(const model::Finding& finding) {
+    verdict_changed_ = true;
+    const bool fires = finding.state == model::FindingState::kFiring;
+    if (fires) ++findings_;
+    if (options_.prints_findings) {
+        if (fires)
+            console_.error(
+                as_block(report::terminal_finding(finding, console_.error_colour(), console_.error_columns()),
+                         console_.error_is_terminal()));
+        // One that comes and goes is not told each time; the summary says how it ended.
+        else if (finding.state == model::FindingState::kResolved &&
+                 told_over_.emplace(finding.rule, finding.key, finding.worker).second)
+            console_.error(as_block(
+                fmt::format("traindbg: {} is over, last seen at step {}", finding.rule, finding.last_step),
+                console_.error_is_terminal()));
+    }
+    if (!fires || options_.action == nullptr || finding.severity < options_.act_at) return;
+    const actions::Performed performed = journal_.perform(*options_.action, finding);
+    if (performed.outcome == actions::Outcome::kDone) {
+        if (!acted_on_) acted_on_ = finding;
+        if (options_.prints_findings)
+            console_.error(as_block("traindbg: asked to " + options_.action->intention(finding),
+                                    console_.error_is_terminal()));
+    } else if (performed.outcome == actions::Outcome::kFailed) {
+        trouble(performed.status.message());
+    }
+    if (!performed.journal.is_ok()) trouble(performed.journal.message());
+}
+
+void Follower::keep_verdict(bool now) {
+    if (!options_.keeps_verdict || !verdict_changed_ || verdict_failed_) return;
+    if (!now && base::monotonic_nanos() - verdict_nanos_ < kVerdictNanosBetween) return;
+    verdict_changed_ = false;
+    verdict_nanos_ = base::monotonic_nanos();
+    if (const base::Status kept = write_verdict(options_.run, engine_->verdict(), options_.choices, files_);
+        !kept.is_ok()) {
+        verdict_failed_ = !now;
+        trouble(fmt::format("{}; findings are printed but not kept", kept.message()));
+    }
+}
+
+void Follower::describe(StatusFacts& facts) const {
+    facts.findings = findings_;
+    facts.loss = loss_;
+    facts.attached = facts.attached || steps_seen_ > 0;
+    if (newest_) facts.steps = std::max<std::uint64_t>(facts.steps, newest_->step + 1);
+    const std::optional<Mark>& from = older_mark_ ? older_mark_ : mark_;
+    if (from && newest_ && newest_->step > from->step && newest_->monotonic_nanos > from->monotonic_nanos)
+        facts.steps_per_second = static_cast<double>(newest_->step - from->step) * 1e9 /
+                                 static_cast<double>(newest_->monotonic_nanos - from->monotonic_nanos);
+    if (step_nanos_ > 0)
+        facts.capture_share = static_cast<double>(capture_nanos_) / static_cast<double>(step_nanos_);
+}
+
+}  // namespace traindbg::cli

@@ -1,0 +1,102 @@
+// Judges a run while it grows: reads the steps as they are committed, shows them to the rules, prints
+// findings as they fire, keeps `verdict.json`, and asks for the actions that the user chose.
+//
+// `run` and `watch` both drive one. Nothing here waits: the caller polls `wake_descriptor`.
+//
+// Thread-safety: one thread at a time. Errors: trouble with the run's files is said once, counted in
+// `troubles`, and never reaches the training.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "traindbg/actions/action.h"
+#include "traindbg/actions/action_journal.h"
+#include "traindbg/base/status.h"
+#include "traindbg/cli/console.h"
+#include "traindbg/cli/status_line.h"
+#include "traindbg/engine/engine.h"
+#include "traindbg/read/run.h"
+#include "traindbg/rules/rule.h"
+#include "traindbg/storage/file_system.h"
+
+namespace traindbg::cli {
+
+struct FollowerOptions {
+    std::string run;  // its directory
+    std::vector<rules::RuleChoice> choices;
+    bool keeps_verdict = true;  // writes verdict.json; one process per run may
+    bool prints_findings = true;
+    actions::Action* action = nullptr;  // taken for findings from `act_at` up; outlives the follower
+    model::Severity act_at = model::Severity::kWarning;
+};
+
+class Follower {
+  public:
+    [[nodiscard]] static base::Result<std::unique_ptr<Follower>> open(FollowerOptions options,
+                                                                      Console& console,
+                                                                      storage::FileSystem& files);
+    Follower(const Follower&) = delete;
+    Follower& operator=(const Follower&) = delete;
+
+    [[nodiscard]] int wake_descriptor() const noexcept { return tail_->wake_descriptor(); }
+    // Takes what is there, for at most about `slice`. True: there may be more already.
+    bool advance(std::chrono::nanoseconds slice);
+    // Nobody writes any more: takes the rest (until `interrupted` says to leave it), gives the rules
+    // their last word and keeps the verdict.
+    void finish(const std::function<bool()>& interrupted);
+    [[nodiscard]] model::Verdict verdict() const { return engine_->verdict(); }
+    // Fills in what the steps tell.
+    void describe(StatusFacts& facts) const;
+    [[nodiscard]] std::uint64_t steps_seen() const noexcept { return steps_seen_; }
+    // The finding for which an action was taken first.
+    [[nodiscard]] const std::optional<model::Finding>& acted_on() const noexcept { return acted_on_; }
+    [[nodiscard]] const std::vector<std::string>& troubles() const noexcept { return troubles_; }
+
+  private:
+    Follower(FollowerOptions options, Console& console, storage::FileSystem& files,
+             std::unique_ptr<read::RunTail> tail, std::unique_ptr<engine::Engine> engine);
+    void on_step(const model::StepView& step);
+    void on_finding(const model::Finding& finding);
+    void keep_verdict(bool now);
+    void trouble(std::string what);
+
+    FollowerOptions options_;
+    Console& console_;
+    storage::FileSystem& files_;
+    std::unique_ptr<read::RunTail> tail_;
+    std::unique_ptr<engine::Engine> engine_;
+    actions::ActionJournal journal_;
+    std::optional<model::Finding> acted_on_;
+    std::vector<std::string> troubles_;
+    std::set<std::tuple<std::string, std::string, model::WorkerId>> told_over_;
+    bool tail_failed_ = false;
+    bool finished_ = false;
+    bool verdict_changed_ = true;
+    bool verdict_failed_ = false;
+    std::int64_t verdict_nanos_ = 0;
+
+    std::uint64_t steps_seen_ = 0;
+    std::uint64_t train_steps_ = 0;
+    std::uint64_t step_nanos_ = 0;
+    std::uint64_t capture_nanos_ = 0;
+    std::uint64_t findings_ = 0;
+    std::optional<double> loss_;
+    // For the speed: a training's own clock at two of its steps.
+    struct Mark {
+        model::StepIndex step;
+        std::int64_t monotonic_nanos;
+    };
+    std::optional<Mark> older_mark_;
+    std::optional<Mark> mark_;
+    std::optional<Mark> newest_;
+};
+
+}  // namespace traindbg::cli

@@ -1,0 +1,35 @@
+#include "traindbg/cli/judging.h"
+
+#include <algorithm>
+
+#include "traindbg/cli/run_files.h"
+#include "traindbg/engine/engine.h"
+#include "traindbg/read/run.h"
+
+namespace traindbg::cli {
+
+base::Result<model::Verdict> judge_run(const std::string& run, const std::vector<rules::RuleChoice>& choices,
+                                       storage::FileSystem& files) {
+    TRAINDBG_ASSIGN_OR_RETURN(const auto engine, engine::Engine::make(choices));
+    TRAINDBG_ASSIGN_OR_RETURN(const auto tail, read::RunTail::open(run, files));
+    tail->finish_when_idle();
+    TRAINDBG_RETURN_IF_ERROR(engine::judge(*tail, *engine));
+    return engine->verdict();
+}
+
+std::vector<rules::RuleChoice> rules_of_run(const std::string& run, storage::FileSystem& files) {
+    auto kept = read_verdict(run, files);
+    if (!kept.is_ok() || kept->choices.empty()) return rules::default_rules();
+    // A run of another version may name rules that this one does not have.
+    std::vector<rules::RuleChoice> choices;
+    for (rules::RuleChoice& choice : kept->choices) {
+        const auto entry = rules::find_rule(choice.name);
+        if (!entry.is_ok()) continue;
+        if (!rules::complete_parameters(*(*entry)->info, choice.parameters).is_ok())
+            choice.parameters.clear();
+        choices.push_back(std::move(choice));
+    }
+    return choices.empty() ? rules::default_rules() : choices;
+}
+
+}  // namespace traindbg::cli

@@ -1,0 +1,23 @@
+// Judging a stored run: what `check` does, and what `show` and `report` fall back to.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "traindbg/base/status.h"
+#include "traindbg/model/finding.h"
+#include "traindbg/rules/rule.h"
+#include "traindbg/storage/file_system.h"
+
+namespace traindbg::cli {
+
+// All steps that `run` (a directory) has now, through the same reader and engine as a live run.
+[[nodiscard]] base::Result<model::Verdict> judge_run(const std::string& run,
+                                                     const std::vector<rules::RuleChoice>& choices,
+                                                     storage::FileSystem& files);
+
+// The rules, with their parameters, that a run was judged by while it was recorded; the defaults
+// when that is not known.
+[[nodiscard]] std::vector<rules::RuleChoice> rules_of_run(const std::string& run, storage::FileSystem& files);
+
+}  // namespace traindbg::cli

@@ -1,0 +1,77 @@
+// The options of one verb: declared once, and from that parsed, explained by --help and offered by
+// shell completion.
+//
+// The parser behind it is CLI11, which only option_set.cc sees: it is slow to compile.
+//
+// Lifetime: the targets of options must outlive the set. Thread-safety: one thread at a time.
+// Errors: `parse` never throws; its message names the option and the nearest one that exists.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "traindbg/base/status.h"
+
+namespace traindbg::cli {
+
+// What a shell should offer as a value.
+enum class Completes : std::uint8_t { kNothing, kFile, kDirectory, kRun, kRule, kCollection };
+
+struct Option {
+    std::string names{};        // "-o,--output"; of a positional argument: "RUN"
+    std::string placeholder{};  // "FILE"; empty: a flag
+    std::string help{};
+    std::vector<std::string> choices{};  // the only values allowed; empty: any
+    Completes completes = Completes::kNothing;
+    bool positional = false;
+    bool required = false;    // of positional arguments
+    bool repeatable = false;  // may be given more than once
+
+    // "-o", "--output"
+    [[nodiscard]] std::vector<std::string> spellings() const;
+    [[nodiscard]] bool takes_value() const noexcept { return !placeholder.empty(); }
+};
+
+class OptionSet {
+  public:
+    // `verb` is used in messages: "run", "rules list".
+    explicit OptionSet(std::string_view verb);
+    OptionSet(const OptionSet&) = delete;
+    OptionSet& operator=(const OptionSet&) = delete;
+    ~OptionSet();
+
+    // A heading for the options declared after it.
+    void group(std::string_view title);
+
+    void flag(Option option, bool& target);
+    void text(Option option, std::string& target);
+    // Repeatable. `split`: one value may hold several, separated by commas.
+    void texts(Option option, std::vector<std::string>& target, bool split);
+    void number(Option option, double& target, double min, double max);
+    void count(Option option, std::uint64_t& target, std::uint64_t min = 0);
+
+    // Everything after the options is the command of somebody else: the first argument that is no
+    // option (or "--") ends ours.
+    void command(std::vector<std::string>& target);
+    [[nodiscard]] bool takes_command() const noexcept;
+
+    [[nodiscard]] base::Status parse(const std::vector<std::string>& arguments);
+    // Whether this option was on the command line.
+    [[nodiscard]] bool was_given(std::string_view spelling) const;
+
+    struct Group {
+        std::string title;
+        std::vector<Option> options;
+    };
+    [[nodiscard]] const std::vector<Group>& groups() const noexcept;
+
+  private:
+    class Impl;
+    std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace traindbg::cli

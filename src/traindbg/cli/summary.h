@@ -1,0 +1,38 @@
+// What `run` says when the training is over, for people and for programs.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "traindbg/cli/supervisor.h"
+#include "traindbg/model/run_meta.h"
+#include "traindbg/read/run.h"
+
+namespace traindbg::cli {
+
+struct Summary {
+    std::string run_name;
+    std::string run;  // its directory
+    std::string runs_root;
+    std::vector<std::string> command;
+    int exit_code = 0;  // ours
+    model::RunEnd end;
+    const Supervised* supervised = nullptr;
+    std::optional<read::RunTotals> totals;
+    std::uint64_t damaged_places = 0;
+    bool cut_off = false;  // a worker never closed its record: its last steps may be missing
+    std::string report;    // its path; empty: none
+};
+
+// "ended with code 1", "killed by signal 9 (Killed)".
+[[nodiscard]] std::string how_it_ended(const Supervised& supervised);
+// Why no model was seen, as far as the command tells, and what to do.
+[[nodiscard]] std::string why_not_attached(const std::vector<std::string>& command, int exit_code);
+
+[[nodiscard]] std::string summary_text(const Summary& summary, bool colour, std::size_t columns = 100);
+// One line of JSON.
+[[nodiscard]] std::string summary_json(const Summary& summary);
+
+}  // namespace traindbg::cli

@@ -1,0 +1,270 @@
+#include "traindbg/cli/supervisor.h"
+
+#include <fmt/format.h>
+#include <poll.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <csignal>
+#include <memory>
+
+#include "traindbg/actions/action.h"
+#include "traindbg/base/clock.h"
+#include "traindbg/base/text.h"
+#include "traindbg/cli/exit_code.h"
+#include "traindbg/cli/follower.h"
+#include "traindbg/cli/run_files.h"
+#include "traindbg/cli/status_line.h"
+#include "traindbg/storage/control_block.h"
+#include "traindbg/storage/run_layout.h"
+
+namespace traindbg::cli {
+namespace {
+
+using storage::TrainingState;
+
+// How long one look at new steps may take before signals are looked at again.
+constexpr std::chrono::milliseconds kSlice{50};
+// The control page cannot wake us: how often it is looked at while something depends on it.
+constexpr std::int64_t kControlNanosBetween = 500'000'000;
+// A fast training commits thousands of steps a second. They are taken in batches, this far apart at
+// least, so that judging costs few wake-ups.
+constexpr std::int64_t kBatchNanos = 20'000'000;
+// Nothing should be missed between two notifications; a look now and then heals what is.
+constexpr std::int64_t kLookNanos = 2'000'000'000;
+
+class Supervisor {
+  public:
+    Supervisor(const SupervisorOptions& options, Console& console, storage::FileSystem& files,
+               SignalGate& gate)
+        : options_(options), console_(console), files_(files), gate_(gate) {}
+
+    Supervised run() {
+        observe();
+        const std::int64_t started = base::monotonic_nanos();
+        const Spawned spawned = spawn(options_.command, options_.environment, gate_.mask_before());
+        if (spawned.pid < 0) {
+            result_.spawn_error = spawned.error;
+            return std::move(result_);
+        }
+        child_ = spawned.pid;
+        // From here on the training goes first wherever the two compete.
+        static_cast<void>(::setpriority(PRIO_PROCESS, 0, ::getpriority(PRIO_PROCESS, 0) + 5));
+        if (!options_.quiet && follower_) status_ = StatusLine::open(console_.error_colour());
+        loop();
+        result_.wall_nanos = base::monotonic_nanos() - started;
+        conclude();
+        return std::move(result_);
+    }
+
+  private:
+    // Opens all that judging needs. What fails is said; the training starts all the same.
+    void observe() {
+        if (options_.run.empty()) return;
+        auto control = storage::ControlBlock::open(storage::RunLayout{options_.run}.control());
+        if (!control.is_ok()) {
+            trouble(fmt::format("{}; the training cannot be stopped by a rule", control.status().message()));
+        } else {
+            control_ = std::move(control).value();
+            lock_ = SupervisorLock::take(options_.run);
+            if (options_.stop_on_finding) stop_ = actions::make_stop_action(*control_);
+        }
+        FollowerOptions follow;
+        follow.run = options_.run;
+        follow.choices = options_.choices;
+        follow.action = stop_.get();
+        follow.act_at = options_.act_at;
+        auto follower = Follower::open(std::move(follow), console_, files_);
+        if (follower.is_ok()) follower_ = std::move(follower).value();
+        else
+            trouble(fmt::format("{}; this run is recorded but not judged while it runs",
+                                follower.status().message()));
+    }
+
+    void trouble(const std::string& what) {
+        console_.warn(what);
+        result_.troubles.push_back(what);
+    }
+
+    void loop() {
+        bool more = true;  // the child may have ended before its signal could be waited for
+        std::int64_t looked_nanos = 0;
+        while (true) {
+            const std::int64_t rest = looked_nanos + kBatchNanos - base::monotonic_nanos();
+            if (!more && rest > 0) wait_for_something(millis(rest), /*steps_too=*/false);
+            wait_for_something(more ? 0 : next_deadline(), /*steps_too=*/true);
+            handle_signals();
+            if (const auto status = try_wait(child_)) {
+                result_.wait_status = *status;
+                child_ = -1;
+                handle_signals();  // those that came while it died are not meant for what follows
+                return;
+            }
+            looked_nanos = base::monotonic_nanos();
+            more = follower_ != nullptr && follower_->advance(kSlice);
+            look_at_control();
+            press_stop();
+            show_status(false);
+        }
+    }
+
+    [[nodiscard]] static int millis(std::int64_t nanos) noexcept {
+        return static_cast<int>((nanos + 999'999) / 1'000'000);
+    }
+
+    // Milliseconds for poll; -1: until something happens.
+    [[nodiscard]] int next_deadline() const {
+        std::int64_t nanos = INT64_MAX;
+        if (follower_) nanos = follower_->wake_descriptor() < 0 ? 50'000'000 : kLookNanos;
+        if (status_) {
+            nanos = std::min(nanos, kControlNanosBetween);
+            if (const auto due = status_->due_in()) nanos = std::min(nanos, *due);
+        }
+        if (stop_asked_nanos_ != 0) {
+            nanos = std::min(nanos, kControlNanosBetween);
+            nanos = std::min(nanos, std::max<std::int64_t>(0, stop_deadline_ - base::monotonic_nanos()));
+        }
+        return nanos == INT64_MAX ? -1 : millis(nanos);
+    }
+
+    // A signal ends the wait in any case.
+    void wait_for_something(int patience, bool steps_too) {
+        std::array<pollfd, 2> waiting{{{gate_.descriptor(), POLLIN, 0}, {-1, POLLIN, 0}}};
+        if (follower_ && steps_too) waiting[1].fd = follower_->wake_descriptor();  // -1 is passed over
+        static_cast<void>(::poll(waiting.data(), waiting.size(), patience));
+    }
+
+    void handle_signals() {
+        while (const auto signal = gate_.next()) {
+            const int number = static_cast<int>(signal->ssi_signo);
+            const bool from_terminal = came_from_terminal(*signal);
+            switch (number) {
+                case SIGCHLD: break;  // the loop asks after the child in any case
+                case SIGWINCH:
+                    if (status_) status_->resized();
+                    break;
+                case SIGCONT:
+                    if (status_ && ::tcgetpgrp(STDERR_FILENO) == ::getpgrp()) status_->resume();
+                    break;
+                case SIGTSTP:
+                    if (!from_terminal) pass_on(number);
+                    if (status_) status_->suspend();
+                    ::raise(
+                        SIGSTOP);  // comes back when somebody continues us; SIGCONT then waits in the gate
+                    break;
+                case SIGINT:
+                    result_.interrupted = result_.interrupted || from_terminal;
+                    if (!from_terminal) pass_on(number);
+                    break;
+                default:
+                    if (!from_terminal) pass_on(number);
+                    break;
+            }
+        }
+    }
+
+    void pass_on(int signal) const {
+        if (child_ > 0) static_cast<void>(::kill(child_, signal));
+    }
+
+    void look_at_control() {
+        if (!control_) return;
+        const TrainingState state = control_->state();
+        result_.attached = result_.attached || state != TrainingState::kNotAttached;
+        if (state == TrainingState::kStopping && !leaving_) {
+            leaving_ = true;  // it obeys: its own clean-up gets the whole grace
+            stop_deadline_ = base::monotonic_nanos() + options_.stop_grace.count();
+        }
+    }
+
+    // After a stop request: ask, then SIGTERM, then SIGKILL, a grace apart.
+    void press_stop() {
+        if (!follower_ || !follower_->acted_on()) return;
+        const std::int64_t now = base::monotonic_nanos();
+        if (stop_asked_nanos_ == 0) {
+            stop_asked_nanos_ = now;
+            stop_deadline_ = now + options_.stop_grace.count();
+        }
+        if (now < stop_deadline_ || pressed_ == SIGKILL) return;
+        pressed_ = pressed_ == 0 ? SIGTERM : SIGKILL;
+        trouble(fmt::format("the training was asked to stop {} ago and has not ended; sending {}",
+                            base::human_duration(now - stop_asked_nanos_),
+                            pressed_ == SIGTERM ? "SIGTERM" : "SIGKILL"));
+        pass_on(pressed_);
+        stop_deadline_ = now + options_.stop_grace.count();
+    }
+
+    void show_status(bool force) {
+        if (!status_) return;
+        StatusFacts facts;
+        facts.run_name = options_.run_name;
+        if (control_) {
+            facts.attached = result_.attached;
+            facts.steps = control_->step();
+        }
+        follower_->describe(facts);
+        if (stop_asked_nanos_ != 0) facts.note = leaving_ ? "stopping" : "stop requested";
+        status_->show(facts, force);
+    }
+
+    void conclude() {
+        look_at_control();
+        if (follower_) {
+            follower_->finish([this] {
+                bool interrupted = false;
+                while (const auto signal = gate_.next())
+                    interrupted = interrupted || signal->ssi_signo == SIGINT ||
+                                  signal->ssi_signo == SIGTERM || signal->ssi_signo == SIGHUP ||
+                                  signal->ssi_signo == SIGQUIT;
+                return interrupted;
+            });
+            result_.was_judged = true;
+            result_.verdict = follower_->verdict();
+            result_.steps_seen = follower_->steps_seen();
+            result_.attached = result_.attached || result_.steps_seen > 0;
+            result_.stop_cause = follower_->acted_on();
+            const auto& troubles = follower_->troubles();
+            result_.troubles.insert(result_.troubles.end(), troubles.begin(), troubles.end());
+        }
+        // A request that came too late to be seen stopped nothing.
+        const int code = exit_code_of_wait_status(result_.wait_status);
+        result_.stopped_by_rule =
+            result_.stop_cause.has_value() && (leaving_ || pressed_ != 0 || code == kExitStoppedByRule);
+        status_.reset();
+    }
+
+    const SupervisorOptions& options_;
+    Console& console_;
+    storage::FileSystem& files_;
+    SignalGate& gate_;
+    std::unique_ptr<storage::ControlBlock> control_;
+    std::optional<SupervisorLock> lock_;
+    std::unique_ptr<actions::Action> stop_;
+    std::unique_ptr<Follower> follower_;
+    std::unique_ptr<StatusLine> status_;
+    pid_t child_ = -1;
+    bool leaving_ = false;
+    int pressed_ = 0;  // the strongest signal sent so far
+    std::int64_t stop_asked_nanos_ = 0;
+    std::int64_t stop_deadline_ = 0;
+    Supervised result_;
+};
+
+}  // namespace
+
+Supervised supervise(const SupervisorOptions& options, Console& console, storage::FileSystem& files) {
+    auto gate = SignalGate::open();
+    if (!gate.is_ok()) {
+        Supervised failed;
+        failed.spawn_error = EAGAIN;
+        failed.troubles.push_back(gate.status().message());
+        return failed;
+    }
+    Supervisor supervisor(options, console, files, *gate);
+    return supervisor.run();
+}
+
+}  // namespace traindbg::cli

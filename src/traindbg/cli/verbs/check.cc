@@ -1,0 +1,112 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "traindbg/base/text.h"
+#include "traindbg/cli/exit_code.h"
+#include "traindbg/cli/judging.h"
+#include "traindbg/cli/rule_options.h"
+#include "traindbg/cli/run_names.h"
+#include "traindbg/cli/verb.h"
+#include "traindbg/model/json.h"
+#include "traindbg/read/run.h"
+#include "traindbg/report/report.h"
+
+namespace traindbg::cli {
+namespace {
+
+class CheckVerb final : public Verb {
+  public:
+    void declare(OptionSet& options) override {
+        options.text({.names = "RUN",
+                      .placeholder = "RUN",
+                      .help = "A run's directory, its name, or last.",
+                      .completes = Completes::kRun,
+                      .positional = true,
+                      .required = true},
+                     run_);
+        options.text({.names = "--fail-on",
+                      .placeholder = "SEVERITY",
+                      .help = "Exit with 1 when a rule fired at this severity or above (default warning).",
+                      .choices = fail_on_words()},
+                     fail_on_);
+        options.flag({.names = "--json", .help = "Print JSON."}, json_);
+        options.text({.names = "--runs",
+                      .placeholder = "DIR",
+                      .help = "Where runs lie (default: TRAINDBG_RUNS, or ./traindbg-runs).",
+                      .completes = Completes::kDirectory},
+                     runs_);
+        rules_.declare(options);
+    }
+
+    int run(Console& console) override {
+        storage::FileSystem& files = storage::posix_file_system();
+        const auto fail_on = parse_fail_on(fail_on_);
+        if (!fail_on.is_ok()) return fail(console, fail_on.status());
+        // Wrong rule names are told whether or not the run is there.
+        if (const auto tried = rules_.choices(); !tried.is_ok()) return fail(console, tried.status());
+        const auto path = resolve_run(run_, runs_root(runs_), files);
+        if (!path.is_ok()) return fail(console, path.status());
+        auto choices = rules_.choices(rules_of_run(*path, files));
+        if (!choices.is_ok()) return fail(console, choices.status());
+        const auto verdict = judge_run(*path, *choices, files);
+        if (!verdict.is_ok()) return fail(console, verdict.status());
+
+        std::size_t damaged = 0;
+        if (const auto opened = read::Run::open(*path, files); opened.is_ok())
+            damaged = (*opened)->damage().size();
+
+        const int code = exit_code_of_check(*verdict, *fail_on);
+        if (json_) {
+            model::Json json = {{"schema_version", 1},
+                                {"run", base::printable(*path)},
+                                {"exit_code", code},
+                                {"damaged_places", damaged}};
+            json.update(model::to_json(*verdict));
+            console.out(json.dump(2) + "\n");
+        } else {
+            std::string text =
+                report::terminal_verdict(*verdict, console.out_colour(), console.out_columns());
+            if (!text.empty() && text.back() != '\n') text += '\n';
+            console.out(text);
+        }
+        if (damaged != 0)
+            console.warn(fmt::format(
+                "{}: damage in {} was skipped, what is whole was judged; traindbg show "
+                "names it",
+                base::printable(*path), damaged == 1 ? "1 place" : fmt::format("{} places", damaged)));
+        if (code == kExitUsage)
+            console.warn(fmt::format("{}: no rule had anything to judge; the reasons stand with each rule",
+                                     base::printable(*path)));
+        return code;
+    }
+
+  private:
+    std::string run_;
+    std::string runs_;
+    std::string fail_on_ = "warning";
+    bool json_ = false;
+    RuleOptions rules_;
+};
+
+}  // namespace
+
+VerbEntry check_verb() {
+    return {
+        .name = "check",
+        .summary = "Judge a recorded run again, with the same or other rules.",
+        .usage = "[options] RUN",
+        .about =
+            "Shows every step of a recorded run to the rules. With no options they are those by which the "
+            "run was judged while it was recorded, and the findings are the same. Exits with 0 when "
+            "nothing fired, 1 when a rule fired at or above --fail-on, 2 when no rule had anything to "
+            "judge.",
+        .examples =
+            "  traindbg check last\n"
+            "  traindbg check last --rules vanishing_gradient,exploding_gradient --fail-on error\n"
+            "  traindbg check traindbg-runs/20261120-213045-train --json\n",
+        .make = []() -> std::unique_ptr<Verb> { return std::make_unique<CheckVerb>(); }};
+}
+
+}  // namespace traindbg::cli

@@ -1,0 +1,138 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "traindbg/base/text.h"
+#include "traindbg/cli/exit_code.h"
+#include "traindbg/cli/verb.h"
+#include "traindbg/model/json.h"
+#include "traindbg/rules/rule.h"
+#include "traindbg/rules/rule_page.h"
+
+namespace traindbg::cli {
+namespace {
+
+class RulesListVerb final : public Verb {
+  public:
+    void declare(OptionSet& options) override {
+        options.flag({.names = "--json", .help = "Print JSON."}, json_);
+        options.flag({.names = "--names", .help = "Print the names alone, one a line."}, names_);
+    }
+
+    int run(Console& console) override {
+        const auto& entries = rules::builtin_rules();
+        if (json_) {
+            model::Json list = model::Json::array();
+            for (const rules::RuleEntry& entry : entries) list.push_back(model::to_json(*entry.info));
+            console.out(model::Json{{"schema_version", 1}, {"rules", std::move(list)}}.dump(2) + "\n");
+            return kExitClean;
+        }
+        std::size_t width = 0;
+        for (const rules::RuleEntry& entry : entries) width = std::max(width, entry.info->name.size());
+        for (const rules::RuleEntry& entry : entries) {
+            const model::RuleInfo& info = *entry.info;
+            if (names_) console.out(info.name + "\n");
+            else
+                console.out(fmt::format("{}  {}  {}\n",
+                                        padded(styled(info.name, Style::kBold, console.out_colour()), width),
+                                        padded(model::to_string(info.severity), 7), info.summary));
+        }
+        return kExitClean;
+    }
+
+  private:
+    bool json_ = false;
+    bool names_ = false;
+};
+
+class RulesExplainVerb final : public Verb {
+  public:
+    void declare(OptionSet& options) override {
+        options.text({.names = "NAME",
+                      .placeholder = "NAME",
+                      .help = "The rule's name.",
+                      .completes = Completes::kRule,
+                      .positional = true,
+                      .required = true},
+                     name_);
+        options.flag({.names = "--markdown", .help = "Print its page as Markdown."}, markdown_);
+        options.flag({.names = "--json", .help = "Print JSON."}, json_);
+    }
+
+    int run(Console& console) override {
+        const auto found = rules::find_rule(name_);
+        if (!found.is_ok()) return fail(console, found.status());
+        const rules::RuleEntry& entry = **found;
+        const model::RuleInfo& info = *entry.info;
+        if (json_) {
+            console.out(model::Json{{"schema_version", 1}, {"rule", model::to_json(info)}}.dump(2) + "\n");
+            return kExitClean;
+        }
+        if (markdown_) {
+            console.out(rules::rule_page_markdown(entry));
+            return kExitClean;
+        }
+        const bool colour = console.out_colour();
+        const std::size_t columns = console.out_columns();
+        std::string text =
+            fmt::format("{} ({}, {})\n\n{}\n", styled(info.title, Style::kBold, colour), info.name,
+                        model::to_string(info.severity), wrapped(info.summary, columns, 0));
+        const auto section = [&](std::string_view title, const std::string& body) {
+            if (!body.empty()) text += fmt::format("\n{}\n{}\n", styled(title, Style::kBold, colour), body);
+        };
+        const auto prose = [&](std::string_view title, const std::string& body) {
+            section(title, wrapped(body, columns, 0));
+        };
+        prose("Fires when", info.when);
+        prose("Why it matters", info.why);
+        prose("What to change", info.fix);
+        prose("Healthy trainings that look alike", info.healthy);
+        prose("What it needs", info.cost);
+        std::string parameters;
+        for (const model::ParameterInfo& parameter : info.parameters)
+            parameters += fmt::format(
+                "{}--rule {}.{}={}\n    {}", parameters.empty() ? "  " : "\n  ", info.name, parameter.name,
+                base::human_number(parameter.fallback),
+                wrapped(fmt::format("{} ({}{} to {})", parameter.meaning,
+                                    parameter.unit.empty() ? "" : parameter.unit + ", ",
+                                    base::human_number(parameter.min), base::human_number(parameter.max)),
+                        columns - std::min<std::size_t>(columns - 1, 4), 4));
+        section("Parameters, with their defaults", parameters);
+        section("Kin in SageMaker Debugger", info.original);
+        prose("Source", info.source);
+        console.out(text);
+        return kExitClean;
+    }
+
+  private:
+    std::string name_;
+    bool markdown_ = false;
+    bool json_ = false;
+};
+
+}  // namespace
+
+VerbEntry rules_list_verb() {
+    return {
+        .name = "rules list",
+        .summary = "List the rules.",
+        .usage = "[options]",
+        .about =
+            "Lists every rule with the most severe finding that it gives and what is wrong when it fires.",
+        .examples = "  traindbg rules list\n  traindbg rules list --json\n",
+        .make = []() -> std::unique_ptr<Verb> { return std::make_unique<RulesListVerb>(); }};
+}
+
+VerbEntry rules_explain_verb() {
+    return {.name = "rules explain",
+            .summary = "Explain a rule: condition, parameters, why, and what to change.",
+            .usage = "[options] NAME",
+            .about = "Prints all that there is to know of one rule.",
+            .examples =
+                "  traindbg rules explain vanishing_gradient\n"
+                "  traindbg rules explain vanishing_gradient --markdown\n",
+            .make = []() -> std::unique_ptr<Verb> { return std::make_unique<RulesExplainVerb>(); }};
+}
+
+}  // namespace traindbg::cli

@@ -1,0 +1,313 @@
+#include <fmt/format.h>
+#include <sys/wait.h>
+
+#include <csignal>
+#include <filesystem>
+
+#include "traindbg/base/clock.h"
+#include "traindbg/base/text.h"
+#include "traindbg/cli/bootstrap.h"
+#include "traindbg/cli/exit_code.h"
+#include "traindbg/cli/report_file.h"
+#include "traindbg/cli/rule_options.h"
+#include "traindbg/cli/run_files.h"
+#include "traindbg/cli/run_names.h"
+#include "traindbg/cli/summary.h"
+#include "traindbg/cli/supervisor.h"
+#include "traindbg/cli/verb.h"
+#include "traindbg/storage/control_block.h"
+#include "traindbg/storage/run_layout.h"
+
+namespace traindbg::cli {
+namespace {
+
+using base::Code;
+using base::Result;
+using base::Status;
+
+class RunVerb final : public Verb {
+  public:
+    void declare(OptionSet& options) override {
+        options.group("Where it is recorded");
+        options.text({.names = "--run-dir",
+                      .placeholder = "DIR",
+                      .help = "Record into this new or empty directory.",
+                      .completes = Completes::kDirectory},
+                     run_dir_);
+        options.text({.names = "--runs",
+                      .placeholder = "DIR",
+                      .help = "Where runs lie (default: TRAINDBG_RUNS, or ./traindbg-runs).",
+                      .completes = Completes::kDirectory},
+                     runs_);
+        options.text(
+            {.names = "--name", .placeholder = "NAME", .help = "Name of the run (default: time and script)."},
+            name_);
+        options.group("When a rule fires");
+        options.text({.names = "--on-finding",
+                      .placeholder = "ACTION",
+                      .help = "What to do: none (default), or stop the training at its next step boundary.",
+                      .choices = {"none", "stop"}},
+                     on_finding_);
+        options.text({.names = "--act-at",
+                      .placeholder = "SEVERITY",
+                      .help = "The least severity to act on (default warning).",
+                      .choices = {"info", "warning", "error"}},
+                     act_at_);
+        options.number(
+            {.names = "--stop-grace",
+             .placeholder = "SECONDS",
+             .help = "How long a stop request may take (default 30) before SIGTERM, and after another "
+                     "as long SIGKILL."},
+            stop_grace_, 0, 1e6);
+        options.text(
+            {.names = "--fail-on",
+             .placeholder = "SEVERITY",
+             .help = "Exit with 1 when the training succeeded but a rule fired at this severity or above "
+                     "(default never).",
+             .choices = fail_on_words()},
+            fail_on_);
+        rules_.declare(options);
+        capture_.declare(options);
+        options.group("Output");
+        options.text({.names = "--report",
+                      .placeholder = "PATH",
+                      .help = "Write the HTML report there (default: report.html in the run's directory).",
+                      .completes = Completes::kFile},
+                     report_);
+        options.flag({.names = "--no-report", .help = "Write no report."}, no_report_);
+        options.flag(
+            {.names = "-q,--quiet", .help = "No status line and no summary; findings are still printed."},
+            quiet_);
+        options.flag(
+            {.names = "--json", .help = "Print the summary as one line of JSON, last on standard output."},
+            json_);
+        options.command(command_);
+    }
+
+    int run(Console& console) override {
+        // All that a user may have got wrong is found before anything is started.
+        auto fail_on = parse_fail_on(fail_on_);
+        if (!fail_on.is_ok()) return fail(console, fail_on.status());
+        SupervisorOptions options;
+        options.command = command_;
+        options.stop_on_finding = on_finding_ == "stop";
+        options.act_at = model::parse_severity(act_at_).value_or(model::Severity::kWarning);
+        options.stop_grace = std::chrono::nanoseconds(static_cast<std::int64_t>(stop_grace_ * 1e9));
+        options.quiet = quiet_;
+        auto choices = rules_.choices();
+        if (!choices.is_ok()) return fail(console, choices.status());
+        options.choices = *choices;
+        auto config = capture_.config(*choices);
+        if (!config.is_ok()) return fail(console, config.status());
+        if (!run_dir_.empty() && (!name_.empty() || !runs_.empty()))
+            return fail(console,
+                        {Code::kInvalidArgument,
+                         "--run-dir: says it all; leave out --runs and --name; see traindbg run --help"});
+        auto bootstrap = find_bootstrap(executable_directory());
+        if (!bootstrap.is_ok()) return fail(console, bootstrap.status());
+
+        const Result<std::string> made = make_run(*config);
+        if (made.is_ok()) {
+            options.run = *made;
+            options.run_name = base_name(*made);
+            options.environment = {{"TRAINDBG_RUN_DIR", *made},
+                                   {"PYTHONPATH", python_path_with(*bootstrap, std::getenv("PYTHONPATH"))}};
+        } else if (made.status().code() == Code::kAlreadyExists ||
+                   made.status().code() == Code::kInvalidArgument) {
+            return fail(console, made.status());
+        } else {
+            console.warn(made.status().message() + "; the training runs without being recorded");
+        }
+
+        const Supervised supervised = supervise(options, console, files_);
+        if (supervised.spawn_error != 0) {
+            discard_run(options.run);
+            console.complain(spawn_failure(command_, supervised.spawn_error));
+            return exit_code_of_exec_error(supervised.spawn_error);
+        }
+        const int code =
+            exit_code_of_run({exit_code_of_wait_status(supervised.wait_status), supervised.stopped_by_rule},
+                             supervised.verdict, *fail_on);
+        if (!options.run.empty()) conclude(options, supervised, code, console);
+        if (!console.flush()) console.complain("standard output: could not be written; is the disk full?");
+        if (supervised.interrupted && WIFSIGNALED(supervised.wait_status) &&
+            WTERMSIG(supervised.wait_status) == SIGINT) {
+            // Ctrl-C ended the training: a shell that runs us in a loop must see that it was Ctrl-C.
+            ::signal(SIGINT, SIG_DFL);
+            ::raise(SIGINT);
+        }
+        return code;
+    }
+
+  private:
+    // The new run's directory with all that the training needs in it. kAlreadyExists and
+    // kInvalidArgument are the user's to mend; any other error is of the file system.
+    [[nodiscard]] Result<std::string> make_run(const model::CaptureConfig& config) {
+        TRAINDBG_ASSIGN_OR_RETURN(const std::string run, make_directory());
+        const Status filled = [&] {
+            TRAINDBG_RETURN_IF_ERROR(write_plan(run, config, files_));
+            TRAINDBG_RETURN_IF_ERROR(write_run_meta(run, describe_run(base_name(run), command_), files_));
+            return storage::ControlBlock::open(storage::RunLayout{run}.control()).status();
+        }();
+        if (filled.is_ok()) return run;
+        discard_run(run);
+        if (filled.code() == Code::kAlreadyExists || filled.code() == Code::kInvalidArgument)
+            return Status(Code::kUnavailable, filled.message());
+        return filled;
+    }
+
+    [[nodiscard]] Result<std::string> make_directory() {
+        if (!run_dir_.empty()) {
+            const std::string run = absolute_path(run_dir_);
+            std::error_code error;
+            const auto kind = std::filesystem::status(run, error).type();
+            if (kind == std::filesystem::file_type::directory) {
+                if (auto entries = files_.list(run); entries.is_ok() && !entries->empty())
+                    return in_use("--run-dir " + run_dir_);
+            } else if (kind != std::filesystem::file_type::not_found &&
+                       kind != std::filesystem::file_type::none) {
+                return Status(
+                    Code::kAlreadyExists,
+                    fmt::format("--run-dir {}: is a file; name a new directory", base::printable(run_dir_)));
+            }
+            made_directory_ = kind != std::filesystem::file_type::directory;
+            TRAINDBG_RETURN_IF_ERROR(file_system_error(files_.create_directories(run)));
+            return run;
+        }
+        const std::string root = absolute_path(runs_root(runs_));
+        made_directory_ = true;
+        if (!name_.empty()) {
+            if (!storage::is_valid_run_id(name_) || name_ == "last")
+                return Status(
+                    Code::kInvalidArgument,
+                    fmt::format("--name: '{}' cannot be a run's name; use up to 128 letters, digits, '.', "
+                                "'_' and '-', not starting with a dot, and not 'last'",
+                                base::printable(name_)));
+            TRAINDBG_RETURN_IF_ERROR(file_system_error(files_.create_directories(root)));
+            const Status made = files_.create_directory(root + "/" + name_);
+            if (made.code() == Code::kAlreadyExists) return in_use("--name " + name_);
+            TRAINDBG_RETURN_IF_ERROR(made);
+            return root + "/" + name_;
+        }
+        TRAINDBG_RETURN_IF_ERROR(file_system_error(files_.create_directories(root)));
+        const std::string name = new_run_name(command_, base::wall_nanos());
+        for (int attempt = 1;; ++attempt) {
+            const std::string run =
+                attempt == 1 ? root + "/" + name : fmt::format("{}/{}-{}", root, name, attempt);
+            const Status made = files_.create_directory(run);
+            if (made.is_ok()) return run;
+            constexpr int kMostAttempts = 1000;
+            if (made.code() != Code::kAlreadyExists || attempt == kMostAttempts)
+                return file_system_error(made);
+        }
+    }
+
+    static Status in_use(const std::string& what) {
+        return {Code::kAlreadyExists,
+                fmt::format("{}: is in use by an earlier run; take another name, or remove that run first",
+                            base::printable(what))};
+    }
+    // Not the user's spelling but the machine's state: the training goes on without us.
+    static Status file_system_error(const Status& status) {
+        if (status.code() == Code::kAlreadyExists || status.code() == Code::kInvalidArgument)
+            return {Code::kUnavailable, status.message()};
+        return status;
+    }
+
+    // Takes back what `make_run` made, and nothing else.
+    void discard_run(const std::string& run) const {
+        if (run.empty()) return;
+        const storage::RunLayout layout{run};
+        std::error_code error;
+        for (const std::string& file :
+             {layout.run_json(), layout.plan_json(), layout.control(), layout.verdict_json()})
+            std::filesystem::remove(file, error);
+        if (made_directory_) std::filesystem::remove(run, error);  // only when it is empty
+    }
+
+    void conclude(const SupervisorOptions& options, const Supervised& supervised, int code,
+                  Console& console) {
+        Summary summary;
+        summary.run_name = options.run_name;
+        summary.run = shown_path(options.run);
+        summary.command = command_;
+        summary.exit_code = code;
+        summary.supervised = &supervised;
+        summary.end.wall_nanos = base::wall_nanos();
+        summary.end.exit_code = exit_code_of_wait_status(supervised.wait_status);
+        summary.end.stopped_by_rule = supervised.stopped_by_rule;
+        summary.end.reason = supervised.stopped_by_rule && supervised.stop_cause
+                                 ? "stopped by rule " + supervised.stop_cause->rule
+                                 : how_it_ended(supervised);
+        if (const Status written = write_run_end(options.run, summary.end, files_); !written.is_ok())
+            console.warn(written.message());
+
+        auto run = read::Run::open(options.run, files_);
+        if (!run.is_ok()) {
+            console.warn(run.status().message());
+        } else {
+            summary.totals = (*run)->totals();
+            summary.damaged_places = (*run)->damage().size();
+            summary.cut_off = supervised.attached && !(*run)->is_complete();
+            if (!no_report_ && supervised.attached) {
+                const std::string path =
+                    report_.empty() ? storage::RunLayout{options.run}.report_html() : absolute_path(report_);
+                if (const Status written = write_report(**run, supervised.verdict, path, files_);
+                    written.is_ok())
+                    summary.report = shown_path(path);
+                else
+                    console.warn(written.message() + "; the run itself is complete: traindbg report " +
+                                 summary.run + " -o FILE");
+            }
+        }
+        if (!quiet_) console.error(summary_text(summary, console.error_colour(), console.error_columns()));
+        if (quiet_ && !supervised.attached)
+            console.warn(why_not_attached(command_, exit_code_of_wait_status(supervised.wait_status)));
+        if (json_) console.out(summary_json(summary));
+    }
+
+    // Relative to where the user stands, when that is shorter.
+    static std::string shown_path(const std::string& path) {
+        std::error_code error;
+        const std::string here = std::filesystem::current_path(error).string() + "/";
+        return !error && path.starts_with(here) ? path.substr(here.size()) : path;
+    }
+
+    std::string run_dir_;
+    std::string runs_;
+    std::string name_;
+    std::string on_finding_ = "none";
+    std::string act_at_ = "warning";
+    double stop_grace_ = 30;
+    std::string fail_on_ = "never";
+    RuleOptions rules_;
+    CaptureOptions capture_;
+    std::string report_;
+    bool no_report_ = false;
+    bool quiet_ = false;
+    bool json_ = false;
+    std::vector<std::string> command_;
+    bool made_directory_ = false;
+    storage::FileSystem& files_ = storage::posix_file_system();
+};
+
+}  // namespace
+
+VerbEntry run_verb() {
+    return {.name = "run",
+            .summary = "Run a training and watch it: findings as they appear, a report at the end.",
+            .usage = "[options] [--] COMMAND [ARGUMENT...]",
+            .about =
+                "Starts COMMAND, records what happens inside the model that it trains, judges it step by "
+                "step, and says what goes wrong and what to change. The script needs no change. Its exit "
+                "code is passed through: 128+n after signal n, 90 when a rule stopped it.",
+            .examples =
+                "  traindbg run -- python train.py --epochs 3\n"
+                "  traindbg run --on-finding stop --act-at error -- python train.py\n"
+                "  traindbg run --collect gradients --every 1 python train.py\n"
+                "  traindbg run --rule vanishing_gradient.ratio=1e-5 --no-rule overfit -- python train.py\n"
+                "  traindbg run --fail-on error --json -- python train.py | tail -n 1\n",
+            .make = []() -> std::unique_ptr<Verb> { return std::make_unique<RunVerb>(); }};
+}
+
+}  // namespace traindbg::cli

@@ -1,0 +1,229 @@
+#include <fmt/format.h>
+#include <poll.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <csignal>
+#include <nlohmann/json.hpp>
+
+#include "traindbg/actions/action.h"
+#include "traindbg/base/clock.h"
+#include "traindbg/base/text.h"
+#include "traindbg/cli/exit_code.h"
+#include "traindbg/cli/follower.h"
+#include "traindbg/cli/process.h"
+#include "traindbg/cli/report_file.h"
+#include "traindbg/cli/rule_options.h"
+#include "traindbg/cli/run_files.h"
+#include "traindbg/cli/run_names.h"
+#include "traindbg/cli/status_line.h"
+#include "traindbg/cli/verb.h"
+#include "traindbg/model/json.h"
+#include "traindbg/report/report.h"
+#include "traindbg/storage/control_block.h"
+#include "traindbg/storage/run_layout.h"
+
+namespace traindbg::cli {
+namespace {
+
+// How often it is asked whether the training still lives.
+constexpr int kMillisBetweenLooks = 500;
+
+class WatchVerb final : public Verb {
+  public:
+    void declare(OptionSet& options) override {
+        options.text({.names = "RUN",
+                      .placeholder = "RUN",
+                      .help = "A run's directory, its name, or last.",
+                      .completes = Completes::kRun,
+                      .positional = true,
+                      .required = true},
+                     run_);
+        options.flag(
+            {.names = "--until-end",
+             .help = "Be the run's supervisor: keep verdict.json and write report.html, unless another "
+                     "process does. traindbg.watch() starts this."},
+            until_end_);
+        options.text({.names = "--on-finding",
+                      .placeholder = "ACTION",
+                      .help = "What to do: none (default), or stop the training at its next step boundary.",
+                      .choices = {"none", "stop"}},
+                     on_finding_);
+        options.text({.names = "--act-at",
+                      .placeholder = "SEVERITY",
+                      .help = "The least severity to act on (default warning).",
+                      .choices = {"info", "warning", "error"}},
+                     act_at_);
+        options.text({.names = "--fail-on",
+                      .placeholder = "SEVERITY",
+                      .help = "Exit with 1 when a rule fired at this severity or above (default never).",
+                      .choices = fail_on_words()},
+                     fail_on_);
+        options.flag(
+            {.names = "-q,--quiet", .help = "No status line and no summary; findings are still printed."},
+            quiet_);
+        options.flag({.names = "--json", .help = "Print the verdict as JSON at the end."}, json_);
+        options.text({.names = "--runs",
+                      .placeholder = "DIR",
+                      .help = "Where runs lie (default: TRAINDBG_RUNS, or ./traindbg-runs).",
+                      .completes = Completes::kDirectory},
+                     runs_);
+        rules_.declare(options);
+    }
+
+    int run(Console& console) override {
+        storage::FileSystem& files = storage::posix_file_system();
+        const auto fail_on = parse_fail_on(fail_on_);
+        if (!fail_on.is_ok()) return fail(console, fail_on.status());
+        auto choices = rules_.choices();
+        if (!choices.is_ok()) return fail(console, choices.status());
+        const auto path = resolve_run(run_, runs_root(runs_), files);
+        if (!path.is_ok()) return fail(console, path.status());
+        const auto control = storage::ControlBlock::open(storage::RunLayout{*path}.control());
+        if (!control.is_ok()) return fail(console, control.status());
+
+        // A second follower only looks on.
+        std::optional<SupervisorLock> lock;
+        if (until_end_) lock = SupervisorLock::take(*path);
+        std::unique_ptr<actions::Action> stop;
+        if (on_finding_ == "stop") stop = actions::make_stop_action(**control);
+        FollowerOptions options;
+        options.run = *path;
+        options.choices = *choices;
+        options.keeps_verdict = lock.has_value();
+        options.action = stop.get();
+        options.act_at = model::parse_severity(act_at_).value_or(model::Severity::kWarning);
+        auto gate = SignalGate::open();
+        if (!gate.is_ok()) return fail(console, gate.status());
+        auto follower = Follower::open(std::move(options), console, files);
+        if (!follower.is_ok()) return fail(console, follower.status());
+        static_cast<void>(::setpriority(PRIO_PROCESS, 0, ::getpriority(PRIO_PROCESS, 0) + 5));
+
+        const bool ended = follow(**follower, **control, *path, *gate, files, console, lock.has_value());
+        (*follower)->finish([&] { return false; });
+        const model::Verdict verdict = (*follower)->verdict();
+        if (lock && ended) write_report_at_end(*path, verdict, files, console);
+        if (json_) {
+            model::Json json = {{"schema_version", 1}, {"run", base::printable(*path)}, {"ended", ended}};
+            json.update(model::to_json(verdict));
+            console.out(json.dump(2) + "\n");
+        } else if (!quiet_) {
+            console.error("\n" +
+                          report::terminal_verdict(verdict, console.error_colour(), console.error_columns()) +
+                          "\n");
+        }
+        return has_finding_at(verdict, *fail_on) ? kExitFired : kExitClean;
+    }
+
+  private:
+    // Until the run has ended (true) or somebody ends us (false).
+    bool follow(Follower& follower, const storage::ControlBlock& control, const std::string& path,
+                SignalGate& gate, storage::FileSystem& files, const Console& console, bool supervises) const {
+        std::unique_ptr<StatusLine> status;
+        if (!quiet_) status = StatusLine::open(console.error_colour());
+        // The end is seen twice before it is believed: what was written before it is then read.
+        bool over = false;
+        while (true) {
+            bool more = follower.advance(std::chrono::milliseconds(50));
+            if (status) {
+                StatusFacts facts;
+                facts.run_name = base_name(path);
+                facts.attached = control.state() != storage::TrainingState::kNotAttached;
+                facts.steps = control.step();
+                follower.describe(facts);
+                status->show(facts);
+            }
+            if (!more && over) return true;
+            over = is_over(control, path, files, supervises);
+            std::array<pollfd, 2> waiting{
+                {{gate.descriptor(), POLLIN, 0}, {follower.wake_descriptor(), POLLIN, 0}}};
+            const int patience = follower.wake_descriptor() < 0 ? 50 : kMillisBetweenLooks;
+            static_cast<void>(::poll(waiting.data(), waiting.size(), more || over ? 0 : patience));
+            while (const auto signal = gate.next()) {
+                switch (static_cast<int>(signal->ssi_signo)) {
+                    case SIGINT:
+                    case SIGTERM:
+                    case SIGHUP:
+                    case SIGQUIT:
+                        // With the training in the same terminal, Ctrl-C is meant for it; its end is ours.
+                        if (until_end_ && came_from_terminal(*signal)) break;
+                        return false;
+                    case SIGWINCH:
+                        if (status) status->resized();
+                        break;
+                    case SIGTSTP:
+                        if (status) status->suspend();
+                        ::raise(SIGSTOP);
+                        break;
+                    case SIGCONT:
+                        if (status && ::tcgetpgrp(STDERR_FILENO) == ::getpgrp()) status->resume();
+                        break;
+                    default: break;
+                }
+            }
+        }
+    }
+
+    [[nodiscard]] bool is_over(const storage::ControlBlock& control, const std::string& path,
+                               storage::FileSystem& files, bool supervises) const {
+        // The first worker to end says so in the control page; the others may still write.
+        bool closed = false;
+        if (control.state() == storage::TrainingState::kEnded)
+            if (const auto run = read::Run::open(path, files); run.is_ok())
+                closed = !(*run)->workers().empty() && (*run)->is_complete();
+        const RunState state = state_of_run(path, closed, files, supervises);
+        return state != RunState::kRunning && state != RunState::kWaiting &&
+               !waits_for_training(state, control);
+    }
+
+    // A run without a training looks like one whose training is gone; a supervisor that was started
+    // with the training gives it time to attach.
+    [[nodiscard]] bool waits_for_training(RunState state, const storage::ControlBlock& control) const {
+        return until_end_ && state == RunState::kCrashed &&
+               control.state() == storage::TrainingState::kNotAttached &&
+               base::monotonic_nanos() - started_nanos_ < 60'000'000'000;
+    }
+
+    static void write_report_at_end(const std::string& path, const model::Verdict& verdict,
+                                    storage::FileSystem& files, const Console& console) {
+        auto run = read::Run::open(path, files);
+        if (!run.is_ok()) {
+            console.warn(run.status().message());
+            return;
+        }
+        if (const base::Status written =
+                write_report(**run, verdict, storage::RunLayout{path}.report_html(), files);
+            !written.is_ok())
+            console.warn(written.message());
+    }
+
+    std::string run_;
+    std::string runs_;
+    bool until_end_ = false;
+    std::string on_finding_ = "none";
+    std::string act_at_ = "warning";
+    std::string fail_on_ = "never";
+    bool quiet_ = false;
+    bool json_ = false;
+    RuleOptions rules_;
+    std::int64_t started_nanos_ = base::monotonic_nanos();
+};
+
+}  // namespace
+
+VerbEntry watch_verb() {
+    return {
+        .name = "watch",
+        .summary = "Follow a run that something else is writing, until it ends.",
+        .usage = "[options] RUN",
+        .about =
+            "Judges a run while it grows, prints findings as they appear, and ends with it. It does not "
+            "touch the training; ending it with Ctrl-C ends only the watching.",
+        .examples =
+            "  traindbg watch last\n  traindbg watch traindbg-runs/night --on-finding stop --act-at error\n",
+        .make = []() -> std::unique_ptr<Verb> { return std::make_unique<WatchVerb>(); }};
+}
+
+}  // namespace traindbg::cli

@@ -1,0 +1,405 @@
+#include "traindbg/diagnose/diagnose.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+
+#include "traindbg/base/text.h"
+
+namespace traindbg::diagnose {
+namespace {
+
+using base::human_number;
+using model::Cause;
+using model::Finding;
+
+// Read access to all findings by rule and key, and to the settings.
+class Symptoms {
+  public:
+    Symptoms(std::span<const Finding> findings, const model::WorkerMeta& meta)
+        : findings_(findings), meta_(meta) {}
+
+    // What counts: above info, and still there. An error leaves its mark on a training when it is over.
+    [[nodiscard]] static bool counts(const Finding& finding) {
+        return finding.severity == model::Severity::kError ||
+               (finding.severity == model::Severity::kWarning &&
+                finding.state != model::FindingState::kResolved);
+    }
+    // The first finding that counts of this rule (and key), in the order in which they fired.
+    [[nodiscard]] const Finding* find(std::string_view rule, std::string_view key = {}) const {
+        for (const Finding& finding : findings_)
+            if (counts(finding) && finding.rule == rule && (key.empty() || finding.key == key))
+                return &finding;
+        return nullptr;
+    }
+    [[nodiscard]] static const model::Evidence* evidence(const Finding& finding, std::string_view name) {
+        for (const model::Evidence& item : finding.evidence)
+            if (item.name == name) return &item;
+        return nullptr;
+    }
+    [[nodiscard]] static double value(const Finding& finding, std::string_view name, double fallback) {
+        const model::Evidence* item = evidence(finding, name);
+        return item == nullptr ? fallback : item->value;
+    }
+    [[nodiscard]] std::optional<double> setting(std::string_view name) const {
+        if (meta_.optimizers.empty()) return std::nullopt;
+        for (const auto& [key, number] : meta_.optimizers.front().settings)
+            if (key == name) return number;
+        return std::nullopt;
+    }
+    [[nodiscard]] std::string_view optimizer() const {
+        return meta_.optimizers.empty() ? std::string_view("the optimizer")
+                                        : std::string_view(meta_.optimizers.front().type);
+    }
+    [[nodiscard]] std::span<const Finding> all() const noexcept { return findings_; }
+
+  private:
+    std::span<const Finding> findings_;
+    const model::WorkerMeta& meta_;
+};
+
+// What speaks for a hypothesis.
+struct Weight {
+    double confidence = 0;
+    std::string explanation;
+    std::string fix;
+};
+
+struct Hypothesis {
+    const char* name;
+    const char* title;
+    // Nothing when no finding speaks for it.
+    std::optional<Weight> (*weigh)(const Symptoms& symptoms);
+    // Rules whose findings follow from it, where they are there.
+    std::vector<std::string_view> explains;
+    // The findings of these rules follow only if they began later than the cause was there.
+    std::vector<std::string_view> explains_if_died = {};
+};
+
+bool dead_from_start(const Finding& finding) {
+    return Symptoms::value(finding, "inactive units at the first step", 0) >= 0.9;
+}
+bool flat_from_start(const Finding& finding) {
+    return Symptoms::value(finding, "values at the flat ends at the first step", 0) >= 0.5;
+}
+
+std::optional<Weight> non_finite_input(const Symptoms& symptoms) {
+    const Finding* finding = symptoms.find("non_finite", "train");
+    if (finding == nullptr || !finding->tensor.starts_with("input/")) return std::nullopt;
+    return Weight{0.97,
+                  fmt::format("Input {} holds values that are not finite; loss, gradients and weights follow "
+                              "from it. Refuted if torch.isfinite(x).all() holds for every batch.",
+                              finding->tensor.substr(6)),
+                  "Drop or impute these samples before they reach the model, e.g. x = torch.nan_to_num(x)."};
+}
+
+std::optional<Weight> gradients_not_cleared(const Symptoms& symptoms) {
+    const Finding* finding = symptoms.find("gradients_not_cleared");
+    if (finding == nullptr) return std::nullopt;
+    return Weight{
+        0.95,
+        "Every backward() found the gradients of the steps before: the optimizer uses a growing sum, "
+        "as if the learning rate rose with every step. Refuted if zero_grad() is called once per step "
+        "for all parameters.",
+        "Call optimizer.zero_grad() once per optimizer step, before loss.backward()."};
+}
+
+std::optional<Weight> single_class(const Symptoms& symptoms) {
+    const Finding* finding = symptoms.find("class_imbalance", "one_class");
+    if (finding == nullptr) return std::nullopt;
+    return Weight{
+        0.95,
+        "All labels are of one class: the model learns to say that class, the loss falls to zero, and "
+        "nothing about the inputs is learned. Refuted if later batches have other labels.",
+        finding->fix};
+}
+
+std::optional<Weight> dead_at_start(const Symptoms& symptoms) {
+    const Finding* finding = symptoms.find("dead_relu", "layer");
+    if (finding == nullptr || !dead_from_start(*finding)) return std::nullopt;
+    return Weight{0.9,
+                  fmt::format("The ReLU layer {} is zero for every sample from the first step on, before any "
+                              "update: initialisation or input scale, not the learning rate. Refuted if its "
+                              "pre-activations are positive for some samples.",
+                              finding->layer),
+                  finding->fix};
+}
+
+std::optional<Weight> poor_initialisation(const Symptoms& symptoms) {
+    if (const Finding* exploding = symptoms.find("exploding_gradient"); exploding != nullptr) {
+        if (const model::Evidence* start = Symptoms::evidence(*exploding, "loss at the start"))
+            return Weight{
+                0.92,
+                fmt::format("The loss began at {}, where a model that guesses has {}: the weights are too "
+                            "large before the first update. Refuted if the default initialisation "
+                            "begins there, too.",
+                            human_number(start->value), human_number(start->reference)),
+                "Initialise for the activation used: torch.nn.init.kaiming_normal_ in front of ReLU, "
+                "xavier_uniform_ in front of tanh or sigmoid; standardise the inputs."};
+    }
+    const Finding* finding = symptoms.find("saturated_activation", "flat");
+    if (finding == nullptr || !flat_from_start(*finding)) return std::nullopt;
+    return Weight{
+        0.85,
+        fmt::format("The layer {} is saturated from the first step on, before any update: its weights "
+                    "or its inputs are too large. Refuted if a smaller initialisation does not take "
+                    "the values off the flat ends.",
+                    finding->layer),
+        finding->fix};
+}
+
+std::optional<Weight> learning_rate_too_high(const Symptoms& symptoms) {
+    double score = 0;
+    std::vector<std::string> reasons;
+    const auto count = [&](double weight, std::string reason) {
+        score += weight;
+        reasons.push_back(std::move(reason));
+    };
+    double ratio = 0;
+    if (const Finding* finding = symptoms.find("exploding_gradient")) {
+        ratio = Symptoms::value(*finding, "update / weight", 0);
+        if (ratio > 0.1)
+            count(0.7, fmt::format("an update is {} times the weights' size", human_number(ratio)));
+        else count(0.4, "gradients exploded");
+    }
+    if (symptoms.find("loss_not_decreasing", "rising") != nullptr) count(0.5, "the loss rises");
+    for (const char* key : {"stalled", "relapse"}) {
+        const Finding* finding = symptoms.find("loss_not_decreasing", key);
+        if (finding == nullptr) continue;
+        const model::Evidence* loss = Symptoms::evidence(*finding, "loss");
+        const double highest = Symptoms::value(*finding, "highest loss", 0);
+        if (loss != nullptr && loss->reference > 0 && highest > 2 * loss->reference)
+            count(0.5, fmt::format("the loss jumped to {} from {}", human_number(highest),
+                                   human_number(loss->reference)));
+        else if (finding->key == "relapse") count(0.4, "the loss fell back after it had learned");
+    }
+    if (const Finding* finding = symptoms.find("dead_relu"); finding != nullptr && !dead_from_start(*finding))
+        count(0.5, fmt::format("ReLU units of {} that were alive at the first step died", finding->layer));
+    if (const Finding* finding = symptoms.find("saturated_activation");
+        finding != nullptr && !flat_from_start(*finding))
+        count(0.4, fmt::format("{} became saturated after it had not been", finding->layer));
+    if (const Finding* finding = symptoms.find("non_finite", "train");
+        finding != nullptr && !finding->tensor.starts_with("input/") &&
+        Symptoms::evidence(*finding, "grew before") != nullptr)
+        count(0.6, "values grew until they were not finite any more");
+    if (reasons.empty()) return std::nullopt;
+    const std::optional<double> rate = symptoms.setting("lr");
+    const bool plain = symptoms.optimizer() == "SGD";
+    if (rate && *rate >= (plain ? 1 : 0.1))
+        count(0.2, fmt::format("{} with a learning rate of {} is far above what is usual",
+                               symptoms.optimizer(), human_number(*rate)));
+    else if (rate && *rate <= (plain ? 1e-3 : 1e-5)) score -= 0.2;
+    if (score < 0.4) return std::nullopt;
+    std::string text;
+    for (const std::string& reason : reasons) text += (text.empty() ? "" : "; ") + reason;
+    text[0] = text[0] >= 'a' && text[0] <= 'z' ? static_cast<char>(text[0] - 'a' + 'A') : text[0];
+    const double factor = ratio > 0.1 ? std::clamp(0.05 / ratio, 0.01, 0.1) : 0.1;
+    return Weight{
+        std::min(score, 0.9), text + ". Refuted if it still happens with a tenth of the learning rate.",
+        rate ? fmt::format("Lower the learning rate from {} to about {} or less, and clip gradients with "
+                           "torch.nn.utils.clip_grad_norm_.",
+                           human_number(*rate), fmt::format("{:.1g}", *rate * factor))
+             : std::string("Lower the learning rate ten-fold, and clip gradients with "
+                           "torch.nn.utils.clip_grad_norm_.")};
+}
+
+std::optional<Weight> vanishing_gradient(const Symptoms& symptoms) {
+    const Finding* finding = symptoms.find("vanishing_gradient", "depth");
+    if (finding == nullptr) return std::nullopt;
+    return Weight{
+        0.8,
+        fmt::format("Gradients reach {} {:.0e} times smaller than the last layer and shrink with every layer "
+                    "in between. Refuted if a net of half the depth does not learn either.",
+                    finding->layer, 1 / std::max(Symptoms::value(*finding, "early / last", 1), 1e-300)),
+        finding->fix};
+}
+
+std::optional<Weight> imbalance(const Symptoms& symptoms) {
+    const Finding* finding = symptoms.find("class_imbalance", "imbalance");
+    if (finding == nullptr) return std::nullopt;
+    return Weight{
+        0.8,
+        "Rare classes are hardly ever in a batch, and the model has settled on not predicting them. "
+        "Refuted if their recall stays at zero with balanced sampling.",
+        finding->fix};
+}
+
+std::optional<Weight> unshuffled(const Symptoms& symptoms) {
+    const Finding* finding = symptoms.find("class_imbalance", "order");
+    if (finding == nullptr) return std::nullopt;
+    return Weight{0.85, "The data comes sorted by class: each batch pulls the model to its own class.",
+                  finding->fix};
+}
+
+std::optional<Weight> overfit(const Symptoms& symptoms) {
+    const Finding* finding = symptoms.find("overfit", "evaluation");
+    if (finding == nullptr) return std::nullopt;
+    return Weight{
+        0.8,
+        "The model learns its training data by heart: its loss on new data rises while that on the "
+        "training data falls. Refuted if the evaluation data is of another kind than the training data.",
+        finding->fix};
+}
+
+std::optional<Weight> labels_do_not_match(const Symptoms& symptoms) {
+    const Finding* finding = symptoms.find("overfit", "memorising");
+    if (finding == nullptr) return std::nullopt;
+    return Weight{
+        0.75,
+        "The model learns its training data by heart and nothing that holds for other data: labels that do "
+        "not belong to their inputs, or evaluation data of another kind. Refuted if a look at a dozen "
+        "samples shows the right labels in both sets.",
+        finding->fix};
+}
+
+std::optional<Weight> numerical_instability(const Symptoms& symptoms) {
+    const Finding* finding = symptoms.find("non_finite");
+    if (finding == nullptr || finding->tensor.starts_with("input/")) return std::nullopt;
+    const bool grew = Symptoms::evidence(*finding, "grew before") != nullptr;
+    return Weight{
+        grew ? 0.3 : 0.6,
+        fmt::format("Values were of ordinary size until {} was not finite: an operation outside its "
+                    "range. Refuted if the inputs of that step hold values that are not finite.",
+                    finding->tensor),
+        finding->fix};
+}
+
+std::optional<Weight> dying(const Symptoms& symptoms) {
+    const Finding* finding = symptoms.find("dead_relu");
+    if (finding == nullptr) return std::nullopt;
+    return Weight{0.5, fmt::format("Most units of {} pass nothing.", finding->layer), finding->fix};
+}
+
+std::optional<Weight> saturated(const Symptoms& symptoms) {
+    const Finding* finding = symptoms.find("saturated_activation");
+    if (finding == nullptr) return std::nullopt;
+    return Weight{0.45, fmt::format("Most values of {} lie at the flat ends.", finding->layer), finding->fix};
+}
+
+std::optional<Weight> no_learning_signal(const Symptoms& symptoms) {
+    const Finding* finding = symptoms.find("loss_not_decreasing", "stalled");
+    if (finding == nullptr) return std::nullopt;
+    const std::optional<double> rate = symptoms.setting("lr");
+    const bool plain = symptoms.optimizer() == "SGD";
+    if (rate && *rate <= (plain ? 1e-4 : 1e-6))
+        return Weight{
+            0.5,
+            fmt::format("The loss stands still, and a learning rate of {} is far below what is usual "
+                        "for {}. Refuted if it does so with a hundred times as much.",
+                        human_number(*rate), symptoms.optimizer()),
+            fmt::format("Raise the learning rate from {} to about {}.", human_number(*rate),
+                        plain ? "0.01" : "0.001")};
+    return Weight{
+        0.35,
+        "The loss stands still though neither the gradients nor the activations look wrong: labels that "
+        "do not belong to their inputs, parameters that the optimizer does not have, or a task that "
+        "the inputs say nothing about. Refuted if the model cannot learn a single batch either.",
+        finding->fix};
+}
+
+// The order decides between equals: facts before judgements, what comes first in the data flow before
+// what follows.
+const std::vector<Hypothesis>& hypotheses() {
+    static const std::vector<Hypothesis> table = {
+        {"non_finite_input",
+         "Input that is not finite",
+         &non_finite_input,
+         {"non_finite", "exploding_gradient", "loss_not_decreasing"},
+         {"dead_relu", "saturated_activation"}},
+        {"gradients_not_cleared",
+         "Gradients not cleared",
+         &gradients_not_cleared,
+         {"gradients_not_cleared", "exploding_gradient", "loss_not_decreasing", "non_finite"},
+         {"dead_relu", "saturated_activation"}},
+        {"single_class_labels",
+         "Labels of one class only",
+         &single_class,
+         {"class_imbalance", "loss_not_decreasing", "vanishing_gradient", "saturated_activation", "overfit"},
+         {"dead_relu"}},
+        {"dead_relu",
+         "Dead ReLU layer from the start",
+         &dead_at_start,
+         {"dead_relu", "loss_not_decreasing", "vanishing_gradient", "class_imbalance"}},
+        {"poor_initialisation",
+         "Poor initialisation",
+         &poor_initialisation,
+         {"saturated_activation", "vanishing_gradient", "loss_not_decreasing", "exploding_gradient",
+          "class_imbalance"},
+         {"dead_relu"}},
+        {"learning_rate_too_high",
+         "Learning rate too high",
+         &learning_rate_too_high,
+         {"exploding_gradient", "loss_not_decreasing", "non_finite", "class_imbalance"},
+         {"dead_relu", "saturated_activation"}},
+        {"unshuffled_data", "Data not shuffled", &unshuffled, {"class_imbalance", "loss_not_decreasing"}},
+        {"vanishing_gradient",
+         "Vanishing gradients",
+         &vanishing_gradient,
+         {"vanishing_gradient", "loss_not_decreasing", "class_imbalance"}},
+        {"class_imbalance", "Class imbalance", &imbalance, {"class_imbalance"}},
+        {"labels_do_not_match",
+         "Labels that do not belong to their inputs",
+         &labels_do_not_match,
+         {"overfit", "loss_not_decreasing"}},
+        {"overfit", "Overfitting", &overfit, {"overfit"}},
+        {"numerical_instability", "Numerical instability", &numerical_instability, {"non_finite"}},
+        {"dying_relu", "Dying ReLU units", &dying, {"dead_relu", "loss_not_decreasing"}},
+        {"saturated_activation",
+         "Saturated activations",
+         &saturated,
+         {"saturated_activation", "loss_not_decreasing"}},
+        {"no_learning_signal", "Nothing to learn from", &no_learning_signal, {"loss_not_decreasing"}},
+    };
+    return table;
+}
+
+bool contains(const std::vector<std::string_view>& names, std::string_view name) {
+    return std::find(names.begin(), names.end(), name) != names.end();
+}
+
+std::vector<std::string> explained_by(const Hypothesis& hypothesis, const Symptoms& symptoms) {
+    std::vector<std::string> rules;
+    for (const Finding& finding : symptoms.all()) {
+        if (!Symptoms::counts(finding)) continue;
+        const bool died = contains(hypothesis.explains_if_died, finding.rule) && !dead_from_start(finding) &&
+                          !flat_from_start(finding);
+        if (!died && !contains(hypothesis.explains, finding.rule)) continue;
+        if (std::find(rules.begin(), rules.end(), finding.rule) == rules.end()) rules.push_back(finding.rule);
+    }
+    return rules;
+}
+
+}  // namespace
+
+std::vector<Cause> likely_causes(std::span<const Finding> findings, const model::WorkerMeta& meta) {
+    const Symptoms symptoms(findings, meta);
+    std::vector<Cause> causes;
+    for (const Hypothesis& hypothesis : hypotheses()) {
+        std::optional<Weight> weight = hypothesis.weigh(symptoms);
+        if (!weight) continue;
+        causes.push_back({hypothesis.name, hypothesis.title, weight->confidence,
+                          std::move(weight->explanation), std::move(weight->fix),
+                          explained_by(hypothesis, symptoms)});
+    }
+    std::stable_sort(causes.begin(), causes.end(),
+                     [](const Cause& a, const Cause& b) { return a.confidence > b.confidence; });
+    // A cause stays only if it explains something that no likelier one does.
+    std::set<std::string> explained;
+    std::vector<Cause> kept;
+    for (Cause& cause : causes) {
+        const bool adds = std::any_of(cause.rules.begin(), cause.rules.end(),
+                                      [&](const std::string& rule) { return !explained.contains(rule); });
+        if (!adds) continue;
+        explained.insert(cause.rules.begin(), cause.rules.end());
+        kept.push_back(std::move(cause));
+    }
+    return kept;
+}
+
+}  // namespace traindbg::diagnose

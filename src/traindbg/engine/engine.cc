@@ -1,0 +1,224 @@
+#include "traindbg/engine/engine.h"
+
+#include <algorithm>
+#include <array>
+#include <exception>
+#include <map>
+#include <string>
+#include <tuple>
+#include <utility>
+
+#include "traindbg/diagnose/diagnose.h"
+
+namespace traindbg::engine {
+
+using base::Result;
+using base::Status;
+
+namespace {
+
+// One rule that runs, and its parameters.
+struct Active {
+    const rules::RuleEntry* entry = nullptr;
+    rules::Parameters parameters;
+    std::string broken;  // what an exception of it said
+};
+
+struct Worker {
+    std::vector<std::unique_ptr<rules::Rule>> rules;  // as `Active`s; null once broken
+    model::WorkerMeta meta;
+    model::Mode mode = model::Mode::kTrain;                        // of the last step that was shown
+    std::array<model::StepIndex, model::kModeCount> last_steps{};  // by mode
+    bool trained = false;                                          // a TRAIN step was shown
+
+    [[nodiscard]] model::StepIndex last_step(model::Mode of) const {
+        return last_steps[static_cast<std::size_t>(of)];
+    }
+};
+
+}  // namespace
+
+class Engine::Impl {
+  public:
+    explicit Impl(std::vector<Active> active) : active_(std::move(active)) {}
+
+    void on_step(const model::StepView& view) {
+        Worker& worker = worker_of(view.worker);
+        worker.mode = view.mode();
+        worker.last_steps[static_cast<std::size_t>(view.mode())] = view.step();
+        worker.trained = worker.trained || view.mode() == model::Mode::kTrain;
+        if (!(worker.meta == *view.meta)) worker.meta = *view.meta;
+        ++steps_;
+        for (std::size_t i = 0; i < active_.size(); ++i)
+            ask(view.worker, worker, i,
+                [&](rules::Rule& rule, rules::FindingSink& sink) { rule.on_step(view, sink); });
+    }
+
+    void on_end() {
+        if (std::exchange(ended_, true)) return;
+        for (auto& [id, worker] : workers_) {
+            // The last word is about the training, even where an evaluation came last.
+            if (worker.trained) worker.mode = model::Mode::kTrain;
+            for (std::size_t i = 0; i < active_.size(); ++i)
+                ask(id, worker, i, [&](rules::Rule& rule, rules::FindingSink& sink) { rule.on_end(sink); });
+        }
+    }
+
+    [[nodiscard]] model::Verdict verdict() const {
+        model::Verdict verdict;
+        verdict.findings = findings_;
+        for (std::size_t i = 0; i < active_.size(); ++i) verdict.outcomes.push_back(outcome_of(i));
+        static const model::WorkerMeta kUnknown;
+        verdict.causes =
+            diagnose::likely_causes(findings_, workers_.empty() ? kUnknown : workers_.begin()->second.meta);
+        return verdict;
+    }
+
+    Listener listener;
+    [[nodiscard]] std::uint64_t steps() const noexcept { return steps_; }
+
+  private:
+    using Key = std::tuple<std::size_t, model::WorkerId, std::string>;
+
+    class Sink final : public rules::FindingSink {
+      public:
+        Sink(Impl& engine, model::WorkerId id, const Worker& worker, std::size_t rule)
+            : engine_(engine), id_(id), worker_(worker), rule_(rule) {}
+        void fire(model::Finding finding) override { engine_.fire(rule_, id_, worker_, std::move(finding)); }
+        void clear(std::string_view key) override { engine_.clear(rule_, id_, key); }
+
+      private:
+        Impl& engine_;
+        model::WorkerId id_;
+        const Worker& worker_;
+        std::size_t rule_;
+    };
+
+    Worker& worker_of(model::WorkerId id) {
+        const auto [place, is_new] = workers_.try_emplace(id);
+        if (is_new)
+            for (const Active& active : active_)
+                place->second.rules.push_back(active.entry->make(active.parameters));
+        return place->second;
+    }
+
+    // The one boundary at which an exception of a rule ends: it costs that rule, not the run.
+    template <typename Question>
+    void ask(model::WorkerId id, Worker& worker, std::size_t rule, Question&& question) {
+        if (!active_[rule].broken.empty() || worker.rules[rule] == nullptr) return;
+        Sink sink(*this, id, worker, rule);
+        try {
+            question(*worker.rules[rule], sink);
+        } catch (const std::exception& error) {
+            active_[rule].broken = error.what();
+            if (active_[rule].broken.empty()) active_[rule].broken = "unknown";
+            worker.rules[rule].reset();
+        }
+    }
+
+    void fire(std::size_t rule, model::WorkerId id, const Worker& worker, model::Finding finding) {
+        finding.rule = active_[rule].entry->info->name;
+        finding.worker = id;
+        finding.state = model::FindingState::kFiring;
+        const auto [place, is_new] = index_.try_emplace(Key(rule, id, finding.key), findings_.size());
+        // A finding counts in the steps of one mode, that in which it first fired.
+        finding.mode = is_new ? worker.mode : findings_[place->second].mode;
+        finding.last_step = worker.last_step(finding.mode);
+        finding.step = finding.last_step;
+        finding.first_step = std::min(finding.first_step, finding.last_step);
+        if (is_new) {
+            findings_.push_back(std::move(finding));
+            if (listener) listener(findings_.back());
+            return;
+        }
+        // The rule says what is the matter; the engine, since when.
+        model::Finding& known = findings_[place->second];
+        finding.first_step = std::min(finding.first_step, known.first_step);
+        finding.step = known.step;
+        finding.severity = std::max(finding.severity, known.severity);
+        finding.places = std::max(finding.places, known.places);
+        known = std::move(finding);
+    }
+
+    void clear(std::size_t rule, model::WorkerId id, std::string_view key) {
+        const auto place = index_.find(Key(rule, id, std::string(key)));
+        if (place == index_.end()) return;
+        model::Finding& known = findings_[place->second];
+        if (known.state == model::FindingState::kResolved) return;
+        known.state = model::FindingState::kResolved;
+        if (listener) listener(known);
+    }
+
+    [[nodiscard]] model::RuleOutcome outcome_of(std::size_t rule) const {
+        const Active& active = active_[rule];
+        model::RuleOutcome outcome;
+        outcome.rule = active.entry->info->name;
+        if (!active.broken.empty()) {
+            outcome.reason = "internal error: " + active.broken;
+            return outcome;
+        }
+        for (const auto& [id, worker] : workers_) {
+            outcome.steps_judged += worker.rules[rule]->steps_judged();
+            if (outcome.reason.empty()) outcome.reason = worker.rules[rule]->why_not_judged();
+        }
+        const bool fired = std::any_of(findings_.begin(), findings_.end(),
+                                       [&](const model::Finding& f) { return f.rule == outcome.rule; });
+        if (fired) outcome.state = model::CheckState::kFired;
+        else if (outcome.steps_judged > 0) outcome.state = model::CheckState::kClean;
+        if (outcome.state != model::CheckState::kNotChecked) outcome.reason.clear();
+        else if (workers_.empty()) outcome.reason = "no step was recorded";
+        return outcome;
+    }
+
+    std::vector<Active> active_;
+    std::map<model::WorkerId, Worker> workers_;
+    std::vector<model::Finding> findings_;
+    std::map<Key, std::size_t> index_;
+    std::uint64_t steps_ = 0;
+    bool ended_ = false;
+};
+
+Result<std::unique_ptr<Engine>> Engine::make(const std::vector<rules::RuleChoice>& choices,
+                                             const std::vector<rules::RuleEntry>& known) {
+    std::vector<Active> active;
+    for (const rules::RuleChoice& choice : choices) {
+        const auto chosen = std::find_if(known.begin(), known.end(), [&](const rules::RuleEntry& candidate) {
+            return candidate.info->name == choice.name;
+        });
+        // For its message: which name is near.
+        if (chosen == known.end()) return rules::find_rule(choice.name).status();
+        const rules::RuleEntry* entry = &*chosen;
+        TRAINDBG_ASSIGN_OR_RETURN(rules::Parameters parameters,
+                                  rules::complete_parameters(*entry->info, choice.parameters));
+        const auto same = std::find_if(active.begin(), active.end(),
+                                       [&](const Active& other) { return other.entry == entry; });
+        if (same != active.end()) {
+            return Status(base::Code::kInvalidArgument,
+                          "rule " + choice.name + ": chosen twice; give all of its parameters at once");
+        }
+        active.push_back({entry, std::move(parameters), {}});
+    }
+    return std::unique_ptr<Engine>(new Engine(std::make_unique<Impl>(std::move(active))));
+}
+
+Engine::Engine(std::unique_ptr<Impl> impl) noexcept : impl_(std::move(impl)) {}
+Engine::~Engine() = default;
+
+void Engine::set_listener(Listener listener) { impl_->listener = std::move(listener); }
+void Engine::on_step(const model::StepView& step) { impl_->on_step(step); }
+void Engine::on_end() { impl_->on_end(); }
+model::Verdict Engine::verdict() const { return impl_->verdict(); }
+std::uint64_t Engine::steps_judged() const { return impl_->steps(); }
+
+Status judge(model::StepSource& source, Engine& engine) {
+    constexpr auto kPatience = std::chrono::milliseconds(200);
+    while (true) {
+        TRAINDBG_ASSIGN_OR_RETURN(const std::optional<model::StepView> step, source.next(kPatience));
+        if (step) engine.on_step(*step);
+        else if (source.ended()) break;
+    }
+    engine.on_end();
+    return Status::ok();
+}
+
+}  // namespace traindbg::engine

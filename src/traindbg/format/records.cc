@@ -1,0 +1,570 @@
+#include "traindbg/format/records.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+#include <cfloat>
+#include <cmath>
+#include <limits>
+#include <nlohmann/json.hpp>
+#include <span>
+
+#include "traindbg/model/json.h"
+
+namespace traindbg::format {
+namespace {
+
+using base::ByteReader;
+using base::ByteSpan;
+using base::ByteWriter;
+using base::Code;
+using base::Result;
+using base::Status;
+using model::ClassSample;
+using model::ScalarSample;
+using model::Statistics;
+using model::StepRecord;
+using model::TensorId;
+using model::TensorInfo;
+using model::TensorSample;
+using model::TensorTable;
+
+// Parts of a STEP. The numbers are written into files: never change one, only add.
+enum class Section : std::uint64_t { kStatistics = 1, kUnits = 2, kScalars = 3, kClasses = 4 };
+
+// Which counts of a tensor are not what they usually are, and follow as varints in this order.
+constexpr std::uint8_t kCountFollows = 1;  // not the element count of the tensor's description
+constexpr std::uint8_t kNanFollows = 2;    // not 0, as for all below
+constexpr std::uint8_t kPositiveInfiniteFollows = 4;
+constexpr std::uint8_t kNegativeInfiniteFollows = 8;
+constexpr std::uint8_t kZeroFollows = 16;
+
+constexpr std::array kMoments = {&Statistics::min, &Statistics::max, &Statistics::mean,
+                                 &Statistics::std, &Statistics::l1,  &Statistics::l2};
+
+Status damaged(const char* what) { return {Code::kDataLoss, fmt::format("a {} record is damaged", what)}; }
+
+// The nearest float32, but never an infinity or a zero made of something else.
+float narrow(double value) noexcept {
+    if (std::isnan(value) || std::isinf(value)) return static_cast<float>(value);
+    if (std::fabs(value) > static_cast<double>(FLT_MAX))
+        return std::copysign(FLT_MAX, static_cast<float>(std::signbit(value) ? -1 : 1));
+    const auto narrowed = static_cast<float>(value);
+    if (narrowed == 0 && value != 0) return std::signbit(value) ? -FLT_TRUE_MIN : FLT_TRUE_MIN;
+    return narrowed;
+}
+
+// Ids of a list mostly count up by one: each is written as its distance from the one before plus one.
+class IdWriter {
+  public:
+    explicit IdWriter(ByteWriter& out) : out_(out) {}
+    void write(TensorId id) {
+        out_.zigzag(static_cast<std::int64_t>(id) - expected_);
+        expected_ = static_cast<std::int64_t>(id) + 1;
+    }
+
+  private:
+    ByteWriter& out_;
+    std::int64_t expected_ = 0;
+};
+
+class IdReader {
+  public:
+    explicit IdReader(ByteReader& in) : in_(in) {}
+    TensorId read() {
+        const std::int64_t distance = in_.zigzag();
+        constexpr std::int64_t kMost = std::numeric_limits<TensorId>::max();
+        if (distance < -expected_ || distance > kMost - expected_) {
+            in_.fail();
+            return 0;
+        }
+        const std::int64_t id = expected_ + distance;
+        expected_ = id + 1;
+        return static_cast<TensorId>(id);
+    }
+
+  private:
+    ByteReader& in_;
+    std::int64_t expected_ = 0;
+};
+
+void encode_shape(ByteWriter& out, const std::vector<std::int64_t>& shape) {
+    out.varint(shape.size());
+    for (const std::int64_t extent : shape) out.zigzag(extent);
+}
+
+std::vector<std::int64_t> decode_shape(ByteReader& reader) {
+    const std::size_t rank = reader.count();
+    if (rank > kMostRank) {
+        reader.fail();
+        return {};
+    }
+    std::vector<std::int64_t> shape(rank);
+    for (std::int64_t& extent : shape) extent = reader.zigzag();
+    return shape;
+}
+
+tensor::DType decode_dtype(std::uint8_t number) noexcept {
+    return number <= static_cast<std::uint8_t>(tensor::DType::kComplex128)
+               ? static_cast<tensor::DType>(number)
+               : tensor::DType::kUnknown;
+}
+
+bool is_mode(std::uint8_t number) noexcept { return number >= 1 && number < model::kModeCount; }
+
+// Writes a section's number and length, then what `write` puts into it.
+template <typename Write>
+void section(ByteWriter& out, Section number, const Write& write) {
+    ByteWriter content;
+    write(content);
+    out.varint(static_cast<std::uint64_t>(number));
+    out.varint(content.size());
+    out.append(content.bytes());
+}
+
+void encode_statistics(ByteWriter& out, const std::vector<TensorSample>& samples, const TensorTable& table) {
+    out.reserve(16 + samples.size() * 30);
+    out.varint(samples.size());
+    IdWriter ids(out);
+    for (const TensorSample& sample : samples) ids.write(sample.tensor);
+    for (const auto moment : kMoments)
+        for (const TensorSample& sample : samples) out.fixed(narrow(sample.statistics.*moment));
+    const auto is_usual_count = [&table](const TensorSample& sample) {
+        return is_known(table, sample.tensor) &&
+               sample.statistics.count == element_count(table[sample.tensor].shape);
+    };
+    const auto marks_of = [&](const TensorSample& sample) {
+        const Statistics& s = sample.statistics;
+        return static_cast<std::uint8_t>(
+            (is_usual_count(sample) ? 0 : kCountFollows) | (s.nan != 0 ? kNanFollows : 0) |
+            (s.positive_infinite != 0 ? kPositiveInfiniteFollows : 0) |
+            (s.negative_infinite != 0 ? kNegativeInfiniteFollows : 0) | (s.zero != 0 ? kZeroFollows : 0));
+    };
+    for (const TensorSample& sample : samples) out.fixed(marks_of(sample));
+    for (const TensorSample& sample : samples) {
+        const Statistics& s = sample.statistics;
+        if (!is_usual_count(sample)) out.varint(s.count);
+        if (s.nan != 0) out.varint(s.nan);
+        if (s.positive_infinite != 0) out.varint(s.positive_infinite);
+        if (s.negative_infinite != 0) out.varint(s.negative_infinite);
+        if (s.zero != 0) out.varint(s.zero);
+    }
+}
+
+void decode_statistics(ByteReader& reader, const TensorTable& table, std::vector<TensorSample>& samples) {
+    constexpr std::size_t kLeastBytesEach = 1 + kMoments.size() * sizeof(float) + 1;
+    const std::size_t size = reader.count(kLeastBytesEach);
+    samples.assign(size, TensorSample{});
+    IdReader ids(reader);
+    for (TensorSample& sample : samples) sample.tensor = ids.read();
+    for (const auto moment : kMoments)
+        for (TensorSample& sample : samples) sample.statistics.*moment = reader.fixed<float>();
+    const ByteSpan marks = reader.raw(size);
+    if (!reader.ok()) return;
+    for (std::size_t i = 0; i < size; ++i) {
+        const auto mark = std::to_integer<std::uint8_t>(marks[i]);
+        Statistics& s = samples[i].statistics;
+        const bool count_follows = (mark & kCountFollows) != 0;
+        const bool is_described = is_known(table, samples[i].tensor);
+        if (count_follows) s.count = reader.varint();
+        else if (is_described) s.count = element_count(table[samples[i].tensor].shape);
+        if ((mark & kNanFollows) != 0) s.nan = reader.varint();
+        if ((mark & kPositiveInfiniteFollows) != 0) s.positive_infinite = reader.varint();
+        if ((mark & kNegativeInfiniteFollows) != 0) s.negative_infinite = reader.varint();
+        if ((mark & kZeroFollows) != 0) s.zero = reader.varint();
+        if (!count_follows && !is_described) continue;  // of a lost description: left out below
+        // The counts are parts of a whole: what does not add up would give nonsense further on.
+        std::uint64_t left = s.count;
+        for (const std::uint64_t part : {s.nan, s.positive_infinite, s.negative_infinite, s.zero}) {
+            if (part > left) return reader.fail();
+            left -= part;
+        }
+    }
+}
+
+void encode_units(ByteWriter& out, const std::vector<TensorSample>& samples) {
+    const auto taken = [](const TensorSample& sample) { return sample.units.units != 0; };
+    out.varint(static_cast<std::uint64_t>(std::count_if(samples.begin(), samples.end(), taken)));
+    std::size_t expected = 0;
+    for (std::size_t i = 0; i < samples.size(); ++i) {
+        if (!taken(samples[i])) continue;
+        out.varint(i - expected);
+        expected = i + 1;
+        out.varint(samples[i].units.units);
+        out.varint(samples[i].units.inactive_units);
+        out.varint(samples[i].units.low);
+        out.varint(samples[i].units.high);
+    }
+}
+
+void decode_units(ByteReader& reader, std::vector<TensorSample>& samples) {
+    const std::size_t size = reader.count(5);
+    std::uint64_t expected = 0;
+    for (std::size_t k = 0; k < size && reader.ok(); ++k) {
+        const std::uint64_t distance = reader.varint();
+        const std::uint64_t units = reader.varint();
+        const std::uint64_t inactive = reader.varint();
+        const std::uint64_t low = reader.varint();
+        const std::uint64_t high = reader.varint();
+        if (distance >= samples.size() - expected || units == 0 || units > UINT32_MAX || inactive > units)
+            return reader.fail();
+        const auto index = static_cast<std::size_t>(expected + distance);
+        samples[index].units = {static_cast<std::uint32_t>(units), static_cast<std::uint32_t>(inactive), low,
+                                high};
+        expected = index + 1;
+    }
+}
+
+void encode_scalars(ByteWriter& out, const std::vector<ScalarSample>& samples) {
+    out.varint(samples.size());
+    IdWriter ids(out);
+    for (const ScalarSample& sample : samples) ids.write(sample.tensor);
+    for (const ScalarSample& sample : samples) out.fixed(sample.value);
+}
+
+void decode_scalars(ByteReader& reader, std::vector<ScalarSample>& samples) {
+    samples.assign(reader.count(1 + sizeof(double)), ScalarSample{});
+    IdReader ids(reader);
+    for (ScalarSample& sample : samples) sample.tensor = ids.read();
+    for (ScalarSample& sample : samples) sample.value = reader.fixed<double>();
+}
+
+std::size_t class_count(const model::ClassCounts& counts) noexcept {
+    return std::max({counts.labels.size(), counts.predictions.size(), counts.hits.size()});
+}
+
+constexpr std::array kClassColumns = {&model::ClassCounts::labels, &model::ClassCounts::predictions,
+                                      &model::ClassCounts::hits};
+
+void encode_classes(ByteWriter& out, const std::vector<const ClassSample*>& samples) {
+    out.varint(samples.size());
+    IdWriter ids(out);
+    for (const ClassSample* sample : samples) {
+        ids.write(sample->tensor);
+        const std::size_t classes = class_count(sample->counts);
+        out.varint(classes);
+        for (const auto column : kClassColumns) {
+            const std::vector<std::uint32_t>& values = sample->counts.*column;
+            const auto filled = static_cast<std::size_t>(
+                std::count_if(values.begin(), values.end(), [](std::uint32_t value) { return value != 0; }));
+            // Few of many classes occur in a batch of a language model: then only those are listed.
+            const bool sparse = filled * 2 < classes;
+            out.fixed(static_cast<std::uint8_t>(sparse ? 1 : 0));
+            if (!sparse) {
+                for (std::size_t i = 0; i < classes; ++i) out.varint(i < values.size() ? values[i] : 0);
+                continue;
+            }
+            out.varint(filled);
+            std::size_t expected = 0;
+            for (std::size_t i = 0; i < values.size(); ++i) {
+                if (values[i] == 0) continue;
+                out.varint(i - expected);
+                out.varint(values[i]);
+                expected = i + 1;
+            }
+        }
+    }
+}
+
+void decode_class_column(ByteReader& reader, std::vector<std::uint32_t>& values) {
+    const auto layout = reader.fixed<std::uint8_t>();
+    const auto read_value = [&reader](std::uint32_t& out) {
+        const std::uint64_t value = reader.varint();
+        if (value > UINT32_MAX) return reader.fail();
+        out = static_cast<std::uint32_t>(value);
+    };
+    if (layout == 0) {
+        for (std::uint32_t& value : values) {
+            read_value(value);
+            if (!reader.ok()) return;
+        }
+    } else if (layout == 1) {
+        const std::size_t filled = reader.count(2);
+        std::uint64_t expected = 0;
+        for (std::size_t k = 0; k < filled; ++k) {
+            const std::uint64_t distance = reader.varint();
+            if (!reader.ok() || distance >= values.size() - expected) return reader.fail();
+            read_value(values[static_cast<std::size_t>(expected + distance)]);
+            expected += distance + 1;
+        }
+    } else {
+        reader.fail();
+    }
+}
+
+void decode_classes(ByteReader& reader, std::vector<ClassSample>& samples) {
+    const std::size_t size = reader.count(5);
+    std::uint64_t classes_left = kMostClasses;
+    IdReader ids(reader);
+    samples.clear();
+    for (std::size_t k = 0; k < size && reader.ok(); ++k) {
+        ClassSample sample;
+        sample.tensor = ids.read();
+        const std::uint64_t classes = reader.varint();
+        if (classes > classes_left) return reader.fail();
+        classes_left -= classes;
+        for (const auto column : kClassColumns) {
+            std::vector<std::uint32_t>& values = sample.counts.*column;
+            values.resize(static_cast<std::size_t>(classes));
+            decode_class_column(reader, values);
+            if (!reader.ok()) return;
+        }
+        samples.push_back(std::move(sample));
+    }
+}
+
+StepPrefix read_prefix(ByteReader& reader, bool& mode_known) {
+    StepPrefix prefix;
+    const auto mode = reader.fixed<std::uint8_t>();
+    mode_known = is_mode(mode);
+    if (mode_known) prefix.mode = static_cast<model::Mode>(mode);
+    prefix.step = reader.varint();
+    prefix.sequence = reader.varint();
+    prefix.wall_nanos = reader.fixed<std::int64_t>();
+    prefix.monotonic_nanos = reader.fixed<std::int64_t>();
+    prefix.step_nanos = reader.varint();
+    prefix.capture_nanos = reader.varint();
+    prefix.raw.tensors = reader.varint();
+    prefix.raw.offset = reader.varint();
+    prefix.raw.bytes = reader.varint();
+    return prefix;
+}
+
+// Leaves out samples of tensors that nobody described; says how many.
+template <typename Sample>
+std::uint64_t drop_unknown(std::vector<Sample>& samples, const TensorTable& table) {
+    return std::erase_if(samples, [&](const Sample& sample) { return !is_known(table, sample.tensor); });
+}
+
+}  // namespace
+
+std::uint64_t element_count(const std::vector<std::int64_t>& shape) noexcept {
+    std::uint64_t count = 1;
+    for (const std::int64_t extent : shape) {
+        if (extent <= 0) return 0;
+        if (count > UINT64_MAX / static_cast<std::uint64_t>(extent)) return 0;
+        count *= static_cast<std::uint64_t>(extent);
+    }
+    return count;
+}
+
+void encode_schema(ByteWriter& out, const std::vector<TensorInfo>& tensors) {
+    out.varint(tensors.size());
+    ByteWriter entry;
+    for (const TensorInfo& info : tensors) {
+        entry.clear();
+        entry.varint(info.id);
+        entry.text(info.name);
+        entry.fixed(static_cast<std::uint8_t>(info.role));
+        entry.fixed(static_cast<std::uint8_t>(info.activation));
+        entry.text(info.module);
+        entry.text(info.module_type);
+        entry.zigzag(info.layer);
+        entry.fixed(static_cast<std::uint8_t>(info.dtype));
+        encode_shape(entry, info.shape);
+        entry.varint(info.collections.size());
+        for (const std::string& collection : info.collections) entry.text(collection);
+        out.varint(entry.size());
+        out.append(entry.bytes());
+    }
+}
+
+Status decode_schema(ByteSpan payload, TensorTable& table) {
+    ByteReader reader(payload);
+    const std::size_t size = reader.count(10);
+    for (std::size_t k = 0; k < size; ++k) {
+        ByteReader entry(reader.raw(reader.count()));
+        const std::uint64_t id = entry.varint();
+        TensorInfo info;
+        info.name = entry.text();
+        const auto role = entry.fixed<std::uint8_t>();
+        if (role < model::kRoleCount) info.role = static_cast<model::Role>(role);
+        const auto activation = entry.fixed<std::uint8_t>();
+        if (activation <= static_cast<std::uint8_t>(model::ActivationKind::kSmooth))
+            info.activation = static_cast<model::ActivationKind>(activation);
+        info.module = entry.text();
+        info.module_type = entry.text();
+        const std::int64_t layer = entry.zigzag();
+        info.dtype = decode_dtype(entry.fixed<std::uint8_t>());
+        info.shape = decode_shape(entry);
+        const std::size_t collections = entry.count();
+        for (std::size_t i = 0; i < collections && entry.ok(); ++i)
+            info.collections.emplace_back(entry.text());
+        if (!reader.ok() || !entry.ok() || id >= kMostTensors || info.name.empty() || layer < INT32_MIN ||
+            layer > INT32_MAX)
+            return damaged("schema");
+        info.id = static_cast<TensorId>(id);
+        info.layer = static_cast<std::int32_t>(layer);
+        while (table.size() <= id) {  // also for ids whose own description was lost
+            TensorInfo unknown;
+            unknown.id = static_cast<TensorId>(table.size());
+            table.push_back(std::move(unknown));
+        }
+        if (table[id].name.empty()) table[id] = std::move(info);
+    }
+    return reader.ok() ? Status::ok() : damaged("schema");
+}
+
+void encode_worker(ByteWriter& out, const model::WorkerMeta& meta) {
+    out.append(base::as_bytes(model::to_json(meta).dump()));
+}
+
+Result<model::WorkerMeta> decode_worker(ByteSpan payload) {
+    return model::worker_meta_from_json({reinterpret_cast<const char*>(payload.data()), payload.size()});
+}
+
+std::size_t encode_step(ByteWriter& out, const StepRecord& record, const TensorTable& table,
+                        const RawPlace& raw) {
+    out.fixed(static_cast<std::uint8_t>(record.mode));
+    out.varint(record.step);
+    out.varint(record.sequence);
+    out.fixed(record.wall_nanos);
+    out.fixed(record.monotonic_nanos);
+    out.varint(record.step_nanos);
+    out.varint(record.capture_nanos);
+    out.varint(raw.tensors);
+    out.varint(raw.offset);
+    out.varint(raw.bytes);
+    if (!record.tensors.empty()) {
+        section(out, Section::kStatistics,
+                [&](ByteWriter& content) { encode_statistics(content, record.tensors, table); });
+        const bool has_units =
+            std::any_of(record.tensors.begin(), record.tensors.end(),
+                        [](const TensorSample& sample) { return sample.units.units != 0; });
+        if (has_units)
+            section(out, Section::kUnits,
+                    [&](ByteWriter& content) { encode_units(content, record.tensors); });
+    }
+    if (!record.scalars.empty())
+        section(out, Section::kScalars,
+                [&](ByteWriter& content) { encode_scalars(content, record.scalars); });
+    std::vector<const ClassSample*> classes;
+    std::size_t classes_left = kMostClasses;
+    for (const ClassSample& sample : record.classes) {
+        const std::size_t count = class_count(sample.counts);
+        if (count > classes_left) continue;
+        classes_left -= count;
+        classes.push_back(&sample);
+    }
+    if (!classes.empty())
+        section(out, Section::kClasses, [&](ByteWriter& content) { encode_classes(content, classes); });
+    return record.classes.size() - classes.size();
+}
+
+Result<StepPrefix> decode_step_prefix(ByteSpan payload) {
+    ByteReader reader(payload);
+    bool mode_known = false;
+    const StepPrefix prefix = read_prefix(reader, mode_known);
+    if (!reader.ok()) return damaged("step");
+    if (!mode_known) return Status(Code::kUnsupported, "a step record of an unknown mode");
+    return prefix;
+}
+
+Result<std::uint64_t> decode_step(ByteSpan payload, const TensorTable& table, StepRecord& record) {
+    ByteReader reader(payload);
+    bool mode_known = false;
+    const StepPrefix prefix = read_prefix(reader, mode_known);
+    if (!reader.ok()) return damaged("step");
+    if (!mode_known) return Status(Code::kUnsupported, "a step record of an unknown mode");
+    record.mode = prefix.mode;
+    record.step = prefix.step;
+    record.sequence = prefix.sequence;
+    record.wall_nanos = prefix.wall_nanos;
+    record.monotonic_nanos = prefix.monotonic_nanos;
+    record.step_nanos = prefix.step_nanos;
+    record.capture_nanos = prefix.capture_nanos;
+    record.tensors.clear();
+    record.scalars.clear();
+    record.classes.clear();
+    record.raw.clear();
+    std::uint64_t seen = 0;  // a bit per known section
+    while (reader.ok() && reader.remaining() != 0) {
+        const std::uint64_t number = reader.varint();
+        ByteReader content(reader.raw(reader.count()));
+        if (!reader.ok()) break;
+        if (number < 64) {
+            if ((seen >> number & 1) != 0) return damaged("step");
+            seen |= std::uint64_t{1} << number;
+        }
+        switch (static_cast<Section>(number)) {
+            case Section::kStatistics: decode_statistics(content, table, record.tensors); break;
+            case Section::kUnits: decode_units(content, record.tensors); break;
+            case Section::kScalars: decode_scalars(content, record.scalars); break;
+            case Section::kClasses: decode_classes(content, record.classes); break;
+        }
+        if (!content.ok()) return damaged("step");
+    }
+    if (!reader.ok()) return damaged("step");
+    return drop_unknown(record.tensors, table) + drop_unknown(record.scalars, table) +
+           drop_unknown(record.classes, table);
+}
+
+void encode_raw(ByteWriter& out, const RawChunk& chunk) {
+    out.varint(chunk.tensor);
+    out.fixed(static_cast<std::uint8_t>(chunk.mode));
+    out.varint(chunk.step);
+    out.varint(chunk.sequence);
+    out.fixed(static_cast<std::uint8_t>(chunk.dtype));
+    encode_shape(out, chunk.shape);
+    out.varint(chunk.total_bytes);
+    out.varint(chunk.offset);
+    out.varint(chunk.bytes.size());
+    out.append(chunk.bytes);
+}
+
+Result<RawChunk> decode_raw(ByteSpan payload) {
+    ByteReader reader(payload);
+    RawChunk chunk;
+    const std::uint64_t tensor = reader.varint();
+    const auto mode = reader.fixed<std::uint8_t>();
+    chunk.step = reader.varint();
+    chunk.sequence = reader.varint();
+    chunk.dtype = decode_dtype(reader.fixed<std::uint8_t>());
+    chunk.shape = decode_shape(reader);
+    chunk.total_bytes = reader.varint();
+    chunk.offset = reader.varint();
+    chunk.bytes = reader.raw(reader.count());
+    if (!reader.ok() || tensor >= kMostTensors || !is_mode(mode) || chunk.offset > chunk.total_bytes ||
+        chunk.bytes.size() > chunk.total_bytes - chunk.offset)
+        return damaged("raw tensor");
+    chunk.tensor = static_cast<TensorId>(tensor);
+    chunk.mode = static_cast<model::Mode>(mode);
+    return chunk;
+}
+
+void encode_event(ByteWriter& out, const EventRecord& event) {
+    out.fixed(event.wall_nanos);
+    out.text(event.kind);
+    out.text(event.json);
+}
+
+Result<EventRecord> decode_event(ByteSpan payload) {
+    ByteReader reader(payload);
+    EventRecord event;
+    event.wall_nanos = reader.fixed<std::int64_t>();
+    event.kind = reader.text();
+    event.json = reader.text();
+    if (!reader.ok()) return damaged("event");
+    return event;
+}
+
+void encode_totals(ByteWriter& out, const TotalsRecord& totals) {
+    out.fixed(totals.wall_nanos);
+    out.varint(totals.steps_written);
+    out.varint(totals.steps_dropped);
+    out.varint(totals.raw_tensors_dropped);
+}
+
+Result<TotalsRecord> decode_totals(ByteSpan payload) {
+    ByteReader reader(payload);
+    TotalsRecord totals;
+    totals.wall_nanos = reader.fixed<std::int64_t>();
+    totals.steps_written = reader.varint();
+    totals.steps_dropped = reader.varint();
+    totals.raw_tensors_dropped = reader.varint();
+    if (!reader.ok()) return damaged("totals");
+    return totals;
+}
+
+}  // namespace traindbg::format

@@ -1,0 +1,41 @@
+// What a rule says about itself: enough to document it, to list it and to check its parameters.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace traindbg::model {
+
+enum class Severity : std::uint8_t { kInfo = 0, kWarning = 1, kError = 2 };
+[[nodiscard]] std::string_view to_string(Severity severity) noexcept;  // "info", "warning", "error"
+[[nodiscard]] std::optional<Severity> parse_severity(std::string_view word) noexcept;
+
+// A number that a user may set: `--rule vanishing_gradient.ratio=1e-4`.
+struct ParameterInfo {
+    std::string name;
+    std::string unit;     // "steps", "ratio", "share", ...
+    double fallback = 0;  // the default
+    double min = 0;
+    double max = 0;
+    std::string meaning;
+};
+
+struct RuleInfo {
+    std::string name;      // named after the fault: "vanishing_gradient"
+    std::string title;     // "Vanishing gradient"
+    std::string summary;   // one sentence: what is wrong when it fires
+    std::string when;      // the exact condition, with the parameters by name
+    std::string why;       // why it matters to the training
+    std::string fix;       // what a user changes, most likely remedy first
+    std::string healthy;   // what looks alike and does not make it fire
+    std::string cost;      // what it needs captured, in words
+    std::string original;  // name of the SageMaker Debugger rule that it is kin to, or empty
+    std::string source;    // paper or document behind the condition, or empty
+    Severity severity = Severity::kWarning;  // the most severe that it gives
+    std::vector<ParameterInfo> parameters;
+};
+
+}  // namespace traindbg::model

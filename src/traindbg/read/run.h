@@ -1,0 +1,135 @@
+// A run, opened for reading: while it is written, after it ended, or after it was cut off.
+//
+// Opening scans the frame headers and keeps an index; values are decoded when they are asked for.
+// Damage never hides what is whole: bad bytes are skipped, named in `damage()`, and everything else
+// is still there. A reader never writes into the run.
+//
+// Thread-safety: one thread at a time. `refresh` invalidates references into `tensors()`.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "traindbg/base/status.h"
+#include "traindbg/model/run_meta.h"
+#include "traindbg/model/step_source.h"
+#include "traindbg/storage/file_system.h"
+
+namespace traindbg::read {
+
+struct Damage {
+    std::string file;
+    std::uint64_t offset = 0;
+    std::uint64_t bytes = 0;
+    std::string what;   // "checksum does not match", "the file ends inside a frame"
+    bool tail = false;  // at the end of the file: what a crash leaves behind
+};
+
+struct RunEvent {
+    model::WorkerId worker = 0;
+    std::int64_t wall_nanos = 0;
+    std::string kind;
+    std::string json;
+};
+
+struct RunTotals {
+    std::uint64_t steps = 0;          // step records of all modes
+    std::uint64_t bytes = 0;          // of all log and raw files
+    std::uint64_t step_nanos = 0;     // time of all recorded TRAIN steps
+    std::uint64_t capture_nanos = 0;  // of these, spent in traindbg
+    std::uint64_t steps_dropped = 0;
+    std::uint64_t raw_tensors_dropped = 0;
+    std::uint64_t samples_skipped = 0;  // of steps read so far: their tensor's description was lost
+};
+
+// One value of a series: what `get` prints.
+struct SeriesPoint {
+    model::Mode mode = model::Mode::kTrain;
+    model::StepIndex step = 0;
+    double value = 0;
+};
+
+class Run {
+  public:
+    // `path` is a run directory. kNotFound with a hint when it is not one.
+    [[nodiscard]] static base::Result<std::unique_ptr<Run>> open(
+        const std::string& path, storage::FileSystem& files = storage::posix_file_system());
+    Run(const Run&) = delete;
+    Run& operator=(const Run&) = delete;
+    ~Run();
+
+    [[nodiscard]] const std::string& path() const noexcept;
+    [[nodiscard]] const model::RunMeta& meta() const noexcept;
+    [[nodiscard]] std::optional<model::RunEnd> end() const;
+    // True when every worker wrote its end record: no more data will come.
+    [[nodiscard]] bool is_complete() const noexcept;
+    [[nodiscard]] const std::vector<Damage>& damage() const noexcept;
+    [[nodiscard]] const std::vector<RunEvent>& events() const noexcept;
+    [[nodiscard]] RunTotals totals() const noexcept;
+
+    [[nodiscard]] std::vector<model::WorkerId> workers() const;
+    [[nodiscard]] const model::WorkerMeta& worker_meta(model::WorkerId worker) const;
+    [[nodiscard]] const model::TensorTable& tensors(model::WorkerId worker) const;
+    // All names, in id order over all workers, each once. Filtering by a pattern is the caller's.
+    [[nodiscard]] std::vector<std::string> tensor_names() const;
+    [[nodiscard]] std::vector<model::StepIndex> steps(model::Mode mode) const;
+
+    // Reads what was appended since. True when there is anything new.
+    [[nodiscard]] base::Result<bool> refresh();
+
+    // Calls `visit` for every step of every worker, worker by worker, in recorded order, until it
+    // returns false. `with_raw` also loads whole tensors.
+    [[nodiscard]] base::Status for_each_step(const std::function<bool(const model::StepView&)>& visit,
+                                             bool with_raw = false);
+    // One step; nothing when it was not recorded.
+    [[nodiscard]] base::Result<std::optional<model::StepRecord>> step(model::WorkerId worker,
+                                                                      model::Mode mode, model::StepIndex step,
+                                                                      bool with_raw = false);
+    // One statistic ("value" for losses and metrics; "min", "max", "mean", "std", "l1", "l2", "count",
+    // "nan", "inf", "zero", "units", "inactive_units", "low", "high") of one tensor over its steps.
+    // kNotFound names the nearest tensor; kInvalidArgument the statistics there are.
+    [[nodiscard]] base::Result<std::vector<SeriesPoint>> series(model::WorkerId worker,
+                                                                const std::string& tensor,
+                                                                std::string_view statistic);
+    [[nodiscard]] static const std::vector<std::string>& statistic_names();
+    // The one number of `sample` that `statistic` names.
+    [[nodiscard]] static std::optional<double> statistic_of(const model::TensorSample& sample,
+                                                            std::string_view statistic);
+
+    class Impl;  // shared with RunTail
+
+  private:
+    explicit Run(std::unique_ptr<Impl> impl) noexcept;
+    std::unique_ptr<Impl> impl_;
+};
+
+// Follows a run: gives the steps of all workers as they are committed and then those to come.
+// Woken by the file system (inotify), not by a clock; where that is not to be had it looks every
+// 20 ms. `path` must exist; its workers may come later. The source is ended once every worker has
+// ended and `finish_when_idle` was called (the writer may have died without an end record).
+class RunTail : public model::StepSource {
+  public:
+    [[nodiscard]] static base::Result<std::unique_ptr<RunTail>> open(
+        const std::string& path, storage::FileSystem& files = storage::posix_file_system());
+    ~RunTail() override;
+
+    [[nodiscard]] base::Result<std::optional<model::StepView>> next(
+        std::chrono::nanoseconds patience) override;
+    [[nodiscard]] bool ended() const override;
+    // Nobody writes any more: ended() becomes true once all that is there was given.
+    void finish_when_idle() noexcept;
+    // A descriptor that becomes readable when there may be something new, for poll(); -1 if none.
+    [[nodiscard]] int wake_descriptor() const noexcept;
+
+  private:
+    class Impl;
+    explicit RunTail(std::unique_ptr<Impl> impl) noexcept;
+    std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace traindbg::read

@@ -1,0 +1,147 @@
+#include "traindbg/reduce/elements.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstdint>
+#include <cstring>
+#include <limits>
+
+namespace traindbg::reduce {
+namespace {
+
+using tensor::DType;
+
+constexpr std::size_t kBlock = 1024;
+
+// The 256 values of a float of 8 bits.
+using ByteTable = std::array<float, 256>;
+ByteTable make_table(float (*decode)(std::uint8_t) noexcept) noexcept {
+    ByteTable table{};
+    for (std::size_t bits = 0; bits < table.size(); ++bits)
+        table[bits] = decode(static_cast<std::uint8_t>(bits));
+    return table;
+}
+const ByteTable& e4m3_table() noexcept {
+    static const ByteTable table = make_table(&tensor::float8_e4m3_to_float);
+    return table;
+}
+const ByteTable& e5m2_table() noexcept {
+    static const ByteTable table = make_table(&tensor::float8_e5m2_to_float);
+    return table;
+}
+
+template <typename From, typename To>
+void convert(const std::byte* data, std::size_t n, To* out) noexcept {
+    for (std::size_t i = 0; i < n; ++i) {
+        From value;
+        std::memcpy(&value, data + i * sizeof(From), sizeof(From));
+        out[i] = static_cast<To>(value);
+    }
+}
+
+void look_up(const ByteTable& table, const std::byte* data, std::size_t n, float* out) noexcept {
+    for (std::size_t i = 0; i < n; ++i) out[i] = table[std::to_integer<std::uint8_t>(data[i])];
+}
+
+void truth(const std::byte* data, std::size_t n, float* out) noexcept {
+    for (std::size_t i = 0; i < n; ++i) out[i] = data[i] != std::byte{0} ? 1.0F : 0.0F;
+}
+
+void narrow(const std::byte* data, std::size_t n, float* out) noexcept {
+    for (std::size_t i = 0; i < n; ++i) {
+        double value = 0;
+        std::memcpy(&value, data + i * sizeof(double), sizeof(double));
+        const auto rounded = static_cast<float>(value);
+        const bool lost = rounded == 0 && value != 0;
+        out[i] = lost ? std::copysign(std::numeric_limits<float>::min(), static_cast<float>(value > 0) - 0.5F)
+                      : rounded;
+    }
+}
+
+void to_doubles(DType dtype, const std::byte* data, std::size_t n, double* out) noexcept {
+    switch (dtype) {
+        case DType::kInt64: return convert<std::int64_t>(data, n, out);
+        case DType::kInt32: return convert<std::int32_t>(data, n, out);
+        case DType::kUInt64: return convert<std::uint64_t>(data, n, out);
+        case DType::kUInt32: return convert<std::uint32_t>(data, n, out);
+        default: return convert<double>(data, n, out);
+    }
+}
+
+bool is_aligned(const std::byte* data, std::size_t alignment) noexcept {
+    return reinterpret_cast<std::uintptr_t>(data) % alignment == 0;
+}
+
+}  // namespace
+
+void to_floats(const KernelTable& kernel, DType dtype, const std::byte* data, std::size_t n,
+               float* out) noexcept {
+    switch (dtype) {
+        case DType::kFloat32: std::memcpy(out, data, n * sizeof(float)); return;
+        case DType::kFloat16:
+            return kernel.widen_float16(reinterpret_cast<const std::uint16_t*>(data), n, out);
+        case DType::kBFloat16:
+            return kernel.widen_bfloat16(reinterpret_cast<const std::uint16_t*>(data), n, out);
+        case DType::kFloat8E4M3: return look_up(e4m3_table(), data, n, out);
+        case DType::kFloat8E5M2: return look_up(e5m2_table(), data, n, out);
+        case DType::kFloat64: return narrow(data, n, out);
+        case DType::kInt64: return convert<std::int64_t>(data, n, out);
+        case DType::kInt32: return convert<std::int32_t>(data, n, out);
+        case DType::kUInt64: return convert<std::uint64_t>(data, n, out);
+        case DType::kUInt32: return convert<std::uint32_t>(data, n, out);
+        case DType::kInt16: return convert<std::int16_t>(data, n, out);
+        case DType::kInt8: return convert<std::int8_t>(data, n, out);
+        case DType::kUInt16: return convert<std::uint16_t>(data, n, out);
+        case DType::kUInt8: return convert<std::uint8_t>(data, n, out);
+        case DType::kBool: return truth(data, n, out);
+        case DType::kUnknown:
+        case DType::kComplex64:
+        case DType::kComplex128: std::fill_n(out, n, std::numeric_limits<float>::quiet_NaN()); return;
+    }
+}
+
+void add_elements(const KernelTable& kernel, DType dtype, const std::byte* data, std::size_t n,
+                  Accumulator& into) noexcept {
+    // Frameworks align elements; a view into a byte buffer need not be, and is copied.
+    if (is_aligned(data, tensor::byte_size(dtype))) {
+        switch (dtype) {
+            case DType::kFloat32: return kernel.add_float32(reinterpret_cast<const float*>(data), n, into);
+            case DType::kFloat64: return kernel.add_float64(reinterpret_cast<const double*>(data), n, into);
+            case DType::kFloat16:
+                return kernel.add_float16(reinterpret_cast<const std::uint16_t*>(data), n, into);
+            case DType::kBFloat16:
+                return kernel.add_bfloat16(reinterpret_cast<const std::uint16_t*>(data), n, into);
+            default: break;
+        }
+    }
+    const std::size_t bytes = tensor::byte_size(dtype);
+    std::array<float, kBlock> floats;
+    std::array<double, kBlock> doubles;
+    while (n > 0) {
+        const std::size_t part = std::min(n, kBlock);
+        if (fits_float(dtype)) {
+            to_floats(kernel, dtype, data, part, floats.data());
+            kernel.add_float32(floats.data(), part, into);
+        } else {
+            to_doubles(dtype, data, part, doubles.data());
+            kernel.add_float64(doubles.data(), part, into);
+        }
+        data += part * bytes;
+        n -= part;
+    }
+}
+
+double to_double(DType dtype, const std::byte* data) noexcept {
+    if (fits_float(dtype)) {
+        // The table with the plainest code will do for one element.
+        float value = 0;
+        to_floats(*runnable_kernels().back(), dtype, data, 1, &value);
+        return static_cast<double>(value);
+    }
+    double value = 0;
+    to_doubles(dtype, data, 1, &value);
+    return value;
+}
+
+}  // namespace traindbg::reduce

@@ -1,0 +1,528 @@
+// One source for all instruction sets: Highway includes this file again for every target, each time
+// with another HWY_NAMESPACE and other compiler options in force.
+//
+// The choice between the targets at run time is ours and small (at the end of the file), so that
+// neither the extension nor the program depends on Highway's shared library.
+
+// The static target must be one that every CPU has. What the compiler may assume of the CPU by default
+// is kept out of it, so that no code from this file that is shared with others needs more than that.
+#if defined(__x86_64__)
+#define HWY_BASELINE_TARGETS HWY_BASELINE_SCALAR
+#define HWY_DISABLE_PCLMUL_AES  // nothing here encrypts
+#define HWY_DISABLED_TARGETS (HWY_SSSE3 | HWY_AVX3_DL)
+#elif defined(__aarch64__)
+#define HWY_BASELINE_TARGETS HWY_NEON
+#define HWY_DISABLED_TARGETS (HWY_SVE | HWY_SVE2 | HWY_SVE_256 | HWY_SVE2_128)
+#endif
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "traindbg/reduce/kernels.cc"
+#include <hwy/foreach_target.h>  // must come before highway.h
+#include <hwy/highway.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdlib>
+#include <cstring>
+#include <limits>
+
+#if defined(__x86_64__)
+#include <cpuid.h>
+#endif
+
+#include "traindbg/reduce/kernels.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace traindbg::reduce::HWY_NAMESPACE {
+namespace {
+
+namespace hn = hwy::HWY_NAMESPACE;
+
+using FloatTag = hn::ScalableTag<float>;
+using DoubleTag = hn::ScalableTag<double>;
+template <typename Lane>
+using TagOf = hn::ScalableTag<Lane>;
+template <typename Lane>
+using VectorOf = hn::Vec<TagOf<Lane>>;
+
+constexpr std::size_t kGroup = 4;  // vectors per turn of a loop
+constexpr std::size_t kMostBlock = 2048;
+constexpr std::size_t kMostLanes = 16;  // of float, in all the targets that are compiled
+constexpr std::size_t kSlowBlock = 512;
+
+template <typename Lane>
+struct Group {
+    VectorOf<Lane> a, b, c, d;
+};
+
+// What the elements in memory are and how they become lanes.
+template <typename Float>
+struct Plain {
+    using Element = Float;
+    using Lane = Float;
+    static HWY_INLINE Group<Lane> load_group(const Element* data) {
+        const TagOf<Lane> tag;
+        const std::size_t lanes = hn::Lanes(tag);
+        return {hn::LoadU(tag, data), hn::LoadU(tag, data + lanes), hn::LoadU(tag, data + 2 * lanes),
+                hn::LoadU(tag, data + 3 * lanes)};
+    }
+    static HWY_INLINE void widen(const Element* data, std::size_t n, Lane* out) {
+        std::memcpy(out, data, n * sizeof(Lane));
+    }
+};
+
+HWY_INLINE hn::Vec<FloatTag> widen_brain(const std::uint16_t* data) {
+    const hn::Rebind<std::uint32_t, FloatTag> words;
+    const hn::Rebind<std::uint16_t, FloatTag> halves;
+    return hn::BitCast(FloatTag(), hn::ShiftLeft<16>(hn::PromoteTo(words, hn::LoadU(halves, data))));
+}
+
+HWY_INLINE hn::Vec<FloatTag> widen_half(const std::uint16_t* data) {
+    const FloatTag tag;
+    const hn::Rebind<std::uint16_t, FloatTag> bits;
+#if HWY_TARGET == HWY_SCALAR || HWY_TARGET == HWY_EMU128 || HWY_TARGET == HWY_SSE4
+    // No instruction for it, and Highway's stand-in takes infinities and NaN for numbers.
+    const hn::RebindToSigned<FloatTag> words;
+    const auto word =
+        hn::BitCast(words, hn::PromoteTo(hn::RebindToUnsigned<FloatTag>(), hn::LoadU(bits, data)));
+    const auto sign = hn::ShiftLeft<16>(hn::And(word, hn::Set(words, 0x8000)));
+    const auto size = hn::And(word, hn::Set(words, 0x7FFF));
+    const auto shifted = hn::ShiftLeft<13>(size);
+    const auto normal = hn::Add(shifted, hn::Set(words, (127 - 15) << 23));
+    const auto special = hn::Or(shifted, hn::Set(words, 0x7F800000));
+    const auto subnormal = hn::BitCast(words, hn::Mul(hn::ConvertTo(tag, size), hn::Set(tag, 0x1p-24F)));
+    const auto is_special = hn::Gt(size, hn::Set(words, 0x7BFF));
+    const auto is_subnormal = hn::Lt(size, hn::Set(words, 0x0400));
+    const auto value = hn::IfThenElse(is_special, special, hn::IfThenElse(is_subnormal, subnormal, normal));
+    return hn::BitCast(tag, hn::Or(value, sign));
+#else
+    const hn::Rebind<hwy::float16_t, FloatTag> halves;
+    return hn::PromoteTo(tag, hn::BitCast(halves, hn::LoadU(bits, data)));
+#endif
+}
+
+// Widens any number of elements with a function that takes a vector full of them.
+template <typename WidenVector>
+HWY_NOINLINE void widen_all(const std::uint16_t* data, std::size_t n, float* out, WidenVector widen_vector) {
+    const FloatTag tag;
+    const std::size_t lanes = hn::Lanes(tag);
+    std::size_t i = 0;
+    for (; i + lanes <= n; i += lanes) hn::StoreU(widen_vector(data + i), tag, out + i);
+    if (i == n) return;
+    std::array<std::uint16_t, kMostLanes> rest{};
+    HWY_ALIGN std::array<float, kMostLanes> wide;
+    std::memcpy(rest.data(), data + i, (n - i) * sizeof(std::uint16_t));
+    hn::Store(widen_vector(rest.data()), tag, wide.data());
+    std::memcpy(out + i, wide.data(), (n - i) * sizeof(float));
+}
+
+struct Brain {
+    using Element = std::uint16_t;
+    using Lane = float;
+    static HWY_INLINE Group<float> load_group(const Element* data) {
+        const FloatTag tag;
+        const std::size_t lanes = hn::Lanes(tag);
+#if HWY_TARGET == HWY_SCALAR
+        return {widen_brain(data), widen_brain(data + lanes), widen_brain(data + 2 * lanes),
+                widen_brain(data + 3 * lanes)};
+#else
+        // The order of the elements does not matter: odd ones are a mask away, even ones a shift.
+        const hn::Repartition<std::uint32_t, FloatTag> words;
+        const hn::Repartition<std::uint16_t, FloatTag> halves;
+        const auto upper = hn::Set(words, 0xFFFF0000U);
+        const auto first = hn::BitCast(words, hn::LoadU(halves, data));
+        const auto second = hn::BitCast(words, hn::LoadU(halves, data + 2 * lanes));
+        return {hn::BitCast(tag, hn::ShiftLeft<16>(first)), hn::BitCast(tag, hn::And(first, upper)),
+                hn::BitCast(tag, hn::ShiftLeft<16>(second)), hn::BitCast(tag, hn::And(second, upper))};
+#endif
+    }
+    static HWY_INLINE void widen(const Element* data, std::size_t n, float* out) {
+        widen_all(data, n, out, [](const std::uint16_t* from) HWY_ATTR { return widen_brain(from); });
+    }
+};
+
+struct Half {
+    using Element = std::uint16_t;
+    using Lane = float;
+    static HWY_INLINE Group<float> load_group(const Element* data) {
+        const std::size_t lanes = hn::Lanes(FloatTag());
+        return {widen_half(data), widen_half(data + lanes), widen_half(data + 2 * lanes),
+                widen_half(data + 3 * lanes)};
+    }
+    static HWY_INLINE void widen(const Element* data, std::size_t n, float* out) {
+        widen_all(data, n, out, [](const std::uint16_t* from) HWY_ATTR { return widen_half(from); });
+    }
+};
+
+template <typename Lane>
+HWY_INLINE double sum_of(VectorOf<Lane> v) {
+    const TagOf<Lane> tag;
+    return static_cast<double>(hn::GetLane(hn::SumOfLanes(tag, v)));
+}
+
+// At most kSlowBlock doubles, any of which may be NaN or infinite. `data` has room for padding up to
+// a whole vector.
+HWY_INLINE void add_masked(double* data, std::size_t n, Accumulator& into) {
+    const DoubleTag tag;
+    const std::size_t lanes = hn::Lanes(tag);
+    std::size_t padded = n;
+    // Padding with NaN leaves every result but the count of NaN alone.
+    for (; padded % lanes != 0; ++padded) data[padded] = std::numeric_limits<double>::quiet_NaN();
+
+    double shift = into.mean;
+    if (into.finite == 0) {
+        std::size_t first = 0;
+        while (first < n && !(data[first] - data[first] == 0)) ++first;
+        shift = first < n ? data[first] : 0;
+    }
+    const auto infinity = hn::Set(tag, std::numeric_limits<double>::infinity());
+    const auto none = hn::Zero(tag);
+    const auto shifts = hn::Set(tag, shift);
+    auto l1 = none;
+    auto sum = none;
+    auto squares = none;
+    auto smallest = infinity;
+    auto largest = hn::Neg(infinity);
+    std::size_t finite = 0;
+    std::size_t nan = 0;
+    std::size_t positive = 0;
+    std::size_t zero = 0;
+    for (std::size_t i = 0; i < padded; i += lanes) {
+        const auto x = hn::LoadU(tag, data + i);
+        const auto size = hn::Abs(x);
+        const auto is_finite = hn::Lt(size, infinity);
+        finite += hn::CountTrue(tag, is_finite);
+        nan += hn::CountTrue(tag, hn::IsNaN(x));
+        positive += hn::CountTrue(tag, hn::Eq(x, infinity));
+        zero += hn::CountTrue(tag, hn::Eq(x, none));
+        l1 = hn::Add(l1, hn::IfThenElseZero(is_finite, size));
+        const auto distance = hn::IfThenElseZero(is_finite, hn::Sub(x, shifts));
+        sum = hn::Add(sum, distance);
+        squares = hn::MulAdd(distance, distance, squares);
+        smallest = hn::Min(smallest, hn::IfThenElse(is_finite, x, infinity));
+        largest = hn::Max(largest, hn::IfThenElse(is_finite, x, hn::Neg(infinity)));
+    }
+    nan -= padded - n;
+    into.count += n;
+    into.nan += nan;
+    into.positive_infinite += positive;
+    into.negative_infinite += n - finite - nan - positive;
+    into.zero += zero;
+    if (finite == 0) return;
+    into.min = std::min(into.min, hn::GetLane(hn::MinOfLanes(tag, smallest)));
+    into.max = std::max(into.max, hn::GetLane(hn::MaxOfLanes(tag, largest)));
+    into.l1 += sum_of<double>(l1);
+    const auto size = static_cast<double>(finite);
+    const double total = sum_of<double>(sum);
+    into.join_moments(size, shift + total / size,
+                      std::max(0.0, sum_of<double>(squares) - total * (total / size)));
+}
+
+HWY_INLINE void to_doubles(const double* lanes, std::size_t n, double* out) {
+    std::memcpy(out, lanes, n * sizeof(double));
+}
+HWY_INLINE void to_doubles(const float* lanes, std::size_t n, double* out) {
+    for (std::size_t i = 0; i < n; ++i) out[i] = static_cast<double>(lanes[i]);
+}
+
+template <typename Source>
+HWY_NOINLINE void add_slowly(const typename Source::Element* data, std::size_t n, Accumulator& into) {
+    HWY_ALIGN std::array<typename Source::Lane, kSlowBlock> lanes;
+    HWY_ALIGN std::array<double, kSlowBlock + kMostLanes> doubles;
+    while (n > 0) {
+        const std::size_t part = std::min(n, kSlowBlock);
+        Source::widen(data, part, lanes.data());
+        to_doubles(lanes.data(), part, doubles.data());
+        add_masked(doubles.data(), part, into);
+        data += part;
+        n -= part;
+    }
+}
+
+// The mean of a block, roughly. All of the block takes part (but an incomplete last group), so that one
+// large element cannot make the shift larger than what the block's own sum of |x| allows.
+template <typename Source>
+HWY_INLINE typename Source::Lane shift_for(const typename Source::Element* data, std::size_t n) {
+    using Lane = typename Source::Lane;
+    const TagOf<Lane> tag;
+    const std::size_t lanes = hn::Lanes(tag);
+    const std::size_t step = kGroup * lanes;
+    auto sum = hn::Zero(tag);
+    std::size_t i = 0;
+    for (; i + step <= n; i += step) {
+        const Group<Lane> x = Source::load_group(data + i);
+        sum = hn::Add(sum, hn::Add(hn::Add(x.a, x.b), hn::Add(x.c, x.d)));
+    }
+    if (i == 0) {
+        HWY_ALIGN std::array<Lane, kGroup * kMostLanes> few;
+        Source::widen(data, n, few.data());
+        for (i = n; i % lanes != 0; ++i) few[i] = 0;
+        for (std::size_t k = 0; k < n; k += lanes) sum = hn::Add(sum, hn::Load(tag, few.data() + k));
+        i = n;
+    }
+    return static_cast<Lane>(sum_of<Lane>(sum) / static_cast<double>(i));
+}
+
+// One block, not empty. False, and nothing added: it holds something that is not
+// finite, or is so large or so small that squares of lanes are not to be trusted.
+template <typename Source>
+HWY_INLINE bool add_block(const typename Source::Element* data, std::size_t n, Accumulator& into) {
+    using Lane = typename Source::Lane;
+    const TagOf<Lane> tag;
+    const hn::RebindToSigned<TagOf<Lane>> integers;
+    const std::size_t lanes = hn::Lanes(tag);
+    const std::size_t step = kGroup * lanes;
+    const Lane shift = into.finite > 0 ? static_cast<Lane>(into.mean) : shift_for<Source>(data, n);
+    const auto shifts = hn::Set(tag, shift);
+    const auto none = hn::Zero(tag);
+    auto l1 = none;
+    auto sum = none;
+    Group<Lane> squares{none, none, none, none};
+    auto smallest = hn::Set(tag, std::numeric_limits<Lane>::infinity());
+    auto largest = hn::Neg(smallest);
+    std::size_t zero = 0;
+#if HWY_TARGET > HWY_AVX3  // a mask is a vector of -1: adding it up is cheaper than counting it
+    auto zeros = hn::Zero(integers);
+#endif
+    std::size_t i = 0;
+    for (; i + step <= n; i += step) {
+        const Group<Lane> x = Source::load_group(data + i);
+        l1 = hn::Add(l1, hn::Add(hn::Add(hn::Abs(x.a), hn::Abs(x.b)), hn::Add(hn::Abs(x.c), hn::Abs(x.d))));
+        smallest = hn::Min(smallest, hn::Min(hn::Min(x.a, x.b), hn::Min(x.c, x.d)));
+        largest = hn::Max(largest, hn::Max(hn::Max(x.a, x.b), hn::Max(x.c, x.d)));
+#if HWY_TARGET > HWY_AVX3
+        const auto is_zero = [&](auto v) HWY_ATTR {
+            return hn::VecFromMask(integers, hn::RebindMask(integers, hn::Eq(v, none)));
+        };
+        zeros =
+            hn::Sub(zeros, hn::Add(hn::Add(is_zero(x.a), is_zero(x.b)), hn::Add(is_zero(x.c), is_zero(x.d))));
+#else
+        zero += hn::CountTrue(tag, hn::Eq(x.a, none)) + hn::CountTrue(tag, hn::Eq(x.b, none)) +
+                hn::CountTrue(tag, hn::Eq(x.c, none)) + hn::CountTrue(tag, hn::Eq(x.d, none));
+#endif
+        const Group<Lane> y{hn::Sub(x.a, shifts), hn::Sub(x.b, shifts), hn::Sub(x.c, shifts),
+                            hn::Sub(x.d, shifts)};
+        sum = hn::Add(sum, hn::Add(hn::Add(y.a, y.b), hn::Add(y.c, y.d)));
+        squares.a = hn::MulAdd(y.a, y.a, squares.a);
+        squares.b = hn::MulAdd(y.b, y.b, squares.b);
+        squares.c = hn::MulAdd(y.c, y.c, squares.c);
+        squares.d = hn::MulAdd(y.d, y.d, squares.d);
+    }
+    if (const std::size_t rest = n - i; rest > 0) {
+        HWY_ALIGN std::array<Lane, kGroup * kMostLanes> tail;
+        Source::widen(data + i, rest, tail.data());
+        // Lanes without an element repeat one: harmless to the extremes, masked out of the sums.
+        for (std::size_t k = rest; k % lanes != 0; ++k) tail[k] = tail[0];
+        for (std::size_t k = 0; k < rest; k += lanes) {
+            const auto here = hn::FirstN(tag, std::min(lanes, rest - k));
+            const auto x = hn::Load(tag, tail.data() + k);
+            l1 = hn::Add(l1, hn::IfThenElseZero(here, hn::Abs(x)));
+            smallest = hn::Min(smallest, x);
+            largest = hn::Max(largest, x);
+            zero += hn::CountTrue(tag, hn::And(here, hn::Eq(x, none)));
+            const auto y = hn::IfThenElseZero(here, hn::Sub(x, shifts));
+            sum = hn::Add(sum, y);
+            squares.a = hn::MulAdd(y, y, squares.a);
+        }
+    }
+#if HWY_TARGET > HWY_AVX3
+    zero += static_cast<std::size_t>(hn::GetLane(hn::SumOfLanes(integers, zeros)));
+#endif
+    const double block_l1 = sum_of<Lane>(l1);
+    const double block_squares =
+        sum_of<Lane>(hn::Add(hn::Add(squares.a, squares.b), hn::Add(squares.c, squares.d)));
+    constexpr double kInfinity = std::numeric_limits<double>::infinity();
+    if (!(block_l1 < kInfinity) || !(block_squares < kInfinity)) return false;
+    const Lane block_min = hn::GetLane(hn::MinOfLanes(tag, smallest));
+    const Lane block_max = hn::GetLane(hn::MaxOfLanes(tag, largest));
+    if constexpr (sizeof(Lane) == sizeof(float)) {
+        // Below this, squares that were flushed to zero could weigh more than 1e-6 of the sum.
+        constexpr double kLeastSquares = 1e-28;
+        if (block_squares < kLeastSquares && block_min < block_max) return false;
+    }
+    const auto size = static_cast<double>(n);
+    const double total = sum_of<Lane>(sum);
+    into.count += n;
+    into.zero += zero;
+    into.min = std::min(into.min, static_cast<double>(block_min));
+    into.max = std::max(into.max, static_cast<double>(block_max));
+    into.l1 += block_l1;
+    into.join_moments(size, static_cast<double>(shift) + total / size,
+                      std::max(0.0, block_squares - total * (total / size)));
+    return true;
+}
+
+template <typename Source>
+HWY_INLINE void add_all(const typename Source::Element* data, std::size_t n, Accumulator& into) {
+    // At most 32 turns of the loop, and so additions per lane.
+    const std::size_t block = std::min(kMostBlock, 32 * kGroup * hn::Lanes(TagOf<typename Source::Lane>()));
+    while (n > 0) {
+        const std::size_t part = std::min(n, block);
+        if (!add_block<Source>(data, part, into)) add_slowly<Source>(data, part, into);
+        data += part;
+        n -= part;
+    }
+}
+
+void add_float32(const float* data, std::size_t n, Accumulator& into) noexcept {
+    add_all<Plain<float>>(data, n, into);
+}
+void add_float64(const double* data, std::size_t n, Accumulator& into) noexcept {
+    add_all<Plain<double>>(data, n, into);
+}
+void add_float16(const std::uint16_t* data, std::size_t n, Accumulator& into) noexcept {
+    add_all<Half>(data, n, into);
+}
+void add_bfloat16(const std::uint16_t* data, std::size_t n, Accumulator& into) noexcept {
+    add_all<Brain>(data, n, into);
+}
+void widen_float16(const std::uint16_t* data, std::size_t n, float* out) noexcept {
+    Half::widen(data, n, out);
+}
+void widen_bfloat16(const std::uint16_t* data, std::size_t n, float* out) noexcept {
+    Brain::widen(data, n, out);
+}
+
+// max(v, best) where a NaN in `v` counts as nothing, on every instruction set.
+HWY_INLINE hn::Vec<FloatTag> raised(hn::Vec<FloatTag> v, hn::Vec<FloatTag> best) {
+    return hn::IfThenElse(hn::Gt(v, best), v, best);
+}
+
+float largest(const float* data, std::size_t n) noexcept {
+    const FloatTag tag;
+    const std::size_t lanes = hn::Lanes(tag);
+    const std::size_t step = kGroup * lanes;
+    const auto lowest = hn::Set(tag, -std::numeric_limits<float>::infinity());
+    Group<float> best{lowest, lowest, lowest, lowest};
+    std::size_t i = 0;
+    for (; i + step <= n; i += step) {
+        best.a = raised(hn::LoadU(tag, data + i), best.a);
+        best.b = raised(hn::LoadU(tag, data + i + lanes), best.b);
+        best.c = raised(hn::LoadU(tag, data + i + 2 * lanes), best.c);
+        best.d = raised(hn::LoadU(tag, data + i + 3 * lanes), best.d);
+    }
+    const auto all = hn::Max(hn::Max(best.a, best.b), hn::Max(best.c, best.d));
+    float result = hn::GetLane(hn::MaxOfLanes(tag, all));
+    for (; i < n; ++i) result = data[i] > result ? data[i] : result;
+    return result;
+}
+
+void raise(const float* data, std::size_t n, float* maxima) noexcept {
+    const FloatTag tag;
+    const std::size_t lanes = hn::Lanes(tag);
+    std::size_t i = 0;
+    for (; i + lanes <= n; i += lanes)
+        hn::StoreU(raised(hn::LoadU(tag, data + i), hn::LoadU(tag, maxima + i)), tag, maxima + i);
+    for (; i < n; ++i) maxima[i] = data[i] > maxima[i] ? data[i] : maxima[i];
+}
+
+void count_outside(const float* data, std::size_t n, float low, float high, std::uint64_t& below,
+                   std::uint64_t& above) noexcept {
+    const FloatTag tag;
+    const std::size_t lanes = hn::Lanes(tag);
+    const auto lows = hn::Set(tag, low);
+    const auto highs = hn::Set(tag, high);
+    std::size_t i = 0;
+    for (; i + lanes <= n; i += lanes) {
+        const auto x = hn::LoadU(tag, data + i);
+        below += hn::CountTrue(tag, hn::Lt(x, lows));
+        above += hn::CountTrue(tag, hn::Gt(x, highs));
+    }
+    for (; i < n; ++i) {
+        below += data[i] < low ? 1 : 0;
+        above += data[i] > high ? 1 : 0;
+    }
+}
+
+constexpr std::string_view kName =
+#if HWY_TARGET == HWY_AVX3
+    "avx512";
+#elif HWY_TARGET == HWY_AVX2
+    "avx2";
+#elif HWY_TARGET == HWY_SSE4
+    "sse4";
+#elif HWY_TARGET == HWY_NEON
+    "neon";
+#else
+    "scalar";
+#endif
+
+}  // namespace
+
+extern const KernelTable kTable;
+const KernelTable kTable = {kName,         add_float32,    add_float64, add_float16, add_bfloat16,
+                            widen_float16, widen_bfloat16, largest,     raise,       count_outside};
+
+}  // namespace traindbg::reduce::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace traindbg::reduce {
+namespace {
+
+// What the compiler was allowed to use for a target, and so must be there.
+#if HWY_TARGETS & HWY_SSE4
+bool has_sse4() noexcept {
+    return __builtin_cpu_supports("ssse3") != 0 && __builtin_cpu_supports("sse4.1") != 0 &&
+           __builtin_cpu_supports("sse4.2") != 0;
+}
+#endif
+#if HWY_TARGETS & HWY_AVX2
+bool has_f16c() noexcept {  // a name that not every compiler's builtin knows
+    unsigned int eax = 0;
+    unsigned int ebx = 0;
+    unsigned int ecx = 0;
+    unsigned int edx = 0;
+    return __get_cpuid(1, &eax, &ebx, &ecx, &edx) != 0 && (ecx & bit_F16C) != 0;
+}
+bool has_avx2() noexcept {
+    return has_sse4() && __builtin_cpu_supports("avx") != 0 && __builtin_cpu_supports("avx2") != 0 &&
+           __builtin_cpu_supports("bmi") != 0 && __builtin_cpu_supports("bmi2") != 0 &&
+           __builtin_cpu_supports("fma") != 0 && has_f16c();
+}
+#endif
+#if HWY_TARGETS & HWY_AVX3
+bool has_avx512() noexcept {
+    return has_avx2() && __builtin_cpu_supports("avx512f") != 0 && __builtin_cpu_supports("avx512vl") != 0 &&
+           __builtin_cpu_supports("avx512dq") != 0 && __builtin_cpu_supports("avx512bw") != 0;
+}
+#endif
+
+struct Runnable {
+    std::array<const KernelTable*, 4> tables{};
+    std::size_t size = 0;
+
+    Runnable() noexcept {
+#if HWY_TARGETS & HWY_AVX3
+        if (has_avx512()) tables[size++] = &N_AVX3::kTable;
+#endif
+#if HWY_TARGETS & HWY_AVX2
+        if (has_avx2()) tables[size++] = &N_AVX2::kTable;
+#endif
+#if HWY_TARGETS & HWY_SSE4
+        if (has_sse4()) tables[size++] = &N_SSE4::kTable;
+#endif
+        tables[size++] = &HWY_STATIC_DISPATCH(kTable);
+    }
+};
+
+}  // namespace
+
+std::span<const KernelTable* const> runnable_kernels() noexcept {
+    static const Runnable runnable;
+    return {runnable.tables.data(), runnable.size};
+}
+
+const KernelTable& chosen_kernel() noexcept {
+    static const KernelTable* const chosen = [] {
+        const auto all = runnable_kernels();
+        if (const char* wanted = std::getenv("TRAINDBG_KERNEL"); wanted != nullptr)
+            for (const KernelTable* table : all)
+                if (table->name == wanted) return table;
+        return all.front();
+    }();
+    return *chosen;
+}
+
+}  // namespace traindbg::reduce
+#endif  // HWY_ONCE

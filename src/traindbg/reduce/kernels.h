@@ -1,0 +1,75 @@
+// The inner loops, compiled once per instruction set. Internal to the module.
+//
+// Every function reads a flat array of `n` elements and knows nothing of shapes. `Accumulator` is the
+// state between calls: calling a kernel twice with halves gives what one call with the whole gives,
+// up to rounding.
+//
+// How the moments stay accurate in float lanes: elements are read in blocks of at most 2048; within a
+// block a lane adds at most 32 numbers, then the block's sums go into doubles. The second moment is
+// taken about a shift near the mean (the running mean, or in the first block that block's own), and
+// blocks are joined by the formula of Chan, Golub and LeVeque ("Updating formulae and a pairwise
+// algorithm for computing sample variances", 1979). Since the joined second moment has no
+// cancellation left, the sum of squares is `m2 + n * mean * mean`, and needs no pass of its own.
+//
+// NaN and infinities cost nothing where there are none: they make the block's sum of |x| not finite,
+// and only then is the block read again, by a masked loop in doubles. Blocks whose squares would
+// underflow go the same way.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <span>
+#include <string_view>
+
+namespace traindbg::reduce {
+
+struct Accumulator {
+    std::uint64_t count = 0;
+    std::uint64_t nan = 0;
+    std::uint64_t positive_infinite = 0;
+    std::uint64_t negative_infinite = 0;
+    std::uint64_t zero = 0;
+    double min = std::numeric_limits<double>::infinity();
+    double max = -std::numeric_limits<double>::infinity();
+    double l1 = 0;
+    // Of the finite elements: how many, their mean, the sum of their squared distances from it.
+    double finite = 0;
+    double mean = 0;
+    double m2 = 0;
+
+    void join_moments(double other_finite, double other_mean, double other_m2) noexcept {
+        const double share = other_finite / (finite + other_finite);
+        const double delta = other_mean - mean;
+        m2 += other_m2 + delta * delta * (finite * share);
+        mean += delta * share;
+        finite += other_finite;
+    }
+};
+
+struct KernelTable {
+    std::string_view name;
+
+    void (*add_float32)(const float* data, std::size_t n, Accumulator& into) noexcept;
+    void (*add_float64)(const double* data, std::size_t n, Accumulator& into) noexcept;
+    void (*add_float16)(const std::uint16_t* data, std::size_t n, Accumulator& into) noexcept;
+    void (*add_bfloat16)(const std::uint16_t* data, std::size_t n, Accumulator& into) noexcept;
+
+    void (*widen_float16)(const std::uint16_t* data, std::size_t n, float* out) noexcept;
+    void (*widen_bfloat16)(const std::uint16_t* data, std::size_t n, float* out) noexcept;
+
+    // The largest element that is not NaN; -infinity if there is none.
+    float (*largest)(const float* data, std::size_t n) noexcept;
+    // maxima[i] = max(maxima[i], data[i]), a NaN in data ignored.
+    void (*raise)(const float* data, std::size_t n, float* maxima) noexcept;
+    // Adds how many elements are below `low` and above `high`.
+    void (*count_outside)(const float* data, std::size_t n, float low, float high, std::uint64_t& below,
+                          std::uint64_t& above) noexcept;
+};
+
+// All tables that this CPU can run, the best first. The last one needs nothing of the CPU.
+[[nodiscard]] std::span<const KernelTable* const> runnable_kernels() noexcept;
+// The first of them, or the one that TRAINDBG_KERNEL names.
+[[nodiscard]] const KernelTable& chosen_kernel() noexcept;
+
+}  // namespace traindbg::reduce

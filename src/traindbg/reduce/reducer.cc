@@ -1,0 +1,423 @@
+#include "traindbg/reduce/reducer.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+#include <limits>
+
+#include "traindbg/reduce/elements.h"
+#include "traindbg/reduce/kernels.h"
+#include "traindbg/reduce/layout.h"
+
+namespace traindbg::reduce {
+namespace {
+
+using base::Code;
+using base::Result;
+using base::Status;
+using model::ActivationKind;
+using model::ClassCounts;
+using model::Statistics;
+using model::UnitStatistics;
+using tensor::DType;
+using tensor::TensorView;
+
+// Sums of squares of doubles leave the range of double long before the elements do. `factor` is a power
+// of two that brings the largest element near 1.
+double rescaling_factor(double largest) noexcept {
+    int exponent = 0;
+    std::frexp(largest, &exponent);
+    return std::ldexp(1.0, std::clamp(-exponent, -1000, 1000));
+}
+
+double largest_magnitude(const Accumulator& sums) noexcept {
+    return sums.finite > 0 ? std::max(std::abs(sums.min), std::abs(sums.max)) : 0;
+}
+
+bool left_the_range(const Accumulator& sums) noexcept {
+    const double largest = largest_magnitude(sums);
+    constexpr double kLeast = 1e-140;
+    if (largest == 0) return false;
+    return largest < kLeast || !std::isfinite(sums.l1) || !std::isfinite(sums.m2) ||
+           !std::isfinite(sums.finite * sums.mean * sums.mean + sums.m2);
+}
+
+Accumulator accumulate(const KernelTable& kernel, const Walk& walk, DType dtype) {
+    Accumulator sums;
+    walk.for_each_stretch(tensor::byte_size(dtype), [&](const std::byte* data, std::size_t n) {
+        add_elements(kernel, dtype, data, n, sums);
+        return true;
+    });
+    return sums;
+}
+
+Accumulator accumulate_rescaled(const KernelTable& kernel, const Walk& walk, double factor) {
+    Accumulator sums;
+    walk.for_each_stretch(sizeof(double), [&](const std::byte* data, std::size_t n) {
+        std::array<double, 512> scaled;
+        while (n > 0) {
+            const std::size_t part = std::min(n, scaled.size());
+            std::memcpy(scaled.data(), data, part * sizeof(double));
+            for (std::size_t i = 0; i < part; ++i) scaled[i] *= factor;
+            kernel.add_float64(scaled.data(), part, sums);
+            data += part * sizeof(double);
+            n -= part;
+        }
+        return true;
+    });
+    return sums;
+}
+
+Statistics finish(const Accumulator& sums, std::uint64_t repeats) noexcept {
+    const auto times = static_cast<double>(repeats);
+    Statistics out;
+    out.count = sums.count * repeats;
+    out.nan = sums.nan * repeats;
+    out.positive_infinite = sums.positive_infinite * repeats;
+    out.negative_infinite = sums.negative_infinite * repeats;
+    out.zero = sums.zero * repeats;
+    if (sums.finite == 0) return out;
+    out.min = sums.min;
+    out.max = sums.max;
+    out.l1 = sums.l1 * times;
+    if (sums.min == sums.max) {  // exact, whatever the order of additions was
+        out.mean = sums.min;
+        out.l2 = std::abs(sums.min) * std::sqrt(sums.finite * times);
+        return out;
+    }
+    out.mean = std::clamp(sums.mean, sums.min, sums.max);
+    out.std = std::sqrt(sums.m2 / sums.finite);
+    out.l2 = std::sqrt((sums.m2 + sums.finite * sums.mean * sums.mean) * times);
+    return out;
+}
+
+Result<Statistics> strided_statistics(const KernelTable& kernel, const TensorView& view) {
+    TRAINDBG_ASSIGN_OR_RETURN(const CheckedView checked, CheckedView::make(view));
+    if (!is_real(view.dtype))
+        return Status(Code::kUnsupported,
+                      fmt::format("tensor: no statistics of {}", tensor::to_string(view.dtype)));
+    if (checked.count() == 0) return Statistics{};
+    const Walk walk = Walk::any_order(checked);
+    const Accumulator sums = accumulate(kernel, walk, view.dtype);
+    Statistics out = finish(sums, walk.repeats);
+    if (view.dtype == DType::kFloat64 && left_the_range(sums)) {
+        const double factor = rescaling_factor(largest_magnitude(sums));
+        const Statistics moments = finish(accumulate_rescaled(kernel, walk, factor), walk.repeats);
+        out.mean = std::clamp(moments.mean / factor, out.min, out.max);
+        out.std = moments.std / factor;
+        out.l1 = moments.l1 / factor;
+        out.l2 = moments.l2 / factor;
+    }
+    return out;
+}
+
+Result<Statistics> statistics_by(const KernelTable& kernel, const TensorView& view) {
+    if (const std::size_t n = flat_count(view); n > 0 && is_real(view.dtype)) {
+        Accumulator sums;
+        add_elements(kernel, view.dtype, static_cast<const std::byte*>(view.data), n, sums);
+        if (view.dtype != DType::kFloat64 || !left_the_range(sums)) return finish(sums, 1);
+    }
+    return strided_statistics(kernel, view);
+}
+
+// ---- units of an activation ----
+
+constexpr std::size_t kPart = 512;  // elements that are widened at a time
+
+// The elements as floats: where they are if possible, else in `buffer`, which has room for kPart.
+const float* floats_at(const KernelTable& kernel, DType dtype, const std::byte* data, std::size_t n,
+                       std::int64_t stride, float* buffer) noexcept {
+    if (dtype == DType::kFloat32 && stride == 1 &&
+        reinterpret_cast<std::uintptr_t>(data) % alignof(float) == 0)
+        return reinterpret_cast<const float*>(data);
+    if (stride == 1) {
+        to_floats(kernel, dtype, data, n, buffer);
+        return buffer;
+    }
+    alignas(64) std::array<std::byte, kPart * sizeof(double)> gathered;
+    gather_bytes(tensor::byte_size(dtype), data, n, stride, gathered.data());
+    to_floats(kernel, dtype, gathered.data(), n, buffer);
+    return buffer;
+}
+
+// Which dimension counts the units; -1: the tensor is one unit.
+int unit_dimension(std::size_t rank) noexcept {
+    if (rank == 0) return -1;
+    if (rank == 1) return 0;
+    return rank == 3 ? 2 : 1;
+}
+
+class UnitScan {
+  public:
+    UnitScan(const KernelTable& kernel, const CheckedView& view)
+        : kernel_(kernel),
+          view_(view),
+          axis_(unit_dimension(view.rank())),
+          unit_(axis_ < 0 ? Dimension{1, 0} : view.dimension(static_cast<std::size_t>(axis_))) {}
+
+    [[nodiscard]] std::int64_t units() const noexcept { return unit_.extent; }
+
+    [[nodiscard]] std::uint32_t count_inactive() const {
+        const Walk rest = Walk::any_order(view_, axis_);
+        constexpr std::int64_t kWorthRows = 8;
+        std::uint64_t inactive = 0;
+        if (unit_.stride == 1 && unit_.extent >= kWorthRows) {
+            for (std::int64_t first = 0; first < unit_.extent; first += static_cast<std::int64_t>(kPart))
+                inactive += inactive_in_rows(
+                    rest, first,
+                    std::min<std::int64_t>(static_cast<std::int64_t>(kPart), unit_.extent - first));
+        } else {
+            for (std::int64_t unit = 0; unit < unit_.extent; ++unit)
+                inactive += is_active(rest, unit) ? 0 : 1;
+        }
+        return static_cast<std::uint32_t>(inactive);
+    }
+
+    void count_outside(float low, float high, UnitStatistics& out) const {
+        const Walk all = Walk::any_order(view_);
+        std::array<float, kPart> buffer;
+        all.for_each_stretch(view_.element_bytes(), [&](const std::byte* data, std::size_t n) {
+            while (n > 0) {
+                const std::size_t part = std::min(n, kPart);
+                const float* const floats = floats_at(kernel_, view_.dtype(), data, part, 1, buffer.data());
+                kernel_.count_outside(floats, part, low, high, out.low, out.high);
+                data += part * view_.element_bytes();
+                n -= part;
+            }
+            return true;
+        });
+        out.low *= all.repeats;
+        out.high *= all.repeats;
+    }
+
+  private:
+    [[nodiscard]] std::int64_t bytes(std::int64_t elements) const noexcept {
+        return elements * static_cast<std::int64_t>(view_.element_bytes());
+    }
+
+    // Neighbouring units lie side by side: keep the largest value of each while going through the
+    // rows, and stop once all are positive, which in a healthy network is soon.
+    [[nodiscard]] std::uint64_t inactive_in_rows(const Walk& rest, std::int64_t first,
+                                                 std::int64_t size) const {
+        const auto n = static_cast<std::size_t>(size);
+        std::array<float, kPart> maxima;
+        std::array<float, kPart> buffer;
+        std::fill_n(maxima.begin(), n, -std::numeric_limits<float>::infinity());
+        const auto count_quiet = [&] {
+            return std::count_if(maxima.begin(), maxima.begin() + size, [](float x) { return !(x > 0); });
+        };
+        std::uint64_t rows = 0;
+        std::uint64_t next_look = 8;
+        rest.for_each_run(view_.element_bytes(), [&](const std::byte* at, std::size_t count,
+                                                     std::int64_t stride) {
+            at += bytes(first);
+            for (std::size_t i = 0; i < count; ++i, at += bytes(stride)) {
+                kernel_.raise(floats_at(kernel_, view_.dtype(), at, n, 1, buffer.data()), n, maxima.data());
+                if (++rows < next_look) continue;
+                next_look *= 2;
+                if (count_quiet() == 0) return false;
+            }
+            return true;
+        });
+        return static_cast<std::uint64_t>(count_quiet());
+    }
+
+    // One unit at a time, until a positive element is met.
+    [[nodiscard]] bool is_active(const Walk& rest, std::int64_t unit) const {
+        std::array<float, kPart> buffer;
+        return !rest.for_each_run(
+            view_.element_bytes(), [&](const std::byte* at, std::size_t count, std::int64_t stride) {
+                at += bytes(unit * unit_.stride);
+                while (count > 0) {
+                    const std::size_t part = std::min(count, kPart);
+                    const float* const floats =
+                        floats_at(kernel_, view_.dtype(), at, part, stride, buffer.data());
+                    if (kernel_.largest(floats, part) > 0) return false;
+                    at += bytes(static_cast<std::int64_t>(part) * stride);
+                    count -= part;
+                }
+                return true;
+            });
+    }
+
+    const KernelTable& kernel_;
+    const CheckedView& view_;
+    int axis_;
+    Dimension unit_;
+};
+
+// ---- classes ----
+
+constexpr std::int64_t kNoClass = -1;
+
+// The first index of the largest element that is not NaN; kNoClass when all are NaN.
+std::int64_t arg_max(const KernelTable& kernel, DType dtype, const std::byte* row, std::int64_t size,
+                     std::int64_t stride) {
+    const auto bytes = static_cast<std::int64_t>(tensor::byte_size(dtype));
+    std::int64_t best_index = kNoClass;
+    if (!fits_float(dtype)) {
+        double best = 0;
+        for (std::int64_t i = 0; i < size; ++i) {
+            const double value = to_double(dtype, row + i * stride * bytes);
+            if (std::isnan(value) || (best_index != kNoClass && !(value > best))) continue;
+            best = value;
+            best_index = i;
+        }
+        return best_index;
+    }
+    std::array<float, kPart> buffer;
+    float best = 0;
+    for (std::int64_t first = 0; first < size; first += static_cast<std::int64_t>(kPart)) {
+        const auto n = static_cast<std::size_t>(std::min(static_cast<std::int64_t>(kPart), size - first));
+        const float* const floats =
+            floats_at(kernel, dtype, row + first * stride * bytes, n, stride, buffer.data());
+        const float largest = kernel.largest(floats, n);
+        if (best_index != kNoClass && !(largest > best)) continue;
+        const float* const found = std::find(floats, floats + n, largest);
+        if (found == floats + n) continue;  // nothing but NaN
+        best = largest;
+        best_index = first + (found - floats);
+    }
+    return best_index;
+}
+
+// The label, or kNoClass for one that is not in 0..classes-1.
+std::int64_t label_at(DType dtype, const std::byte* data, std::int64_t classes) noexcept {
+    if (dtype == DType::kUInt64) {
+        std::uint64_t value = 0;
+        std::memcpy(&value, data, sizeof value);
+        return value < static_cast<std::uint64_t>(classes) ? static_cast<std::int64_t>(value) : kNoClass;
+    }
+    std::int64_t value = 0;
+    if (dtype == DType::kInt64) std::memcpy(&value, data, sizeof value);
+    else value = static_cast<std::int64_t>(to_double(dtype, data));  // at most 32 bits: exact
+    return value >= 0 && value < classes ? value : kNoClass;
+}
+
+const KernelTable* find_kernel(std::string_view name) noexcept {
+    for (const KernelTable* table : runnable_kernels())
+        if (table->name == name) return table;
+    return nullptr;
+}
+
+}  // namespace
+
+Result<Statistics> statistics(const TensorView& view) { return statistics_by(chosen_kernel(), view); }
+
+Result<Statistics> statistics_with_kernel(std::string_view kernel, const TensorView& view) {
+    const KernelTable* table = find_kernel(kernel);
+    if (table == nullptr)
+        return Status(Code::kNotFound, fmt::format("kernel '{}': this CPU has no such kernel", kernel));
+    return statistics_by(*table, view);
+}
+
+Result<UnitStatistics> unit_statistics(const TensorView& view, ActivationKind kind) {
+    TRAINDBG_ASSIGN_OR_RETURN(const CheckedView checked, CheckedView::make(view));
+    if (!tensor::is_floating(view.dtype))
+        return Status(Code::kUnsupported,
+                      fmt::format("tensor: no unit statistics of {}", tensor::to_string(view.dtype)));
+    UnitStatistics out;
+    if (checked.count() == 0) return out;
+    const UnitScan scan(chosen_kernel(), checked);
+    if (scan.units() > std::int64_t{std::numeric_limits<std::uint32_t>::max()})
+        return Status(Code::kUnsupported, "tensor: too many units to count");
+    out.units = static_cast<std::uint32_t>(scan.units());
+    switch (kind) {
+        case ActivationKind::kRelu: out.inactive_units = scan.count_inactive(); break;
+        case ActivationKind::kTanh: scan.count_outside(-0.97F, 0.97F, out); break;
+        case ActivationKind::kSigmoid: scan.count_outside(0.03F, 0.97F, out); break;
+        case ActivationKind::kNone:
+        case ActivationKind::kSmooth: break;
+    }
+    return out;
+}
+
+Result<ClassCounts> class_counts(const TensorView& logits, const TensorView& labels) {
+    TRAINDBG_ASSIGN_OR_RETURN(const CheckedView rows, CheckedView::make(logits));
+    TRAINDBG_ASSIGN_OR_RETURN(const CheckedView truth, CheckedView::make(labels));
+    if (!is_real(logits.dtype))
+        return Status(Code::kUnsupported,
+                      fmt::format("logits: {} has no largest element", tensor::to_string(logits.dtype)));
+    if (!tensor::is_integer(labels.dtype))
+        return Status(Code::kInvalidArgument,
+                      fmt::format("labels: {} is no integer type", tensor::to_string(labels.dtype)));
+    const bool batched = rows.rank() == 2;
+    if (!batched && rows.rank() != 1)
+        return Status(Code::kInvalidArgument, "logits: shape is neither [n, classes] nor [classes]");
+    const Dimension samples = batched ? rows.dimension(0) : Dimension{1, 0};
+    const Dimension classes = rows.dimension(batched ? 1 : 0);
+    const bool labels_fit =
+        truth.rank() == 1 ? truth.dimension(0).extent == samples.extent : truth.rank() == 0 && !batched;
+    if (!labels_fit)
+        return Status(Code::kInvalidArgument, "labels: shape is not [n] for logits of [n, classes]");
+    if (classes.extent > kMostClasses)
+        return Status(Code::kUnsupported,
+                      fmt::format("logits: {} classes are more than the {} that are counted", classes.extent,
+                                  kMostClasses));
+    const KernelTable& kernel = chosen_kernel();
+    const auto size = static_cast<std::size_t>(classes.extent);
+    ClassCounts out;
+    out.labels.resize(size);
+    out.predictions.resize(size);
+    out.hits.resize(size);
+    if (size == 0) return out;
+    const std::int64_t label_stride = truth.rank() == 1 ? truth.dimension(0).stride : 0;
+    for (std::int64_t i = 0; i < samples.extent; ++i) {
+        const std::int64_t label = label_at(
+            labels.dtype, truth.data() + i * label_stride * static_cast<std::int64_t>(truth.element_bytes()),
+            classes.extent);
+        if (label == kNoClass) continue;
+        const std::int64_t prediction =
+            arg_max(kernel, logits.dtype,
+                    rows.data() + i * samples.stride * static_cast<std::int64_t>(rows.element_bytes()),
+                    classes.extent, classes.stride);
+        ++out.labels[static_cast<std::size_t>(label)];
+        if (prediction == kNoClass) continue;
+        ++out.predictions[static_cast<std::size_t>(prediction)];
+        if (prediction == label) ++out.hits[static_cast<std::size_t>(label)];
+    }
+    return out;
+}
+
+Result<double> scalar_value(const TensorView& view) {
+    TRAINDBG_ASSIGN_OR_RETURN(const CheckedView checked, CheckedView::make(view));
+    if (!is_real(view.dtype))
+        return Status(Code::kUnsupported,
+                      fmt::format("tensor: {} is no real number", tensor::to_string(view.dtype)));
+    if (checked.count() != 1)
+        return Status(Code::kInvalidArgument,
+                      fmt::format("tensor: has {} elements, not one", checked.count()));
+    return to_double(view.dtype, checked.data());
+}
+
+Status copy_row_major(const TensorView& view, std::span<std::byte> out) {
+    TRAINDBG_ASSIGN_OR_RETURN(const CheckedView checked, CheckedView::make(view));
+    const std::size_t bytes = checked.element_bytes();
+    if (checked.count() > std::numeric_limits<std::size_t>::max() / bytes ||
+        out.size() != checked.count() * bytes)
+        return Status(Code::kInvalidArgument, "tensor: the room for its copy is not of its size");
+    if (checked.count() == 0) return Status::ok();
+    std::byte* to = out.data();
+    Walk::row_major(checked).for_each_run(bytes,
+                                          [&](const std::byte* from, std::size_t count, std::int64_t stride) {
+                                              gather_bytes(bytes, from, count, stride, to);
+                                              to += count * bytes;
+                                              return true;
+                                          });
+    return Status::ok();
+}
+
+std::string_view kernel_name() { return chosen_kernel().name; }
+
+std::vector<std::string_view> available_kernels() {
+    std::vector<std::string_view> names;
+    for (const KernelTable* table : runnable_kernels()) names.push_back(table->name);
+    return names;
+}
+
+}  // namespace traindbg::reduce

@@ -1,0 +1,56 @@
+// One pass over a tensor gives all its statistics.
+//
+// Throughput is what matters here: a training's weights, gradients and activations are read once, in
+// the training's own thread, at close to the speed of memory. The kernel is one generic source,
+// compiled for several instruction sets and chosen at run time; every variant gives the same counts
+// exactly and the same moments within the tolerance below.
+//
+// Accuracy (finite input, n elements, against a float64 two-pass reference): |mean| and l1 within
+// 1e-6 relative, l2 and std within 1e-5 relative, min/max/counts exact. Values that are not finite
+// never enter the moments.
+// Thread-safety: pure functions; the memory must not change during the call (a torn read gives
+// wrong numbers, never a crash). No allocation for dense tensors.
+#pragma once
+
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "traindbg/base/status.h"
+#include "traindbg/model/statistics.h"
+#include "traindbg/model/tensor_info.h"
+#include "traindbg/tensor/tensor_view.h"
+
+namespace traindbg::reduce {
+
+// Fails with kUnsupported for complex and unknown element types. Bool counts as 0 and 1. Any strides.
+[[nodiscard]] base::Result<model::Statistics> statistics(const tensor::TensorView& view);
+
+// What an activation's units do; see model::UnitStatistics for what a unit is. Float types only.
+[[nodiscard]] base::Result<model::UnitStatistics> unit_statistics(const tensor::TensorView& view,
+                                                                  model::ActivationKind kind);
+
+// Counts labels, arg-max predictions and hits of a classification batch. `logits` is [n, classes]
+// (or [classes]), `labels` [n] of any integer type; labels outside 0..classes-1 (such as an ignore
+// index) are skipped, with their predictions. The first of equal logits wins; NaN never does, and a row
+// of nothing else has no prediction. Fails with kInvalidArgument when the shapes do not fit, kUnsupported for
+// more than `kMostClasses` classes.
+inline constexpr std::int64_t kMostClasses = 65'536;
+[[nodiscard]] base::Result<model::ClassCounts> class_counts(const tensor::TensorView& logits,
+                                                            const tensor::TensorView& labels);
+
+// The value of a tensor with exactly one element.
+[[nodiscard]] base::Result<double> scalar_value(const tensor::TensorView& view);
+
+// Copies `view` row-major into `out`, which has element_count() * byte_size(dtype) bytes.
+[[nodiscard]] base::Status copy_row_major(const tensor::TensorView& view, std::span<std::byte> out);
+
+// The kernel that `statistics` uses on this CPU ("avx2"), and all that this CPU could run; a test
+// compares them. Kernels are also chosen by TRAINDBG_KERNEL=<name>.
+[[nodiscard]] std::string_view kernel_name();
+[[nodiscard]] std::vector<std::string_view> available_kernels();
+// For tests and benchmarks: `statistics` of a flat array by a kernel of that name.
+[[nodiscard]] base::Result<model::Statistics> statistics_with_kernel(std::string_view kernel,
+                                                                     const tensor::TensorView& view);
+
+}  // namespace traindbg::reduce

@@ -1,0 +1,232 @@
+// Labels of one class only, classes that the model never predicts, batches that are not mixed.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+#include <set>
+
+#include "traindbg/base/text.h"
+#include "traindbg/rules/builtin/builtin.h"
+#include "traindbg/rules/settings.h"
+
+namespace traindbg::rules {
+namespace {
+
+const model::RuleInfo kInfo = {
+    .name = "class_imbalance",
+    .title = "Class imbalance",
+    .summary = "The labels are of one class only, or so unequal that the model ignores the rare classes.",
+    .when =
+        "One class (error): after `min_labels` labels and ten batches all labels are of one class. Imbalance "
+        "(warning, after 200 steps): among the last about 2000 labels the most frequent class is at least "
+        "`ratio` "
+        "times as frequent as a rare one and the model finds less than 5 % of the rare one's samples: with "
+        "up to "
+        "20 classes for any class, with more only if the model predicts practically one class. Order "
+        "(warning): batches of eight or more labels are nearly all of a single class each, although the "
+        "data has several.",
+    .why =
+        "With one class the loss falls to zero and nothing is learned. With rare classes the cheapest model "
+        "is one "
+        "that never predicts them; accuracy looks good all the same. Batches of one class pull the model "
+        "from one "
+        "class to the next.",
+    .fix =
+        "One class: check how labels are made and loaded. Imbalance: class weights in the loss, or a "
+        "WeightedRandomSampler; judge by recall per class. Order: DataLoader(..., shuffle=True).",
+    .healthy =
+        "Unequal classes that the model finds all the same; vocabularies, whose rare words are rare; classes "
+        "that "
+        "never occur; trainings with several optimizers, as in a GAN (info).",
+    .cost =
+        "Counts of labels, predictions and hits of the first 20 batches and then every 5th: one pass over "
+        "the logits.",
+    .original = "ClassImbalance",
+    .source = "",
+    .severity = model::Severity::kError,
+    .parameters = {{"ratio", "times", 8, 2, 1e6, "labels of the most frequent class per label of a rare one"},
+                   {"min_labels", "labels", 256, 10, 1e9, "labels before one class alone counts"}},
+};
+
+class ClassImbalance final : public Rule {
+  public:
+    explicit ClassImbalance(const Parameters& parameters)
+        : ratio_(parameters.at("ratio")), min_labels_(parameters.at("min_labels")) {}
+
+    void on_step(const model::StepView& step, FindingSink& sink) override {
+        if (step.mode() != model::Mode::kTrain || step.record->classes.empty()) return;
+        const model::ClassSample& sample = step.record->classes.front();
+        if (tensor_.empty()) {
+            tensor_ = step.info(sample.tensor).name;
+            id_ = sample.tensor;
+        }
+        if (sample.tensor != id_) return;
+        const model::ClassCounts& counts = sample.counts;
+        double in_batch = 0;
+        for (const std::uint32_t label : counts.labels) in_batch += label;
+        if (in_batch <= 0) return;
+        ++judged_;
+        game_ = game_ || step.meta->optimizers.size() > 1;
+        add(counts, in_batch);
+        const bool single = seen() == 1 && total_ >= min_labels_ && judged_ >= 10;
+        set("one_class", single, step, sink);
+        if (single) return;
+        set("order", is_unmixed(), step, sink);
+        set("imbalance", step.step() >= 200 && is_imbalanced(), step, sink);
+    }
+    [[nodiscard]] std::uint64_t steps_judged() const override { return judged_; }
+    [[nodiscard]] std::string why_not_judged() const override {
+        return "no labels were seen: they are counted where a classification loss of torch.nn.functional is "
+               "used";
+    }
+
+  private:
+    void add(const model::ClassCounts& counts, double in_batch) {
+        const std::size_t classes = counts.labels.size();
+        if (labels_.size() < classes) {
+            labels_.resize(classes);
+            recent_.resize(classes);
+            predicted_.resize(classes);
+            hits_.resize(classes);
+        }
+        // An exponential window of about kWindow labels.
+        const double keep = std::max(0.0, 1 - in_batch / kWindow);
+        double entropy = 0;
+        for (std::size_t i = 0; i < classes; ++i) {
+            const double label = counts.labels[i];
+            labels_[i] += label;
+            recent_[i] = recent_[i] * keep + label;
+            predicted_[i] = predicted_[i] * keep + counts.predictions[i];
+            hits_[i] = hits_[i] * keep + counts.hits[i];
+            if (label > 0) entropy -= label / in_batch * std::log(label / in_batch);
+        }
+        total_ += in_batch;
+        if (in_batch >= 8) {
+            ++batches_;
+            batch_entropy_ += entropy;
+        }
+    }
+    [[nodiscard]] std::size_t seen() const {
+        return static_cast<std::size_t>(
+            std::count_if(labels_.begin(), labels_.end(), [](double n) { return n > 0; }));
+    }
+    [[nodiscard]] double entropy() const {
+        double sum = 0;
+        for (const double n : labels_)
+            if (n > 0) sum -= n / total_ * std::log(n / total_);
+        return sum;
+    }
+    // What a class tells of itself in one batch is what it tells of itself in all.
+    [[nodiscard]] bool is_unmixed() const {
+        return batches_ >= 10 && seen() >= 2 && entropy() > 0.3 &&
+               batch_entropy_ / static_cast<double>(batches_) < 0.2 * entropy();
+    }
+    [[nodiscard]] bool is_imbalanced() {
+        const double most = *std::max_element(recent_.begin(), recent_.end());
+        const double all = std::accumulate(recent_.begin(), recent_.end(), 0.0);
+        const double predicted = std::accumulate(predicted_.begin(), predicted_.end(), 0.0);
+        if (all < 500 || predicted <= 0) return false;
+        const double favourite = *std::max_element(predicted_.begin(), predicted_.end()) / predicted;
+        const bool collapsed = favourite >= 0.98 && most / all >= 0.3;
+        if (seen() > 20 && !collapsed) return false;
+        missed_.clear();
+        for (std::size_t i = 0; i < recent_.size(); ++i)
+            if (recent_[i] >= 20 && most >= ratio_ * recent_[i] && hits_[i] < 0.05 * recent_[i])
+                missed_.push_back(i);
+        return !missed_.empty();
+    }
+
+    void set(const char* key, bool on, const model::StepView& step, FindingSink& sink) {
+        if (on) {
+            fire(key, step, sink);
+            firing_.insert(key);
+        } else if (firing_.erase(key) > 0) {
+            sink.clear(key);
+        }
+    }
+
+    void fire(std::string_view key, const model::StepView& step, FindingSink& sink) const {
+        model::Finding finding;
+        finding.key = key;
+        finding.tensor = tensor_;
+        finding.plots = {{"loss", "value"}};
+        if (key == "one_class") {
+            const auto only =
+                std::distance(labels_.begin(), std::max_element(labels_.begin(), labels_.end()));
+            finding.severity = game_ ? model::Severity::kInfo : model::Severity::kError;
+            finding.first_step = 0;
+            finding.message = fmt::format(
+                "All {:.0f} labels of the {} batches looked at up to step {} are of class {}; the model has "
+                "{} outputs.",
+                total_, judged_, step.step(), only, labels_.size());
+            finding.fix =
+                "Check how the labels are made and loaded: print them for one batch. If the data is sorted "
+                "by class, "
+                "use DataLoader(..., shuffle=True).";
+            finding.evidence.push_back(
+                {"classes with a label", 1, "model outputs", static_cast<double>(labels_.size())});
+            finding.evidence.push_back({"labels", total_, "", 0});
+        } else if (key == "order") {
+            const double mean = batch_entropy_ / static_cast<double>(batches_);
+            finding.severity = game_ ? model::Severity::kInfo : model::Severity::kWarning;
+            finding.first_step = 0;
+            finding.message = fmt::format(
+                "Batches are not mixed: each is of about {:.1f} classes, the data so far is of {} (as if of "
+                "{:.1f} "
+                "equal ones).",
+                std::exp(mean), seen(), std::exp(entropy()));
+            finding.fix = "Shuffle: DataLoader(..., shuffle=True).";
+            finding.evidence.push_back(
+                {"classes per batch", std::exp(mean), "in the data", std::exp(entropy())});
+        } else {
+            const std::size_t rare = *std::min_element(
+                missed_.begin(), missed_.end(), [&](auto a, auto b) { return recent_[a] < recent_[b]; });
+            const double most = *std::max_element(recent_.begin(), recent_.end());
+            const auto common =
+                std::distance(recent_.begin(), std::max_element(recent_.begin(), recent_.end()));
+            finding.severity = model::Severity::kWarning;
+            finding.places = missed_.size();
+            finding.message = fmt::format(
+                "Class {} has {:.0f} times the labels of class {}, and the model finds {:.0f} % of the "
+                "samples of "
+                "class {}{}.",
+                common, most / recent_[rare], rare, 100 * hits_[rare] / recent_[rare], rare,
+                missed_.size() > 1 ? fmt::format("; {} classes are missed like this", missed_.size()) : "");
+            finding.fix =
+                "Weight the classes in the loss, e.g. cross_entropy(..., weight=1/counts), or draw them "
+                "evenly with "
+                "torch.utils.data.WeightedRandomSampler; judge by recall per class, not by accuracy.";
+            finding.evidence.push_back({"labels of the most frequent class / of the rare one",
+                                        most / recent_[rare], "limit", ratio_});
+            finding.evidence.push_back(
+                {"recall of the rare class", hits_[rare] / recent_[rare], "limit", 0.05});
+        }
+        sink.fire(std::move(finding));
+    }
+
+    static constexpr double kWindow = 2000;
+    double ratio_, min_labels_;
+    std::uint64_t judged_ = 0, batches_ = 0;
+    bool game_ = false;
+    std::string tensor_;
+    model::TensorId id_ = 0;
+    double total_ = 0, batch_entropy_ = 0;
+    std::vector<double> labels_, recent_, predicted_, hits_;
+    std::vector<std::size_t> missed_;
+    std::set<std::string, std::less<>> firing_;
+};
+
+std::vector<model::Requirement> needs(const Parameters&) {
+    return {
+        {"classes", model::Mode::kTrain, model::What::kClasses, {.every = 5, .dense_until = 20}, kInfo.name}};
+}
+
+}  // namespace
+
+RuleEntry builtin::class_imbalance() {
+    return {&kInfo, &needs,
+            [](const Parameters& p) -> std::unique_ptr<Rule> { return std::make_unique<ClassImbalance>(p); }};
+}
+
+}  // namespace traindbg::rules

@@ -1,0 +1,197 @@
+// ReLU units that are zero for every sample: nothing passes, forward or back.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+
+#include "traindbg/base/text.h"
+#include "traindbg/rules/builtin/builtin.h"
+#include "traindbg/rules/robust.h"
+#include "traindbg/rules/settings.h"
+#include "traindbg/rules/training_loss.h"
+
+namespace traindbg::rules {
+namespace {
+
+const model::RuleInfo kInfo = {
+    .name = "dead_relu",
+    .title = "Dead ReLU",
+    .summary = "Most units of a ReLU layer are zero for every sample and get no gradient any more.",
+    .when =
+        "A unit (a channel of a convolution) is inactive in a batch if it is not positive once. Whole layer: "
+        "at "
+        "least `whole` of a layer's units are inactive in three captured batches in a row: error, or a "
+        "warning if the training learns all the same (around the layer). Partly: at least `share` "
+        "of the units in each of the last `window` captured batches, after 50 steps: a warning while the "
+        "training "
+        "does not learn, a note (info) if it does. Layers with fewer than 16 values per unit in a batch are "
+        "judged only as a whole.",
+    .why =
+        "A ReLU that is negative for all inputs has derivative 0: its weights never change again, and "
+        "nothing "
+        "behind a layer of such units sees the input.",
+    .fix =
+        "Dead from the start: initialise biases with 0 and weights for ReLU (He), and standardise the "
+        "inputs. "
+        "Died in training: lower the learning rate. LeakyReLU or GELU cannot die.",
+    .healthy =
+        "Sparse layers of a model that learns; units that are off in one batch and on in another; small "
+        "batches.",
+    .cost =
+        "One pass over the ReLU outputs at the first 5 steps, then every 10th up to step 100 and every 25th "
+        "after.",
+    .original = "DeadRelu",
+    .source = "Lu et al., \"Dying ReLU and Initialization: Theory and Numerical Examples\", 2019",
+    .severity = model::Severity::kError,
+    .parameters = {{"whole", "share", 0.99, 0.5, 1, "inactive units that make a layer dead as a whole"},
+                   {"share", "share", 0.75, 0.05, 1, "inactive units that make it partly dead"},
+                   {"window", "captures", 5, 2, 1000, "captured batches in a row that must show it"}},
+};
+
+class DeadRelu final : public Rule {
+  public:
+    explicit DeadRelu(const Parameters& parameters)
+        : whole_(parameters.at("whole")),
+          share_(parameters.at("share")),
+          window_(static_cast<std::size_t>(parameters.at("window"))) {}
+
+    void on_step(const model::StepView& step, FindingSink& sink) override {
+        if (step.mode() != model::Mode::kTrain) return;
+        loss_.observe(step);
+        bool any = false;
+        for (const model::TensorSample& sample : step.record->tensors) {
+            const model::TensorInfo& info = step.info(sample.tensor);
+            if (info.activation != model::ActivationKind::kRelu || sample.units.units == 0 ||
+                sample.statistics.count == 0 || sample.statistics.not_finite() > 0)
+                continue;
+            any = true;
+            auto [place, is_new] = layers_.try_emplace(sample.tensor, window_);
+            Layer& layer = place->second;
+            const double inactive =
+                static_cast<double>(sample.units.inactive_units) / static_cast<double>(sample.units.units);
+            if (is_new) layer.first_share = inactive;
+            layer.units = sample.units.units;
+            layer.values_per_unit =
+                static_cast<double>(sample.statistics.count) / static_cast<double>(sample.units.units);
+            layer.shares.add(inactive);
+            layer.dead_in_a_row = inactive >= whole_ ? layer.dead_in_a_row + 1 : 0;
+            if (layer.dead_in_a_row == 1) layer.died = step.step();
+        }
+        if (!any) return;
+        ++judged_;
+        judge(step, sink);
+    }
+    [[nodiscard]] std::uint64_t steps_judged() const override { return judged_; }
+    [[nodiscard]] std::string why_not_judged() const override { return "no ReLU in the model was seen"; }
+
+  private:
+    struct Layer {
+        explicit Layer(std::size_t window) : shares(window) {}
+        Recent shares;
+        std::uint32_t units = 0;
+        double values_per_unit = 0;
+        double first_share = 0;
+        std::uint64_t dead_in_a_row = 0;
+        model::StepIndex died = 0;
+
+        [[nodiscard]] double lowest() const {
+            const auto all = shares.values();
+            return *std::min_element(all.begin(), all.end());
+        }
+    };
+    using Place = std::map<model::TensorId, Layer>::value_type;
+
+    void judge(const model::StepView& step, FindingSink& sink) {
+        // The first dead layer in the order of the data: those behind it follow from it.
+        const Place* dead = nullptr;
+        const Place* partly = nullptr;
+        std::uint64_t dead_places = 0, partly_places = 0;
+        const auto before = [&](const Place& a, const Place& b) {
+            return step.info(a.first).layer < step.info(b.first).layer;
+        };
+        for (const Place& place : layers_) {
+            const Layer& layer = place.second;
+            if (layer.dead_in_a_row >= 3) {
+                ++dead_places;
+                if (dead == nullptr || before(place, *dead)) dead = &place;
+            } else if (layer.shares.full() && layer.values_per_unit >= 16 && layer.lowest() >= share_ &&
+                       loss_.count() >= 50) {
+                ++partly_places;
+                if (partly == nullptr || layer.lowest() > partly->second.lowest()) partly = &place;
+            }
+        }
+        const bool learns = loss_.has_learned();
+        const char* key = dead != nullptr     ? (learns ? "layer_learning" : "layer")
+                          : partly != nullptr ? (learns ? "units_learning" : "units")
+                                              : "";
+        if (firing_ != key && !firing_.empty()) sink.clear(firing_);
+        firing_ = key;
+        if (dead != nullptr) fire(step, *dead, dead_places, true, learns, sink);
+        else if (partly != nullptr) fire(step, *partly, partly_places, false, learns, sink);
+    }
+
+    void fire(const model::StepView& step, const Place& place, std::uint64_t places, bool whole, bool learns,
+              FindingSink& sink) const {
+        const model::TensorInfo& info = step.info(place.first);
+        const Layer& layer = place.second;
+        const double share = whole ? layer.shares.values().back() : layer.lowest();
+        const bool from_start = layer.first_share >= (whole ? whole_ : share_);
+        model::Finding finding;
+        finding.key = firing_;
+        finding.severity = whole    ? (learns ? model::Severity::kWarning : model::Severity::kError)
+                           : learns ? model::Severity::kInfo
+                                    : model::Severity::kWarning;
+        if (whole) finding.first_step = layer.died;
+        finding.tensor = info.name;
+        finding.layer = info.module;
+        finding.places = places;
+        finding.message =
+            fmt::format("{} {} units of {} {} for every sample of {} captured batches in a row, {}{}{}.",
+                        whole && share >= 1 ? fmt::format("All {}", layer.units)
+                                            : fmt::format("{:.0f} % of the {}", 100 * share, layer.units),
+                        "ReLU", place_in_words(info.name), "are zero", whole ? layer.dead_in_a_row : window_,
+                        from_start ? "from the first step on"
+                                   : fmt::format("{:.0f} % at the first step", 100 * layer.first_share),
+                        places > 1 ? fmt::format("; {} layers are like this", places) : "",
+                        learns ? "; the training learns all the same" : "");
+        finding.fix =
+            learns       ? "Nothing, if sparsity is wanted; otherwise a narrower layer does the same work."
+            : from_start ? "Initialise the biases before this ReLU with 0 and the weights with "
+                           "torch.nn.init.kaiming_normal_, and standardise the inputs; or use LeakyReLU."
+                         : fmt::format(
+                               "{}: the units were alive at the first step and one update pushed them below "
+                               "zero; or use LeakyReLU.",
+                               capitalised(lower_learning_rate(*step.meta, 0.1)));
+        finding.evidence.push_back({"inactive units", share, "limit", whole ? whole_ : share_});
+        finding.evidence.push_back({"inactive units at the first step", layer.first_share, "", 0});
+        finding.plots = {{info.name, "inactive_units"}};
+        if (!loss_.tensor().empty()) finding.plots.emplace_back(loss_.tensor(), "value");
+        sink.fire(std::move(finding));
+    }
+
+    double whole_, share_;
+    std::size_t window_;
+    std::uint64_t judged_ = 0;
+    std::map<model::TensorId, Layer> layers_;
+    std::string firing_;
+    TrainingLoss loss_;
+};
+
+std::vector<model::Requirement> needs(const Parameters&) {
+    std::vector<model::Requirement> all = loss_requirements(kInfo.name);
+    // Denser at first: units die early.
+    constexpr auto kWhat = model::What::kStatistics | model::What::kUnits;
+    all.push_back(
+        {"activations", model::Mode::kTrain, kWhat, {.every = 10, .dense_until = 5, .end = 100}, kInfo.name});
+    all.push_back({"activations", model::Mode::kTrain, kWhat, {.every = 25, .start = 100}, kInfo.name});
+    return all;
+}
+
+}  // namespace
+
+RuleEntry builtin::dead_relu() {
+    return {&kInfo, &needs,
+            [](const Parameters& p) -> std::unique_ptr<Rule> { return std::make_unique<DeadRelu>(p); }};
+}
+
+}  // namespace traindbg::rules

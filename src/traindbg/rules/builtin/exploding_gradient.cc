@@ -1,0 +1,212 @@
+// Gradients that grow out of all proportion, or updates as large as the weights.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <optional>
+#include <unordered_map>
+
+#include "traindbg/base/text.h"
+#include "traindbg/rules/builtin/builtin.h"
+#include "traindbg/rules/robust.h"
+#include "traindbg/rules/settings.h"
+#include "traindbg/rules/training_loss.h"
+
+namespace traindbg::rules {
+namespace {
+
+using base::human_number;
+
+const model::RuleInfo kInfo = {
+    .name = "exploding_gradient",
+    .title = "Exploding gradient",
+    .summary =
+        "Gradients grow far beyond what they were, or updates are as large as the weights they change.",
+    .when =
+        "Growth: the smallest of the last three captured gradient norms (over all parameters, as the "
+        "optimizer "
+        "uses them) is more than `growth` times the median of this training's earlier ones and larger than "
+        "the norm of all weights, or rises at least five-fold from one captured step to the next, three "
+        "times "
+        "running, to `growth` times. Size: with plain SGD, learning rate times gradient norm exceeds "
+        "`update` times the weights' norm at three of the last five captured steps. Both only while the loss "
+        "is above the level that it had before, and never for a training that learns.",
+    .why =
+        "A step that changes the weights by more than they are forgets what was learned; from there the loss "
+        "jumps about, units die, and the next stop is infinity.",
+    .fix =
+        "Lower the learning rate; clip gradients (`torch.nn.utils.clip_grad_norm_`); for recurrent nets clip "
+        "anyway. Check for a loss that is summed over the batch instead of averaged.",
+    .healthy =
+        "One spike from an odd batch; gradients that grow from almost nothing when a training leaves a "
+        "plateau; large gradients of a loss that is summed, with a learning rate to match; Adam, whose "
+        "updates "
+        "do not depend on the gradients' size.",
+    .cost = "One pass over all gradients at the first 20 steps and then every 10th; weights at few steps.",
+    .original = "ExplodingTensor",
+    .source =
+        "Pascanu, Mikolov, Bengio, \"On the difficulty of training recurrent neural networks\", ICML 2013",
+    .severity = model::Severity::kError,
+    .parameters = {{"growth", "times", 100, 2, 1e12, "growth over the training's own usual gradient norm"},
+                   {"update", "ratio", 0.3, 1e-3, 1e6, "size of a plain SGD update relative to the weights"}},
+};
+
+class ExplodingGradient final : public Rule {
+  public:
+    explicit ExplodingGradient(const Parameters& parameters)
+        : growth_(parameters.at("growth")), update_(parameters.at("update")) {}
+
+    void on_step(const model::StepView& step, FindingSink& sink) override {
+        if (step.mode() != model::Mode::kTrain) return;
+        if (loss_.observe(step) && !loss_.recent().values().empty())
+            last_loss_ = loss_.recent().values().back();
+        double norm2 = 0, largest2 = -1, weights2 = 0;
+        std::uint64_t finite = 0, not_finite = 0;
+        const model::TensorInfo* worst = nullptr;
+        for (const model::TensorSample& sample : step.record->tensors) {
+            const model::TensorInfo& info = step.info(sample.tensor);
+            const double square = sample.statistics.l2 * sample.statistics.l2;
+            if (info.role == model::Role::kWeight) {
+                weights2 += square;
+            } else if (info.role == model::Role::kGradient) {
+                not_finite += sample.statistics.not_finite();
+                finite += sample.statistics.finite();
+                norm2 += square;
+                if (square > largest2) {
+                    largest2 = square;
+                    worst = &info;
+                }
+            }
+        }
+        if (weights2 > 0) weight_norm_ = std::sqrt(weights2);
+        if (worst == nullptr || finite == 0 || not_finite > 0) return;
+        ++judged_;
+        const double norm = std::sqrt(norm2);
+        if (judged_ == 1) first_norm_ = norm;
+        norms_.add(norm);
+        losses_.add(last_loss_);
+        ratios_.add(update_ratio(step, norm));
+        const bool growing = grows();
+        const bool large = !growing && oversteps();
+        if (!growing && !large) {
+            if (firing_ && ++calm_ >= 10) {
+                sink.clear(kKey);
+                firing_ = false;
+            }
+            return;
+        }
+        calm_ = 0;
+        firing_ = true;
+        fire(step, *worst, std::sqrt(largest2), growing, sink);
+    }
+    [[nodiscard]] std::uint64_t steps_judged() const override { return judged_; }
+    [[nodiscard]] std::string why_not_judged() const override { return "no finite gradients were captured"; }
+
+  private:
+    static constexpr const char* kKey = "gradients";
+
+    [[nodiscard]] double update_ratio(const model::StepView& step, double norm) const {
+        if (!updates_follow_gradients(*step.meta) || weight_norm_ <= 0) return 0;
+        return optimizer_setting(*step.meta, "lr").value_or(0) * norm / weight_norm_;
+    }
+    // Losses at the same captured steps: is it worse now than it was?
+    [[nodiscard]] bool loss_is_worse() const {
+        const auto all = losses_.values();
+        if (loss_.count() == 0) return true;  // no loss to judge by
+        const auto last = all.last(std::min<std::size_t>(all.size(), 3));
+        const auto earlier = all.first(all.size() - last.size());
+        const double now = median({last.begin(), last.end()});
+        const double before = earlier.empty() ? loss_.start() : median({earlier.begin(), earlier.end()});
+        return now > before + 0.2 * std::abs(before);
+    }
+    [[nodiscard]] bool grows() {
+        const auto all = norms_.values();
+        if (all.size() < 4) return false;
+        const auto last = all.last(3);
+        const auto earlier = all.first(all.size() - 3);
+        usual_ = median({earlier.begin(), earlier.end()});
+        if (usual_ <= 0) return false;
+        const double least = std::min({last[0], last[1], last[2]});
+        const bool persistent = least > growth_ * usual_ && least > weight_norm_;
+        const bool runaway = last[0] > 5 * earlier.back() && last[1] > 5 * last[0] && last[2] > 5 * last[1] &&
+                             last[2] > growth_ * usual_ && last[2] > weight_norm_;
+        return (persistent || runaway) && loss_is_worse();
+    }
+    [[nodiscard]] bool oversteps() const {
+        if (loss_.count() < 5 || loss_.has_learned() || loss_.level() <= loss_.start()) return false;
+        const auto last = ratios_.last(5);
+        return std::count_if(last.begin(), last.end(), [&](double r) { return r > update_; }) >= 3;
+    }
+
+    void fire(const model::StepView& step, const model::TensorInfo& worst, double worst_norm, bool growing,
+              FindingSink& sink) {
+        const double norm = norms_.values().back();
+        const double ratio = ratios_.values().back();
+        if (!finding_ || norm > peak_) {
+            peak_ = norm;
+            finding_.emplace();
+            finding_->key = kKey;
+            finding_->severity = model::Severity::kError;
+            finding_->tensor = worst.name;
+            finding_->layer = worst.module;
+            if (growing) {
+                finding_->message = fmt::format(
+                    "The gradient norm is {} at step {}, {} times its usual {}; the largest part ({}) is {}.",
+                    human_number(norm), step.step(), human_number(norm / usual_), human_number(usual_),
+                    human_number(worst_norm), place_in_words(worst.name));
+                finding_->evidence.push_back({"gradient norm", norm, "usual", usual_});
+            } else {
+                finding_->message = fmt::format(
+                    "An update of {} times the weights' own size: learning rate {} times gradient norm {} "
+                    "against a weight norm of {} at step {}; the largest gradient is that of {}.",
+                    human_number(ratio), human_number(optimizer_setting(*step.meta, "lr").value_or(0)),
+                    human_number(norm), human_number(weight_norm_), step.step(), place_in_words(worst.name));
+                finding_->evidence.push_back({"gradient norm", norm, "weight norm", weight_norm_});
+            }
+            if (ratio > 0) finding_->evidence.push_back({"update / weight", ratio, "usual", 1e-3});
+            finding_->evidence.push_back({"gradient norm at the start", first_norm_, "", 0});
+            if (loss_.count() > 0)
+                finding_->evidence.push_back({"loss", last_loss_, "at the start", loss_.start()});
+            // A loss far above guessing before anything was learned, unless it is summed over the batch.
+            const std::optional<double> guess = loss_.label_entropy();
+            if (guess && *guess > 0 && loss_.first() > 5 * *guess &&
+                std::abs(loss_.first() / std::max(loss_.labels_per_batch(), 1.0) - *guess) > 0.5 * *guess)
+                finding_->evidence.push_back({"loss at the start", loss_.first(), "of guessing", *guess});
+            finding_->fix = fmt::format(
+                "{}; or clip gradients: torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0) "
+                "before the optimizer step.",
+                capitalised(lower_learning_rate(*step.meta,
+                                                ratio > 0.1 ? std::clamp(0.05 / ratio, 0.01, 0.1) : 0.1)));
+            finding_->plots = {{worst.name, "l2"}};
+            if (!loss_.tensor().empty()) finding_->plots.emplace_back(loss_.tensor(), "value");
+        }
+        sink.fire(*finding_);
+    }
+
+    double growth_, update_;
+    std::uint64_t judged_ = 0, calm_ = 0;
+    bool firing_ = false;
+    TrainingLoss loss_;
+    double last_loss_ = 0, weight_norm_ = 0, first_norm_ = 0, usual_ = 0, peak_ = 0;
+    Recent norms_{18}, losses_{18}, ratios_{18};
+    std::optional<model::Finding> finding_;
+};
+
+std::vector<model::Requirement> needs(const Parameters&) {
+    constexpr auto kStatistics = model::What::kStatistics;
+    std::vector<model::Requirement> all = loss_requirements(kInfo.name);
+    all.push_back(
+        {"gradients", model::Mode::kTrain, kStatistics, {.every = 10, .dense_until = 20}, kInfo.name});
+    all.push_back({"weights", model::Mode::kTrain, kStatistics, {.every = 50, .dense_until = 2}, kInfo.name});
+    return all;
+}
+
+}  // namespace
+
+RuleEntry builtin::exploding_gradient() {
+    return {&kInfo, &needs, [](const Parameters& p) -> std::unique_ptr<Rule> {
+                return std::make_unique<ExplodingGradient>(p);
+            }};
+}
+
+}  // namespace traindbg::rules

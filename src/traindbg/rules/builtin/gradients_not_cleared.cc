@@ -1,0 +1,158 @@
+// The gradients of the step before are still there when the next backward pass begins.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "traindbg/base/text.h"
+#include "traindbg/rules/builtin/builtin.h"
+#include "traindbg/rules/settings.h"
+
+namespace traindbg::rules {
+namespace {
+
+const model::RuleInfo kInfo = {
+    .name = "gradients_not_cleared",
+    .title = "Gradients not cleared",
+    .summary =
+        "Every step adds its gradients to those of all steps before, because nothing sets them to zero.",
+    .when =
+        "At the first `backward()` of each of `steps` training steps in a row, from the second step of the "
+        "training on, the gradient of the smallest trainable parameter is there already and is not zero. No "
+        "threshold: a training that clears its gradients has none there.",
+    .why =
+        "backward() adds to `.grad`. Without clearing, the optimizer uses the sum over all steps so far: the "
+        "effective learning rate grows with every step, old gradients pull in directions that are long "
+        "wrong, "
+        "and the loss oscillates or rises.",
+    .fix = "Call `optimizer.zero_grad()` once per optimizer step, before `loss.backward()`.",
+    .healthy =
+        "Accumulating over several backward passes of one optimizer step: only the first pass of a step is "
+        "looked at. zero_grad(set_to_none=False): zeros are no gradient. Several optimizers "
+        "that take turns, as in a GAN: the loss of one leaves gradients in the parameters of the other. They "
+        "are not judged.",
+    .cost = "One pass over the smallest parameter's gradient, at the first steps and then at few.",
+    .original = "",
+    .source =
+        "Jiang et al., \"Training with Confidence: Catching Silent Errors in Deep Learning Training with "
+        "Automated Proactive Checks\", OSDI 2025 (the fault, not the method)",
+    .severity = model::Severity::kError,
+    .parameters = {{"steps", "steps", 3, 2, 1000, "steps in a row that must show it"}},
+};
+
+constexpr model::Schedule kSchedule = {.every = 50, .dense_until = 10};
+constexpr std::string_view kTensor = "loop/gradient_before_backward";
+
+class GradientsNotCleared final : public Rule {
+  public:
+    explicit GradientsNotCleared(const Parameters& parameters)
+        : needed_(static_cast<std::uint64_t>(parameters.at("steps"))) {}
+
+    void on_step(const model::StepView& step, FindingSink& sink) override {
+        if (step.mode() != model::Mode::kTrain) return;
+        // A step ends with one of the optimizers; the next backward() may be for another one, whose loss
+        // goes through the same parameters before it is their turn to be cleared.
+        if (step.meta->optimizers.size() > 1) {
+            if (in_a_row_ >= needed_) sink.clear(kKey);
+            in_a_row_ = 0;
+            several_ = true;
+            return;
+        }
+        const model::TensorSample* found = nullptr;
+        for (const model::TensorSample& sample : step.record->tensors) {
+            const model::TensorInfo& info = step.info(sample.tensor);
+            if (info.role == model::Role::kLoop && info.name == kTensor) found = &sample;
+        }
+        const bool backward =
+            std::any_of(step.record->scalars.begin(), step.record->scalars.end(),
+                        [&](const auto& s) { return step.info(s.tensor).role == model::Role::kLoss; });
+        // The first step of a training has nothing to clear.
+        const bool judged =
+            step.step() > 0 && (found != nullptr || (backward && kSchedule.is_due(step.step())));
+        if (judged) {
+            ++judged_;
+            const bool left_over =
+                found != nullptr && (found->statistics.l2 > 0 || found->statistics.min != 0 ||
+                                     found->statistics.max != 0 || found->statistics.not_finite() > 0);
+            if (left_over) {
+                if (in_a_row_ == 0) first_ = step.step();
+                ++in_a_row_;
+                if (in_a_row_ >= needed_) fire(step, *found, sink);
+            } else {
+                if (in_a_row_ >= needed_) sink.clear(kKey);
+                in_a_row_ = 0;
+            }
+        }
+        remember_gradients(step);
+    }
+    [[nodiscard]] std::uint64_t steps_judged() const override { return judged_; }
+    [[nodiscard]] std::string why_not_judged() const override {
+        if (several_)
+            return "several optimizers take turns: gradients that one of them leaves are not a fault by "
+                   "themselves";
+        return "fewer than two training steps with a backward() were seen";
+    }
+
+  private:
+    static constexpr const char* kKey = "loop";
+
+    void fire(const model::StepView& step, const model::TensorSample& sample, FindingSink& sink) {
+        const model::TensorInfo& info = step.info(sample.tensor);
+        model::Finding finding;
+        finding.key = kKey;
+        finding.severity = model::Severity::kError;
+        finding.first_step = first_;
+        finding.tensor = info.name;
+        finding.layer = info.module;
+        const double largest = std::max(std::abs(sample.statistics.min), std::abs(sample.statistics.max));
+        finding.message = fmt::format(
+            "backward() found the gradients of earlier steps still there at all of the {} steps looked at "
+            "since "
+            "step {} (largest value {} at step {}): each step adds to them.",
+            in_a_row_, first_, base::human_number(largest), step.step());
+        const bool same = step.step() == used_step_ + 1 && used_norm_ > 0 &&
+                          std::abs(sample.statistics.l2 - used_norm_) <= 1e-5 * used_norm_;
+        if (same) finding.message += fmt::format(" It is the very gradient that step {} used.", used_step_);
+        finding.fix = "Call optimizer.zero_grad() once per optimizer step, before loss.backward().";
+        finding.evidence.push_back({"largest gradient before backward", largest, "expected", 0});
+        finding.evidence.push_back(
+            {"steps in a row", static_cast<double>(in_a_row_), "limit", static_cast<double>(needed_)});
+        finding.plots = {{info.name, "l2"}, {"loss", "value"}};
+        sink.fire(std::move(finding));
+    }
+
+    // The norm of the watched parameter's gradient as the optimizer used it.
+    void remember_gradients(const model::StepView& step) {
+        std::string_view watched;
+        for (const model::TensorInfo& info : *step.tensors)
+            if (info.role == model::Role::kLoop && info.name == kTensor) watched = info.module;
+        if (watched.empty()) return;
+        for (const model::TensorSample& sample : step.record->tensors) {
+            const model::TensorInfo& info = step.info(sample.tensor);
+            if (info.role != model::Role::kGradient || place_of(info.name) != watched) continue;
+            used_norm_ = sample.statistics.l2;
+            used_step_ = step.step();
+        }
+    }
+
+    std::uint64_t needed_;
+    std::uint64_t judged_ = 0, in_a_row_ = 0;
+    model::StepIndex first_ = 0, used_step_ = 0;
+    double used_norm_ = 0;
+    bool several_ = false;
+};
+
+std::vector<model::Requirement> needs(const Parameters&) {
+    return {{"losses", model::Mode::kTrain, model::What::kStatistics, {.every = 1}, kInfo.name},
+            {"loop", model::Mode::kTrain, model::What::kStatistics, kSchedule, kInfo.name}};
+}
+
+}  // namespace
+
+RuleEntry builtin::gradients_not_cleared() {
+    return {&kInfo, &needs, [](const Parameters& p) -> std::unique_ptr<Rule> {
+                return std::make_unique<GradientsNotCleared>(p);
+            }};
+}
+
+}  // namespace traindbg::rules

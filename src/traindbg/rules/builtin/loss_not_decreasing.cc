@@ -1,0 +1,270 @@
+// The loss rises, collapses, or stays where guessing would be.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+
+#include "traindbg/base/text.h"
+#include "traindbg/rules/builtin/builtin.h"
+#include "traindbg/rules/robust.h"
+#include "traindbg/rules/settings.h"
+#include "traindbg/rules/training_loss.h"
+
+namespace traindbg::rules {
+namespace {
+
+using base::human_number;
+
+const model::RuleInfo kInfo = {
+    .name = "loss_not_decreasing",
+    .title = "Loss not decreasing",
+    .summary = "The training loss rises, falls back to its start, or does not get better than guessing.",
+    .when =
+        "Rising (error): the last ten losses all exceed the largest of the first five, their median is more "
+        "than "
+        "`rise` times the start, and they are not on their way back; or the last five exceed it a "
+        "hundred-fold; or the median of the last ten is a billion times the start. "
+        "Relapse (warning): for 50 steps the loss is back at more than 60 % of the way from its best level "
+        "to its "
+        "start. Stalled (warning, from `min_steps` on): over the second half of the run no downward trend "
+        "(Mann-Kendall z > -2.5), less than `tolerance` gained, allowing three standard errors, and "
+        "gradients that "
+        "do not grow; and the loss is either not better than guessing (the entropy of the labels, ln C for C "
+        "equal "
+        "classes) or, where labels are not counted, no lower than at the start.",
+    .why = "A loss that does not fall means that the model does not learn what it is asked to.",
+    .fix =
+        "Rising: lower the learning rate. Stalled: check that labels belong to their inputs, that the "
+        "optimizer "
+        "has the model's parameters, that the learning rate is neither 0 nor far too large; see whether the "
+        "model can learn a single batch by heart.",
+    .healthy =
+        "A converged training, also a resumed one; warm-up; noise; short runs; a plateau that the training "
+        "is about "
+        "to leave, because its gradients grow; a loss made by hand that need not fall (policy gradients), "
+        "and "
+        "trainings with several optimizers (GANs): those get a note (info).",
+    .cost =
+        "One number a step; the classes of every 5th batch; gradients at the first 20 steps and then every "
+        "10th.",
+    .original = "LossNotDecreasing",
+    .source = "Mann, \"Nonparametric tests against trend\", Econometrica 13 (1945)",
+    .severity = model::Severity::kError,
+    .parameters = {{"min_steps", "steps", 300, 20, 1e9, "steps with a loss before a stall is judged"},
+                   {"tolerance", "share", 0.02, 0, 1, "gain that counts as none"},
+                   {"rise", "times", 1.5, 1, 1e6, "level over the start that counts as rising"}},
+};
+
+class LossNotDecreasing final : public Rule {
+  public:
+    explicit LossNotDecreasing(const Parameters& parameters)
+        : min_steps_(static_cast<std::uint64_t>(parameters.at("min_steps"))),
+          tolerance_(parameters.at("tolerance")),
+          rise_(parameters.at("rise")) {}
+
+    void on_step(const model::StepView& step, FindingSink& sink) override {
+        note_gradients(step);
+        if (!loss_.observe(step)) return;
+        const std::uint64_t n = loss_.count();
+        if (n >= kFirst) ++judged_;
+        if (n >= 10) {
+            const double level = loss_.level();
+            if (n == 10 || level < best_) {
+                best_ = level;
+                best_step_ = step.step();
+            }
+            relapsed_ = has_relapsed(level) ? relapsed_ + 1 : 0;
+        }
+        const bool rising = is_rising();
+        set("rising", rising, step, sink);
+        if (n % 10 == 0 || n < 100) set("relapse", !rising && relapsed_ >= 50, step, sink);
+        if (n >= min_steps_ && n % 10 == 0)
+            set("stalled", !rising && (firing_.contains("stalled") ? !has_set_off() : is_stalled()), step,
+                sink);
+    }
+    [[nodiscard]] std::uint64_t steps_judged() const override { return judged_; }
+    [[nodiscard]] std::string why_not_judged() const override {
+        return loss_.count() == 0 ? "no training loss was seen: is backward() called on it?"
+                                  : fmt::format("training steps with a loss: {}; it judges from {} on",
+                                                loss_.count(), kFirst);
+    }
+
+  private:
+    static constexpr std::uint64_t kFirst = 12;
+    static constexpr std::uint64_t kGradientsEvery = 10;
+
+    // The typical size of a weight matrix's gradient, each matrix counting the same, as a logarithm. On a
+    // plateau that a training is about to leave it grows long before the loss falls.
+    void note_gradients(const model::StepView& step) {
+        if (step.mode() != model::Mode::kTrain || step.step() % kGradientsEvery != 0) return;
+        double sum = 0;
+        std::size_t matrices = 0;
+        for (const model::TensorSample& sample : step.record->tensors) {
+            const model::TensorInfo& info = step.info(sample.tensor);
+            if (info.role != model::Role::kGradient || info.shape.size() < 2 || sample.statistics.l2 <= 0)
+                continue;
+            sum += std::log(sample.statistics.l2);
+            ++matrices;
+        }
+        if (matrices > 0) gradients_.add(sum / static_cast<double>(matrices));
+    }
+    [[nodiscard]] bool gathers_way() const {
+        const auto means = gradients_.means();
+        return trend_z(means.last(means.size() - means.size() / 2)) > 2;
+    }
+
+    [[nodiscard]] bool is_rising() const {
+        const double start = loss_.start();
+        if (start <= 0) return false;
+        const auto five = loss_.recent().last(5);
+        if (loss_.count() >= 8) {
+            // A runaway: no need to wait for more of it.
+            const bool far = std::all_of(five.begin(), five.end(),
+                                         [&](double value) { return value > 100 * loss_.start_top(); });
+            if (far && five.back() >= five.front()) return true;
+        }
+        // Beyond all bounds from its first steps on: the largest of these is no measure then.
+        constexpr double kOutOfBounds = 1e9;
+        if (loss_.count() >= kFirst && loss_.level() > kOutOfBounds * std::max(start, 1e-3)) return true;
+        if (loss_.count() < 25) return false;
+        const auto last = loss_.recent().last(10);
+        const double least = *std::min_element(last.begin(), last.end());
+        const double level = loss_.level();
+        if (least <= std::max(loss_.start_top(), 1.2 * loss_.base_rate().value_or(0))) return false;
+        if (level <= rise_ * start || level - start < 5 * loss_.noise() / std::sqrt(10.0)) return false;
+        const auto twenty = loss_.recent().last(20);
+        const auto before = twenty.first(twenty.size() - 10);
+        return level >= 0.9 * median({before.begin(), before.end()});
+    }
+
+    [[nodiscard]] bool has_relapsed(double level) const {
+        const double learned = loss_.start() - best_;
+        return loss_.start() > 0 && learned > 0.3 * loss_.start() && level > best_ + 0.6 * learned &&
+               level - best_ > 5 * loss_.noise() / std::sqrt(10.0);
+    }
+
+    [[nodiscard]] bool is_stalled() const {
+        const auto means = loss_.blocks().means();
+        if (means.size() < 20) return false;
+        const auto late = means.last(means.size() / 2);
+        const auto third = late.size() / 3;
+        const auto level_of = [](std::span<const double> part) { return median({part.begin(), part.end()}); };
+        const double begin = level_of(late.first(third)), end = level_of(late.last(third));
+        const double noise = noise_of(late);
+        const double error = 1.25 * noise * std::sqrt(2.0 / static_cast<double>(third));
+        const double level = level_of(late);
+        if (begin - end + 3 * error > std::max(tolerance_ * std::abs(loss_.start()), 0.0)) return false;
+        if (trend_z(late) < -2.5 || gathers_way()) return false;
+        if (const std::optional<double> base = loss_.base_rate()) return level > 0.95 * *base;
+        return level > loss_.start() - tolerance_ * std::abs(loss_.start()) - 3 * error;
+    }
+
+    // Out of a stall: not one lucky test, but a clear trend or a clear gain.
+    [[nodiscard]] bool has_set_off() const {
+        const auto means = loss_.blocks().means();
+        return loss_.has_learned() || trend_z(means.last(means.size() / 2)) < -4;
+    }
+
+    void set(const char* key, bool on, const model::StepView& step, FindingSink& sink) {
+        const bool was = firing_.contains(key);
+        if (on) {
+            fire(key, step, sink);
+            firing_.insert(key);
+        } else if (was) {
+            sink.clear(key);
+            firing_.erase(key);
+        }
+    }
+
+    void fire(std::string_view key, const model::StepView& step, FindingSink& sink) const {
+        const std::optional<double> base = loss_.base_rate();
+        const double level = loss_.level();
+        const bool note_only = loss_.is_game() || !loss_.is_known_function();
+        model::Finding finding;
+        finding.key = key;
+        finding.tensor = loss_.tensor();
+        finding.plots = {{loss_.tensor(), "value"}};
+        finding.evidence.push_back({"loss", level, "at the start", loss_.start()});
+        if (base) finding.evidence.push_back({"loss", level, "of guessing", *base});
+        finding.evidence.push_back(
+            {"highest loss", loss_.highest(), "at step", static_cast<double>(loss_.highest_step())});
+        const std::string guess =
+            base ? fmt::format("; guessing gives {}", human_number(*base)) : std::string();
+        const std::string rate = capitalised(lower_learning_rate(*step.meta, 0.1));
+        if (key == "rising") {
+            finding.severity = note_only ? model::Severity::kInfo : model::Severity::kError;
+            if (!loss_.is_known_function() && !loss_.is_game() && level > 100 * loss_.start())
+                finding.severity = model::Severity::kWarning;
+            finding.message =
+                fmt::format("The loss rises: {} over the last ten steps up to step {}, {} at the start{}.",
+                            human_number(level), step.step(), human_number(loss_.start()), guess);
+            finding.fix = rate + ".";
+        } else if (key == "relapse") {
+            finding.severity = note_only ? model::Severity::kInfo : model::Severity::kWarning;
+            finding.message = fmt::format(
+                "The loss fell back: it was {} around step {}, and has been around {} for {} steps; it "
+                "started at {}{}.",
+                human_number(best_), best_step_, human_number(level), relapsed_, human_number(loss_.start()),
+                guess);
+            finding.fix = rate + ", or let it decay; clip gradients if single batches throw it off.";
+            finding.evidence.push_back({"best loss", best_, "at step", static_cast<double>(best_step_)});
+        } else {
+            finding.severity = note_only ? model::Severity::kInfo : model::Severity::kWarning;
+            const bool jumped =
+                loss_.start() > 0 && loss_.highest() > 2 * loss_.start() && loss_.highest() > 2 * level;
+            finding.message =
+                base
+                    ? fmt::format(
+                          "The loss stands still at {} after {} steps, no better than guessing ({}, from the "
+                          "labels of {} classes).",
+                          human_number(level), loss_.count(), human_number(*base), loss_.classes())
+                    : fmt::format("The loss stands still at {} after {} steps; it started at {}.",
+                                  human_number(level), loss_.count(), human_number(loss_.start()));
+            if (jumped)
+                finding.message += fmt::format(" It jumped to {} at step {}.", human_number(loss_.highest()),
+                                               loss_.highest_step());
+            finding.fix =
+                jumped
+                    ? rate + "."
+                    : "Check that labels belong to their inputs, that the optimizer was given "
+                      "model.parameters(), and the learning rate; try whether the model can learn one batch "
+                      "by heart.";
+        }
+        if (loss_.is_game())
+            finding.fix =
+                "Nothing, if the optimizers work against each other, as in a GAN: such losses need not "
+                "fall. If they share one goal: " +
+                finding.fix;
+        sink.fire(std::move(finding));
+    }
+
+    std::uint64_t min_steps_;
+    double tolerance_, rise_;
+    std::uint64_t judged_ = 0, relapsed_ = 0;
+    double best_ = 0;
+    model::StepIndex best_step_ = 0;
+    std::set<std::string, std::less<>> firing_;
+    TrainingLoss loss_;
+    Blocks gradients_;
+};
+
+std::vector<model::Requirement> needs(const Parameters&) {
+    std::vector<model::Requirement> all = loss_requirements(kInfo.name);
+    all.push_back({"gradients",
+                   model::Mode::kTrain,
+                   model::What::kStatistics,
+                   {.every = 10, .dense_until = 20},
+                   kInfo.name});
+    return all;
+}
+
+}  // namespace
+
+RuleEntry builtin::loss_not_decreasing() {
+    return {&kInfo, &needs, [](const Parameters& p) -> std::unique_ptr<Rule> {
+                return std::make_unique<LossNotDecreasing>(p);
+            }};
+}
+
+}  // namespace traindbg::rules

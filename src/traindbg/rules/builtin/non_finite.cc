@@ -1,0 +1,393 @@
+// NaN or infinity: where it began.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <optional>
+#include <tuple>
+
+#include "traindbg/base/text.h"
+#include "traindbg/rules/builtin/builtin.h"
+#include "traindbg/rules/settings.h"
+
+namespace traindbg::rules {
+namespace {
+
+using base::human_number;
+using model::Role;
+
+const model::RuleInfo kInfo = {
+    .name = "non_finite",
+    .title = "NaN or infinity",
+    .summary = "A loss, a gradient or a weight is NaN or infinite.",
+    .when =
+        "A loss, a gradient or a weight holds a NaN or an infinity at a training step (error), or a loss "
+        "does in an "
+        "evaluation (warning). It fires at the first such step and names where the step's data flow first "
+        "shows "
+        "it: the weights that the step began with, the input, the modules in forward order, the loss, the "
+        "gradients "
+        "from the last layer back. It is over after `patience` finite steps. A NaN in an input or in a "
+        "module's "
+        "output while loss and gradients stay finite is a note (info); an infinity there is nothing, masks "
+        "are made "
+        "of it.",
+    .why =
+        "NaN spreads: after one optimizer step every weight that it touches is NaN, and nothing that follows "
+        "can be used. Checkpoints written after that step are lost, too.",
+    .fix =
+        "Input: drop or impute what is not finite before it reaches the model. Values that grew before: "
+        "lower "
+        "the learning rate and clip the gradients. Neither: look for log, division, square root or exp of "
+        "unbounded values at the place named; `torch.autograd.set_detect_anomaly(True)` names the line.",
+    .healthy =
+        "-inf in attention masks and masked scores; missing values that the model handles; steps that a "
+        "gradient scaler skips, because their optimizer step never runs.",
+    .cost =
+        "Losses at every step. Statistics of inputs, gradients, weights and module outputs at few steps; "
+        "when "
+        "a loss is not finite, capture takes everything for the rest of that step and some steps after.",
+    .original = "ExplodingTensor",
+    .source = "",
+    .severity = model::Severity::kError,
+    .parameters = {{"patience", "steps", 20, 1, 1e6, "finite steps after which the finding is over"}},
+};
+
+enum class Pass { kState, kInput, kForward, kLoss, kBackward, kNone };
+
+Pass pass_of(Role role) {
+    switch (role) {
+        case Role::kWeight:
+        case Role::kBias: return Pass::kState;
+        case Role::kInput: return Pass::kInput;
+        case Role::kOutput:
+        case Role::kActivation: return Pass::kForward;
+        case Role::kLoss: return Pass::kLoss;
+        case Role::kGradient: return Pass::kBackward;
+        case Role::kOther:
+        case Role::kMetric:
+        case Role::kClasses:
+        case Role::kLoop: return Pass::kNone;
+    }
+    return Pass::kNone;
+}
+
+const char* family_of(Role role) {
+    switch (role) {
+        case Role::kWeight: return "weight";
+        case Role::kBias: return "bias";
+        case Role::kInput: return "input";
+        case Role::kGradient: return "gradient of";
+        case Role::kLoss: return "loss";
+        default: return "output of";
+    }
+}
+
+// A value that is not finite, and how it stands in the order of the step's data flow.
+struct Bad {
+    model::TensorId tensor = 0;
+    Pass pass = Pass::kNone;
+    std::int32_t order = 0;
+    std::uint64_t nan = 0, infinite = 0, count = 1;
+
+    [[nodiscard]] auto rank() const { return std::tuple(pass, order, tensor); }
+};
+
+class NonFinite final : public Rule {
+  public:
+    explicit NonFinite(const Parameters& parameters)
+        : patience_(static_cast<std::uint64_t>(parameters.at("patience"))) {}
+
+    void on_step(const model::StepView& step, FindingSink& sink) override {
+        if (step.mode() == model::Mode::kTrain) on_train(step, sink);
+        else if (step.mode() == model::Mode::kEval) on_eval(step, sink);
+    }
+    [[nodiscard]] std::uint64_t steps_judged() const override { return judged_; }
+    [[nodiscard]] std::string why_not_judged() const override {
+        return "no loss, gradient, weight or output was captured";
+    }
+
+  private:
+    struct Before {
+        double l2 = 0;
+        model::StepIndex step = 0;
+        bool seen = false;
+    };
+
+    void on_train(const model::StepView& step, FindingSink& sink) {
+        const model::StepRecord& record = *step.record;
+        if (record.tensors.empty() && record.scalars.empty()) return;
+        ++judged_;
+        std::optional<Bad> first, first_quiet;
+        std::uint64_t places = 0, quiet_places = 0;
+        double norm2 = 0;
+        bool gradients = false;
+        const auto note = [](std::optional<Bad>& slot, const Bad& bad) {
+            if (!slot || bad.rank() < slot->rank()) slot = bad;
+        };
+        bool harm = false;
+        std::optional<double> loss;
+        for (const model::ScalarSample& sample : record.scalars) {
+            if (step.info(sample.tensor).role != Role::kLoss) continue;
+            if (std::isfinite(sample.value)) {
+                if (!loss) loss = sample.value;
+                continue;
+            }
+            harm = true;
+            ++places;
+            const bool nan = std::isnan(sample.value);
+            note(first, {sample.tensor, Pass::kLoss, 0, nan ? 1U : 0U, nan ? 0U : 1U, 1});
+        }
+        for (const model::TensorSample& sample : record.tensors) {
+            const model::TensorInfo& info = step.info(sample.tensor);
+            const model::Statistics& s = sample.statistics;
+            if (info.role == Role::kGradient) {
+                gradients = true;
+                norm2 += s.l2 * s.l2;
+            }
+            const Pass pass = pass_of(info.role);
+            if (s.not_finite() == 0 || pass == Pass::kNone) continue;
+            const Bad bad = {sample.tensor, pass,         pass == Pass::kBackward ? -info.layer : info.layer,
+                             s.nan,         s.infinite(), s.count};
+            if (pass == Pass::kInput || pass == Pass::kForward) {
+                // An infinity alone is how masks are written.
+                if (s.nan == 0 && s.positive_infinite == 0) continue;
+                note(first_quiet, bad);
+                ++quiet_places;
+                continue;
+            }
+            harm = true;
+            ++places;
+            note(first, bad);
+        }
+        if (harm) {
+            if (first_quiet) note(first, *first_quiet);
+            if (!origin_) describe(step, *first, places + quiet_places, loss);
+            else if (first_quiet && first_quiet->pass == Pass::kInput && !origin_is_input_ &&
+                     origin_->pass != Pass::kState && step.step() <= origin_step_ + patience_)
+                blame_input(step, *first_quiet);
+            finite_steps_ = 0;
+            sink.fire(finding_);
+            return;
+        }
+        if (origin_ && ++finite_steps_ >= patience_) {
+            sink.clear(finding_.key);
+            origin_.reset();
+            origin_is_input_ = false;
+        }
+        if (first_quiet && first_quiet->nan > 0 && loss) fire_quiet(step, *first_quiet, quiet_places, sink);
+        // All is finite: what a later finding compares with.
+        if (loss) {
+            if (!start_loss_) start_loss_ = *loss;
+            loss_before_ = *loss;
+            loss_step_ = step.step();
+        }
+        if (gradients) {
+            if (!start_norm_) start_norm_ = std::sqrt(norm2);
+            norm_before_ = std::sqrt(norm2);
+            norm_step_ = step.step();
+        }
+        if (before_.size() < step.tensors->size()) before_.resize(step.tensors->size());
+        for (const model::TensorSample& sample : record.tensors)
+            before_[sample.tensor] = {sample.statistics.l2, step.step(), true};
+    }
+
+    void describe(const model::StepView& step, const Bad& bad, std::uint64_t places,
+                  std::optional<double> loss) {
+        origin_ = bad;
+        origin_step_ = step.step();
+        const model::TensorInfo& info = step.info(bad.tensor);
+        origin_is_input_ = bad.pass == Pass::kInput;
+        finding_ = {};
+        finding_.key = "train";
+        finding_.severity = model::Severity::kError;
+        finding_.tensor = info.name;
+        finding_.layer = info.module;
+        finding_.places = places;
+        finding_.first_step = step.step();
+        finding_.plots = {{info.name, info.role == Role::kLoss ? "value" : "l2"}};
+        if (info.role != Role::kLoss) finding_.plots.emplace_back("loss", "value");
+        finding_.evidence.push_back(
+            {"nan values", static_cast<double>(bad.nan), "of", static_cast<double>(bad.count)});
+        finding_.evidence.push_back(
+            {"infinite values", static_cast<double>(bad.infinite), "of", static_cast<double>(bad.count)});
+
+        std::string history;
+        bool grew = false;
+        if (norm_before_ && start_norm_) {
+            finding_.evidence.push_back(
+                {"gradient norm before", *norm_before_, "at the start", *start_norm_});
+            if (*norm_before_ > 100 * *start_norm_) {
+                grew = true;
+                history += fmt::format("; the gradient norm was {} at step {} and {} at the start",
+                                       human_number(*norm_before_), norm_step_, human_number(*start_norm_));
+            }
+        }
+        if (loss_before_ && start_loss_) {
+            finding_.evidence.push_back({"loss before", *loss_before_, "at the start", *start_loss_});
+            if (*loss_before_ > 10 * std::abs(*start_loss_) + 1) {
+                grew = true;
+                history += fmt::format("; the loss was {} at step {} and {} at the start",
+                                       human_number(*loss_before_), loss_step_, human_number(*start_loss_));
+            } else {
+                history +=
+                    fmt::format("; the loss was {} at step {}", human_number(*loss_before_), loss_step_);
+            }
+        }
+        if (!grew && bad.tensor < before_.size() && before_[bad.tensor].seen)
+            history += fmt::format("; its norm was {} at step {}", human_number(before_[bad.tensor].l2),
+                                   before_[bad.tensor].step);
+        if (grew) finding_.evidence.push_back({"grew before", 1, "", 0});
+
+        const std::string what = bad.nan > 0 ? "NaN" : "infinite";
+        const std::string share =
+            bad.count > 1 ? fmt::format("{} of {} values", bad.nan + bad.infinite, bad.count) : "";
+        const std::string place(place_of(info.name));
+        const std::string rate = lower_learning_rate(*step.meta, 0.1);
+        switch (bad.pass) {
+            case Pass::kState:
+                finding_.message =
+                    step.step() == 0
+                        ? fmt::format("The {} {} is {} before the first step: {}", family_of(info.role),
+                                      place, what, share)
+                        : fmt::format("The update after step {} made the {} {} {}: {}{}", step.step() - 1,
+                                      family_of(info.role), place, what, share, history);
+                finding_.fix = step.step() == 0
+                                   ? "Initialise this parameter: it is used as torch.empty left it, or the "
+                                     "checkpoint that it came from is damaged."
+                                   : fmt::format(
+                                         "To begin with, {}; clip gradients with "
+                                         "torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0) "
+                                         "before the optimizer step.",
+                                         rate);
+                break;
+            case Pass::kInput:
+                finding_.message =
+                    fmt::format("The input of the model holds {} at step {}: {}", what, step.step(), share);
+                finding_.fix =
+                    "Drop or impute the samples that are not finite, e.g. x = torch.nan_to_num(x), and "
+                    "check the data set with torch.isfinite(x).all() before training.";
+                break;
+            case Pass::kForward:
+                finding_.message = fmt::format("The forward pass became {} in {} at step {}: {}{}", what,
+                                               place, step.step(), share, history);
+                finding_.fix =
+                    grew ? fmt::format("Values grew before this: {}.", rate)
+                         : "Look for log, division, square root or exp in this module; add a small "
+                           "epsilon or use the stable form (log_softmax, logsumexp, *_with_logits).";
+                break;
+            case Pass::kLoss:
+                finding_.message = fmt::format("The loss became {} at step {}, in the forward pass{}", what,
+                                               step.step(), history);
+                finding_.fix =
+                    grew ? fmt::format("Values grew before this: {}, and clip the gradients.", rate)
+                         : "Check the batch for values that are not finite, and the loss for log(0), 0/0 or "
+                           "an empty mean; use the stable form (log_softmax, *_with_logits).";
+                break;
+            case Pass::kBackward:
+                finding_.message =
+                    fmt::format("The backward pass became {} in the gradient of {} at step {}: {}{}", what,
+                                place, step.step(), share, history);
+                if (loss)
+                    finding_.message +=
+                        fmt::format("; the loss of this step is still finite ({})", human_number(*loss));
+                finding_.fix =
+                    grew ? fmt::format("Values grew before this: {}, and clip the gradients.", rate)
+                         : "Look for an operation whose derivative is unbounded at this point: sqrt or norm "
+                           "at "
+                           "0, log near 0, division by a small number, torch.where with a NaN in the branch "
+                           "that is not taken. In half precision use torch.amp.GradScaler.";
+                break;
+            case Pass::kNone: break;
+        }
+        finding_.message += '.';
+    }
+
+    // The place that fired could not see the input of that step; a later one shows what it is like.
+    void blame_input(const model::StepView& step, const Bad& bad) {
+        origin_is_input_ = true;
+        const model::TensorInfo& info = step.info(bad.tensor);
+        finding_.tensor = info.name;
+        finding_.layer = info.module;
+        finding_.evidence.push_back(
+            {"nan values in the input", static_cast<double>(bad.nan), "of", static_cast<double>(bad.count)});
+        finding_.message += fmt::format(" Inputs hold NaN, too: {} of {} values at step {}.",
+                                        bad.nan + bad.infinite, bad.count, step.step());
+        finding_.fix =
+            "Drop or impute the samples that are not finite, e.g. x = torch.nan_to_num(x), and check the "
+            "data "
+            "set with torch.isfinite(x).all() before training.";
+    }
+
+    void fire_quiet(const model::StepView& step, const Bad& bad, std::uint64_t places, FindingSink& sink) {
+        const model::TensorInfo& info = step.info(bad.tensor);
+        model::Finding finding;
+        finding.key = "forward";
+        finding.severity = model::Severity::kInfo;
+        finding.tensor = info.name;
+        finding.layer = info.module;
+        finding.places = places;
+        finding.message = fmt::format("The {} {} holds {} NaN of {} values; the loss is finite all the same.",
+                                      family_of(info.role), place_of(info.name), bad.nan, bad.count);
+        finding.fix = "Nothing, if the model handles missing values; otherwise drop or impute them.";
+        finding.evidence.push_back(
+            {"nan values", static_cast<double>(bad.nan), "of", static_cast<double>(bad.count)});
+        finding.plots = {{info.name, "nan"}};
+        sink.fire(std::move(finding));
+    }
+
+    void on_eval(const model::StepView& step, FindingSink& sink) {
+        bool any = false;
+        for (const model::ScalarSample& sample : step.record->scalars) {
+            const model::TensorInfo& info = step.info(sample.tensor);
+            if (info.role != Role::kLoss) continue;
+            any = true;
+            if (std::isfinite(sample.value) || origin_) continue;
+            model::Finding finding;
+            finding.key = "eval";
+            finding.severity = model::Severity::kWarning;
+            finding.tensor = info.name;
+            finding.message = fmt::format(
+                "The evaluation loss is {} at evaluation step {} while the training "
+                "loss is finite.",
+                human_number(sample.value), step.step());
+            finding.fix =
+                "Check the evaluation data for values that are not finite and for empty batches (the mean of "
+                "nothing is NaN).";
+            finding.plots = {{info.name, "value"}};
+            sink.fire(std::move(finding));
+        }
+        if (any) ++judged_;
+    }
+
+    std::uint64_t patience_;
+    std::uint64_t judged_ = 0, finite_steps_ = 0;
+    std::vector<Before> before_;  // by tensor id
+    std::optional<double> start_loss_, loss_before_, start_norm_, norm_before_;
+    model::StepIndex loss_step_ = 0, norm_step_ = 0, origin_step_ = 0;
+    std::optional<Bad> origin_;
+    bool origin_is_input_ = false;
+    model::Finding finding_;
+};
+
+std::vector<model::Requirement> needs(const Parameters&) {
+    using enum model::Mode;
+    constexpr auto kStatistics = model::What::kStatistics;
+    return {{"losses", kTrain, kStatistics, {.every = 1}, kInfo.name},
+            {"losses", kEval, kStatistics, {.every = 1}, kInfo.name},
+            {"inputs", kTrain, kStatistics, {.every = 10, .dense_until = 20}, kInfo.name},
+            {"gradients", kTrain, kStatistics, {.every = 10, .dense_until = 20}, kInfo.name},
+            {"weights", kTrain, kStatistics, {.every = 50, .dense_until = 2}, kInfo.name},
+            {"biases", kTrain, kStatistics, {.every = 50, .dense_until = 2}, kInfo.name},
+            {"outputs", kTrain, kStatistics, {.every = 50, .dense_until = 2}, kInfo.name},
+            {"activations", kTrain, kStatistics, {.every = 50, .dense_until = 5}, kInfo.name}};
+}
+
+}  // namespace
+
+RuleEntry builtin::non_finite() {
+    return {&kInfo, &needs,
+            [](const Parameters& p) -> std::unique_ptr<Rule> { return std::make_unique<NonFinite>(p); }};
+}
+
+}  // namespace traindbg::rules

@@ -1,0 +1,263 @@
+// The evaluation loss rises while the training loss goes on falling.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "traindbg/base/text.h"
+#include "traindbg/rules/builtin/builtin.h"
+#include "traindbg/rules/robust.h"
+
+namespace traindbg::rules {
+namespace {
+
+using base::human_number;
+
+const model::RuleInfo kInfo = {
+    .name = "overfit",
+    .title = "Overfitting",
+    .summary = "The evaluation loss has risen from its best while the training loss went on falling.",
+    .when =
+        "Evaluation steps between two training steps are one evaluation, and their mean loss is its result. "
+        "It fires when the results of the last `patience` evaluations all exceed the best one before them by "
+        "more "
+        "than `give_back` of what had been learned (from the first result, or the training's start, to the "
+        "best), by "
+        "more than 10 %, and by three times the noise between evaluations, while the training loss of the "
+        "same "
+        "function is below what it was at the best one and both are below where the training began. It also "
+        "fires when the loss of five or more evaluations began where the training began and has only risen "
+        "since, while the training loss fell by more than 3 %: what is learned holds for the training data "
+        "only.",
+    .why =
+        "From the best evaluation on the model learns its training data by heart: every further step makes "
+        "it "
+        "worse on new data.",
+    .fix =
+        "Keep the checkpoint of the best evaluation (early stopping). More data or augmentation; weight "
+        "decay or "
+        "dropout; a smaller model. If the evaluation loss only ever rose: check that labels belong to their "
+        "inputs.",
+    .healthy =
+        "An evaluation loss that creeps up a little in a long training whose accuracy holds; noise from a "
+        "small "
+        "evaluation set; an evaluation loss below the training loss (dropout, augmentation).",
+    .cost = "One number per training step and per evaluation step.",
+    .original = "Overfit, Overtraining",
+    .source = "Prechelt, \"Early Stopping - But When?\", 1998",
+    .severity = model::Severity::kWarning,
+    .parameters = {{"patience", "evaluations", 3, 1, 1000, "evaluations in a row that must be worse"},
+                   {"give_back", "share", 0.1, 0, 10, "share of what was learned that must be lost"}},
+};
+
+class Overfit final : public Rule {
+  public:
+    explicit Overfit(const Parameters& parameters)
+        : patience_(static_cast<std::size_t>(parameters.at("patience"))),
+          give_back_(parameters.at("give_back")) {}
+
+    void on_step(const model::StepView& step, FindingSink& sink) override {
+        if (step.mode() == model::Mode::kTrain) {
+            if (open_count_ > 0) close(sink);
+            on_train(step);
+        } else if (step.mode() == model::Mode::kEval) {
+            on_eval(step);
+        }
+    }
+    void on_end(FindingSink& sink) override {
+        if (open_count_ > 0) close(sink);
+    }
+    [[nodiscard]] std::uint64_t steps_judged() const override {
+        return results_ > patience_ ? results_ - patience_ : 0;
+    }
+    [[nodiscard]] std::string why_not_judged() const override {
+        if (results_ == 0)
+            return "no evaluation loss was seen: call model.eval() and compute the loss with a function of "
+                   "torch.nn.functional";
+        return fmt::format("evaluations seen: {}; it judges from {} on", results_, patience_ + 1);
+    }
+
+  private:
+    struct Result {
+        double loss = 0;
+        double train = 0;  // mean training loss since the evaluation before
+        bool has_train = false;
+        model::StepIndex step = 0;  // TRAIN steps done
+    };
+
+    void on_train(const model::StepView& step) {
+        train_steps_ = step.step() + 1;
+        double sum = 0, samples = 0, total = 0, totals = 0;
+        for (const model::ScalarSample& sample : step.record->scalars) {
+            const model::TensorInfo& info = step.info(sample.tensor);
+            if (info.role != model::Role::kLoss || !std::isfinite(sample.value)) continue;
+            const bool is_total = !info.name.starts_with("loss/");
+            if (is_total) {
+                total += sample.value;
+                ++totals;
+            } else if (function_.empty() || info.name == function_) {
+                sum += sample.value;
+                ++samples;
+            }
+        }
+        if (samples > 0) add_train(sum / samples);
+        else if (totals > 0 && function_.empty()) add_train(total / totals);
+    }
+    void add_train(double value) {
+        if (!has_start_) start_ = value;
+        has_start_ = true;
+        train_sum_ += value;
+        ++train_count_;
+    }
+    void on_eval(const model::StepView& step) {
+        for (const model::ScalarSample& sample : step.record->scalars) {
+            const model::TensorInfo& info = step.info(sample.tensor);
+            if (info.role != model::Role::kLoss || !std::isfinite(sample.value)) continue;
+            if (function_.empty()) function_ = info.name;
+            if (info.name != function_) continue;
+            open_sum_ += sample.value;
+            ++open_count_;
+        }
+    }
+
+    void close(FindingSink& sink) {
+        const Result now = {open_sum_ / open_count_, train_count_ > 0 ? train_sum_ / train_count_ : 0,
+                            train_count_ > 0, train_steps_};
+        open_sum_ = open_count_ = train_sum_ = train_count_ = 0;
+        ++results_;
+        last_.push_back(now);
+        if (last_.size() > patience_) {
+            // What leaves the window of the last ones may be the best so far.
+            const Result& old = last_.front();
+            if (!has_best_ || old.loss < best_.loss) best_ = old;
+            has_best_ = true;
+            last_.erase(last_.begin());
+        }
+        if (results_ == 1) first_ = now.loss;
+        lowest_ = results_ == 1 ? now.loss : std::min(lowest_, now.loss);
+        series_.add(now.loss);
+        if (!has_best_) return;
+        if (memorises()) {
+            fire_memorising(sink);
+            memorising_ = true;
+        } else if (memorising_ && lowest_ < 0.9 * start_) {
+            sink.clear(kMemorising);
+            memorising_ = false;
+        }
+        const bool on = is_overfit();
+        if (on) fire(sink);
+        else if (firing_) sink.clear(kKey);
+        firing_ = on;
+    }
+
+    [[nodiscard]] bool is_overfit() const {
+        if (!last_.back().has_train || !best_.has_train) return false;
+        double least = last_.front().loss, train = 0;
+        for (const Result& result : last_) {
+            least = std::min(least, result.loss);
+            train += result.train / static_cast<double>(last_.size());
+        }
+        const double learned = std::max(first_, has_start_ ? start_ : first_) - best_.loss;
+        const double risen = least - best_.loss;
+        const double noise = noise_of(series_.values());
+        // Neither loss ever got below where the training began: it did not learn, so it did not overfit.
+        if (has_start_ && (best_.loss >= start_ || train >= start_)) return false;
+        return risen > give_back_ * std::max(learned, 0.0) && risen > 0.1 * std::abs(best_.loss) &&
+               risen > noise && median_risen() > 3 * noise / std::sqrt(static_cast<double>(last_.size())) &&
+               train < best_.train;
+    }
+    // The training data is learned, and nothing of it holds for any other data.
+    [[nodiscard]] bool memorises() const {
+        const Result& now = last_.back();
+        // It began where the training began, and went up from there.
+        const double noise = noise_of(series_.values());
+        return results_ >= 5 && has_start_ && now.has_train && start_ > 0 && now.train < 0.97 * start_ &&
+               std::abs(first_ - start_) < 0.1 * start_ && lowest_ > 0.98 * start_ &&
+               std::all_of(last_.begin(), last_.end(), [&](const Result& result) {
+                   return result.loss > std::max(start_, 1.005 * first_) && result.loss > first_ + noise;
+               });
+    }
+    void fire_memorising(FindingSink& sink) const {
+        const Result& now = last_.back();
+        model::Finding finding;
+        finding.key = kMemorising;
+        finding.severity = model::Severity::kWarning;
+        finding.first_step = 0;
+        finding.tensor = function_;
+        finding.message = fmt::format(
+            "The training loss fell from {} to {}, the evaluation loss never got below where it began: {} at "
+            "best, {} "
+            "after step {}.",
+            human_number(start_), human_number(now.train), human_number(lowest_), human_number(now.loss),
+            now.step);
+        finding.fix =
+            "Check that labels belong to their inputs (were both shuffled in the same order?), and that "
+            "evaluation "
+            "data is prepared as training data is.";
+        finding.evidence.push_back({"evaluation loss", now.loss, "at the start", start_});
+        finding.evidence.push_back({"training loss", now.train, "at the start", start_});
+        finding.plots = {{function_, "value"}};
+        sink.fire(std::move(finding));
+    }
+    [[nodiscard]] double median_risen() const {
+        std::vector<double> losses;
+        for (const Result& result : last_) losses.push_back(result.loss);
+        return median(std::move(losses)) - best_.loss;
+    }
+
+    void fire(FindingSink& sink) const {
+        const Result& now = last_.back();
+        model::Finding finding;
+        finding.key = kKey;
+        finding.severity = model::Severity::kWarning;
+        finding.first_step = best_.step;
+        finding.tensor = function_;
+        finding.message = fmt::format(
+            "The evaluation loss was best after step {} ({}) and is {} after step {}, {:.0f} % higher, while "
+            "the "
+            "training loss fell from {} to {}.",
+            best_.step, human_number(best_.loss), human_number(now.loss), now.step,
+            100 * (now.loss - best_.loss) / std::abs(best_.loss), human_number(best_.train),
+            human_number(now.train));
+        finding.fix = fmt::format(
+            "Use the checkpoint of step {}; stop there (early stopping), or add data, augmentation, weight "
+            "decay or "
+            "dropout.",
+            best_.step);
+        finding.evidence.push_back({"evaluation loss", now.loss, "best", best_.loss});
+        finding.evidence.push_back({"training loss", now.train, "then", best_.train});
+        finding.evidence.push_back(
+            {"best step", static_cast<double>(best_.step), "now", static_cast<double>(now.step)});
+        finding.plots = {{function_, "value"}};
+        sink.fire(std::move(finding));
+    }
+
+    static constexpr const char* kKey = "evaluation";
+    static constexpr const char* kMemorising = "memorising";
+    std::size_t patience_;
+    double give_back_;
+    std::string function_;
+    std::size_t results_ = 0;
+    double open_sum_ = 0, open_count_ = 0, train_sum_ = 0, train_count_ = 0;
+    double start_ = 0, first_ = 0, lowest_ = 0;
+    bool has_start_ = false, has_best_ = false, firing_ = false, memorising_ = false;
+    model::StepIndex train_steps_ = 0;
+    Result best_;
+    std::vector<Result> last_;
+    Recent series_{32};
+};
+
+std::vector<model::Requirement> needs(const Parameters&) {
+    using enum model::Mode;
+    return {{"losses", kTrain, model::What::kStatistics, {.every = 1}, kInfo.name},
+            {"losses", kEval, model::What::kStatistics, {.every = 1}, kInfo.name}};
+}
+
+}  // namespace
+
+RuleEntry builtin::overfit() {
+    return {&kInfo, &needs,
+            [](const Parameters& p) -> std::unique_ptr<Rule> { return std::make_unique<Overfit>(p); }};
+}
+
+}  // namespace traindbg::rules

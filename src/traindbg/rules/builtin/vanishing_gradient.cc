@@ -1,0 +1,202 @@
+// Gradients that shrink from layer to layer on their way back, so that the first layers stand still.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "traindbg/base/text.h"
+#include "traindbg/rules/builtin/builtin.h"
+#include "traindbg/rules/robust.h"
+#include "traindbg/rules/settings.h"
+#include "traindbg/rules/training_loss.h"
+
+namespace traindbg::rules {
+namespace {
+
+using base::human_number;
+
+const model::RuleInfo kInfo = {
+    .name = "vanishing_gradient",
+    .title = "Vanishing gradient",
+    .summary = "Gradients shrink from layer to layer on their way back, so the first layers do not learn.",
+    .when =
+        "Over the weight matrices that get a gradient (at least four layers), in the order of the layers: "
+        "the "
+        "typical gradient entry of a layer in the first half is less than `ratio` of that of the last layer, "
+        "and "
+        "the size falls with depth (rank correlation above `decay`), at `patience` captured steps in a row. "
+        "A warning while the training does not learn; a note (info) if it does.",
+    .why =
+        "A weight moves by its gradient. Where that is a ten-thousandth of the last layer's, the first "
+        "layers "
+        "stay at their random values and the model is as good as its last layers alone.",
+    .fix =
+        "Replace sigmoid or tanh between layers by ReLU with He initialisation; add BatchNorm or LayerNorm; "
+        "add "
+        "residual connections. For recurrent nets use LSTM or GRU.",
+    .healthy =
+        "A training that has converged: all its gradients are small together. Frozen layers: no gradient, or "
+        "one "
+        "that is exactly zero, is left out. Residual branches that start at zero. Embeddings, whose gradient "
+        "is "
+        "zero for all rows not in the batch, are left out.",
+    .cost = "One pass over all gradients at the first 20 steps and then every 10th.",
+    .original = "VanishingGradient",
+    .source =
+        "Glorot, Bengio, \"Understanding the difficulty of training deep feedforward neural networks\", "
+        "AISTATS "
+        "2010",
+    .severity = model::Severity::kWarning,
+    .parameters = {{"ratio", "ratio", 1e-3, 1e-12, 1,
+                    "typical gradient of an early layer against the last one's"},
+                   {"decay", "correlation", 0.8, 0, 1, "rank correlation of layer and size"},
+                   {"patience", "captures", 10, 2, 1000, "captured steps in a row that must show it"}},
+};
+
+struct Layer {
+    std::int32_t order = 0;
+    model::TensorId tensor = 0;
+    double rms = 0;
+};
+
+// Spearman's rank correlation of position and size. Layers come in order.
+double rank_correlation(const std::vector<Layer>& layers) {
+    const std::size_t n = layers.size();
+    double sum = 0;
+    for (std::size_t i = 0; i < n; ++i) {
+        std::size_t rank = 0;
+        for (std::size_t j = 0; j < n; ++j)
+            if (layers[j].rms < layers[i].rms || (layers[j].rms == layers[i].rms && j < i)) ++rank;
+        const double d = static_cast<double>(i) - static_cast<double>(rank);
+        sum += d * d;
+    }
+    const auto size = static_cast<double>(n);
+    return 1 - 6 * sum / (size * (size * size - 1));
+}
+
+class VanishingGradient final : public Rule {
+  public:
+    explicit VanishingGradient(const Parameters& parameters)
+        : ratio_(parameters.at("ratio")),
+          decay_(parameters.at("decay")),
+          patience_(static_cast<std::uint64_t>(parameters.at("patience"))) {}
+
+    void on_step(const model::StepView& step, FindingSink& sink) override {
+        if (step.mode() != model::Mode::kTrain) return;
+        loss_.observe(step);
+        layers_.clear();
+        for (const model::TensorSample& sample : step.record->tensors) {
+            const model::TensorInfo& info = step.info(sample.tensor);
+            if (info.role != model::Role::kGradient || info.shape.size() < 2) continue;
+            if (info.module_type.find("Embedding") != std::string::npos) continue;
+            const model::Statistics& s = sample.statistics;
+            if (s.l2 <= 0 || s.not_finite() > 0) continue;
+            layers_.push_back({info.layer, sample.tensor, s.l2 / std::sqrt(static_cast<double>(s.count))});
+        }
+        if (layers_.empty()) return;
+        std::stable_sort(layers_.begin(), layers_.end(), [](const Layer& a, const Layer& b) {
+            return a.order != b.order ? a.order < b.order : a.tensor < b.tensor;
+        });
+        most_layers_ = std::max(most_layers_, layers_.size());
+        if (layers_.size() < 4) return;
+        ++judged_;
+        const auto half = layers_.begin() + static_cast<std::ptrdiff_t>(layers_.size() / 2);
+        const Layer& weakest = *std::min_element(
+            layers_.begin(), half, [](const Layer& a, const Layer& b) { return a.rms < b.rms; });
+        const Layer& last = layers_.back();
+        const double ratio = weakest.rms / last.rms;
+        const bool vanishing = ratio < ratio_ && rank_correlation(layers_) >= decay_;
+        if (!vanishing) {
+            if (in_a_row_ >= patience_) {
+                sink.clear("depth");
+                sink.clear("depth_learning");
+            }
+            in_a_row_ = 0;
+            return;
+        }
+        if (in_a_row_++ == 0) first_ = step.step();
+        if (in_a_row_ < patience_) return;
+        const bool learns = loss_.has_learned();
+        if (learns) sink.clear("depth");
+        fire(step, weakest, last, ratio, learns, sink);
+    }
+    [[nodiscard]] std::uint64_t steps_judged() const override { return judged_; }
+    [[nodiscard]] std::string why_not_judged() const override {
+        return most_layers_ == 0
+                   ? "no gradients of weight matrices were captured"
+                   : fmt::format(
+                         "layers that have a weight matrix with a gradient: {}; depth shows from 4 on",
+                         most_layers_);
+    }
+
+  private:
+    void fire(const model::StepView& step, const Layer& weakest, const Layer& last, double ratio, bool learns,
+              FindingSink& sink) const {
+        const model::TensorInfo& info = step.info(weakest.tensor);
+        const model::TensorInfo& last_info = step.info(last.tensor);
+        model::Finding finding;
+        finding.key = learns ? "depth_learning" : "depth";
+        finding.severity = learns ? model::Severity::kInfo : model::Severity::kWarning;
+        finding.first_step = first_;
+        finding.tensor = info.name;
+        finding.layer = info.module;
+        finding.places =
+            static_cast<std::uint64_t>(std::count_if(layers_.begin(), layers_.end(), [&](const Layer& layer) {
+                return layer.rms < ratio_ * last.rms;
+            }));
+        const double per_layer = std::pow(ratio, -1.0 / static_cast<double>(layers_.size() - 1));
+        finding.message = fmt::format(
+            "Gradients shrink about {}-fold per layer on their way back: a typical entry is {} in {} and {} "
+            "in {}, "
+            "{} times less, since step {}{}.",
+            human_number(round_ratio(per_layer)), human_number(weakest.rms), place_in_words(info.name),
+            human_number(last.rms), place_in_words(last_info.name), human_number(round_ratio(1 / ratio)),
+            first_, learns ? "; the training learns all the same" : "");
+        finding.fix =
+            learns
+                ? "Nothing urgent; ReLU with He initialisation, normalisation layers or residual connections "
+                  "would let the first layers learn faster."
+                : "Use ReLU with He initialisation instead of sigmoid or tanh between the layers, or put "
+                  "BatchNorm/LayerNorm between them, or add residual connections.";
+        finding.evidence.push_back(
+            {"typical gradient of the early layer", weakest.rms, "last layer", last.rms});
+        finding.evidence.push_back({"early / last", ratio, "limit", ratio_});
+        finding.evidence.push_back({"shrinks per layer", per_layer, "usual", 1});
+        finding.plots = {{info.name, "l2"}, {last_info.name, "l2"}};
+        sink.fire(std::move(finding));
+    }
+    // Two significant digits.
+    [[nodiscard]] static double round_ratio(double value) {
+        if (!(value > 0) || !std::isfinite(value)) return value;
+        const double unit = std::pow(10.0, std::floor(std::log10(value)) - 1);
+        return std::round(value / unit) * unit;
+    }
+
+    double ratio_, decay_;
+    std::uint64_t patience_;
+    std::uint64_t judged_ = 0, in_a_row_ = 0;
+    model::StepIndex first_ = 0;
+    std::size_t most_layers_ = 0;
+    std::vector<Layer> layers_;
+    TrainingLoss loss_;
+};
+
+std::vector<model::Requirement> needs(const Parameters&) {
+    std::vector<model::Requirement> all = loss_requirements(kInfo.name);
+    all.push_back({"gradients",
+                   model::Mode::kTrain,
+                   model::What::kStatistics,
+                   {.every = 10, .dense_until = 20},
+                   kInfo.name});
+    return all;
+}
+
+}  // namespace
+
+RuleEntry builtin::vanishing_gradient() {
+    return {&kInfo, &needs, [](const Parameters& p) -> std::unique_ptr<Rule> {
+                return std::make_unique<VanishingGradient>(p);
+            }};
+}
+
+}  // namespace traindbg::rules

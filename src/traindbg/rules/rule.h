@@ -1,0 +1,87 @@
+// A rule: one way in which a training goes wrong, and how to see it.
+//
+// A rule sees the steps of one worker in the order in which they were recorded and keeps all it
+// needs in its own object. It does no I/O and knows no clock, so that a live run, a stored run and a
+// table of numbers in a test give the same findings. One rule, one file under `builtin/`, named
+// after the fault; `registry.h` lists them all.
+//
+// Thread-safety: an object is used by one thread at a time; different objects are independent.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "traindbg/base/status.h"
+#include "traindbg/model/finding.h"
+#include "traindbg/model/requirement.h"
+#include "traindbg/model/rule_info.h"
+#include "traindbg/model/step_source.h"
+
+namespace traindbg::rules {
+
+// Parameter values by name; a rule gets every one of its parameters, defaults filled in.
+using Parameters = std::map<std::string, double, std::less<>>;
+
+// Where a rule puts what it found. A rule calls `fire` at every step at which it sees the fault, with
+// the same `key` for the same fault; the engine makes one finding of it. `clear` says that the fault
+// of that key is over.
+class FindingSink {
+  public:
+    FindingSink() = default;
+    FindingSink(const FindingSink&) = delete;
+    FindingSink& operator=(const FindingSink&) = delete;
+    virtual ~FindingSink() = default;
+    // The engine fills in rule, worker, state, mode, step and last_step. A rule that knows that the
+    // fault began earlier says so in `first_step`; one that leaves it above the current step (the
+    // initial `kThisStep`) means "now".
+    virtual void fire(model::Finding finding) = 0;
+    virtual void clear(std::string_view key) = 0;
+};
+
+class Rule {
+  public:
+    Rule() = default;
+    Rule(const Rule&) = delete;
+    Rule& operator=(const Rule&) = delete;
+    virtual ~Rule() = default;
+
+    virtual void on_step(const model::StepView& step, FindingSink& sink) = 0;
+    // The training is over; a rule that judges a whole run does it here.
+    virtual void on_end(FindingSink& sink) { static_cast<void>(sink); }
+    // How many steps gave this rule something to judge; 0 means "not checked".
+    [[nodiscard]] virtual std::uint64_t steps_judged() const = 0;
+    // Why not, when steps_judged() is 0: "no ReLU in the model", "fewer than 30 steps with a loss".
+    [[nodiscard]] virtual std::string why_not_judged() const = 0;
+};
+
+// What the registry knows of a rule without an object of it.
+struct RuleEntry {
+    const model::RuleInfo* info;
+    std::vector<model::Requirement> (*needs)(const Parameters& parameters);
+    std::unique_ptr<Rule> (*make)(const Parameters& parameters);
+};
+
+// All built-in rules, sorted by name.
+[[nodiscard]] const std::vector<RuleEntry>& builtin_rules();
+// kNotFound names the nearest rule.
+[[nodiscard]] base::Result<const RuleEntry*> find_rule(std::string_view name);
+// The defaults of `info`, overridden by `given`; kInvalidArgument names an unknown parameter (and the
+// nearest) or a value out of range.
+[[nodiscard]] base::Result<Parameters> complete_parameters(const model::RuleInfo& info,
+                                                           const Parameters& given);
+
+// A rule that somebody wants to run.
+struct RuleChoice {
+    std::string name;
+    Parameters parameters;  // only those given
+};
+// The default set: every built-in rule with its defaults.
+[[nodiscard]] std::vector<RuleChoice> default_rules();
+// What has to be captured for these rules, equal requirements merged.
+[[nodiscard]] base::Result<std::vector<model::Requirement>> requirements_of(
+    const std::vector<RuleChoice>& choices);
+
+}  // namespace traindbg::rules

@@ -1,0 +1,92 @@
+#include "traindbg/rules/rule_page.h"
+
+#include <fmt/format.h>
+
+#include "traindbg/base/text.h"
+
+namespace traindbg::rules {
+namespace {
+
+std::string schedule_text(const model::Schedule& schedule) {
+    std::string text = schedule.every == 1   ? "every step"
+                       : schedule.every == 0 ? "no step by interval"
+                                             : fmt::format("every {} steps", schedule.every);
+    if (schedule.every != 1 && schedule.dense_until > 0)
+        text = fmt::format("the first {} steps, then {}", schedule.dense_until, text);
+    if (schedule.start > 0) text += fmt::format(", from step {}", schedule.start);
+    if (schedule.end != UINT64_MAX) text += fmt::format(", up to step {}", schedule.end - 1);
+    return text;
+}
+
+std::string what_text(model::What what) {
+    std::string text;
+    const auto add = [&](model::What bit, const char* word) {
+        if (!model::has(what, bit)) return;
+        if (!text.empty()) text += ", ";
+        text += word;
+    };
+    add(model::What::kStatistics, "statistics");
+    add(model::What::kUnits, "units");
+    add(model::What::kClasses, "classes");
+    add(model::What::kRaw, "values");
+    return text;
+}
+
+Parameters defaults_of(const model::RuleInfo& info) {
+    Parameters defaults;
+    for (const model::ParameterInfo& parameter : info.parameters)
+        defaults[parameter.name] = parameter.fallback;
+    return defaults;
+}
+
+}  // namespace
+
+std::string rule_page_markdown(const RuleEntry& entry) {
+    const model::RuleInfo& info = *entry.info;
+    std::string page = fmt::format("# {}\n\n`{}`, at most {}. {}\n\n", info.title, info.name,
+                                   model::to_string(info.severity), info.summary);
+    page += fmt::format("## When it fires\n\n{}\n\n", info.when);
+    page += fmt::format("## Why it matters\n\n{}\n\n", info.why);
+    page += fmt::format("## What to change\n\n{}\n\n", info.fix);
+    page += fmt::format("## What looks alike and is healthy\n\n{}\n\n", info.healthy);
+    if (!info.parameters.empty()) {
+        page +=
+            "## Parameters\n\n| name | default | range | unit | meaning |\n| --- | --- | --- | --- | --- |\n";
+        for (const model::ParameterInfo& parameter : info.parameters)
+            page += fmt::format("| `{}` | {} | {} to {} | {} | {} |\n", parameter.name,
+                                base::human_number(parameter.fallback), base::human_number(parameter.min),
+                                base::human_number(parameter.max), parameter.unit, parameter.meaning);
+        const model::ParameterInfo& first = info.parameters.front();
+        page += fmt::format("\nSet one with `--rule {}.{}={}`.\n\n", info.name, first.name,
+                            base::human_number(first.fallback));
+    }
+    page += "## What it needs captured\n\n| collection | mode | what | when |\n| --- | --- | --- | --- |\n";
+    for (const model::Requirement& need : entry.needs(defaults_of(info)))
+        page += fmt::format("| {} | {} | {} | {} |\n", need.collection, model::to_string(need.mode),
+                            what_text(need.what), schedule_text(need.schedule));
+    page += fmt::format("\n{}\n", info.cost);
+    if (!info.original.empty()) page += fmt::format("\nKin in SageMaker Debugger: `{}`.\n", info.original);
+    if (!info.source.empty()) page += fmt::format("\nSource: {}\n", info.source);
+    return page;
+}
+
+std::string rule_index_markdown() {
+    std::string page =
+        "# Rules\n\n"
+        "A rule is one way in which a training goes wrong, and how to see it. All are on by default. These\n"
+        "pages are made from what the rules say about themselves; `traindbg rules explain NAME` prints the\n"
+        "same text. To add a rule, run `python tools/new_rule.py NAME`.\n\n"
+        "| rule | at most | what is wrong when it fires |\n| --- | --- | --- |\n";
+    for (const RuleEntry& entry : builtin_rules())
+        page += fmt::format("| [{0}]({0}.md) | {1} | {2} |\n", entry.info->name,
+                            model::to_string(entry.info->severity), entry.info->summary);
+    page +=
+        "\n## Severities\n\n"
+        "| severity | meaning |\n| --- | --- |\n"
+        "| error | the training cannot succeed as it is; stopping it saves time |\n"
+        "| warning | something is wrong that costs quality; look at it |\n"
+        "| info | unusual, but the training learns: a note |\n";
+    return page;
+}
+
+}  // namespace traindbg::rules

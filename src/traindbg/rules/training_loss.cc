@@ -1,0 +1,134 @@
+#include "traindbg/rules/training_loss.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace traindbg::rules {
+namespace {
+
+constexpr std::size_t kStart = 5;
+constexpr std::string_view kFunctionPrefix = "loss/";
+
+}  // namespace
+
+std::vector<model::Requirement> loss_requirements(std::string_view rule) {
+    const std::string name(rule);
+    return {{"losses", model::Mode::kTrain, model::What::kStatistics, {.every = 1}, name},
+            {"classes", model::Mode::kTrain, model::What::kClasses, {.every = 5, .dense_until = 20}, name}};
+}
+
+void TrainingLoss::choose(const model::StepView& step) {
+    const model::TensorInfo* total = nullptr;
+    const model::TensorInfo* function = nullptr;
+    std::optional<model::TensorId> classes;
+    for (const model::ScalarSample& sample : step.record->scalars) {
+        const model::TensorInfo& info = step.info(sample.tensor);
+        if (info.role != model::Role::kLoss) continue;
+        if (!info.name.starts_with(kFunctionPrefix)) {
+            if (total == nullptr) total = &info;
+            continue;
+        }
+        if (function == nullptr) function = &info;
+        if (classes) continue;
+        const std::string wanted = "classes/" + info.name.substr(kFunctionPrefix.size());
+        for (const model::ClassSample& counted : step.record->classes) {
+            if (step.info(counted.tensor).name != wanted) continue;
+            classes = counted.tensor;
+            function = &info;
+        }
+    }
+    const model::TensorInfo* chosen = classes || total == nullptr ? function : total;
+    if (chosen == nullptr) return;
+    chosen_ = true;
+    name_ = chosen->name;
+    loss_ = chosen->id;
+    known_function_ = function != nullptr;
+    classes_ = classes;
+}
+
+bool TrainingLoss::observe(const model::StepView& step) {
+    if (step.mode() != model::Mode::kTrain) return false;
+    if (step.meta->optimizers.size() > 1) game_ = true;
+    if (!chosen_) choose(step);
+    if (!chosen_) return false;
+    if (classes_) {
+        for (const model::ClassSample& sample : step.record->classes) {
+            if (sample.tensor != *classes_) continue;
+            if (labels_.size() < sample.counts.labels.size()) labels_.resize(sample.counts.labels.size());
+            for (std::size_t i = 0; i < sample.counts.labels.size(); ++i)
+                labels_[i] += sample.counts.labels[i];
+            labels_per_batch_ = 0;
+            for (const std::uint32_t label : sample.counts.labels) labels_per_batch_ += label;
+        }
+    }
+    double sum = 0;
+    std::size_t samples = 0;
+    for (const model::ScalarSample& sample : step.record->scalars) {
+        if (sample.tensor != loss_) continue;
+        sum += sample.value;
+        ++samples;
+    }
+    if (samples == 0 || !std::isfinite(sum)) return false;
+    const double value = sum / static_cast<double>(samples);
+    if (first_.size() < kStart) {
+        first_.push_back(value);
+        start_ = std::min(first_.front(), median(first_));
+        top_ = *std::max_element(first_.begin(), first_.end());
+    }
+    if (count_ == 0 || value > highest_) {
+        highest_ = value;
+        highest_step_ = step.step();
+    }
+    ++count_;
+    recent_.add(value);
+    blocks_.add(value);
+    return true;
+}
+
+double TrainingLoss::level() const {
+    const auto last = recent_.last(10);
+    return median({last.begin(), last.end()});
+}
+
+double TrainingLoss::noise() const { return noise_of(recent_.values()); }
+
+std::size_t TrainingLoss::classes() const {
+    return static_cast<std::size_t>(
+        std::count_if(labels_.begin(), labels_.end(), [](double count) { return count > 0; }));
+}
+
+std::optional<double> TrainingLoss::label_entropy() const {
+    double total = 0;
+    for (const double count : labels_) total += count;
+    if (total < 50 || classes() < 2) return std::nullopt;
+    double entropy = 0;
+    for (const double count : labels_)
+        if (count > 0) entropy -= count / total * std::log(count / total);
+    return entropy;
+}
+
+std::optional<double> TrainingLoss::base_rate() const {
+    const std::optional<double> entropy = label_entropy();
+    if (!entropy) return std::nullopt;
+    // A loss that is summed over the batch, or scaled down, is not measured in these units: an untrained
+    // model starts within a few factors of guessing for every sample.
+    const double per_label = start_ / std::max(labels_per_batch_, 1.0);
+    const bool summed = start_ > 8 * *entropy && per_label > 0.3 * *entropy;
+    if (summed || start_ < *entropy / 50) return std::nullopt;
+    return entropy;
+}
+
+bool TrainingLoss::has_learned_much() const {
+    return has_learned() && level() < 0.6 * base_rate().value_or(std::abs(start_));
+}
+
+bool TrainingLoss::has_learned() const {
+    if (count_ < 10) return false;
+    const double now = level();
+    if (const std::optional<double> base = base_rate(); base && now > 0.9 * *base) return false;
+    const double gain = start_ - now;
+    if (base_rate() && now < 0.6 * *base_rate()) return true;  // resumed: good from the start
+    return gain > 3 * noise() / std::sqrt(10.0) && gain > 0.1 * std::abs(start_);
+}
+
+}  // namespace traindbg::rules

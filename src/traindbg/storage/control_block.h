@@ -1,0 +1,70 @@
+// The few words of shared memory through which the supervisor steers a training, and the training
+// says how far it is. One page, the file `<run>/control`, both directions.
+//
+// Words are read from a mapping of the page and written with `pwrite`: a store into the mapping can end
+// the process with SIGBUS where the file system needs a new block for it and the disk is full
+// (copy-on-write file systems, pages shared by a reflink), or where somebody cut the file off.
+//
+// The training reads one atomic word per step and never waits. Either side may die or never have
+// been there: the other notices only that nothing changes. A training without a supervisor works
+// the same.
+//
+// Thread-safety: all members may be called from any thread and take no lock. Cost: nanoseconds to read,
+// half a microsecond to write. The layout is documented in docs/format/control.md.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "traindbg/base/status.h"
+
+namespace traindbg::storage {
+
+enum class TrainingState : std::uint32_t {
+    kNotAttached = 0,  // no training has opened the run yet
+    kAttached = 1,     // a model is being watched
+    kStopping = 2,     // it saw the stop request and is leaving its loop
+    kEnded = 3,        // recording was closed
+};
+
+class ControlBlock {
+  public:
+    // Makes the file (mode 0600) with zeros when it is not there, and maps it.
+    [[nodiscard]] static base::Result<std::unique_ptr<ControlBlock>> open(const std::string& path);
+    ControlBlock(const ControlBlock&) = delete;
+    ControlBlock& operator=(const ControlBlock&) = delete;
+    ~ControlBlock();
+
+    // Supervisor -> training.
+    void request_stop() noexcept;
+    [[nodiscard]] bool stop_requested() const noexcept;  // one relaxed atomic load
+
+    // Training -> supervisor.
+    // TRAIN steps completed. The other side sees it within a millisecond and a step: of faster steps, one
+    // each millisecond is written, and the last when the state changes.
+    void publish_step(std::uint64_t step) noexcept;
+    void publish_state(TrainingState state) noexcept;
+    void publish_pid(std::int64_t pid) noexcept;
+    [[nodiscard]] std::uint64_t step() const noexcept;
+    [[nodiscard]] TrainingState state() const noexcept;
+    [[nodiscard]] std::int64_t pid() const noexcept;
+    // Monotonic nanoseconds of the last publish_step; 0: none yet.
+    [[nodiscard]] std::int64_t last_step_nanos() const noexcept;
+
+  private:
+    struct Page;
+    ControlBlock(Page* page, int descriptor) noexcept : page_(page), descriptor_(descriptor) {}
+    void put(std::size_t offset, const void* word, std::size_t bytes) const noexcept;
+    void put_step(std::uint64_t step, std::int64_t nanos) noexcept;
+
+    Page* const page_;  // read from only
+    const int descriptor_;
+    std::atomic<std::uint64_t> step_{0};  // the last that was published here; written or not
+    std::atomic<std::int64_t> step_nanos_{0};
+    std::atomic<std::int64_t> written_nanos_{0};  // of the last step that was written
+};
+
+}  // namespace traindbg::storage
