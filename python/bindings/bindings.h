@@ -1,0 +1,13 @@
+// The parts of traindbg._core, one function per topic.
+#pragma once
+
+#include <nanobind/nanobind.h>
+
+namespace traindbg::bindings {
+
+void bind_reader(nanobind::module_& module);
+void bind_rules(nanobind::module_& module);
+void bind_session(nanobind::module_& module);
+void bind_tensor_access(nanobind::module_& module);
+
+}  // namespace traindbg::bindings

@@ -1,0 +1,22 @@
+// The one place where a Status becomes a Python exception (classes in traindbg/errors.py).
+#pragma once
+
+#include <utility>
+
+#include "traindbg/base/status.h"
+
+namespace traindbg::bindings {
+
+// Throws the exception class of `status.code()` with `status.message()`. Needs the GIL.
+[[noreturn]] void raise(const base::Status& status);
+
+inline void raise_if_error(const base::Status& status) {
+    if (!status.is_ok()) raise(status);
+}
+template <typename T>
+[[nodiscard]] T value_or_raise(base::Result<T> result) {
+    if (!result.is_ok()) raise(result.status());
+    return std::move(result).value();
+}
+
+}  // namespace traindbg::bindings

@@ -1,0 +1,367 @@
+// Runs, opened for reading. Series come as NumPy arrays; facts as JSON, which Python takes apart.
+
+#include <nanobind/nanobind.h>
+#include <nanobind/ndarray.h>
+#include <nanobind/stl/map.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include <algorithm>
+#include <chrono>
+#include <map>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "bindings.h"
+#include "errors.h"
+#include "tensor_access.h"
+#include "traindbg/model/json.h"
+#include "traindbg/read/run.h"
+#include "traindbg/reduce/reducer.h"
+
+namespace nb = nanobind;
+using namespace nb::literals;
+
+namespace traindbg::bindings {
+namespace {
+
+using model::Mode;
+using model::Statistics;
+
+template <typename T>
+using Array = nb::ndarray<nb::numpy, T, nb::ndim<1>>;
+
+template <typename T>
+Array<T> to_array(std::vector<T> values) {
+    auto kept = std::make_unique<std::vector<T>>(std::move(values));
+    T* data = kept->data();
+    const std::size_t size = kept->size();
+    nb::capsule owner(kept.get(), [](void* vector) noexcept { delete static_cast<std::vector<T>*>(vector); });
+    static_cast<void>(kept.release());  // the capsule owns it now
+    return Array<T>(data, {size}, owner);
+}
+
+Mode mode_or_raise(const std::string& word) {
+    if (const auto mode = model::parse_mode(word)) return *mode;
+    raise({base::Code::kInvalidArgument, "mode '" + word + "': use train, eval, predict or global"});
+}
+
+// A tensor's numbers at one step.
+struct Sample {
+    Statistics statistics;
+    model::UnitStatistics units;
+};
+
+// One step of one worker, with names instead of ids; owns everything.
+struct Step {
+    model::WorkerId worker = 0;
+    std::string mode;
+    model::StepIndex step = 0;
+    std::int64_t wall_nanos = 0;
+    std::uint64_t step_nanos = 0;
+    std::uint64_t capture_nanos = 0;
+    std::map<std::string, double> scalars;
+    std::map<std::string, Sample> tensors;
+    std::map<std::string, model::ClassCounts> classes;
+};
+
+Step to_step(model::WorkerId worker, const model::StepRecord& record, const model::TensorTable& table) {
+    Step out;
+    out.worker = worker;
+    out.mode = std::string(model::to_string(record.mode));
+    out.step = record.step;
+    out.wall_nanos = record.wall_nanos;
+    out.step_nanos = record.step_nanos;
+    out.capture_nanos = record.capture_nanos;
+    for (const model::ScalarSample& sample : record.scalars)
+        if (sample.tensor < table.size()) out.scalars[table[sample.tensor].name] = sample.value;
+    for (const model::TensorSample& sample : record.tensors)
+        if (sample.tensor < table.size())
+            out.tensors[table[sample.tensor].name] = {sample.statistics, sample.units};
+    for (const model::ClassSample& sample : record.classes)
+        if (sample.tensor < table.size()) out.classes[table[sample.tensor].name] = sample.counts;
+    return out;
+}
+
+nb::dict info_dict(const model::TensorInfo& info) {
+    nb::dict out;
+    out["name"] = info.name;
+    out["role"] = std::string(model::to_string(info.role));
+    out["collection"] = std::string(model::collection_of(info.role));
+    out["activation"] = std::string(model::to_string(info.activation));
+    out["module"] = info.module;
+    out["module_type"] = info.module_type;
+    out["layer"] = info.layer;
+    out["dtype"] = std::string(tensor::to_string(info.dtype));
+    out["shape"] = nb::tuple(nb::cast(info.shape));
+    out["collections"] = info.collections;
+    return out;
+}
+
+class RunReader {
+  public:
+    explicit RunReader(const std::string& path) : run_(value_or_raise(read::Run::open(path))) {}
+
+    const std::string& path() const { return run_->path(); }
+    bool is_complete() const { return run_->is_complete(); }
+    bool refresh() { return value_or_raise(run_->refresh()); }
+    std::string meta() const { return model::to_json(run_->meta()).dump(); }
+    std::optional<std::string> end() const {
+        const std::optional<model::RunEnd> end = run_->end();
+        if (!end) return std::nullopt;
+        return model::to_json(*end).dump();
+    }
+    std::vector<model::WorkerId> workers() const { return run_->workers(); }
+    std::string worker_meta(model::WorkerId worker) const {
+        check(worker);
+        return model::to_json(run_->worker_meta(worker)).dump();
+    }
+    nb::list tensors(model::WorkerId worker) const {
+        check(worker);
+        nb::list out;
+        for (const model::TensorInfo& info : run_->tensors(worker)) out.append(info_dict(info));
+        return out;
+    }
+    std::vector<std::string> tensor_names() const { return run_->tensor_names(); }
+    Array<std::uint64_t> steps(const std::string& mode) const {
+        return to_array(run_->steps(mode_or_raise(mode)));
+    }
+
+    nb::list damage() const {
+        nb::list out;
+        for (const read::Damage& damage : run_->damage()) {
+            nb::dict entry;
+            entry["file"] = damage.file;
+            entry["offset"] = damage.offset;
+            entry["bytes"] = damage.bytes;
+            entry["what"] = damage.what;
+            entry["tail"] = damage.tail;
+            out.append(entry);
+        }
+        return out;
+    }
+    nb::list events() const {
+        nb::list out;
+        for (const read::RunEvent& event : run_->events()) {
+            nb::dict entry;
+            entry["worker"] = event.worker;
+            entry["wall_nanos"] = event.wall_nanos;
+            entry["kind"] = event.kind;
+            entry["json"] = event.json;
+            out.append(entry);
+        }
+        return out;
+    }
+    nb::dict totals() const {
+        const read::RunTotals totals = run_->totals();
+        nb::dict out;
+        out["steps"] = totals.steps;
+        out["bytes"] = totals.bytes;
+        out["step_nanos"] = totals.step_nanos;
+        out["capture_nanos"] = totals.capture_nanos;
+        out["steps_dropped"] = totals.steps_dropped;
+        out["raw_tensors_dropped"] = totals.raw_tensors_dropped;
+        return out;
+    }
+
+    nb::tuple series(model::WorkerId worker, const std::string& tensor, const std::string& statistic,
+                     const std::string& mode) {
+        check(worker);
+        const Mode wanted = mode_or_raise(mode);
+        std::vector<std::uint64_t> steps;
+        std::vector<double> values;
+        for (const read::SeriesPoint& point : value_or_raise(run_->series(worker, tensor, statistic))) {
+            if (point.mode != wanted) continue;
+            steps.push_back(point.step);
+            values.push_back(point.value);
+        }
+        return nb::make_tuple(to_array(std::move(steps)), to_array(std::move(values)));
+    }
+
+    std::optional<Step> step(model::WorkerId worker, const std::string& mode, model::StepIndex step) {
+        check(worker);
+        const auto record = value_or_raise(run_->step(worker, mode_or_raise(mode), step));
+        if (!record) return std::nullopt;
+        return to_step(worker, *record, run_->tensors(worker));
+    }
+
+    // (dtype, shape, bytes) of a whole tensor; None when it was not kept at that step.
+    nb::object raw(model::WorkerId worker, const std::string& mode, model::StepIndex step,
+                   const std::string& tensor) {
+        check(worker);
+        const auto record = value_or_raise(run_->step(worker, mode_or_raise(mode), step, true));
+        if (!record) return nb::none();
+        const model::TensorTable& table = run_->tensors(worker);
+        for (const model::RawTensor& raw : record->raw) {
+            if (raw.tensor >= table.size() || table[raw.tensor].name != tensor) continue;
+            return nb::make_tuple(std::string(tensor::to_string(raw.dtype)), nb::tuple(nb::cast(raw.shape)),
+                                  nb::bytes(raw.bytes.data(), raw.bytes.size()));
+        }
+        return nb::none();
+    }
+
+    Array<std::uint64_t> raw_steps(model::WorkerId worker, const std::string& mode,
+                                   const std::string& tensor) {
+        check(worker);
+        const Mode wanted = mode_or_raise(mode);
+        std::vector<std::uint64_t> out;
+        raise_if_error(run_->for_each_step(
+            [&](const model::StepView& view) {
+                if (view.worker != worker || view.mode() != wanted) return true;
+                const bool kept = std::any_of(
+                    view.record->raw.begin(), view.record->raw.end(), [&](const model::RawTensor& raw) {
+                        return raw.tensor < view.tensors->size() && view.info(raw.tensor).name == tensor;
+                    });
+                if (kept) out.push_back(view.step());
+                return true;
+            },
+            true));
+        return to_array(std::move(out));
+    }
+
+  private:
+    void check(model::WorkerId worker) const {
+        const std::vector<model::WorkerId> workers = run_->workers();
+        if (std::find(workers.begin(), workers.end(), worker) == workers.end())
+            raise({base::Code::kNotFound,
+                   run_->path() + ": worker " + std::to_string(worker) + " has recorded nothing"});
+    }
+
+    std::unique_ptr<read::Run> run_;
+};
+
+class Tail {
+  public:
+    explicit Tail(const std::string& path) : tail_(value_or_raise(read::RunTail::open(path))) {}
+
+    // Waits in short pieces, so that Ctrl-C is heard.
+    std::optional<Step> next(double timeout_seconds) {
+        using Clock = std::chrono::steady_clock;
+        const auto patience =
+            std::chrono::nanoseconds(static_cast<std::int64_t>(std::clamp(timeout_seconds, 0.0, 1e9) * 1e9));
+        const Clock::time_point deadline = Clock::now() + patience;
+        for (;;) {
+            const auto left = std::max(deadline - Clock::now(), Clock::duration::zero());
+            const auto piece = std::min<std::chrono::nanoseconds>(left, std::chrono::milliseconds(100));
+            auto result = [&] {
+                const nb::gil_scoped_release others_may_run;
+                return tail_->next(piece);
+            }();
+            const std::optional<model::StepView> view = value_or_raise(std::move(result));
+            if (view) return to_step(view->worker, *view->record, *view->tensors);
+            if (tail_->ended() || Clock::now() >= deadline) return std::nullopt;
+            if (PyErr_CheckSignals() != 0) throw nb::python_error();
+        }
+    }
+    bool ended() const { return tail_->ended(); }
+    void finish_when_idle() { tail_->finish_when_idle(); }
+
+  private:
+    std::unique_ptr<read::RunTail> tail_;
+};
+
+}  // namespace
+
+void bind_reader(nb::module_& module) {
+    nb::class_<Statistics>(module, "Statistics",
+                           "What one pass over a tensor tells; moments of finite values.")
+        .def(
+            "__init__",
+            [](Statistics* self, std::uint64_t count, std::uint64_t nan, std::uint64_t positive_infinite,
+               std::uint64_t negative_infinite, std::uint64_t zero, double min, double max, double mean,
+               double std, double l1, double l2) {
+                new (self) Statistics{
+                    count, nan, positive_infinite, negative_infinite, zero, min, max, mean, std, l1, l2};
+            },
+            "count"_a = 0, "nan"_a = 0, "positive_infinite"_a = 0, "negative_infinite"_a = 0, "zero"_a = 0,
+            "min"_a = 0.0, "max"_a = 0.0, "mean"_a = 0.0, "std"_a = 0.0, "l1"_a = 0.0, "l2"_a = 0.0)
+        .def_ro("count", &Statistics::count)
+        .def_ro("nan", &Statistics::nan)
+        .def_ro("positive_infinite", &Statistics::positive_infinite)
+        .def_ro("negative_infinite", &Statistics::negative_infinite)
+        .def_ro("zero", &Statistics::zero)
+        .def_ro("min", &Statistics::min)
+        .def_ro("max", &Statistics::max)
+        .def_ro("mean", &Statistics::mean)
+        .def_ro("std", &Statistics::std, "population standard deviation, as numpy.std")
+        .def_ro("l1", &Statistics::l1)
+        .def_ro("l2", &Statistics::l2)
+        .def("__repr__",
+             [](const Statistics& self) { return "Statistics(" + model::to_json(self).dump() + ")"; });
+    nb::class_<Sample>(module, "Sample", "A tensor's numbers at one step.")
+        .def_ro("statistics", &Sample::statistics)
+        .def_prop_ro("units", [](const Sample& self) { return self.units.units; })
+        .def_prop_ro("inactive_units", [](const Sample& self) { return self.units.inactive_units; })
+        .def_prop_ro("low", [](const Sample& self) { return self.units.low; })
+        .def_prop_ro("high", [](const Sample& self) { return self.units.high; });
+    nb::class_<model::ClassCounts>(module, "ClassCounts", "How often each class was label, prediction, both.")
+        .def_ro("labels", &model::ClassCounts::labels)
+        .def_ro("predictions", &model::ClassCounts::predictions)
+        .def_ro("hits", &model::ClassCounts::hits);
+    nb::class_<Step>(module, "Step", "All that one worker recorded about one step.")
+        .def_ro("worker", &Step::worker)
+        .def_ro("mode", &Step::mode)
+        .def_ro("step", &Step::step)
+        .def_ro("wall_nanos", &Step::wall_nanos)
+        .def_ro("step_nanos", &Step::step_nanos)
+        .def_ro("capture_nanos", &Step::capture_nanos)
+        .def_ro("scalars", &Step::scalars)
+        .def_ro("tensors", &Step::tensors)
+        .def_ro("classes", &Step::classes)
+        .def("__repr__", [](const Step& self) {
+            return "<Step " + self.mode + " " + std::to_string(self.step) + " of worker " +
+                   std::to_string(self.worker) + ": " + std::to_string(self.scalars.size()) + " scalars, " +
+                   std::to_string(self.tensors.size()) + " tensors>";
+        });
+
+    nb::class_<RunReader>(module, "RunReader", "A run, opened for reading.")
+        .def(nb::init<const std::string&>(), "path"_a)
+        .def_prop_ro("path", &RunReader::path)
+        .def_prop_ro("is_complete", &RunReader::is_complete)
+        .def("refresh", &RunReader::refresh, "Reads what was appended since; whether there was anything.")
+        .def("meta", &RunReader::meta)
+        .def("end", &RunReader::end)
+        .def("workers", &RunReader::workers)
+        .def("worker_meta", &RunReader::worker_meta, "worker"_a)
+        .def("tensors", &RunReader::tensors,
+             nb::sig("def tensors(self, worker: int) -> list[dict[str, typing.Any]]"), "worker"_a)
+        .def("tensor_names", &RunReader::tensor_names)
+        .def("steps", &RunReader::steps,
+             nb::sig("def steps(self, mode: str) -> numpy.typing.NDArray[numpy.uint64]"), "mode"_a)
+        .def("damage", &RunReader::damage, nb::sig("def damage(self) -> list[dict[str, typing.Any]]"))
+        .def("events", &RunReader::events, nb::sig("def events(self) -> list[dict[str, typing.Any]]"))
+        .def("totals", &RunReader::totals, nb::sig("def totals(self) -> dict[str, int]"))
+        .def("series", &RunReader::series,
+             nb::sig("def series(self, worker: int, tensor: str, statistic: str, mode: str) -> "
+                     "tuple[numpy.typing.NDArray[numpy.uint64], numpy.typing.NDArray[numpy.float64]]"),
+             "worker"_a, "tensor"_a, "statistic"_a, "mode"_a)
+        .def("step", &RunReader::step, "worker"_a, "mode"_a, "step"_a)
+        .def("raw", &RunReader::raw,
+             nb::sig("def raw(self, worker: int, mode: str, step: int, tensor: str) -> tuple[str, tuple[int, "
+                     "...], bytes] | None"),
+             "worker"_a, "mode"_a, "step"_a, "tensor"_a)
+        .def("raw_steps", &RunReader::raw_steps,
+             nb::sig("def raw_steps(self, worker: int, mode: str, tensor: str) -> "
+                     "numpy.typing.NDArray[numpy.uint64]"),
+             "worker"_a, "mode"_a, "tensor"_a);
+    nb::class_<Tail>(module, "Tail", "Follows a run that is being written.")
+        .def(nb::init<const std::string&>(), "path"_a)
+        .def("next", &Tail::next, "timeout"_a, "The next step, or None when none came in `timeout` seconds.")
+        .def_prop_ro("ended", &Tail::ended)
+        .def("finish_when_idle", &Tail::finish_when_idle);
+    module.def("statistic_names", [] { return read::Run::statistic_names(); });
+    module.def(
+        "statistics",
+        [](nb::handle tensor) {
+            TensorReader reader;
+            tensor::TensorView view;
+            if (reader.read(tensor.ptr(), view) != Readable::kYes)
+                raise({base::Code::kInvalidArgument,
+                       "statistics: not a dense tensor in this process's memory"});
+            return value_or_raise(reduce::statistics(view));
+        },
+        "tensor"_a.none(), "One pass over a NumPy array or CPU tensor of any shape.");
+}
+
+}  // namespace traindbg::bindings

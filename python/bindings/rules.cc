@@ -1,0 +1,61 @@
+// What the rules need to have captured, and what there is to choose from.
+
+#include <nanobind/nanobind.h>
+#include <nanobind/stl/map.h>
+#include <nanobind/stl/pair.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include <map>
+#include <nlohmann/json.hpp>
+
+#include "bindings.h"
+#include "errors.h"
+#include "traindbg/model/json.h"
+#include "traindbg/rules/rule.h"
+
+namespace nb = nanobind;
+using namespace nb::literals;
+
+namespace traindbg::bindings {
+
+void bind_rules(nb::module_& module) {
+    using Choice = std::pair<std::string, std::map<std::string, double>>;
+
+    module.def(
+        "rules",
+        [] {
+            model::Json out = model::Json::array();
+            for (const rules::RuleEntry& entry : rules::builtin_rules())
+                out.push_back(model::to_json(*entry.info));
+            return out.dump();
+        },
+        "All built-in rules, as JSON.");
+    module.def("default_rules", [] {
+        std::vector<std::string> names;
+        for (const rules::RuleChoice& choice : rules::default_rules()) names.push_back(choice.name);
+        return names;
+    });
+    module.def(
+        "plan_for_rules",
+        [](const std::vector<Choice>& choices) {
+            std::vector<rules::RuleChoice> wanted;
+            for (const auto& [name, parameters] : choices) {
+                rules::RuleChoice choice;
+                choice.name = name;
+                choice.parameters.insert(parameters.begin(), parameters.end());
+                wanted.push_back(std::move(choice));
+            }
+            model::CaptureConfig config;
+            config.requirements = value_or_raise(rules::requirements_of(wanted));
+            return model::to_json(config).dump();
+        },
+        "choices"_a, "The plan (JSON, as in plan.json) for rules given as (name, parameters).");
+    module.def(
+        "check_plan",
+        [](const std::string& json) { raise_if_error(model::capture_config_from_json(json).status()); },
+        "json"_a, "Raises InvalidArgument when `json` is not a valid plan.");
+    module.def("builtin_collections", [] { return model::builtin_collections(); });
+}
+
+}  // namespace traindbg::bindings

@@ -1,0 +1,297 @@
+#include "tensor_access.h"
+
+#include <nanobind/nanobind.h>
+#include <nanobind/stl/string.h>
+
+#include <cstring>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "bindings.h"
+#include "dlpack_abi.h"
+
+namespace traindbg::bindings {
+namespace {
+
+using tensor::DType;
+
+DType dtype_of(dlpack::ElementType type) noexcept {
+    if (type.lanes != 1) return DType::kUnknown;
+    const auto by_width = [&](DType b8, DType b16, DType b32, DType b64) {
+        switch (type.bits) {
+            case 8: return b8;
+            case 16: return b16;
+            case 32: return b32;
+            case 64: return b64;
+            default: return DType::kUnknown;
+        }
+    };
+    switch (type.kind) {
+        case dlpack::kInt: return by_width(DType::kInt8, DType::kInt16, DType::kInt32, DType::kInt64);
+        case dlpack::kUInt: return by_width(DType::kUInt8, DType::kUInt16, DType::kUInt32, DType::kUInt64);
+        case dlpack::kFloat:
+            return by_width(DType::kUnknown, DType::kFloat16, DType::kFloat32, DType::kFloat64);
+        case dlpack::kBFloat: return type.bits == 16 ? DType::kBFloat16 : DType::kUnknown;
+        case dlpack::kComplex:
+            return type.bits == 64    ? DType::kComplex64
+                   : type.bits == 128 ? DType::kComplex128
+                                      : DType::kUnknown;
+        case dlpack::kBool: return type.bits == 8 ? DType::kBool : DType::kUnknown;
+        case dlpack::kFloat8E4M3Fn: return DType::kFloat8E4M3;
+        case dlpack::kFloat8E5M2: return DType::kFloat8E5M2;
+        default: return DType::kUnknown;
+    }
+}
+
+// The struct module's letters, native byte order only.
+DType dtype_of_format(const char* format, Py_ssize_t item_size) noexcept {
+    if (format == nullptr) return DType::kUInt8;
+    std::string_view text(format);
+    if (!text.empty() && (text[0] == '@' || text[0] == '=' || text[0] == '<')) text.remove_prefix(1);
+    if (text == "Zf") return DType::kComplex64;
+    if (text == "Zd") return DType::kComplex128;
+    if (text.size() != 1) return DType::kUnknown;
+    const auto by_width = [&](DType b8, DType b16, DType b32, DType b64) {
+        switch (item_size) {
+            case 1: return b8;
+            case 2: return b16;
+            case 4: return b32;
+            case 8: return b64;
+            default: return DType::kUnknown;
+        }
+    };
+    switch (text[0]) {
+        case 'e':
+        case 'f':
+        case 'd': return by_width(DType::kUnknown, DType::kFloat16, DType::kFloat32, DType::kFloat64);
+        case '?': return DType::kBool;
+        case 'b':
+        case 'h':
+        case 'i':
+        case 'l':
+        case 'q':
+        case 'n': return by_width(DType::kInt8, DType::kInt16, DType::kInt32, DType::kInt64);
+        case 'B':
+        case 'H':
+        case 'I':
+        case 'L':
+        case 'Q':
+        case 'N': return by_width(DType::kUInt8, DType::kUInt16, DType::kUInt32, DType::kUInt64);
+        default: return DType::kUnknown;
+    }
+}
+
+bool has_gaps_or_permutes(const tensor::TensorView& view) noexcept {
+    std::int64_t expected = 1;
+    for (std::size_t i = view.shape.size(); i-- > 0;) {
+        if (!view.strides.empty() && view.strides[i] != expected) return true;
+        expected *= view.shape[i];
+    }
+    return false;
+}
+
+// The exchange table of a type; the last few types are remembered (a training has two or three).
+const dlpack::ExchangeTable* table_of(PyTypeObject* type) noexcept {
+    struct Entry {
+        PyTypeObject* type = nullptr;  // a reference is kept, so that the address stays this type's
+        const dlpack::ExchangeTable* table = nullptr;
+    };
+    static Entry entries[8];
+    static unsigned used = 0;
+    for (unsigned i = 0; i < used; ++i)
+        if (entries[i].type == type) return entries[i].table;
+
+    const dlpack::ExchangeTable* table = nullptr;
+    if (PyObject* capsule =
+            PyObject_GetAttrString(reinterpret_cast<PyObject*>(type), dlpack::kTypeAttribute)) {
+        table =
+            static_cast<const dlpack::ExchangeTable*>(PyCapsule_GetPointer(capsule, dlpack::kCapsuleName));
+        Py_DECREF(capsule);
+        while (table != nullptr && table->version.major != dlpack::kMajorVersion) table = table->older;
+        if (table != nullptr && table->describe == nullptr) table = nullptr;
+    }
+    PyErr_Clear();
+    if (used < std::size(entries)) {
+        Py_INCREF(type);
+        entries[used++] = {type, table};
+    }
+    return table;
+}
+
+// An attribute or the result of a method without arguments; null, with no error set, when there is
+// none. A new reference.
+PyObject* attribute(PyObject* object, const char* name) noexcept {
+    PyObject* out = PyObject_GetAttrString(object, name);
+    if (out == nullptr) PyErr_Clear();
+    return out;
+}
+PyObject* call(PyObject* object, const char* method) noexcept {
+    PyObject* out = PyObject_CallMethod(object, method, nullptr);
+    if (out == nullptr) PyErr_Clear();
+    return out;
+}
+bool is_true(PyObject* value) noexcept {
+    const int truth = value == nullptr ? 0 : PyObject_IsTrue(value);
+    if (truth < 0) PyErr_Clear();
+    return truth > 0;
+}
+bool method_is_true(PyObject* object, const char* method) noexcept {
+    PyObject* value = call(object, method);
+    const bool truth = is_true(value);
+    Py_XDECREF(value);
+    return truth;
+}
+std::optional<std::vector<std::int64_t>> integers(PyObject* sequence) {
+    if (sequence == nullptr) return std::nullopt;
+    PyObject* fast = PySequence_Fast(sequence, "");
+    if (fast == nullptr) {
+        PyErr_Clear();
+        return std::nullopt;
+    }
+    std::vector<std::int64_t> out;
+    const Py_ssize_t size = PySequence_Fast_GET_SIZE(fast);
+    for (Py_ssize_t i = 0; i < size; ++i) {
+        const long long value = PyLong_AsLongLong(PySequence_Fast_GET_ITEM(fast, i));
+        if (value == -1 && PyErr_Occurred() != nullptr) {
+            PyErr_Clear();
+            Py_DECREF(fast);
+            return std::nullopt;
+        }
+        out.push_back(value);
+    }
+    Py_DECREF(fast);
+    return out;
+}
+
+}  // namespace
+
+TensorReader::~TensorReader() {
+    for (Py_buffer& buffer : buffers_) PyBuffer_Release(&buffer);
+    for (PyObject* reference : references_) Py_DECREF(reference);
+}
+
+Readable TensorReader::read(PyObject* object, tensor::TensorView& view) noexcept {
+    try {
+        if (const dlpack::ExchangeTable* table = table_of(Py_TYPE(object)))
+            return read_through_table(object, table, view);
+        if (PyObject_CheckBuffer(object) != 0) return read_buffer(object, view);
+        return read_attributes(object, view);
+    } catch (...) {  // out of memory
+        return Readable::kNo;
+    }
+}
+
+Readable TensorReader::read_through_table(PyObject* object, const void* table_address,
+                                          tensor::TensorView& view) {
+    const auto* table = static_cast<const dlpack::ExchangeTable*>(table_address);
+    dlpack::Tensor seen{};
+    if (table->describe(object, &seen) != 0) {
+        PyErr_Clear();
+        return Readable::kNo;
+    }
+    if (seen.device.type != dlpack::kCpu && seen.device.type != dlpack::kCudaPinnedHost &&
+        seen.device.type != dlpack::kRocmPinnedHost)
+        return Readable::kOnDevice;
+    const auto rank = static_cast<std::size_t>(seen.dimensions);
+    view.dtype = dtype_of(seen.dtype);
+    view.shape = {seen.shape, rank};
+    view.strides = seen.strides == nullptr ? std::span<const std::int64_t>{}
+                                           : std::span<const std::int64_t>{seen.strides, rank};
+    view.data = seen.data == nullptr ? nullptr : static_cast<const std::byte*>(seen.data) + seen.byte_offset;
+    if (view.data == nullptr && view.element_count() > 0) {
+        // A wrapper around a tensor of this process, such as a shard of a distributed one.
+        PyObject* local = attribute(object, "_local_tensor");
+        if (local == nullptr) return Readable::kNo;
+        references_.push_back(local);
+        return Py_TYPE(local) == Py_TYPE(object) ? Readable::kNo : read(local, view);
+    }
+    // A view whose memory holds the negative of its values is strided: ask only those.
+    if (has_gaps_or_permutes(view) && method_is_true(object, "is_neg")) return Readable::kNo;
+    return Readable::kYes;
+}
+
+Readable TensorReader::read_attributes(PyObject* object, tensor::TensorView& view) {
+    PyObject* address = call(object, "data_ptr");
+    if (address == nullptr) return Readable::kNo;
+    const auto bits = static_cast<std::uintptr_t>(PyLong_AsUnsignedLongLong(address));
+    Py_DECREF(address);
+    if (PyErr_Occurred() != nullptr) {
+        PyErr_Clear();
+        return Readable::kNo;
+    }
+    PyObject* on_cpu = attribute(object, "is_cpu");
+    const bool readable_here = is_true(on_cpu);
+    Py_XDECREF(on_cpu);
+    if (!readable_here) return Readable::kOnDevice;
+    if (method_is_true(object, "is_neg") || method_is_true(object, "is_conj")) return Readable::kNo;
+
+    PyObject* dtype = attribute(object, "dtype");
+    PyObject* dtype_name = dtype == nullptr ? nullptr : PyObject_Str(dtype);
+    Py_XDECREF(dtype);
+    if (dtype_name == nullptr) {
+        PyErr_Clear();
+        return Readable::kNo;
+    }
+    Py_ssize_t length = 0;
+    const char* text = PyUnicode_AsUTF8AndSize(dtype_name, &length);
+    std::string_view name =
+        text == nullptr ? std::string_view{} : std::string_view(text, static_cast<std::size_t>(length));
+    if (name.starts_with("torch.")) name.remove_prefix(6);
+    view.dtype = tensor::parse_dtype(name).value_or(DType::kUnknown);
+    if (text == nullptr) PyErr_Clear();
+    Py_DECREF(dtype_name);
+
+    PyObject* shape = attribute(object, "shape");
+    PyObject* strides = call(object, "stride");
+    std::optional<std::vector<std::int64_t>> extents = integers(shape);
+    std::optional<std::vector<std::int64_t>> steps = integers(strides);
+    Py_XDECREF(shape);
+    Py_XDECREF(strides);
+    if (!extents || !steps || extents->size() != steps->size()) return Readable::kNo;
+    view.data = reinterpret_cast<const void*>(bits);
+    view.shape = extents_.emplace_back(std::move(*extents));
+    view.strides = extents_.emplace_back(std::move(*steps));
+    return view.data == nullptr && view.element_count() > 0 ? Readable::kNo : Readable::kYes;
+}
+
+Readable TensorReader::read_buffer(PyObject* object, tensor::TensorView& view) {
+    // Filled in its final place: a Py_buffer may point into itself.
+    Py_buffer& buffer = buffers_.emplace_back();
+    if (PyObject_GetBuffer(object, &buffer, PyBUF_STRIDED_RO | PyBUF_FORMAT) != 0) {
+        PyErr_Clear();
+        buffers_.pop_back();
+        return Readable::kNo;
+    }
+    std::vector<std::int64_t> shape;
+    std::vector<std::int64_t> strides;
+    for (int i = 0; i < buffer.ndim; ++i) {
+        if (buffer.itemsize == 0 || buffer.strides[i] % buffer.itemsize != 0) return Readable::kNo;
+        shape.push_back(buffer.shape[i]);
+        strides.push_back(buffer.strides[i] / buffer.itemsize);
+    }
+    view.dtype = dtype_of_format(buffer.format, buffer.itemsize);
+    view.data = buffer.buf;
+    view.shape = extents_.emplace_back(std::move(shape));
+    view.strides = extents_.emplace_back(std::move(strides));
+    return Readable::kYes;
+}
+
+void bind_tensor_access(nanobind::module_& module) {
+    module.def(
+        "readable",
+        [](nanobind::handle tensor) {
+            TensorReader reader;
+            tensor::TensorView view;
+            switch (reader.read(tensor.ptr(), view)) {
+                case Readable::kYes: return "yes";
+                case Readable::kOnDevice: return "on_device";
+                case Readable::kNo: break;
+            }
+            return "no";
+        },
+        nanobind::arg("tensor").none(),
+        "Whether a tensor's memory can be read in place: 'yes', 'on_device' or 'no'.");
+}
+
+}  // namespace traindbg::bindings

@@ -1,0 +1,48 @@
+// From a Python object that is a tensor to a tensor::TensorView, without a copy and without linking
+// any framework.
+//
+// In order of preference: DLPack's exchange table of the object's type (~50 ns), the attributes
+// `data_ptr()`, `shape`, `stride()`, `dtype` that every torch tensor has (~1 µs), Python's buffer
+// protocol (NumPy). Nothing here leaves a Python error set or throws: a tensor that cannot be read is
+// a `Readable` that says why.
+//
+// Lifetime: views borrow from the objects and from the `TensorReader` that made them; both must
+// outlive the views. Needs the GIL.
+#pragma once
+
+#include <Python.h>
+
+#include <cstdint>
+#include <deque>
+#include <vector>
+
+#include "traindbg/tensor/tensor_view.h"
+
+namespace traindbg::bindings {
+
+enum class Readable : std::uint8_t {
+    kYes,
+    kOnDevice,  // its memory is not this process's to read
+    kNo,        // no dense memory (sparse, fake, vmapped ...), or not a tensor at all
+};
+
+class TensorReader {
+  public:
+    TensorReader() = default;
+    TensorReader(const TensorReader&) = delete;
+    TensorReader& operator=(const TensorReader&) = delete;
+    ~TensorReader();  // releases buffers
+
+    [[nodiscard]] Readable read(PyObject* object, tensor::TensorView& view) noexcept;
+
+  private:
+    [[nodiscard]] Readable read_through_table(PyObject* object, const void* table, tensor::TensorView& view);
+    [[nodiscard]] Readable read_attributes(PyObject* object, tensor::TensorView& view);
+    [[nodiscard]] Readable read_buffer(PyObject* object, tensor::TensorView& view);
+
+    std::deque<std::vector<std::int64_t>> extents_;  // shapes and strides that nobody else keeps
+    std::deque<Py_buffer> buffers_;
+    std::vector<PyObject*> references_;
+};
+
+}  // namespace traindbg::bindings

@@ -1,0 +1,78 @@
+"""traindbg: records what a training's tensors do, and says what is wrong and why.
+
+    import traindbg as td
+
+    td.watch(model)             # in a training; or change nothing and use `traindbg run -- ...`
+    run = td.Run("traindbg-runs/…")
+    steps, loss = run.scalars("loss")
+
+Importing this package loads no framework; what it offers is loaded when it is first used.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from traindbg._core import __version__ as __version__
+    from traindbg.errors import TraindbgError as TraindbgError
+    from traindbg.errors import TrainingStopped as TrainingStopped
+    from traindbg.hooks.torch import Watcher as Watcher
+    from traindbg.hooks.torch import watch as watch
+    from traindbg.run import Run as Run
+
+_LAZY = {
+    "Run": "traindbg.run",
+    "TraindbgError": "traindbg.errors",
+    "TrainingStopped": "traindbg.errors",
+    "Watcher": "traindbg.hooks.torch",
+    "watch": "traindbg.hooks.torch",
+    "__version__": "traindbg._core",
+}
+
+__all__ = [
+    "Run",
+    "TraindbgError",
+    "TrainingStopped",
+    "Watcher",
+    "__version__",
+    "log",
+    "runs",
+    "watch",
+]
+
+
+def log(name: str, value: float) -> None:
+    """Records a number of your own, such as an accuracy, as `metric/<name>` of the current step.
+
+    Does nothing when no training is being watched, so it may stay in a script for good.
+    """
+    import sys
+
+    hook = sys.modules.get("traindbg.hooks.torch")
+    if hook is not None:
+        hook.log(name, value)
+
+
+def runs(root: str | Path = "traindbg-runs") -> list[Run]:
+    """The runs in a directory, oldest first. An empty list when there is no such directory."""
+    from traindbg.run import runs as find
+
+    return find(root)
+
+
+def __getattr__(name: str) -> Any:
+    home = _LAZY.get(name)
+    if home is None:
+        raise AttributeError(f"module 'traindbg' has no attribute {name!r}")
+    import importlib
+
+    value = getattr(importlib.import_module(home), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted(set(globals()) | set(__all__))

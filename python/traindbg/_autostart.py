@@ -1,0 +1,86 @@
+"""Watches models by itself: the zero-code way, used by `traindbg run`.
+
+The first optimizer that is made over parameters of a live `torch.nn.Module` is followed to the
+outermost module that holds them, and that one is watched. An optimizer whose model is not found is
+tried again when it makes its first step.
+"""
+
+from __future__ import annotations
+
+import functools
+import gc
+import os
+import weakref
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch.optim.optimizer import register_optimizer_step_pre_hook
+
+from traindbg.hooks import torch as hook
+from traindbg.hooks import torch_patches as patches
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+_seen: weakref.WeakSet[Any] = weakref.WeakSet()
+_installed = False
+
+
+def find_root(parameters: Iterable[torch.Tensor]) -> torch.nn.Module | None:
+    """The outermost live module that holds most of `parameters`; None when there is none."""
+    wanted = {id(parameter) for parameter in parameters}
+    modules: list[torch.nn.Module] = []
+    for thing in gc.get_objects():
+        # type(), not isinstance(): the latter would wake up lazy proxies of other packages.
+        if issubclass(type(thing), torch.nn.Module) and "_modules" in thing.__dict__:
+            modules.append(thing)
+    inner = {id(child) for module in modules for child in module._modules.values()}
+    best: torch.nn.Module | None = None
+    most = 0
+    for module in modules:
+        if id(module) in inner:
+            continue
+        held = sum(id(parameter) in wanted for parameter in module.parameters())
+        if held > most:
+            best, most = module, held
+    return best
+
+
+def on_optimizer(optimizer: Any) -> None:
+    """Watches the model of an optimizer that nobody watches yet."""
+    if optimizer in _seen:
+        return
+    parameters = [p for group in optimizer.param_groups for p in group["params"]]
+    if hook.is_watched(parameters):
+        _seen.add(optimizer)
+        return
+    root = find_root(parameters)
+    if root is None:
+        return
+    _seen.add(optimizer)
+    hook.watch(root, optimizer, run_dir=os.environ["TRAINDBG_RUN_DIR"], supervise=False)
+
+
+def install() -> None:
+    """Installs the hooks for good. Call once, after torch was imported."""
+    global _installed
+    if _installed:
+        return
+    _installed = True
+    # Held for the life of the process, so that `from torch.nn.functional import cross_entropy` in
+    # the script gets a function that can be listened to.
+    patches.acquire()
+    original = torch.optim.Optimizer.__init__
+
+    @functools.wraps(original)
+    def init(self: Any, *args: Any, **kwargs: Any) -> None:
+        original(self, *args, **kwargs)
+        hook.guarded("autostart", on_optimizer, self)
+
+    torch.optim.Optimizer.__init__ = init
+
+    def before_step(optimizer: Any, args: Any, kwargs: Any) -> None:
+        if optimizer not in _seen:
+            hook.guarded("autostart", on_optimizer, optimizer)
+
+    register_optimizer_step_pre_hook(before_step)

@@ -1,0 +1,93 @@
+"""What is to be captured: rules' needs and the user's wishes, as the JSON of a `plan.json`."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from traindbg import _core
+from traindbg.errors import InvalidArgument
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+Rules = Iterable[str] | Mapping[str, Mapping[str, float]]
+Patterns = str | Iterable[str]
+
+# What `every=` alone means: all that has statistics.
+_ALL = ("weights", "biases", "gradients", "inputs", "outputs", "activations")
+
+
+def rule_choices(rules: Rules | None) -> list[tuple[str, dict[str, float]]]:
+    """Rules as (name, parameters); None means the default ones."""
+    if rules is None:
+        return [(name, {}) for name in _core.default_rules()]
+    if isinstance(rules, str):
+        rules = [rules]
+    if isinstance(rules, Mapping):
+        return [(name, dict(parameters)) for name, parameters in rules.items()]
+    return [(name, {}) for name in rules]
+
+
+def _words(value: Patterns | None) -> list[str]:
+    if value is None:
+        return []
+    return [value] if isinstance(value, str) else list(value)
+
+
+def wishes(
+    collect: Patterns | None,
+    every: int | None,
+    raw: Patterns | None,
+    collections: Mapping[str, Patterns] | None,
+) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    """The requirements and the collections that arguments of `watch` stand for."""
+    if every is not None and every < 1:
+        raise InvalidArgument(
+            f"every={every}: give the number of steps between two captures, from 1 on"
+        )
+    named = [
+        {"name": name, "include": _words(patterns), "exclude": []}
+        for name, patterns in (collections or {}).items()
+    ]
+    kept = _words(collect)
+    if not kept and every is not None:
+        kept = list(_ALL)
+    kept += [str(entry["name"]) for entry in named if entry["name"] not in kept]
+    schedule = {"every": every or 1}
+
+    def requirement(collection: str, what: str) -> dict[str, Any]:
+        return {
+            "collection": collection,
+            "mode": "train",
+            "what": [what],
+            "schedule": schedule,
+            "for": "user",
+        }
+
+    requirements = [requirement(name, "statistics") for name in kept]
+    requirements += [requirement(name, "raw") for name in _words(raw)]
+    return requirements, named
+
+
+def make_plan(
+    base: str,
+    requirements: list[dict[str, Any]],
+    collections: list[dict[str, Any]],
+) -> str:
+    """`base` (JSON of a plan) with more; raises InvalidArgument when the result is not valid."""
+    plan = json.loads(base)
+    plan.setdefault("requirements", []).extend(requirements)
+    plan.setdefault("collections", []).extend(collections)
+    text = json.dumps(plan)
+    _core.check_plan(text)
+    return text
+
+
+def stored_plan(run_dir: Path) -> str | None:
+    """The plan that a run directory holds already; None when it holds none."""
+    try:
+        return (run_dir / "plan.json").read_text(encoding="utf-8")
+    except OSError:
+        return None

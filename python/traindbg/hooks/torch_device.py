@@ -1,0 +1,109 @@
+"""Statistics of tensors that live on a device, taken there.
+
+Nothing waits for the device while the step runs: each tensor leaves one small vector on it, and
+all vectors of a step come over in one copy when the step ends.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import torch
+
+from traindbg import _core
+
+if TYPE_CHECKING:
+    from traindbg._core import Session
+
+_FIELDS = 11
+
+
+def statistics_vector(tensor: torch.Tensor) -> torch.Tensor:
+    """The fields of `_core.Statistics` in their order, as a vector of 11 on the tensor's device.
+
+    Moments are over the finite elements; float64 sums, except on devices that have none. The
+    tensor has at least one element and a real or integer type.
+    """
+    wide = torch.float32 if tensor.device.type == "mps" else torch.float64
+    x = tensor.detach().reshape(-1)
+    if not x.dtype.is_floating_point or x.element_size() < 4:
+        x = x.to(torch.float32 if x.dtype.is_floating_point else wide)
+    finite = torch.isfinite(x)
+    known = torch.where(finite, x, 0)
+    number = finite.sum().to(wide)
+    at_least_one = number.clamp(min=1)
+    mean = known.sum(dtype=wide) / at_least_one
+    spread = torch.where(finite, x - mean.to(x.dtype), 0)
+    any_finite = number > 0
+    return torch.stack(
+        [
+            torch.full_like(number, x.numel()),
+            torch.isnan(x).sum().to(wide),
+            torch.isposinf(x).sum().to(wide),
+            torch.isneginf(x).sum().to(wide),
+            (x == 0).sum().to(wide),
+            torch.where(any_finite, torch.where(finite, x, torch.inf).min().to(wide), 0),
+            torch.where(any_finite, torch.where(finite, x, -torch.inf).max().to(wide), 0),
+            mean,
+            torch.linalg.vector_norm(spread, 2, dtype=wide) / at_least_one.sqrt(),
+            torch.linalg.vector_norm(known, 1, dtype=wide),
+            torch.linalg.vector_norm(known, 2, dtype=wide),
+        ]
+    )
+
+
+def _capturing_graph(tensor: torch.Tensor) -> bool:
+    return bool(tensor.is_cuda and torch.cuda.is_current_stream_capturing())
+
+
+class Deferred:
+    """What is still on devices of the step under way. One thread."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self._vectors: list[tuple[int, int, torch.Tensor]] = []
+        self._scalars: list[tuple[int, int, torch.Tensor]] = []
+
+    def add_tensor(self, mode: int, tensor_id: int, tensor: torch.Tensor) -> None:
+        """Takes its statistics; the tensor may change afterwards."""
+        if tensor.is_complex() or tensor.layout is not torch.strided or _capturing_graph(tensor):
+            self._session.skip()
+        elif tensor.numel() == 0:
+            self._session.observe_statistics(mode, tensor_id, _core.Statistics())
+        else:
+            with torch.no_grad():
+                self._vectors.append((mode, tensor_id, statistics_vector(tensor)))
+
+    def add_scalar(self, mode: int, tensor_id: int, tensor: torch.Tensor) -> None:
+        """Takes the value of a tensor with one element."""
+        if _capturing_graph(tensor):
+            self._session.skip()
+        else:
+            self._scalars.append((mode, tensor_id, tensor.detach().reshape(1).clone()))
+
+    def drain(self) -> None:
+        """Brings everything over and hands it to the session. Waits for the device."""
+        vectors, self._vectors = self._vectors, []
+        scalars, self._scalars = self._scalars, []
+        by_device: dict[torch.device, list[tuple[int, int, torch.Tensor]]] = {}
+        for item in vectors + scalars:
+            by_device.setdefault(item[2].device, []).append(item)
+        for items in by_device.values():
+            wide = torch.float32 if items[0][2].device.type == "mps" else torch.float64
+            with torch.no_grad():
+                flat = torch.cat([vector.to(wide) for _, _, vector in items]).cpu().tolist()
+            at = 0
+            for mode, tensor_id, vector in items:
+                size = vector.numel()
+                values, at = flat[at : at + size], at + size
+                if size == 1:
+                    self._session.observe_scalar(mode, tensor_id, values[0])
+                else:
+                    counts = [int(value) for value in values[:5]]
+                    self._session.observe_statistics(
+                        mode, tensor_id, _core.Statistics(*counts, *values[5:_FIELDS])
+                    )
+
+    @property
+    def empty(self) -> bool:
+        return not self._vectors and not self._scalars

@@ -1,0 +1,215 @@
+"""Looks at one forward pass of one model, and leaves nothing behind.
+
+While a pass is wanted, and only then, two hooks are called for every module of the process:
+PyTorch's global ones, because hooks on the modules themselves would be pickled and copied with
+them, and make some modules compute in another way. A function mode sees activation functions that
+are called as functions; it is on between the call of the root module and its return.
+"""
+
+from __future__ import annotations
+
+import sys
+import weakref
+from typing import TYPE_CHECKING, Any, Protocol
+
+import torch
+from torch.nn.modules.module import (
+    register_module_forward_hook,
+    register_module_forward_pre_hook,
+)
+from torch.overrides import TorchFunctionMode
+
+from traindbg.hooks.torch_names import ACTIVATION_FUNCTIONS, activation_kind, is_leaf, tensors_in
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from torch.utils.hooks import RemovableHandle
+
+
+def compiler_in_use() -> bool:
+    """Whether torch.compile was used in this process, though perhaps nothing is compiled yet."""
+    frames = sys.modules.get("torch._dynamo.eval_frame")
+    # What only switches the compiler off is registered there too, with a callback of None.
+    return any(callable(backend) for backend in getattr(frames, "cached_backends", {}).values())
+
+
+class Place:
+    """A module of a watched model: where it is, what it is."""
+
+    __slots__ = ("is_leaf", "kind", "layer", "module_type", "name")
+
+    def __init__(self, name: str, module: torch.nn.Module, layer: int) -> None:
+        self.name = name
+        self.module_type = type(module).__name__
+        self.layer = layer
+        self.kind = activation_kind(module)
+        self.is_leaf = is_leaf(module)
+
+
+class Sink(Protocol):
+    """Where the tensors of a forward pass go. Raises nothing."""
+
+    def wants_forward(self, root: torch.nn.Module) -> bool: ...
+    def model_input(self, place: Place, number: int, tensor: torch.Tensor) -> None: ...
+    def module_output(self, place: Place, suffix: str, tensor: torch.Tensor) -> None: ...
+    def function_output(
+        self, place: Place, function: str, kind: str, number: int, tensor: torch.Tensor
+    ) -> None: ...
+    def failed(self, feature: str, error: Exception) -> None: ...
+
+
+class _FunctionMode(TorchFunctionMode):  # type: ignore[misc]
+    def __init__(self, called: Callable[[str, str, Any], None]) -> None:
+        super().__init__()
+        self._called: Callable[[str, str, Any], None] | None = called
+
+    def leave(self) -> None:
+        """Ends it; out of order (after Ctrl-C inside a forward pass) it only falls silent."""
+        self._called = None
+        if torch.overrides._get_current_function_mode() is self:
+            self.__exit__(None, None, None)
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        result = func(*args, **(kwargs or {}))
+        if not torch.compiler.is_compiling() and self._called is not None:
+            known = ACTIVATION_FUNCTIONS.get(func)
+            if known is not None:
+                self._called(known[0], known[1], result)
+        return result
+
+
+class ForwardObserver:
+    """The forward passes of one root module, as far as a sink wants them."""
+
+    def __init__(self, root: torch.nn.Module, name: str, prefix: str, sink: Sink) -> None:
+        self._sink = sink
+        self._root = weakref.ref(root)
+        self._root_place = Place(name, root, 0)
+        self._prefix = prefix
+        self._handles: list[RemovableHandle] = []
+        self._mode: _FunctionMode | None = None
+        self._known: dict[int, Place] = {}  # the modules inside, by id, while a pass is observed
+        self._running: list[Place] = []  # those whose forward runs, innermost last
+        self._repeats: dict[tuple[str, str], int] = {}
+        self._inputs = 0
+        self.observing = False
+        self.calls = 0  # of the root, seen in Python
+        self.outputs = 0  # of modules inside, seen in Python
+
+    @property
+    def armed(self) -> bool:
+        """Whether anything is attached."""
+        return bool(self._handles)
+
+    def arm(self) -> None:
+        """From now on a call of the root is observed when the sink wants it."""
+        if not self._handles:
+            self._handles = [
+                register_module_forward_pre_hook(self._before),
+                register_module_forward_hook(self._after, with_kwargs=True, always_call=True),
+            ]
+
+    def disarm(self) -> None:
+        """Takes everything off."""
+        self._leave()
+        for handle in self._handles:
+            handle.remove()
+            # PyTorch forgets to clear this one.
+            torch.nn.modules.module._global_forward_hooks_with_kwargs.pop(handle.id, None)
+        self._handles = []
+
+    def observe_without_root(self) -> None:
+        """For training loops that call the parts of a model but never the model: until disarmed."""
+        root = self._root()
+        if root is not None and not self.observing:
+            self._enter(root)
+
+    # PyTorch calls these for every module of the process.
+
+    def _before(self, module: torch.nn.Module, args: Any) -> None:
+        if torch.compiler.is_compiling():
+            return
+        if self.observing:
+            place = self._known.get(id(module))
+            if place is not None:
+                self._running.append(place)
+                return
+        if module is self._root():
+            self._root_begins(module, args)
+
+    def _after(self, module: torch.nn.Module, args: Any, *rest: Any) -> None:
+        if torch.compiler.is_compiling() or not self.observing:
+            return
+        try:
+            # After an exception PyTorch leaves out the keyword arguments, and there is no output.
+            output = rest[-1]
+            place = self._known.get(id(module))
+            if place is not None:
+                while self._running and self._running.pop() is not place:
+                    pass  # modules inside that raised
+                if place.is_leaf:
+                    self._module_called(place, output)
+            elif module is self._root():
+                if len(rest) == 2:
+                    self._take_inputs(rest[0])
+                if self._root_place.is_leaf:
+                    self._module_called(self._root_place, output)
+                self._leave()
+        except Exception as error:
+            self._sink.failed("forward", error)
+
+    # One pass.
+
+    def _root_begins(self, root: torch.nn.Module, args: Any) -> None:
+        try:
+            self._leave()  # a pass that Ctrl-C ended
+            self.calls += 1
+            if not self._sink.wants_forward(root):
+                return
+            self._enter(root)
+            self._take_inputs(args)
+            self._mode = _FunctionMode(self._function_called)
+            self._mode.__enter__()
+        except Exception as error:
+            self._sink.failed("forward", error)
+
+    def _enter(self, root: torch.nn.Module) -> None:
+        self._known = {
+            id(module): Place(self._prefix + path, module, layer)
+            for layer, (path, module) in enumerate(root.named_modules())
+            if layer > 0
+        }
+        self._running = [self._root_place]
+        self._repeats = {}
+        self._inputs = 0
+        self.observing = True
+
+    def _take_inputs(self, given: Any) -> None:
+        for _, tensor in tensors_in(given, 3):
+            self._sink.model_input(self._root_place, self._inputs, tensor)
+            self._inputs += 1
+
+    def _module_called(self, place: Place, output: Any) -> None:
+        self.outputs += 1
+        for suffix, tensor in tensors_in(output):
+            self._sink.module_output(place, suffix, tensor)
+
+    def _function_called(self, function: str, kind: str, result: Any) -> None:
+        try:
+            place = self._running[-1] if self._running else self._root_place
+            if place.kind != "none" or not isinstance(result, torch.Tensor):
+                return  # inside an activation module, whose output is looked at
+            number = self._repeats.get((place.name, function), 0) + 1
+            self._repeats[(place.name, function)] = number
+            self._sink.function_output(place, function, kind, number, result)
+        except Exception as error:
+            self._sink.failed("activations", error)
+
+    def _leave(self) -> None:
+        self.observing = False
+        self._known = {}
+        self._running = []
+        mode, self._mode = self._mode, None
+        if mode is not None:
+            mode.leave()

@@ -1,0 +1,134 @@
+"""What PyTorch's modules, functions and nested values are called in a run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import torch
+from torch import nn
+from torch.nn import functional
+
+# Activation modules: what a rule needs to know of them. Anything else is a plain output.
+_MODULE_KINDS: dict[str, str] = {
+    "ReLU": "relu",
+    "ReLU6": "relu",
+    "Tanh": "tanh",
+    "Sigmoid": "sigmoid",
+    **dict.fromkeys(
+        (
+            "CELU",
+            "ELU",
+            "GELU",
+            "GLU",
+            "Hardshrink",
+            "Hardsigmoid",
+            "Hardswish",
+            "Hardtanh",
+            "LeakyReLU",
+            "LogSigmoid",
+            "LogSoftmax",
+            "Mish",
+            "PReLU",
+            "RReLU",
+            "SELU",
+            "SiLU",
+            "Softmax",
+            "Softmax2d",
+            "Softmin",
+            "Softplus",
+            "Softshrink",
+            "Softsign",
+            "Tanhshrink",
+            "Threshold",
+        ),
+        "smooth",
+    ),
+}
+_KIND_OF_TYPE = {
+    getattr(nn, name): kind for name, kind in _MODULE_KINDS.items() if hasattr(nn, name)
+}
+
+# Activations called as functions: the word in the tensor's name, and the kind.
+_FUNCTION_WORDS: dict[str, str] = {
+    "relu": "relu",
+    "relu_": "relu",
+    "relu6": "relu",
+    "tanh": "tanh",
+    "tanh_": "tanh",
+    "sigmoid": "sigmoid",
+    "sigmoid_": "sigmoid",
+    "gelu": "smooth",
+    "silu": "smooth",
+    "elu": "smooth",
+    "selu": "smooth",
+    "celu": "smooth",
+    "mish": "smooth",
+    "leaky_relu": "smooth",
+    "softplus": "smooth",
+    "hardswish": "smooth",
+    "hardsigmoid": "smooth",
+    "hardtanh": "smooth",
+    "logsigmoid": "smooth",
+}
+ACTIVATION_FUNCTIONS: dict[Any, tuple[str, str]] = {
+    getattr(home, word): (word.rstrip("_"), kind)
+    for home in (functional, torch, torch.Tensor)
+    for word, kind in _FUNCTION_WORDS.items()
+    if hasattr(home, word)
+}
+ACTIVATION_FUNCTIONS[torch.special.expit] = ("sigmoid", "sigmoid")
+
+# These hold modules that they never call.
+_CALLED_AS_A_WHOLE = (nn.MultiheadAttention,)
+_WRAPPERS = {"DataParallel", "DistributedDataParallel"}
+
+
+def activation_kind(module: nn.Module) -> str:
+    """`relu`, `tanh`, `sigmoid`, `smooth`, or `none` when the module is no activation function."""
+    for base in type(module).__mro__:
+        if base in _KIND_OF_TYPE:
+            return _KIND_OF_TYPE[base]
+    return "none"
+
+
+def is_compiled(module: nn.Module) -> bool:
+    """Whether calling the module runs compiled code, in which hooks do not fire."""
+    return type(module).__name__ == "OptimizedModule" or (
+        getattr(module, "_compiled_call_impl", None) is not None
+    )
+
+
+def is_leaf(module: nn.Module) -> bool:
+    """Whether the module's output is looked at, rather than that of the modules in it."""
+    return isinstance(module, _CALLED_AS_A_WHOLE) or next(module.children(), None) is None
+
+
+def unwrap(module: nn.Module) -> tuple[nn.Module, bool]:
+    """The model that wrappers (DataParallel, DDP, torch.compile) were put around.
+
+    The second value says whether it runs as compiled code, in which hooks do not fire.
+    """
+    compiled = is_compiled(module)
+    while True:
+        if type(module).__name__ in _WRAPPERS and isinstance(module.module, nn.Module):
+            module = module.module
+        elif type(module).__name__ == "OptimizedModule":
+            module = module._orig_mod
+        else:
+            return module, compiled
+        compiled = compiled or is_compiled(module)
+
+
+def tensors_in(value: Any, depth: int = 2) -> Iterator[tuple[str, torch.Tensor]]:
+    """The tensors in nested tuples, lists and mappings, each with a suffix such as `.1.0`."""
+    if isinstance(value, torch.Tensor):
+        yield "", value
+    elif depth > 0 and isinstance(value, (tuple, list)):
+        for index, item in enumerate(value):
+            for suffix, tensor in tensors_in(item, depth - 1):
+                yield f".{index}{suffix}", tensor
+    elif depth > 0 and isinstance(value, Mapping):
+        for key, item in value.items():
+            for suffix, tensor in tensors_in(item, depth - 1):
+                yield f".{key}{suffix}", tensor

@@ -1,0 +1,208 @@
+"""The few places where PyTorch itself has to be listened to, put in and taken out without a trace.
+
+A training says which number it minimises only by calling `backward()`, and how it got it only by
+calling a loss function. Neither has a hook, so these functions are wrapped while somebody listens:
+`torch.autograd.backward`, the losses of `torch.nn.functional`, `torch.amp.GradScaler.scale`;
+beside them `torch.jit.script`, which must see the originals, and `torch.compile`, after which
+nothing may be attached any more. Optimizer steps have a hook of PyTorch's own.
+
+Everything is counted: the first `acquire` puts it in, the last `release` takes it out. A wrapper
+calls the original first and always; it adds nothing inside compiled code, and nothing at all
+while `state.listener` is None.
+"""
+
+from __future__ import annotations
+
+import functools
+import threading
+from typing import TYPE_CHECKING, Any, Protocol
+
+import torch
+from torch.nn import functional
+from torch.optim.optimizer import (
+    register_optimizer_step_post_hook,
+    register_optimizer_step_pre_hook,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+# Names in torch.nn.functional.
+LOSSES = (
+    "binary_cross_entropy",
+    "binary_cross_entropy_with_logits",
+    "cosine_embedding_loss",
+    "cross_entropy",
+    "ctc_loss",
+    "gaussian_nll_loss",
+    "hinge_embedding_loss",
+    "huber_loss",
+    "kl_div",
+    "l1_loss",
+    "margin_ranking_loss",
+    "mse_loss",
+    "multi_margin_loss",
+    "multilabel_margin_loss",
+    "multilabel_soft_margin_loss",
+    "nll_loss",
+    "poisson_nll_loss",
+    "smooth_l1_loss",
+    "soft_margin_loss",
+    "triplet_margin_loss",
+    "triplet_margin_with_distance_loss",
+)
+
+
+class Listener(Protocol):
+    """Who is told. No method raises, except `optimizer_stepped` when a stop was asked for."""
+
+    def loss_computed(
+        self, name: str, value: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> None: ...
+    def loss_scaled(self, scaled: Any, loss: Any) -> None: ...
+    def backward_begins(self, tensors: Any) -> None: ...
+    def compiler_used(self) -> None: ...
+    def optimizer_will_step(self, optimizer: torch.optim.Optimizer) -> None: ...
+    def optimizer_stepped(self, optimizer: torch.optim.Optimizer) -> None: ...
+
+
+class _State(threading.local):
+    inside_loss = False  # a loss function that calls another one counts once
+
+
+class _Shared:
+    listener: Listener | None = None
+
+
+state = _Shared()
+_local = _State()
+_users = 0
+_undo: list[Callable[[], None]] = []
+
+
+def _listening_loss(name: str, original: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(original)
+    def loss_function(*args: Any, **kwargs: Any) -> Any:
+        if torch.compiler.is_compiling() or state.listener is None or _local.inside_loss:
+            return original(*args, **kwargs)
+        _local.inside_loss = True
+        try:
+            value = original(*args, **kwargs)
+        finally:
+            _local.inside_loss = False
+        listener = state.listener
+        if listener is not None and not torch.jit.is_tracing():
+            listener.loss_computed(name, value, args, kwargs)
+        return value
+
+    return loss_function
+
+
+def _listening_backward(original: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(original)
+    def backward(*args: Any, **kwargs: Any) -> Any:
+        if not torch.compiler.is_compiling():
+            listener = state.listener
+            if listener is not None:
+                listener.backward_begins(args[0] if args else kwargs.get("tensors"))
+        return original(*args, **kwargs)
+
+    return backward
+
+
+def _listening_scale(original: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(original)
+    def scale(self: Any, outputs: Any) -> Any:
+        scaled = original(self, outputs)
+        listener = state.listener
+        if listener is not None:
+            listener.loss_scaled(scaled, outputs)
+        return scaled
+
+    return scale
+
+
+def _scripting_with_originals(original: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(original)
+    def script(*args: Any, **kwargs: Any) -> Any:
+        wrapped = {name: getattr(functional, name) for name in LOSSES if hasattr(functional, name)}
+        for name, function in wrapped.items():
+            setattr(functional, name, getattr(function, "__wrapped__", function))
+        try:
+            return original(*args, **kwargs)
+        finally:
+            for name, function in wrapped.items():
+                setattr(functional, name, function)
+
+    return script
+
+
+def _listening_compile(original: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(original)
+    def compile(*args: Any, **kwargs: Any) -> Any:  # noqa: A001
+        listener = state.listener
+        if listener is not None:
+            listener.compiler_used()
+        return original(*args, **kwargs)
+
+    return compile
+
+
+def _replace(
+    owner: Any, name: str, make: Callable[[Callable[..., Any]], Callable[..., Any]]
+) -> None:
+    original = getattr(owner, name, None)
+    if original is None:
+        return
+    ours = make(original)
+    setattr(owner, name, ours)
+
+    def undo() -> None:
+        # Somebody may have wrapped it again since; then ours stays inside theirs, and is silent.
+        if getattr(owner, name, None) is ours:
+            setattr(owner, name, original)
+
+    _undo.append(undo)
+
+
+def _before_step(optimizer: torch.optim.Optimizer, args: Any, kwargs: Any) -> None:
+    if not torch.compiler.is_compiling():
+        listener = state.listener
+        if listener is not None:
+            listener.optimizer_will_step(optimizer)
+
+
+def _after_step(optimizer: torch.optim.Optimizer, args: Any, kwargs: Any) -> None:
+    if not torch.compiler.is_compiling():
+        listener = state.listener
+        if listener is not None:
+            listener.optimizer_stepped(optimizer)
+
+
+def acquire() -> None:
+    """Puts the wrappers in, unless they are. Every call needs a `release`."""
+    global _users
+    _users += 1
+    if _users > 1:
+        return
+    for name in LOSSES:
+        _replace(functional, name, functools.partial(_listening_loss, name))
+    _replace(torch.autograd, "backward", _listening_backward)
+    _replace(torch.jit, "script", _scripting_with_originals)
+    _replace(torch, "compile", _listening_compile)
+    scaler = getattr(torch.amp, "GradScaler", None) or torch.cuda.amp.GradScaler
+    _replace(scaler, "scale", _listening_scale)
+    before = register_optimizer_step_pre_hook(_before_step)
+    after = register_optimizer_step_post_hook(_after_step)
+    _undo.extend((before.remove, after.remove))
+
+
+def release() -> None:
+    """Takes the wrappers out when nobody needs them any more."""
+    global _users
+    _users -= 1
+    if _users > 0:
+        return
+    _users = 0
+    while _undo:
+        _undo.pop()()

@@ -1,0 +1,418 @@
+"""Reading runs: `Run` and what it hands out. NumPy arrays in, NumPy arrays out; no framework."""
+
+from __future__ import annotations
+
+import contextlib
+import html
+import json
+import os
+import re
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from traindbg import _core
+from traindbg.errors import InvalidArgument, NotFound, RunNotFound
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    import numpy as np
+    from numpy.typing import NDArray
+
+Step = _core.Step
+
+
+class Series(NamedTuple):
+    """One number over steps: `steps` uint64 [n], `values` float64 [n]."""
+
+    steps: NDArray[np.uint64]
+    values: NDArray[np.float64]
+
+
+class Tensor:
+    """One tensor of a run: who it is, and its numbers over the steps."""
+
+    def __init__(self, run: Run, worker: int, info: dict[str, Any]) -> None:
+        self._run = run
+        self.worker = worker
+        self.info = info
+
+    @property
+    def name(self) -> str:
+        """Such as `gradient/conv1.weight`."""
+        return str(self.info["name"])
+
+    @property
+    def role(self) -> str:
+        """Such as `gradient`."""
+        return str(self.info["role"])
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """As first seen."""
+        return tuple(self.info["shape"])
+
+    def series(self, statistic: str = "", mode: str = "train") -> Series:
+        """A statistic over the steps; by default `value` of a loss or metric, `l2` of others."""
+        chosen = statistic or ("value" if self.role in ("loss", "metric") else "l2")
+        steps, values = self._run._reader.series(self.worker, self.name, chosen, mode)
+        return Series(steps, values)
+
+    def values(self, statistic: str = "", mode: str = "train") -> NDArray[np.float64]:
+        """The values of `series`: float64 [n]."""
+        return self.series(statistic, mode).values
+
+    def steps(self, mode: str = "train") -> NDArray[np.uint64]:
+        """The steps at which it was recorded: uint64 [n]."""
+        counted = "labels" if self.role == "classes" else ""
+        if counted:
+            found = [
+                s.step
+                for s in self._run.iter_steps(mode, worker=self.worker)
+                if self.name in s.classes
+            ]
+            import numpy as np
+
+            return np.array(found, dtype=np.uint64)
+        return self.series("", mode).steps
+
+    def value(self, step: int, mode: str = "train") -> NDArray[Any]:
+        """The whole tensor at a step, where it was kept (`raw=`). bfloat16 and float8 as float32.
+
+        Raises NotFound when it was not kept at that step.
+        """
+        kept = self._run._reader.raw(self.worker, mode, step, self.name)
+        if kept is None:
+            raise NotFound(
+                f"{self.name}: not kept as a whole at {mode} step {step}; "
+                "ask for it with watch(raw=...), and see raw_steps()"
+            )
+        dtype, shape, data = kept
+        return _array(dtype, shape, data)
+
+    def raw_steps(self, mode: str = "train") -> NDArray[np.uint64]:
+        """The steps at which the whole tensor was kept: uint64 [n]."""
+        return self._run._reader.raw_steps(self.worker, mode, self.name)
+
+    def __repr__(self) -> str:
+        return f"<traindbg.Tensor {self.name} {list(self.shape)} {self.info['dtype']}>"
+
+
+def _array(dtype: str, shape: tuple[int, ...], data: bytes) -> NDArray[Any]:
+    import numpy as np
+
+    if dtype == "bfloat16":
+        wide = np.frombuffer(data, np.uint16).astype(np.uint32) << 16
+        values: NDArray[Any] = wide.view(np.float32).reshape(shape)
+        return values
+    if dtype.startswith("float8_"):
+        return _float8(np.frombuffer(data, np.uint8), dtype).reshape(shape)
+    plain: NDArray[Any] = np.frombuffer(data, np.dtype(dtype)).reshape(shape).copy()
+    return plain
+
+
+def _float8(bits: NDArray[np.uint8], dtype: str) -> NDArray[np.float32]:
+    import numpy as np
+
+    if "e5m2" in dtype:  # the upper half of a float16
+        half: NDArray[np.float16] = (bits.astype(np.uint16) << 8).view(np.float16)
+        return half.astype(np.float32)
+    sign = np.where(bits & 0x80, -1.0, 1.0)
+    exponent = ((bits >> 3) & 0xF).astype(np.int32)
+    mantissa = (bits & 7).astype(np.float64) / 8
+    normal = np.ldexp(1 + mantissa, exponent - 7)
+    value = sign * np.where(exponent == 0, np.ldexp(mantissa, -6), normal)
+    out: NDArray[np.float32] = np.where((bits & 0x7F) == 0x7F, np.nan, value).astype(np.float32)
+    return out
+
+
+class Run:
+    """A run directory, opened for reading: while it grows, after it ended, or after it was cut off.
+
+    Raises RunNotFound when `path` is no run directory.
+    """
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        try:
+            self._reader = _core.RunReader(os.fspath(path))
+        except RunNotFound:
+            raise
+        except NotFound as error:
+            raise RunNotFound(str(error)) from None
+        self._infos: dict[int, dict[str, dict[str, Any]]] = {}
+
+    # What it is.
+
+    @property
+    def path(self) -> Path:
+        """The run directory."""
+        return Path(self._reader.path)
+
+    @property
+    def name(self) -> str:
+        """The run directory's name."""
+        return self.path.name
+
+    @property
+    def meta(self) -> dict[str, Any]:
+        """Who made the run: command, host, platform, time."""
+        return dict(json.loads(self._reader.meta()))
+
+    @property
+    def workers(self) -> list[int]:
+        """The processes that recorded, by rank."""
+        return list(self._reader.workers())
+
+    def worker_meta(self, worker: int = 0) -> dict[str, Any]:
+        """What a process said of itself: framework, model, optimizer, environment."""
+        return dict(json.loads(self._reader.worker_meta(worker)))
+
+    @property
+    def end(self) -> dict[str, Any] | None:
+        """How the training ended, as its supervisor saw it; None while it runs."""
+        text = self._reader.end()
+        return None if text is None else dict(json.loads(text))
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether every process ended its recording: no more will come."""
+        return self._reader.is_complete
+
+    @property
+    def totals(self) -> dict[str, int]:
+        """Steps, bytes, time spent in steps and in capture (ns), and what was dropped."""
+        return dict(self._reader.totals())
+
+    @property
+    def damage(self) -> list[dict[str, Any]]:
+        """Places that could not be read; what a crash leaves behind has `tail` set."""
+        return list(self._reader.damage())
+
+    @property
+    def events(self) -> list[dict[str, Any]]:
+        """What is worth knowing and no measurement: `worker`, `kind`, `data`, `wall_nanos`."""
+        out = []
+        for event in self._reader.events():
+            try:
+                data = json.loads(event["json"])
+            except ValueError:
+                data = {"text": event["json"]}
+            out.append(
+                {
+                    "worker": event["worker"],
+                    "wall_nanos": event["wall_nanos"],
+                    "kind": event["kind"],
+                    "data": data,
+                }
+            )
+        return out
+
+    def refresh(self) -> bool:
+        """Reads what was appended since; whether there was anything."""
+        new = self._reader.refresh()
+        if new:
+            self._infos.clear()
+        return new
+
+    # What was found.
+
+    @property
+    def verdict(self) -> dict[str, Any]:
+        """The supervisor's verdict: `findings`, `rules`, `causes`. Empty when there is none."""
+        verdict: dict[str, Any] = {"findings": [], "rules": [], "causes": []}
+        with contextlib.suppress(OSError, ValueError):
+            verdict.update(json.loads((self.path / "verdict.json").read_text(encoding="utf-8")))
+        return verdict
+
+    @property
+    def findings(self) -> list[dict[str, Any]]:
+        """What the rules found, in the order in which they fired."""
+        return list(self.verdict["findings"])
+
+    @property
+    def outcomes(self) -> list[dict[str, Any]]:
+        """What became of each rule: `fired`, `clean`, or `not_checked` and why."""
+        return list(self.verdict["rules"])
+
+    @property
+    def causes(self) -> list[dict[str, Any]]:
+        """Likely causes of all findings together, the likeliest first."""
+        return list(self.verdict["causes"])
+
+    # Tensors.
+
+    def _tensors(self, worker: int) -> dict[str, dict[str, Any]]:
+        if worker not in self._infos:
+            self._infos[worker] = {info["name"]: info for info in self._reader.tensors(worker)}
+        return self._infos[worker]
+
+    def names(
+        self,
+        match: str | None = None,
+        *,
+        collection: str | None = None,
+        role: str | None = None,
+        worker: int | None = None,
+    ) -> list[str]:
+        """Names of tensors, all of them or those that fit every condition.
+
+        Args:
+            match: a regular expression, searched in the name.
+            collection: such as `gradients`, or one of the user's.
+            role: such as `gradient`.
+            worker: of this process only.
+        """
+        try:
+            pattern = re.compile(match) if match is not None else None
+        except re.error as error:
+            raise InvalidArgument(
+                f"names: match={match!r}: not a regular expression: {error}"
+            ) from None
+        out: dict[str, None] = {}
+        for number in self.workers if worker is None else [worker]:
+            for name, info in self._tensors(number).items():
+                if pattern is not None and not pattern.search(name):
+                    continue
+                if role is not None and info["role"] != role:
+                    continue
+                if (
+                    collection not in (None, info["collection"])
+                    and collection not in info["collections"]
+                ):
+                    continue
+                out[name] = None
+        return list(out)
+
+    def tensor(self, name: str, worker: int = 0) -> Tensor:
+        """One tensor. Raises NotFound, naming the nearest, when there is none of that name."""
+        info = self._tensors(worker).get(name)
+        if info is None:
+            import difflib
+
+            near = difflib.get_close_matches(name, self._tensors(worker), 1)
+            hint = f"; did you mean {near[0]}?" if near else ""
+            raise NotFound(f"{name}: {self.name} has no tensor of that name{hint}")
+        return Tensor(self, worker, info)
+
+    def __getitem__(self, name: str) -> Tensor:
+        return self.tensor(name)
+
+    def __contains__(self, name: object) -> bool:
+        return any(name in self._tensors(worker) for worker in self.workers)
+
+    def scalars(self, name: str = "loss", mode: str = "train", worker: int = 0) -> Series:
+        """A loss or metric over the steps: (steps uint64 [n], values float64 [n])."""
+        return self.tensor(name, worker).series("value", mode)
+
+    # Steps.
+
+    def steps(self, mode: str = "train") -> NDArray[np.uint64]:
+        """The recorded steps of a mode: uint64 [n], ascending."""
+        return self._reader.steps(mode)
+
+    def step(self, step: int, mode: str = "train", worker: int = 0) -> Step | None:
+        """All that was recorded about one step; None when it was not recorded."""
+        return self._reader.step(worker, mode, step)
+
+    def iter_steps(self, mode: str = "train", worker: int = 0) -> Iterator[Step]:
+        """All steps of a mode that are recorded so far."""
+        for number in self.steps(mode):
+            found = self._reader.step(worker, mode, int(number))
+            if found is not None:
+                yield found
+
+    def follow(self, timeout: float | None = None) -> Iterator[Step]:
+        """The steps of all workers and modes, those recorded and those to come.
+
+        Ends when the recording was closed, when the supervisor wrote how the training ended, or
+        when no step came for `timeout` seconds (None: wait for ever).
+        """
+        tail = _core.Tail(os.fspath(self.path))
+        last = time.monotonic()
+        while True:
+            if self.end is not None:
+                tail.finish_when_idle()
+            step = tail.next(0.5 if timeout is None else min(0.5, timeout))
+            if step is not None:
+                last = time.monotonic()
+                yield step
+                continue
+            self.refresh()
+            if tail.ended or (self.is_complete and bool(self.workers)):
+                while (step := tail.next(0)) is not None:
+                    yield step
+                return
+            if timeout is not None and time.monotonic() - last >= timeout:
+                return
+
+    def wait_for_steps(self, count: int, mode: str = "train", timeout: float = 60.0) -> bool:
+        """Waits until at least `count` steps of a mode are recorded. False: not in `timeout` s."""
+        deadline = time.monotonic() + timeout
+        while True:
+            self.refresh()
+            if len(self.steps(mode)) >= count:
+                return True
+            if self.is_complete or time.monotonic() >= deadline:
+                return False
+            time.sleep(0.02)
+
+    # For people.
+
+    def to_dict(self) -> dict[str, Any]:
+        """The run's facts, totals and verdict as plain values, ready for JSON."""
+        return {
+            "name": self.name,
+            "path": str(self.path),
+            "meta": self.meta,
+            "workers": [self.worker_meta(worker) for worker in self.workers],
+            "end": self.end,
+            "complete": self.is_complete,
+            "totals": self.totals,
+            "tensors": self.names(),
+            "verdict": self.verdict,
+        }
+
+    def _state(self) -> str:
+        end = self.end
+        if end is not None:
+            return (
+                "stopped by a rule"
+                if end.get("stopped_by_rule")
+                else f"exit code {end['exit_code']}"
+            )
+        return "ended" if self.is_complete else "not ended"
+
+    def __repr__(self) -> str:
+        counts = f"{len(self.steps())} train steps, {len(self.names())} tensors"
+        return (
+            f"<traindbg.Run {self.name}: {counts}, {len(self.findings)} findings, {self._state()}>"
+        )
+
+    def _repr_html_(self) -> str:
+        rows = [
+            ("path", str(self.path)),
+            ("state", self._state()),
+            ("train steps", str(len(self.steps()))),
+            ("tensors", str(len(self.names()))),
+        ]
+        for worker in self.workers[:1]:
+            facts = self.worker_meta(worker)
+            rows.append(("model", f"{facts['model_type']}, {facts['parameters']:,} parameters"))
+        for finding in self.findings:
+            rows.append((str(finding.get("rule", "")), str(finding.get("message", ""))))
+        body = "".join(
+            f"<tr><th style='text-align:left'>{html.escape(key)}</th>"
+            f"<td style='text-align:left'>{html.escape(value)}</td></tr>"
+            for key, value in rows
+        )
+        return f"<table><caption>traindbg run {html.escape(self.name)}</caption>{body}</table>"
+
+
+def runs(root: str | os.PathLike[str] = "traindbg-runs") -> list[Run]:
+    """The runs in a directory, oldest first; see `traindbg.runs`."""
+    try:
+        places = sorted(entry for entry in Path(root).iterdir() if (entry / "RUN.json").is_file())
+    except FileNotFoundError:
+        return []
+    return [Run(place) for place in places]
