@@ -1,0 +1,81 @@
+// The decoders of payloads over any bytes. What a decoder accepts must survive a trip through the
+// encoder: then no field was read from beyond its place.
+#include <cmath>
+#include <cstdlib>
+
+#include "format/sample_records.h"
+#include "traindbg/format/records.h"
+
+using namespace traindbg;
+
+namespace {
+
+void require(bool holds) {
+    if (!holds) std::abort();
+}
+
+// NaN is not equal to itself: such records are compared by their bytes alone.
+bool has_nan(const model::StepRecord& record) {
+    for (const auto& sample : record.tensors) {
+        const model::Statistics& s = sample.statistics;
+        if (std::isnan(s.min + s.max + s.mean + s.std + s.l1 + s.l2)) return true;
+    }
+    for (const auto& sample : record.scalars)
+        if (std::isnan(sample.value)) return true;
+    return false;
+}
+
+void check_step(base::ByteSpan payload, const model::TensorTable& table) {
+    model::StepRecord record;
+    if (!format::decode_step(payload, table, record)) return;
+    const auto prefix = format::decode_step_prefix(payload);
+    require(prefix.is_ok());
+    base::ByteWriter out;
+    require(format::encode_step(out, record, table, prefix->raw) == 0);
+    model::StepRecord again;
+    const auto skipped = format::decode_step(out.bytes(), table, again);
+    require(skipped.is_ok() && *skipped == 0);
+    if (!has_nan(record)) require(record == again);
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+    if (size == 0) return 0;
+    const base::ByteSpan payload = std::as_bytes(std::span(data, size)).subspan(1);
+    switch (data[0] % 6) {
+        case 0: check_step(payload, testing::sample_tensors()); break;
+        case 1: {
+            model::TensorTable table;
+            if (!format::decode_schema(payload, table).is_ok()) break;
+            base::ByteWriter out;
+            std::vector<model::TensorInfo> known;
+            for (const model::TensorInfo& info : table)
+                if (!info.name.empty()) known.push_back(info);
+            format::encode_schema(out, known);
+            model::TensorTable again;
+            require(format::decode_schema(out.bytes(), again).is_ok());
+            require(table == again);
+            break;
+        }
+        case 2: {
+            const auto chunk = format::decode_raw(payload);
+            if (!chunk) break;
+            base::ByteWriter out;
+            format::encode_raw(out, *chunk);
+            require(format::decode_raw(out.bytes()).is_ok());
+            break;
+        }
+        case 3: {
+            const auto event = format::decode_event(payload);
+            if (!event) break;
+            base::ByteWriter out;
+            format::encode_event(out, *event);
+            require(*format::decode_event(out.bytes()) == *event);
+            break;
+        }
+        case 4: static_cast<void>(format::decode_totals(payload)); break;
+        default: static_cast<void>(format::decode_worker(payload)); break;
+    }
+    return 0;
+}

@@ -1,0 +1,192 @@
+#include "traindbg/capture/capture_plan.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace traindbg::capture {
+namespace {
+
+using base::Code;
+using model::CaptureConfig;
+using model::Mode;
+using model::Requirement;
+using model::Role;
+using model::Schedule;
+using model::TensorInfo;
+using model::What;
+
+Requirement need(std::string collection, Schedule schedule, What what = What::kStatistics,
+                 Mode mode = Mode::kTrain) {
+    return {.collection = std::move(collection),
+            .mode = mode,
+            .what = what,
+            .schedule = schedule,
+            .asked_by = "a_rule"};
+}
+
+TensorInfo tensor(std::string name, Role role) {
+    TensorInfo info;
+    info.name = std::move(name);
+    info.role = role;
+    return info;
+}
+
+CapturePlan plan_of(CaptureConfig config) {
+    auto plan = CapturePlan::make(std::move(config));
+    EXPECT_TRUE(plan) << plan.status().message();
+    return std::move(plan).value();
+}
+
+TEST(CapturePlan, WithoutRequirementsNothingIsEverDue) {
+    CapturePlan plan = plan_of({});
+    plan.note_tensor(tensor("weight/a", Role::kWeight));
+    for (const model::StepIndex step : {0, 1, 1000}) {
+        EXPECT_EQ(plan.due_roles(Mode::kTrain, step), 0U);
+        EXPECT_EQ(plan.due(0, Mode::kTrain, step), What::kNothing);
+    }
+    EXPECT_EQ(plan.next_step_needed(Mode::kTrain, 0), UINT64_MAX);
+}
+
+TEST(CapturePlan, RolesAreDueAtTheirSteps) {
+    const CapturePlan plan = plan_of(
+        {.requirements = {need("gradients", {.every = 10, .dense_until = 3}), need("losses", {.every = 1}),
+                          need("losses", {.every = 1}, What::kStatistics, Mode::kEval)},
+         .collections = {}});
+    const RoleMask loss = mask_of(Role::kLoss);
+    const RoleMask both = loss | mask_of(Role::kGradient);
+    EXPECT_EQ(plan.due_roles(Mode::kTrain, 0), both);
+    EXPECT_EQ(plan.due_roles(Mode::kTrain, 2), both);
+    EXPECT_EQ(plan.due_roles(Mode::kTrain, 3), loss);
+    EXPECT_EQ(plan.due_roles(Mode::kTrain, 10), both);
+    EXPECT_EQ(plan.due_roles(Mode::kEval, 10), loss);
+    EXPECT_EQ(plan.due_roles(Mode::kPredict, 10), 0U);
+}
+
+TEST(CapturePlan, TheNextStepNeededIsTheFirstOneDue) {
+    const std::vector<Schedule> schedules = {
+        {.every = 1},
+        {.every = 7},
+        {.every = 7, .dense_until = 5},
+        {.every = 0, .dense_until = 5},
+        {.every = 10, .dense_until = 0, .start = 25},
+        {.every = 10, .dense_until = 30, .start = 25, .end = 41},
+        {.every = 0},
+        {.every = 3, .dense_until = 0, .start = 0, .end = 0},
+    };
+    for (const Schedule& schedule : schedules) {
+        const CapturePlan plan = plan_of({.requirements = {need("weights", schedule)}, .collections = {}});
+        for (model::StepIndex from = 0; from < 60; ++from) {
+            model::StepIndex want = UINT64_MAX;
+            for (model::StepIndex step = from; step < from + 200; ++step) {
+                if (!schedule.is_due(step)) continue;
+                want = step;
+                break;
+            }
+            EXPECT_EQ(plan.next_step_needed(Mode::kTrain, from), want) << schedule.every << " from " << from;
+        }
+    }
+}
+
+TEST(CapturePlan, TheNextStepNeededDoesNotWrapAround) {
+    const CapturePlan plan = plan_of({.requirements = {need("weights", {.every = 10})}, .collections = {}});
+    EXPECT_EQ(plan.next_step_needed(Mode::kTrain, UINT64_MAX - 3), UINT64_MAX);
+}
+
+TEST(CapturePlan, ScalarsAloneNeedNoStep) {
+    const CapturePlan plan = plan_of(
+        {.requirements = {need("losses", {.every = 1}), need("metrics", {.every = 1})}, .collections = {}});
+    EXPECT_EQ(plan.next_step_needed(Mode::kTrain, 0), UINT64_MAX);
+}
+
+TEST(CapturePlan, WhatIsDueOfATensorIsTheUnionOverItsCollections) {
+    CapturePlan plan = plan_of(
+        {.requirements = {need("activations", {.every = 2}), need("activations", {.every = 3}, What::kUnits),
+                          need("first", {.every = 5}, What::kRaw)},
+         .collections = {{.name = "first", .include = {"^activation/fc1"}, .exclude = {"\\.relu$"}}}});
+    plan.note_tensor(tensor("activation/fc1", Role::kActivation));
+    plan.note_tensor(tensor("activation/fc1.relu", Role::kActivation));
+    plan.note_tensor(tensor("weight/fc1", Role::kWeight));
+    EXPECT_EQ(plan.due(0, Mode::kTrain, 0), What::kStatistics | What::kUnits | What::kRaw);
+    EXPECT_EQ(plan.due(0, Mode::kTrain, 1), What::kNothing);
+    EXPECT_EQ(plan.due(0, Mode::kTrain, 4), What::kStatistics);
+    EXPECT_EQ(plan.due(0, Mode::kTrain, 15), What::kUnits | What::kRaw);
+    EXPECT_EQ(plan.due(1, Mode::kTrain, 5), What::kNothing);
+    EXPECT_EQ(plan.due(2, Mode::kTrain, 0), What::kNothing);
+    EXPECT_EQ(plan.due(3, Mode::kTrain, 0), What::kNothing) << "an id that nobody noted";
+}
+
+TEST(CapturePlan, TensorsMayNameTheirCollectionsThemselves) {
+    CapturePlan plan = plan_of({.requirements = {need("mine", {.every = 1})},
+                                .collections = {{.name = "mine", .include = {}, .exclude = {}}}});
+    TensorInfo info = tensor("weight/a", Role::kWeight);
+    plan.note_tensor(info);
+    info.collections = {"mine"};
+    plan.note_tensor(info);
+    EXPECT_EQ(plan.due(0, Mode::kTrain, 0), What::kNothing);
+    EXPECT_EQ(plan.due(1, Mode::kTrain, 0), What::kStatistics);
+}
+
+TEST(CapturePlan, AUsersCollectionNeedsTheRolesItMayHold) {
+    CapturePlan plan = plan_of({.requirements = {need("mine", {.every = 2})},
+                                .collections = {{.name = "mine", .include = {"^weight/"}, .exclude = {}}}});
+    EXPECT_EQ(plan.due_roles(Mode::kTrain, 0), kAllRoles);
+    EXPECT_EQ(plan.due_roles(Mode::kTrain, 1), 0U);
+    plan.note_tensor(tensor("weight/a", Role::kWeight));
+    plan.note_tensor(tensor("gradient/a", Role::kGradient));
+    EXPECT_EQ(plan.due_roles(Mode::kTrain, 0), kAllRoles & ~mask_of(Role::kGradient));
+}
+
+TEST(CapturePlan, GlobalRequirementsHoldInEveryMode) {
+    const CapturePlan plan =
+        plan_of({.requirements = {need("losses", {.every = 1}, What::kStatistics, Mode::kGlobal)},
+                 .collections = {}});
+    for (const Mode mode : {Mode::kTrain, Mode::kEval, Mode::kPredict})
+        EXPECT_EQ(plan.due_roles(mode, 0), mask_of(Role::kLoss));
+}
+
+TEST(CapturePlan, UnknownCollectionsAreRefusedWithTheNearestName) {
+    const auto plan =
+        CapturePlan::make({.requirements = {need("gradient", {.every = 1})}, .collections = {}});
+    ASSERT_FALSE(plan);
+    EXPECT_EQ(plan.status().code(), Code::kInvalidArgument);
+    EXPECT_NE(plan.status().message().find("did you mean 'gradients'"), std::string::npos)
+        << plan.status().message();
+}
+
+TEST(CapturePlan, BadPatternsAndTakenNamesAreRefused) {
+    const auto bad = CapturePlan::make(
+        {.requirements = {}, .collections = {{.name = "mine", .include = {"conv(1"}, .exclude = {}}}});
+    ASSERT_FALSE(bad);
+    EXPECT_NE(bad.status().message().find("'conv(1'"), std::string::npos) << bad.status().message();
+    const auto taken = CapturePlan::make(
+        {.requirements = {}, .collections = {{.name = "weights", .include = {}, .exclude = {}}}});
+    EXPECT_EQ(taken.status().code(), Code::kInvalidArgument);
+}
+
+TEST(CapturePlan, PatternsThatBacktrackElsewhereAnswerAtOnce) {
+    CapturePlan plan =
+        plan_of({.requirements = {need("mine", {.every = 1})},
+                 .collections = {{.name = "mine", .include = {"(a*)*(a*)*(a*)*b"}, .exclude = {}}}});
+    plan.note_tensor(tensor(std::string(60, 'a'), Role::kWeight));
+    EXPECT_EQ(plan.due(0, Mode::kTrain, 0), What::kNothing);
+}
+
+TEST(CapturePlan, ExplainsInSentences) {
+    const CapturePlan plan =
+        plan_of({.requirements = {need("gradients", {.every = 10, .dense_until = 20, .start = 5}),
+                                  need("mine", {.every = 1}, What::kStatistics | What::kRaw, Mode::kEval)},
+                 .collections = {{.name = "mine", .include = {"fc1"}, .exclude = {}}}});
+    EXPECT_EQ(plan.explain(tensor("gradient/fc1.weight", Role::kGradient)),
+              (std::vector<std::string>{
+                  "statistics in train, at every 10th step and at each step below 20, from step 5, as one of "
+                  "'gradients', for a_rule",
+                  "statistics, all values in eval, at every step, as one of 'mine', for a_rule"}));
+    EXPECT_EQ(plan.explain(tensor("weight/fc2.weight", Role::kWeight)),
+              (std::vector<std::string>{"nothing: no requirement touches it"}));
+}
+
+}  // namespace
+}  // namespace traindbg::capture

@@ -1,0 +1,137 @@
+#include "traindbg/cli/option_set.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+namespace traindbg::cli {
+namespace {
+
+// Options like those of `run`, with a command after them.
+struct RunLike {
+    bool quiet = false;
+    std::string name;
+    std::string action = "none";
+    std::vector<std::string> rules;
+    std::vector<std::string> settings;
+    double grace = 30;
+    std::uint64_t every = 10;
+    std::vector<std::string> command;
+    OptionSet options{"run"};
+
+    RunLike() {
+        options.flag({.names = "-q,--quiet"}, quiet);
+        options.text({.names = "--name", .placeholder = "NAME"}, name);
+        options.text({.names = "--on-finding", .placeholder = "ACTION", .choices = {"none", "stop"}}, action);
+        options.texts({.names = "--rules", .placeholder = "A,B"}, rules, true);
+        options.texts({.names = "--rule", .placeholder = "SETTING"}, settings, false);
+        options.number({.names = "--stop-grace", .placeholder = "SECONDS"}, grace, 0, 100);
+        options.count({.names = "--every", .placeholder = "N"}, every, 1);
+        options.command(command);
+    }
+    base::Status parse(const std::vector<std::string>& arguments) { return options.parse(arguments); }
+};
+using Words = std::vector<std::string>;
+
+TEST(OptionSet, TheCommandBeginsAtTheFirstArgumentThatIsNoOption) {
+    RunLike run;
+    ASSERT_TRUE(run.parse({"--name", "a", "-q", "python", "train.py", "--name", "b", "--", "-q"}).is_ok());
+    EXPECT_EQ(run.name, "a");
+    EXPECT_TRUE(run.quiet);
+    EXPECT_EQ(run.command, (Words{"python", "train.py", "--name", "b", "--", "-q"}));
+}
+
+TEST(OptionSet, TheFirstDoubleDashIsNotPartOfTheCommandAndALaterOneIs) {
+    RunLike run;
+    ASSERT_TRUE(run.parse({"--", "--odd-program", "--", "x"}).is_ok());
+    EXPECT_EQ(run.command, (Words{"--odd-program", "--", "x"}));
+}
+
+TEST(OptionSet, AValueMayBeJoinedByAnEqualsSign) {
+    RunLike run;
+    ASSERT_TRUE(run.parse({"--name=a=b", "--stop-grace=1.5", "python"}).is_ok());
+    EXPECT_EQ(run.name, "a=b");
+    EXPECT_EQ(run.grace, 1.5);
+    EXPECT_EQ(run.command, (Words{"python"}));
+}
+
+TEST(OptionSet, TheLastOfTwoValuesCounts) {
+    RunLike run;
+    ASSERT_TRUE(run.parse({"--name", "a", "--name", "b", "python"}).is_ok());
+    EXPECT_EQ(run.name, "b");
+}
+
+TEST(OptionSet, ListsAreSplitAndAccumulateAndSettingsAreNotSplit) {
+    RunLike run;
+    ASSERT_TRUE(
+        run.parse({"--rules", "a,b", "--rules", "c", "--rule", "x.y=1,2", "--rule", "z.w=3", "python"})
+            .is_ok());
+    EXPECT_EQ(run.rules, (Words{"a", "b", "c"}));
+    EXPECT_EQ(run.settings, (Words{"x.y=1,2", "z.w=3"}));
+    EXPECT_EQ(run.command, (Words{"python"}));
+}
+
+TEST(OptionSet, AnUnknownOptionNamesTheNearest) {
+    RunLike run;
+    const base::Status status = run.parse({"--quite", "python"});
+    EXPECT_EQ(status.code(), base::Code::kInvalidArgument);
+    EXPECT_EQ(status.message(),
+              "unknown option '--quite' (did you mean '--quiet'?); see traindbg run --help");
+}
+
+TEST(OptionSet, AnUnknownChoiceNamesTheNearestAndAllOfThem) {
+    RunLike run;
+    const base::Status status = run.parse({"--on-finding", "stp", "python"});
+    EXPECT_EQ(status.message(),
+              "--on-finding ACTION: 'stp' is not one of none, stop (did you mean 'stop'?); see traindbg run "
+              "--help");
+}
+
+TEST(OptionSet, NumbersOutOfRangeOrNoNumbersAreRefused) {
+    for (const char* value : {"-1", "101", "nan", "inf", "1s", "", "0x10"}) {
+        RunLike run;
+        EXPECT_FALSE(run.parse({std::string("--stop-grace=") + value, "python"}).is_ok()) << value;
+        EXPECT_EQ(run.grace, 30) << value;
+    }
+    for (const char* value : {"0", "-1", "1.5", "18446744073709551616", "x"}) {
+        RunLike run;
+        EXPECT_FALSE(run.parse({std::string("--every=") + value, "python"}).is_ok()) << value;
+    }
+}
+
+TEST(OptionSet, AMissingValueAndAMissingCommandAreErrors) {
+    EXPECT_FALSE(RunLike().parse({"--name"}).is_ok());
+    const base::Status status = RunLike().parse({"-q"});
+    EXPECT_NE(status.message().find("command to run is missing"), std::string::npos) << status.message();
+    EXPECT_FALSE(RunLike().parse({"--"}).is_ok());
+}
+
+TEST(OptionSet, PositionalArgumentsAreRequiredInOrderAndNoneTooMany) {
+    struct Get {
+        std::string run;
+        std::string tensor;
+        OptionSet options{"get"};
+        Get() {
+            options.text({.names = "RUN", .placeholder = "RUN", .positional = true, .required = true}, run);
+            options.text({.names = "TENSOR", .placeholder = "TENSOR", .positional = true, .required = true},
+                         tensor);
+        }
+    };
+    Get good;
+    ASSERT_TRUE(good.options.parse({"last", "gradient/fc.weight"}).is_ok());
+    EXPECT_EQ(good.run, "last");
+    EXPECT_EQ(good.tensor, "gradient/fc.weight");
+    EXPECT_EQ(Get().options.parse({}).message(), "RUN is missing; see traindbg get --help");
+    EXPECT_EQ(Get().options.parse({"last"}).message(), "TENSOR is missing; see traindbg get --help");
+    EXPECT_EQ(Get().options.parse({"last", "a", "b"}).message(),
+              "unexpected argument 'b'; see traindbg get --help");
+}
+
+TEST(OptionSet, TerminalEscapesInArgumentsAreNotEchoed) {
+    const base::Status status = RunLike().parse({"--\x1b[31mred", "python"});
+    EXPECT_EQ(status.message().find('\x1b'), std::string::npos);
+}
+
+}  // namespace
+}  // namespace traindbg::cli

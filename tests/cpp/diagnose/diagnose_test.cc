@@ -1,0 +1,99 @@
+// Causes from findings alone. Whole trainings are judged in tests/scenarios/causes.
+#include "traindbg/diagnose/diagnose.h"
+
+#include <gtest/gtest.h>
+
+namespace traindbg::diagnose {
+namespace {
+
+model::Finding finding(std::string rule, std::string key, model::Severity severity,
+                       std::vector<model::Evidence> evidence = {}) {
+    model::Finding made;
+    made.rule = std::move(rule);
+    made.key = std::move(key);
+    made.severity = severity;
+    made.layer = "relu1";
+    made.fix = "Change it.";
+    made.evidence = std::move(evidence);
+    return made;
+}
+
+const model::WorkerMeta kMeta = [] {
+    model::WorkerMeta meta;
+    meta.optimizers.push_back({"SGD", {{"lr", 5.0}}});
+    return meta;
+}();
+
+std::vector<std::string> names(const std::vector<model::Finding>& findings) {
+    std::vector<std::string> all;
+    for (const model::Cause& cause : likely_causes(findings, kMeta)) all.push_back(cause.name);
+    return all;
+}
+
+using enum model::Severity;
+
+TEST(LikelyCauses, NothingFoundHasNoCause) {
+    EXPECT_TRUE(names({}).empty());
+    EXPECT_TRUE(names({finding("dead_relu", "layer_learning", kInfo)}).empty());
+}
+
+TEST(LikelyCauses, AResolvedWarningHasNoCauseButAResolvedErrorHas) {
+    model::Finding warning = finding("vanishing_gradient", "depth", kWarning);
+    warning.state = model::FindingState::kResolved;
+    EXPECT_TRUE(names({warning}).empty());
+    model::Finding error = finding("loss_not_decreasing", "rising", kError);
+    error.state = model::FindingState::kResolved;
+    EXPECT_EQ(names({error}), std::vector<std::string>{"learning_rate_too_high"});
+}
+
+TEST(LikelyCauses, UnitsThatDiedAreAConsequenceOfTheLearningRate) {
+    EXPECT_EQ(
+        names({finding("exploding_gradient", "gradients", kError, {{"update / weight", 2.0, "usual", 1e-3}}),
+               finding("dead_relu", "layer", kError, {{"inactive units at the first step", 0.1, "", 0}})}),
+        std::vector<std::string>{"learning_rate_too_high"});
+}
+
+TEST(LikelyCauses, UnitsThatWereDeadBeforeTheFirstUpdateAreACauseOfTheirOwn) {
+    EXPECT_EQ(
+        names({finding("dead_relu", "layer", kError, {{"inactive units at the first step", 1.0, "", 0}}),
+               finding("loss_not_decreasing", "stalled", kWarning)}),
+        std::vector<std::string>{"dead_relu"});
+}
+
+TEST(LikelyCauses, GradientsNotClearedExplainARisingLossAndAnExplosion) {
+    const std::vector<model::Finding> findings = {finding("exploding_gradient", "gradients", kError),
+                                                  finding("loss_not_decreasing", "rising", kError),
+                                                  finding("gradients_not_cleared", "loop", kError)};
+    EXPECT_EQ(names(findings), std::vector<std::string>{"gradients_not_cleared"});
+    const auto causes = likely_causes(findings, kMeta);
+    EXPECT_EQ(causes[0].rules.size(), 3U);
+    EXPECT_NE(causes[0].fix.find("zero_grad"), std::string::npos);
+}
+
+TEST(LikelyCauses, TwoFaultsThatDoNotExplainEachOtherAreBothNamed) {
+    EXPECT_EQ(
+        names({finding("overfit", "evaluation", kWarning), finding("gradients_not_cleared", "loop", kError)}),
+        (std::vector<std::string>{"gradients_not_cleared", "overfit"}));
+}
+
+TEST(LikelyCauses, TheAdviceNamesTheLearningRate) {
+    const auto causes = likely_causes(std::vector{finding("exploding_gradient", "gradients", kError,
+                                                          {{"update / weight", 0.5, "usual", 1e-3}})},
+                                      kMeta);
+    ASSERT_EQ(causes.size(), 1U);
+    EXPECT_NE(causes[0].fix.find("from 5 to about 0.5 or less"), std::string::npos) << causes[0].fix;
+}
+
+TEST(LikelyCauses, ANonFiniteInputIsToldFromAnOverflow) {
+    model::Finding input = finding("non_finite", "train", kError);
+    input.tensor = "input/0";
+    EXPECT_EQ(names({input}), std::vector<std::string>{"non_finite_input"});
+    model::Finding grown = finding("non_finite", "train", kError, {{"grew before", 1, "", 0}});
+    grown.tensor = "gradient/fc.weight";
+    EXPECT_EQ(names({grown}), std::vector<std::string>{"learning_rate_too_high"});
+    grown.evidence.clear();
+    EXPECT_EQ(names({grown}), std::vector<std::string>{"numerical_instability"});
+}
+
+}  // namespace
+}  // namespace traindbg::diagnose

@@ -1,0 +1,91 @@
+// Runs every file of tests/scenarios.
+#include "engine/scenario.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <sstream>
+
+namespace traindbg::scenario {
+namespace {
+
+std::vector<std::string> scenario_files() {
+    std::vector<std::string> files;
+    const std::filesystem::path root = std::filesystem::path(TRAINDBG_SOURCE_DIR) / "tests/scenarios";
+    for (const auto& entry : std::filesystem::recursive_directory_iterator(root))
+        if (entry.path().extension() == ".txt")
+            files.push_back(std::filesystem::relative(entry.path(), root).string());
+    std::sort(files.begin(), files.end());
+    return files;
+}
+
+std::string text_of(const std::string& file) {
+    std::ifstream in(std::filesystem::path(TRAINDBG_SOURCE_DIR) / "tests/scenarios" / file);
+    std::stringstream text;
+    text << in.rdbuf();
+    return text.str();
+}
+
+std::string test_name(const testing::TestParamInfo<std::string>& info) {
+    std::string name;
+    for (const char c : info.param.substr(0, info.param.size() - 4))
+        name += (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') ? c : '_';
+    return name;
+}
+
+class ScenarioTest : public testing::TestWithParam<std::string> {};
+
+TEST_P(ScenarioTest, ComesOutAsExpected) {
+    const auto scenario = parse(text_of(GetParam()));
+    ASSERT_TRUE(scenario.is_ok()) << GetParam() << ": " << scenario.status().message();
+    const auto verdict = run(*scenario);
+    ASSERT_TRUE(verdict.is_ok()) << verdict.status().message();
+    const std::vector<std::string> wrong = mismatches(*scenario, *verdict);
+    for (const std::string& sentence : wrong) ADD_FAILURE() << GetParam() << ": " << sentence;
+    if (!wrong.empty()) std::puts(describe(*verdict).c_str());
+}
+
+INSTANTIATE_TEST_SUITE_P(All, ScenarioTest, testing::ValuesIn(scenario_files()), test_name);
+
+TEST(ScenarioFiles, EveryRuleHasTwoThatFireAndThreeThatDoNot) {
+    std::map<std::string, int> fires, silent;
+    for (const std::string& file : scenario_files()) {
+        const auto scenario = parse(text_of(file));
+        ASSERT_TRUE(scenario.is_ok()) << file;
+        const std::string folder = file.substr(0, file.find('/'));
+        const bool any = std::any_of(
+            scenario->expectations.begin(), scenario->expectations.end(), [](const Expectation& e) {
+                const auto severity = e.conditions.find("severity");
+                return e.what == "finding" && (severity == e.conditions.end() || severity->second != "info");
+            });
+        ++(any ? fires : silent)[folder];
+    }
+    for (const rules::RuleEntry& entry : rules::builtin_rules()) {
+        EXPECT_GE(fires[entry.info->name], 2) << entry.info->name;
+        EXPECT_GE(silent[entry.info->name], 3) << entry.info->name;
+    }
+}
+
+TEST(ScenarioParser, NamesTheLineThatIsWrong) {
+    const auto scenario = parse("scenario: a\nseries loss value train 0..9: 1 2\n");
+    ASSERT_FALSE(scenario.is_ok());
+    EXPECT_NE(scenario.status().message().find("line 2: 2 values for 10 steps"), std::string::npos)
+        << scenario.status().message();
+}
+
+TEST(ScenarioParser, AFindingThatNobodyExpectsIsAMismatch) {
+    const auto scenario = parse("scenario: a\nseries loss value train 0..9: nan\nexpect clean overfit\n");
+    ASSERT_TRUE(scenario.is_ok());
+    const auto verdict = run(*scenario);
+    ASSERT_TRUE(verdict.is_ok());
+    const auto wrong = mismatches(*scenario, *verdict);
+    ASSERT_EQ(wrong.size(), 2U);
+    EXPECT_NE(wrong[0].find("overfit is not_checked"), std::string::npos);
+    EXPECT_NE(wrong[1].find("not expected: non_finite"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace traindbg::scenario

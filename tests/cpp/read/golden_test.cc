@@ -1,0 +1,37 @@
+// Runs of every format version that was ever released are read to the same values for ever.
+#include <gtest/gtest.h>
+
+#include <vector>
+
+#include "format/sample_records.h"
+#include "traindbg/read/run.h"
+
+namespace traindbg::read {
+namespace {
+
+TEST(GoldenTest, NativeVersion1) {
+    auto run = Run::open(TRAINDBG_SOURCE_DIR "/tests/data/golden/native_v1");
+    ASSERT_TRUE(run.is_ok()) << run.status().to_string();
+    EXPECT_TRUE((*run)->damage().empty());
+    EXPECT_TRUE((*run)->is_complete());
+    EXPECT_EQ((*run)->meta().uuid, "00112233-4455-6677-8899-aabbccddeeff");
+    EXPECT_EQ((*run)->tensors(0), testing::sample_tensors());
+    EXPECT_EQ((*run)->worker_meta(0), testing::sample_meta());
+    ASSERT_EQ((*run)->events().size(), 1U);
+    EXPECT_EQ((*run)->events()[0].kind, "sample");
+    EXPECT_EQ((*run)->events()[0].json, R"({"step":3})");
+    std::uint64_t step = 0;
+    ASSERT_TRUE((*run)
+                    ->for_each_step(
+                        [&](const model::StepView& view) {
+                            EXPECT_EQ(*view.record, testing::sample_step(step, step % 2 == 0)) << step;
+                            ++step;
+                            return true;
+                        },
+                        true)
+                    .is_ok());
+    EXPECT_EQ(step, 6U);
+}
+
+}  // namespace
+}  // namespace traindbg::read

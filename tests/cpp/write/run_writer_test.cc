@@ -1,0 +1,712 @@
+#include "traindbg/write/run_writer.h"
+
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <bit>
+#include <chrono>
+#include <condition_variable>
+#include <csignal>
+#include <filesystem>
+#include <fstream>
+#include <limits>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "format/sample_records.h"
+#include "storage/temporary_directory.h"
+#include "traindbg/read/run.h"
+#include "traindbg/storage/fault_file_system.h"
+#include "traindbg/storage/memory_file_system.h"
+#include "traindbg/storage/run_layout.h"
+
+namespace traindbg::write {
+namespace {
+
+using base::Code;
+using model::StepRecord;
+using storage::FaultFileSystem;
+using storage::FaultPlan;
+using storage::FileCall;
+using storage::MemoryFileSystem;
+using testing::sample_step;
+using namespace std::chrono_literals;
+
+constexpr auto kLong = 60s;  // longer than any test may take: a deadline that is not part of the test
+
+void make_run(storage::FileSystem& files, const std::string& path = "/run") {
+    ASSERT_TRUE(files.create_directories(path).is_ok());
+    ASSERT_TRUE(files.put_atomic(path + "/RUN.json", base::as_bytes(testing::kSampleRunJson)).is_ok());
+}
+
+std::unique_ptr<RunWriter> open_writer(storage::FileSystem& files, WriterOptions options = {}) {
+    if (options.run_directory.empty()) options.run_directory = "/run";
+    auto writer = RunWriter::open(files, std::move(options));
+    EXPECT_TRUE(writer.is_ok()) << writer.status().to_string();
+    return std::move(writer).value();
+}
+
+void add_tensors(RunWriter& writer) {
+    for (const model::TensorInfo& info : testing::sample_tensors()) writer.add_tensor(info);
+}
+
+// All steps that a reader finds, with whole tensors.
+std::vector<StepRecord> read_steps(storage::FileSystem& files, const std::string& path = "/run") {
+    auto run = read::Run::open(path, files);
+    EXPECT_TRUE(run.is_ok()) << run.status().to_string();
+    std::vector<StepRecord> records;
+    if (!run.is_ok()) return records;
+    const base::Status status = (*run)->for_each_step(
+        [&](const model::StepView& view) {
+            records.push_back(*view.record);
+            return true;
+        },
+        true);
+    EXPECT_TRUE(status.is_ok()) << status.to_string();
+    return records;
+}
+
+// A disk that stands still until it is let go.
+class Gate {
+  public:
+    // Stops the next calls of this kind.
+    void shut() {
+        const std::lock_guard lock(mutex_);
+        is_shut_ = true;
+    }
+    void open() {
+        {
+            const std::lock_guard lock(mutex_);
+            is_shut_ = false;
+        }
+        changed_.notify_all();
+    }
+    // By the writer's thread.
+    void pass() {
+        std::unique_lock lock(mutex_);
+        if (!is_shut_) return;
+        ++waiting_;
+        changed_.notify_all();
+        changed_.wait(lock, [this] { return !is_shut_; });
+        --waiting_;
+    }
+    // Returns once the writer's thread stands before the gate.
+    void wait_for_somebody() {
+        std::unique_lock lock(mutex_);
+        changed_.wait(lock, [this] { return waiting_ > 0; });
+    }
+
+  private:
+    std::mutex mutex_;
+    std::condition_variable changed_;
+    bool is_shut_ = false;
+    int waiting_ = 0;
+};
+
+// A writer whose disk stands still with one step in hand and an empty queue.
+class StalledWriterTest : public ::testing::Test {
+  protected:
+    void start(OverflowPolicy policy, std::chrono::milliseconds block_for, std::size_t queue_bytes) {
+        make_run(memory_);
+        FaultPlan plan;
+        plan.before = [this](FileCall call, const std::string&) {
+            if (call == FileCall::kAppend) gate_.pass();
+        };
+        files_ = std::make_unique<FaultFileSystem>(memory_, plan);
+        WriterOptions options;
+        options.overflow = policy;
+        options.block_for = block_for;
+        options.queue_bytes = queue_bytes;
+        options.sync_interval = 0ms;
+        writer_ = open_writer(*files_, options);
+        add_tensors(*writer_);
+        ASSERT_TRUE(writer_->flush(kLong));
+        gate_.shut();
+        writer_->append(sample_step(0));
+        gate_.wait_for_somebody();  // the queue is empty now, and nobody takes from it
+    }
+    void finish() {
+        gate_.open();
+        ASSERT_TRUE(writer_->close(kLong).is_ok());
+    }
+
+    MemoryFileSystem memory_;
+    Gate gate_;
+    std::unique_ptr<FaultFileSystem> files_;
+    std::unique_ptr<RunWriter> writer_;
+};
+
+// An item larger than the quota is taken when the queue is empty, and then it is full: so a quota of
+// one byte holds exactly one step.
+constexpr std::size_t kOneStep = 1;
+
+TEST_F(StalledWriterTest, DropNewestDropsWhatDoesNotFitAndCountsIt) {
+    start(OverflowPolicy::kDropNewest, kLong, kOneStep);
+    for (std::uint64_t step = 1; step <= 4; ++step) writer_->append(sample_step(step, true));
+    EXPECT_EQ(writer_->counts().steps_dropped, 3U);
+    EXPECT_EQ(writer_->counts().raw_tensors_dropped, 6U);
+    finish();
+    EXPECT_EQ(writer_->counts().steps_written, 2U);
+    EXPECT_EQ(read_steps(memory_), (std::vector<StepRecord>{sample_step(0), sample_step(1, true)}));
+    auto run = read::Run::open("/run", memory_);
+    EXPECT_EQ((*run)->totals().steps_dropped, 3U) << "what was dropped stands in the run";
+    EXPECT_EQ((*run)->totals().raw_tensors_dropped, 6U);
+}
+
+TEST_F(StalledWriterTest, BlockForDropsAfterTheDeadline) {
+    start(OverflowPolicy::kBlockFor, 1ms, kOneStep);
+    writer_->append(sample_step(1));
+    writer_->append(sample_step(2));  // waits for a millisecond in vain
+    EXPECT_EQ(writer_->counts().steps_dropped, 1U);
+    finish();
+    EXPECT_EQ(read_steps(memory_), (std::vector<StepRecord>{sample_step(0), sample_step(1)}));
+}
+
+TEST_F(StalledWriterTest, ADiskThatStandsStillIsWaitedForOnceAndNotAtEachStep) {
+    constexpr std::uint64_t kSteps = 300;
+    start(OverflowPolicy::kBlockFor, 200ms, kOneStep);
+    const auto begin = std::chrono::steady_clock::now();
+    for (std::uint64_t step = 1; step <= kSteps; ++step) writer_->append(sample_step(step));
+    EXPECT_LT(std::chrono::steady_clock::now() - begin, kSteps * 200ms / 2);
+    EXPECT_EQ(writer_->counts().steps_dropped, kSteps - 1);
+    gate_.open();
+    ASSERT_TRUE(writer_->flush(kLong));
+    writer_->append(sample_step(kSteps + 1));
+    finish();
+    EXPECT_EQ(read_steps(memory_),
+              (std::vector<StepRecord>{sample_step(0), sample_step(1), sample_step(kSteps + 1)}));
+}
+
+TEST_F(StalledWriterTest, PatienceForEverIsNoPatienceThatIsOver) {
+    start(OverflowPolicy::kDropNewest, 0ms, std::size_t{1} << 20);
+    {
+        std::jthread opener([this] {
+            std::this_thread::sleep_for(20ms);
+            gate_.open();
+        });
+        EXPECT_TRUE(writer_->flush(std::chrono::nanoseconds::max()));
+    }
+    gate_.shut();
+    writer_->append(sample_step(1));
+    gate_.wait_for_somebody();
+    std::jthread opener([this] {
+        std::this_thread::sleep_for(20ms);
+        gate_.open();
+    });
+    EXPECT_TRUE(writer_->close(std::chrono::nanoseconds::max()).is_ok());
+    EXPECT_EQ(writer_->counts().steps_written, 2U);
+}
+
+TEST_F(StalledWriterTest, BlockForWaitsForRoom) {
+    start(OverflowPolicy::kBlockFor, kLong, kOneStep);
+    writer_->append(sample_step(1));
+    std::jthread opener([this] { gate_.open(); });
+    writer_->append(sample_step(2));
+    opener.join();
+    finish();
+    EXPECT_EQ(writer_->counts().steps_dropped, 0U);
+    EXPECT_EQ(read_steps(memory_).size(), 3U);
+}
+
+TEST_F(StalledWriterTest, KeepReductionsDropsTheWholeTensorsFirst) {
+    // Room for some steps, not for a large whole tensor beside them.
+    start(OverflowPolicy::kKeepReductionsOnly, 1ms, std::size_t{64} << 10);
+    writer_->append(sample_step(1));
+    StepRecord large = sample_step(2, true);
+    large.raw[0].bytes.resize(std::size_t{64} << 10);
+    writer_->append(std::move(large));
+    EXPECT_EQ(writer_->counts().raw_tensors_dropped, 2U);
+    EXPECT_EQ(writer_->counts().steps_dropped, 0U);
+    finish();
+    EXPECT_EQ(read_steps(memory_), (std::vector<StepRecord>{sample_step(0), sample_step(1), sample_step(2)}));
+}
+
+TEST_F(StalledWriterTest, KeepReductionsDropsTheStepWhenEvenThatDoesNotFit) {
+    start(OverflowPolicy::kKeepReductionsOnly, 1ms, kOneStep);
+    writer_->append(sample_step(1, true));  // taken whole: the queue is empty
+    writer_->append(sample_step(2, true));
+    EXPECT_EQ(writer_->counts().raw_tensors_dropped, 2U);
+    EXPECT_EQ(writer_->counts().steps_dropped, 1U);
+    finish();
+    EXPECT_EQ(read_steps(memory_), (std::vector<StepRecord>{sample_step(0), sample_step(1, true)}));
+}
+
+TEST_F(StalledWriterTest, FlushGivesUpAfterItsPatience) {
+    start(OverflowPolicy::kDropNewest, 0ms, std::size_t{1} << 20);
+    EXPECT_FALSE(writer_->flush(1ms));
+    gate_.open();
+    EXPECT_TRUE(writer_->flush(kLong));
+    EXPECT_EQ(writer_->counts().steps_written, 1U);
+    finish();
+}
+
+TEST_F(StalledWriterTest, AThreadThatDoesNotAnswerIsLeftBehind) {
+    start(OverflowPolicy::kDropNewest, 0ms, std::size_t{1} << 20);
+    for (std::uint64_t step = 1; step <= 3; ++step) writer_->append(sample_step(step));
+    const base::Status status = writer_->close(1ms);
+    EXPECT_EQ(status.code(), Code::kUnavailable);
+    EXPECT_EQ(writer_->close(kLong).code(), Code::kUnavailable) << "told again, not waited for again";
+    writer_->append(sample_step(4));
+    EXPECT_EQ(writer_->counts().steps_dropped, 1U) << "a step after the end";
+    // The disk comes back: the thread finishes what it had in hand and ends, touching nothing else.
+    gate_.open();
+    while (writer_->counts().steps_written + writer_->counts().steps_dropped < 5)
+        std::this_thread::sleep_for(1ms);
+    EXPECT_EQ(writer_->counts().steps_written, 1U);
+    writer_.reset();
+    auto run = read::Run::open("/run", memory_);
+    ASSERT_TRUE(run.is_ok());
+    EXPECT_FALSE((*run)->is_complete());
+    EXPECT_TRUE((*run)->damage().empty());
+    EXPECT_EQ(read_steps(memory_), std::vector<StepRecord>{sample_step(0)});
+}
+
+TEST(RunWriterTest, StepsSurviveTheTrip) {
+    MemoryFileSystem files;
+    make_run(files);
+    auto writer = open_writer(files);
+    add_tensors(*writer);
+    std::vector<StepRecord> expected;
+    for (std::uint64_t step = 0; step < 300; ++step) {
+        expected.push_back(sample_step(step, step % 7 == 0));
+        writer->append(sample_step(step, step % 7 == 0));
+    }
+    ASSERT_TRUE(writer->close(kLong).is_ok());
+    const WriterCounts counts = writer->counts();
+    EXPECT_EQ(counts.steps_written, 300U);
+    EXPECT_EQ(counts.steps_dropped, 0U);
+    EXPECT_FALSE(counts.failed);
+    const storage::RunLayout layout{"/run"};
+    EXPECT_EQ(counts.bytes_written,
+              files.content(layout.log(0, 0)).size() + files.content(layout.raw(0, 0)).size());
+    EXPECT_EQ(read_steps(files), expected);
+}
+
+TEST(RunWriterTest, AWholeTensorOfManyChunksSurvivesTheTrip) {
+    MemoryFileSystem files;
+    make_run(files);
+    auto writer = open_writer(files);
+    add_tensors(*writer);
+    StepRecord record = sample_step(0, true);
+    record.raw[0].bytes.resize((std::size_t{17} << 20) + 3);
+    for (std::size_t i = 0; i < record.raw[0].bytes.size(); i += 1000)
+        record.raw[0].bytes[i] = static_cast<std::byte>(i);
+    writer->append(StepRecord(record));
+    ASSERT_TRUE(writer->close(kLong).is_ok());
+    const std::vector<StepRecord> back = read_steps(files);
+    ASSERT_EQ(back.size(), 1U);
+    EXPECT_TRUE(back[0] == record);
+}
+
+TEST(RunWriterTest, TensorsAddedBetweenStepsAreKnownToTheStepsAfter) {
+    MemoryFileSystem files;
+    make_run(files);
+    auto writer = open_writer(files);
+    const model::TensorTable tensors = testing::sample_tensors();
+    for (std::uint64_t step = 0; step < tensors.size(); ++step) {
+        writer->add_tensor(tensors[step]);
+        StepRecord record;
+        record.step = record.sequence = step;
+        record.scalars = {{static_cast<model::TensorId>(step), 1.0}};
+        writer->append(std::move(record));
+    }
+    ASSERT_TRUE(writer->close(kLong).is_ok());
+    for (const StepRecord& record : read_steps(files)) EXPECT_EQ(record.scalars.size(), 1U);
+}
+
+TEST(RunWriterTest, AFlushedStepIsInTheFile) {
+    MemoryFileSystem files;
+    make_run(files);
+    auto writer = open_writer(files);
+    add_tensors(*writer);
+    for (std::uint64_t step = 0; step < 20; ++step) {
+        writer->append(sample_step(step));
+        ASSERT_TRUE(writer->flush(kLong));
+        EXPECT_EQ(read_steps(files).size(), step + 1);
+    }
+}
+
+TEST(RunWriterTest, TheNextFreeWorkerDirectoryIsTaken) {
+    MemoryFileSystem files;
+    make_run(files);
+    WriterOptions options;
+    options.worker = 2;
+    auto first = open_writer(files, options);
+    auto second = open_writer(files, options);
+    EXPECT_EQ(first->worker(), 2U);
+    EXPECT_EQ(second->worker(), 3U);
+    ASSERT_TRUE(first->close(kLong).is_ok());
+    first.reset();
+    EXPECT_EQ(open_writer(files, options)->worker(), 4U) << "one that has ended is not written to again";
+}
+
+TEST(RunWriterTest, AWorkerWhoseDirectoryReadersWouldPassOverIsRefused) {
+    MemoryFileSystem files;
+    make_run(files);
+    WriterOptions options;
+    options.run_directory = "/run";
+    options.worker = 999'999'999;
+    EXPECT_EQ(open_writer(files, options)->worker(), 999'999'999U);
+    EXPECT_EQ(read::Run::open("/run", files).value()->workers(), std::vector<model::WorkerId>{999'999'999});
+    EXPECT_EQ(RunWriter::open(files, options).status().code(), Code::kResourceExhausted);
+    options.worker = 1'000'000'000;
+    EXPECT_EQ(RunWriter::open(files, options).status().code(), Code::kInvalidArgument);
+    options.worker = UINT32_MAX;
+    EXPECT_EQ(RunWriter::open(files, options).status().code(), Code::kInvalidArgument);
+}
+
+TEST(RunWriterTest, ScalarsComeBackBitForBit) {
+    using Limits = std::numeric_limits<double>;
+    MemoryFileSystem files;
+    make_run(files);
+    auto writer = open_writer(files);
+    add_tensors(*writer);
+    const std::vector<double> values = {
+        1e200, 1e308, Limits::max(),      -Limits::max(),      Limits::min(),       Limits::denorm_min(), 0.1,
+        0.0,   -0.0,  Limits::infinity(), -Limits::infinity(), Limits::quiet_NaN(), -Limits::quiet_NaN()};
+    for (std::size_t i = 0; i < values.size(); ++i) {
+        StepRecord record;
+        record.step = record.sequence = i;
+        record.scalars = {{2, values[i]}};
+        writer->append(std::move(record));
+    }
+    ASSERT_TRUE(writer->close(kLong).is_ok());
+    const std::vector<StepRecord> back = read_steps(files);
+    ASSERT_EQ(back.size(), values.size());
+    for (std::size_t i = 0; i < values.size(); ++i)
+        EXPECT_EQ(std::bit_cast<std::uint64_t>(back[i].scalars.at(0).value),
+                  std::bit_cast<std::uint64_t>(values[i]))
+            << values[i];
+}
+
+TEST(RunWriterTest, ATensorThatWasLostDoesNotMoveTheOthers) {
+    MemoryFileSystem files;
+    make_run(files);
+    auto writer = open_writer(files);
+    std::vector<model::TensorInfo> tensors(4);
+    for (std::uint32_t id = 0; id < tensors.size(); ++id) {
+        tensors[id].id = id;
+        tensors[id].name = "weight/" + std::to_string(id);
+        tensors[id].shape = {std::int64_t{10} + id};
+        if (id != 1) writer->add_tensor(tensors[id]);  // for 1 there was no memory
+    }
+    // A last batch that has by chance as many elements as the tensor after it has.
+    StepRecord record;
+    record.tensors = {{2, {13, 0, 0, 0, 0, 1, 1, 1, 0, 13, 1}, {}}};
+    writer->append(StepRecord(record));
+    ASSERT_TRUE(writer->close(kLong).is_ok());
+    EXPECT_EQ(read_steps(files), std::vector<StepRecord>{record});
+}
+
+TEST(RunWriterTest, AMissingRunDirectoryIsNotFound) {
+    MemoryFileSystem files;
+    WriterOptions options;
+    options.run_directory = "/none";
+    EXPECT_EQ(RunWriter::open(files, options).status().code(), Code::kNotFound);
+}
+
+TEST(RunWriterTest, CloseIsIdempotentAndFlushAfterItIsTrue) {
+    MemoryFileSystem files;
+    make_run(files);
+    auto writer = open_writer(files);
+    EXPECT_TRUE(writer->close(kLong).is_ok());
+    EXPECT_TRUE(writer->close(kLong).is_ok());
+    EXPECT_TRUE(writer->flush(0ns));
+}
+
+TEST(RunWriterTest, AStepLargerThanAFrameIsDroppedAlone) {
+    MemoryFileSystem files;
+    make_run(files);
+    auto writer = open_writer(files);
+    add_tensors(*writer);
+    writer->append(sample_step(0));
+    StepRecord large = sample_step(1, true);
+    large.scalars.assign(2'000'000, {2, 1.0});  // 18 MB encoded
+    writer->append(std::move(large));
+    writer->append(sample_step(2));
+    ASSERT_TRUE(writer->close(kLong).is_ok());
+    EXPECT_EQ(writer->counts().steps_written, 2U);
+    EXPECT_EQ(writer->counts().steps_dropped, 1U);
+    EXPECT_EQ(writer->counts().raw_tensors_dropped, 2U);
+    EXPECT_EQ(read_steps(files), (std::vector<StepRecord>{sample_step(0), sample_step(2)}));
+}
+
+// ------------------------------------------------------------------ file systems that fail
+
+constexpr std::uint64_t kSteps = 12;
+
+// Records a small run and returns what became of it; nothing when the writer did not even open.
+std::optional<WriterCounts> record_small_run(storage::FileSystem& files) {
+    WriterOptions options;
+    options.run_directory = "/run";
+    options.sync_interval = 1ms;
+    auto writer = RunWriter::open(files, options);
+    if (!writer.is_ok()) return std::nullopt;
+    add_tensors(**writer);
+    for (std::uint64_t step = 0; step < kSteps; ++step) {
+        (*writer)->append(sample_step(step, step % 3 == 0));
+        static_cast<void>((*writer)->flush(kLong));
+    }
+    (*writer)->close(kLong).ignore();
+    return (*writer)->counts();
+}
+
+TEST(FailingDiskTest, AnErrorAtAnyCallIsSurvivedAndCounted) {
+    std::uint64_t calls = 0;
+    {
+        MemoryFileSystem memory;
+        make_run(memory);
+        FaultFileSystem files(memory, FaultPlan{});
+        ASSERT_TRUE(record_small_run(files).has_value());
+        calls = files.calls();
+    }
+    for (const bool keep_failing : {true, false}) {
+        // Syncs come by the clock, so the number of calls differs a little from run to run.
+        for (std::uint64_t call = 0; call < calls; ++call) {
+            MemoryFileSystem memory;
+            make_run(memory);
+            FaultPlan plan;
+            plan.fail_at_call = call;
+            plan.keep_failing = keep_failing;
+            FaultFileSystem files(memory, plan);
+            const std::optional<WriterCounts> counts = record_small_run(files);
+            if (!counts) continue;
+            EXPECT_EQ(counts->steps_written + counts->steps_dropped, kSteps) << call;
+            const std::vector<StepRecord> back = read_steps(memory);
+            EXPECT_EQ(back.size(), counts->steps_written) << call;
+            for (const StepRecord& record : back) {
+                // With its whole tensors or, where their file failed, with those before: never with
+                // wrong ones.
+                StepRecord expected = sample_step(record.step, record.step % 3 == 0);
+                ASSERT_LE(record.raw.size(), expected.raw.size());
+                expected.raw.resize(record.raw.size());
+                EXPECT_TRUE(record == expected) << call;
+            }
+            if (counts->steps_dropped != 0) {
+                EXPECT_TRUE(counts->failed);
+                EXPECT_NE(counts->failure.find("injected"), std::string::npos);
+            }
+        }
+    }
+}
+
+TEST(FailingDiskTest, AFullDiskKeepsWhatFits) {
+    MemoryFileSystem whole;
+    make_run(whole);
+    ASSERT_TRUE(record_small_run(whole).has_value());
+    std::uint64_t bytes = 0;
+    for (const std::string& path : whole.paths()) bytes += whole.content(path).size();
+    for (std::uint64_t space = 0; space < bytes; space += 37) {
+        MemoryFileSystem memory;
+        make_run(memory);
+        FaultPlan plan;
+        plan.space_bytes = space;
+        FaultFileSystem files(memory, plan);
+        const std::optional<WriterCounts> counts = record_small_run(files);
+        if (!counts) continue;
+        EXPECT_EQ(counts->steps_written + counts->steps_dropped, kSteps) << space;
+        EXPECT_EQ(read_steps(memory).size(), counts->steps_written) << space;
+    }
+}
+
+TEST(FailingDiskTest, AFailedSyncEndsTheRecording) {
+    MemoryFileSystem memory;
+    make_run(memory);
+    FaultPlan plan;
+    plan.fail_sync = true;
+    FaultFileSystem files(memory, plan);
+    auto writer = open_writer(files);
+    add_tensors(*writer);
+    writer->append(sample_step(0));
+    EXPECT_EQ(writer->close(kLong).code(), Code::kUnavailable);
+    EXPECT_TRUE(writer->counts().failed);
+    EXPECT_EQ(read_steps(memory).size(), 1U);
+}
+
+TEST(FailingDiskTest, WithoutRoomForWholeTensorsTheStatisticsGoOn) {
+    MemoryFileSystem memory;
+    make_run(memory);
+    struct RawRefused final : storage::FileSystem {
+        explicit RawRefused(storage::FileSystem& inner) : inner_(inner) {}
+        base::Result<std::unique_ptr<storage::AppendFile>> create(const std::string& path) override {
+            if (path.ends_with(".raw")) return base::Status::from_errno(path, ENOSPC);
+            return inner_.create(path);
+        }
+        base::Result<std::unique_ptr<storage::ReadFile>> open(const std::string& path) override {
+            return inner_.open(path);
+        }
+        base::Status put_atomic(const std::string& path, base::ByteSpan bytes) override {
+            return inner_.put_atomic(path, bytes);
+        }
+        base::Status create_directories(const std::string& path) override {
+            return inner_.create_directories(path);
+        }
+        base::Status create_directory(const std::string& path) override {
+            return inner_.create_directory(path);
+        }
+        base::Result<std::vector<storage::DirectoryEntry>> list(const std::string& path) override {
+            return inner_.list(path);
+        }
+        base::Status remove(const std::string& path) override { return inner_.remove(path); }
+        bool exists(const std::string& path) override { return inner_.exists(path); }
+        storage::FileSystem& inner_;
+    } files(memory);
+    const std::optional<WriterCounts> counts = record_small_run(files);
+    ASSERT_TRUE(counts.has_value());
+    EXPECT_FALSE(counts->failed);
+    EXPECT_EQ(counts->steps_written, kSteps);
+    EXPECT_EQ(counts->raw_tensors_dropped, 8U);
+    EXPECT_FALSE(counts->failure.empty());
+    EXPECT_EQ(read_steps(memory).size(), kSteps);
+}
+
+TEST(FailingDiskTest, AfterAPowerLossSyncedStepsAreThereAndNoWrongOnes) {
+    for (const auto unsynced :
+         {storage::UnsyncedBytes::kLost, storage::UnsyncedBytes::kHalf, storage::UnsyncedBytes::kZeroed}) {
+        MemoryFileSystem memory;
+        make_run(memory);
+        WriterOptions options;
+        options.sync_interval = 1ms;
+        auto writer = open_writer(memory, options);
+        add_tensors(*writer);
+        for (std::uint64_t step = 0; step < kSteps / 2; ++step) writer->append(sample_step(step, true));
+        ASSERT_TRUE(writer->flush(kLong));
+        const std::string log = storage::RunLayout{"/run"}.log(0, 0);
+        while (memory.synced_bytes(log) < memory.content(log).size()) std::this_thread::sleep_for(1ms);
+        for (std::uint64_t step = kSteps / 2; step < kSteps; ++step) writer->append(sample_step(step, true));
+        ASSERT_TRUE(writer->flush(kLong));
+        memory.lose_power(unsynced);
+        std::uint64_t next = 0;
+        for (const StepRecord& record : read_steps(memory)) {
+            EXPECT_TRUE(record == sample_step(next, true)) << next;
+            ++next;
+        }
+        EXPECT_GE(next, kSteps / 2);
+    }
+}
+
+// ------------------------------------------------------------------ processes and threads
+
+TEST(ForkTest, AWriterDoesNothingInTheChild) {
+    const testing::TemporaryDirectory directory;
+    storage::FileSystem& files = storage::posix_file_system();
+    make_run(files, directory.path());
+    WriterOptions options;
+    options.run_directory = directory.path();
+    auto writer = open_writer(files, options);
+    add_tensors(*writer);
+    writer->append(sample_step(0));
+    const pid_t child = ::fork();
+    if (child == 0) {
+        writer->append(sample_step(1));
+        writer->event("child", "{}");
+        const bool nothing = !writer->flush(0ns) && writer->counts().steps_written == 0;
+        const bool closes = writer->close(kLong).is_ok();
+        writer.reset();
+        ::_exit(nothing && closes ? 0 : 1);
+    }
+    int status = 0;
+    ASSERT_EQ(::waitpid(child, &status, 0), child);
+    EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << status;
+    writer->append(sample_step(2));
+    ASSERT_TRUE(writer->close(kLong).is_ok());
+    EXPECT_EQ(read_steps(files, directory.path()), (std::vector<StepRecord>{sample_step(0), sample_step(2)}));
+}
+
+TEST(ForkTest, TheChildMayOpenAWriterOfItsOwn) {
+#if defined(__SANITIZE_THREAD__)
+    GTEST_SKIP() << "ThreadSanitizer does not let the child of a threaded process start a thread";
+#endif
+    const testing::TemporaryDirectory directory;
+    storage::FileSystem& files = storage::posix_file_system();
+    make_run(files, directory.path());
+    WriterOptions options;
+    options.run_directory = directory.path();
+    auto writer = open_writer(files, options);
+    const pid_t child = ::fork();
+    if (child == 0) {
+        auto own = RunWriter::open(files, options);
+        if (!own.is_ok()) ::_exit(1);
+        for (const model::TensorInfo& info : testing::sample_tensors()) (*own)->add_tensor(info);
+        (*own)->append(sample_step(5));
+        ::_exit((*own)->close(kLong).is_ok() && (*own)->worker() == 1 ? 0 : 1);
+    }
+    int status = 0;
+    ASSERT_EQ(::waitpid(child, &status, 0), child);
+    EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << status;
+    ASSERT_TRUE(writer->close(kLong).is_ok());
+    EXPECT_EQ(read_steps(files, directory.path()), std::vector<StepRecord>{sample_step(5)});
+}
+
+TEST(ForkTest, AnAbandonedWriterDoesNothing) {
+    MemoryFileSystem files;
+    make_run(files);
+    // In real use its thread stayed in another process; here it has ended before.
+    auto writer = open_writer(files);
+    add_tensors(*writer);
+    writer->append(sample_step(0));
+    ASSERT_TRUE(writer->close(kLong).is_ok());
+    writer->abandon();
+    writer->append(sample_step(1));
+    EXPECT_FALSE(writer->flush(0ns));
+    EXPECT_EQ(writer->counts().steps_written, 0U);
+    EXPECT_EQ(read_steps(files).size(), 1U);
+}
+
+// The names and blocked signals of all threads of this process, from the kernel.
+TEST(ThreadTest, TheWritersThreadIsNamedAndTakesNoSignals) {
+    MemoryFileSystem files;
+    make_run(files);
+    sigset_t before;
+    pthread_sigmask(SIG_SETMASK, nullptr, &before);
+    auto writer = open_writer(files);
+    ASSERT_TRUE(writer->flush(kLong));  // it runs: its name is set
+    sigset_t after;
+    pthread_sigmask(SIG_SETMASK, nullptr, &after);
+    EXPECT_EQ(sigismember(&before, SIGINT), sigismember(&after, SIGINT)) << "the caller's mask is as it was";
+    bool found = false;
+    for (const auto& task : std::filesystem::directory_iterator("/proc/self/task")) {
+        std::ifstream comm(task.path() / "comm");
+        std::string name;
+        std::getline(comm, name);
+        if (name != "traindbg-writer") continue;
+        found = true;
+        std::ifstream status(task.path() / "status");
+        for (std::string line; std::getline(status, line);) {
+            if (!line.starts_with("SigBlk:")) continue;
+            const std::uint64_t blocked = std::stoull(line.substr(7), nullptr, 16);
+            for (const int signal : {SIGINT, SIGTERM, SIGUSR1, SIGCHLD})
+                EXPECT_NE(blocked >> (signal - 1) & 1, 0U) << signal;
+        }
+    }
+    EXPECT_TRUE(found);
+}
+
+TEST(ThreadTest, CountsAndFlushFromAnotherThread) {
+    MemoryFileSystem files;
+    make_run(files);
+    auto writer = open_writer(files);
+    add_tensors(*writer);
+    std::atomic<bool> stop{false};
+    std::jthread watcher([&] {
+        while (!stop) {
+            EXPECT_TRUE(writer->flush(kLong));
+            EXPECT_LE(writer->counts().steps_written, 200U);
+        }
+    });
+    for (std::uint64_t step = 0; step < 200; ++step) writer->append(sample_step(step));
+    stop = true;
+    watcher.join();
+    ASSERT_TRUE(writer->close(kLong).is_ok());
+    EXPECT_EQ(writer->counts().steps_written, 200U);
+}
+
+}  // namespace
+}  // namespace traindbg::write

@@ -1,0 +1,25 @@
+"""Fixtures of the end-to-end tests; trainings.py has the helpers."""
+
+from __future__ import annotations
+
+import signal
+import threading
+
+import pytest
+from trainings import DIGITS, Outcome, run_training
+
+
+def _default_signals() -> None:
+    """Undoes what `nohup` and background jobs leave to their children, the tests' programs."""
+    if threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+        signal.signal(signal.SIGHUP, signal.SIG_DFL)
+
+
+_default_signals()
+
+
+@pytest.fixture(scope="session")
+def healthy(tmp_path_factory: pytest.TempPathFactory) -> Outcome:
+    """The healthy digits training, run once; nobody may change its files."""
+    return run_training(tmp_path_factory.mktemp("healthy"), DIGITS)

@@ -1,0 +1,156 @@
+"""A disk that refuses costs the recording, never the training; damage is named, not hidden."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+from trainings import DIGITS, Outcome, run_plain, run_training, traindbg, traindbg_json
+
+# The digits training in a process that may not write files larger than {limit} bytes: to every
+# write beyond, the kernel answers as it does on a full disk.
+LIMITED = """
+import resource
+import runpy
+import signal
+import sys
+
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+resource.setrlimit(resource.RLIMIT_FSIZE, ({limit}, {limit}))
+runpy.run_path({digits!r}, run_name="__main__")
+"""
+
+
+@pytest.fixture
+def copy(healthy: Outcome, tmp_path: Path) -> Path:
+    """A copy of a healthy run, to be damaged."""
+    return Path(shutil.copytree(healthy.run, tmp_path / healthy.run.name))
+
+
+def log_of(run: Path) -> Path:
+    return run / "w0000" / "000000.log"
+
+
+class TestARunThatCannotBeWritten:
+    @pytest.mark.parametrize("limit", [4096, 40_000])
+    def test_a_full_disk_ends_the_recording_only(self, tmp_path: Path, limit: int) -> None:
+        script = tmp_path / "limited.py"
+        script.write_text(LIMITED.format(limit=limit, digits=str(DIGITS)))
+        outcome = run_training(tmp_path / "runs", script)
+        assert outcome.code == 0, outcome.stderr
+        assert outcome.stdout == run_plain(DIGITS).stdout
+        assert log_of(outcome.run).stat().st_size <= limit
+        assert "<html" in outcome.report
+        # Said once, with the file and the reason.
+        lines = [line for line in outcome.stderr.splitlines() if "File too large" in line]
+        assert len(lines) == 1, outcome.stderr
+        assert "000000.log" in lines[0]
+
+    def test_a_small_file_system_that_fills_up(self, tmp_path: Path) -> None:
+        disk = tmp_path / "disk"
+        disk.mkdir()
+        mounted = subprocess.run(
+            ["mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", str(disk)],
+            capture_output=True,
+            check=False,
+        )
+        if mounted.returncode != 0:
+            pytest.skip("mounting a small file system needs privileges that are not here")
+        try:
+            outcome = run_training(disk, DIGITS)
+            assert outcome.code == 0, outcome.stderr
+            assert outcome.stdout == run_plain(DIGITS).stdout
+            assert "No space left" in outcome.stderr
+        finally:
+            subprocess.run(["umount", str(disk)], check=True)
+
+    def test_a_place_that_is_no_directory_is_one_clear_line(self, tmp_path: Path) -> None:
+        place = tmp_path / "file"
+        place.write_text("")
+        outcome = run_training(place, DIGITS, "--epochs", "2")
+        assert outcome.code == 0, outcome.stderr
+        assert outcome.stdout == run_plain(DIGITS, "--epochs", "2").stdout
+        ours = [line for line in outcome.stderr.splitlines() if str(place) in line]
+        assert len(ours) == 1, outcome.stderr
+
+    def test_a_read_only_directory_is_one_clear_line(self, tmp_path: Path) -> None:
+        # Root may write anywhere but here.
+        place = tmp_path if os.geteuid() != 0 else Path("/proc")
+        if os.geteuid() != 0:
+            tmp_path.chmod(0o555)
+        outcome = run_training(place / "runs", DIGITS, "--epochs", "2")
+        assert outcome.code == 0, outcome.stderr
+        assert outcome.stdout == run_plain(DIGITS, "--epochs", "2").stdout
+        ours = [line for line in outcome.stderr.splitlines() if str(place / "runs") in line]
+        assert len(ours) == 1, outcome.stderr
+
+    def test_a_run_that_is_deleted_meanwhile(self, tmp_path: Path) -> None:
+        script = tmp_path / "deletes.py"
+        script.write_text(
+            "import os, runpy, shutil\n"
+            f"digits = runpy.run_path({str(DIGITS)!r})\n"
+            "evaluate = digits['evaluate']\n"
+            "def and_delete(*arguments):\n"
+            f"    shutil.rmtree({str(tmp_path / 'runs')!r}, ignore_errors=True)\n"
+            "    return evaluate(*arguments)\n"
+            "digits['main'].__globals__['evaluate'] = and_delete\n"
+            "digits['main']()\n"
+        )
+        outcome = run_training(tmp_path / "runs", script)
+        assert outcome.code == 0, outcome.stderr
+        assert outcome.stdout == run_plain(DIGITS).stdout
+
+
+class TestADamagedRun:
+    def test_flipped_bytes_are_named_and_the_rest_is_read(self, copy: Path) -> None:
+        whole = traindbg_json("show", copy)
+        data = bytearray(log_of(copy).read_bytes())
+        for position in range(len(data) // 2, len(data) // 2 + 8):
+            data[position] ^= 0xFF
+        log_of(copy).write_bytes(data)
+        damaged = traindbg_json("show", copy)
+        assert whole["damage"] == []
+        assert damaged["damage"]
+        assert "000000.log" in damaged["damage"][0]["file"]
+        lost = whole["steps"]["train"] - damaged["steps"]["train"]
+        assert 0 <= lost <= 20
+        result = traindbg("check", copy)
+        assert result.returncode == 0, result.stderr
+        assert "damage in 1 place was skipped" in result.stderr
+        assert traindbg_json("check", copy)["damaged_places"] == 1
+
+    def test_a_torn_tail_is_named_and_the_rest_is_read(self, copy: Path) -> None:
+        whole = traindbg_json("show", copy)["steps"]["train"]
+        data = log_of(copy).read_bytes()
+        log_of(copy).write_bytes(data[: len(data) * 2 // 3 + 1])
+        damaged = traindbg_json("show", copy)
+        assert any(damage["tail"] for damage in damaged["damage"])
+        assert 0 < damaged["steps"]["train"] < whole
+        assert traindbg("check", copy).returncode == 0
+
+    @pytest.mark.parametrize("name", ["RUN.json", "plan.json", "END.json", "verdict.json"])
+    @pytest.mark.parametrize("content", [b"", b'{"a": ', b"\x00\xff\xfe", b"[]", b"{}"])
+    def test_a_broken_side_file_never_crashes(self, copy: Path, name: str, content: bytes) -> None:
+        (copy / name).write_bytes(content)
+        for verb in ("show", "check", "report"):
+            result = traindbg(verb, copy)
+            assert result.returncode in (0, 2), (verb, result.stderr)
+            if result.returncode == 2:
+                assert name in result.stderr
+                assert len(result.stderr.strip().splitlines()) <= 2
+
+    def test_an_empty_log_could_not_be_judged(self, copy: Path) -> None:
+        log_of(copy).write_bytes(b"")
+        result = traindbg("check", copy)
+        assert result.returncode == 2
+        assert "not checked" in result.stdout + result.stderr
+
+    def test_a_directory_that_is_no_run_is_one_clear_line(self, tmp_path: Path) -> None:
+        for verb in ("show", "check", "report"):
+            result = traindbg(verb, tmp_path)
+            assert result.returncode == 2
+            assert str(tmp_path) in result.stderr
+            assert len(result.stderr.strip().splitlines()) <= 2

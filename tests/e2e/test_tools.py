@@ -1,0 +1,201 @@
+"""The repository's own checks find what they are there to find."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+TOOLS = Path(__file__).resolve().parents[2] / "tools"
+
+
+def run_tool(name: str, *arguments: object) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, str(TOOLS / name), *map(str, arguments)],
+        capture_output=True,
+        text=True,
+        check=False,
+        stdin=subprocess.DEVNULL,
+    )
+
+
+@pytest.fixture
+def tree(tmp_path: Path) -> Path:
+    """A small source tree with two modules that passes the layer check."""
+    source = tmp_path / "src" / "traindbg"
+    for module in ("base", "model"):
+        (source / module).mkdir(parents=True)
+    (source / "layers.txt").write_text("# comment\nbase:\nmodel: base\n")
+    (source / "base" / "status.h").write_text("#pragma once\n")
+    (source / "model" / "step.h").write_text('#pragma once\n#include "traindbg/base/status.h"\n')
+    return tmp_path
+
+
+class TestLayers:
+    def test_allowed_includes_pass(self, tree: Path) -> None:
+        result = run_tool("check_layers.py", tree)
+        assert result.returncode == 0, result.stdout
+
+    def test_an_include_against_the_arrow_names_file_and_line(self, tree: Path) -> None:
+        (tree / "src/traindbg/base/status.h").write_text(
+            '#pragma once\n\n#include "traindbg/model/step.h"\n'
+        )
+        result = run_tool("check_layers.py", tree)
+        assert result.returncode == 1
+        assert "base/status.h:3: module 'base' may not use 'model'" in result.stdout
+
+    def test_a_module_that_the_table_lacks_is_named(self, tree: Path) -> None:
+        (tree / "src/traindbg/extra").mkdir()
+        result = run_tool("check_layers.py", tree)
+        assert result.returncode == 1
+        assert "extra: no such module in layers.txt" in result.stdout
+
+    def test_a_module_without_a_folder_is_named(self, tree: Path) -> None:
+        table = tree / "src/traindbg/layers.txt"
+        table.write_text(table.read_text() + "ghost: base\n")
+        result = run_tool("check_layers.py", tree)
+        assert result.returncode == 1
+        assert "module 'ghost' has no folder" in result.stdout
+
+    def test_the_table_may_only_point_upwards(self, tree: Path) -> None:
+        (tree / "src/traindbg/layers.txt").write_text("base: model\nmodel: base\n")
+        result = run_tool("check_layers.py", tree)
+        assert result.returncode == 1
+        assert "layers.txt:1: 'base' may not use 'model'" in result.stdout
+
+    def test_a_file_that_does_not_exist_is_named(self, tree: Path) -> None:
+        (tree / "src/traindbg/model/x.cc").write_text('#include "traindbg/base/gone.h"\n')
+        result = run_tool("check_layers.py", tree)
+        assert result.returncode == 1
+        assert '"traindbg/base/gone.h" does not exist' in result.stdout
+
+    def test_a_path_relative_to_the_file_is_refused(self, tree: Path) -> None:
+        (tree / "src/traindbg/model/x.cc").write_text('#include "step.h"\n')
+        result = run_tool("check_layers.py", tree)
+        assert result.returncode == 1
+        assert "includes of ours start with traindbg/" in result.stdout
+
+    def test_files_that_include_each_other_are_shown_as_a_circle(self, tree: Path) -> None:
+        model = tree / "src/traindbg/model"
+        (model / "a.h").write_text('#include "traindbg/model/b.h"\n')
+        (model / "b.h").write_text('#include "traindbg/model/c.h"\n')
+        (model / "c.h").write_text('#include "traindbg/model/a.h"\n')
+        result = run_tool("check_layers.py", tree)
+        assert result.returncode == 1
+        assert (
+            "traindbg/model/a.h -> traindbg/model/b.h -> traindbg/model/c.h -> traindbg/model/a.h"
+            in result.stdout
+        )
+
+    def test_two_ways_to_one_header_are_no_circle(self, tree: Path) -> None:
+        model = tree / "src/traindbg/model"
+        (model / "a.h").write_text(
+            '#include "traindbg/model/b.h"\n#include "traindbg/model/step.h"\n'
+        )
+        (model / "b.h").write_text('#include "traindbg/model/step.h"\n')
+        result = run_tool("check_layers.py", tree)
+        assert result.returncode == 0, result.stdout
+
+
+class TestHeaders:
+    def test_a_header_that_lacks_an_include_fails(self, tree: Path) -> None:
+        (tree / "src/traindbg/model/step.h").write_text("#pragma once\nstd::string name();\n")
+        result = run_tool("check_headers.py", "--root", tree)
+        assert result.returncode == 1
+        assert "step.h: does not compile alone" in result.stdout
+        assert "1 of 2" in result.stdout
+
+    def test_a_header_without_a_guard_fails(self, tree: Path) -> None:
+        (tree / "src/traindbg/model/step.h").write_text("struct Step {};\n")
+        result = run_tool("check_headers.py", "--root", tree)
+        assert result.returncode == 1
+        assert "step.h: does not compile alone" in result.stdout
+
+    def test_a_public_header_that_needs_a_private_one_fails(self, tree: Path) -> None:
+        public = tree / "include" / "traindbg"
+        public.mkdir(parents=True)
+        (public / "leaky.h").write_text('#pragma once\n#include "traindbg/base/status.h"\n')
+        (public / "good.h").write_text("#pragma once\n#include <string>\nstd::string name();\n")
+        result = run_tool("check_headers.py", "--root", tree)
+        assert result.returncode == 1
+        assert "leaky.h: does not compile alone" in result.stdout
+        assert "good.h" not in result.stdout
+
+    def test_headers_that_stand_alone_pass(self, tree: Path) -> None:
+        result = run_tool("check_headers.py", "--root", tree)
+        assert result.returncode == 0, result.stdout
+        assert "all 2 compile alone" in result.stdout
+
+
+class TestDocs:
+    @pytest.fixture
+    def documents(self, tmp_path: Path) -> Path:
+        rules = tmp_path / "src/traindbg/rules"
+        (rules / "builtin").mkdir(parents=True)
+        (rules / "README.md").write_text("# rules\n")
+        (rules / "builtin/dead_relu.cc").write_text("")
+        (tmp_path / "docs/rules").mkdir(parents=True)
+        (tmp_path / "docs/rules/dead_relu.md").write_text("# Dead ReLU\n\n## What to do\n")
+        return tmp_path
+
+    def test_links_that_resolve_pass(self, documents: Path) -> None:
+        (documents / "README.md").write_text(
+            "[page](docs/rules/dead_relu.md#what-to-do) [here](#end)\n"
+            "[outside](https://example.org/x) `[code](nowhere.md)`\n"
+            "```\n[fenced](nowhere.md)\n```\n# End\n"
+        )
+        result = run_tool("check_docs.py", documents)
+        assert result.returncode == 0, result.stdout
+
+    def test_a_dead_link_names_file_and_line(self, documents: Path) -> None:
+        (documents / "README.md").write_text("one\n\n[page](docs/gone.md)\n")
+        result = run_tool("check_docs.py", documents)
+        assert result.returncode == 1
+        assert "README.md:3: link to docs/gone.md, which does not exist" in result.stdout
+
+    def test_a_dead_anchor_is_found(self, documents: Path) -> None:
+        (documents / "README.md").write_text("[page](docs/rules/dead_relu.md#what-not-to-do)\n")
+        result = run_tool("check_docs.py", documents)
+        assert result.returncode == 1
+        assert "but there is no such heading" in result.stdout
+
+    def test_a_rule_without_page_and_a_page_without_rule_are_found(self, documents: Path) -> None:
+        (documents / "src/traindbg/rules/builtin/overfit.cc").write_text("")
+        (documents / "docs/rules/ghost.md").write_text("# Ghost\n")
+        result = run_tool("check_docs.py", documents)
+        assert result.returncode == 1
+        assert "docs/rules/overfit.md: missing" in result.stdout
+        assert "docs/rules/ghost.md: there is no such rule" in result.stdout
+
+    def test_a_module_without_readme_is_found(self, documents: Path) -> None:
+        (documents / "src/traindbg/base").mkdir()
+        result = run_tool("check_docs.py", documents)
+        assert result.returncode == 1
+        assert "src/traindbg/base: no README.md" in result.stdout
+
+
+class TestSum:
+    def test_adds_up_ctest_and_pytest_files_and_fails_with_a_failure(self, tmp_path: Path) -> None:
+        (tmp_path / "cpp.xml").write_text(
+            '<testsuite><testcase name="a" classname="base" status="run"/>'
+            '<testcase name="b" classname="base" status="fail"><failure message=""/></testcase>'
+            '<testcase name="c" classname="base" status="notrun"><skipped/></testcase></testsuite>'
+        )
+        (tmp_path / "python.xml").write_text(
+            '<testsuites><testsuite><testcase classname="t" name="x"/></testsuite></testsuites>'
+        )
+        result = run_tool("sum_results.py", tmp_path)
+        assert result.returncode == 1
+        assert "failed: cpp: base.b" in result.stdout
+        assert result.stdout.splitlines()[-1] == "2 passed, 1 failed, 1 skipped"
+
+    def test_no_result_at_all_is_a_failure(self, tmp_path: Path) -> None:
+        result = run_tool("sum_results.py", tmp_path)
+        assert result.returncode == 1
+        assert result.stdout.splitlines()[-1] == "0 passed, 0 failed, 0 skipped"
+
+    def test_all_passed(self, tmp_path: Path) -> None:
+        (tmp_path / "a.xml").write_text('<testsuite><testcase name="a"/></testsuite>')
+        assert run_tool("sum_results.py", tmp_path).returncode == 0
