@@ -1,0 +1,304 @@
+"""How much slower is a training when it is watched?
+
+One process holds two equal trainings, one plain and one watched, and runs their steps in turn (the
+order is swapped every time), so that whatever else the machine does hits both. A *block* is as many
+pairs of steps as it takes until everything that is captured at intervals was captured as often as
+the intervals say; its ratio is the watched steps' time by the plain steps' time. Printed are the
+least, the median and the largest ratio over the blocks of all processes, once for wall time and
+once for CPU time (which includes the writer's thread), and how much longer a watched step takes.
+
+    python benchmarks/python/overhead.py                       # the standard table
+    python benchmarks/python/overhead.py --model resnet18 --config traindbg/default --blocks 5
+    python benchmarks/python/overhead.py --quick               # a few seconds, to see that it runs
+
+`original/...` configurations run the original client library (smdebug) on the same job. They need
+the environment of benchmarks/python/requirements.txt (`make bench-original`); elsewhere they are
+left out, with a word about it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib.util
+import json
+import os
+import platform
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+# name -> (steps of a block, what is done)
+CONFIGS: dict[str, tuple[int, str]] = {
+    "plain": (10, "nothing: the noise floor"),
+    "traindbg/idle": (10, "watched, no rule, nothing to capture"),
+    "traindbg/losses": (10, "the loss of every step"),
+    "traindbg/default": (50, "all rules' needs"),
+    "traindbg/statistics_every_10": (10, "all statistics of every tensor, every 10 steps"),
+    "traindbg/statistics_every_1": (10, "all statistics of every tensor, every step"),
+    "original/losses": (10, "the loss of every step"),
+    "original/statistics_every_10": (10, "six reductions of every tensor, every 10 steps"),
+    "original/statistics_every_1": (4, "six reductions of every tensor, every step"),
+}
+# Before the first block: longer than the rules look at every step.
+WARM_UP = {"traindbg/default": 25}
+EVERYTHING = ["weights", "biases", "gradients", "losses", "inputs", "outputs", "activations"]
+
+
+def _watch(config: str, training: Any, directory: str) -> Callable[[], None]:
+    """Begins to watch `training` as `config` says; returns what ends it."""
+    if config == "plain":
+        return lambda: None
+    library, _, job = config.partition("/")
+    if library == "traindbg":
+        import traindbg as td
+
+        settings: dict[str, Any] = {
+            "idle": {"rules": []},
+            "losses": {"rules": [], "collect": ["losses"], "every": 1},
+            "default": {},
+            "statistics_every_10": {"rules": [], "collect": EVERYTHING, "every": 10},
+            "statistics_every_1": {"rules": [], "collect": EVERYTHING, "every": 1},
+        }[job]
+        watcher = td.watch(
+            training.model, training.optimizer, run_dir=directory, supervise=False, **settings
+        )
+        return watcher.detach
+
+    import smdebug.pytorch as smd
+
+    every = int(job.rpartition("_")[2]) if job != "losses" else 1
+    choice: dict[str, Any] = {"include_collections": ["losses"]}
+    if job != "losses":
+        choice = {
+            "save_all": False,
+            # Its reductions raise on integer tensors: labels and token ids are left out.
+            "include_regex": [
+                r"^(?!.*(CrossEntropyLoss_input_1|embedding_input_0|Transformer_input_0)).*$"
+            ],
+            "reduction_config": smd.ReductionConfig(
+                reductions=["min", "max", "mean", "std"], norms=["l1", "l2"], save_raw_tensor=False
+            ),
+        }
+    hook = smd.Hook(out_dir=directory, save_config=smd.SaveConfig(save_interval=every), **choice)
+    hook.register_module(training.model)
+    training.loss_module = __import__("torch").nn.CrossEntropyLoss()
+    hook.register_loss(training.loss_module)
+    training.after_step = lambda: (
+        hook.writer.flush() if hook.writer else None
+    )  # no work leaks into the neighbour
+    return hook.close
+
+
+def _worker(model: str, config: str, threads: int, blocks: int) -> dict[str, Any]:
+    """Runs one configuration in this process."""
+    import torch
+    import torch.nn.functional as F
+
+    sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+    from models import make
+
+    torch.set_num_threads(threads)
+    watched, plain = make(model), make(model)
+    directory = os.path.join(tempfile.mkdtemp(prefix="traindbg-bench-"), "run")
+    finish = _watch(config, watched, directory)
+
+    # The twin must stay untouched by what watching does to the whole process: it calls what is
+    # below the wrappers.
+    plain_loss = getattr(F.cross_entropy, "__wrapped__", F.cross_entropy)
+    plain_backward = getattr(torch.autograd.backward, "__wrapped__", torch.autograd.backward)
+    watched_loss = getattr(watched, "loss_module", F.cross_entropy)
+    after_step = getattr(watched, "after_step", None)
+
+    def step_watched(index: int) -> None:
+        x, y = watched.batch(index)
+        watched.optimizer.zero_grad()
+        loss = watched_loss(watched.model(x), y)
+        loss.backward()
+        watched.optimizer.step()
+        if after_step is not None:
+            after_step()
+
+    def step_plain(index: int) -> None:
+        x, y = plain.batch(index)
+        plain.optimizer.zero_grad()
+        loss = plain_loss(plain.model(x), y)
+        plain_backward(loss)
+        plain.optimizer.step()
+
+    steps_of_block = CONFIGS[config][0]
+    warm_up = max(WARM_UP.get(config, 0), 3)
+    # Intervals count from step 0: let blocks begin at a multiple of them.
+    warm_up = -(-warm_up // steps_of_block) * steps_of_block
+    times: dict[str, list[list[float]]] = {"wall": [], "cpu": [], "plain_wall": [], "plain_cpu": []}
+    for index in range(warm_up + blocks * steps_of_block):
+        if index >= warm_up and (index - warm_up) % steps_of_block == 0:
+            for series in times.values():
+                series.append([])
+        pair = ((step_watched, ""), (step_plain, "plain_"))
+        for run, prefix in pair if index % 2 else pair[::-1]:
+            wall, cpu = time.perf_counter(), time.process_time()
+            run(index)
+            wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
+            if index >= warm_up:
+                times[prefix + "wall"][-1].append(wall)
+                times[prefix + "cpu"][-1].append(cpu)
+    finish()
+    size = sum(
+        os.path.getsize(os.path.join(folder, name))
+        for folder, _, names in os.walk(directory)
+        for name in names
+    )
+    shutil.rmtree(os.path.dirname(directory), ignore_errors=True)
+    return {"times": times, "bytes": size, "steps": warm_up + blocks * steps_of_block}
+
+
+def _summary(results: list[dict[str, Any]], clock: str) -> dict[str, float]:
+    ratios, added = [], []
+    for result in results:
+        for block, plain in zip(
+            result["times"][clock], result["times"]["plain_" + clock], strict=True
+        ):
+            ratios.append(sum(block) / sum(plain))
+            added += [a - b for a, b in zip(block, plain, strict=True)]
+    plain_steps = [t for r in results for block in r["times"]["plain_" + clock] for t in block]
+    return {
+        "min": min(ratios),
+        "median": statistics.median(ratios),
+        "max": max(ratios),
+        "blocks": len(ratios),
+        "added_mean_us": 1e6 * statistics.fmean(added),
+        "added_median_us": 1e6 * statistics.median(added),
+        "plain_step_ms": 1e3 * statistics.median(plain_steps),
+    }
+
+
+def measure(model: str, config: str, threads: int, blocks: int, processes: int) -> dict[str, Any]:
+    """Runs one configuration in `processes` fresh processes, one after another."""
+    results = []
+    for _ in range(processes):
+        command = [
+            sys.executable,
+            os.path.abspath(__file__),
+            "--worker",
+            model,
+            config,
+            str(threads),
+            str(blocks),
+        ]
+        environment = {**os.environ, "OMP_NUM_THREADS": str(threads), "SMDEBUG_LOG_LEVEL": "error"}
+        done = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
+        if done.returncode != 0:
+            sys.exit(f"overhead.py: {config} on {model} failed:\n{done.stderr[-2000:]}")
+        results.append(json.loads(done.stdout.strip().splitlines()[-1]))
+    return {
+        "model": model,
+        "config": config,
+        "threads": threads,
+        "processes": processes,
+        "wall": _summary(results, "wall"),
+        "cpu": _summary(results, "cpu"),
+        "bytes_per_step": statistics.fmean(r["bytes"] / r["steps"] for r in results),
+    }
+
+
+def _row(result: dict[str, Any]) -> str:
+    wall, cpu = result["wall"], result["cpu"]
+    cells = [
+        result["model"],
+        result["config"],
+        result["threads"],
+        f"{result['processes']} x {wall['blocks'] // result['processes']}",
+        f"{wall['plain_step_ms']:.2f}",
+        f"{wall['min']:.3f} / **{wall['median']:.3f}** / {wall['max']:.3f}",
+        f"{cpu['min']:.3f} / **{cpu['median']:.3f}** / {cpu['max']:.3f}",
+        f"{wall['added_median_us']:.0f} / {wall['added_mean_us']:.0f}",
+        f"{result['bytes_per_step']:.0f}",
+    ]
+    return "| " + " | ".join(map(str, cells)) + " |"
+
+
+COLUMNS = [
+    "training",
+    "configuration",
+    "threads",
+    "processes x blocks",
+    "plain step, ms",
+    "slowdown, wall: min / median / max",
+    "slowdown, CPU: min / median / max",
+    "longer by, µs a step: median / mean",
+    "bytes a step",
+]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "--model",
+        action="append",
+        help="tiny, digits_cnn, resnet18 or transformer (may be repeated)",
+    )
+    parser.add_argument(
+        "--config", action="append", choices=list(CONFIGS), help="may be repeated; default: all"
+    )
+    parser.add_argument("--threads", type=int, default=1, help="torch threads (default: 1)")
+    parser.add_argument(
+        "--blocks", type=int, default=0, help="blocks per process (default: by the model's size)"
+    )
+    parser.add_argument(
+        "--processes", type=int, default=2, help="fresh processes per configuration (default: 2)"
+    )
+    parser.add_argument(
+        "--quick", action="store_true", help="digits_cnn only, one process, few blocks"
+    )
+    parser.add_argument(
+        "--json", action="store_true", help="one JSON object per line instead of a table"
+    )
+    parser.add_argument(
+        "--worker",
+        nargs=4,
+        metavar=("MODEL", "CONFIG", "THREADS", "BLOCKS"),
+        help=argparse.SUPPRESS,
+    )
+    options = parser.parse_args()
+    if options.worker:
+        model, config, threads, blocks = options.worker
+        print(json.dumps(_worker(model, config, int(threads), int(blocks))))
+        return
+
+    models = options.model or (
+        ["digits_cnn"] if options.quick else ["digits_cnn", "resnet18", "transformer"]
+    )
+    configs = options.config or list(CONFIGS)
+    if importlib.util.find_spec("smdebug") is None:
+        if any(config.startswith("original/") for config in options.config or []):
+            sys.exit("overhead.py: smdebug is not installed here; use `make bench-original`")
+        configs = [config for config in configs if not config.startswith("original/")]
+        print("smdebug is not installed here: its rows are left out", file=sys.stderr)
+    if not options.json:
+        cpu_count = len(os.sched_getaffinity(0))
+        load = ", ".join(f"{value:.1f}" for value in os.getloadavg())
+        python = platform.python_version()
+        print(f"{platform.machine()}, {cpu_count} CPUs, load {load}, Python {python}\n")
+        print("| " + " | ".join(COLUMNS) + " |\n" + "|---" * len(COLUMNS) + "|")
+    for model in models:
+        for config in configs:
+            usual = {"tiny": 100, "digits_cnn": 20, "resnet18": 2, "transformer": 3}[model]
+            if CONFIGS[config][0] == 50:
+                usual = {"tiny": 20, "digits_cnn": 8, "resnet18": 1, "transformer": 1}[model]
+            blocks = options.blocks or (3 if options.quick else usual)
+            processes = 1 if options.quick else options.processes
+            result = measure(model, config, options.threads, blocks, processes)
+            print(json.dumps(result) if options.json else _row(result), flush=True)
+
+
+if __name__ == "__main__":
+    main()
