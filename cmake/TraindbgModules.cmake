@@ -31,7 +31,7 @@ function(traindbg_module module)
     target_include_directories(traindbg_${module} PUBLIC "${PROJECT_SOURCE_DIR}/src"
                                                          "${PROJECT_SOURCE_DIR}/include")
     target_link_libraries(traindbg_${module} PUBLIC traindbg_options)
-    target_link_libraries(traindbg_${module} PRIVATE fmt::fmt-header-only nlohmann_json::nlohmann_json)
+    target_link_libraries(traindbg_${module} PRIVATE nlohmann_json::nlohmann_json)
     foreach(dependency IN LISTS ${module}_DEPS)
         target_link_libraries(traindbg_${module} PUBLIC traindbg_${dependency})
     endforeach()
@@ -48,10 +48,12 @@ function(traindbg_module_tests module)
     endif()
     add_executable(${module}_test ${sources})
     target_include_directories(${module}_test PRIVATE "${PROJECT_SOURCE_DIR}/tests/cpp")
+    # The code under test is as fast as the build wants it; that of the tests need not be.
+    target_compile_options(${module}_test PRIVATE $<$<CONFIG:Release>:-O1>)
     target_compile_definitions(${module}_test PRIVATE
                                TRAINDBG_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
     target_link_libraries(${module}_test PRIVATE traindbg_${module} ${ARGN} GTest::gtest
-                                                 GTest::gtest_main fmt::fmt-header-only
+                                                 GTest::gtest_main
                                                  nlohmann_json::nlohmann_json)
     gtest_discover_tests(${module}_test TEST_PREFIX "${module}." DISCOVERY_MODE PRE_TEST
                          DISCOVERY_TIMEOUT 120 PROPERTIES TIMEOUT 300)

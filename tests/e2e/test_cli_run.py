@@ -358,7 +358,14 @@ def test_control_c_reaches_the_child_once_and_the_run_is_concluded(
 
 
 def test_control_c_that_kills_the_child_ends_us_the_same_way(environment: dict[str, str]) -> None:
-    child = on_terminal(environment, "run", "--", "sh", "-c", "echo ready; sleep 60")
+    # No shell here: one that is just starting a command may swallow the signal.
+    code = (
+        "import signal, time\n"
+        "signal.signal(signal.SIGINT, signal.SIG_DFL)\n"
+        "print('ready', flush=True)\n"
+        "time.sleep(60)\n"
+    )
+    child = on_terminal(environment, "run", "--", *python(code))
     child.expect_exact("ready")
     child.sendintr()
     child.expect(pexpect.EOF)

@@ -1,10 +1,10 @@
-#include <fmt/format.h>
 
 #include <cstdint>
 #include <memory>
 #include <string>
 
 #include "traindbg/actions/action.h"
+#include "traindbg/base/format.h"
 #include "traindbg/storage/control_block.h"
 
 namespace traindbg::actions {
@@ -18,14 +18,14 @@ class StopAction final : public Action {
     [[nodiscard]] std::string_view name() const noexcept override { return "stop"; }
 
     [[nodiscard]] std::string intention(const model::Finding& finding) const override {
-        return fmt::format("stop the training at the next step boundary, because of {}", finding.rule);
+        return base::format("stop the training at the next step boundary, because of {}", finding.rule);
     }
 
     [[nodiscard]] base::Status act(const model::Finding& finding) override {
         switch (control_.state()) {
             case storage::TrainingState::kEnded:
                 return {base::Code::kUnavailable,
-                        fmt::format("stop because of {}: the training has already ended", finding.rule)};
+                        base::format("stop because of {}: the training has already ended", finding.rule)};
             case storage::TrainingState::kNotAttached:
             case storage::TrainingState::kAttached:
             case storage::TrainingState::kStopping: break;

@@ -1,13 +1,13 @@
 #include "traindbg/base/text.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <array>
 #include <cmath>
 #include <ctime>
 #include <numeric>
 #include <vector>
+
+#include "traindbg/base/format.h"
 
 namespace traindbg::base {
 namespace {
@@ -74,42 +74,42 @@ std::optional<std::string> nearest_match(std::string_view word, std::span<const 
 
 std::string did_you_mean(std::string_view word, std::span<const std::string> candidates) {
     const std::optional<std::string> match = nearest_match(word, candidates);
-    return match ? fmt::format(" (did you mean '{}'?)", *match) : std::string();
+    return match ? base::format(" (did you mean '{}'?)", *match) : std::string();
 }
 
 std::string human_bytes(std::uint64_t bytes) {
-    if (bytes < 1000) return fmt::format("{} B", bytes);
+    if (bytes < 1000) return base::format("{} B", bytes);
     constexpr std::array<const char*, 5> kUnits = {"kB", "MB", "GB", "TB", "PB"};
     double value = static_cast<double>(bytes);
     std::size_t unit = 0;
     for (value /= 1000; value >= 999.95 && unit + 1 < kUnits.size(); ++unit) value /= 1000;
-    return fmt::format("{:.1f} {}", value, kUnits[unit]);
+    return base::format("{:.1f} {}", value, kUnits[unit]);
 }
 
 std::string human_duration(std::int64_t nanos) {
     const double seconds = static_cast<double>(nanos) / 1e9;
     const double size = std::abs(seconds);
-    if (size < 1e-6) return fmt::format("{} ns", nanos);
-    if (size < 1e-3) return fmt::format("{:.3g} µs", seconds * 1e6);
-    if (size < 1) return fmt::format("{:.3g} ms", seconds * 1e3);
-    if (size < 60) return fmt::format("{:.1f} s", seconds);
+    if (size < 1e-6) return base::format("{} ns", nanos);
+    if (size < 1e-3) return base::format("{:.3g} µs", seconds * 1e6);
+    if (size < 1) return base::format("{:.3g} ms", seconds * 1e3);
+    if (size < 60) return base::format("{:.1f} s", seconds);
     const auto whole = static_cast<std::int64_t>(size);
-    if (whole < 3600) return fmt::format("{} min {:02} s", whole / 60, whole % 60);
-    return fmt::format("{} h {:02} min", whole / 3600, whole / 60 % 60);
+    if (whole < 3600) return base::format("{} min {:02} s", whole / 60, whole % 60);
+    return base::format("{} h {:02} min", whole / 3600, whole / 60 % 60);
 }
 
 std::string human_number(double value) {
     if (std::isnan(value)) return "nan";
     if (std::isinf(value)) return value > 0 ? "inf" : "-inf";
-    return fmt::format("{:.4g}", value);
+    return base::format("{:.4g}", value);
 }
 
 std::string iso_time(std::int64_t wall_nanos) {
     const auto seconds = static_cast<std::time_t>(wall_nanos / 1'000'000'000);
     std::tm parts{};
     gmtime_r(&seconds, &parts);
-    return fmt::format("{:04}-{:02}-{:02}T{:02}:{:02}:{:02}Z", parts.tm_year + 1900, parts.tm_mon + 1,
-                       parts.tm_mday, parts.tm_hour, parts.tm_min, parts.tm_sec);
+    return base::format("{:04}-{:02}-{:02}T{:02}:{:02}:{:02}Z", parts.tm_year + 1900, parts.tm_mon + 1,
+                        parts.tm_mday, parts.tm_hour, parts.tm_min, parts.tm_sec);
 }
 
 std::string printable(std::string_view text) {
@@ -119,7 +119,7 @@ std::string printable(std::string_view text) {
         const auto lead = static_cast<unsigned char>(text.front());
         const std::size_t size = utf8_sequence(text);
         if (size == 0 || lead < 0x20 || lead == 0x7F) {
-            out += fmt::format("\\x{:02x}", lead);
+            out += base::format("\\x{:02x}", lead);
             text.remove_prefix(1);
         } else {
             out += text.substr(0, size);

@@ -1,12 +1,11 @@
 #include "traindbg/capture/capture_plan.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <optional>
 #include <regex>
 #include <utility>
 
+#include "traindbg/base/format.h"
 #include "traindbg/base/log.h"
 #include "traindbg/base/text.h"
 
@@ -42,12 +41,12 @@ std::optional<StepIndex> next_due(const Schedule& schedule, StepIndex from) noex
 std::string describe(const Schedule& schedule) {
     std::string out;
     if (schedule.every == 1) out = "at every step";
-    else if (schedule.every > 1) out = fmt::format("at every {}th step", schedule.every);
+    else if (schedule.every > 1) out = base::format("at every {}th step", schedule.every);
     if (schedule.dense_until > 0 && schedule.every != 1)
-        out += fmt::format("{}at each step below {}", out.empty() ? "" : " and ", schedule.dense_until);
+        out += base::format("{}at each step below {}", out.empty() ? "" : " and ", schedule.dense_until);
     if (out.empty()) return "never";
-    if (schedule.start > 0) out += fmt::format(", from step {}", schedule.start);
-    if (schedule.end != UINT64_MAX) out += fmt::format(", before step {}", schedule.end);
+    if (schedule.start > 0) out += base::format(", from step {}", schedule.start);
+    if (schedule.end != UINT64_MAX) out += base::format(", before step {}", schedule.end);
     return out;
 }
 
@@ -111,8 +110,8 @@ class CapturePlan::Patterns {
                 out.emplace_back(pattern, kRegexFlags);
             } catch (const std::regex_error& error) {
                 return Status(Code::kInvalidArgument,
-                              fmt::format("collection '{}': pattern '{}' is no regular expression ({})",
-                                          base::printable(name), base::printable(pattern), error.what()));
+                              base::format("collection '{}': pattern '{}' is no regular expression ({})",
+                                           base::printable(name), base::printable(pattern), error.what()));
             }
         }
         return Status::ok();
@@ -142,15 +141,15 @@ Result<CapturePlan> CapturePlan::make(model::CaptureConfig config) {
     for (const model::CollectionSpec& spec : config.collections) {
         if (std::find(known.begin(), known.end(), spec.name) != known.end())
             return Status(Code::kInvalidArgument,
-                          fmt::format("collection '{}': there is one of that name already",
-                                      base::printable(spec.name)));
+                          base::format("collection '{}': there is one of that name already",
+                                       base::printable(spec.name)));
         known.push_back(spec.name);
     }
     for (const Requirement& requirement : config.requirements)
         if (std::find(known.begin(), known.end(), requirement.collection) == known.end())
             return Status(Code::kInvalidArgument,
-                          fmt::format("unknown collection '{}'{}", base::printable(requirement.collection),
-                                      base::did_you_mean(requirement.collection, known)));
+                          base::format("unknown collection '{}'{}", base::printable(requirement.collection),
+                                       base::did_you_mean(requirement.collection, known)));
     TRAINDBG_ASSIGN_OR_RETURN(auto patterns, Patterns::make(config));
     return CapturePlan(std::move(config), std::move(patterns));
 }
@@ -222,9 +221,9 @@ std::vector<std::string> CapturePlan::explain(const TensorInfo& info) const {
                                      ? "every mode"
                                      : std::string(model::to_string(requirement.mode));
         out.push_back(
-            fmt::format("{} in {}, {}, as one of '{}', for {}", describe(requirement.what), mode,
-                        describe(requirement.schedule), requirement.collection,
-                        requirement.asked_by.empty() ? "nobody in particular" : requirement.asked_by));
+            base::format("{} in {}, {}, as one of '{}', for {}", describe(requirement.what), mode,
+                         describe(requirement.schedule), requirement.collection,
+                         requirement.asked_by.empty() ? "nobody in particular" : requirement.asked_by));
     }
     if (out.empty()) out.emplace_back("nothing: no requirement touches it");
     return out;

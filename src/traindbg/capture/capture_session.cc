@@ -1,6 +1,5 @@
 #include "traindbg/capture/capture_session.h"
 
-#include <fmt/format.h>
 #include <sys/random.h>
 #include <sys/utsname.h>
 #include <unistd.h>
@@ -19,6 +18,7 @@
 #include "traindbg/base/bytes.h"
 #include "traindbg/base/clock.h"
 #include "traindbg/base/fork_generation.h"
+#include "traindbg/base/format.h"
 #include "traindbg/base/log.h"
 #include "traindbg/base/text.h"
 #include "traindbg/base/version.h"
@@ -60,8 +60,8 @@ std::string host_name() {
 std::string platform() {
     utsname system{};
     if (uname(&system) != 0) return {};
-    return fmt::format("{} {} {}, {} cores", system.sysname, system.release, system.machine,
-                       sysconf(_SC_NPROCESSORS_ONLN));
+    return base::format("{} {} {}, {} cores", system.sysname, system.release, system.machine,
+                        sysconf(_SC_NPROCESSORS_ONLN));
 }
 
 // A random UUID (version 4) from the kernel: the training's random numbers are not touched.
@@ -73,7 +73,7 @@ std::string make_uuid() {
     std::string out;
     for (std::size_t i = 0; i < bytes.size(); ++i) {
         if (i == 4 || i == 6 || i == 8 || i == 10) out += '-';
-        out += fmt::format("{:02x}", bytes[i]);
+        out += base::format("{:02x}", bytes[i]);
     }
     return out;
 }
@@ -138,7 +138,7 @@ class CaptureSession::Impl {
             count_failure();
             base::log_once(
                 LogLevel::kWarning, "capture.unfit",
-                fmt::format(
+                base::format(
                     "a tensor is not recorded, because its name is empty or longer than {} bytes or it "
                     "has more than {} dimensions: '{}'",
                     kLongestText, kMostDimensions, base::printable(info.name.substr(0, 100))));
@@ -416,7 +416,7 @@ class CaptureSession::Impl {
         writer_->event("tensor_skipped", json.dump(-1, ' ', false, model::Json::error_handler_t::replace));
         base::log_once(
             LogLevel::kInfo, "capture.skip",
-            fmt::format("'{}' is not recorded: {} (there may be more)", *slot.name, why.message()));
+            base::format("'{}' is not recorded: {} (there may be more)", *slot.name, why.message()));
     }
 
     const SessionOptions options_;
@@ -490,7 +490,7 @@ Result<std::unique_ptr<CaptureSession>> CaptureSession::open(SessionOptions opti
                                            control ? std::move(control).value() : nullptr);
         return std::unique_ptr<CaptureSession>(new CaptureSession(std::move(impl)));
     } catch (const std::exception& error) {
-        return Status(Code::kResourceExhausted, fmt::format("recording could not begin: {}", error.what()));
+        return Status(Code::kResourceExhausted, base::format("recording could not begin: {}", error.what()));
     }
 }
 

@@ -1,6 +1,5 @@
 #include "traindbg/recorder.h"
-
-#include <fmt/format.h>
+#include "traindbg/base/format.h"
 
 #include <algorithm>
 #include <chrono>
@@ -89,7 +88,7 @@ model::CaptureConfig plan_for(const std::string& run_directory, const RecorderOp
         problem = config.status();
     }
     base::log_once(LogLevel::kWarning, "recorder.plan",
-                   fmt::format("{}: {}; recording as if there were none", path, problem.message()));
+                   base::format("{}: {}; recording as if there were none", path, problem.message()));
     return default_config(options);
 }
 
@@ -100,7 +99,7 @@ std::string_view module_of(std::string_view parameter) noexcept {
 }
 
 std::string with_prefix(std::string_view prefix, std::string_view name) {
-    return fmt::format("{}/{}", prefix, name);
+    return base::format("{}/{}", prefix, name);
 }
 
 }  // namespace
@@ -122,9 +121,9 @@ class Recorder::Impl {
             ++misfits;
             base::log_once(
                 LogLevel::kWarning, "recorder.shape",
-                fmt::format("tensor '{}': {} values do not have the shape that was given; it is not "
-                            "recorded (there may be more)",
-                            name, count));
+                base::format("tensor '{}': {} values do not have the shape that was given; it is not "
+                             "recorded (there may be more)",
+                             name, count));
             return;
         }
         session->observe(mode_of(mode), id_of(name, role, kind, view), view);

@@ -1,12 +1,11 @@
 #include "traindbg/cli/bootstrap.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 #include <vector>
 
+#include "traindbg/base/format.h"
 #include "traindbg/base/text.h"
 
 namespace traindbg::cli {
@@ -46,9 +45,9 @@ base::Result<std::string> find_bootstrap(const std::string& executable_directory
         if (is_bootstrap(setting)) return fs::absolute(setting).lexically_normal().string();
         return base::Status(
             base::Code::kNotFound,
-            fmt::format("TRAINDBG_BOOTSTRAP={}: there is no sitecustomize.py in it; unset it or "
-                        "name traindbg's own _bootstrap directory",
-                        base::printable(setting)));
+            base::format("TRAINDBG_BOOTSTRAP={}: there is no sitecustomize.py in it; unset it or "
+                         "name traindbg's own _bootstrap directory",
+                         base::printable(setting)));
     }
     const fs::path here = executable_directory;
     std::vector<fs::path> places = installed_places(here.parent_path());
@@ -60,7 +59,7 @@ base::Result<std::string> find_bootstrap(const std::string& executable_directory
         if (is_bootstrap(place.lexically_normal())) return place.lexically_normal().string();
     return base::Status(
         base::Code::kNotFound,
-        fmt::format(
+        base::format(
             "the Python side of traindbg was not found beside {}; install the traindbg package into the "
             "environment of your training, or set TRAINDBG_BOOTSTRAP to its _bootstrap directory",
             base::printable(executable_directory)));

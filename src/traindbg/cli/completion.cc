@@ -1,10 +1,9 @@
 #include "traindbg/cli/completion.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <string_view>
 
+#include "traindbg/base/format.h"
 #include "traindbg/cli/verb.h"
 #include "traindbg/model/tensor_info.h"
 
@@ -52,28 +51,28 @@ std::string bash_values(const Option& option) {
     const auto words = [](const std::string& list) {
         return "COMPREPLY=($(compgen -W \"" + list + "\" -- \"$current\"))";
     };
-    if (!option.choices.empty()) return words(fmt::format("{}", fmt::join(option.choices, " ")));
+    if (!option.choices.empty()) return words(base::join(option.choices, " "));
     switch (option.completes) {
         case Completes::kFile: return "COMPREPLY=($(compgen -f -- \"$current\"))";
         case Completes::kDirectory: return "COMPREPLY=($(compgen -d -- \"$current\"))";
         case Completes::kRun:
             return "COMPREPLY=($(compgen -d -W \"last $(traindbg ls --names 2>/dev/null)\" -- \"$current\"))";
         case Completes::kRule: return words("$(traindbg rules list --names 2>/dev/null)");
-        case Completes::kCollection:
-            return words(fmt::format("{}", fmt::join(model::builtin_collections(), " ")));
+        case Completes::kCollection: return words(base::join(model::builtin_collections(), " "));
         case Completes::kNothing: break;
     }
     return "COMPREPLY=()";
 }
 
 std::string zsh_values(const Option& option) {
-    if (!option.choices.empty()) return fmt::format("({})", fmt::join(option.choices, " "));
+    if (!option.choices.empty()) return base::format("({})", base::join(option.choices, " "));
     switch (option.completes) {
         case Completes::kFile: return "_files";
         case Completes::kDirectory: return "_files -/";
         case Completes::kRun: return "_traindbg_runs";
         case Completes::kRule: return "_traindbg_rules";
-        case Completes::kCollection: return fmt::format("({})", fmt::join(model::builtin_collections(), " "));
+        case Completes::kCollection:
+            return base::format("({})", base::join(model::builtin_collections(), " "));
         case Completes::kNothing: break;
     }
     return " ";
@@ -85,14 +84,14 @@ std::string zsh_text(const std::string& text) {
 }
 
 std::string fish_values(const Option& option) {
-    if (!option.choices.empty()) return fmt::format(" -xa '{}'", fmt::join(option.choices, " "));
+    if (!option.choices.empty()) return base::format(" -xa '{}'", base::join(option.choices, " "));
     switch (option.completes) {
         case Completes::kFile: return " -rF";
         case Completes::kDirectory: return " -xa '(__fish_complete_directories)'";
         case Completes::kRun: return " -xa 'last (traindbg ls --names 2>/dev/null)'";
         case Completes::kRule: return " -xa '(traindbg rules list --names 2>/dev/null)'";
         case Completes::kCollection:
-            return fmt::format(" -xa '{}'", fmt::join(model::builtin_collections(), " "));
+            return base::format(" -xa '{}'", base::join(model::builtin_collections(), " "));
         case Completes::kNothing: break;
     }
     return " -x";
@@ -127,15 +126,15 @@ std::string bash_completion(const CompletionTree& tree) {
         "verb=${COMP_WORDS[1]}\n"
         "    if ((COMP_CWORD == 1)); then\n"
         "        COMPREPLY=($(compgen -W \"";
-    out += fmt::format("{}", fmt::join(first_words(tree), " "));
+    out += base::join(first_words(tree), " ");
     out += " help --help --version\" -- \"$current\"))\n        return\n    fi\n    case $verb in\n";
     for (const std::string& parent : parents(tree))
-        out += fmt::format(
+        out += base::format(
             "        {0})\n            if ((COMP_CWORD == 2)); then\n                COMPREPLY=($(compgen -W "
             "\"{1}\" -- "
             "\"$current\"))\n                return\n            fi\n            verb=\"{0} "
             "${{COMP_WORDS[2]}}\" ;;\n",
-            parent, fmt::join(second_words(tree, parent), " "));
+            parent, base::join(second_words(tree, parent), " "));
     out += "    esac\n    case $verb in\n";
     for (const CompletionVerbEntry& verb : tree) {
         out += "        '" + verb.name + "')\n            case $previous in\n";
@@ -151,15 +150,15 @@ std::string bash_completion(const CompletionTree& tree) {
             const std::vector<std::string> own = option.spellings();
             spellings.insert(spellings.end(), own.begin(), own.end());
             if (option.takes_value())
-                out += fmt::format("                {}) {}; return ;;\n", fmt::join(own, "|"),
-                                   bash_values(option));
+                out += base::format("                {}) {}; return ;;\n", base::join(own, "|"),
+                                    bash_values(option));
         }
         out += "            esac\n";
         if (verb.takes_command) positional = "COMPREPLY=($(compgen -c -f -- \"$current\"))";
-        out += fmt::format(
+        out += base::format(
             "            if [[ $current == -* ]]; then\n                COMPREPLY=($(compgen -W \"{}\" -- "
             "\"$current\"))\n            else\n                {}\n            fi ;;\n",
-            fmt::join(spellings, " "), positional);
+            base::join(spellings, " "), positional);
     }
     return out + "    esac\n}\ncomplete -F _traindbg traindbg\n";
 }
@@ -178,41 +177,42 @@ std::string zsh_completion(const CompletionTree& tree) {
         out += function_name(verb.name) + "() {\n    _arguments -s \\\n";
         for (const Option& option : verb.options) {
             if (option.positional) {
-                out += fmt::format("        ':{}:{}' \\\n", zsh_text(option.placeholder), zsh_values(option));
+                out +=
+                    base::format("        ':{}:{}' \\\n", zsh_text(option.placeholder), zsh_values(option));
                 continue;
             }
             for (const std::string& spelling : option.spellings()) {
                 const std::string value =
                     option.takes_value()
-                        ? fmt::format(":{}:{}", zsh_text(option.placeholder), zsh_values(option))
+                        ? base::format(":{}:{}", zsh_text(option.placeholder), zsh_values(option))
                         : "";
-                out += fmt::format("        '{}{}[{}]{}' \\\n", option.repeatable ? "*" : "", spelling,
-                                   zsh_text(option.help), value);
+                out += base::format("        '{}{}[{}]{}' \\\n", option.repeatable ? "*" : "", spelling,
+                                    zsh_text(option.help), value);
             }
         }
         if (verb.takes_command) out += "        '*::command:_normal' \\\n";
         out += "        && return\n}\n";
     }
     for (const std::string& parent : parents(tree)) {
-        out += fmt::format(
+        out += base::format(
             "{}() {{\n    if ((CURRENT == 2)); then\n        compadd {}\n        return\n    fi\n"
             "    local name=$words[2]\n    shift words; ((CURRENT--))\n    case $name in\n",
-            function_name(parent), fmt::join(second_words(tree, parent), " "));
+            function_name(parent), base::join(second_words(tree, parent), " "));
         for (const std::string& word : second_words(tree, parent))
-            out += fmt::format("        {}) {} ;;\n", word, function_name(parent + " " + word));
+            out += base::format("        {}) {} ;;\n", word, function_name(parent + " " + word));
         out += "    esac\n}\n";
     }
     out += "_traindbg() {\n    if ((CURRENT == 2)); then\n        local -a verbs\n        verbs=(\n";
     const std::vector<std::string> above = parents(tree);
     for (const CompletionVerbEntry& verb : tree)
         if (verb.name.find(' ') == std::string::npos)
-            out += fmt::format("            '{}:{}'\n", verb.name, zsh_text(verb.summary));
-    for (const std::string& parent : above) out += fmt::format("            '{0}:{0}'\n", parent);
+            out += base::format("            '{}:{}'\n", verb.name, zsh_text(verb.summary));
+    for (const std::string& parent : above) out += base::format("            '{0}:{0}'\n", parent);
     out +=
         "        )\n        _describe command verbs\n        return\n    fi\n    local name=$words[2]\n"
         "    shift words; ((CURRENT--))\n    case $name in\n";
     for (const std::string& word : first_words(tree))
-        out += fmt::format("        {}) {} ;;\n", word, function_name(word));
+        out += base::format("        {}) {} ;;\n", word, function_name(word));
     return out + "    esac\n}\n_traindbg \"$@\"\n";
 }
 
@@ -223,25 +223,25 @@ std::string fish_completion(const CompletionTree& tree) {
     const std::vector<std::string> above = parents(tree);
     for (const CompletionVerbEntry& verb : tree)
         if (verb.name.find(' ') == std::string::npos)
-            out += fmt::format("complete -c traindbg -n __fish_use_subcommand -a {} -d '{}'\n", verb.name,
-                               quoted(verb.summary));
+            out += base::format("complete -c traindbg -n __fish_use_subcommand -a {} -d '{}'\n", verb.name,
+                                quoted(verb.summary));
     for (const std::string& parent : above) {
-        out += fmt::format("complete -c traindbg -n __fish_use_subcommand -a {}\n", parent);
+        out += base::format("complete -c traindbg -n __fish_use_subcommand -a {}\n", parent);
         for (const std::string& word : second_words(tree, parent))
-            out += fmt::format(
+            out += base::format(
                 "complete -c traindbg -n '__fish_seen_subcommand_from {0}; and not "
                 "__fish_seen_subcommand_from {2}' "
                 "-a {1}\n",
-                parent, word, fmt::join(second_words(tree, parent), " "));
+                parent, word, base::join(second_words(tree, parent), " "));
     }
     for (const CompletionVerbEntry& verb : tree) {
         std::string condition =
             "__fish_seen_subcommand_from " + replaced(verb.name, " ", "; and __fish_seen_subcommand_from ");
         if (verb.takes_command)
             out +=
-                fmt::format("complete -c traindbg -n '{}' -xa '(__fish_complete_subcommand)'\n", condition);
+                base::format("complete -c traindbg -n '{}' -xa '(__fish_complete_subcommand)'\n", condition);
         for (const Option& option : verb.options) {
-            std::string line = fmt::format("complete -c traindbg -n '{}'", condition);
+            std::string line = base::format("complete -c traindbg -n '{}'", condition);
             if (option.positional) {
                 if (option.choices.empty() && option.completes == Completes::kNothing) continue;
                 out += line + fish_values(option) + "\n";

@@ -1,11 +1,11 @@
 #include "traindbg/cli/follower.h"
 
-#include <fmt/format.h>
 #include <unistd.h>
 
 #include <algorithm>
 
 #include "traindbg/base/clock.h"
+#include "traindbg/base/format.h"
 #include "traindbg/base/text.h"
 #include "traindbg/cli/run_files.h"
 #include "traindbg/report/report.h"
@@ -62,8 +62,8 @@ bool Follower::advance(std::chrono::nanoseconds slice) {
         auto step = tail_->next(std::chrono::nanoseconds(0));
         if (!step.is_ok()) {
             tail_failed_ = true;
-            trouble(fmt::format("{}; this run is no longer judged, the training goes on",
-                                step.status().message()));
+            trouble(base::format("{}; this run is no longer judged, the training goes on",
+                                 step.status().message()));
             break;
         }
         if (!step->has_value()) break;
@@ -125,7 +125,7 @@ void Follower::on_finding(const model::Finding& finding) {
         else if (finding.state == model::FindingState::kResolved &&
                  told_over_.emplace(finding.rule, finding.key, finding.worker).second)
             console_.error(as_block(
-                fmt::format("traindbg: {} is over, last seen at step {}", finding.rule, finding.last_step),
+                base::format("traindbg: {} is over, last seen at step {}", finding.rule, finding.last_step),
                 console_.error_is_terminal()));
     }
     if (!fires || options_.action == nullptr || finding.severity < options_.act_at) return;
@@ -149,7 +149,7 @@ void Follower::keep_verdict(bool now) {
     if (const base::Status kept = write_verdict(options_.run, engine_->verdict(), options_.choices, files_);
         !kept.is_ok()) {
         verdict_failed_ = !now;
-        trouble(fmt::format("{}; findings are printed but not kept", kept.message()));
+        trouble(base::format("{}; findings are printed but not kept", kept.message()));
     }
 }
 

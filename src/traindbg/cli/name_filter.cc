@@ -1,8 +1,8 @@
 #include "traindbg/cli/name_filter.h"
 
-#include <fmt/format.h>
 #include <re2/re2.h>
 
+#include "traindbg/base/format.h"
 #include "traindbg/base/text.h"
 
 namespace traindbg::cli {
@@ -17,9 +17,9 @@ RE2::Options quiet() {
 base::Status wrong(const std::string& pattern, const RE2& compiled) {
     const bool python_only = compiled.error_code() == RE2::ErrorBadPerlOp;
     return {python_only ? base::Code::kUnsupported : base::Code::kInvalidArgument,
-            fmt::format("'{}' is not a regular expression that can be used here: {}{}",
-                        base::printable(pattern), base::printable(compiled.error()),
-                        python_only ? " (look-around and back-references are not available)" : "")};
+            base::format("'{}' is not a regular expression that can be used here: {}{}",
+                         base::printable(pattern), base::printable(compiled.error()),
+                         python_only ? " (look-around and back-references are not available)" : "")};
 }
 
 }  // namespace

@@ -1,13 +1,12 @@
 #include "traindbg/cli/option_set.h"
 
-#include <fmt/format.h>
-
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <cstdlib>
 
+#include "traindbg/base/format.h"
 #include "traindbg/base/text.h"
 
 namespace traindbg::cli {
@@ -17,7 +16,7 @@ using base::Code;
 using base::Status;
 
 Status usage(std::string_view verb, std::string message) {
-    return {Code::kInvalidArgument, fmt::format("{}; see traindbg {} --help", message, verb)};
+    return {Code::kInvalidArgument, base::format("{}; see traindbg {} --help", message, verb)};
 }
 
 std::vector<std::string> split_at_commas(const std::string& text) {
@@ -57,12 +56,12 @@ class OptionSet::Impl {
                 for (const std::string& value : values) {
                     if (choices.empty() || std::find(choices.begin(), choices.end(), value) != choices.end())
                         continue;
-                    problem_ = fmt::format("{}: '{}' is not one of {}{}", label, base::printable(value),
-                                           fmt::join(choices, ", "), base::did_you_mean(value, choices));
+                    problem_ = base::format("{}: '{}' is not one of {}{}", label, base::printable(value),
+                                            base::join(choices, ", "), base::did_you_mean(value, choices));
                     return true;
                 }
                 if (std::string problem = accept(values); !problem.empty())
-                    problem_ = fmt::format("{}: {}", label, problem);
+                    problem_ = base::format("{}: {}", label, problem);
                 return true;
             });
         added->expected(1);
@@ -127,8 +126,8 @@ class OptionSet::Impl {
             if (name.size() > 2 && name[1] != '-' && find(name.substr(0, 2)) != nullptr) continue;  // -ofile
             std::vector<std::string> spellings;
             for (const auto& [spelling, option] : known_) spellings.push_back(spelling);
-            return usage(verb_, fmt::format("unknown option '{}'{}", base::printable(name),
-                                            base::did_you_mean(name, spellings)));
+            return usage(verb_, base::format("unknown option '{}'{}", base::printable(name),
+                                             base::did_you_mean(name, spellings)));
         }
         try {
             std::reverse(arguments.begin(), arguments.end());  // as CLI11 wants them
@@ -140,7 +139,7 @@ class OptionSet::Impl {
         const std::vector<std::string> extras = app_.remaining();
         for (const std::string& extra : extras) {
             if (extra == "--") continue;
-            return usage(verb_, fmt::format("unexpected argument '{}'", base::printable(extra)));
+            return usage(verb_, base::format("unexpected argument '{}'", base::printable(extra)));
         }
         for (const Group& group : groups_)
             for (std::size_t i = 0, position = 0; i < group.options.size(); ++i) {
@@ -149,7 +148,7 @@ class OptionSet::Impl {
                 const CLI::Option* given =
                     app_.get_option_no_throw("positional_" + std::to_string(position++));
                 if (option.required && (given == nullptr || given->count() == 0))
-                    return usage(verb_, fmt::format("{} is missing", option.placeholder));
+                    return usage(verb_, base::format("{} is missing", option.placeholder));
             }
         if (command_ != nullptr && command_->empty())
             return usage(verb_, "the command to run is missing, as in: traindbg run -- python train.py");
@@ -200,9 +199,9 @@ void OptionSet::number(Option option, double& target, double min, double max) {
         double parsed = 0;
         const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), parsed);
         if (error != std::errc() || end != value.data() + value.size() || !std::isfinite(parsed))
-            return fmt::format("'{}' is not a number", base::printable(value));
+            return base::format("'{}' is not a number", base::printable(value));
         if (parsed < min || parsed > max)
-            return fmt::format("{} is not between {} and {}", base::printable(value), min, max);
+            return base::format("{} is not between {} and {}", base::printable(value), min, max);
         target = parsed;
         return std::string();
     });
@@ -214,8 +213,8 @@ void OptionSet::count(Option option, std::uint64_t& target, std::uint64_t min) {
         std::uint64_t parsed = 0;
         const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), parsed);
         if (error != std::errc() || end != value.data() + value.size())
-            return fmt::format("'{}' is not a whole number from {} up", base::printable(value), min);
-        if (parsed < min) return fmt::format("{} is less than {}", parsed, min);
+            return base::format("'{}' is not a whole number from {} up", base::printable(value), min);
+        if (parsed < min) return base::format("{} is less than {}", parsed, min);
         target = parsed;
         return std::string();
     });

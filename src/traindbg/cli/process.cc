@@ -1,7 +1,6 @@
 #include "traindbg/cli/process.h"
 
 #include <fcntl.h>
-#include <fmt/format.h>
 #include <poll.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -13,6 +12,7 @@
 #include <filesystem>
 
 #include "traindbg/base/clock.h"
+#include "traindbg/base/format.h"
 #include "traindbg/base/text.h"
 #include "traindbg/cli/exit_code.h"
 
@@ -145,18 +145,18 @@ std::string spawn_failure(const std::vector<std::string>& command, int error) {
     const bool is_path = command.front().find('/') != std::string::npos;
     const bool is_there = is_path && std::filesystem::exists(command.front(), ignored);
     if (error == ENOENT && is_there)
-        return fmt::format(
+        return base::format(
             "{}: cannot be run: the interpreter in its first line (#!) does not exist; start it as "
             "traindbg run -- python {}",
             name, name);
     if (error == ENOENT || error == ENOTDIR)
-        return is_path ? fmt::format("{}: no such file; check the path", name)
-                       : fmt::format("{}: command not found; check the spelling and PATH", name);
+        return is_path ? base::format("{}: no such file; check the path", name)
+                       : base::format("{}: command not found; check the spelling and PATH", name);
     if (error == EACCES && is_there && !std::filesystem::is_directory(command.front(), ignored))
-        return fmt::format(
+        return base::format(
             "{}: not executable; make it so with chmod +x, or start it as traindbg run -- python {}", name,
             name);
-    return fmt::format("{}: cannot be run: {}", name, std::strerror(error));
+    return base::format("{}: cannot be run: {}", name, std::strerror(error));
 }
 
 std::optional<int> try_wait(pid_t pid) noexcept {

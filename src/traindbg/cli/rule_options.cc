@@ -1,12 +1,11 @@
 #include "traindbg/cli/rule_options.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <set>
 
+#include "traindbg/base/format.h"
 #include "traindbg/base/text.h"
 #include "traindbg/cli/name_filter.h"
 #include "traindbg/model/tensor_info.h"
@@ -21,7 +20,7 @@ using base::Status;
 using rules::RuleChoice;
 
 Status in_option(std::string_view option, const Status& status) {
-    return {Code::kInvalidArgument, fmt::format("{}: {}", option, status.message())};
+    return {Code::kInvalidArgument, base::format("{}: {}", option, status.message())};
 }
 
 Status need_rule(std::string_view option, const std::string& name) {
@@ -34,9 +33,9 @@ Status apply_setting(const std::string& setting, std::vector<RuleChoice>& choice
     const std::size_t dot = setting.find('.');
     if (equals == std::string::npos || dot == std::string::npos || dot > equals)
         return {Code::kInvalidArgument,
-                fmt::format("--rule: '{}' is not NAME.PARAMETER=VALUE, as in vanishing_gradient.ratio=1e-4; "
-                            "traindbg rules explain NAME lists the parameters",
-                            base::printable(setting))};
+                base::format("--rule: '{}' is not NAME.PARAMETER=VALUE, as in vanishing_gradient.ratio=1e-4; "
+                             "traindbg rules explain NAME lists the parameters",
+                             base::printable(setting))};
     const std::string name = setting.substr(0, dot);
     const std::string parameter = setting.substr(dot + 1, equals - dot - 1);
     const std::string_view text = std::string_view(setting).substr(equals + 1);
@@ -44,15 +43,15 @@ Status apply_setting(const std::string& setting, std::vector<RuleChoice>& choice
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
     if (text.empty() || error != std::errc() || end != text.data() + text.size() || !std::isfinite(value))
         return {Code::kInvalidArgument,
-                fmt::format("--rule: {}.{}: '{}' is not a number", base::printable(name),
-                            base::printable(parameter), base::printable(text))};
+                base::format("--rule: {}.{}: '{}' is not a number", base::printable(name),
+                             base::printable(parameter), base::printable(text))};
     TRAINDBG_RETURN_IF_ERROR(need_rule("--rule", name));
     const auto chosen = std::find_if(choices.begin(), choices.end(),
                                      [&](const RuleChoice& choice) { return choice.name == name; });
     if (chosen == choices.end())
         return {
             Code::kInvalidArgument,
-            fmt::format("--rule: {} is set but not enabled; add it to --rules or drop the setting", name)};
+            base::format("--rule: {} is set but not enabled; add it to --rules or drop the setting", name)};
     chosen->parameters[parameter] = value;
     const auto entry = rules::find_rule(name);
     const auto completed = rules::complete_parameters(*(*entry)->info, chosen->parameters);
@@ -135,13 +134,13 @@ Result<model::CaptureConfig> CaptureOptions::config(const std::vector<RuleChoice
         if (equals == std::string::npos || equals + 1 == text.size() || !storage::is_valid_run_id(name))
             return Status(
                 Code::kInvalidArgument,
-                fmt::format("--collection: '{}' is not NAME=REGEX, as in heads=attention.*weight; a name "
-                            "has letters, digits, '.', '_' and '-' only",
-                            base::printable(text)));
+                base::format("--collection: '{}' is not NAME=REGEX, as in heads=attention.*weight; a name "
+                             "has letters, digits, '.', '_' and '-' only",
+                             base::printable(text)));
         const std::string pattern = text.substr(equals + 1);
         if (model::role_of_collection(name))
             return Status(Code::kInvalidArgument,
-                          fmt::format("--collection: {} is a built-in collection; take another name", name));
+                          base::format("--collection: {} is a built-in collection; take another name", name));
         if (Status status = check_pattern(pattern); !status.is_ok()) return in_option("--collection", status);
         const auto same = std::find_if(config.collections.begin(), config.collections.end(),
                                        [&](const model::CollectionSpec& spec) { return spec.name == name; });
@@ -160,8 +159,8 @@ Result<model::CaptureConfig> CaptureOptions::config(const std::vector<RuleChoice
             if (std::find(known.begin(), known.end(), name) == known.end())
                 return Status(
                     Code::kInvalidArgument,
-                    fmt::format("{}: no collection '{}'{}; there are {}", option, base::printable(name),
-                                base::did_you_mean(name, known), fmt::join(known, ", ")));
+                    base::format("{}: no collection '{}'{}; there are {}", option, base::printable(name),
+                                 base::did_you_mean(name, known), base::join(known, ", ")));
             model::Requirement requirement;
             requirement.collection = name;
             requirement.what = what;

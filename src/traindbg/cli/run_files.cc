@@ -1,7 +1,6 @@
 #include "traindbg/cli/run_files.h"
 
 #include <fcntl.h>
-#include <fmt/format.h>
 #include <sys/file.h>
 #include <sys/sysinfo.h>
 #include <sys/utsname.h>
@@ -15,6 +14,7 @@
 #include <random>
 
 #include "traindbg/base/clock.h"
+#include "traindbg/base/format.h"
 #include "traindbg/base/text.h"
 #include "traindbg/base/version.h"
 #include "traindbg/cli/redact.h"
@@ -55,9 +55,9 @@ std::string random_uuid() {
     std::random_device device;
     std::array<std::uint32_t, 4> words{};
     for (std::uint32_t& word : words) word = device();
-    return fmt::format("{:08x}-{:04x}-4{:03x}-{:x}{:03x}-{:04x}{:08x}", words[0], words[1] >> 16,
-                       words[1] & 0xFFFU, 8U | ((words[2] >> 12) & 3U), words[2] & 0xFFFU, words[2] >> 16,
-                       words[3]);
+    return base::format("{:08x}-{:04x}-4{:03x}-{:x}{:03x}-{:04x}{:08x}", words[0], words[1] >> 16,
+                        words[1] & 0xFFFU, 8U | ((words[2] >> 12) & 3U), words[2] & 0xFFFU, words[2] >> 16,
+                        words[3]);
 }
 
 std::string platform_words() {
@@ -66,8 +66,8 @@ std::string platform_words() {
     struct sysinfo memory {};
     ::sysinfo(&memory);
     const double gib = static_cast<double>(memory.totalram) * memory.mem_unit / (1ULL << 30);
-    return fmt::format("{} {} {}, {} cores, {:.0f} GiB", system.sysname, system.release, system.machine,
-                       ::sysconf(_SC_NPROCESSORS_ONLN), gib);
+    return base::format("{} {} {}, {} cores, {:.0f} GiB", system.sysname, system.release, system.machine,
+                        ::sysconf(_SC_NPROCESSORS_ONLN), gib);
 }
 
 std::string host_name() {

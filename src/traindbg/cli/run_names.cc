@@ -1,12 +1,11 @@
 #include "traindbg/cli/run_names.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cstdlib>
 #include <ctime>
 #include <filesystem>
 
+#include "traindbg/base/format.h"
 #include "traindbg/base/text.h"
 #include "traindbg/cli/run_files.h"
 #include "traindbg/storage/run_layout.h"
@@ -95,9 +94,9 @@ base::Result<std::string> resolve_run(const std::string& argument, const std::st
         }
         if (!newest.empty()) return newest;
         return missing(
-            fmt::format("last: there is no run in {}; record one with traindbg run, or say where "
-                        "runs lie with TRAINDBG_RUNS or --runs",
-                        base::printable(root)));
+            base::format("last: there is no run in {}; record one with traindbg run, or say where "
+                         "runs lie with TRAINDBG_RUNS or --runs",
+                         base::printable(root)));
     }
     if (argument.find('/') == std::string::npos && storage::is_valid_run_id(argument)) {
         const std::string path = root + "/" + argument;
@@ -108,20 +107,20 @@ base::Result<std::string> resolve_run(const std::string& argument, const std::st
     if (argument.find('/') != std::string::npos || files.exists(argument))
         return missing(
             files.exists(argument)
-                ? fmt::format("{}: not a run (it holds no RUN.json); traindbg ls shows the runs there are",
-                              shown)
-                : fmt::format("{}: no such directory; traindbg ls shows the runs there are", shown));
+                ? base::format("{}: not a run (it holds no RUN.json); traindbg ls shows the runs there are",
+                               shown)
+                : base::format("{}: no such directory; traindbg ls shows the runs there are", shown));
     const std::vector<std::string> names = run_names(root, files);
-    return missing(fmt::format("{}: no run of that name in {}{}; traindbg ls shows the runs there are", shown,
-                               base::printable(root), base::did_you_mean(argument, names)));
+    return missing(base::format("{}: no run of that name in {}{}; traindbg ls shows the runs there are",
+                                shown, base::printable(root), base::did_you_mean(argument, names)));
 }
 
 std::string new_run_name(const std::vector<std::string>& command, std::int64_t wall_nanos) {
     const auto seconds = static_cast<std::time_t>(wall_nanos / 1'000'000'000);
     std::tm parts{};
     localtime_r(&seconds, &parts);
-    return fmt::format("{:04}{:02}{:02}-{:02}{:02}{:02}-{}", parts.tm_year + 1900, parts.tm_mon + 1,
-                       parts.tm_mday, parts.tm_hour, parts.tm_min, parts.tm_sec, script_word(command));
+    return base::format("{:04}{:02}{:02}-{:02}{:02}{:02}-{}", parts.tm_year + 1900, parts.tm_mon + 1,
+                        parts.tm_mday, parts.tm_hour, parts.tm_min, parts.tm_sec, script_word(command));
 }
 
 }  // namespace traindbg::cli

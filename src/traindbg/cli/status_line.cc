@@ -1,6 +1,5 @@
 #include "traindbg/cli/status_line.h"
 
-#include <fmt/format.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
@@ -14,6 +13,7 @@
 #include <vector>
 
 #include "traindbg/base/clock.h"
+#include "traindbg/base/format.h"
 #include "traindbg/base/text.h"
 #include "traindbg/cli/console.h"
 
@@ -27,7 +27,7 @@ constexpr unsigned short kLeastColumns = 20;
 // ESC 7 and ESC 8 save and restore the cursor; CSI a;b r sets the rows that scroll (and moves the
 // cursor, hence the pair around it); CSI row;1 H moves; CSI 2K clears the row.
 std::string release_sequence(unsigned short rows) {
-    return fmt::format(
+    return base::format(
         "\x1b"
         "7\x1b[r\x1b[{};1H\x1b[2K\x1b"
         "8",
@@ -66,16 +66,16 @@ std::string status_text(const StatusFacts& facts, std::size_t columns) {
     std::vector<std::string> parts;
     parts.push_back("traindbg " + base::printable(facts.run_name));
     if (!facts.note.empty()) parts.push_back(facts.note);
-    if (facts.attached) parts.push_back(fmt::format("step {}", facts.steps));
+    if (facts.attached) parts.push_back(base::format("step {}", facts.steps));
     else parts.emplace_back("waiting for a model");
     parts.push_back(facts.findings == 0
                         ? "no findings"
-                        : fmt::format("{} finding{}", facts.findings, facts.findings == 1 ? "" : "s"));
+                        : base::format("{} finding{}", facts.findings, facts.findings == 1 ? "" : "s"));
     if (facts.loss) parts.push_back("loss " + base::human_number(*facts.loss));
     if (facts.steps_per_second) parts.push_back(base::human_number(*facts.steps_per_second) + " steps/s");
-    if (facts.capture_share) parts.push_back(fmt::format("capture {:.1f} %", *facts.capture_share * 100));
+    if (facts.capture_share) parts.push_back(base::format("capture {:.1f} %", *facts.capture_share * 100));
 
-    const auto joined = [&] { return fmt::format("{}", fmt::join(parts, " | ")); };
+    const auto joined = [&] { return base::join(parts, " | "); };
     std::string text = joined();
     while (display_width(text) > columns && parts.size() > 1) {
         parts.pop_back();
@@ -115,20 +115,20 @@ void StatusLine::claim() {
     active_ = true;
     arm_emergency(rows_);
     // Should the cursor be on the last row, everything moves up by one.
-    write_all(STDERR_FILENO, fmt::format("\n\x1b[A\x1b"
-                                         "7\x1b[1;{}r\x1b"
-                                         "8",
-                                         rows_ - 1));
+    write_all(STDERR_FILENO, base::format("\n\x1b[A\x1b"
+                                          "7\x1b[1;{}r\x1b"
+                                          "8",
+                                          rows_ - 1));
     draw();
 }
 
 void StatusLine::draw() {
     const std::string text = status_text(facts_, columns_ - 1U);
     const Style style = facts_.findings == 0 ? Style::kDim : Style::kYellow;
-    write_all(STDERR_FILENO, fmt::format("\x1b"
-                                         "7\x1b[1;{}r\x1b[{};1H\x1b[2K{}\x1b"
-                                         "8",
-                                         rows_ - 1, rows_, styled(text, style, colour_)));
+    write_all(STDERR_FILENO, base::format("\x1b"
+                                          "7\x1b[1;{}r\x1b[{};1H\x1b[2K{}\x1b"
+                                          "8",
+                                          rows_ - 1, rows_, styled(text, style, colour_)));
     drawn_nanos_ = base::monotonic_nanos();
     dirty_ = false;
 }

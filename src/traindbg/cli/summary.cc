@@ -1,6 +1,5 @@
 #include "traindbg/cli/summary.h"
 
-#include <fmt/format.h>
 #include <sys/wait.h>
 
 #include <algorithm>
@@ -9,6 +8,7 @@
 #include <cstring>
 #include <nlohmann/json.hpp>
 
+#include "traindbg/base/format.h"
 #include "traindbg/base/text.h"
 #include "traindbg/cli/console.h"
 #include "traindbg/cli/exit_code.h"
@@ -40,7 +40,7 @@ std::string deaf_python_option(const std::vector<std::string>& command) {
 std::string share(std::uint64_t part, std::uint64_t whole) {
     return whole == 0
                ? "0 %"
-               : fmt::format("{:.2f} %", 100.0 * static_cast<double>(part) / static_cast<double>(whole));
+               : base::format("{:.2f} %", 100.0 * static_cast<double>(part) / static_cast<double>(whole));
 }
 
 std::string line(std::string_view label, std::string_view text, bool colour) {
@@ -68,16 +68,16 @@ std::string how_it_ended(const Supervised& supervised) {
     const int status = supervised.wait_status;
     if (WIFSIGNALED(status)) {
         const char* words = ::strsignal(WTERMSIG(status));
-        return fmt::format("killed by signal {} ({})", WTERMSIG(status),
-                           words != nullptr ? words : "unknown");
+        return base::format("killed by signal {} ({})", WTERMSIG(status),
+                            words != nullptr ? words : "unknown");
     }
-    return fmt::format("ended with code {}", exit_code_of_wait_status(status));
+    return base::format("ended with code {}", exit_code_of_wait_status(status));
 }
 
 std::string why_not_attached(const std::vector<std::string>& command, int exit_code) {
     const std::string what = "no model was seen, so nothing was recorded: ";
     if (const std::string option = deaf_python_option(command); !option.empty())
-        return what + fmt::format(
+        return what + base::format(
                           "python's option {} keeps it from loading traindbg; leave it out, or call "
                           "traindbg.watch(model) in the script",
                           base::printable(option));
@@ -96,8 +96,8 @@ std::string summary_text(const Summary& summary, bool colour, std::size_t column
                        base::printable(summary.run_name) + ": " + how_it_ended(supervised) + " after " +
                        base::human_duration(supervised.wall_nanos);
     if (supervised.stopped_by_rule && supervised.stop_cause)
-        text += fmt::format(", stopped by rule {} at step {}", supervised.stop_cause->rule,
-                            supervised.stop_cause->step);
+        text += base::format(", stopped by rule {} at step {}", supervised.stop_cause->rule,
+                             supervised.stop_cause->step);
     else if (supervised.stop_cause) text += ", before it saw the request to stop";
     text += "\n";
     if (!supervised.attached) {
@@ -113,17 +113,17 @@ std::string summary_text(const Summary& summary, bool colour, std::size_t column
     }
     if (summary.totals) {
         const read::RunTotals& totals = *summary.totals;
-        text += line("recorded", fmt::format("{} steps, {}", totals.steps, base::human_bytes(totals.bytes)),
+        text += line("recorded", base::format("{} steps, {}", totals.steps, base::human_bytes(totals.bytes)),
                      colour);
         text += line("cost",
-                     fmt::format("{} of the time of the recorded steps ({})",
-                                 share(totals.capture_nanos, totals.step_nanos),
-                                 base::human_duration(static_cast<std::int64_t>(totals.capture_nanos))),
+                     base::format("{} of the time of the recorded steps ({})",
+                                  share(totals.capture_nanos, totals.step_nanos),
+                                  base::human_duration(static_cast<std::int64_t>(totals.capture_nanos))),
                      colour);
         if (totals.steps_dropped != 0 || totals.raw_tensors_dropped != 0)
             text += line("dropped",
-                         fmt::format("{} steps, {} whole tensors: the disk did not keep up",
-                                     totals.steps_dropped, totals.raw_tensors_dropped),
+                         base::format("{} steps, {} whole tensors: the disk did not keep up",
+                                      totals.steps_dropped, totals.raw_tensors_dropped),
                          colour);
     }
     if (summary.cut_off)
@@ -131,10 +131,10 @@ std::string summary_text(const Summary& summary, bool colour, std::size_t column
                      "the training ended without closing its record: its last steps may be missing", colour);
     if (summary.damaged_places != 0)
         text += line("damage",
-                     fmt::format("{} not readable; traindbg show names it",
-                                 summary.damaged_places == 1
-                                     ? "1 place of the record is"
-                                     : fmt::format("{} places of the record are", summary.damaged_places)),
+                     base::format("{} not readable; traindbg show names it",
+                                  summary.damaged_places == 1
+                                      ? "1 place of the record is"
+                                      : base::format("{} places of the record are", summary.damaged_places)),
                      colour);
     if (!summary.report.empty()) text += line("report", base::printable(summary.report), colour);
     const std::string run = shell_word(summary.run);

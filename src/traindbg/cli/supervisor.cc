@@ -1,6 +1,5 @@
 #include "traindbg/cli/supervisor.h"
 
-#include <fmt/format.h>
 #include <poll.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
@@ -13,6 +12,7 @@
 
 #include "traindbg/actions/action.h"
 #include "traindbg/base/clock.h"
+#include "traindbg/base/format.h"
 #include "traindbg/base/text.h"
 #include "traindbg/cli/exit_code.h"
 #include "traindbg/cli/follower.h"
@@ -66,7 +66,7 @@ class Supervisor {
         if (options_.run.empty()) return;
         auto control = storage::ControlBlock::open(storage::RunLayout{options_.run}.control());
         if (!control.is_ok()) {
-            trouble(fmt::format("{}; the training cannot be stopped by a rule", control.status().message()));
+            trouble(base::format("{}; the training cannot be stopped by a rule", control.status().message()));
         } else {
             control_ = std::move(control).value();
             lock_ = SupervisorLock::take(options_.run);
@@ -80,8 +80,8 @@ class Supervisor {
         auto follower = Follower::open(std::move(follow), console_, files_);
         if (follower.is_ok()) follower_ = std::move(follower).value();
         else
-            trouble(fmt::format("{}; this run is recorded but not judged while it runs",
-                                follower.status().message()));
+            trouble(base::format("{}; this run is recorded but not judged while it runs",
+                                 follower.status().message()));
     }
 
     void trouble(const std::string& what) {
@@ -190,9 +190,9 @@ class Supervisor {
         }
         if (now < stop_deadline_ || pressed_ == SIGKILL) return;
         pressed_ = pressed_ == 0 ? SIGTERM : SIGKILL;
-        trouble(fmt::format("the training was asked to stop {} ago and has not ended; sending {}",
-                            base::human_duration(now - stop_asked_nanos_),
-                            pressed_ == SIGTERM ? "SIGTERM" : "SIGKILL"));
+        trouble(base::format("the training was asked to stop {} ago and has not ended; sending {}",
+                             base::human_duration(now - stop_asked_nanos_),
+                             pressed_ == SIGTERM ? "SIGTERM" : "SIGKILL"));
         pass_on(pressed_);
         stop_deadline_ = now + options_.stop_grace.count();
     }

@@ -1,7 +1,5 @@
 #include "traindbg/diagnose/diagnose.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -10,6 +8,7 @@
 #include <string>
 #include <string_view>
 
+#include "traindbg/base/format.h"
 #include "traindbg/base/text.h"
 
 namespace traindbg::diagnose {
@@ -92,11 +91,12 @@ bool flat_from_start(const Finding& finding) {
 std::optional<Weight> non_finite_input(const Symptoms& symptoms) {
     const Finding* finding = symptoms.find("non_finite", "train");
     if (finding == nullptr || !finding->tensor.starts_with("input/")) return std::nullopt;
-    return Weight{0.97,
-                  fmt::format("Input {} holds values that are not finite; loss, gradients and weights follow "
-                              "from it. Refuted if torch.isfinite(x).all() holds for every batch.",
-                              finding->tensor.substr(6)),
-                  "Drop or impute these samples before they reach the model, e.g. x = torch.nan_to_num(x)."};
+    return Weight{
+        0.97,
+        base::format("Input {} holds values that are not finite; loss, gradients and weights follow "
+                     "from it. Refuted if torch.isfinite(x).all() holds for every batch.",
+                     finding->tensor.substr(6)),
+        "Drop or impute these samples before they reach the model, e.g. x = torch.nan_to_num(x)."};
 }
 
 std::optional<Weight> gradients_not_cleared(const Symptoms& symptoms) {
@@ -123,12 +123,13 @@ std::optional<Weight> single_class(const Symptoms& symptoms) {
 std::optional<Weight> dead_at_start(const Symptoms& symptoms) {
     const Finding* finding = symptoms.find("dead_relu", "layer");
     if (finding == nullptr || !dead_from_start(*finding)) return std::nullopt;
-    return Weight{0.9,
-                  fmt::format("The ReLU layer {} is zero for every sample from the first step on, before any "
-                              "update: initialisation or input scale, not the learning rate. Refuted if its "
-                              "pre-activations are positive for some samples.",
-                              finding->layer),
-                  finding->fix};
+    return Weight{
+        0.9,
+        base::format("The ReLU layer {} is zero for every sample from the first step on, before any "
+                     "update: initialisation or input scale, not the learning rate. Refuted if its "
+                     "pre-activations are positive for some samples.",
+                     finding->layer),
+        finding->fix};
 }
 
 std::optional<Weight> poor_initialisation(const Symptoms& symptoms) {
@@ -136,10 +137,10 @@ std::optional<Weight> poor_initialisation(const Symptoms& symptoms) {
         if (const model::Evidence* start = Symptoms::evidence(*exploding, "loss at the start"))
             return Weight{
                 0.92,
-                fmt::format("The loss began at {}, where a model that guesses has {}: the weights are too "
-                            "large before the first update. Refuted if the default initialisation "
-                            "begins there, too.",
-                            human_number(start->value), human_number(start->reference)),
+                base::format("The loss began at {}, where a model that guesses has {}: the weights are too "
+                             "large before the first update. Refuted if the default initialisation "
+                             "begins there, too.",
+                             human_number(start->value), human_number(start->reference)),
                 "Initialise for the activation used: torch.nn.init.kaiming_normal_ in front of ReLU, "
                 "xavier_uniform_ in front of tanh or sigmoid; standardise the inputs."};
     }
@@ -147,10 +148,10 @@ std::optional<Weight> poor_initialisation(const Symptoms& symptoms) {
     if (finding == nullptr || !flat_from_start(*finding)) return std::nullopt;
     return Weight{
         0.85,
-        fmt::format("The layer {} is saturated from the first step on, before any update: its weights "
-                    "or its inputs are too large. Refuted if a smaller initialisation does not take "
-                    "the values off the flat ends.",
-                    finding->layer),
+        base::format("The layer {} is saturated from the first step on, before any update: its weights "
+                     "or its inputs are too large. Refuted if a smaller initialisation does not take "
+                     "the values off the flat ends.",
+                     finding->layer),
         finding->fix};
 }
 
@@ -165,7 +166,7 @@ std::optional<Weight> learning_rate_too_high(const Symptoms& symptoms) {
     if (const Finding* finding = symptoms.find("exploding_gradient")) {
         ratio = Symptoms::value(*finding, "update / weight", 0);
         if (ratio > 0.1)
-            count(0.7, fmt::format("an update is {} times the weights' size", human_number(ratio)));
+            count(0.7, base::format("an update is {} times the weights' size", human_number(ratio)));
         else count(0.4, "gradients exploded");
     }
     if (symptoms.find("loss_not_decreasing", "rising") != nullptr) count(0.5, "the loss rises");
@@ -175,15 +176,15 @@ std::optional<Weight> learning_rate_too_high(const Symptoms& symptoms) {
         const model::Evidence* loss = Symptoms::evidence(*finding, "loss");
         const double highest = Symptoms::value(*finding, "highest loss", 0);
         if (loss != nullptr && loss->reference > 0 && highest > 2 * loss->reference)
-            count(0.5, fmt::format("the loss jumped to {} from {}", human_number(highest),
-                                   human_number(loss->reference)));
+            count(0.5, base::format("the loss jumped to {} from {}", human_number(highest),
+                                    human_number(loss->reference)));
         else if (finding->key == "relapse") count(0.4, "the loss fell back after it had learned");
     }
     if (const Finding* finding = symptoms.find("dead_relu"); finding != nullptr && !dead_from_start(*finding))
-        count(0.5, fmt::format("ReLU units of {} that were alive at the first step died", finding->layer));
+        count(0.5, base::format("ReLU units of {} that were alive at the first step died", finding->layer));
     if (const Finding* finding = symptoms.find("saturated_activation");
         finding != nullptr && !flat_from_start(*finding))
-        count(0.4, fmt::format("{} became saturated after it had not been", finding->layer));
+        count(0.4, base::format("{} became saturated after it had not been", finding->layer));
     if (const Finding* finding = symptoms.find("non_finite", "train");
         finding != nullptr && !finding->tensor.starts_with("input/") &&
         Symptoms::evidence(*finding, "grew before") != nullptr)
@@ -192,8 +193,8 @@ std::optional<Weight> learning_rate_too_high(const Symptoms& symptoms) {
     const std::optional<double> rate = symptoms.setting("lr");
     const bool plain = symptoms.optimizer() == "SGD";
     if (rate && *rate >= (plain ? 1 : 0.1))
-        count(0.2, fmt::format("{} with a learning rate of {} is far above what is usual",
-                               symptoms.optimizer(), human_number(*rate)));
+        count(0.2, base::format("{} with a learning rate of {} is far above what is usual",
+                                symptoms.optimizer(), human_number(*rate)));
     else if (rate && *rate <= (plain ? 1e-3 : 1e-5)) score -= 0.2;
     if (score < 0.4) return std::nullopt;
     std::string text;
@@ -202,9 +203,9 @@ std::optional<Weight> learning_rate_too_high(const Symptoms& symptoms) {
     const double factor = ratio > 0.1 ? std::clamp(0.05 / ratio, 0.01, 0.1) : 0.1;
     return Weight{
         std::min(score, 0.9), text + ". Refuted if it still happens with a tenth of the learning rate.",
-        rate ? fmt::format("Lower the learning rate from {} to about {} or less, and clip gradients with "
-                           "torch.nn.utils.clip_grad_norm_.",
-                           human_number(*rate), fmt::format("{:.1g}", *rate * factor))
+        rate ? base::format("Lower the learning rate from {} to about {} or less, and clip gradients with "
+                            "torch.nn.utils.clip_grad_norm_.",
+                            human_number(*rate), base::format("{:.1g}", *rate * factor))
              : std::string("Lower the learning rate ten-fold, and clip gradients with "
                            "torch.nn.utils.clip_grad_norm_.")};
 }
@@ -214,9 +215,10 @@ std::optional<Weight> vanishing_gradient(const Symptoms& symptoms) {
     if (finding == nullptr) return std::nullopt;
     return Weight{
         0.8,
-        fmt::format("Gradients reach {} {:.0e} times smaller than the last layer and shrink with every layer "
-                    "in between. Refuted if a net of half the depth does not learn either.",
-                    finding->layer, 1 / std::max(Symptoms::value(*finding, "early / last", 1), 1e-300)),
+        base::format(
+            "Gradients reach {} {:.0e} times smaller than the last layer and shrink with every layer "
+            "in between. Refuted if a net of half the depth does not learn either.",
+            finding->layer, 1 / std::max(Symptoms::value(*finding, "early / last", 1), 1e-300)),
         finding->fix};
 }
 
@@ -264,22 +266,23 @@ std::optional<Weight> numerical_instability(const Symptoms& symptoms) {
     const bool grew = Symptoms::evidence(*finding, "grew before") != nullptr;
     return Weight{
         grew ? 0.3 : 0.6,
-        fmt::format("Values were of ordinary size until {} was not finite: an operation outside its "
-                    "range. Refuted if the inputs of that step hold values that are not finite.",
-                    finding->tensor),
+        base::format("Values were of ordinary size until {} was not finite: an operation outside its "
+                     "range. Refuted if the inputs of that step hold values that are not finite.",
+                     finding->tensor),
         finding->fix};
 }
 
 std::optional<Weight> dying(const Symptoms& symptoms) {
     const Finding* finding = symptoms.find("dead_relu");
     if (finding == nullptr) return std::nullopt;
-    return Weight{0.5, fmt::format("Most units of {} pass nothing.", finding->layer), finding->fix};
+    return Weight{0.5, base::format("Most units of {} pass nothing.", finding->layer), finding->fix};
 }
 
 std::optional<Weight> saturated(const Symptoms& symptoms) {
     const Finding* finding = symptoms.find("saturated_activation");
     if (finding == nullptr) return std::nullopt;
-    return Weight{0.45, fmt::format("Most values of {} lie at the flat ends.", finding->layer), finding->fix};
+    return Weight{0.45, base::format("Most values of {} lie at the flat ends.", finding->layer),
+                  finding->fix};
 }
 
 std::optional<Weight> no_learning_signal(const Symptoms& symptoms) {
@@ -290,11 +293,11 @@ std::optional<Weight> no_learning_signal(const Symptoms& symptoms) {
     if (rate && *rate <= (plain ? 1e-4 : 1e-6))
         return Weight{
             0.5,
-            fmt::format("The loss stands still, and a learning rate of {} is far below what is usual "
-                        "for {}. Refuted if it does so with a hundred times as much.",
-                        human_number(*rate), symptoms.optimizer()),
-            fmt::format("Raise the learning rate from {} to about {}.", human_number(*rate),
-                        plain ? "0.01" : "0.001")};
+            base::format("The loss stands still, and a learning rate of {} is far below what is usual "
+                         "for {}. Refuted if it does so with a hundred times as much.",
+                         human_number(*rate), symptoms.optimizer()),
+            base::format("Raise the learning rate from {} to about {}.", human_number(*rate),
+                         plain ? "0.01" : "0.001")};
     return Weight{
         0.35,
         "The loss stands still though neither the gradients nor the activations look wrong: labels that "

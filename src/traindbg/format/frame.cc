@@ -1,8 +1,7 @@
 #include "traindbg/format/frame.h"
 
-#include <fmt/format.h>
-
 #include "traindbg/base/crc32c.h"
+#include "traindbg/base/format.h"
 #include "traindbg/base/text.h"
 
 namespace traindbg::format {
@@ -27,8 +26,8 @@ Status append_frame(ByteWriter& out, FrameType type, std::uint64_t sequence, Byt
                     std::uint64_t salt) {
     if (payload.size() > kMostPayloadBytes)
         return {Code::kResourceExhausted,
-                fmt::format("a record of {} is larger than a frame may be ({})",
-                            base::human_bytes(payload.size()), base::human_bytes(kMostPayloadBytes))};
+                base::format("a record of {} is larger than a frame may be ({})",
+                             base::human_bytes(payload.size()), base::human_bytes(kMostPayloadBytes))};
     const std::size_t start = out.size();
     out.fixed(kFrameMagic);
     out.fixed(static_cast<std::uint32_t>(payload.size()));
@@ -75,8 +74,8 @@ Result<FileHeader> decode_file_header(ByteSpan payload) {
 Status check_version(const FileHeader& header) {
     if (header.major <= kFormatMajor && header.major != 0) return Status::ok();
     return {Code::kUnsupported,
-            fmt::format("was written in format {}.{}; this traindbg reads up to {}.x: use a newer traindbg",
-                        header.major, header.minor, kFormatMajor)};
+            base::format("was written in format {}.{}; this traindbg reads up to {}.x: use a newer traindbg",
+                         header.major, header.minor, kFormatMajor)};
 }
 
 ParsedFrame parse_frame(ByteSpan bytes, std::optional<std::uint64_t> salt, bool header_allowed) noexcept {

@@ -1,6 +1,6 @@
 #include "traindbg/format/frame_scanner.h"
 
-#include <fmt/format.h>
+#include "traindbg/base/format.h"
 
 namespace traindbg::format {
 namespace {
@@ -23,7 +23,7 @@ ScanItem FrameScanner::hole_before(std::uint64_t offset, const Frame& frame) {
     item.what = hole_reason_;
     if (sequence_known_ && frame.sequence > next_sequence_) {
         const std::uint64_t lost = frame.sequence - next_sequence_;
-        item.what += fmt::format(" ({} frame{} lost)", lost, lost == 1 ? "" : "s");
+        item.what += base::format(" ({} frame{} lost)", lost, lost == 1 ? "" : "s");
     }
     next_sequence_ = frame.sequence;  // the gap was told with the hole
     hole_begin_.reset();
@@ -38,7 +38,7 @@ ScanItem FrameScanner::take(const Frame& frame) {
         item.offset = position_;
         if (frame.sequence > next_sequence_) {
             item.what =
-                fmt::format("{} frames are missing before this place", frame.sequence - next_sequence_);
+                base::format("{} frames are missing before this place", frame.sequence - next_sequence_);
             next_sequence_ = frame.sequence;  // and the frame itself comes next
         } else {
             item.bytes = frame.bytes;

@@ -1,7 +1,5 @@
 #include "traindbg/format/records.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <bit>
 #include <cfloat>
@@ -10,6 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <span>
 
+#include "traindbg/base/format.h"
 #include "traindbg/model/json.h"
 
 namespace traindbg::format {
@@ -43,7 +42,7 @@ constexpr std::uint8_t kZeroFollows = 16;
 constexpr std::array kMoments = {&Statistics::min, &Statistics::max, &Statistics::mean,
                                  &Statistics::std, &Statistics::l1,  &Statistics::l2};
 
-Status damaged(const char* what) { return {Code::kDataLoss, fmt::format("a {} record is damaged", what)}; }
+Status damaged(const char* what) { return {Code::kDataLoss, base::format("a {} record is damaged", what)}; }
 
 // The nearest float32, but never an infinity or a zero made of something else.
 float narrow(double value) noexcept {

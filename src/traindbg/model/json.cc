@@ -1,13 +1,12 @@
 #include "traindbg/model/json.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <array>
 #include <cmath>
 #include <limits>
 #include <nlohmann/json.hpp>
 
+#include "traindbg/base/format.h"
 #include "traindbg/base/text.h"
 
 namespace traindbg::model {
@@ -66,13 +65,13 @@ class ObjectReader {
     void text(const char* key, std::string& out) {
         if (const Json* value = find(key)) {
             if (value->is_string()) out = value->get<std::string>();
-            else fail(fmt::format("'{}' is not a string", key));
+            else fail(base::format("'{}' is not a string", key));
         }
     }
     void number(const char* key, double& out) {
         if (const Json* value = find(key)) {
             if (value->is_number() || value->is_string()) out = number_from_json(*value, out);
-            else fail(fmt::format("'{}' is not a number", key));
+            else fail(base::format("'{}' is not a number", key));
         }
     }
     template <typename Integer>
@@ -92,12 +91,12 @@ class ObjectReader {
                 return;
             }
         }
-        fail(fmt::format("'{}' is not a whole number in range", key));
+        fail(base::format("'{}' is not a whole number in range", key));
     }
     void boolean(const char* key, bool& out) {
         if (const Json* value = find(key)) {
             if (value->is_boolean()) out = value->get<bool>();
-            else fail(fmt::format("'{}' is not true or false", key));
+            else fail(base::format("'{}' is not true or false", key));
         }
     }
     template <typename Enum>
@@ -106,27 +105,27 @@ class ObjectReader {
             const std::optional<Enum> parsed =
                 value->is_string() ? parse(value->get_ref<const std::string&>()) : std::nullopt;
             if (parsed) out = *parsed;
-            else fail(fmt::format("'{}' has the unknown value {}", key, value->dump()));
+            else fail(base::format("'{}' has the unknown value {}", key, value->dump()));
         }
     }
     void texts(const char* key, std::vector<std::string>& out) {
         each(key, [&](const Json& item) {
             if (item.is_string()) out.push_back(item.get<std::string>());
-            else fail(fmt::format("'{}' holds something that is not a string", key));
+            else fail(base::format("'{}' holds something that is not a string", key));
         });
     }
     void text_pairs(const char* key, std::vector<std::pair<std::string, std::string>>& out) {
         each(key, [&](const Json& item) {
             if (item.is_array() && item.size() == 2 && item[0].is_string() && item[1].is_string())
                 out.emplace_back(item[0].get<std::string>(), item[1].get<std::string>());
-            else fail(fmt::format("'{}' holds something that is not a pair of strings", key));
+            else fail(base::format("'{}' holds something that is not a pair of strings", key));
         });
     }
     template <typename Visit>
     void each(const char* key, Visit&& visit) {
         const Json* value = find(key);
         if (value == nullptr) return;
-        if (!value->is_array()) return fail(fmt::format("'{}' is not a list", key));
+        if (!value->is_array()) return fail(base::format("'{}' is not a list", key));
         for (const Json& item : *value) {
             if (failed()) return;
             visit(item);
@@ -138,7 +137,7 @@ class ObjectReader {
         for (const auto& [key, value] : json_.items()) {
             if (std::find(known.begin(), known.end(), key) == known.end())
                 return fail(
-                    fmt::format("unknown key '{}'{}", base::printable(key), base::did_you_mean(key, known)));
+                    base::format("unknown key '{}'{}", base::printable(key), base::did_you_mean(key, known)));
         }
     }
 
@@ -150,7 +149,7 @@ class ObjectReader {
 
 Result<Json> parse(std::string_view text, std::string_view what) {
     Json json = Json::parse(text.begin(), text.end(), nullptr, /*allow_exceptions=*/false);
-    if (json.is_discarded()) return Status(Code::kInvalidArgument, fmt::format("{}: not valid JSON", what));
+    if (json.is_discarded()) return Status(Code::kInvalidArgument, base::format("{}: not valid JSON", what));
     return json;
 }
 
@@ -189,7 +188,7 @@ void read_requirement(const Json& json, Requirement& out, ObjectReader& parent) 
             }
         }
         reader.fail(
-            fmt::format("'what' has the unknown value {} (statistics, units, classes or raw)", item.dump()));
+            base::format("'what' has the unknown value {} (statistics, units, classes or raw)", item.dump()));
     });
     if (const Json* schedule = reader.find("schedule")) {
         ObjectReader inner(*schedule, "schedule of '" + out.collection + "'");
@@ -285,7 +284,7 @@ Result<CaptureConfig> capture_config_from_json(std::string_view text) {
     std::uint32_t version = 1;
     reader.integer("schema_version", version);
     if (version != 1)
-        reader.fail(fmt::format("schema_version {} is newer than this traindbg understands (1)", version));
+        reader.fail(base::format("schema_version {} is newer than this traindbg understands (1)", version));
     reader.integer("queue_bytes", out.queue_bytes);
     reader.each("collections", [&](const Json& item) {
         ObjectReader inner(item, "collection");
@@ -304,8 +303,8 @@ Result<CaptureConfig> capture_config_from_json(std::string_view text) {
         Requirement requirement;
         read_requirement(item, requirement, reader);
         if (!reader.failed() && std::find(known.begin(), known.end(), requirement.collection) == known.end())
-            reader.fail(fmt::format("unknown collection '{}'{}", base::printable(requirement.collection),
-                                    base::did_you_mean(requirement.collection, known)));
+            reader.fail(base::format("unknown collection '{}'{}", base::printable(requirement.collection),
+                                     base::did_you_mean(requirement.collection, known)));
         out.requirements.push_back(std::move(requirement));
     });
     if (reader.failed()) return reader.status();

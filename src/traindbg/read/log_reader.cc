@@ -1,8 +1,8 @@
 #include "traindbg/read/log_reader.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
+
+#include "traindbg/base/format.h"
 
 namespace traindbg::read::internal {
 namespace {
@@ -76,7 +76,7 @@ Result<format::Frame> LogReader::frame_at(std::uint64_t offset, std::size_t byte
         if (parsed.outcome == format::ParseOutcome::kFrame) return parsed.frame;
     }
     return Status(Code::kDataLoss,
-                  fmt::format("{}: the frame at {} changed while it was read", name_, offset));
+                  base::format("{}: the frame at {} changed while it was read", name_, offset));
 }
 
 }  // namespace traindbg::read::internal

@@ -1,7 +1,5 @@
 #include "traindbg/read/run.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <array>
 #include <limits>
@@ -10,6 +8,7 @@
 #include <unordered_set>
 #include <utility>
 
+#include "traindbg/base/format.h"
 #include "traindbg/base/text.h"
 #include "traindbg/format/records.h"
 #include "traindbg/model/json.h"
@@ -90,7 +89,7 @@ Result<std::unique_ptr<Run::Impl>> Run::Impl::open(const std::string& path, stor
     const Result<ByteBuffer> bytes = storage::read_whole(files, impl->layout_.run_json(), kMostJsonBytes);
     if (!bytes) {
         if (bytes.status().code() == Code::kNotFound)
-            return Status(Code::kNotFound, fmt::format("{} is not a traindbg run (no RUN.json)", root));
+            return Status(Code::kNotFound, base::format("{} is not a traindbg run (no RUN.json)", root));
         return bytes.status();
     }
     Result<model::RunMeta> meta = model::run_meta_from_json(text_of(*bytes));
@@ -292,8 +291,8 @@ Status Run::Impl::load_raw(WorkerId id, internal::Part& part, const format::Step
     if (prefix.raw.tensors == 0) return Status::ok();
     const std::string path = layout_.raw(id, part.number);
     const auto damaged = [&](const std::string& what) {
-        return Status(Code::kDataLoss, fmt::format("{}: the whole tensors of {} step {}: {}", path,
-                                                   model::to_string(prefix.mode), prefix.step, what));
+        return Status(Code::kDataLoss, base::format("{}: the whole tensors of {} step {}: {}", path,
+                                                    model::to_string(prefix.mode), prefix.step, what));
     };
     if (!part.raw) {
         TRAINDBG_ASSIGN_OR_RETURN(part.raw, files_.open(path));
@@ -455,17 +454,17 @@ Result<std::vector<SeriesPoint>> Run::series(WorkerId worker, const std::string&
                                              std::string_view statistic) {
     const StatisticRow* row = find_statistic(statistic);
     if (row == nullptr && statistic != kValue)
-        return Status(Code::kInvalidArgument, fmt::format("statistic '{}' does not exist{}; there are: {}",
-                                                          base::printable(statistic),
-                                                          base::did_you_mean(statistic, statistic_names()),
-                                                          fmt::join(statistic_names(), ", ")));
+        return Status(Code::kInvalidArgument, base::format("statistic '{}' does not exist{}; there are: {}",
+                                                           base::printable(statistic),
+                                                           base::did_you_mean(statistic, statistic_names()),
+                                                           base::join(statistic_names(), ", ")));
     WorkerState* state = impl_->find(worker);
     const auto has_name = [&](const model::TensorInfo& info) { return info.name == tensor; };
     if (state == nullptr || tensor.empty() ||
         std::none_of(state->tensors.begin(), state->tensors.end(), has_name))
         return Status(Code::kNotFound,
-                      fmt::format("tensor '{}' was not recorded by worker {}{}", base::printable(tensor),
-                                  worker, base::did_you_mean(tensor, tensor_names())));
+                      base::format("tensor '{}' was not recorded by worker {}{}", base::printable(tensor),
+                                   worker, base::did_you_mean(tensor, tensor_names())));
     const auto id = std::find_if(state->tensors.begin(), state->tensors.end(), has_name)->id;
     const auto is_it = [id](const auto& sample) { return sample.tensor == id; };
 

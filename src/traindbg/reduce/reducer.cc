@@ -1,7 +1,5 @@
 #include "traindbg/reduce/reducer.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -10,6 +8,7 @@
 #include <cstring>
 #include <limits>
 
+#include "traindbg/base/format.h"
 #include "traindbg/reduce/elements.h"
 #include "traindbg/reduce/kernels.h"
 #include "traindbg/reduce/layout.h"
@@ -100,7 +99,7 @@ Result<Statistics> strided_statistics(const KernelTable& kernel, const TensorVie
     TRAINDBG_ASSIGN_OR_RETURN(const CheckedView checked, CheckedView::make(view));
     if (!is_real(view.dtype))
         return Status(Code::kUnsupported,
-                      fmt::format("tensor: no statistics of {}", tensor::to_string(view.dtype)));
+                      base::format("tensor: no statistics of {}", tensor::to_string(view.dtype)));
     if (checked.count() == 0) return Statistics{};
     const Walk walk = Walk::any_order(checked);
     const Accumulator sums = accumulate(kernel, walk, view.dtype);
@@ -312,7 +311,7 @@ Result<Statistics> statistics(const TensorView& view) { return statistics_by(cho
 Result<Statistics> statistics_with_kernel(std::string_view kernel, const TensorView& view) {
     const KernelTable* table = find_kernel(kernel);
     if (table == nullptr)
-        return Status(Code::kNotFound, fmt::format("kernel '{}': this CPU has no such kernel", kernel));
+        return Status(Code::kNotFound, base::format("kernel '{}': this CPU has no such kernel", kernel));
     return statistics_by(*table, view);
 }
 
@@ -320,7 +319,7 @@ Result<UnitStatistics> unit_statistics(const TensorView& view, ActivationKind ki
     TRAINDBG_ASSIGN_OR_RETURN(const CheckedView checked, CheckedView::make(view));
     if (!tensor::is_floating(view.dtype))
         return Status(Code::kUnsupported,
-                      fmt::format("tensor: no unit statistics of {}", tensor::to_string(view.dtype)));
+                      base::format("tensor: no unit statistics of {}", tensor::to_string(view.dtype)));
     UnitStatistics out;
     if (checked.count() == 0) return out;
     const UnitScan scan(chosen_kernel(), checked);
@@ -342,10 +341,10 @@ Result<ClassCounts> class_counts(const TensorView& logits, const TensorView& lab
     TRAINDBG_ASSIGN_OR_RETURN(const CheckedView truth, CheckedView::make(labels));
     if (!is_real(logits.dtype))
         return Status(Code::kUnsupported,
-                      fmt::format("logits: {} has no largest element", tensor::to_string(logits.dtype)));
+                      base::format("logits: {} has no largest element", tensor::to_string(logits.dtype)));
     if (!tensor::is_integer(labels.dtype))
         return Status(Code::kInvalidArgument,
-                      fmt::format("labels: {} is no integer type", tensor::to_string(labels.dtype)));
+                      base::format("labels: {} is no integer type", tensor::to_string(labels.dtype)));
     const bool batched = rows.rank() == 2;
     if (!batched && rows.rank() != 1)
         return Status(Code::kInvalidArgument, "logits: shape is neither [n, classes] nor [classes]");
@@ -357,8 +356,8 @@ Result<ClassCounts> class_counts(const TensorView& logits, const TensorView& lab
         return Status(Code::kInvalidArgument, "labels: shape is not [n] for logits of [n, classes]");
     if (classes.extent > kMostClasses)
         return Status(Code::kUnsupported,
-                      fmt::format("logits: {} classes are more than the {} that are counted", classes.extent,
-                                  kMostClasses));
+                      base::format("logits: {} classes are more than the {} that are counted", classes.extent,
+                                   kMostClasses));
     const KernelTable& kernel = chosen_kernel();
     const auto size = static_cast<std::size_t>(classes.extent);
     ClassCounts out;
@@ -388,10 +387,10 @@ Result<double> scalar_value(const TensorView& view) {
     TRAINDBG_ASSIGN_OR_RETURN(const CheckedView checked, CheckedView::make(view));
     if (!is_real(view.dtype))
         return Status(Code::kUnsupported,
-                      fmt::format("tensor: {} is no real number", tensor::to_string(view.dtype)));
+                      base::format("tensor: {} is no real number", tensor::to_string(view.dtype)));
     if (checked.count() != 1)
         return Status(Code::kInvalidArgument,
-                      fmt::format("tensor: has {} elements, not one", checked.count()));
+                      base::format("tensor: has {} elements, not one", checked.count()));
     return to_double(view.dtype, checked.data());
 }
 

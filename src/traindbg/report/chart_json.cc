@@ -1,12 +1,11 @@
 #include "traindbg/report/chart_json.h"
 
-#include <fmt/format.h>
-
 #include <cmath>
 #include <cstdlib>
 #include <map>
 #include <nlohmann/json.hpp>
 
+#include "traindbg/base/format.h"
 #include "traindbg/base/text.h"
 #include "traindbg/model/json.h"
 #include "traindbg/report/words.h"
@@ -19,7 +18,7 @@ using model::Json;
 // Five significant digits: more than a chart or a tooltip can show.
 Json number(double value) {
     if (!std::isfinite(value)) return model::number_to_json(value);
-    return std::strtod(fmt::format("{:.5g}", value).c_str(), nullptr);
+    return std::strtod(base::format("{:.5g}", value).c_str(), nullptr);
 }
 
 Json series_json(const Series& series) {

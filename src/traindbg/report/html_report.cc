@@ -1,11 +1,11 @@
 // Assembles the page: collects, renders the sections, and fills the template.
-#include <fmt/format.h>
 
 #include <array>
 #include <functional>
 #include <string_view>
 #include <utility>
 
+#include "traindbg/base/format.h"
 #include "traindbg/base/text.h"
 #include "traindbg/base/version.h"
 #include "traindbg/report/assets.h"
@@ -41,7 +41,7 @@ std::string base64_of_hex(std::string_view hex) {
 
 // Nothing may be loaded, sent, framed or made of text; only our own style and script may run.
 std::string policy() {
-    return fmt::format(
+    return base::format(
         "default-src 'none'; style-src 'sha256-{}'; script-src 'sha256-{}'; base-uri 'none'; form-action "
         "'none'; "
         "require-trusted-types-for 'script'; trusted-types 'none'",

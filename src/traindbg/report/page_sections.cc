@@ -1,13 +1,12 @@
 #include "traindbg/report/page_sections.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <array>
 #include <cmath>
 #include <string_view>
 #include <utility>
 
+#include "traindbg/base/format.h"
 #include "traindbg/base/text.h"
 #include "traindbg/base/version.h"
 #include "traindbg/report/markup.h"
@@ -118,16 +117,16 @@ bool is_incomplete(const ReportData& data) {
 
 std::string fraction_in_words(std::uint64_t part, std::uint64_t whole) {
     if (whole == 0) return "0 %";
-    return fmt::format("{:.2g} %", 100 * static_cast<double>(part) / static_cast<double>(whole));
+    return base::format("{:.2g} %", 100 * static_cast<double>(part) / static_cast<double>(whole));
 }
 
 std::string shape_in_words(const std::vector<std::int64_t>& shape) {
     std::string out;
-    for (const std::int64_t size : shape) out += fmt::format("{}{}", out.empty() ? "" : "×", size);
+    for (const std::int64_t size : shape) out += base::format("{}{}", out.empty() ? "" : "×", size);
     return out.empty() ? "scalar" : out;
 }
 
-std::string percent(double share) { return std::isnan(share) ? "" : fmt::format("{:.1f} %", 100 * share); }
+std::string percent(double share) { return std::isnan(share) ? "" : base::format("{:.1f} %", 100 * share); }
 
 void put_evidence(Markup& out, const model::Finding& finding) {
     if (finding.evidence.empty()) return;
@@ -150,7 +149,7 @@ void put_fix(Markup& out, std::string_view fix) {
 void put_finding(Markup& out, const ReportData& data, std::size_t index) {
     const model::Finding& finding = data.verdict.findings[index];
     const Tone tone = tone_of(finding.severity);
-    const std::string number = fmt::format("{}", index + 1);
+    const std::string number = base::format("{}", index + 1);
     out.raw("<article class=\"finding ").raw(class_of(tone)).raw("\" id=\"finding-").raw(number);
     out.raw("\" aria-labelledby=\"finding-title-").raw(number).raw("\">\n<header>");
     sign(out, tone);
@@ -166,7 +165,7 @@ void put_finding(Markup& out, const ReportData& data, std::size_t index) {
     if (!finding.layer.empty()) out.raw("<li>layer ").name(finding.layer).raw("</li>");
     if (!finding.tensor.empty()) out.raw("<li>").name(finding.tensor).raw("</li>");
     if (finding.places > 1) out.raw("<li>").text(grouped(finding.places)).raw(" tensors</li>");
-    if (data.workers.size() > 1) out.raw("<li>worker ").text(fmt::format("{}", finding.worker)).raw("</li>");
+    if (data.workers.size() > 1) out.raw("<li>worker ").text(base::format("{}", finding.worker)).raw("</li>");
     if (finding.mode != model::Mode::kTrain) out.raw("<li>").text(to_string(finding.mode)).raw("</li>");
     if (finding.state == model::FindingState::kResolved) out.raw("<li>over by the end</li>");
     out.raw("</ul></header>\n<div class=\"finding-body\"><div class=\"finding-text\">\n");
@@ -175,7 +174,7 @@ void put_finding(Markup& out, const ReportData& data, std::size_t index) {
     put_fix(out, finding.fix);
     out.raw("</div>\n");
     if (!data.finding_plots[index].series.empty())
-        out.raw("<div class=\"chart\" data-finding=\"").raw(fmt::format("{}", index)).raw("\"></div>\n");
+        out.raw("<div class=\"chart\" data-finding=\"").raw(base::format("{}", index)).raw("\"></div>\n");
     out.raw("</div></article>\n");
 }
 
@@ -242,7 +241,7 @@ void put_layer(Markup& out, const ReportData& data, const LayerRow& row) {
             (worst == nullptr || tensor.first_not_finite < worst->first_not_finite))
             worst = &tensor;
     if (worst == nullptr) out.raw("<td></td>");
-    else out.element("td", fmt::format("from step {}", worst->first_not_finite), "bad");
+    else out.element("td", base::format("from step {}", worst->first_not_finite), "bad");
     out.raw("</tr>\n");
 }
 
@@ -262,24 +261,24 @@ void put_environment(Markup& out, const ReportData& data) {
     fact(out, "End", "The training " + end_in_words(data.end) + ".");
     if (data.end) fact(out, "Reason", data.end->reason);
     for (const StepCounts& steps : data.steps)
-        fact(out, fmt::format("{} steps", title_of_rule(to_string(steps.mode))),
-             fmt::format("{} recorded, last {}", grouped(steps.recorded), steps.last));
+        fact(out, base::format("{} steps", title_of_rule(to_string(steps.mode))),
+             base::format("{} recorded, last {}", grouped(steps.recorded), steps.last));
     for (const model::WorkerMeta& worker : data.workers) {
         if (data.workers.size() > 1)
-            fact(out, fmt::format("Worker {}", worker.worker),
-                 fmt::format("pid {} on {}", worker.pid, worker.host));
+            fact(out, base::format("Worker {}", worker.worker),
+                 base::format("pid {} on {}", worker.pid, worker.host));
         if (data.workers.size() > 1 && worker.worker != data.detail_worker) continue;
         fact(out, "Framework", worker.framework);
         fact(out, "Python", worker.python);
         fact(out, "Recorded by", worker.traindbg.empty() ? std::string() : "traindbg " + worker.traindbg);
         if (!worker.model_type.empty())
             fact(out, "Model",
-                 fmt::format("{}, {} parameters", worker.model_type, grouped(worker.parameters)));
+                 base::format("{}, {} parameters", worker.model_type, grouped(worker.parameters)));
         for (const model::OptimizerInfo& optimizer : worker.optimizers) {
             std::string text = optimizer.type;
             for (std::size_t i = 0; i < optimizer.settings.size(); ++i) {
                 const auto& [key, value] = optimizer.settings[i];
-                text += fmt::format("{}{}={}", i == 0 ? ": " : ", ", key, number_in_words(value));
+                text += base::format("{}{}={}", i == 0 ? ": " : ", ", key, number_in_words(value));
             }
             fact(out, "Optimizer", text);
         }
@@ -293,23 +292,23 @@ void put_cost(Markup& out, const ReportData& data) {
     out.raw("<div class=\"panel\"><h3>Cost of the recording</h3><dl class=\"facts\">\n");
     if (totals.step_nanos != 0) {
         fact(out, "Time in traindbg",
-             fmt::format("{} of {} ({} of the training steps' time)",
-                         base::human_duration(static_cast<std::int64_t>(totals.capture_nanos)),
-                         base::human_duration(static_cast<std::int64_t>(totals.step_nanos)),
-                         fraction_in_words(totals.capture_nanos, totals.step_nanos)));
+             base::format("{} of {} ({} of the training steps' time)",
+                          base::human_duration(static_cast<std::int64_t>(totals.capture_nanos)),
+                          base::human_duration(static_cast<std::int64_t>(totals.step_nanos)),
+                          fraction_in_words(totals.capture_nanos, totals.step_nanos)));
         const std::uint64_t steps = recorded_steps(data, model::Mode::kTrain);
         if (steps != 0)
             fact(out, "Per step",
-                 fmt::format("{} of {}",
-                             base::human_duration(static_cast<std::int64_t>(totals.capture_nanos / steps)),
-                             base::human_duration(static_cast<std::int64_t>(totals.step_nanos / steps))));
+                 base::format("{} of {}",
+                              base::human_duration(static_cast<std::int64_t>(totals.capture_nanos / steps)),
+                              base::human_duration(static_cast<std::int64_t>(totals.step_nanos / steps))));
     }
     fact(out, "Written", base::human_bytes(totals.bytes));
     fact(out, "Dropped",
          totals.steps_dropped == 0 && totals.raw_tensors_dropped == 0
              ? std::string("nothing")
-             : fmt::format("{}, {}", counted(totals.steps_dropped, "step", "steps"),
-                           counted(totals.raw_tensors_dropped, "whole tensor", "whole tensors")));
+             : base::format("{}, {}", counted(totals.steps_dropped, "step", "steps"),
+                            counted(totals.raw_tensors_dropped, "whole tensor", "whole tensors")));
     fact(out, "Damage",
          data.damage.empty() ? std::string("none found")
                              : counted(data.damage.size(), "damaged place", "damaged places"));
@@ -322,12 +321,12 @@ void put_cost(Markup& out, const ReportData& data) {
             out.raw("<li><code>")
                 .text(damage.file)
                 .raw("</code>, byte ")
-                .text(fmt::format("{}", damage.offset));
-            out.raw(": ").text(damage.what).text(fmt::format(" ({} lost", base::human_bytes(damage.bytes)));
+                .text(base::format("{}", damage.offset));
+            out.raw(": ").text(damage.what).text(base::format(" ({} lost", base::human_bytes(damage.bytes)));
             out.raw(damage.tail ? ", at the end of the file: what a crash leaves behind)</li>" : ")</li>");
         }
         if (data.damage.size() > kMostDamage)
-            out.raw("<li>and ").text(fmt::format("{} more", data.damage.size() - kMostDamage)).raw("</li>");
+            out.raw("<li>and ").text(base::format("{} more", data.damage.size() - kMostDamage)).raw("</li>");
         out.raw("</ul>\n");
     }
     out.raw("</div>\n");
@@ -349,11 +348,11 @@ std::string what_in_words(model::What what) {
 std::string schedule_in_words(const model::Schedule& schedule) {
     std::string out = schedule.every == 0   ? std::string("by interval never")
                       : schedule.every == 1 ? std::string("every step")
-                                            : fmt::format("every {} steps", schedule.every);
+                                            : base::format("every {} steps", schedule.every);
     if (schedule.dense_until != 0 && schedule.every != 1)
-        out += fmt::format(", and each step below {}", schedule.dense_until);
-    if (schedule.start != 0) out += fmt::format(", from step {}", schedule.start);
-    if (schedule.end != UINT64_MAX) out += fmt::format(", before step {}", schedule.end);
+        out += base::format(", and each step below {}", schedule.dense_until);
+    if (schedule.start != 0) out += base::format(", from step {}", schedule.start);
+    if (schedule.end != UINT64_MAX) out += base::format(", before step {}", schedule.end);
     return out;
 }
 
@@ -384,12 +383,12 @@ void put_events(Markup& out, const ReportData& data) {
     for (std::size_t i = 0; i < std::min(data.events.size(), kMostEvents); ++i) {
         const read::RunEvent& event = data.events[i];
         out.raw("<tr>").element("td", time_in_words(event.wall_nanos));
-        out.element("td", fmt::format("{}", event.worker), "number").element("td", event.kind);
+        out.element("td", base::format("{}", event.worker), "number").element("td", event.kind);
         out.raw("<td><code>").text(event.json).raw("</code></td></tr>\n");
     }
     if (data.events.size() > kMostEvents)
         out.raw("<tr><td colspan=\"4\">and ")
-            .text(fmt::format("{} more", data.events.size() - kMostEvents))
+            .text(base::format("{} more", data.events.size() - kMostEvents))
             .raw("</td></tr>");
     out.raw("</tbody></table></div></details>\n");
 }
@@ -404,9 +403,9 @@ std::string banner_section(const ReportData& data) {
     out.raw("<div><h1>").text(summary.title).raw("</h1>\n<p>The training ").text(end_in_words(data.end));
     const std::uint64_t steps = recorded_steps(data, model::Mode::kTrain);
     out.text(steps == 0 ? std::string(" before a step was recorded")
-                        : fmt::format(" after {} recorded", counted(steps, "step", "steps")));
+                        : base::format(" after {} recorded", counted(steps, "step", "steps")));
     if (const std::int64_t duration = duration_nanos(data); duration != 0)
-        out.text(fmt::format(", {}", base::human_duration(duration)));
+        out.text(base::format(", {}", base::human_duration(duration)));
     out.raw(". ").text(summary.detail).raw("</p>\n");
     if (data.end && data.end->stopped_by_rule && !data.end->reason.empty())
         out.raw("<p>").text(data.end->reason).raw("</p>\n");
@@ -429,7 +428,7 @@ std::string contents_section(const ReportData& data) {
         if (shown) out.raw("<li><a href=\"#").raw(id).raw("\">").text(title).raw("</a></li>\n");
     };
     entry(!data.verdict.causes.empty(), "causes", "Likely cause");
-    entry(true, "findings", fmt::format("Findings ({})", data.verdict.findings.size()));
+    entry(true, "findings", base::format("Findings ({})", data.verdict.findings.size()));
     entry(!data.charts.empty(), "curves", "Curves");
     entry(!data.classes.empty(), "classes", "Classes");
     entry(!data.heat.empty(), "heat", "Layers over steps");
@@ -449,7 +448,7 @@ std::string causes_section(const ReportData& data) {
         out.raw(i == 0 ? "<article class=\"cause first\">" : "<article class=\"cause\">");
         out.raw("<header>").element("h3", cause.title);
         out.raw("<span class=\"confidence\">").text(confidence_in_words(cause.confidence));
-        out.text(fmt::format(", {:.0f} %", 100 * cause.confidence)).raw("</span></header>\n");
+        out.text(base::format(", {:.0f} %", 100 * cause.confidence)).raw("</span></header>\n");
         out.paragraphs(cause.explanation);
         put_fix(out, cause.fix);
         std::string_view separator = "<p class=\"explains\">Explains ";
@@ -458,9 +457,9 @@ std::string causes_section(const ReportData& data) {
                 if (data.verdict.findings[f].rule != rule) continue;
                 out.raw(separator)
                     .raw("<a href=\"#finding-")
-                    .raw(fmt::format("{}", f + 1))
+                    .raw(base::format("{}", f + 1))
                     .raw("\">finding ");
-                out.raw(fmt::format("{}", f + 1)).raw(": ").text(title_of_rule(rule)).raw("</a>");
+                out.raw(base::format("{}", f + 1)).raw(": ").text(title_of_rule(rule)).raw("</a>");
                 separator = ", ";
             }
         }
@@ -491,7 +490,7 @@ std::string curves_section(const ReportData& data) {
         out.raw("<div class=\"chart")
             .raw(i == 0 ? " large" : "")
             .raw("\" data-chart=\"")
-            .raw(fmt::format("{}", i))
+            .raw(base::format("{}", i))
             .raw("\"></div>\n");
     return out.raw("</div></section>\n").str();
 }
@@ -505,7 +504,7 @@ std::string classes_section(const ReportData& data) {
         "differs much "
         "from its neighbour is a class that the model ignores or prefers.</p>\n<div class=\"charts\">");
     for (std::size_t i = 0; i < data.classes.size(); ++i)
-        out.raw("<div class=\"chart\" data-classes=\"").raw(fmt::format("{}", i)).raw("\"></div>\n");
+        out.raw("<div class=\"chart\" data-classes=\"").raw(base::format("{}", i)).raw("\"></div>\n");
     return out.raw("</div></section>\n").str();
 }
 
@@ -514,7 +513,7 @@ std::string heat_section(const ReportData& data) {
     Markup out;
     open_section(out, "heat", "Layers over steps");
     if (data.workers.size() > 1)
-        out.raw("<p class=\"lead\">Of worker ").text(fmt::format("{}", data.detail_worker)).raw(".</p>\n");
+        out.raw("<p class=\"lead\">Of worker ").text(base::format("{}", data.detail_worker)).raw(".</p>\n");
     return out.raw("<div class=\"heat\" data-heat></div></section>\n").str();
 }
 
@@ -540,8 +539,8 @@ std::string layers_section(const ReportData& data) {
     out.raw("</tbody></table></div>\n");
     if (data.layers.size() > kMostLayerRows)
         out.raw("<p class=\"lead\">")
-            .text(fmt::format("{} more layers are in the run, not in this table.",
-                              data.layers.size() - kMostLayerRows))
+            .text(base::format("{} more layers are in the run, not in this table.",
+                               data.layers.size() - kMostLayerRows))
             .raw("</p>");
     return out.raw("</section>\n").str();
 }

@@ -1,7 +1,5 @@
 #include "traindbg/report/report_data.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -9,6 +7,7 @@
 #include <tuple>
 #include <utility>
 
+#include "traindbg/base/format.h"
 #include "traindbg/model/json.h"
 #include "traindbg/storage/run_layout.h"
 

@@ -1,12 +1,12 @@
 // Findings and verdicts as lines for a terminal: at most 100 columns, aligned, without control
 // characters of the training's.
-#include <fmt/format.h>
 
 #include <algorithm>
 #include <cstddef>
 #include <string_view>
 #include <vector>
 
+#include "traindbg/base/format.h"
 #include "traindbg/base/text.h"
 #include "traindbg/report/report.h"
 #include "traindbg/report/words.h"
@@ -112,8 +112,8 @@ std::string place_of(const model::Finding& finding) {
     // Layers of a Sequential have numbers for names.
     if (!place.empty() && place.find_first_not_of("0123456789.") == std::string::npos)
         place.insert(0, "layer ");
-    if (finding.places > 1) place += fmt::format("{}{} tensors", place.empty() ? "" : ", ", finding.places);
-    if (finding.worker != 0) place += fmt::format("{}worker {}", place.empty() ? "" : ", ", finding.worker);
+    if (finding.places > 1) place += base::format("{}{} tensors", place.empty() ? "" : ", ", finding.places);
+    if (finding.worker != 0) place += base::format("{}worker {}", place.empty() ? "" : ", ", finding.worker);
     return place;
 }
 
@@ -173,8 +173,8 @@ std::string terminal_verdict(const model::Verdict& verdict, bool colour, std::si
         lines.end();
         lines.put(i == 0 ? "likely cause: " : "or: ").put(base::printable(cause.title), Ink::kBold);
         lines
-            .put(
-                fmt::format(" ({}, {:.0f} %)", confidence_in_words(cause.confidence), 100 * cause.confidence))
+            .put(base::format(" ({}, {:.0f} %)", confidence_in_words(cause.confidence),
+                              100 * cause.confidence))
             .end();
         lines.wrapped("", cause.explanation, 2);
         if (!cause.fix.empty()) lines.wrapped("fix: ", cause.fix, 2);

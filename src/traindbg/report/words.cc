@@ -1,13 +1,12 @@
 #include "traindbg/report/words.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <array>
 #include <cmath>
 #include <csignal>
 #include <utility>
 
+#include "traindbg/base/format.h"
 #include "traindbg/base/text.h"
 
 namespace traindbg::report {
@@ -30,7 +29,7 @@ std::string signal_name(int number) {
     }};
     for (const auto& [value, name] : kNames)
         if (value == number) return name;
-    return fmt::format("signal {}", number);
+    return base::format("signal {}", number);
 }
 
 std::string joined(const std::vector<std::string>& items) {
@@ -69,37 +68,37 @@ Headline headline(const model::Verdict& verdict) {
         if (warnings != 0) parts.push_back(counted(warnings, "warning", "warnings"));
         if (notes != 0) parts.push_back(counted(notes, "note", "notes"));
         out.title =
-            fmt::format("{}: {}", counted(verdict.findings.size(), "finding", "findings"), joined(parts));
+            base::format("{}: {}", counted(verdict.findings.size(), "finding", "findings"), joined(parts));
         if (clean + unchecked == 0) return out;
         out.detail = unchecked == 0
-                         ? fmt::format("{} clean.", counted(clean, "other rule is", "other rules are"))
-                         : fmt::format("{} clean, {} could not be checked.",
-                                       counted(clean, "other rule is", "other rules are"), unchecked);
+                         ? base::format("{} clean.", counted(clean, "other rule is", "other rules are"))
+                         : base::format("{} clean, {} could not be checked.",
+                                        counted(clean, "other rule is", "other rules are"), unchecked);
     } else if (clean != 0) {
         out.tone = Tone::kClean;
         out.title = "Clean: no rule found a fault";
-        out.detail = unchecked == 0 ? fmt::format("All {} found nothing.", counted(clean, "rule", "rules"))
-                                    : fmt::format("{} found nothing; {} could not be checked.",
-                                                  counted(clean, "rule", "rules"), unchecked);
+        out.detail = unchecked == 0 ? base::format("All {} found nothing.", counted(clean, "rule", "rules"))
+                                    : base::format("{} found nothing; {} could not be checked.",
+                                                   counted(clean, "rule", "rules"), unchecked);
     } else {
         out.tone = Tone::kUnknown;
         out.title = "Could not judge this training";
         out.detail = verdict.outcomes.empty() ? std::string("No rule was evaluated.")
-                                              : fmt::format("None of {} had the data that it needs.",
-                                                            counted(unchecked + fired, "rule", "rules"));
+                                              : base::format("None of {} had the data that it needs.",
+                                                             counted(unchecked + fired, "rule", "rules"));
     }
     return out;
 }
 
 std::string end_in_words(const std::optional<model::RunEnd>& end) {
     if (!end) return "has no recorded end: it is still running, or its supervisor was cut off";
-    if (end->stopped_by_rule) return fmt::format("was stopped by a rule (exit code {})", end->exit_code);
+    if (end->stopped_by_rule) return base::format("was stopped by a rule (exit code {})", end->exit_code);
     if (end->exit_code == 0) return "ended normally (exit code 0)";
     if (end->exit_code < 0) return "ended; its exit code is not known";
     if (end->exit_code > kSignalBase && end->exit_code <= kSignalBase + 64)
-        return fmt::format("was killed by {} (exit code {})", signal_name(end->exit_code - kSignalBase),
-                           end->exit_code);
-    return fmt::format("failed (exit code {})", end->exit_code);
+        return base::format("was killed by {} (exit code {})", signal_name(end->exit_code - kSignalBase),
+                            end->exit_code);
+    return base::format("failed (exit code {})", end->exit_code);
 }
 
 std::string_view confidence_in_words(double confidence) {
@@ -119,16 +118,16 @@ std::string title_of_rule(std::string_view rule) {
 std::string steps_in_words(const model::Finding& finding) {
     const model::StepIndex first = finding.first_step == model::kThisStep ? finding.step : finding.first_step;
     const char* one = finding.mode == model::Mode::kEval ? "evaluation" : "step";
-    if (finding.last_step <= first) return fmt::format("{} {}", one, first);
-    return fmt::format("{}s {} to {}", one, first, finding.last_step);
+    if (finding.last_step <= first) return base::format("{} {}", one, first);
+    return base::format("{}s {} to {}", one, first, finding.last_step);
 }
 
 std::string counted(std::uint64_t count, std::string_view singular, std::string_view plural) {
-    return fmt::format("{} {}", count, count == 1 ? singular : plural);
+    return base::format("{} {}", count, count == 1 ? singular : plural);
 }
 
 std::string grouped(std::uint64_t number) {
-    std::string digits = fmt::format("{}", number);
+    std::string digits = base::format("{}", number);
     for (std::size_t i = digits.size(); i > 3;) digits.insert(i -= 3, 1, ',');
     return digits;
 }
@@ -142,7 +141,7 @@ std::string number_in_words(double value) {
 
 std::string reference_in_words(const model::Evidence& evidence) {
     if (evidence.relation.empty()) return {};
-    return fmt::format("{} {}", base::printable(evidence.relation), number_in_words(evidence.reference));
+    return base::format("{} {}", base::printable(evidence.relation), number_in_words(evidence.reference));
 }
 
 std::vector<std::string_view> lines_of(std::string_view text) {

@@ -1,9 +1,9 @@
 // The one table of rules, and what is asked of it by name.
-#include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
 
+#include "traindbg/base/format.h"
 #include "traindbg/base/text.h"
 #include "traindbg/rules/builtin/builtin.h"
 #include "traindbg/rules/rule.h"
@@ -35,8 +35,8 @@ Result<const RuleEntry*> find_rule(std::string_view name) {
         if (entry.info->name == name) return &entry;
         names.push_back(entry.info->name);
     }
-    return Status(Code::kNotFound, fmt::format("no rule is called '{}'{}; `traindbg rules list` shows all",
-                                               base::printable(name), base::did_you_mean(name, names)));
+    return Status(Code::kNotFound, base::format("no rule is called '{}'{}; `traindbg rules list` shows all",
+                                                base::printable(name), base::did_you_mean(name, names)));
 }
 
 Result<Parameters> complete_parameters(const model::RuleInfo& info, const Parameters& given) {
@@ -51,15 +51,15 @@ Result<Parameters> complete_parameters(const model::RuleInfo& info, const Parame
                                             [&name = name](const auto& known) { return known.name == name; });
         if (parameter == info.parameters.end()) {
             return Status(Code::kInvalidArgument,
-                          fmt::format("rule {}: no parameter is called '{}'{}", info.name,
-                                      base::printable(name), base::did_you_mean(name, names)));
+                          base::format("rule {}: no parameter is called '{}'{}", info.name,
+                                       base::printable(name), base::did_you_mean(name, names)));
         }
         if (!(value >= parameter->min && value <= parameter->max)) {  // also refuses NaN
             return Status(
                 Code::kInvalidArgument,
-                fmt::format("rule {}: {} = {} is out of range; give a number from {} to {}", info.name, name,
-                            base::human_number(value), base::human_number(parameter->min),
-                            base::human_number(parameter->max)));
+                base::format("rule {}: {} = {} is out of range; give a number from {} to {}", info.name, name,
+                             base::human_number(value), base::human_number(parameter->min),
+                             base::human_number(parameter->max)));
         }
         complete[name] = value;
     }

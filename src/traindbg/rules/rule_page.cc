@@ -1,7 +1,6 @@
 #include "traindbg/rules/rule_page.h"
 
-#include <fmt/format.h>
-
+#include "traindbg/base/format.h"
 #include "traindbg/base/text.h"
 
 namespace traindbg::rules {
@@ -10,11 +9,11 @@ namespace {
 std::string schedule_text(const model::Schedule& schedule) {
     std::string text = schedule.every == 1   ? "every step"
                        : schedule.every == 0 ? "no step by interval"
-                                             : fmt::format("every {} steps", schedule.every);
+                                             : base::format("every {} steps", schedule.every);
     if (schedule.every != 1 && schedule.dense_until > 0)
-        text = fmt::format("the first {} steps, then {}", schedule.dense_until, text);
-    if (schedule.start > 0) text += fmt::format(", from step {}", schedule.start);
-    if (schedule.end != UINT64_MAX) text += fmt::format(", up to step {}", schedule.end - 1);
+        text = base::format("the first {} steps, then {}", schedule.dense_until, text);
+    if (schedule.start > 0) text += base::format(", from step {}", schedule.start);
+    if (schedule.end != UINT64_MAX) text += base::format(", up to step {}", schedule.end - 1);
     return text;
 }
 
@@ -43,30 +42,30 @@ Parameters defaults_of(const model::RuleInfo& info) {
 
 std::string rule_page_markdown(const RuleEntry& entry) {
     const model::RuleInfo& info = *entry.info;
-    std::string page = fmt::format("# {}\n\n`{}`, at most {}. {}\n\n", info.title, info.name,
-                                   model::to_string(info.severity), info.summary);
-    page += fmt::format("## When it fires\n\n{}\n\n", info.when);
-    page += fmt::format("## Why it matters\n\n{}\n\n", info.why);
-    page += fmt::format("## What to change\n\n{}\n\n", info.fix);
-    page += fmt::format("## What looks alike and is healthy\n\n{}\n\n", info.healthy);
+    std::string page = base::format("# {}\n\n`{}`, at most {}. {}\n\n", info.title, info.name,
+                                    model::to_string(info.severity), info.summary);
+    page += base::format("## When it fires\n\n{}\n\n", info.when);
+    page += base::format("## Why it matters\n\n{}\n\n", info.why);
+    page += base::format("## What to change\n\n{}\n\n", info.fix);
+    page += base::format("## What looks alike and is healthy\n\n{}\n\n", info.healthy);
     if (!info.parameters.empty()) {
         page +=
             "## Parameters\n\n| name | default | range | unit | meaning |\n| --- | --- | --- | --- | --- |\n";
         for (const model::ParameterInfo& parameter : info.parameters)
-            page += fmt::format("| `{}` | {} | {} to {} | {} | {} |\n", parameter.name,
-                                base::human_number(parameter.fallback), base::human_number(parameter.min),
-                                base::human_number(parameter.max), parameter.unit, parameter.meaning);
+            page += base::format("| `{}` | {} | {} to {} | {} | {} |\n", parameter.name,
+                                 base::human_number(parameter.fallback), base::human_number(parameter.min),
+                                 base::human_number(parameter.max), parameter.unit, parameter.meaning);
         const model::ParameterInfo& first = info.parameters.front();
-        page += fmt::format("\nSet one with `--rule {}.{}={}`.\n\n", info.name, first.name,
-                            base::human_number(first.fallback));
+        page += base::format("\nSet one with `--rule {}.{}={}`.\n\n", info.name, first.name,
+                             base::human_number(first.fallback));
     }
     page += "## What it needs captured\n\n| collection | mode | what | when |\n| --- | --- | --- | --- |\n";
     for (const model::Requirement& need : entry.needs(defaults_of(info)))
-        page += fmt::format("| {} | {} | {} | {} |\n", need.collection, model::to_string(need.mode),
-                            what_text(need.what), schedule_text(need.schedule));
-    page += fmt::format("\n{}\n", info.cost);
-    if (!info.original.empty()) page += fmt::format("\nKin in SageMaker Debugger: `{}`.\n", info.original);
-    if (!info.source.empty()) page += fmt::format("\nSource: {}\n", info.source);
+        page += base::format("| {} | {} | {} | {} |\n", need.collection, model::to_string(need.mode),
+                             what_text(need.what), schedule_text(need.schedule));
+    page += base::format("\n{}\n", info.cost);
+    if (!info.original.empty()) page += base::format("\nKin in SageMaker Debugger: `{}`.\n", info.original);
+    if (!info.source.empty()) page += base::format("\nSource: {}\n", info.source);
     return page;
 }
 
@@ -78,8 +77,8 @@ std::string rule_index_markdown() {
         "same text. To add a rule, run `python tools/new_rule.py NAME`.\n\n"
         "| rule | at most | what is wrong when it fires |\n| --- | --- | --- |\n";
     for (const RuleEntry& entry : builtin_rules())
-        page += fmt::format("| [{0}]({0}.md) | {1} | {2} |\n", entry.info->name,
-                            model::to_string(entry.info->severity), entry.info->summary);
+        page += base::format("| [{0}]({0}.md) | {1} | {2} |\n", entry.info->name,
+                             model::to_string(entry.info->severity), entry.info->summary);
     page +=
         "\n## Severities\n\n"
         "| severity | meaning |\n| --- | --- |\n"

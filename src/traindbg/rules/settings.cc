@@ -1,9 +1,8 @@
 #include "traindbg/rules/settings.h"
 
-#include <fmt/format.h>
-
 #include <cmath>
 
+#include "traindbg/base/format.h"
 #include "traindbg/base/text.h"
 
 namespace traindbg::rules {
@@ -28,9 +27,9 @@ double round_for_people(double value) {
 
 std::string lower_learning_rate(const model::WorkerMeta& meta, double factor) {
     const std::optional<double> rate = optimizer_setting(meta, "lr");
-    if (!rate || !(*rate > 0)) return fmt::format("lower the learning rate {:.0f}-fold or more", 1 / factor);
-    return fmt::format("lower the learning rate from {} to about {} or less", base::human_number(*rate),
-                       base::human_number(round_for_people(*rate * factor)));
+    if (!rate || !(*rate > 0)) return base::format("lower the learning rate {:.0f}-fold or more", 1 / factor);
+    return base::format("lower the learning rate from {} to about {} or less", base::human_number(*rate),
+                        base::human_number(round_for_people(*rate * factor)));
 }
 
 std::string capitalised(std::string text) {

@@ -1,7 +1,6 @@
 #include "traindbg/storage/file_system.h"
 
-#include <fmt/format.h>
-
+#include "traindbg/base/format.h"
 #include "traindbg/base/text.h"
 
 namespace traindbg::storage {
@@ -12,8 +11,8 @@ base::Result<base::ByteBuffer> read_whole(FileSystem& files, const std::string& 
     TRAINDBG_ASSIGN_OR_RETURN(const std::uint64_t size, file->size());
     if (size > most_bytes)
         return base::Status(base::Code::kResourceExhausted,
-                            fmt::format("{}: is {} large; at most {} are expected here", path,
-                                        base::human_bytes(size), base::human_bytes(most_bytes)));
+                            base::format("{}: is {} large; at most {} are expected here", path,
+                                         base::human_bytes(size), base::human_bytes(most_bytes)));
     return file->read_at(0, static_cast<std::size_t>(size));
 }
 

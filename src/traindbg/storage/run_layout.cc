@@ -1,8 +1,8 @@
 #include "traindbg/storage/run_layout.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
+
+#include "traindbg/base/format.h"
 
 namespace traindbg::storage {
 namespace {
@@ -23,15 +23,15 @@ std::optional<std::uint32_t> parse_number(std::string_view digits, std::size_t w
 }  // namespace
 
 std::string RunLayout::worker_directory(std::uint32_t worker) const {
-    return fmt::format("{}/w{:04}", root, worker);
+    return base::format("{}/w{:04}", root, worker);
 }
 
 std::string RunLayout::log(std::uint32_t worker, std::uint32_t part) const {
-    return fmt::format("{}/w{:04}/{:06}.log", root, worker, part);
+    return base::format("{}/w{:04}/{:06}.log", root, worker, part);
 }
 
 std::string RunLayout::raw(std::uint32_t worker, std::uint32_t part) const {
-    return fmt::format("{}/w{:04}/{:06}.raw", root, worker, part);
+    return base::format("{}/w{:04}/{:06}.raw", root, worker, part);
 }
 
 std::optional<std::uint32_t> parse_worker_directory(std::string_view name) {

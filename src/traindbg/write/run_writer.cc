@@ -1,6 +1,5 @@
 #include "traindbg/write/run_writer.h"
 
-#include <fmt/format.h>
 #include <pthread.h>
 #include <sys/random.h>
 #include <sys/resource.h>
@@ -24,6 +23,7 @@
 #include "traindbg/base/byte_queue.h"
 #include "traindbg/base/clock.h"
 #include "traindbg/base/fork_generation.h"
+#include "traindbg/base/format.h"
 #include "traindbg/base/log.h"
 #include "traindbg/format/frame.h"
 #include "traindbg/format/records.h"
@@ -286,7 +286,7 @@ class Scribe {
         shared_->steps_dropped.fetch_add(1, std::memory_order_relaxed);
         shared_->raw_tensors_dropped.fetch_add(place.tensors, std::memory_order_relaxed);
         base::log_once(LogLevel::kWarning, "write.step_too_large",
-                       fmt::format("a step could not be recorded: {}", status.message()));
+                       base::format("a step could not be recorded: {}", status.message()));
     }
 
     void encode_event(const format::EventRecord& event) {
@@ -295,7 +295,7 @@ class Scribe {
         format::encode_event(payload_, event);
         if (!log_.add(batch_, FrameType::kEvent, payload_.bytes()).is_ok())
             base::log_once(LogLevel::kWarning, "write.event_too_large",
-                           fmt::format("an event of kind '{}' is too large to record", event.kind));
+                           base::format("an event of kind '{}' is too large to record", event.kind));
     }
 
     // New tensors and the worker's description: they come before everything that was handed over
@@ -451,7 +451,7 @@ class Scribe {
                 shared_->failure = status.message();
             }
             base::log(LogLevel::kError,
-                      fmt::format("recording ends here, the training goes on: {}", status.message()));
+                      base::format("recording ends here, the training goes on: {}", status.message()));
         } catch (const std::exception&) {
             return;  // the flag is set; only the words are missing
         }
@@ -463,8 +463,9 @@ class Scribe {
             const std::lock_guard lock(shared_->mutex);
             shared_->failure = status.message();
         }
-        base::log(LogLevel::kError, fmt::format("whole tensors are not recorded any more, statistics are: {}",
-                                                status.message()));
+        base::log(
+            LogLevel::kError,
+            base::format("whole tensors are not recorded any more, statistics are: {}", status.message()));
     }
 
     storage::FileSystem& files_;
@@ -514,7 +515,7 @@ Result<std::jthread> start_thread(std::unique_ptr<Scribe> scribe) {
         });
     } catch (const std::system_error& error) {
         return Status(Code::kResourceExhausted,
-                      fmt::format("cannot start the writer's thread: {}", error.what()));
+                      base::format("cannot start the writer's thread: {}", error.what()));
     }
 }
 
@@ -553,7 +554,7 @@ class RunWriter::Impl {
         const std::size_t bytes = sizeof(Item) + kind.size() + json.size();
         if (push(std::move(item), bytes, patience()))
             base::log_once(LogLevel::kWarning, "write.event_dropped",
-                           fmt::format("an event of kind '{}' could not be recorded", kind));
+                           base::format("an event of kind '{}' could not be recorded", kind));
     }
 
     void append(StepRecord&& record) {
@@ -603,9 +604,9 @@ class RunWriter::Impl {
                 thread_.detach();
                 close_status_ = Status(
                     Code::kUnavailable,
-                    fmt::format("{}: the writer did not finish within {} ms; the last steps may be missing",
-                                options_.run_directory,
-                                std::chrono::duration_cast<std::chrono::milliseconds>(patience).count()));
+                    base::format("{}: the writer did not finish within {} ms; the last steps may be missing",
+                                 options_.run_directory,
+                                 std::chrono::duration_cast<std::chrono::milliseconds>(patience).count()));
                 base::log(LogLevel::kWarning, close_status_.message());
             }
         }
@@ -665,14 +666,14 @@ Result<std::unique_ptr<RunWriter>> RunWriter::open(storage::FileSystem& files, W
     model::WorkerId worker = options.worker;
     if (worker > kLargestWorker)
         return Status(Code::kInvalidArgument,
-                      fmt::format("worker {}: is more than the largest number, {}", worker, kLargestWorker));
+                      base::format("worker {}: is more than the largest number, {}", worker, kLargestWorker));
     while (true) {
         const Status claimed = files.create_directory(layout.worker_directory(worker));
         if (claimed.is_ok()) break;
         if (claimed.code() != Code::kAlreadyExists) return claimed;
         if (++worker >= options.worker + kMostWorkers || worker > kLargestWorker)
             return Status(Code::kResourceExhausted,
-                          fmt::format("{}: has no free place for another worker", options.run_directory));
+                          base::format("{}: has no free place for another worker", options.run_directory));
     }
     format::FileHeader header;
     header.worker = worker;

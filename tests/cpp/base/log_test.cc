@@ -46,7 +46,7 @@ TEST(Log, ManyThreadsSayAKeyOnceTogether) {
 }
 
 TEST(Log, AChildForkedWhileAnotherThreadSpeaksCanSpeakItself) {
-#if defined(__SANITIZE_THREAD__)
+#if defined(TRAINDBG_THREAD_SANITIZER)
     GTEST_SKIP() << "the sanitizer forbids forks of programs with threads";
 #endif
     std::atomic<bool> enough{false};

@@ -43,7 +43,7 @@ CapturePlan plan_of(CaptureConfig config) {
 TEST(CapturePlan, WithoutRequirementsNothingIsEverDue) {
     CapturePlan plan = plan_of({});
     plan.note_tensor(tensor("weight/a", Role::kWeight));
-    for (const model::StepIndex step : {0, 1, 1000}) {
+    for (const model::StepIndex step : {0U, 1U, 1000U}) {
         EXPECT_EQ(plan.due_roles(Mode::kTrain, step), 0U);
         EXPECT_EQ(plan.due(0, Mode::kTrain, step), What::kNothing);
     }

@@ -555,7 +555,7 @@ TEST(CaptureSession, InTheChildOfAForkEveryCallDoesNothing) {
 }
 
 TEST(CaptureSession, TheChildOfAForkMayOpenItsOwn) {
-#if defined(__SANITIZE_THREAD__)
+#if defined(TRAINDBG_THREAD_SANITIZER)
     GTEST_SKIP() << "ThreadSanitizer does not let the child of a threaded process start a thread";
 #endif
     const TemporaryDirectory directory;

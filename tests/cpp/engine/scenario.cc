@@ -1,13 +1,12 @@
 #include "engine/scenario.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <set>
 #include <sstream>
 
+#include "traindbg/base/format.h"
 #include "traindbg/base/text.h"
 #include "traindbg/engine/engine.h"
 
@@ -89,7 +88,7 @@ class Parser {
 
   private:
     Status wrong(const std::string& what) const {
-        return Status(base::Code::kInvalidArgument, fmt::format("line {}: {}", line_, what));
+        return Status(base::Code::kInvalidArgument, base::format("line {}: {}", line_, what));
     }
 
     Status take(const Words& words, const std::string& line) {
@@ -239,7 +238,7 @@ class Parser {
                 all.emplace_back(spread > 0 ? value + spread * noise_.next() : value);
             }
         }
-        if (all.size() != wanted) return wrong(fmt::format("{} values for {} steps", all.size(), wanted));
+        if (all.size() != wanted) return wrong(base::format("{} values for {} steps", all.size(), wanted));
         return all;
     }
 
@@ -267,7 +266,8 @@ class Parser {
 
     static bool set(model::TensorSample& sample, const std::string& name, double value) {
         model::Statistics& s = sample.statistics;
-        const auto whole = static_cast<std::uint64_t>(std::max(value, 0.0));
+        // A count, where it is one: other statistics may be anything, also NaN.
+        const auto whole = value >= 0 && value < 1e18 ? static_cast<std::uint64_t>(value) : 0;
         if (name == "l2") {
             s.l2 = value;
         } else if (name == "rms") {  // spares a test from working out the rest
@@ -399,7 +399,7 @@ class Parser {
 };
 
 std::string line_of(const model::Finding& f) {
-    return fmt::format(
+    return base::format(
         "{} {} key={} state={} first={} step={} last={} tensor={} layer={} places={}\n    {}\n    fix: {}",
         f.rule, model::to_string(f.severity), f.key, model::to_string(f.state), f.first_step, f.step,
         f.last_step, f.tensor, f.layer, f.places, f.message, f.fix);
@@ -434,7 +434,7 @@ Result<model::Verdict> run(const Scenario& scenario) {
 std::vector<std::string> mismatches(const Scenario& scenario, const model::Verdict& verdict) {
     std::vector<std::string> all;
     const auto fail = [&](const Expectation& e, const std::string& what) {
-        all.push_back(fmt::format("line {}: {}", e.line, what));
+        all.push_back(base::format("line {}: {}", e.line, what));
     };
     std::set<const model::Finding*> expected;
     bool quiet = false;
@@ -446,9 +446,9 @@ std::vector<std::string> mismatches(const Scenario& scenario, const model::Verdi
                 if (finding.rule != e.subject) continue;
                 std::string wrong;
                 for (const auto& [key, value] : e.conditions)
-                    if (!meets(finding, key, value)) wrong += fmt::format(" {}={}", key, value);
+                    if (!meets(finding, key, value)) wrong += base::format(" {}={}", key, value);
                 if (wrong.empty()) best = &finding;
-                else missed += fmt::format("\n  not{}: {}", wrong, line_of(finding));
+                else missed += base::format("\n  not{}: {}", wrong, line_of(finding));
             }
             if (best == nullptr) fail(e, "no such finding of " + e.subject + missed);
             else expected.insert(best);
@@ -463,7 +463,7 @@ std::vector<std::string> mismatches(const Scenario& scenario, const model::Verdi
             for (const model::RuleOutcome& outcome : verdict.outcomes) {
                 if (outcome.rule != e.subject) continue;
                 if (model::to_string(outcome.state) != e.what)
-                    fail(e, fmt::format("{} is {}", outcome.rule, model::to_string(outcome.state)));
+                    fail(e, base::format("{} is {}", outcome.rule, model::to_string(outcome.state)));
                 const auto reason = e.conditions.find("reason");
                 if (reason != e.conditions.end() && outcome.reason.find(reason->second) == std::string::npos)
                     fail(e, "the reason is: " + outcome.reason);
@@ -487,11 +487,11 @@ std::string describe(const model::Verdict& verdict) {
     std::string text;
     for (const model::Finding& finding : verdict.findings) text += line_of(finding) + "\n";
     for (const model::RuleOutcome& outcome : verdict.outcomes)
-        text += fmt::format("{}: {} {} ({} steps)\n", outcome.rule, model::to_string(outcome.state),
-                            outcome.reason, outcome.steps_judged);
+        text += base::format("{}: {} {} ({} steps)\n", outcome.rule, model::to_string(outcome.state),
+                             outcome.reason, outcome.steps_judged);
     for (const model::Cause& cause : verdict.causes)
-        text += fmt::format("cause {} {:.2f}: {}\n    fix: {}\n", cause.name, cause.confidence,
-                            cause.explanation, cause.fix);
+        text += base::format("cause {} {:.2f}: {}\n    fix: {}\n", cause.name, cause.confidence,
+                             cause.explanation, cause.fix);
     return text;
 }
 

@@ -1,11 +1,11 @@
 // The worked example of docs/format/native.md is what this code writes.
-#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <fstream>
 #include <sstream>
 #include <string>
 
+#include "traindbg/base/format.h"
 #include "traindbg/format/frame.h"
 #include "traindbg/format/records.h"
 
@@ -62,8 +62,8 @@ base::ByteBuffer example_log() {
 std::string hex_lines(base::ByteSpan bytes) {
     std::string text;
     for (std::size_t at = 0; at < bytes.size(); ++at) {
-        if (at % 16 == 0) text += fmt::format("{}{:04x} ", at == 0 ? "" : "\n", at);
-        text += fmt::format(" {:02x}", std::to_integer<unsigned>(bytes[at]));
+        if (at % 16 == 0) text += base::format("{}{:04x} ", at == 0 ? "" : "\n", at);
+        text += base::format(" {:02x}", std::to_integer<unsigned>(bytes[at]));
     }
     return text + "\n";
 }

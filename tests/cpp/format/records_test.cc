@@ -202,7 +202,7 @@ TEST(RecordsTest, AStepOfAnUnknownModeIsUnsupported) {
 
 TEST(RecordsTest, AHugeCountInASmallPayloadIsRefused) {
     // Each claims 2^60 entries and holds none.
-    for (const std::uint64_t section : {1, 2, 3, 4}) {
+    for (const std::uint64_t section : {1U, 2U, 3U, 4U}) {
         ByteWriter content;
         content.varint(std::uint64_t{1} << 60);
         ByteWriter out;

@@ -1,9 +1,9 @@
 #include "report/sample_run.h"
 
-#include <fmt/format.h>
-
 #include <cmath>
 #include <limits>
+
+#include "traindbg/base/format.h"
 
 namespace traindbg::report::testing {
 namespace {
@@ -113,7 +113,7 @@ class Builder {
             const bool hostile = i == options_.layers;
             const std::string module = hostile  ? std::string(kHostileName)
                                        : i == 0 ? std::string("conv1")
-                                                : fmt::format("fc{}", i);
+                                                : base::format("fc{}", i);
             const char* type = i == 0 ? "Conv2d" : "Linear";
             const std::vector<std::int64_t> shape =
                 i == 0 ? std::vector<std::int64_t>{16, 1, 3, 3} : std::vector<std::int64_t>{120, 256};

@@ -1,8 +1,8 @@
-#include <fmt/format.h>
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "traindbg/base/format.h"
 #include "traindbg/base/text.h"
 #include "traindbg/cli/exit_code.h"
 #include "traindbg/cli/judging.h"
@@ -72,13 +72,13 @@ class CheckVerb final : public Verb {
             console.out(text);
         }
         if (damaged != 0)
-            console.warn(fmt::format(
+            console.warn(base::format(
                 "{}: damage in {} was skipped, what is whole was judged; traindbg show "
                 "names it",
-                base::printable(*path), damaged == 1 ? "1 place" : fmt::format("{} places", damaged)));
+                base::printable(*path), damaged == 1 ? "1 place" : base::format("{} places", damaged)));
         if (code == kExitUsage)
-            console.warn(fmt::format("{}: no rule had anything to judge; the reasons stand with each rule",
-                                     base::printable(*path)));
+            console.warn(base::format("{}: no rule had anything to judge; the reasons stand with each rule",
+                                      base::printable(*path)));
         return code;
     }
 

@@ -1,6 +1,6 @@
-#include <fmt/format.h>
 
 #include "traindbg/cli/completion.h"
+#include "traindbg/base/format.h"
 #include "traindbg/cli/exit_code.h"
 #include "traindbg/cli/verb.h"
 

@@ -1,4 +1,3 @@
-#include <fmt/format.h>
 #include <sys/inotify.h>
 #include <unistd.h>
 
@@ -8,6 +7,7 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
+#include "traindbg/base/format.h"
 #include "traindbg/base/text.h"
 #include "traindbg/base/version.h"
 #include "traindbg/cli/bootstrap.h"
@@ -85,7 +85,7 @@ class DoctorVerb final : public Verb {
     int run(Console& console) override {
         std::vector<Check> checks;
         checks.push_back(
-            {"traindbg", Health::kOk, fmt::format("{}, {}", base::version(), executable_directory()), ""});
+            {"traindbg", Health::kOk, base::format("{}, {}", base::version(), executable_directory()), ""});
         check_python(checks);
         check_bootstrap(checks);
         check_runs(checks);
@@ -124,7 +124,7 @@ class DoctorVerb final : public Verb {
                               "install traindbg again into this environment"});
         else if (package != base::version())
             checks.push_back({"package", Health::kWarn,
-                              fmt::format("traindbg {} in Python, {} here", package, base::version()),
+                              base::format("traindbg {} in Python, {} here", package, base::version()),
                               "install one version of both: start the traindbg of the same environment"});
         else if (answer_of(answer.output, "core") != "True")
             checks.push_back({"package", Health::kFail, "traindbg has no compiled core in this Python",
@@ -212,10 +212,10 @@ class DoctorVerb final : public Verb {
             const Style style = check.health == Health::kOk     ? Style::kGreen
                                 : check.health == Health::kWarn ? Style::kYellow
                                                                 : Style::kRed;
-            console.out(fmt::format("{}  {}  {}\n",
-                                    padded(styled(word_of(check.health), style, console.out_colour()), 4),
-                                    padded(check.name, 9), check.what));
-            if (!check.remedy.empty()) console.out(fmt::format("{:17}{}\n", "", check.remedy));
+            console.out(base::format("{}  {}  {}\n",
+                                     padded(styled(word_of(check.health), style, console.out_colour()), 4),
+                                     padded(check.name, 9), check.what));
+            if (!check.remedy.empty()) console.out(base::format("{:17}{}\n", "", check.remedy));
         }
     }
 

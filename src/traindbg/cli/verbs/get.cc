@@ -1,10 +1,10 @@
-#include <fmt/format.h>
 
 #include <algorithm>
 #include <charconv>
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "traindbg/base/format.h"
 #include "traindbg/base/text.h"
 #include "traindbg/cli/exit_code.h"
 #include "traindbg/cli/run_names.h"
@@ -128,9 +128,9 @@ class GetVerb final : public Verb {
 
     void print_table(const std::vector<WorkerSeries>& all, const std::string& statistic,
                      Console& console) const {
-        if (csv_) console.out(fmt::format("worker,mode,step,{}\n", statistic));
+        if (csv_) console.out(base::format("worker,mode,step,{}\n", statistic));
         else
-            console.out(styled(fmt::format("{:>6}  {:<7}  {:>9}  {}", "WORKER", "MODE", "STEP", statistic),
+            console.out(styled(base::format("{:>6}  {:<7}  {:>9}  {}", "WORKER", "MODE", "STEP", statistic),
                                Style::kBold, console.out_colour()) +
                         "\n");
         bool any = false;
@@ -138,9 +138,9 @@ class GetVerb final : public Verb {
             for (const read::SeriesPoint& point : one.points) {
                 any = true;
                 const std::string_view word = model::to_string(point.mode);
-                console.out(csv_ ? fmt::format("{},{},{},{}\n", one.worker, word, point.step, point.value)
-                                 : fmt::format("{:>6}  {:<7}  {:>9}  {}\n", one.worker, word, point.step,
-                                               base::human_number(point.value)));
+                console.out(csv_ ? base::format("{},{},{},{}\n", one.worker, word, point.step, point.value)
+                                 : base::format("{:>6}  {:<7}  {:>9}  {}\n", one.worker, word, point.step,
+                                                base::human_number(point.value)));
             }
         if (!any) console.error("no step matches\n");
     }

@@ -1,10 +1,10 @@
-#include <fmt/format.h>
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
 #include <optional>
 
 #include "traindbg/base/clock.h"
+#include "traindbg/base/format.h"
 #include "traindbg/base/text.h"
 #include "traindbg/cli/exit_code.h"
 #include "traindbg/cli/run_files.h"
@@ -104,8 +104,8 @@ class LsVerb final : public Verb {
 
     static void print_table(const std::vector<Row>& rows, const std::string& root, Console& console) {
         if (rows.empty()) {
-            console.error(fmt::format("no runs in {}; record one with traindbg run -- python train.py\n",
-                                      base::printable(root)));
+            console.error(base::format("no runs in {}; record one with traindbg run -- python train.py\n",
+                                       base::printable(root)));
             return;
         }
         const bool colour = console.out_colour();
@@ -122,7 +122,7 @@ class LsVerb final : public Verb {
             std::replace(started.begin(), started.end(), 'T', ' ');
             const bool bad = row.state == RunState::kCrashed || row.state == RunState::kFailed;
             const bool found = row.findings.value_or(0) != 0;
-            console.out(fmt::format(
+            console.out(base::format(
                 "{}  {}  {}  {:>8}  {}  {}  {}\n", padded(row.name, width), padded(started, 19),
                 padded(row.duration_nanos < 0 ? "-" : base::human_duration(row.duration_nanos), 11),
                 row.train_steps,

@@ -1,7 +1,7 @@
-#include <fmt/format.h>
 
 #include <nlohmann/json.hpp>
 
+#include "traindbg/base/format.h"
 #include "traindbg/base/text.h"
 #include "traindbg/cli/exit_code.h"
 #include "traindbg/cli/judging.h"

@@ -1,8 +1,8 @@
-#include <fmt/format.h>
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "traindbg/base/format.h"
 #include "traindbg/base/text.h"
 #include "traindbg/cli/exit_code.h"
 #include "traindbg/cli/verb.h"
@@ -34,9 +34,9 @@ class RulesListVerb final : public Verb {
             const model::RuleInfo& info = *entry.info;
             if (names_) console.out(info.name + "\n");
             else
-                console.out(fmt::format("{}  {}  {}\n",
-                                        padded(styled(info.name, Style::kBold, console.out_colour()), width),
-                                        padded(model::to_string(info.severity), 7), info.summary));
+                console.out(base::format("{}  {}  {}\n",
+                                         padded(styled(info.name, Style::kBold, console.out_colour()), width),
+                                         padded(model::to_string(info.severity), 7), info.summary));
         }
         return kExitClean;
     }
@@ -76,10 +76,10 @@ class RulesExplainVerb final : public Verb {
         const bool colour = console.out_colour();
         const std::size_t columns = console.out_columns();
         std::string text =
-            fmt::format("{} ({}, {})\n\n{}\n", styled(info.title, Style::kBold, colour), info.name,
-                        model::to_string(info.severity), wrapped(info.summary, columns, 0));
+            base::format("{} ({}, {})\n\n{}\n", styled(info.title, Style::kBold, colour), info.name,
+                         model::to_string(info.severity), wrapped(info.summary, columns, 0));
         const auto section = [&](std::string_view title, const std::string& body) {
-            if (!body.empty()) text += fmt::format("\n{}\n{}\n", styled(title, Style::kBold, colour), body);
+            if (!body.empty()) text += base::format("\n{}\n{}\n", styled(title, Style::kBold, colour), body);
         };
         const auto prose = [&](std::string_view title, const std::string& body) {
             section(title, wrapped(body, columns, 0));
@@ -91,12 +91,12 @@ class RulesExplainVerb final : public Verb {
         prose("What it needs", info.cost);
         std::string parameters;
         for (const model::ParameterInfo& parameter : info.parameters)
-            parameters += fmt::format(
+            parameters += base::format(
                 "{}--rule {}.{}={}\n    {}", parameters.empty() ? "  " : "\n  ", info.name, parameter.name,
                 base::human_number(parameter.fallback),
-                wrapped(fmt::format("{} ({}{} to {})", parameter.meaning,
-                                    parameter.unit.empty() ? "" : parameter.unit + ", ",
-                                    base::human_number(parameter.min), base::human_number(parameter.max)),
+                wrapped(base::format("{} ({}{} to {})", parameter.meaning,
+                                     parameter.unit.empty() ? "" : parameter.unit + ", ",
+                                     base::human_number(parameter.min), base::human_number(parameter.max)),
                         columns - std::min<std::size_t>(columns - 1, 4), 4));
         section("Parameters, with their defaults", parameters);
         section("Kin in SageMaker Debugger", info.original);

@@ -1,10 +1,10 @@
-#include <fmt/format.h>
 #include <sys/wait.h>
 
 #include <csignal>
 #include <filesystem>
 
 #include "traindbg/base/clock.h"
+#include "traindbg/base/format.h"
 #include "traindbg/base/text.h"
 #include "traindbg/cli/bootstrap.h"
 #include "traindbg/cli/exit_code.h"
@@ -168,7 +168,7 @@ class RunVerb final : public Verb {
                        kind != std::filesystem::file_type::none) {
                 return Status(
                     Code::kAlreadyExists,
-                    fmt::format("--run-dir {}: is a file; name a new directory", base::printable(run_dir_)));
+                    base::format("--run-dir {}: is a file; name a new directory", base::printable(run_dir_)));
             }
             made_directory_ = kind != std::filesystem::file_type::directory;
             TRAINDBG_RETURN_IF_ERROR(file_system_error(files_.create_directories(run)));
@@ -180,9 +180,9 @@ class RunVerb final : public Verb {
             if (!storage::is_valid_run_id(name_) || name_ == "last")
                 return Status(
                     Code::kInvalidArgument,
-                    fmt::format("--name: '{}' cannot be a run's name; use up to 128 letters, digits, '.', "
-                                "'_' and '-', not starting with a dot, and not 'last'",
-                                base::printable(name_)));
+                    base::format("--name: '{}' cannot be a run's name; use up to 128 letters, digits, '.', "
+                                 "'_' and '-', not starting with a dot, and not 'last'",
+                                 base::printable(name_)));
             TRAINDBG_RETURN_IF_ERROR(file_system_error(files_.create_directories(root)));
             const Status made = files_.create_directory(root + "/" + name_);
             if (made.code() == Code::kAlreadyExists) return in_use("--name " + name_);
@@ -193,7 +193,7 @@ class RunVerb final : public Verb {
         const std::string name = new_run_name(command_, base::wall_nanos());
         for (int attempt = 1;; ++attempt) {
             const std::string run =
-                attempt == 1 ? root + "/" + name : fmt::format("{}/{}-{}", root, name, attempt);
+                attempt == 1 ? root + "/" + name : base::format("{}/{}-{}", root, name, attempt);
             const Status made = files_.create_directory(run);
             if (made.is_ok()) return run;
             constexpr int kMostAttempts = 1000;
@@ -204,8 +204,8 @@ class RunVerb final : public Verb {
 
     static Status in_use(const std::string& what) {
         return {Code::kAlreadyExists,
-                fmt::format("{}: is in use by an earlier run; take another name, or remove that run first",
-                            base::printable(what))};
+                base::format("{}: is in use by an earlier run; take another name, or remove that run first",
+                             base::printable(what))};
     }
     // Not the user's spelling but the machine's state: the training goes on without us.
     static Status file_system_error(const Status& status) {

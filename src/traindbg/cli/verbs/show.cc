@@ -1,9 +1,9 @@
-#include <fmt/format.h>
 
 #include <algorithm>
 #include <map>
 #include <nlohmann/json.hpp>
 
+#include "traindbg/base/format.h"
 #include "traindbg/base/text.h"
 #include "traindbg/cli/exit_code.h"
 #include "traindbg/cli/judging.h"
@@ -95,9 +95,9 @@ class ShowVerb final : public Verb {
             if (std::find(known.begin(), known.end(), collection_) == known.end())
                 return fail(console,
                             {base::Code::kNotFound,
-                             fmt::format("--collection: this run has no collection '{}'{}; there are {}",
-                                         printable(collection_), base::did_you_mean(collection_, known),
-                                         fmt::join(known, ", "))});
+                             base::format("--collection: this run has no collection '{}'{}; there are {}",
+                                          printable(collection_), base::did_you_mean(collection_, known),
+                                          base::join(known, ", "))});
         }
         std::erase_if(tensors, [&](const model::TensorInfo& info) {
             const auto names = collections_of(info);
@@ -119,11 +119,11 @@ class ShowVerb final : public Verb {
         for (const model::TensorInfo& info : tensors)
             width = std::max(width, display_width(printable(info.name)));
         for (const model::TensorInfo& info : tensors)
-            console.out(fmt::format(
+            console.out(base::format(
                 "{}  {}  {}  {}\n", padded(printable(info.name), width),
-                padded(printable(fmt::format("{}", fmt::join(collections_of(info), ","))), 12),
+                padded(printable(base::join(collections_of(info), ",")), 12),
                 padded(printable(info.module_type), 14),
-                info.shape.empty() ? "scalar" : fmt::format("[{}]", fmt::join(info.shape, ", "))));
+                info.shape.empty() ? "scalar" : base::format("[{}]", base::join(info.shape, ", "))));
         if (tensors.empty()) console.error("no tensor of this run matches\n");
         return kExitClean;
     }
@@ -206,7 +206,7 @@ class ShowVerb final : public Verb {
             "\n");
         line("state", what);
         line("path", printable(path));
-        if (!command.empty()) line("command", fmt::format("{}", fmt::join(command, " ")));
+        if (!command.empty()) line("command", base::join(command, " "));
         if (meta.started_wall_nanos != 0) {
             std::string when = base::iso_time(meta.started_wall_nanos);
             if (end) when += ", for " + base::human_duration(end->wall_nanos - meta.started_wall_nanos);
@@ -215,40 +215,40 @@ class ShowVerb final : public Verb {
         if (!meta.host.empty()) line("machine", printable(meta.host + ", " + meta.platform));
         for (const model::WorkerId id : run.workers()) {
             const model::WorkerMeta& worker = run.worker_meta(id);
-            std::string text = fmt::format("{}, {} with {} parameters, pid {}", printable(worker.framework),
-                                           printable(worker.model_type), worker.parameters, worker.pid);
+            std::string text = base::format("{}, {} with {} parameters, pid {}", printable(worker.framework),
+                                            printable(worker.model_type), worker.parameters, worker.pid);
             for (const model::OptimizerInfo& optimizer : worker.optimizers) {
                 text += ", " + printable(optimizer.type);
                 std::vector<std::string> settings;
                 for (const auto& [name, value] : optimizer.settings)
                     settings.push_back(printable(name) + "=" + base::human_number(value));
-                if (!settings.empty()) text += fmt::format("({})", fmt::join(settings, ", "));
+                if (!settings.empty()) text += base::format("({})", base::join(settings, ", "));
             }
-            line(fmt::format("worker {}", id), text);
+            line(base::format("worker {}", id), text);
         }
         std::vector<std::string> steps;
         for (const model::Mode mode : kModes)
             if (const auto recorded = run.steps(mode); !recorded.empty())
-                steps.push_back(
-                    fmt::format("{} {} (last {})", recorded.size(), model::to_string(mode), recorded.back()));
-        line("steps", steps.empty() ? "none" : fmt::format("{}", fmt::join(steps, ", ")));
+                steps.push_back(base::format("{} {} (last {})", recorded.size(), model::to_string(mode),
+                                             recorded.back()));
+        line("steps", steps.empty() ? "none" : base::join(steps, ", "));
         std::vector<std::string> tensors;
         for (const auto& [name, count] : collections)
-            tensors.push_back(fmt::format("{} {}", count, printable(name)));
-        line("tensors", tensors.empty() ? "none" : fmt::format("{}", fmt::join(tensors, ", ")));
+            tensors.push_back(base::format("{} {}", count, printable(name)));
+        line("tensors", tensors.empty() ? "none" : base::join(tensors, ", "));
         const read::RunTotals totals = run.totals();
         line("size", base::human_bytes(totals.bytes));
         if (totals.step_nanos != 0)
-            line("cost", fmt::format("{:.2f} % of the time of the recorded steps",
-                                     100.0 * static_cast<double>(totals.capture_nanos) /
-                                         static_cast<double>(totals.step_nanos)));
+            line("cost", base::format("{:.2f} % of the time of the recorded steps",
+                                      100.0 * static_cast<double>(totals.capture_nanos) /
+                                          static_cast<double>(totals.step_nanos)));
         if (totals.steps_dropped != 0 || totals.raw_tensors_dropped != 0)
-            line("dropped",
-                 fmt::format("{} steps, {} whole tensors", totals.steps_dropped, totals.raw_tensors_dropped));
+            line("dropped", base::format("{} steps, {} whole tensors", totals.steps_dropped,
+                                         totals.raw_tensors_dropped));
         for (const read::Damage& place : run.damage())
             line(place.tail ? "cut off" : "damage",
-                 fmt::format("{}: {} bytes at {}: {}", printable(place.file), place.bytes, place.offset,
-                             printable(place.what)));
+                 base::format("{}: {} bytes at {}: {}", printable(place.file), place.bytes, place.offset,
+                              printable(place.what)));
         std::string text = report::terminal_verdict(verdict, colour, console.out_columns());
         if (!text.empty() && text.back() != '\n') text += '\n';
         console.out("\n" + text);

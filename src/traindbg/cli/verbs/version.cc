@@ -1,7 +1,7 @@
-#include <fmt/format.h>
 
 #include <nlohmann/json.hpp>
 
+#include "traindbg/base/format.h"
 #include "traindbg/base/version.h"
 #include "traindbg/cli/exit_code.h"
 #include "traindbg/cli/verb.h"
@@ -18,7 +18,7 @@ class VersionVerb final : public Verb {
         if (json_)
             console.out(nlohmann::ordered_json{{"schema_version", 1}, {"version", base::version()}}.dump(2) +
                         "\n");
-        else console.out(fmt::format("traindbg {}\n", base::version()));
+        else console.out(base::format("traindbg {}\n", base::version()));
         return kExitClean;
     }
 

@@ -1,4 +1,3 @@
-#include <fmt/format.h>
 #include <poll.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -10,6 +9,7 @@
 
 #include "traindbg/actions/action.h"
 #include "traindbg/base/clock.h"
+#include "traindbg/base/format.h"
 #include "traindbg/base/text.h"
 #include "traindbg/cli/exit_code.h"
 #include "traindbg/cli/follower.h"

@@ -1,11 +1,11 @@
 // Labels of one class only, classes that the model never predicts, batches that are not mixed.
-#include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
 #include <numeric>
 #include <set>
 
+#include "traindbg/base/format.h"
 #include "traindbg/base/text.h"
 #include "traindbg/rules/builtin/builtin.h"
 #include "traindbg/rules/settings.h"
@@ -156,7 +156,7 @@ class ClassImbalance final : public Rule {
                 std::distance(labels_.begin(), std::max_element(labels_.begin(), labels_.end()));
             finding.severity = game_ ? model::Severity::kInfo : model::Severity::kError;
             finding.first_step = 0;
-            finding.message = fmt::format(
+            finding.message = base::format(
                 "All {:.0f} labels of the {} batches looked at up to step {} are of class {}; the model has "
                 "{} outputs.",
                 total_, judged_, step.step(), only, labels_.size());
@@ -171,7 +171,7 @@ class ClassImbalance final : public Rule {
             const double mean = batch_entropy_ / static_cast<double>(batches_);
             finding.severity = game_ ? model::Severity::kInfo : model::Severity::kWarning;
             finding.first_step = 0;
-            finding.message = fmt::format(
+            finding.message = base::format(
                 "Batches are not mixed: each is of about {:.1f} classes, the data so far is of {} (as if of "
                 "{:.1f} "
                 "equal ones).",
@@ -187,12 +187,12 @@ class ClassImbalance final : public Rule {
                 std::distance(recent_.begin(), std::max_element(recent_.begin(), recent_.end()));
             finding.severity = model::Severity::kWarning;
             finding.places = missed_.size();
-            finding.message = fmt::format(
+            finding.message = base::format(
                 "Class {} has {:.0f} times the labels of class {}, and the model finds {:.0f} % of the "
                 "samples of "
                 "class {}{}.",
                 common, most / recent_[rare], rare, 100 * hits_[rare] / recent_[rare], rare,
-                missed_.size() > 1 ? fmt::format("; {} classes are missed like this", missed_.size()) : "");
+                missed_.size() > 1 ? base::format("; {} classes are missed like this", missed_.size()) : "");
             finding.fix =
                 "Weight the classes in the loss, e.g. cross_entropy(..., weight=1/counts), or draw them "
                 "evenly with "

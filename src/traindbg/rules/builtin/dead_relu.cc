@@ -1,9 +1,9 @@
 // ReLU units that are zero for every sample: nothing passes, forward or back.
-#include <fmt/format.h>
 
 #include <algorithm>
 #include <map>
 
+#include "traindbg/base/format.h"
 #include "traindbg/base/text.h"
 #include "traindbg/rules/builtin/builtin.h"
 #include "traindbg/rules/robust.h"
@@ -146,19 +146,19 @@ class DeadRelu final : public Rule {
         finding.layer = info.module;
         finding.places = places;
         finding.message =
-            fmt::format("{} {} units of {} {} for every sample of {} captured batches in a row, {}{}{}.",
-                        whole && share >= 1 ? fmt::format("All {}", layer.units)
-                                            : fmt::format("{:.0f} % of the {}", 100 * share, layer.units),
-                        "ReLU", place_in_words(info.name), "are zero", whole ? layer.dead_in_a_row : window_,
-                        from_start ? "from the first step on"
-                                   : fmt::format("{:.0f} % at the first step", 100 * layer.first_share),
-                        places > 1 ? fmt::format("; {} layers are like this", places) : "",
-                        learns ? "; the training learns all the same" : "");
+            base::format("{} {} units of {} {} for every sample of {} captured batches in a row, {}{}{}.",
+                         whole && share >= 1 ? base::format("All {}", layer.units)
+                                             : base::format("{:.0f} % of the {}", 100 * share, layer.units),
+                         "ReLU", place_in_words(info.name), "are zero", whole ? layer.dead_in_a_row : window_,
+                         from_start ? "from the first step on"
+                                    : base::format("{:.0f} % at the first step", 100 * layer.first_share),
+                         places > 1 ? base::format("; {} layers are like this", places) : "",
+                         learns ? "; the training learns all the same" : "");
         finding.fix =
             learns       ? "Nothing, if sparsity is wanted; otherwise a narrower layer does the same work."
             : from_start ? "Initialise the biases before this ReLU with 0 and the weights with "
                            "torch.nn.init.kaiming_normal_, and standardise the inputs; or use LeakyReLU."
-                         : fmt::format(
+                         : base::format(
                                "{}: the units were alive at the first step and one update pushed them below "
                                "zero; or use LeakyReLU.",
                                capitalised(lower_learning_rate(*step.meta, 0.1)));

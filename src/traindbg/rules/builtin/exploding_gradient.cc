@@ -1,11 +1,11 @@
 // Gradients that grow out of all proportion, or updates as large as the weights.
-#include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
 #include <optional>
 #include <unordered_map>
 
+#include "traindbg/base/format.h"
 #include "traindbg/base/text.h"
 #include "traindbg/rules/builtin/builtin.h"
 #include "traindbg/rules/robust.h"
@@ -150,13 +150,13 @@ class ExplodingGradient final : public Rule {
             finding_->tensor = worst.name;
             finding_->layer = worst.module;
             if (growing) {
-                finding_->message = fmt::format(
+                finding_->message = base::format(
                     "The gradient norm is {} at step {}, {} times its usual {}; the largest part ({}) is {}.",
                     human_number(norm), step.step(), human_number(norm / usual_), human_number(usual_),
                     human_number(worst_norm), place_in_words(worst.name));
                 finding_->evidence.push_back({"gradient norm", norm, "usual", usual_});
             } else {
-                finding_->message = fmt::format(
+                finding_->message = base::format(
                     "An update of {} times the weights' own size: learning rate {} times gradient norm {} "
                     "against a weight norm of {} at step {}; the largest gradient is that of {}.",
                     human_number(ratio), human_number(optimizer_setting(*step.meta, "lr").value_or(0)),
@@ -172,7 +172,7 @@ class ExplodingGradient final : public Rule {
             if (guess && *guess > 0 && loss_.first() > 5 * *guess &&
                 std::abs(loss_.first() / std::max(loss_.labels_per_batch(), 1.0) - *guess) > 0.5 * *guess)
                 finding_->evidence.push_back({"loss at the start", loss_.first(), "of guessing", *guess});
-            finding_->fix = fmt::format(
+            finding_->fix = base::format(
                 "{}; or clip gradients: torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0) "
                 "before the optimizer step.",
                 capitalised(lower_learning_rate(*step.meta,

@@ -1,9 +1,9 @@
 // The gradients of the step before are still there when the next backward pass begins.
-#include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
 
+#include "traindbg/base/format.h"
 #include "traindbg/base/text.h"
 #include "traindbg/rules/builtin/builtin.h"
 #include "traindbg/rules/settings.h"
@@ -105,14 +105,14 @@ class GradientsNotCleared final : public Rule {
         finding.tensor = info.name;
         finding.layer = info.module;
         const double largest = std::max(std::abs(sample.statistics.min), std::abs(sample.statistics.max));
-        finding.message = fmt::format(
+        finding.message = base::format(
             "backward() found the gradients of earlier steps still there at all of the {} steps looked at "
             "since "
             "step {} (largest value {} at step {}): each step adds to them.",
             in_a_row_, first_, base::human_number(largest), step.step());
         const bool same = step.step() == used_step_ + 1 && used_norm_ > 0 &&
                           std::abs(sample.statistics.l2 - used_norm_) <= 1e-5 * used_norm_;
-        if (same) finding.message += fmt::format(" It is the very gradient that step {} used.", used_step_);
+        if (same) finding.message += base::format(" It is the very gradient that step {} used.", used_step_);
         finding.fix = "Call optimizer.zero_grad() once per optimizer step, before loss.backward().";
         finding.evidence.push_back({"largest gradient before backward", largest, "expected", 0});
         finding.evidence.push_back(

@@ -1,10 +1,10 @@
 // The loss rises, collapses, or stays where guessing would be.
-#include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
 #include <set>
 
+#include "traindbg/base/format.h"
 #include "traindbg/base/text.h"
 #include "traindbg/rules/builtin/builtin.h"
 #include "traindbg/rules/robust.h"
@@ -86,8 +86,8 @@ class LossNotDecreasing final : public Rule {
     [[nodiscard]] std::uint64_t steps_judged() const override { return judged_; }
     [[nodiscard]] std::string why_not_judged() const override {
         return loss_.count() == 0 ? "no training loss was seen: is backward() called on it?"
-                                  : fmt::format("training steps with a loss: {}; it judges from {} on",
-                                                loss_.count(), kFirst);
+                                  : base::format("training steps with a loss: {}; it judges from {} on",
+                                                 loss_.count(), kFirst);
     }
 
   private:
@@ -190,19 +190,19 @@ class LossNotDecreasing final : public Rule {
         finding.evidence.push_back(
             {"highest loss", loss_.highest(), "at step", static_cast<double>(loss_.highest_step())});
         const std::string guess =
-            base ? fmt::format("; guessing gives {}", human_number(*base)) : std::string();
+            base ? base::format("; guessing gives {}", human_number(*base)) : std::string();
         const std::string rate = capitalised(lower_learning_rate(*step.meta, 0.1));
         if (key == "rising") {
             finding.severity = note_only ? model::Severity::kInfo : model::Severity::kError;
             if (!loss_.is_known_function() && !loss_.is_game() && level > 100 * loss_.start())
                 finding.severity = model::Severity::kWarning;
             finding.message =
-                fmt::format("The loss rises: {} over the last ten steps up to step {}, {} at the start{}.",
-                            human_number(level), step.step(), human_number(loss_.start()), guess);
+                base::format("The loss rises: {} over the last ten steps up to step {}, {} at the start{}.",
+                             human_number(level), step.step(), human_number(loss_.start()), guess);
             finding.fix = rate + ".";
         } else if (key == "relapse") {
             finding.severity = note_only ? model::Severity::kInfo : model::Severity::kWarning;
-            finding.message = fmt::format(
+            finding.message = base::format(
                 "The loss fell back: it was {} around step {}, and has been around {} for {} steps; it "
                 "started at {}{}.",
                 human_number(best_), best_step_, human_number(level), relapsed_, human_number(loss_.start()),
@@ -215,15 +215,15 @@ class LossNotDecreasing final : public Rule {
                 loss_.start() > 0 && loss_.highest() > 2 * loss_.start() && loss_.highest() > 2 * level;
             finding.message =
                 base
-                    ? fmt::format(
+                    ? base::format(
                           "The loss stands still at {} after {} steps, no better than guessing ({}, from the "
                           "labels of {} classes).",
                           human_number(level), loss_.count(), human_number(*base), loss_.classes())
-                    : fmt::format("The loss stands still at {} after {} steps; it started at {}.",
-                                  human_number(level), loss_.count(), human_number(loss_.start()));
+                    : base::format("The loss stands still at {} after {} steps; it started at {}.",
+                                   human_number(level), loss_.count(), human_number(loss_.start()));
             if (jumped)
-                finding.message += fmt::format(" It jumped to {} at step {}.", human_number(loss_.highest()),
-                                               loss_.highest_step());
+                finding.message += base::format(" It jumped to {} at step {}.", human_number(loss_.highest()),
+                                                loss_.highest_step());
             finding.fix =
                 jumped
                     ? rate + "."

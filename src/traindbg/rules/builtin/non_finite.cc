@@ -1,11 +1,11 @@
 // NaN or infinity: where it began.
-#include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
 #include <optional>
 #include <tuple>
 
+#include "traindbg/base/format.h"
 #include "traindbg/base/text.h"
 #include "traindbg/rules/builtin/builtin.h"
 #include "traindbg/rules/settings.h"
@@ -219,43 +219,43 @@ class NonFinite final : public Rule {
                 {"gradient norm before", *norm_before_, "at the start", *start_norm_});
             if (*norm_before_ > 100 * *start_norm_) {
                 grew = true;
-                history += fmt::format("; the gradient norm was {} at step {} and {} at the start",
-                                       human_number(*norm_before_), norm_step_, human_number(*start_norm_));
+                history += base::format("; the gradient norm was {} at step {} and {} at the start",
+                                        human_number(*norm_before_), norm_step_, human_number(*start_norm_));
             }
         }
         if (loss_before_ && start_loss_) {
             finding_.evidence.push_back({"loss before", *loss_before_, "at the start", *start_loss_});
             if (*loss_before_ > 10 * std::abs(*start_loss_) + 1) {
                 grew = true;
-                history += fmt::format("; the loss was {} at step {} and {} at the start",
-                                       human_number(*loss_before_), loss_step_, human_number(*start_loss_));
+                history += base::format("; the loss was {} at step {} and {} at the start",
+                                        human_number(*loss_before_), loss_step_, human_number(*start_loss_));
             } else {
                 history +=
-                    fmt::format("; the loss was {} at step {}", human_number(*loss_before_), loss_step_);
+                    base::format("; the loss was {} at step {}", human_number(*loss_before_), loss_step_);
             }
         }
         if (!grew && bad.tensor < before_.size() && before_[bad.tensor].seen)
-            history += fmt::format("; its norm was {} at step {}", human_number(before_[bad.tensor].l2),
-                                   before_[bad.tensor].step);
+            history += base::format("; its norm was {} at step {}", human_number(before_[bad.tensor].l2),
+                                    before_[bad.tensor].step);
         if (grew) finding_.evidence.push_back({"grew before", 1, "", 0});
 
         const std::string what = bad.nan > 0 ? "NaN" : "infinite";
         const std::string share =
-            bad.count > 1 ? fmt::format("{} of {} values", bad.nan + bad.infinite, bad.count) : "";
+            bad.count > 1 ? base::format("{} of {} values", bad.nan + bad.infinite, bad.count) : "";
         const std::string place(place_of(info.name));
         const std::string rate = lower_learning_rate(*step.meta, 0.1);
         switch (bad.pass) {
             case Pass::kState:
                 finding_.message =
                     step.step() == 0
-                        ? fmt::format("The {} {} is {} before the first step: {}", family_of(info.role),
-                                      place, what, share)
-                        : fmt::format("The update after step {} made the {} {} {}: {}{}", step.step() - 1,
-                                      family_of(info.role), place, what, share, history);
+                        ? base::format("The {} {} is {} before the first step: {}", family_of(info.role),
+                                       place, what, share)
+                        : base::format("The update after step {} made the {} {} {}: {}{}", step.step() - 1,
+                                       family_of(info.role), place, what, share, history);
                 finding_.fix = step.step() == 0
                                    ? "Initialise this parameter: it is used as torch.empty left it, or the "
                                      "checkpoint that it came from is damaged."
-                                   : fmt::format(
+                                   : base::format(
                                          "To begin with, {}; clip gradients with "
                                          "torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0) "
                                          "before the optimizer step.",
@@ -263,36 +263,36 @@ class NonFinite final : public Rule {
                 break;
             case Pass::kInput:
                 finding_.message =
-                    fmt::format("The input of the model holds {} at step {}: {}", what, step.step(), share);
+                    base::format("The input of the model holds {} at step {}: {}", what, step.step(), share);
                 finding_.fix =
                     "Drop or impute the samples that are not finite, e.g. x = torch.nan_to_num(x), and "
                     "check the data set with torch.isfinite(x).all() before training.";
                 break;
             case Pass::kForward:
-                finding_.message = fmt::format("The forward pass became {} in {} at step {}: {}{}", what,
-                                               place, step.step(), share, history);
+                finding_.message = base::format("The forward pass became {} in {} at step {}: {}{}", what,
+                                                place, step.step(), share, history);
                 finding_.fix =
-                    grew ? fmt::format("Values grew before this: {}.", rate)
+                    grew ? base::format("Values grew before this: {}.", rate)
                          : "Look for log, division, square root or exp in this module; add a small "
                            "epsilon or use the stable form (log_softmax, logsumexp, *_with_logits).";
                 break;
             case Pass::kLoss:
-                finding_.message = fmt::format("The loss became {} at step {}, in the forward pass{}", what,
-                                               step.step(), history);
+                finding_.message = base::format("The loss became {} at step {}, in the forward pass{}", what,
+                                                step.step(), history);
                 finding_.fix =
-                    grew ? fmt::format("Values grew before this: {}, and clip the gradients.", rate)
+                    grew ? base::format("Values grew before this: {}, and clip the gradients.", rate)
                          : "Check the batch for values that are not finite, and the loss for log(0), 0/0 or "
                            "an empty mean; use the stable form (log_softmax, *_with_logits).";
                 break;
             case Pass::kBackward:
                 finding_.message =
-                    fmt::format("The backward pass became {} in the gradient of {} at step {}: {}{}", what,
-                                place, step.step(), share, history);
+                    base::format("The backward pass became {} in the gradient of {} at step {}: {}{}", what,
+                                 place, step.step(), share, history);
                 if (loss)
                     finding_.message +=
-                        fmt::format("; the loss of this step is still finite ({})", human_number(*loss));
+                        base::format("; the loss of this step is still finite ({})", human_number(*loss));
                 finding_.fix =
-                    grew ? fmt::format("Values grew before this: {}, and clip the gradients.", rate)
+                    grew ? base::format("Values grew before this: {}, and clip the gradients.", rate)
                          : "Look for an operation whose derivative is unbounded at this point: sqrt or norm "
                            "at "
                            "0, log near 0, division by a small number, torch.where with a NaN in the branch "
@@ -311,8 +311,8 @@ class NonFinite final : public Rule {
         finding_.layer = info.module;
         finding_.evidence.push_back(
             {"nan values in the input", static_cast<double>(bad.nan), "of", static_cast<double>(bad.count)});
-        finding_.message += fmt::format(" Inputs hold NaN, too: {} of {} values at step {}.",
-                                        bad.nan + bad.infinite, bad.count, step.step());
+        finding_.message += base::format(" Inputs hold NaN, too: {} of {} values at step {}.",
+                                         bad.nan + bad.infinite, bad.count, step.step());
         finding_.fix =
             "Drop or impute the samples that are not finite, e.g. x = torch.nan_to_num(x), and check the "
             "data "
@@ -327,8 +327,9 @@ class NonFinite final : public Rule {
         finding.tensor = info.name;
         finding.layer = info.module;
         finding.places = places;
-        finding.message = fmt::format("The {} {} holds {} NaN of {} values; the loss is finite all the same.",
-                                      family_of(info.role), place_of(info.name), bad.nan, bad.count);
+        finding.message =
+            base::format("The {} {} holds {} NaN of {} values; the loss is finite all the same.",
+                         family_of(info.role), place_of(info.name), bad.nan, bad.count);
         finding.fix = "Nothing, if the model handles missing values; otherwise drop or impute them.";
         finding.evidence.push_back(
             {"nan values", static_cast<double>(bad.nan), "of", static_cast<double>(bad.count)});
@@ -347,7 +348,7 @@ class NonFinite final : public Rule {
             finding.key = "eval";
             finding.severity = model::Severity::kWarning;
             finding.tensor = info.name;
-            finding.message = fmt::format(
+            finding.message = base::format(
                 "The evaluation loss is {} at evaluation step {} while the training "
                 "loss is finite.",
                 human_number(sample.value), step.step());

@@ -1,9 +1,9 @@
 // The evaluation loss rises while the training loss goes on falling.
-#include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
 
+#include "traindbg/base/format.h"
 #include "traindbg/base/text.h"
 #include "traindbg/rules/builtin/builtin.h"
 #include "traindbg/rules/robust.h"
@@ -74,7 +74,7 @@ class Overfit final : public Rule {
         if (results_ == 0)
             return "no evaluation loss was seen: call model.eval() and compute the loss with a function of "
                    "torch.nn.functional";
-        return fmt::format("evaluations seen: {}; it judges from {} on", results_, patience_ + 1);
+        return base::format("evaluations seen: {}; it judges from {} on", results_, patience_ + 1);
     }
 
   private:
@@ -184,7 +184,7 @@ class Overfit final : public Rule {
         finding.severity = model::Severity::kWarning;
         finding.first_step = 0;
         finding.tensor = function_;
-        finding.message = fmt::format(
+        finding.message = base::format(
             "The training loss fell from {} to {}, the evaluation loss never got below where it began: {} at "
             "best, {} "
             "after step {}.",
@@ -212,14 +212,14 @@ class Overfit final : public Rule {
         finding.severity = model::Severity::kWarning;
         finding.first_step = best_.step;
         finding.tensor = function_;
-        finding.message = fmt::format(
+        finding.message = base::format(
             "The evaluation loss was best after step {} ({}) and is {} after step {}, {:.0f} % higher, while "
             "the "
             "training loss fell from {} to {}.",
             best_.step, human_number(best_.loss), human_number(now.loss), now.step,
             100 * (now.loss - best_.loss) / std::abs(best_.loss), human_number(best_.train),
             human_number(now.train));
-        finding.fix = fmt::format(
+        finding.fix = base::format(
             "Use the checkpoint of step {}; stop there (early stopping), or add data, augmentation, weight "
             "decay or "
             "dropout.",

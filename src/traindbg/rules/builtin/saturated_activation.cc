@@ -1,9 +1,9 @@
 // tanh or sigmoid units at their flat ends, where the derivative is almost zero.
-#include <fmt/format.h>
 
 #include <algorithm>
 #include <map>
 
+#include "traindbg/base/format.h"
 #include "traindbg/base/text.h"
 #include "traindbg/rules/builtin/builtin.h"
 #include "traindbg/rules/robust.h"
@@ -142,20 +142,20 @@ class SaturatedActivation final : public Rule {
         finding.tensor = info.name;
         finding.layer = info.module;
         finding.places = places;
-        finding.message = fmt::format(
+        finding.message = base::format(
             "{:.0f} % of the values of {} ({}) lie at the flat ends in each of {} captured batches, {}{}{}.",
             100 * layer.lowest(), place_in_words(info.name), model::to_string(info.activation), window_,
             from_start ? "from the first step on"
-                       : fmt::format("{:.0f} % at the first step", 100 * layer.first_share),
-            places > 1 ? fmt::format("; {} layers are like this", places) : "",
+                       : base::format("{:.0f} % at the first step", 100 * layer.first_share),
+            places > 1 ? base::format("; {} layers are like this", places) : "",
             learns ? "; the training learns all the same" : "");
         finding.fix =
             learns ? "Nothing, if the units are gates; otherwise LayerNorm in front keeps them apart."
             : from_start
                 ? "Initialise the layers with torch.nn.init.xavier_uniform_ and standardise the inputs, "
                   "or use ReLU between the layers."
-                : fmt::format("{}, or put LayerNorm in front of the activation.",
-                              capitalised(lower_learning_rate(*step.meta, 0.1)));
+                : base::format("{}, or put LayerNorm in front of the activation.",
+                               capitalised(lower_learning_rate(*step.meta, 0.1)));
         finding.evidence.push_back({"values at the flat ends", layer.lowest(), "limit", share_});
         finding.evidence.push_back({"values at the flat ends at the first step", layer.first_share, "", 0});
         finding.plots = {{info.name, "low"}, {info.name, "high"}};

@@ -1,9 +1,9 @@
 // Gradients that shrink from layer to layer on their way back, so that the first layers stand still.
-#include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
 
+#include "traindbg/base/format.h"
 #include "traindbg/base/text.h"
 #include "traindbg/rules/builtin/builtin.h"
 #include "traindbg/rules/robust.h"
@@ -124,7 +124,7 @@ class VanishingGradient final : public Rule {
     [[nodiscard]] std::string why_not_judged() const override {
         return most_layers_ == 0
                    ? "no gradients of weight matrices were captured"
-                   : fmt::format(
+                   : base::format(
                          "layers that have a weight matrix with a gradient: {}; depth shows from 4 on",
                          most_layers_);
     }
@@ -145,7 +145,7 @@ class VanishingGradient final : public Rule {
                 return layer.rms < ratio_ * last.rms;
             }));
         const double per_layer = std::pow(ratio, -1.0 / static_cast<double>(layers_.size() - 1));
-        finding.message = fmt::format(
+        finding.message = base::format(
             "Gradients shrink about {}-fold per layer on their way back: a typical entry is {} in {} and {} "
             "in {}, "
             "{} times less, since step {}{}.",
