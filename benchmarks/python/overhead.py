@@ -96,6 +96,34 @@ def _watch(config: str, training: Any, directory: str) -> Callable[[], None]:
     return hook.close
 
 
+class _Hooks:
+    """What watching puts into the whole process; taken out while the plain twin steps."""
+
+    def __init__(self, config: str) -> None:
+        self._state: Any = None
+        if config.startswith("traindbg/"):
+            import torch
+            from torch.nn import functional
+
+            from traindbg.hooks import torch_patches
+
+            self._state = torch_patches.state
+            self._listener, self._hot = self._state.listener, self._state.hot
+            self._wrapped = [
+                (owner, name, getattr(owner, name))
+                for owner, name in ((functional, "cross_entropy"), (torch.autograd, "backward"))
+            ]
+
+    def switch(self, *, on: bool) -> None:
+        if self._state is None:
+            return
+        # One list of hooks serves all optimizers of a process; they are silent without a listener.
+        self._state.listener = self._listener if on else None
+        self._state.hot = self._hot if on else None
+        for owner, name, wrapper in self._wrapped:
+            setattr(owner, name, wrapper if on else wrapper.__wrapped__)
+
+
 def _worker(model: str, config: str, threads: int, blocks: int) -> dict[str, Any]:
     """Runs one configuration in this process."""
     import torch
@@ -109,17 +137,14 @@ def _worker(model: str, config: str, threads: int, blocks: int) -> dict[str, Any
     directory = os.path.join(tempfile.mkdtemp(prefix="traindbg-bench-"), "run")
     finish = _watch(config, watched, directory)
 
-    # The twin must stay untouched by what watching does to the whole process: it calls what is
-    # below the wrappers.
-    plain_loss = getattr(F.cross_entropy, "__wrapped__", F.cross_entropy)
-    plain_backward = getattr(torch.autograd.backward, "__wrapped__", torch.autograd.backward)
-    watched_loss = getattr(watched, "loss_module", F.cross_entropy)
+    hooks = _Hooks(config)
+    loss_module = getattr(watched, "loss_module", None)
     after_step = getattr(watched, "after_step", None)
 
     def step_watched(index: int) -> None:
         x, y = watched.batch(index)
         watched.optimizer.zero_grad()
-        loss = watched_loss(watched.model(x), y)
+        loss = (loss_module or F.cross_entropy)(watched.model(x), y)
         loss.backward()
         watched.optimizer.step()
         if after_step is not None:
@@ -128,8 +153,8 @@ def _worker(model: str, config: str, threads: int, blocks: int) -> dict[str, Any
     def step_plain(index: int) -> None:
         x, y = plain.batch(index)
         plain.optimizer.zero_grad()
-        loss = plain_loss(plain.model(x), y)
-        plain_backward(loss)
+        loss = F.cross_entropy(plain.model(x), y)
+        loss.backward()
         plain.optimizer.step()
 
     steps_of_block = CONFIGS[config][0]
@@ -143,12 +168,14 @@ def _worker(model: str, config: str, threads: int, blocks: int) -> dict[str, Any
                 series.append([])
         pair = ((step_watched, ""), (step_plain, "plain_"))
         for run, prefix in pair if index % 2 else pair[::-1]:
+            hooks.switch(on=run is step_watched)
             wall, cpu = time.perf_counter(), time.process_time()
             run(index)
             wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
             if index >= warm_up:
                 times[prefix + "wall"][-1].append(wall)
                 times[prefix + "cpu"][-1].append(cpu)
+    hooks.switch(on=True)
     finish()
     size = sum(
         os.path.getsize(os.path.join(folder, name))

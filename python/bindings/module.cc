@@ -12,6 +12,7 @@ NB_MODULE(_core, module) {
     nanobind::set_leak_warnings(false);
     traindbg::bindings::bind_tensor_access(module);
     traindbg::bindings::bind_session(module);
+    traindbg::bindings::bind_hot_path(module);
     traindbg::bindings::bind_reader(module);
     traindbg::bindings::bind_rules(module);
 }

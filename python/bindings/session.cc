@@ -1,27 +1,16 @@
-// CaptureSession for the hooks.
-//
-// Everything on the way of a training step (observe*, end_step, ...) neither throws nor waits: what
-// cannot be read is skipped and counted. `Session` adds three things to the core's class: it reads
-// tensors out of Python objects, it lets other Python threads run while a big batch is reduced (and
-// keeps them out of the session meanwhile), and it knows how much of a hook's time was spent inside.
+#include "session.h"
 
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
-#include <atomic>
+#include <algorithm>
 #include <chrono>
-#include <mutex>
-#include <nlohmann/json.hpp>
-#include <vector>
+#include <utility>
 
 #include "bindings.h"
 #include "errors.h"
-#include "tensor_access.h"
-#include "traindbg/base/clock.h"
-#include "traindbg/base/fork_generation.h"
-#include "traindbg/capture/capture_session.h"
 #include "traindbg/model/json.h"
 #include "traindbg/reduce/reducer.h"
 
@@ -36,8 +25,6 @@ using capture::RoleMask;
 using model::Mode;
 using tensor::TensorView;
 
-// In what `end_step` returns, beside the mask of roles.
-constexpr RoleMask kStopRequested = RoleMask{1} << 31;
 // A batch of at least this many bytes is worth giving up the GIL for.
 constexpr std::uint64_t kBigBatchBytes = 1U << 20;
 
@@ -55,254 +42,205 @@ std::uint64_t bytes_of(const TensorView& view) noexcept {
     return static_cast<std::uint64_t>(view.element_count()) * tensor::byte_size(view.dtype);
 }
 
-class Session {
-  public:
-    Session(const std::string& run_directory, const std::string& config_json, model::WorkerId worker) {
-        capture::SessionOptions options;
-        options.run_directory = run_directory;
-        options.config = value_or_raise(model::capture_config_from_json(config_json));
-        options.worker = worker;
-        session_ = value_or_raise(CaptureSession::open(std::move(options)));
-    }
+}  // namespace
 
-    model::TensorId register_tensor(std::string name, const std::string& role, const std::string& activation,
-                                    std::string module, std::string module_type, std::int32_t layer,
-                                    const std::string& dtype, std::vector<std::int64_t> shape) {
-        model::TensorInfo info;
-        info.name = std::move(name);
-        info.role = word_or_raise<model::Role>(role, "role", model::parse_role);
-        info.activation = word_or_raise<model::ActivationKind>(activation, "kind of activation",
-                                                               model::parse_activation_kind);
-        info.module = std::move(module);
-        info.module_type = std::move(module_type);
-        info.layer = layer;
-        info.dtype = tensor::parse_dtype(dtype).value_or(tensor::DType::kUnknown);
-        info.shape = std::move(shape);
-        const Inside inside(*this);
-        return inside ? session_->register_tensor(std::move(info)) : capture::kNoTensor;
-    }
+Session::Session(const std::string& run_directory, const std::string& config_json, model::WorkerId worker) {
+    capture::SessionOptions options;
+    options.run_directory = run_directory;
+    options.config = value_or_raise(model::capture_config_from_json(config_json));
+    options.worker = worker;
+    session_ = value_or_raise(CaptureSession::open(std::move(options)));
+}
 
-    void describe(const std::string& json) {
-        model::WorkerMeta meta = value_or_raise(model::worker_meta_from_json(json));
-        if (const Inside inside(*this); inside) session_->describe(std::move(meta));
-    }
-    void event(const std::string& kind, const std::string& json) {
-        if (const Inside inside(*this); inside) session_->event(kind, json);
-    }
+model::TensorId Session::register_tensor(std::string name, const std::string& role,
+                                         const std::string& activation, std::string module,
+                                         std::string module_type, std::int32_t layer,
+                                         const std::string& dtype, std::vector<std::int64_t> shape) {
+    model::TensorInfo info;
+    info.name = std::move(name);
+    info.role = word_or_raise<model::Role>(role, "role", model::parse_role);
+    info.activation =
+        word_or_raise<model::ActivationKind>(activation, "kind of activation", model::parse_activation_kind);
+    info.module = std::move(module);
+    info.module_type = std::move(module_type);
+    info.layer = layer;
+    info.dtype = tensor::parse_dtype(dtype).value_or(tensor::DType::kUnknown);
+    info.shape = std::move(shape);
+    const Inside inside(*this);
+    return inside ? session_->register_tensor(std::move(info)) : capture::kNoTensor;
+}
 
-    RoleMask due(int mode) noexcept {
-        const Inside inside(*this);
-        return inside ? session_->due(mode_of(mode)) : 0;
-    }
-    std::uint64_t step(int mode) noexcept {
-        const Inside inside(*this);
-        return inside ? session_->step(mode_of(mode)) : 0;
-    }
+void Session::describe(const std::string& json) {
+    model::WorkerMeta meta = value_or_raise(model::worker_meta_from_json(json));
+    if (const Inside inside(*this); inside) session_->describe(std::move(meta));
+}
+void Session::event(const std::string& kind, const std::string& json) {
+    if (const Inside inside(*this); inside) session_->event(kind, json);
+}
 
-    bool observe(int mode, model::TensorId id, nb::handle tensor) noexcept {
-        TensorReader reader;
-        TensorView view;
-        const Readable readable = reader.read(tensor.ptr(), view);
-        if (readable == Readable::kOnDevice) return false;
-        if (readable == Readable::kNo) {
-            ++unreadable_;
-            return true;
-        }
-        if (bytes_of(view) >= kBigBatchBytes) {
-            const nb::gil_scoped_release others_may_run;
-            if (const Inside inside(*this); inside) session_->observe(mode_of(mode), id, view);
-        } else if (const Inside inside(*this); inside) {
-            session_->observe(mode_of(mode), id, view);
-        }
-        return true;
-    }
+RoleMask Session::due(int mode) noexcept {
+    const Inside inside(*this);
+    return inside ? session_->due(mode_of(mode)) : 0;
+}
+std::uint64_t Session::step(int mode) noexcept {
+    const Inside inside(*this);
+    return inside ? session_->step(mode_of(mode)) : 0;
+}
 
-    // The positions of tensors that live on a device.
-    std::vector<std::size_t> observe_batch(int mode, const nb::list& ids, const nb::list& tensors) noexcept {
-        std::vector<std::size_t> on_device;
-        try {
-            TensorReader reader;
-            std::vector<nb::object> held;  // the list may change while other threads run
-            std::uint64_t bytes = 0;
-            views_.clear();
-            view_ids_.clear();
-            const std::size_t size = std::min(nb::len(ids), nb::len(tensors));
-            held.reserve(size);
-            for (std::size_t i = 0; i < size; ++i) {
-                PyObject* object = PyList_GET_ITEM(tensors.ptr(), static_cast<Py_ssize_t>(i));
-                const unsigned long id =
-                    PyLong_AsUnsignedLong(PyList_GET_ITEM(ids.ptr(), static_cast<Py_ssize_t>(i)));
-                if (PyErr_Occurred() != nullptr) {
-                    PyErr_Clear();
-                    ++unreadable_;
-                    continue;
-                }
-                TensorView view;
-                const Readable readable = reader.read(object, view);
-                if (readable == Readable::kOnDevice) on_device.push_back(i);
-                if (readable == Readable::kNo) ++unreadable_;
-                if (readable != Readable::kYes) continue;
-                held.push_back(nb::borrow(object));
-                views_.push_back(view);
-                view_ids_.push_back(static_cast<model::TensorId>(id));
-                bytes += bytes_of(view);
-            }
-            // Moved out, because another thread may start a batch of its own meanwhile.
-            std::vector<TensorView> views = std::move(views_);
-            std::vector<model::TensorId> view_ids = std::move(view_ids_);
-            if (bytes >= kBigBatchBytes) {
-                const nb::gil_scoped_release others_may_run;
-                if (const Inside inside(*this); inside)
-                    session_->observe_batch(mode_of(mode), view_ids, views);
-            } else if (const Inside inside(*this); inside) {
-                session_->observe_batch(mode_of(mode), view_ids, views);
-            }
-            views_ = std::move(views);
-            view_ids_ = std::move(view_ids);
-        } catch (...) {  // out of memory: this batch is not recorded
-            ++unreadable_;
-        }
-        return on_device;
-    }
-
-    void observe_scalar(int mode, model::TensorId id, double value) noexcept {
-        if (const Inside inside(*this); inside) session_->observe_scalar(mode_of(mode), id, value);
-    }
-
-    // Takes the value of a tensor with one element. False when it lives on a device.
-    bool observe_scalar_tensor(int mode, model::TensorId id, nb::handle tensor) noexcept {
-        TensorReader reader;
-        TensorView view;
-        const Readable readable = reader.read(tensor.ptr(), view);
-        if (readable == Readable::kOnDevice) return false;
-        if (readable == Readable::kYes) {
-            try {
-                if (const auto value = reduce::scalar_value(view); value.is_ok()) {
-                    observe_scalar(mode, id, *value);
-                    return true;
-                }
-            } catch (...) {  // out of memory
-            }
-        }
+bool Session::observe(int mode, model::TensorId id, nb::handle tensor) noexcept {
+    TensorReader reader;
+    TensorView view;
+    const Readable readable = reader.read(tensor.ptr(), view);
+    if (readable == Readable::kOnDevice) return false;
+    if (readable == Readable::kNo) {
         ++unreadable_;
         return true;
     }
+    if (bytes_of(view) >= kBigBatchBytes) {
+        const nb::gil_scoped_release others_may_run;
+        if (const Inside inside(*this); inside) session_->observe(mode_of(mode), id, view);
+    } else if (const Inside inside(*this); inside) {
+        session_->observe(mode_of(mode), id, view);
+    }
+    return true;
+}
 
-    bool observe_classes(int mode, model::TensorId id, nb::handle logits, nb::handle labels) noexcept {
+// The positions of tensors that live on a device.
+std::vector<std::size_t> Session::observe_batch(int mode, const nb::list& ids,
+                                                const nb::list& tensors) noexcept {
+    std::vector<std::size_t> on_device;
+    try {
         TensorReader reader;
-        TensorView logits_view;
-        TensorView labels_view;
-        const Readable first = reader.read(logits.ptr(), logits_view);
-        const Readable second = reader.read(labels.ptr(), labels_view);
-        if (first == Readable::kOnDevice || second == Readable::kOnDevice) return false;
-        if (first == Readable::kNo || second == Readable::kNo) {
-            ++unreadable_;
-            return true;
+        std::vector<nb::object> held;  // the list may change while other threads run
+        std::uint64_t bytes = 0;
+        views_.clear();
+        view_ids_.clear();
+        const std::size_t size = std::min(nb::len(ids), nb::len(tensors));
+        held.reserve(size);
+        for (std::size_t i = 0; i < size; ++i) {
+            PyObject* object = PyList_GET_ITEM(tensors.ptr(), static_cast<Py_ssize_t>(i));
+            const unsigned long id =
+                PyLong_AsUnsignedLong(PyList_GET_ITEM(ids.ptr(), static_cast<Py_ssize_t>(i)));
+            if (PyErr_Occurred() != nullptr) {
+                PyErr_Clear();
+                ++unreadable_;
+                continue;
+            }
+            TensorView view;
+            const Readable readable = reader.read(object, view);
+            if (readable == Readable::kOnDevice) on_device.push_back(i);
+            if (readable == Readable::kNo) ++unreadable_;
+            if (readable != Readable::kYes) continue;
+            held.push_back(nb::borrow(object));
+            views_.push_back(view);
+            view_ids_.push_back(static_cast<model::TensorId>(id));
+            bytes += bytes_of(view);
         }
-        if (const Inside inside(*this); inside)
-            session_->observe_classes(mode_of(mode), id, logits_view, labels_view);
+        // Moved out, because another thread may start a batch of its own meanwhile.
+        std::vector<TensorView> views = std::move(views_);
+        std::vector<model::TensorId> view_ids = std::move(view_ids_);
+        if (bytes >= kBigBatchBytes) {
+            const nb::gil_scoped_release others_may_run;
+            if (const Inside inside(*this); inside) session_->observe_batch(mode_of(mode), view_ids, views);
+        } else if (const Inside inside(*this); inside) {
+            session_->observe_batch(mode_of(mode), view_ids, views);
+        }
+        views_ = std::move(views);
+        view_ids_ = std::move(view_ids);
+    } catch (...) {  // out of memory: this batch is not recorded
+        ++unreadable_;
+    }
+    return on_device;
+}
+
+void Session::observe_scalar(int mode, model::TensorId id, double value) noexcept {
+    if (const Inside inside(*this); inside) session_->observe_scalar(mode_of(mode), id, value);
+}
+
+// Takes the value of a tensor with one element. False when it lives on a device.
+bool Session::observe_scalar_tensor(int mode, model::TensorId id, nb::handle tensor) noexcept {
+    TensorReader reader;
+    TensorView view;
+    const Readable readable = reader.read(tensor.ptr(), view);
+    if (readable == Readable::kOnDevice) return false;
+    if (readable == Readable::kYes) {
+        try {
+            if (const auto value = reduce::scalar_value(view); value.is_ok()) {
+                observe_scalar(mode, id, *value);
+                return true;
+            }
+        } catch (...) {  // out of memory
+        }
+    }
+    ++unreadable_;
+    return true;
+}
+
+bool Session::observe_classes(int mode, model::TensorId id, nb::handle logits, nb::handle labels) noexcept {
+    TensorReader reader;
+    TensorView logits_view;
+    TensorView labels_view;
+    const Readable first = reader.read(logits.ptr(), logits_view);
+    const Readable second = reader.read(labels.ptr(), labels_view);
+    if (first == Readable::kOnDevice || second == Readable::kOnDevice) return false;
+    if (first == Readable::kNo || second == Readable::kNo) {
+        ++unreadable_;
         return true;
     }
+    if (const Inside inside(*this); inside)
+        session_->observe_classes(mode_of(mode), id, logits_view, labels_view);
+    return true;
+}
 
-    void observe_statistics(int mode, model::TensorId id, const model::Statistics& statistics) noexcept {
-        if (const Inside inside(*this); inside) session_->observe_statistics(mode_of(mode), id, statistics);
-    }
-    void skip(std::uint64_t tensors) noexcept { unreadable_ += tensors; }
-    void capture_everything_for(std::uint64_t steps) noexcept {
-        if (const Inside inside(*this); inside) session_->capture_everything_for(steps);
-    }
+void Session::observe_statistics(int mode, model::TensorId id, const model::Statistics& statistics) noexcept {
+    if (const Inside inside(*this); inside) session_->observe_statistics(mode_of(mode), id, statistics);
+}
+void Session::capture_everything_for(std::uint64_t steps) noexcept {
+    if (const Inside inside(*this); inside) session_->capture_everything_for(steps);
+}
 
-    // Of `nanos` that a hook took in all, what was not spent in here goes to the step's account: the
-    // core counts its own time.
-    void account(std::uint64_t nanos) noexcept {
-        const std::uint64_t inside_nanos = inside_nanos_.exchange(0, std::memory_order_relaxed);
-        const Inside inside(*this, false);
-        if (inside && nanos > inside_nanos) session_->add_cost(nanos - inside_nanos);
-    }
+// Of `nanos` that a hook took in all, what was not spent in here goes to the step's account: the
+// core counts its own time.
+void Session::account(std::uint64_t nanos) noexcept {
+    const std::uint64_t inside_nanos = inside_nanos_.exchange(0, std::memory_order_relaxed);
+    const Inside inside(*this, false);
+    if (inside && nanos > inside_nanos) session_->add_cost(nanos - inside_nanos);
+}
 
-    RoleMask end_step() noexcept {
-        const Inside inside(*this);
-        if (!inside) return 0;
-        const capture::StepDirective directive = session_->end_step();
-        return directive.due | (directive.stop_requested ? kStopRequested : 0);
-    }
-    void end_eval_step() noexcept {
-        if (const Inside inside(*this); inside) session_->end_eval_step();
-    }
+RoleMask Session::end_step() noexcept {
+    const Inside inside(*this);
+    if (!inside) return 0;
+    const capture::StepDirective directive = session_->end_step();
+    return directive.due | (directive.stop_requested ? kStopRequested : 0);
+}
+void Session::end_eval_step() noexcept {
+    if (const Inside inside(*this); inside) session_->end_eval_step();
+}
 
-    void close(double patience_seconds) noexcept {
-        const nb::gil_scoped_release others_may_run;
-        const double seconds = patience_seconds > 0 ? std::min(patience_seconds, 3600.0) : 0.0;
-        if (const Inside inside(*this, false); inside)
-            session_->close(std::chrono::nanoseconds(static_cast<std::int64_t>(seconds * 1e9)));
-    }
-    // In the child of a fork: takes no lock, because nobody is left there to release it.
-    void abandon() noexcept {
-        abandoned_.store(true, std::memory_order_relaxed);
-        session_->abandon();
-    }
-    bool is_open() const noexcept {
-        return !abandoned_.load(std::memory_order_relaxed) && session_->is_open();
-    }
-    const std::string& run_directory() const noexcept { return session_->run_directory(); }
-    model::WorkerId worker() const noexcept { return session_->worker(); }
-
-    nb::dict counts() {
-        const capture::SessionCounts counts = session_->counts();
-        nb::dict out;
-        out["steps_written"] = counts.writer.steps_written;
-        out["bytes_written"] = counts.writer.bytes_written;
-        out["steps_dropped"] = counts.writer.steps_dropped;
-        out["raw_tensors_dropped"] = counts.writer.raw_tensors_dropped;
-        out["failed"] = counts.writer.failed;
-        out["failure"] = counts.writer.failure;
-        out["tensors_skipped"] = counts.tensors_skipped + unreadable_;
-        out["capture_nanos"] = counts.capture_nanos;
-        return out;
-    }
-
-  private:
-    // A call into the core: one at a time, none after a fork, its time taken.
-    class Inside {
-      public:
-        explicit Inside(Session& session, bool timed = true) noexcept : session_(session), timed_(timed) {
-            if (session.abandoned_.load(std::memory_order_relaxed)) return;
-            // A fork that Python was not told of calls nobody to abandon the session: the lock may be held
-            // by a thread of the parent.
-            if (base::fork_generation() != session.generation_) return;
-            session.mutex_.lock();
-            entered_ = true;
-            if (timed_) begin_ = base::monotonic_nanos();
-        }
-        Inside(const Inside&) = delete;
-        Inside& operator=(const Inside&) = delete;
-        ~Inside() {
-            if (!entered_) return;
-            if (timed_)
-                session_.inside_nanos_.fetch_add(static_cast<std::uint64_t>(base::monotonic_nanos() - begin_),
-                                                 std::memory_order_relaxed);
-            session_.mutex_.unlock();
-        }
-        explicit operator bool() const noexcept { return entered_; }
-
-      private:
-        Session& session_;
-        bool timed_;
-        bool entered_ = false;
-        std::int64_t begin_ = 0;
-    };
-
-    std::unique_ptr<CaptureSession> session_;
-    std::mutex mutex_;
-    std::atomic<bool> abandoned_{false};
-    const std::uint32_t generation_ = base::fork_generation();
-    std::atomic<std::uint64_t> inside_nanos_{0};
-    std::uint64_t unreadable_ = 0;  // guarded by the GIL
-    std::vector<TensorView> views_;
-    std::vector<model::TensorId> view_ids_;
-};
-
-}  // namespace
+void Session::close(double patience_seconds) noexcept {
+    const nb::gil_scoped_release others_may_run;
+    const double seconds = patience_seconds > 0 ? std::min(patience_seconds, 3600.0) : 0.0;
+    if (const Inside inside(*this, false); inside)
+        session_->close(std::chrono::nanoseconds(static_cast<std::int64_t>(seconds * 1e9)));
+}
+// In the child of a fork: takes no lock, because nobody is left there to release it.
+void Session::abandon() noexcept {
+    abandoned_.store(true, std::memory_order_relaxed);
+    session_->abandon();
+}
+nb::dict Session::counts() {
+    const capture::SessionCounts counts = session_->counts();
+    nb::dict out;
+    out["steps_written"] = counts.writer.steps_written;
+    out["bytes_written"] = counts.writer.bytes_written;
+    out["steps_dropped"] = counts.writer.steps_dropped;
+    out["raw_tensors_dropped"] = counts.writer.raw_tensors_dropped;
+    out["failed"] = counts.writer.failed;
+    out["failure"] = counts.writer.failure;
+    out["tensors_skipped"] = counts.tensors_skipped + unreadable_;
+    out["capture_nanos"] = counts.capture_nanos;
+    return out;
+}
 
 void bind_session(nb::module_& module) {
     nb::dict roles;

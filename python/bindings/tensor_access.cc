@@ -167,7 +167,7 @@ std::optional<std::vector<std::int64_t>> integers(PyObject* sequence) {
 }  // namespace
 
 TensorReader::~TensorReader() {
-    for (Py_buffer& buffer : buffers_) PyBuffer_Release(&buffer);
+    for (const auto& buffer : buffers_) PyBuffer_Release(buffer.get());
     for (PyObject* reference : references_) Py_DECREF(reference);
 }
 
@@ -250,14 +250,14 @@ Readable TensorReader::read_attributes(PyObject* object, tensor::TensorView& vie
     Py_XDECREF(strides);
     if (!extents || !steps || extents->size() != steps->size()) return Readable::kNo;
     view.data = reinterpret_cast<const void*>(bits);
-    view.shape = extents_.emplace_back(std::move(*extents));
-    view.strides = extents_.emplace_back(std::move(*steps));
+    view.shape = *extents_.emplace_back(std::make_unique<std::vector<std::int64_t>>(std::move(*extents)));
+    view.strides = *extents_.emplace_back(std::make_unique<std::vector<std::int64_t>>(std::move(*steps)));
     return view.data == nullptr && view.element_count() > 0 ? Readable::kNo : Readable::kYes;
 }
 
 Readable TensorReader::read_buffer(PyObject* object, tensor::TensorView& view) {
     // Filled in its final place: a Py_buffer may point into itself.
-    Py_buffer& buffer = buffers_.emplace_back();
+    Py_buffer& buffer = *buffers_.emplace_back(std::make_unique<Py_buffer>());
     if (PyObject_GetBuffer(object, &buffer, PyBUF_STRIDED_RO | PyBUF_FORMAT) != 0) {
         PyErr_Clear();
         buffers_.pop_back();
@@ -272,8 +272,8 @@ Readable TensorReader::read_buffer(PyObject* object, tensor::TensorView& view) {
     }
     view.dtype = dtype_of_format(buffer.format, buffer.itemsize);
     view.data = buffer.buf;
-    view.shape = extents_.emplace_back(std::move(shape));
-    view.strides = extents_.emplace_back(std::move(strides));
+    view.shape = *extents_.emplace_back(std::make_unique<std::vector<std::int64_t>>(std::move(shape)));
+    view.strides = *extents_.emplace_back(std::make_unique<std::vector<std::int64_t>>(std::move(strides)));
     return Readable::kYes;
 }
 

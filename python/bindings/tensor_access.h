@@ -13,7 +13,7 @@
 #include <Python.h>
 
 #include <cstdint>
-#include <deque>
+#include <memory>
 #include <vector>
 
 #include "traindbg/tensor/tensor_view.h"
@@ -40,8 +40,9 @@ class TensorReader {
     [[nodiscard]] Readable read_attributes(PyObject* object, tensor::TensorView& view);
     [[nodiscard]] Readable read_buffer(PyObject* object, tensor::TensorView& view);
 
-    std::deque<std::vector<std::int64_t>> extents_;  // shapes and strides that nobody else keeps
-    std::deque<Py_buffer> buffers_;
+    // Nothing here allocates until it is needed, which for dense tensors of a framework is never.
+    std::vector<std::unique_ptr<std::vector<std::int64_t>>> extents_;  // that nobody else keeps
+    std::vector<std::unique_ptr<Py_buffer>> buffers_;
     std::vector<PyObject*> references_;
 };
 

@@ -33,7 +33,14 @@ from traindbg._say import say
 from traindbg.errors import InvalidArgument, TraindbgError, TrainingStopped
 from traindbg.hooks import torch_patches as patches
 from traindbg.hooks.torch_device import Deferred
-from traindbg.hooks.torch_forward import ForwardObserver, Place, compiler_in_use
+from traindbg.hooks.torch_forward import (
+    EVERYTHING,
+    INPUTS,
+    NOTHING,
+    ForwardObserver,
+    Place,
+    compiler_in_use,
+)
 from traindbg.hooks.torch_names import is_compiled, unwrap
 
 if TYPE_CHECKING:
@@ -50,7 +57,7 @@ _CLOSE_SECONDS = 5.0
 # When the optimizer that drives the steps was silent for so many steps of another one, the other
 # one drives.
 _STEPS_UNTIL_NEW_DRIVER = 100
-_CLASSIFIERS = ("cross_entropy", "nll_loss")
+_CLASSIFIERS = frozenset({"cross_entropy", "nll_loss"})
 _NUMBER_SETTINGS = (
     "lr",
     "momentum",
@@ -118,7 +125,7 @@ def _boundary(feature: str) -> Callable[[_F], _F]:
                 self.failed(feature, error)
                 return None
             finally:
-                self.nanos += time.perf_counter_ns() - begin
+                self.hot.nanos += time.perf_counter_ns() - begin
 
         return call  # type: ignore[return-value]
 
@@ -212,25 +219,22 @@ class _Recording:
         self.session = _core.Session(run_dir, plan, int(rank) if rank.isdigit() else 0)
         self.watchers: list[Watcher] = []
         self.dead = False
-        self.nanos = 0
+        self.hot = _core.HotPath(self.session, torch.Tensor, torch.is_grad_enabled)
+        self.hot.due = self.session.due(_TRAIN)
         self.deferred = Deferred(self.session)
         self.on_device_only = os.environ.get("TRAINDBG_DEVICE_PATH") == "1"
-        self.due = self.session.due(_TRAIN)
         self._ids: dict[str, int] = {}
+        self._loss_ids: dict[str, int] = {}  # by the function's name
         self._tables: weakref.WeakKeyDictionary[torch.optim.Optimizer, _Parameters] = (
             weakref.WeakKeyDictionary()
         )
         self._strangers: weakref.WeakSet[torch.optim.Optimizer] = weakref.WeakSet()
         self._driver: weakref.ref[torch.optim.Optimizer] | None = None
-        self._steps_without_driver = 0
         self._lr: tuple[float, ...] = ()
-        self._first_backward = True
-        self._forward_seen = False
         self._eval_names: set[str] = set()
         self._scaled: tuple[weakref.ref[torch.Tensor], weakref.ref[torch.Tensor]] | None = None
         self._explained: set[str] = set()
         self._compiler = compiler_in_use()
-        self._steps = 0
 
     # Watchers.
 
@@ -245,6 +249,7 @@ class _Recording:
         watcher = Watcher(model, prefix, self)
         watcher._compiled = compiled or any(is_compiled(module) for module in model.modules())
         self.watchers.append(watcher)
+        self._arm()
         if len(self.watchers) == 1:
             guarded("description", self._describe, model, optimizer)
         guarded("forward", self._prepare, watcher)
@@ -258,6 +263,7 @@ class _Recording:
             watcher._observer.disarm()
         self._tables.clear()
         self._strangers.clear()
+        self._arm()
 
     def remove(self, watcher: Watcher) -> None:
         self.drop(watcher)
@@ -271,17 +277,18 @@ class _Recording:
             return
         guarded("closing", self._flush)
         self.dead = True
+        self.hot.disarm()
         for watcher in list(self.watchers):
             watcher.detach()
         if _recording is self:
             _recording = None
-            patches.state.listener = None
+            patches.state.listener = patches.state.hot = None
             patches.release()
         guarded("closing", self.session.close, _CLOSE_SECONDS)
 
     def _flush(self) -> None:
         self._end_evaluation()
-        self.deferred.drain()
+        self._drain()
 
     def failed(self, feature: str, error: Exception) -> None:
         _failed(feature, error)
@@ -331,7 +338,7 @@ class _Recording:
     def record_exception(self, error: BaseException) -> None:
         if isinstance(error, (SystemExit, GeneratorExit)):
             return
-        facts = {"type": type(error).__name__, "message": str(error)[:1000], "step": self._steps}
+        facts = {"type": type(error).__name__, "message": str(error)[:1000], "step": self.hot.steps}
         self.session.event("exception", json.dumps(facts))
 
     def _explain(self, key: str, what: str, why: str) -> None:
@@ -372,10 +379,18 @@ class _Recording:
     def _take(self, mode: int, tensor_id: int, tensor: torch.Tensor) -> None:
         if self.on_device_only or not self.session.observe(mode, tensor_id, tensor):
             self.deferred.add_tensor(mode, tensor_id, tensor)
+            self.hot.has_deferred = True
 
     def _take_scalar(self, mode: int, tensor_id: int, tensor: torch.Tensor) -> None:
         if self.on_device_only or not self.session.observe_scalar_tensor(mode, tensor_id, tensor):
             self.deferred.add_scalar(mode, tensor_id, tensor)
+            self.hot.has_deferred = True
+
+    def _drain(self) -> None:
+        """Brings over what waits on devices."""
+        if self.hot.has_deferred:
+            self.hot.has_deferred = False
+            self.deferred.drain()
 
     def _place_id(self, name: str, role: str, place: Place, kind: str, tensor: torch.Tensor) -> int:
         return self._id(
@@ -395,18 +410,24 @@ class _Recording:
         if root is None or self.dead or torch.jit.is_tracing():
             return 0
         if root.training and torch.is_grad_enabled():
-            return _TRAIN if self.due & _FORWARD_ROLES else 0
+            return _TRAIN if self.hot.due & _FORWARD_ROLES else 0
         return _EVAL if self.session.due(_EVAL) & _FORWARD_ROLES else 0
 
     @_boundary("forward")
-    def wants_forward(self, root: torch.nn.Module) -> bool:
+    def _wants_forward(self, root: torch.nn.Module) -> int:
         mode = self._forward_mode(root)
-        if mode == _TRAIN and self._forward_seen and len(self.watchers) == 1:
-            return False  # a second pass in one step: the first one is kept
+        if mode == _TRAIN and self.hot.forward_seen and len(self.watchers) == 1:
+            return NOTHING  # a second pass in one step: the first one is kept
         self._now = mode
+        if mode == 0:
+            return NOTHING
         if mode == _TRAIN:
-            self._forward_seen = True
-        return mode != 0
+            self.hot.forward_seen = True
+        due = self.hot.due if mode == _TRAIN else self.session.due(_EVAL)
+        return INPUTS if due & _FORWARD_ROLES == _BIT["input"] else EVERYTHING
+
+    def wants_forward(self, root: torch.nn.Module) -> int:
+        return self._wants_forward(root) or NOTHING
 
     _now = 0
 
@@ -436,7 +457,7 @@ class _Recording:
         if model is None or observer is None:
             return
         if self._compiler or watcher._compiled:
-            if self.due & _FORWARD_ROLES:
+            if self.hot.due & _FORWARD_ROLES:
                 self._explain(
                     "compiled",
                     f"what the modules of {type(model).__name__} return",
@@ -444,12 +465,12 @@ class _Recording:
                     "gradients and losses are recorded",
                 )
             return
-        if not (self.due | self.session.due(_EVAL)) & _FORWARD_ROLES:
+        if not (self.hot.due | self.session.due(_EVAL)) & _FORWARD_ROLES:
             if observer.armed or observer.observing:
                 observer.disarm()
             return
         observer.arm()
-        if self._steps >= 1 and observer.calls == 0 and self.due & _FORWARD_ROLES:
+        if self.hot.steps >= 1 and observer.calls == 0 and self.hot.due & _FORWARD_ROLES:
             # A step went by in which the model itself was not called: look at its parts.
             self._now = _TRAIN
             observer.observe_without_root()
@@ -457,9 +478,9 @@ class _Recording:
     def _check_forward(self, watcher: Watcher) -> None:
         """After a step that wanted a forward pass: says so when none could be seen."""
         observer = watcher._observer
-        if observer is None or not observer.armed or not self.due & _FORWARD_ROLES:
+        if observer is None or not observer.armed or not self.hot.due & _FORWARD_ROLES:
             return
-        if self._steps >= 1 and observer.calls == 0 and observer.outputs == 0:
+        if self.hot.steps >= 1 and observer.calls == 0 and observer.outputs == 0:
             model = watcher.model
             what = f"what the modules of {type(model).__name__} return"
             self._explain("silent", what, "no module of it was called in Python")
@@ -484,8 +505,7 @@ class _Recording:
     def _end_evaluation(self) -> None:
         if self._eval_names:
             self._eval_names.clear()
-            if not self.deferred.empty:
-                self.deferred.drain()
+            self._drain()
             self.session.end_eval_step()
 
     @_boundary("losses")
@@ -503,12 +523,13 @@ class _Recording:
                 if name in self._eval_names:
                     self._end_evaluation()
                 self._eval_names.add(name)
-            self._take_scalar(mode, self._id(f"loss/{name}", "loss"), value)
+            tensor_id = self._loss_ids[name] = self._id(f"loss/{name}", "loss")
+            self._take_scalar(mode, tensor_id, value)
         if name in _CLASSIFIERS and self._classes_due(mode):
             self._take_classes(mode, name, args, kwargs)
 
     def _classes_due(self, mode: int) -> bool:
-        due = self.due if mode == _TRAIN else self.session.due(_EVAL)
+        due = self.hot.due if mode == _TRAIN else self.session.due(_EVAL)
         return bool(due & _BIT["classes"])
 
     def _take_classes(
@@ -534,6 +555,7 @@ class _Recording:
     def loss_scaled(self, scaled: Any, loss: Any) -> None:
         if type(scaled) is torch.Tensor and type(loss) is torch.Tensor:
             self._scaled = (weakref.ref(scaled), weakref.ref(loss))
+            self.hot.has_scaler = True
 
     @_boundary("backward")
     def backward_begins(self, tensors: Any) -> None:
@@ -544,10 +566,11 @@ class _Recording:
             if self._scaled is not None and self._scaled[0]() is root:
                 unscaled = self._scaled[1]()
                 root = unscaled if unscaled is not None and unscaled.numel() == 1 else root
-            self._take_scalar(_TRAIN, self._id("loss", "loss"), root)
-        if self._first_backward:
-            self._first_backward = False
-            if self.due & _BIT["loop"]:
+            self.hot.root_loss = self._id("loss", "loss")
+            self._take_scalar(_TRAIN, self.hot.root_loss, root)
+        if self.hot.first_backward:
+            self.hot.first_backward = False
+            if self.hot.due & _BIT["loop"]:
                 self._take_leftover()
 
     def _take_leftover(self) -> None:
@@ -572,7 +595,7 @@ class _Recording:
             table = self._learn(optimizer)
             if table is None:
                 return
-        if not self.due:
+        if not self.hot.due:
             return
         self._end_evaluation()
         self._observe_parameters(table)
@@ -616,6 +639,7 @@ class _Recording:
                     table.smallest_name = watcher.prefix + (f"{path}.{name}" if path else name)
         is_new = optimizer not in self._tables
         self._tables[optimizer] = table
+        self._arm()
         driver = self._driver() if self._driver is not None else None
         if is_new and driver is not None and driver is not optimizer:
             guarded("description", self._describe, self._first_model(), driver)
@@ -653,9 +677,30 @@ class _Recording:
 
     def _set_driver(self, optimizer: torch.optim.Optimizer) -> None:
         self._driver = weakref.ref(optimizer)
-        self._steps_without_driver = 0
+        self.hot.foreign_steps = 0
         self._lr = _learning_rates(optimizer)
+        self._arm()
         guarded("description", self._describe, self._first_model(), optimizer)
+
+    def _arm(self) -> None:
+        """Tells the hot path what an ordinary step looks like now, if there is such a thing."""
+        driver = self._driver() if self._driver is not None else None
+        if (
+            self.dead
+            or self.on_device_only
+            or len(self.watchers) != 1
+            or driver not in self._tables
+        ):
+            self.hot.disarm()
+            return
+        self.hot.arm(
+            self.watchers[0]._model,
+            self._driver,
+            list(self._lr),
+            self._loss_ids,
+            _CLASSIFIERS,
+            self._eval_names,
+        )
 
     def _first_model(self) -> torch.nn.Module | None:
         return self.watchers[0].model if self.watchers else None
@@ -663,10 +708,10 @@ class _Recording:
     def _observe_parameters(self, table: _Parameters) -> None:
         tensors: list[torch.Tensor] = []
         ids: list[int] = []
-        if self.due & _PARAMETER_ROLES:
+        if self.hot.due & _PARAMETER_ROLES:
             tensors += table.values
             ids += table.weight_ids
-        if self.due & _BIT["gradient"]:
+        if self.hot.due & _BIT["gradient"]:
             for parameter, gradient_id in zip(table.values, table.gradient_ids, strict=True):
                 gradient = parameter.grad
                 if gradient is not None:
@@ -680,12 +725,14 @@ class _Recording:
             elsewhere = self.session.observe_batch(_TRAIN, ids, tensors)
         for index in elsewhere:
             self.deferred.add_tensor(_TRAIN, ids[index], tensors[index])
+            self.hot.has_deferred = True
 
     def _check_settings(self, optimizer: torch.optim.Optimizer) -> None:
         rates = _learning_rates(optimizer)
         if rates != self._lr:
             self._lr = rates
-            facts = _optimizer_facts(optimizer) | {"step": self._steps}
+            self._arm()
+            facts = _optimizer_facts(optimizer) | {"step": self.hot.steps}
             self.session.event("optimizer", json.dumps(facts))
 
     def optimizer_stepped(self, optimizer: torch.optim.Optimizer) -> None:
@@ -696,38 +743,44 @@ class _Recording:
         if driver is not optimizer:
             if optimizer not in self._tables:
                 return
-            self._steps_without_driver += 1
-            if driver is not None and self._steps_without_driver < _STEPS_UNTIL_NEW_DRIVER:
+            self.hot.foreign_steps += 1
+            if driver is not None and self.hot.foreign_steps < _STEPS_UNTIL_NEW_DRIVER:
                 return
             guarded("optimizer", self._set_driver, optimizer)
-        if self._end_step():
-            run_dir = self.session.run_directory
-            self.close()
-            raise TrainingStopped(run_dir)
+        self._stop_if_asked(self._end_step())
 
     @_boundary("steps")
-    def _end_step(self) -> bool:
-        self._steps_without_driver = 0
-        if not self.deferred.empty:
-            self.deferred.drain()
-        nanos, self.nanos = self.nanos, 0
-        self.session.account(nanos)
-        if self.due & _FORWARD_ROLES:
+    def _end_step(self) -> int:
+        self._drain()
+        before = self.hot.due
+        if before & _FORWARD_ROLES:
             for watcher in self.watchers:
                 self._check_forward(watcher)
-        answer = self.session.end_step()
-        self._steps += 1
-        self._first_backward = True
-        self._forward_seen = False
-        due = answer & ~_core.STOP_REQUESTED
-        if (due | self.due) & _FORWARD_ROLES:
-            self.due = due
+        answer: int = self.hot.end_step()
+        self._begin_step(before)
+        return answer
+
+    def step_ended(self, answer: int) -> None:
+        """The hot path ended a step after which there is something to do. Raises as above."""
+        self._begin_ended_step()
+        self._stop_if_asked(answer)
+
+    @_boundary("steps")
+    def _begin_ended_step(self) -> None:
+        self._begin_step(0)
+
+    def _begin_step(self, due_before: int) -> None:
+        if (self.hot.due | due_before) & _FORWARD_ROLES:
             for watcher in self.watchers:
                 if watcher._observer is not None and watcher._observer.observing:
                     watcher._observer.disarm()
                 self._prepare(watcher)
-        self.due = due
-        return bool(answer & _core.STOP_REQUESTED)
+
+    def _stop_if_asked(self, answer: int | None) -> None:
+        if answer is not None and answer & _core.STOP_REQUESTED:
+            run_dir = self.session.run_directory
+            self.close()
+            raise TrainingStopped(run_dir)
 
     # The user's numbers.
 
@@ -784,7 +837,7 @@ def _after_fork_in_child() -> None:
     """The child of a fork shares no thread and no file with its parent: it records nothing."""
     global _recording
     recording, _recording = _recording, None
-    patches.state.listener = None
+    patches.state.listener = patches.state.hot = None
     _supervisors.clear()
     if recording is not None:
         recording.dead = True
@@ -969,7 +1022,7 @@ def _begin(
     _prepare_process()
     patches.acquire()
     _recording = recording
-    patches.state.listener = recording
+    patches.state.listener, patches.state.hot = recording, recording.hot
     return recording.add(root, optimizer, compiled)
 
 

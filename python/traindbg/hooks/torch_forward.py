@@ -34,6 +34,9 @@ def compiler_in_use() -> bool:
     return any(callable(backend) for backend in getattr(frames, "cached_backends", {}).values())
 
 
+NOTHING, INPUTS, EVERYTHING = range(3)
+
+
 class Place:
     """A module of a watched model: where it is, what it is."""
 
@@ -48,9 +51,12 @@ class Place:
 
 
 class Sink(Protocol):
-    """Where the tensors of a forward pass go. Raises nothing."""
+    """Where the tensors of a forward pass go. Raises nothing.
 
-    def wants_forward(self, root: torch.nn.Module) -> bool: ...
+    `wants_forward` answers what of the pass is wanted: 0, INPUTS, or EVERYTHING.
+    """
+
+    def wants_forward(self, root: torch.nn.Module) -> int: ...
     def model_input(self, place: Place, number: int, tensor: torch.Tensor) -> None: ...
     def module_output(self, place: Place, suffix: str, tensor: torch.Tensor) -> None: ...
     def function_output(
@@ -93,7 +99,8 @@ class ForwardObserver:
         self._running: list[Place] = []  # those whose forward runs, innermost last
         self._repeats: dict[tuple[str, str], int] = {}
         self._inputs = 0
-        self.observing = False
+        self._inputs_only = False
+        self.observing = False  # more than the inputs
         self.calls = 0  # of the root, seen in Python
         self.outputs = 0  # of modules inside, seen in Python
 
@@ -139,7 +146,7 @@ class ForwardObserver:
             self._root_begins(module, args)
 
     def _after(self, module: torch.nn.Module, args: Any, *rest: Any) -> None:
-        if torch.compiler.is_compiling() or not self.observing:
+        if torch.compiler.is_compiling() or not (self.observing or self._inputs_only):
             return
         try:
             # After an exception PyTorch leaves out the keyword arguments, and there is no output.
@@ -153,7 +160,7 @@ class ForwardObserver:
             elif module is self._root():
                 if len(rest) == 2:
                     self._take_inputs(rest[0])
-                if self._root_place.is_leaf:
+                if self._root_place.is_leaf and self.observing:
                     self._module_called(self._root_place, output)
                 self._leave()
         except Exception as error:
@@ -165,10 +172,15 @@ class ForwardObserver:
         try:
             self._leave()  # a pass that Ctrl-C ended
             self.calls += 1
-            if not self._sink.wants_forward(root):
+            wanted = self._sink.wants_forward(root)
+            if wanted == NOTHING:
+                return
+            self._inputs = 0
+            self._inputs_only = wanted == INPUTS
+            self._take_inputs(args)
+            if self._inputs_only:
                 return
             self._enter(root)
-            self._take_inputs(args)
             self._mode = _FunctionMode(self._function_called)
             self._mode.__enter__()
         except Exception as error:
@@ -182,7 +194,6 @@ class ForwardObserver:
         }
         self._running = [self._root_place]
         self._repeats = {}
-        self._inputs = 0
         self.observing = True
 
     def _take_inputs(self, given: Any) -> None:
@@ -208,6 +219,7 @@ class ForwardObserver:
 
     def _leave(self) -> None:
         self.observing = False
+        self._inputs_only = False
         self._known = {}
         self._running = []
         mode, self._mode = self._mode, None

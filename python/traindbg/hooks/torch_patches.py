@@ -24,8 +24,16 @@ from torch.optim.optimizer import (
     register_optimizer_step_pre_hook,
 )
 
+from traindbg._core import NOT_HANDLED, NOTHING_TO_DO
+
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    from traindbg._core import HotPath
+
+# Looked up once, because they are asked at every step. Dynamo knows the function by any name.
+_is_compiling = torch.compiler.is_compiling
+_is_tracing = getattr(torch._C, "_is_tracing", torch.jit.is_tracing)
 
 # Names in torch.nn.functional.
 LOSSES = (
@@ -54,7 +62,7 @@ LOSSES = (
 
 
 class Listener(Protocol):
-    """Who is told. No method raises, except `optimizer_stepped` when a stop was asked for."""
+    """Who is told. Only the last two raise, and only when a stop was asked for."""
 
     def loss_computed(
         self, name: str, value: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
@@ -64,6 +72,7 @@ class Listener(Protocol):
     def compiler_used(self) -> None: ...
     def optimizer_will_step(self, optimizer: torch.optim.Optimizer) -> None: ...
     def optimizer_stepped(self, optimizer: torch.optim.Optimizer) -> None: ...
+    def step_ended(self, answer: int) -> None: ...
 
 
 class _State(threading.local):
@@ -72,6 +81,7 @@ class _State(threading.local):
 
 class _Shared:
     listener: Listener | None = None
+    hot: HotPath | None = None  # asked before the listener, which hears only of what it leaves over
 
 
 state = _Shared()
@@ -83,7 +93,7 @@ _undo: list[Callable[[], None]] = []
 def _listening_loss(name: str, original: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(original)
     def loss_function(*args: Any, **kwargs: Any) -> Any:
-        if torch.compiler.is_compiling() or state.listener is None or _local.inside_loss:
+        if _is_compiling() or state.listener is None or _local.inside_loss:
             return original(*args, **kwargs)
         _local.inside_loss = True
         try:
@@ -91,8 +101,10 @@ def _listening_loss(name: str, original: Callable[..., Any]) -> Callable[..., An
         finally:
             _local.inside_loss = False
         listener = state.listener
-        if listener is not None and not torch.jit.is_tracing():
-            listener.loss_computed(name, value, args, kwargs)
+        if listener is not None and not _is_tracing():
+            hot = state.hot
+            if hot is None or not hot.loss_computed(name, value):
+                listener.loss_computed(name, value, args, kwargs)
         return value
 
     return loss_function
@@ -101,10 +113,13 @@ def _listening_loss(name: str, original: Callable[..., Any]) -> Callable[..., An
 def _listening_backward(original: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(original)
     def backward(*args: Any, **kwargs: Any) -> Any:
-        if not torch.compiler.is_compiling():
+        if not _is_compiling():
             listener = state.listener
             if listener is not None:
-                listener.backward_begins(args[0] if args else kwargs.get("tensors"))
+                tensors = args[0] if args else kwargs.get("tensors")
+                hot = state.hot
+                if hot is None or not hot.backward_begins(tensors):
+                    listener.backward_begins(tensors)
         return original(*args, **kwargs)
 
     return backward
@@ -166,17 +181,24 @@ def _replace(
 
 
 def _before_step(optimizer: torch.optim.Optimizer, args: Any, kwargs: Any) -> None:
-    if not torch.compiler.is_compiling():
+    if not _is_compiling():
         listener = state.listener
         if listener is not None:
-            listener.optimizer_will_step(optimizer)
+            hot = state.hot
+            if hot is None or not hot.optimizer_will_step(optimizer):
+                listener.optimizer_will_step(optimizer)
 
 
 def _after_step(optimizer: torch.optim.Optimizer, args: Any, kwargs: Any) -> None:
-    if not torch.compiler.is_compiling():
+    if not _is_compiling():
         listener = state.listener
         if listener is not None:
-            listener.optimizer_stepped(optimizer)
+            hot = state.hot
+            answer = NOT_HANDLED if hot is None else hot.optimizer_stepped(optimizer)
+            if answer == NOT_HANDLED:
+                listener.optimizer_stepped(optimizer)
+            elif answer != NOTHING_TO_DO:
+                listener.step_ended(answer)
 
 
 def acquire() -> None:

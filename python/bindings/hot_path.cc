@@ -1,0 +1,217 @@
+#include "hot_path.h"
+
+#include <nanobind/stl/vector.h>
+
+#include <utility>
+
+#include "bindings.h"
+#include "traindbg/base/clock.h"
+#include "traindbg/reduce/reducer.h"
+
+namespace nb = nanobind;
+using namespace nb::literals;
+
+namespace traindbg::bindings {
+namespace {
+
+using capture::mask_of;
+using capture::RoleMask;
+using model::Role;
+
+constexpr int kTrain = static_cast<int>(model::Mode::kTrain);
+constexpr RoleMask kForward = mask_of(Role::kInput) | mask_of(Role::kOutput) | mask_of(Role::kActivation);
+constexpr RoleMask kParameters = mask_of(Role::kWeight) | mask_of(Role::kBias) | mask_of(Role::kGradient);
+
+// Adds the time until the end of the scope.
+class Timed {
+  public:
+    explicit Timed(std::uint64_t& nanos) noexcept : nanos_(nanos) {}
+    Timed(const Timed&) = delete;
+    Timed& operator=(const Timed&) = delete;
+    ~Timed() { nanos_ += static_cast<std::uint64_t>(base::monotonic_nanos() - begin_); }
+
+  private:
+    std::uint64_t& nanos_;
+    const std::int64_t begin_ = base::monotonic_nanos();
+};
+
+// Names of attributes, made once.
+struct Names {
+    PyObject* training = PyUnicode_InternFromString("training");
+    PyObject* param_groups = PyUnicode_InternFromString("param_groups");
+    PyObject* lr = PyUnicode_InternFromString("lr");
+};
+const Names& names() {
+    static const Names made;
+    return made;
+}
+
+// What a weak reference refers to, as a new reference; null when it is gone.
+nb::object alive(const nb::object& weak) noexcept {
+#if PY_VERSION_HEX >= 0x030D0000
+    PyObject* strong = nullptr;
+    if (PyWeakref_GetRef(weak.ptr(), &strong) < 0) PyErr_Clear();
+    return nb::steal(strong);
+#else
+    PyObject* borrowed = PyWeakref_GetObject(weak.ptr());
+    if (borrowed == nullptr) PyErr_Clear();
+    return borrowed == nullptr || borrowed == Py_None ? nb::object() : nb::borrow(borrowed);
+#endif
+}
+
+nb::object attribute(nb::handle object, PyObject* name) noexcept {
+    PyObject* value = PyObject_GetAttr(object.ptr(), name);
+    if (value == nullptr) PyErr_Clear();
+    return nb::steal(value);
+}
+
+}  // namespace
+
+HotPath::HotPath(Session& session, nb::type_object tensor_type, nb::callable is_grad_enabled)
+    : session_(session), tensor_type_(std::move(tensor_type)), is_grad_enabled_(std::move(is_grad_enabled)) {}
+
+void HotPath::arm(nb::object model, nb::object optimizer, std::vector<double> rates, nb::dict losses,
+                  nb::object classifiers, nb::set evaluations) {
+    if (!PyWeakref_Check(model.ptr()) || !PyWeakref_Check(optimizer.ptr()))
+        throw nb::type_error("arm: model and optimizer must be weak references");
+    if (!PyAnySet_Check(classifiers.ptr())) throw nb::type_error("arm: classifiers must be a set");
+    model_ = std::move(model);
+    optimizer_ = std::move(optimizer);
+    rates_ = std::move(rates);
+    losses_ = std::move(losses);
+    classifiers_ = std::move(classifiers);
+    evaluations_ = std::move(evaluations);
+    is_armed_ = true;
+}
+
+void HotPath::disarm() noexcept { is_armed_ = false; }
+
+bool HotPath::is_training() const noexcept {
+    const nb::object model = alive(model_);
+    if (!model.is_valid() || attribute(model, names().training).ptr() != Py_True) return false;
+    PyObject* enabled = PyObject_CallNoArgs(is_grad_enabled_.ptr());
+    if (enabled == nullptr) PyErr_Clear();
+    Py_XDECREF(enabled);  // True and False live for ever
+    return enabled == Py_True;
+}
+
+bool HotPath::is_driver(nb::handle optimizer) const noexcept {
+    return alive(optimizer_).ptr() == optimizer.ptr();
+}
+
+bool HotPath::has_open_evaluation() const noexcept { return PySet_GET_SIZE(evaluations_.ptr()) != 0; }
+
+bool HotPath::settings_are_unchanged(nb::handle optimizer) const noexcept {
+    const nb::object groups = attribute(optimizer, names().param_groups);
+    if (!groups.is_valid() || !PyList_CheckExact(groups.ptr())) return false;
+    if (static_cast<std::size_t>(PyList_GET_SIZE(groups.ptr())) != rates_.size()) return false;
+    for (std::size_t i = 0; i < rates_.size(); ++i) {
+        PyObject* group = PyList_GET_ITEM(groups.ptr(), static_cast<Py_ssize_t>(i));
+        if (!PyDict_CheckExact(group)) return false;
+        PyObject* rate = PyDict_GetItemWithError(group, names().lr);
+        if (rate == nullptr) PyErr_Clear();
+        if (rate == nullptr || !PyFloat_CheckExact(rate) || PyFloat_AS_DOUBLE(rate) != rates_[i])
+            return false;
+    }
+    return true;
+}
+
+bool HotPath::take_scalar(model::TensorId id, nb::handle value) noexcept {
+    TensorReader reader;
+    tensor::TensorView view;
+    if (reader.read(value.ptr(), view) != Readable::kYes || view.element_count() != 1) return false;
+    const base::Result<double> number = reduce::scalar_value(view);
+    if (!number.is_ok()) return false;
+    session_.observe_scalar(kTrain, id, *number);
+    return true;
+}
+
+bool HotPath::loss_computed(nb::handle name, nb::handle value) noexcept {
+    if (!is_armed_ || value.type().ptr() != tensor_type_.ptr() || has_open_evaluation()) return false;
+    const Timed timed(nanos);
+    PyObject* id = PyDict_GetItemWithError(losses_.ptr(), name.ptr());
+    if (id == nullptr) {
+        PyErr_Clear();
+        return false;
+    }
+    if ((due & mask_of(Role::kClasses)) != 0 && PySet_Contains(classifiers_.ptr(), name.ptr()) != 0) {
+        PyErr_Clear();
+        return false;
+    }
+    if (!is_training()) return false;
+    const unsigned long number = PyLong_AsUnsignedLong(id);
+    if (PyErr_Occurred() != nullptr) {
+        PyErr_Clear();
+        return false;
+    }
+    return take_scalar(static_cast<model::TensorId>(number), value);
+}
+
+bool HotPath::backward_begins(nb::handle root) noexcept {
+    if (!is_armed_ || root_loss < 0 || has_scaler || has_open_evaluation()) return false;
+    if (root.type().ptr() != tensor_type_.ptr()) return false;
+    if (first_backward && (due & mask_of(Role::kLoop)) != 0) return false;
+    const Timed timed(nanos);
+    if (!take_scalar(static_cast<model::TensorId>(root_loss), root)) return false;
+    first_backward = false;
+    return true;
+}
+
+bool HotPath::optimizer_will_step(nb::handle optimizer) noexcept {
+    if (!is_armed_ || has_open_evaluation() || (due & kParameters) != 0) return false;
+    const Timed timed(nanos);
+    return is_driver(optimizer) && settings_are_unchanged(optimizer);
+}
+
+std::int64_t HotPath::optimizer_stepped(nb::handle optimizer) noexcept {
+    if (!is_armed_ || has_deferred || (due & kForward) != 0 || !is_driver(optimizer)) return kNotHandled;
+    const Timed timed(nanos);
+    const RoleMask answer = end_step();
+    return (answer & (kForward | kStopRequested)) != 0 ? static_cast<std::int64_t>(answer) : kNothingToDo;
+}
+
+RoleMask HotPath::end_step() noexcept {
+    session_.account(std::exchange(nanos, 0));
+    const RoleMask answer = session_.end_step();
+    due = answer & ~kStopRequested;
+    ++steps;
+    foreign_steps = 0;
+    first_backward = true;
+    forward_seen = false;
+    return answer;
+}
+
+void bind_hot_path(nb::module_& module) {
+    module.attr("NOTHING_TO_DO") = HotPath::kNothingToDo;
+    module.attr("NOT_HANDLED") = HotPath::kNotHandled;
+    nb::class_<HotPath>(module, "HotPath",
+                        "The four moments of an ordinary training step, without Python code.")
+        .def(nb::init<Session&, nb::type_object, nb::callable>(), nb::keep_alive<1, 2>(), "session"_a,
+             "tensor_type"_a, "is_grad_enabled"_a,
+             nb::sig("def __init__(self, session: Session, tensor_type: type, "
+                     "is_grad_enabled: collections.abc.Callable[[], bool]) -> None"))
+        .def(
+            "arm", &HotPath::arm, "model"_a, "optimizer"_a, "rates"_a, "losses"_a, "classifiers"_a,
+            "evaluations"_a,
+            nb::sig("def arm(self, model: object, optimizer: object, rates: collections.abc.Sequence[float], "
+                    "losses: dict[str, int], classifiers: object, evaluations: set[str]) -> None"),
+            "Says what an ordinary step looks like; `model` and `optimizer` are weak references.")
+        .def("disarm", &HotPath::disarm, "Nothing is ordinary any more.")
+        .def("loss_computed", &HotPath::loss_computed, "name"_a, "value"_a.none(), "Whether it was handled.")
+        .def("backward_begins", &HotPath::backward_begins, "root"_a.none(), "Whether it was handled.")
+        .def("optimizer_will_step", &HotPath::optimizer_will_step, "optimizer"_a, "Whether it was handled.")
+        .def("optimizer_stepped", &HotPath::optimizer_stepped, "optimizer"_a,
+             "NOTHING_TO_DO, NOT_HANDLED, or what `end_step` returned, where that asks for something.")
+        .def("end_step", &HotPath::end_step, "Ends the step: the roles due at the next, with STOP_REQUESTED.")
+        .def_rw("due", &HotPath::due)
+        .def_rw("steps", &HotPath::steps)
+        .def_rw("nanos", &HotPath::nanos)
+        .def_rw("foreign_steps", &HotPath::foreign_steps)
+        .def_rw("root_loss", &HotPath::root_loss)
+        .def_rw("first_backward", &HotPath::first_backward)
+        .def_rw("forward_seen", &HotPath::forward_seen)
+        .def_rw("has_scaler", &HotPath::has_scaler)
+        .def_rw("has_deferred", &HotPath::has_deferred);
+}
+
+}  // namespace traindbg::bindings

@@ -1,0 +1,78 @@
+// What happens at nearly every step of a training, without running Python code.
+//
+// Most steps need nothing but the values of losses and the end of the step. Python code for that takes
+// 3 µs when it is warm, but ten times as much after a convolution has emptied the caches. So the four
+// moments of such a step are handled here. Each method answers whether it has; if not, nothing was
+// done, and the hook written in Python does all of it.
+//
+// The Python side (hooks/torch.py) says with `arm` what an ordinary step looks like, and shares the
+// counters below. Threads: everything needs the GIL. No method leaves a Python error set or throws.
+#pragma once
+
+#include <nanobind/nanobind.h>
+
+#include <cstdint>
+#include <vector>
+
+#include "session.h"
+
+namespace traindbg::bindings {
+
+class HotPath {
+  public:
+    // `tensor_type` is the exact type of values that are looked at; `is_grad_enabled()` tells training
+    // from evaluation. `session` must outlive this.
+    HotPath(Session& session, nanobind::type_object tensor_type, nanobind::callable is_grad_enabled);
+
+    // From now on a step is ordinary when the model behind the weak reference `model` is in training
+    // mode, the optimizer behind `optimizer` has as many parameter groups as `rates`, each with that
+    // learning rate, and no evaluation is open, that is, `evaluations` is empty. Losses are known by
+    // `losses` (name to tensor id); those in `classifiers` are not ordinary while classes are due.
+    void arm(nanobind::object model, nanobind::object optimizer, std::vector<double> rates,
+             nanobind::dict losses, nanobind::object classifiers, nanobind::set evaluations);
+    // Nothing is ordinary any more.
+    void disarm() noexcept;
+
+    bool loss_computed(nanobind::handle name, nanobind::handle value) noexcept;
+    bool backward_begins(nanobind::handle root) noexcept;
+    bool optimizer_will_step(nanobind::handle optimizer) noexcept;
+    // The answer of Session::end_step where the Python side has something to do then: it attaches to
+    // or leaves the forward pass, or ends the training. kNothingToDo, or kNotHandled.
+    std::int64_t optimizer_stepped(nanobind::handle optimizer) noexcept;
+    static constexpr std::int64_t kNothingToDo = -1;
+    static constexpr std::int64_t kNotHandled = -2;
+
+    // Ends the step of the session and begins to count the next one.
+    capture::RoleMask end_step() noexcept;
+
+    // Shared with the Python side.
+    capture::RoleMask due = 0;        // what this step wants
+    std::uint64_t steps = 0;          // ended so far
+    std::uint64_t nanos = 0;          // spent in hooks since the last step
+    std::uint64_t foreign_steps = 0;  // of other optimizers since the last one of this
+    std::int64_t root_loss = -1;      // the id of what `backward` was called on; -1: not known yet
+    bool first_backward = true;       // none was in this step
+    bool forward_seen = false;        // a forward pass of this step was looked at
+    bool has_scaler = false;          // losses are scaled before `backward`
+    bool has_deferred = false;        // something waits on a device for the end of the step
+
+  private:
+    bool is_training() const noexcept;
+    bool is_driver(nanobind::handle optimizer) const noexcept;
+    bool has_open_evaluation() const noexcept;
+    bool settings_are_unchanged(nanobind::handle optimizer) const noexcept;
+    bool take_scalar(model::TensorId id, nanobind::handle value) noexcept;
+
+    Session& session_;
+    nanobind::type_object tensor_type_;
+    nanobind::callable is_grad_enabled_;
+    bool is_armed_ = false;
+    nanobind::object model_;      // a weak reference
+    nanobind::object optimizer_;  // a weak reference
+    std::vector<double> rates_;
+    nanobind::dict losses_;
+    nanobind::object classifiers_;
+    nanobind::set evaluations_;
+};
+
+}  // namespace traindbg::bindings

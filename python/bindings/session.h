@@ -1,0 +1,114 @@
+// CaptureSession for the hooks.
+//
+// Everything on the way of a training step (observe*, end_step, ...) neither throws nor waits: what
+// cannot be read is skipped and counted. `Session` adds three things to the core's class: it reads
+// tensors out of Python objects, it lets other Python threads run while a big batch is reduced (and
+// keeps them out of the session meanwhile), and it knows how much of a hook's time was spent inside.
+//
+// Threads: every call needs the GIL; several may be under way, because a big batch gives it up.
+#pragma once
+
+#include <nanobind/nanobind.h>
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "tensor_access.h"
+#include "traindbg/base/clock.h"
+#include "traindbg/base/fork_generation.h"
+#include "traindbg/capture/capture_session.h"
+
+namespace traindbg::bindings {
+
+// In what `end_step` returns, beside the mask of roles.
+inline constexpr capture::RoleMask kStopRequested = capture::RoleMask{1} << 31;
+
+class Session {
+  public:
+    Session(const std::string& run_directory, const std::string& config_json, model::WorkerId worker);
+
+    model::TensorId register_tensor(std::string name, const std::string& role, const std::string& activation,
+                                    std::string module, std::string module_type, std::int32_t layer,
+                                    const std::string& dtype, std::vector<std::int64_t> shape);
+    void describe(const std::string& json);
+    void event(const std::string& kind, const std::string& json);
+
+    capture::RoleMask due(int mode) noexcept;
+    std::uint64_t step(int mode) noexcept;
+
+    // False: it lives on a device and was not read.
+    bool observe(int mode, model::TensorId id, nanobind::handle tensor) noexcept;
+    // The positions of tensors that live on a device.
+    std::vector<std::size_t> observe_batch(int mode, const nanobind::list& ids,
+                                           const nanobind::list& tensors) noexcept;
+    void observe_scalar(int mode, model::TensorId id, double value) noexcept;
+    // Takes the value of a tensor with one element. False when it lives on a device.
+    bool observe_scalar_tensor(int mode, model::TensorId id, nanobind::handle tensor) noexcept;
+    bool observe_classes(int mode, model::TensorId id, nanobind::handle logits,
+                         nanobind::handle labels) noexcept;
+    void observe_statistics(int mode, model::TensorId id, const model::Statistics& statistics) noexcept;
+    void skip(std::uint64_t tensors) noexcept { unreadable_ += tensors; }
+    void capture_everything_for(std::uint64_t steps) noexcept;
+
+    // Of `nanos` that a hook took in all, what was not spent in here goes to the step's account: the
+    // core counts its own time.
+    void account(std::uint64_t nanos) noexcept;
+    capture::RoleMask end_step() noexcept;
+    void end_eval_step() noexcept;
+
+    void close(double patience_seconds) noexcept;
+    // In the child of a fork: takes no lock, because nobody is left there to release it.
+    void abandon() noexcept;
+    [[nodiscard]] bool is_open() const noexcept {
+        return !abandoned_.load(std::memory_order_relaxed) && session_->is_open();
+    }
+    [[nodiscard]] const std::string& run_directory() const noexcept { return session_->run_directory(); }
+    [[nodiscard]] model::WorkerId worker() const noexcept { return session_->worker(); }
+    [[nodiscard]] nanobind::dict counts();
+
+  private:
+    // A call into the core: one at a time, none after a fork, its time taken.
+    class Inside {
+      public:
+        explicit Inside(Session& session, bool timed = true) noexcept : session_(session), timed_(timed) {
+            if (session.abandoned_.load(std::memory_order_relaxed)) return;
+            // A fork that Python was not told of calls nobody to abandon the session: the lock may be held
+            // by a thread of the parent.
+            if (base::fork_generation() != session.generation_) return;
+            session.mutex_.lock();
+            entered_ = true;
+            if (timed_) begin_ = base::monotonic_nanos();
+        }
+        Inside(const Inside&) = delete;
+        Inside& operator=(const Inside&) = delete;
+        ~Inside() {
+            if (!entered_) return;
+            if (timed_)
+                session_.inside_nanos_.fetch_add(static_cast<std::uint64_t>(base::monotonic_nanos() - begin_),
+                                                 std::memory_order_relaxed);
+            session_.mutex_.unlock();
+        }
+        explicit operator bool() const noexcept { return entered_; }
+
+      private:
+        Session& session_;
+        bool timed_;
+        bool entered_ = false;
+        std::int64_t begin_ = 0;
+    };
+
+    std::unique_ptr<capture::CaptureSession> session_;
+    std::mutex mutex_;
+    std::atomic<bool> abandoned_{false};
+    const std::uint32_t generation_ = base::fork_generation();
+    std::atomic<std::uint64_t> inside_nanos_{0};
+    std::uint64_t unreadable_ = 0;  // guarded by the GIL
+    std::vector<tensor::TensorView> views_;
+    std::vector<model::TensorId> view_ids_;
+};
+
+}  // namespace traindbg::bindings
