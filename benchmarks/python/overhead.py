@@ -1,9 +1,11 @@
 """How much slower is a training when it is watched?
 
-One process holds two equal trainings, one plain and one watched, and runs their steps in turn (the
-order is swapped every time), so that whatever else the machine does hits both. A *block* is as many
-pairs of steps as it takes until everything that is captured at intervals was captured as often as
-the intervals say; its ratio is the watched steps' time by the plain steps' time. Printed are the
+One process holds two equal trainings, one plain and one watched, and runs blocks of their steps in
+turn (the order is swapped every time), so that whatever else the machine does hits both. A *block*
+is at least as many steps as it takes until everything that is captured at intervals was captured as
+often as the intervals say. Its steps follow each other as in a real training: hooks that ran at
+every second step only would find the processor's caches emptied by the other training, and seem
+dearer than they are. A block's ratio is the watched steps' time by the plain steps' time. Printed are the
 least, the median and the largest ratio over the blocks of all processes, once for wall time and
 once for CPU time (which includes the writer's thread), and how much longer a watched step takes.
 
@@ -36,14 +38,14 @@ if TYPE_CHECKING:
 
 # name -> (steps of a block, what is done)
 CONFIGS: dict[str, tuple[int, str]] = {
-    "plain": (10, "nothing: the noise floor"),
-    "traindbg/idle": (10, "watched, no rule, nothing to capture"),
-    "traindbg/losses": (10, "the loss of every step"),
+    "plain": (20, "nothing: the noise floor"),
+    "traindbg/idle": (20, "watched, no rule, nothing to capture"),
+    "traindbg/losses": (20, "the loss of every step"),
     "traindbg/default": (50, "all rules' needs"),
-    "traindbg/statistics_every_10": (10, "all statistics of every tensor, every 10 steps"),
+    "traindbg/statistics_every_10": (20, "all statistics of every tensor, every 10 steps"),
     "traindbg/statistics_every_1": (10, "all statistics of every tensor, every step"),
-    "original/losses": (10, "the loss of every step"),
-    "original/statistics_every_10": (10, "six reductions of every tensor, every 10 steps"),
+    "original/losses": (20, "the loss of every step"),
+    "original/statistics_every_10": (20, "six reductions of every tensor, every 10 steps"),
     "original/statistics_every_1": (4, "six reductions of every tensor, every step"),
 }
 # Before the first block: longer than the rules look at every step.
@@ -162,19 +164,20 @@ def _worker(model: str, config: str, threads: int, blocks: int) -> dict[str, Any
     # Intervals count from step 0: let blocks begin at a multiple of them.
     warm_up = -(-warm_up // steps_of_block) * steps_of_block
     times: dict[str, list[list[float]]] = {"wall": [], "cpu": [], "plain_wall": [], "plain_cpu": []}
-    for index in range(warm_up + blocks * steps_of_block):
-        if index >= warm_up and (index - warm_up) % steps_of_block == 0:
-            for series in times.values():
-                series.append([])
-        pair = ((step_watched, ""), (step_plain, "plain_"))
-        for run, prefix in pair if index % 2 else pair[::-1]:
+    turns = [(step_watched, ""), (step_plain, "plain_")]
+    for first in range(0, warm_up + blocks * steps_of_block, steps_of_block):
+        turns.reverse()
+        for run, prefix in turns:
             hooks.switch(on=run is step_watched)
-            wall, cpu = time.perf_counter(), time.process_time()
-            run(index)
-            wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
-            if index >= warm_up:
-                times[prefix + "wall"][-1].append(wall)
-                times[prefix + "cpu"][-1].append(cpu)
+            block: dict[str, list[float]] = {"wall": [], "cpu": []}
+            for index in range(first, first + steps_of_block):
+                wall, cpu = time.perf_counter(), time.process_time()
+                run(index)
+                block["wall"].append(time.perf_counter() - wall)
+                block["cpu"].append(time.process_time() - cpu)
+            if first >= warm_up:
+                times[prefix + "wall"].append(block["wall"])
+                times[prefix + "cpu"].append(block["cpu"])
     hooks.switch(on=True)
     finish()
     size = sum(

@@ -10,7 +10,7 @@
 // the same.
 //
 // Thread-safety: all members may be called from any thread and take no lock. Cost: nanoseconds to read,
-// half a microsecond to write. The layout is documented in docs/format/control.md.
+// a system call to write. The layout is documented in docs/format/control.md.
 #pragma once
 
 #include <atomic>
@@ -43,8 +43,8 @@ class ControlBlock {
     [[nodiscard]] bool stop_requested() const noexcept;  // one relaxed atomic load
 
     // Training -> supervisor.
-    // TRAIN steps completed. The other side sees it within a millisecond and a step: of faster steps, one
-    // each millisecond is written, and the last when the state changes.
+    // TRAIN steps completed. The other side sees it within 100 ms and a step: of faster steps, one each
+    // 100 ms is written, and the last when the state changes.
     void publish_step(std::uint64_t step) noexcept;
     void publish_state(TrainingState state) noexcept;
     void publish_pid(std::int64_t pid) noexcept;
