@@ -5,9 +5,11 @@ turn (the order is swapped every time), so that whatever else the machine does h
 is at least as many steps as it takes until everything that is captured at intervals was captured as
 often as the intervals say. Its steps follow each other as in a real training: hooks that ran at
 every second step only would find the processor's caches emptied by the other training, and seem
-dearer than they are. A block's ratio is the watched steps' time by the plain steps' time. Printed are the
-least, the median and the largest ratio over the blocks of all processes, once for wall time and
-once for CPU time (which includes the writer's thread), and how much longer a watched step takes.
+dearer than they are. A block's ratio is the watched steps' time by the plain steps' time.
+
+Printed are the least, the median and the largest ratio over the blocks of all processes, once for
+wall time and once for CPU time (which includes the writer's thread), and how much longer a watched
+step takes.
 
     python benchmarks/python/overhead.py                       # the standard table
     python benchmarks/python/overhead.py --model resnet18 --config traindbg/default --blocks 5
