@@ -5,7 +5,7 @@
 // moments of such a step are handled here. Each method answers whether it has; if not, nothing was
 // done, and the hook written in Python does all of it.
 //
-// The Python side (hooks/torch.py) says with `arm` what an ordinary step looks like, and shares the
+// The Python side (hooks/torch_recording.py) says with `arm` what an ordinary step looks like, and shares the
 // counters below. Threads: everything needs the GIL. No method leaves a Python error set or throws.
 #pragma once
 

@@ -18,6 +18,7 @@ from torch.optim.optimizer import register_optimizer_step_pre_hook
 
 from traindbg.hooks import torch as hook
 from traindbg.hooks import torch_patches as patches
+from traindbg.hooks.torch_guard import guarded
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -75,12 +76,19 @@ def install() -> None:
     @functools.wraps(original)
     def init(self: Any, *args: Any, **kwargs: Any) -> None:
         original(self, *args, **kwargs)
-        hook.guarded("autostart", on_optimizer, self)
+        guarded("autostart", on_optimizer, self)
 
     torch.optim.Optimizer.__init__ = init
 
+    latest: weakref.ref[Any] = weakref.ref(original)  # nearly always the one that steps again
+
     def before_step(optimizer: Any, args: Any, kwargs: Any) -> None:
+        nonlocal latest
+        if latest() is optimizer:
+            return
         if optimizer not in _seen:
-            hook.guarded("autostart", on_optimizer, optimizer)
+            guarded("autostart", on_optimizer, optimizer)
+        if optimizer in _seen:
+            latest = weakref.ref(optimizer)
 
     register_optimizer_step_pre_hook(before_step)

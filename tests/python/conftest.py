@@ -16,7 +16,7 @@ import torch
 
 import traindbg
 from traindbg import _say
-from traindbg.hooks import torch as hook
+from traindbg.hooks import torch_guard, torch_recording
 from traindbg.hooks.torch_forward import compiler_in_use
 
 PACKAGE = Path(traindbg.__file__).parent
@@ -38,11 +38,11 @@ def _clean_process(monkeypatch):
     monkeypatch.setenv("TRAINDBG_STRICT", "1")
     for name in ("TRAINDBG_RUN_DIR", "TRAINDBG_DEVICE_PATH", "RANK"):
         monkeypatch.delenv(name, raising=False)
-    hook._failures.clear()
+    torch_guard.failures.clear()
     _say._said.clear()
     yield
-    if hook._recording is not None:
-        hook._recording.close()
+    if torch_recording.current is not None:
+        torch_recording.current.close()
     if compiler_in_use():
         torch._dynamo.reset()
 

@@ -18,7 +18,7 @@ from torch.nn.modules import module as torch_module
 
 import traindbg as td
 from traindbg.errors import InvalidArgument
-from traindbg.hooks import torch as hook
+from traindbg.hooks import torch_guard, torch_recording
 from traindbg.hooks import torch_patches as patches
 
 # `torch.optim` hides this module behind nothing at all: it deletes the name.
@@ -81,7 +81,7 @@ def test_a_thousand_cycles_leave_nothing(small, tmp_path):
     assert threading.active_count() == threads
     assert len(os.listdir("/proc/self/fd")) == descriptors
     assert len(os.listdir("/proc/self/task")) == native_threads
-    assert hook._recording is None
+    assert torch_recording.current is None
     assert patches.state.listener is None
 
 
@@ -183,16 +183,16 @@ def test_a_failure_of_ours_changes_nothing(internal, run_dir, monkeypatch, capfd
     def broken(*args, **kwargs):
         raise RuntimeError("injected")
 
-    monkeypatch.setattr(hook._Recording, internal, broken)
+    monkeypatch.setattr(torch_recording.Recording, internal, broken)
     watched = trainings.train(
         "eval", lambda m, o: td.watch(m, o, run_dir=run_dir, every=1, supervise=False)
     )
-    hook._recording.close()
+    torch_recording.current.close()
     assert watched == plain
-    assert sum(hook._failures.values()) > 0
+    assert sum(torch_guard.failures.values()) > 0
     said = capfd.readouterr().err
-    assert said.count("injected") == len([k for k, v in hook._failures.items() if v])
-    assert max(hook._failures.values()) <= 4
+    assert said.count("injected") == len([k for k, v in torch_guard.failures.items() if v])
+    assert max(torch_guard.failures.values()) <= 4
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may write anywhere")
@@ -233,7 +233,7 @@ def test_a_mistake_in_the_call_is_named(arguments, named, small, run_dir):
     model, _ = small
     with pytest.raises(td.TraindbgError, match=named):
         td.watch(model, run_dir=run_dir, supervise=False, **arguments)
-    assert hook._recording is None
+    assert torch_recording.current is None
 
 
 def test_a_second_run_directory_is_refused(small, tmp_path):
@@ -254,7 +254,7 @@ def test_the_child_of_a_fork_records_nothing_and_works(small, run_dir):
             code = 1
             try:
                 step(model, optimizer)
-                code = 0 if hook._recording is None else 2
+                code = 0 if torch_recording.current is None else 2
             finally:
                 os._exit(code)
         assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0

@@ -11,7 +11,7 @@ from torch.nn import functional as F
 from trainings import SmallCNN, data
 
 import traindbg as td
-from traindbg.hooks import torch as hooks
+from traindbg.hooks.torch_recording import Recording
 
 
 def batches() -> list[tuple[torch.Tensor, torch.Tensor]]:
@@ -142,7 +142,7 @@ def record(train, directory, **settings) -> list[tuple]:
 )
 def test_it_records_what_the_hooks_in_python_record(train, settings, tmp_path, monkeypatch) -> None:
     hot = record(train, tmp_path / "hot", **settings)
-    monkeypatch.setattr(hooks._Recording, "_arm", lambda self: None)
+    monkeypatch.setattr(Recording, "_arm", lambda self: None)
     assert hot == record(train, tmp_path / "python", **settings)
     assert len(hot) > 8
 
@@ -150,13 +150,13 @@ def test_it_records_what_the_hooks_in_python_record(train, settings, tmp_path, m
 def test_ordinary_steps_reach_no_hook_in_python(tmp_path, monkeypatch) -> None:
     calls: Counter[str] = Counter()
     for name in ("loss_computed", "backward_begins", "optimizer_will_step", "optimizer_stepped"):
-        method = getattr(hooks._Recording, name)
+        method = getattr(Recording, name)
 
         def counted(self, *args, _name=name, _method=method):
             calls[_name] += 1
             return _method(self, *args)
 
-        monkeypatch.setattr(hooks._Recording, name, counted)
+        monkeypatch.setattr(Recording, name, counted)
     steps = record(plain, tmp_path / "run", rules=[], collect=["losses"])
     assert len(steps) == 48
     assert set(calls.values()) <= {1, 2}, calls  # until it is known what an ordinary step is

@@ -60,6 +60,24 @@ std::string absolute_path(const std::string& path) {
     return text;
 }
 
+void declare_run(OptionSet& options, std::string& value) {
+    options.text({.names = "RUN",
+                  .placeholder = "RUN",
+                  .help = "A run's directory, its name, or last.",
+                  .completes = Completes::kRun,
+                  .positional = true,
+                  .required = true},
+                 value);
+}
+
+void declare_runs(OptionSet& options, std::string& value) {
+    options.text({.names = "--runs",
+                  .placeholder = "DIR",
+                  .help = "Where runs lie (default: TRAINDBG_RUNS, or ./traindbg-runs).",
+                  .completes = Completes::kDirectory},
+                 value);
+}
+
 std::string runs_root(const std::string& option) {
     if (!option.empty()) return option;
     const char* setting = std::getenv("TRAINDBG_RUNS");

@@ -19,24 +19,14 @@ namespace {
 class CheckVerb final : public Verb {
   public:
     void declare(OptionSet& options) override {
-        options.text({.names = "RUN",
-                      .placeholder = "RUN",
-                      .help = "A run's directory, its name, or last.",
-                      .completes = Completes::kRun,
-                      .positional = true,
-                      .required = true},
-                     run_);
+        declare_run(options, run_);
         options.text({.names = "--fail-on",
                       .placeholder = "SEVERITY",
                       .help = "Exit with 1 when a rule fired at this severity or above (default warning).",
                       .choices = fail_on_words()},
                      fail_on_);
         options.flag({.names = "--json", .help = "Print JSON."}, json_);
-        options.text({.names = "--runs",
-                      .placeholder = "DIR",
-                      .help = "Where runs lie (default: TRAINDBG_RUNS, or ./traindbg-runs).",
-                      .completes = Completes::kDirectory},
-                     runs_);
+        declare_runs(options, runs_);
         rules_.declare(options);
     }
 

@@ -74,11 +74,7 @@ class DoctorVerb final : public Verb {
              .help = "The interpreter that runs your training (default: python, else python3, in PATH).",
              .completes = Completes::kFile},
             python_);
-        options.text({.names = "--runs",
-                      .placeholder = "DIR",
-                      .help = "Where runs lie (default: TRAINDBG_RUNS, or ./traindbg-runs).",
-                      .completes = Completes::kDirectory},
-                     runs_);
+        declare_runs(options, runs_);
         options.flag({.names = "--json", .help = "Print JSON."}, json_);
     }
 

@@ -26,13 +26,7 @@ struct WorkerSeries {
 class GetVerb final : public Verb {
   public:
     void declare(OptionSet& options) override {
-        options.text({.names = "RUN",
-                      .placeholder = "RUN",
-                      .help = "A run's directory, its name, or last.",
-                      .completes = Completes::kRun,
-                      .positional = true,
-                      .required = true},
-                     run_);
+        declare_run(options, run_);
         options.text({.names = "TENSOR",
                       .placeholder = "TENSOR",
                       .help = "A tensor's name; traindbg show RUN --tensors lists them.",
@@ -56,11 +50,7 @@ class GetVerb final : public Verb {
                      mode_);
         options.flag({.names = "--csv", .help = "Print comma-separated values with a header."}, csv_);
         options.flag({.names = "--json", .help = "Print JSON."}, json_);
-        options.text({.names = "--runs",
-                      .placeholder = "DIR",
-                      .help = "Where runs lie (default: TRAINDBG_RUNS, or ./traindbg-runs).",
-                      .completes = Completes::kDirectory},
-                     runs_);
+        declare_runs(options, runs_);
     }
 
     int run(Console& console) override {

@@ -53,11 +53,7 @@ Row describe(const std::string& name, const std::string& path, storage::FileSyst
 class LsVerb final : public Verb {
   public:
     void declare(OptionSet& options) override {
-        options.text({.names = "--runs",
-                      .placeholder = "DIR",
-                      .help = "Where runs lie (default: TRAINDBG_RUNS, or ./traindbg-runs).",
-                      .completes = Completes::kDirectory},
-                     runs_);
+        declare_runs(options, runs_);
         options.flag({.names = "--names", .help = "Print the names alone, one a line."}, names_);
         options.flag({.names = "--json", .help = "Print JSON."}, json_);
     }

@@ -18,24 +18,14 @@ namespace {
 class ReportVerb final : public Verb {
   public:
     void declare(OptionSet& options) override {
-        options.text({.names = "RUN",
-                      .placeholder = "RUN",
-                      .help = "A run's directory, its name, or last.",
-                      .completes = Completes::kRun,
-                      .positional = true,
-                      .required = true},
-                     run_);
+        declare_run(options, run_);
         options.text({.names = "-o,--output",
                       .placeholder = "FILE",
                       .help = "Where to write it (default: report.html in the run's directory).",
                       .completes = Completes::kFile},
                      output_);
         options.flag({.names = "--json", .help = "Print where it is as JSON."}, json_);
-        options.text({.names = "--runs",
-                      .placeholder = "DIR",
-                      .help = "Where runs lie (default: TRAINDBG_RUNS, or ./traindbg-runs).",
-                      .completes = Completes::kDirectory},
-                     runs_);
+        declare_runs(options, runs_);
     }
 
     int run(Console& console) override {

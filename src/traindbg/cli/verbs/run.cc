@@ -34,11 +34,7 @@ class RunVerb final : public Verb {
                       .help = "Record into this new or empty directory.",
                       .completes = Completes::kDirectory},
                      run_dir_);
-        options.text({.names = "--runs",
-                      .placeholder = "DIR",
-                      .help = "Where runs lie (default: TRAINDBG_RUNS, or ./traindbg-runs).",
-                      .completes = Completes::kDirectory},
-                     runs_);
+        declare_runs(options, runs_);
         options.text(
             {.names = "--name", .placeholder = "NAME", .help = "Name of the run (default: time and script)."},
             name_);

@@ -45,13 +45,7 @@ std::vector<model::TensorInfo> all_tensors(const read::Run& run) {
 class ShowVerb final : public Verb {
   public:
     void declare(OptionSet& options) override {
-        options.text({.names = "RUN",
-                      .placeholder = "RUN",
-                      .help = "A run's directory, its name, or last.",
-                      .completes = Completes::kRun,
-                      .positional = true,
-                      .required = true},
-                     run_);
+        declare_run(options, run_);
         options.flag({.names = "--tensors", .help = "List the tensors instead."}, tensors_);
         options.text({.names = "--match",
                       .placeholder = "REGEX",
@@ -63,11 +57,7 @@ class ShowVerb final : public Verb {
                       .completes = Completes::kCollection},
                      collection_);
         options.flag({.names = "--json", .help = "Print JSON."}, json_);
-        options.text({.names = "--runs",
-                      .placeholder = "DIR",
-                      .help = "Where runs lie (default: TRAINDBG_RUNS, or ./traindbg-runs).",
-                      .completes = Completes::kDirectory},
-                     runs_);
+        declare_runs(options, runs_);
     }
 
     int run(Console& console) override {

@@ -34,13 +34,7 @@ constexpr int kMillisBetweenLooks = 500;
 class WatchVerb final : public Verb {
   public:
     void declare(OptionSet& options) override {
-        options.text({.names = "RUN",
-                      .placeholder = "RUN",
-                      .help = "A run's directory, its name, or last.",
-                      .completes = Completes::kRun,
-                      .positional = true,
-                      .required = true},
-                     run_);
+        declare_run(options, run_);
         options.flag(
             {.names = "--until-end",
              .help = "Be the run's supervisor: keep verdict.json and write report.html, unless another "
@@ -65,11 +59,7 @@ class WatchVerb final : public Verb {
             {.names = "-q,--quiet", .help = "No status line and no summary; findings are still printed."},
             quiet_);
         options.flag({.names = "--json", .help = "Print the verdict as JSON at the end."}, json_);
-        options.text({.names = "--runs",
-                      .placeholder = "DIR",
-                      .help = "Where runs lie (default: TRAINDBG_RUNS, or ./traindbg-runs).",
-                      .completes = Completes::kDirectory},
-                     runs_);
+        declare_runs(options, runs_);
         rules_.declare(options);
     }
 

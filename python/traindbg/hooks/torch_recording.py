@@ -1,0 +1,720 @@
+"""A recording of this process, and the models that are watched in it.
+
+A process has one recording at a time, and in it one watcher per model. The recording listens to
+losses, backward passes and optimizer steps (`torch_patches`), and, at steps that need it, to one
+forward pass (`torch_forward`). It names tensors and hands them to the native session, which decides
+and reduces; see docs/design/life_of_a_step.md. Ordinary steps are handled by the native `HotPath`
+and do not come here.
+
+No function here lets an exception of its own out into the training (`torch_guard`).
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import socket
+import weakref
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from traindbg import _core
+from traindbg._say import say
+from traindbg.errors import TrainingStopped
+from traindbg.hooks import torch_patches as patches
+from traindbg.hooks.torch_device import Deferred
+from traindbg.hooks.torch_forward import (
+    EVERYTHING,
+    INPUTS,
+    NOTHING,
+    ForwardObserver,
+    Place,
+    compiler_in_use,
+)
+from traindbg.hooks.torch_guard import boundary, failed, failures, guarded
+from traindbg.hooks.torch_names import is_compiled
+from traindbg.hooks.torch_parameters import (
+    Parameters,
+    learning_rates,
+    number_of,
+    optimizer_facts,
+    word_of,
+)
+
+if TYPE_CHECKING:
+    from types import TracebackType
+
+_TRAIN = _core.TRAIN
+_EVAL = _core.EVAL
+_BIT = _core.ROLE_BITS
+_FORWARD_ROLES = _BIT["input"] | _BIT["output"] | _BIT["activation"]
+_PARAMETER_ROLES = _BIT["weight"] | _BIT["bias"]
+_CLOSE_SECONDS = 5.0
+# When the optimizer that drives the steps was silent for so many steps of another one, the other
+# one drives.
+_STEPS_UNTIL_NEW_DRIVER = 100
+_CLASSIFIERS = frozenset({"cross_entropy", "nll_loss"})
+_ENVIRONMENT = (
+    "CUDA_VISIBLE_DEVICES",
+    "CUBLAS_WORKSPACE_CONFIG",
+    "LOCAL_RANK",
+    "MKL_NUM_THREADS",
+    "OMP_NUM_THREADS",
+    "PYTHONHASHSEED",
+    "RANK",
+    "WORLD_SIZE",
+)
+
+current: Recording | None = None  # of this process
+
+
+class Watcher:
+    """A model that is being watched. A context manager; leaving it detaches.
+
+    Made by `watch`. `run_dir` is where the recording goes; `is_active` is False once detached, or
+    when nothing could be recorded from the start.
+    """
+
+    def __init__(self, model: torch.nn.Module, prefix: str, recording: Recording | None) -> None:
+        self._model = weakref.ref(model)
+        self._recording = recording
+        self.prefix = prefix
+        self.run_dir = Path(recording.session.run_directory) if recording else Path()
+        self._observer: ForwardObserver | None = None
+        self._loss_hook: torch.utils.hooks.RemovableHandle | None = None
+        self._compiled = False  # it runs as compiled code, in which hooks do not fire
+        if recording is not None:
+            root_name = prefix.rstrip(".") or "model"
+            self._observer = ForwardObserver(model, root_name, prefix, recording)
+            weakref.finalize(model, _forget, weakref.ref(self))
+
+    @property
+    def model(self) -> torch.nn.Module | None:
+        """The watched model; None when it no longer exists."""
+        return self._model()
+
+    @property
+    def is_active(self) -> bool:
+        """Whether it still records."""
+        return self._recording is not None and not self._recording.dead
+
+    def detach(self) -> None:
+        """Stops watching and takes off all that was attached. The last one closes the recording."""
+        recording, self._recording = self._recording, None
+        if self._observer is not None:
+            self._observer.disarm()
+        if self._loss_hook is not None:
+            self._loss_hook.remove()
+        if recording is not None:
+            recording.remove(self)
+
+    def __enter__(self) -> Watcher:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        if self._recording is not None and error is not None:
+            guarded("events", self._recording.record_exception, error)
+        self.detach()
+
+    def __repr__(self) -> str:
+        model = self.model
+        what = type(model).__name__ if model is not None else "a model that is gone"
+        state = "recording into" if self.is_active else "ended,"
+        return f"<traindbg.Watcher of {what}, {state} {self.run_dir}>"
+
+
+def _forget(watcher: weakref.ref[Watcher]) -> None:
+    """The model is gone; the recording goes on for the next one."""
+    alive = watcher()
+    if alive is not None and alive._recording is not None:
+        alive._recording.drop(alive)
+
+
+class Recording:
+    """One native session and all that listens for it. Implements the listeners' protocols."""
+
+    def __init__(self, run_dir: str, plan: str) -> None:
+        rank = os.environ.get("RANK", "0")
+        self.session = _core.Session(run_dir, plan, int(rank) if rank.isdigit() else 0)
+        self.watchers: list[Watcher] = []
+        self.dead = False
+        self.hot = _core.HotPath(self.session, torch.Tensor, torch.is_grad_enabled)
+        self.hot.due = self.session.due(_TRAIN)
+        self.deferred = Deferred(self.session)
+        self.on_device_only = os.environ.get("TRAINDBG_DEVICE_PATH") == "1"
+        self._ids: dict[str, int] = {}
+        self._loss_ids: dict[str, int] = {}  # by the function's name
+        self._tables: weakref.WeakKeyDictionary[torch.optim.Optimizer, Parameters] = (
+            weakref.WeakKeyDictionary()
+        )
+        self._strangers: weakref.WeakSet[torch.optim.Optimizer] = weakref.WeakSet()
+        self._driver: weakref.ref[torch.optim.Optimizer] | None = None
+        self._lr: tuple[float, ...] = ()
+        self._eval_names: set[str] = set()
+        self._scaled: tuple[weakref.ref[torch.Tensor], weakref.ref[torch.Tensor]] | None = None
+        self._explained: set[str] = set()
+        self._compiler = compiler_in_use()
+
+    # Watchers.
+
+    def add(
+        self, model: torch.nn.Module, optimizer: torch.optim.Optimizer | None, compiled: bool
+    ) -> Watcher:
+        taken = {watcher.prefix for watcher in self.watchers}
+        prefix, number = "", 1
+        while prefix in taken:
+            prefix = type(model).__name__ + (f"#{number}" if number > 1 else "") + "."
+            number += 1
+        watcher = Watcher(model, prefix, self)
+        watcher._compiled = compiled or any(is_compiled(module) for module in model.modules())
+        self.watchers.append(watcher)
+        self._arm()
+        if len(self.watchers) == 1:
+            guarded("description", self._describe, model, optimizer)
+        guarded("forward", self._prepare, watcher)
+        return watcher
+
+    def drop(self, watcher: Watcher) -> None:
+        """Forgets a watcher; the recording stays open."""
+        if watcher in self.watchers:
+            self.watchers.remove(watcher)
+        if watcher._observer is not None:
+            watcher._observer.disarm()
+        self._tables.clear()
+        self._strangers.clear()
+        self._arm()
+
+    def remove(self, watcher: Watcher) -> None:
+        self.drop(watcher)
+        if not self.watchers:
+            self.close()
+
+    def close(self) -> None:
+        """Ends the recording; waits for the writer, but not longer than the deadline."""
+        global current
+        if self.dead:
+            return
+        guarded("closing", self._flush)
+        self.dead = True
+        self.hot.disarm()
+        for watcher in list(self.watchers):
+            watcher.detach()
+        if current is self:
+            current = None
+            patches.state.listener = patches.state.hot = None
+            patches.release()
+        guarded("closing", self.session.close, _CLOSE_SECONDS)
+
+    def _flush(self) -> None:
+        self._end_evaluation()
+        self._drain()
+
+    def failed(self, feature: str, error: Exception) -> None:
+        failed(feature, error)
+        if failures.get(feature) == 1 and not self.dead:
+            text = f"{type(error).__name__}: {error}"[:500]
+            self.session.event("hook_error", json.dumps({"part": feature, "error": text}))
+
+    # Facts.
+
+    def _describe(
+        self, model: torch.nn.Module | None, optimizer: torch.optim.Optimizer | None
+    ) -> None:
+        parameters = [] if model is None else list(model.parameters())
+        first = parameters[0] if parameters else None
+        facts = {
+            "torch_threads": str(torch.get_num_threads()),
+            "deterministic": str(torch.are_deterministic_algorithms_enabled()).lower(),
+        }
+        if first is not None:
+            facts["device"] = str(first.device)
+            facts["dtype"] = word_of(first.dtype)
+        if torch.version.cuda:
+            facts["cuda"] = torch.version.cuda
+        environment = {name: os.environ[name] for name in _ENVIRONMENT if name in os.environ}
+        description = {
+            "worker": self.session.worker,
+            "pid": os.getpid(),
+            "host": socket.gethostname(),
+            "framework": f"torch {torch.version.__version__}",
+            "python": platform.python_version(),
+            "traindbg": _core.__version__,
+            "model_type": type(model).__name__ if model is not None else "",
+            "parameters": sum(number_of(parameter) for parameter in parameters),
+            "optimizers": [optimizer_facts(known) for known in self._known(optimizer)],
+            "environment": [list(pair) for pair in (facts | environment).items()],
+        }
+        self.session.describe(json.dumps(description))
+
+    def _known(self, first: torch.optim.Optimizer | None) -> list[torch.optim.Optimizer]:
+        """The optimizers of the watched models that took a step, `first` in front.
+
+        That there are several tells the rules that the losses may work against each other.
+        """
+        others = [known for known in self._tables if known is not first]
+        return ([] if first is None else [first]) + others
+
+    def record_exception(self, error: BaseException) -> None:
+        if isinstance(error, (SystemExit, GeneratorExit)):
+            return
+        facts = {"type": type(error).__name__, "message": str(error)[:1000], "step": self.hot.steps}
+        self.session.event("exception", json.dumps(facts))
+
+    def _explain(self, key: str, what: str, why: str) -> None:
+        """Says once, to the user and in the run, that something is not captured."""
+        if key in self._explained:
+            return
+        self._explained.add(key)
+        self.session.event("not_captured", json.dumps({"what": what, "reason": why}))
+        say(f"{what}: not captured: {why}", once=f"not captured {key}")
+
+    # Tensors.
+
+    def _id(
+        self,
+        name: str,
+        role: str,
+        tensor: torch.Tensor | None = None,
+        *,
+        activation: str = "none",
+        module: str = "",
+        module_type: str = "",
+        layer: int = -1,
+    ) -> int:
+        known = self._ids.get(name)
+        if known is None:
+            known = self._ids[name] = self.session.register_tensor(
+                name,
+                role,
+                activation=activation,
+                module=module,
+                module_type=module_type,
+                layer=layer,
+                dtype="" if tensor is None else word_of(tensor.dtype),
+                shape=[] if tensor is None else list(tensor.shape),
+            )
+        return known
+
+    def _take(self, mode: int, tensor_id: int, tensor: torch.Tensor) -> None:
+        if self.on_device_only or not self.session.observe(mode, tensor_id, tensor):
+            self.deferred.add_tensor(mode, tensor_id, tensor)
+            self.hot.has_deferred = True
+
+    def _take_scalar(self, mode: int, tensor_id: int, tensor: torch.Tensor) -> None:
+        if self.on_device_only or not self.session.observe_scalar_tensor(mode, tensor_id, tensor):
+            self.deferred.add_scalar(mode, tensor_id, tensor)
+            self.hot.has_deferred = True
+
+    def _drain(self) -> None:
+        """Brings over what waits on devices."""
+        if self.hot.has_deferred:
+            self.hot.has_deferred = False
+            self.deferred.drain()
+
+    def _place_id(self, name: str, role: str, place: Place, kind: str, tensor: torch.Tensor) -> int:
+        return self._id(
+            name,
+            role,
+            tensor,
+            activation=kind,
+            module=place.name,
+            module_type=place.module_type,
+            layer=place.layer,
+        )
+
+    # A forward pass (Sink).
+
+    def _forward_mode(self, root: torch.nn.Module | None) -> int:
+        """TRAIN or EVAL where something of a forward pass is due now, else 0."""
+        if root is None or self.dead or torch.jit.is_tracing():
+            return 0
+        if root.training and torch.is_grad_enabled():
+            return _TRAIN if self.hot.due & _FORWARD_ROLES else 0
+        return _EVAL if self.session.due(_EVAL) & _FORWARD_ROLES else 0
+
+    @boundary("forward")
+    def _wants_forward(self, root: torch.nn.Module) -> int:
+        mode = self._forward_mode(root)
+        if mode == _TRAIN and self.hot.forward_seen and len(self.watchers) == 1:
+            return NOTHING  # a second pass in one step: the first one is kept
+        self._now = mode
+        if mode == 0:
+            return NOTHING
+        if mode == _TRAIN:
+            self.hot.forward_seen = True
+        due = self.hot.due if mode == _TRAIN else self.session.due(_EVAL)
+        return INPUTS if due & _FORWARD_ROLES == _BIT["input"] else EVERYTHING
+
+    def wants_forward(self, root: torch.nn.Module) -> int:
+        return self._wants_forward(root) or NOTHING
+
+    _now = 0
+
+    @boundary("inputs")
+    def model_input(self, place: Place, number: int, tensor: torch.Tensor) -> None:
+        where = "" if place.name == "model" else f"{place.name}."
+        name = f"input/{where}{number}"
+        self._take(self._now, self._place_id(name, "input", place, "none", tensor), tensor)
+
+    @boundary("outputs")
+    def module_output(self, place: Place, suffix: str, tensor: torch.Tensor) -> None:
+        role = "output" if place.kind == "none" else "activation"
+        name = f"{role}/{place.name}{suffix}"
+        tensor_id = self._place_id(name, role, place, place.kind, tensor)
+        self._take(self._now, tensor_id, tensor)
+
+    @boundary("activations")
+    def function_output(
+        self, place: Place, function: str, kind: str, number: int, tensor: torch.Tensor
+    ) -> None:
+        name = f"activation/{place.name}.{function}" + (f"#{number}" if number > 1 else "")
+        self._take(self._now, self._place_id(name, "activation", place, kind, tensor), tensor)
+
+    def _prepare(self, watcher: Watcher) -> None:
+        """Attaches for the step that begins, or takes off, as it needs."""
+        model, observer = watcher.model, watcher._observer
+        if model is None or observer is None:
+            return
+        if self._compiler or watcher._compiled:
+            if self.hot.due & _FORWARD_ROLES:
+                self._explain(
+                    "compiled",
+                    f"what the modules of {type(model).__name__} return",
+                    "torch.compile is in use, and compiled code would be compiled anew; weights, "
+                    "gradients and losses are recorded",
+                )
+            return
+        if not (self.hot.due | self.session.due(_EVAL)) & _FORWARD_ROLES:
+            if observer.armed or observer.observing:
+                observer.disarm()
+            return
+        observer.arm()
+        if self.hot.steps >= 1 and observer.calls == 0 and self.hot.due & _FORWARD_ROLES:
+            # A step went by in which the model itself was not called: look at its parts.
+            self._now = _TRAIN
+            observer.observe_without_root()
+
+    def _check_forward(self, watcher: Watcher) -> None:
+        """After a step that wanted a forward pass: says so when none could be seen."""
+        observer = watcher._observer
+        if observer is None or not observer.armed or not self.hot.due & _FORWARD_ROLES:
+            return
+        if self.hot.steps >= 1 and observer.calls == 0 and observer.outputs == 0:
+            model = watcher.model
+            what = f"what the modules of {type(model).__name__} return"
+            self._explain("silent", what, "no module of it was called in Python")
+
+    @boundary("forward")
+    def compiler_used(self) -> None:
+        """Compiled code depends on hooks being there or not: from now on there are none."""
+        self._compiler = True
+        for watcher in self.watchers:
+            if watcher._observer is not None:
+                watcher._observer.disarm()
+
+    # Losses (Listener).
+
+    def _mode(self) -> int:
+        for watcher in self.watchers:
+            model = watcher.model
+            if model is not None:
+                return _TRAIN if model.training and torch.is_grad_enabled() else _EVAL
+        return _TRAIN
+
+    def _end_evaluation(self) -> None:
+        if self._eval_names:
+            self._eval_names.clear()
+            self._drain()
+            self.session.end_eval_step()
+
+    @boundary("losses")
+    def loss_computed(
+        self, name: str, value: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> None:
+        # Subclasses are no values: fake tensors of a compiler, functional ones, distributed ones.
+        if type(value) is not torch.Tensor:
+            return
+        mode = self._mode()
+        if value.numel() != 1:
+            self.session.skip()  # reduction="none"
+        else:
+            if mode == _EVAL:
+                if name in self._eval_names:
+                    self._end_evaluation()
+                self._eval_names.add(name)
+            tensor_id = self._loss_ids[name] = self._id(f"loss/{name}", "loss")
+            self._take_scalar(mode, tensor_id, value)
+        if name in _CLASSIFIERS and self._classes_due(mode):
+            self._take_classes(mode, name, args, kwargs)
+
+    def _classes_due(self, mode: int) -> bool:
+        due = self.hot.due if mode == _TRAIN else self.session.due(_EVAL)
+        return bool(due & _BIT["classes"])
+
+    def _take_classes(
+        self, mode: int, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> None:
+        logits = args[0] if args else kwargs.get("input")
+        labels = args[1] if len(args) > 1 else kwargs.get("target")
+        if (
+            not isinstance(logits, torch.Tensor)
+            or not isinstance(labels, torch.Tensor)
+            or logits.dim() != 2
+            or labels.dim() != 1
+            or labels.is_floating_point()
+        ):
+            return
+        tensor_id = self._id(f"classes/{name}", "classes")
+        if not self.session.observe_classes(mode, tensor_id, logits, labels):
+            # On a device; counting is for the host, and happens at few steps.
+            host = logits.detach().cpu(), labels.detach().cpu()
+            self.session.observe_classes(mode, tensor_id, *host)
+
+    @boundary("losses")
+    def loss_scaled(self, scaled: Any, loss: Any) -> None:
+        if type(scaled) is torch.Tensor and type(loss) is torch.Tensor:
+            self._scaled = (weakref.ref(scaled), weakref.ref(loss))
+            self.hot.has_scaler = True
+
+    @boundary("backward")
+    def backward_begins(self, tensors: Any) -> None:
+        self._end_evaluation()
+        roots = [tensors] if isinstance(tensors, torch.Tensor) else list(tensors or ())
+        if roots and type(roots[0]) is torch.Tensor and roots[0].numel() == 1:
+            root = roots[0]
+            if self._scaled is not None and self._scaled[0]() is root:
+                unscaled = self._scaled[1]()
+                root = unscaled if unscaled is not None and unscaled.numel() == 1 else root
+            self.hot.root_loss = self._id("loss", "loss")
+            self._take_scalar(_TRAIN, self.hot.root_loss, root)
+        if self.hot.first_backward:
+            self.hot.first_backward = False
+            if self.hot.due & _BIT["loop"]:
+                self._take_leftover()
+
+    def _take_leftover(self) -> None:
+        driver = self._driver() if self._driver is not None else None
+        table = self._tables.get(driver) if driver is not None else None
+        if table is None or table.smallest is None:
+            return
+        gradient = table.smallest.grad
+        if gradient is not None:
+            name = "loop/gradient_before_backward"
+            tensor_id = self._id(name, "loop", gradient, module=table.smallest_name)
+            self._take(_TRAIN, tensor_id, gradient)
+
+    # Optimizer steps (Listener).
+
+    @boundary("optimizer")
+    def optimizer_will_step(self, optimizer: torch.optim.Optimizer) -> None:
+        table = self._tables.get(optimizer)
+        if table is None or table.groups != len(optimizer.param_groups):
+            if optimizer in self._strangers:
+                return
+            table = self._learn(optimizer)
+            if table is None:
+                return
+        if not self.hot.due:
+            return
+        self._end_evaluation()
+        self._observe_parameters(table)
+        if self._driver is not None and self._driver() is optimizer:
+            self._check_settings(optimizer)
+
+    def _learn(self, optimizer: torch.optim.Optimizer) -> Parameters | None:
+        """Finds out which parameters of watched models an optimizer answers for."""
+        owned = {id(p) for group in optimizer.param_groups for p in group["params"]}
+        watcher = self._watcher_of(owned)
+        if watcher is None:
+            self._strangers.add(optimizer)
+            return None
+        if self._driver is None or self._driver() is None:
+            self._set_driver(optimizer)
+        others = {
+            id(p)
+            for other in self._tables
+            if other is not optimizer
+            for group in other.param_groups
+            for p in group["params"]
+        }
+        table = Parameters()
+        table.groups = len(optimizer.param_groups)
+        model = watcher.model
+        assert model is not None
+        layers = {id(module): layer for layer, module in enumerate(model.modules())}
+        for path, module in model.named_modules():
+            for name, parameter in module.named_parameters(recurse=False):
+                if id(parameter) in others or number_of(parameter) == 0:
+                    continue
+                if any(parameter is known for known in table.values[-1:]):
+                    continue
+                self._learn_parameter(
+                    table, watcher.prefix, path, name, parameter, module, layers[id(module)]
+                )
+                in_turn = id(parameter) in owned and parameter.requires_grad
+                smallest = table.smallest
+                if in_turn and (smallest is None or parameter.numel() < smallest.numel()):
+                    table.smallest = parameter
+                    table.smallest_name = watcher.prefix + (f"{path}.{name}" if path else name)
+        is_new = optimizer not in self._tables
+        self._tables[optimizer] = table
+        self._arm()
+        driver = self._driver() if self._driver is not None else None
+        if is_new and driver is not None and driver is not optimizer:
+            guarded("description", self._describe, self._first_model(), driver)
+        return table
+
+    def _learn_parameter(
+        self,
+        table: Parameters,
+        prefix: str,
+        path: str,
+        name: str,
+        parameter: torch.nn.Parameter,
+        module: torch.nn.Module,
+        layer: int,
+    ) -> None:
+        full = prefix + (f"{path}.{name}" if path else name)
+        role = "bias" if "bias" in name else "weight"
+        facts = {
+            "module": prefix + path if path else prefix.rstrip(".") or "model",
+            "module_type": type(module).__name__,
+            "layer": layer,
+        }
+        table.values.append(parameter)
+        table.weight_ids.append(self._id(f"{role}/{full}", role, parameter, **facts))  # type: ignore[arg-type]
+        table.gradient_ids.append(self._id(f"gradient/{full}", "gradient", parameter, **facts))  # type: ignore[arg-type]
+
+    def _watcher_of(self, owned: set[int]) -> Watcher | None:
+        for watcher in self.watchers:
+            model = watcher.model
+            if model is not None and any(
+                id(parameter) in owned for parameter in model.parameters()
+            ):
+                return watcher
+        return None
+
+    def _set_driver(self, optimizer: torch.optim.Optimizer) -> None:
+        self._driver = weakref.ref(optimizer)
+        self.hot.foreign_steps = 0
+        self._lr = learning_rates(optimizer)
+        self._arm()
+        guarded("description", self._describe, self._first_model(), optimizer)
+
+    def _arm(self) -> None:
+        """Tells the hot path what an ordinary step looks like now, if there is such a thing."""
+        driver = self._driver() if self._driver is not None else None
+        if (
+            self.dead
+            or self.on_device_only
+            or len(self.watchers) != 1
+            or driver not in self._tables
+        ):
+            self.hot.disarm()
+            return
+        self.hot.arm(
+            self.watchers[0]._model,
+            self._driver,
+            list(self._lr),
+            self._loss_ids,
+            _CLASSIFIERS,
+            self._eval_names,
+        )
+
+    def _first_model(self) -> torch.nn.Module | None:
+        return self.watchers[0].model if self.watchers else None
+
+    def _observe_parameters(self, table: Parameters) -> None:
+        tensors: list[torch.Tensor] = []
+        ids: list[int] = []
+        if self.hot.due & _PARAMETER_ROLES:
+            tensors += table.values
+            ids += table.weight_ids
+        if self.hot.due & _BIT["gradient"]:
+            for parameter, gradient_id in zip(table.values, table.gradient_ids, strict=True):
+                gradient = parameter.grad
+                if gradient is not None:
+                    tensors.append(gradient)
+                    ids.append(gradient_id)
+        if not tensors:
+            return
+        if self.on_device_only:
+            elsewhere = list(range(len(tensors)))
+        else:
+            elsewhere = self.session.observe_batch(_TRAIN, ids, tensors)
+        for index in elsewhere:
+            self.deferred.add_tensor(_TRAIN, ids[index], tensors[index])
+            self.hot.has_deferred = True
+
+    def _check_settings(self, optimizer: torch.optim.Optimizer) -> None:
+        rates = learning_rates(optimizer)
+        if rates != self._lr:
+            self._lr = rates
+            self._arm()
+            facts = optimizer_facts(optimizer) | {"step": self.hot.steps}
+            self.session.event("optimizer", json.dumps(facts))
+
+    def optimizer_stepped(self, optimizer: torch.optim.Optimizer) -> None:
+        """Ends the step. Raises TrainingStopped when the supervisor asked for it."""
+        if self.dead or self._driver is None:
+            return
+        driver = self._driver()
+        if driver is not optimizer:
+            if optimizer not in self._tables:
+                return
+            self.hot.foreign_steps += 1
+            if driver is not None and self.hot.foreign_steps < _STEPS_UNTIL_NEW_DRIVER:
+                return
+            guarded("optimizer", self._set_driver, optimizer)
+        self._stop_if_asked(self._end_step())
+
+    @boundary("steps")
+    def _end_step(self) -> int:
+        self._drain()
+        before = self.hot.due
+        if before & _FORWARD_ROLES:
+            for watcher in self.watchers:
+                self._check_forward(watcher)
+        answer: int = self.hot.end_step()
+        self._begin_step(before)
+        return answer
+
+    def step_ended(self, answer: int) -> None:
+        """The hot path ended a step after which there is something to do. Raises as above."""
+        self._begin_ended_step()
+        self._stop_if_asked(answer)
+
+    @boundary("steps")
+    def _begin_ended_step(self) -> None:
+        self._begin_step(0)
+
+    def _begin_step(self, due_before: int) -> None:
+        if (self.hot.due | due_before) & _FORWARD_ROLES:
+            for watcher in self.watchers:
+                if watcher._observer is not None and watcher._observer.observing:
+                    watcher._observer.disarm()
+                self._prepare(watcher)
+
+    def _stop_if_asked(self, answer: int | None) -> None:
+        if answer is not None and answer & _core.STOP_REQUESTED:
+            run_dir = self.session.run_directory
+            self.close()
+            raise TrainingStopped(run_dir)
+
+    # The user's numbers.
+
+    @boundary("metrics")
+    def metric(self, name: str, value: float) -> None:
+        tensor_id = self._id(f"metric/{name}", "metric")
+        mode = self._mode()
+        if mode == _EVAL:
+            self._eval_names.add(f"metric/{name}")
+        self.session.observe_scalar(mode, tensor_id, float(value))
