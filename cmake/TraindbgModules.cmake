@@ -32,6 +32,10 @@ function(traindbg_module module)
                                                          "${PROJECT_SOURCE_DIR}/include")
     target_link_libraries(traindbg_${module} PUBLIC traindbg_options)
     target_link_libraries(traindbg_${module} PRIVATE nlohmann_json::nlohmann_json)
+    if(module STREQUAL "base")  # for format.h; the library itself is compiled into format.cc
+        target_include_directories(traindbg_base PUBLIC
+            $<TARGET_PROPERTY:fmt::fmt-header-only,INTERFACE_INCLUDE_DIRECTORIES>)
+    endif()
     foreach(dependency IN LISTS ${module}_DEPS)
         target_link_libraries(traindbg_${module} PUBLIC traindbg_${dependency})
     endforeach()

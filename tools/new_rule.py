@@ -12,10 +12,10 @@ import sys
 from pathlib import Path
 
 SOURCE = """// @TITLE@: what is wrong when it fires, in one sentence.
-#include <fmt/format.h>
 
 #include <cmath>
 
+#include "traindbg/base/format.h"
 #include "traindbg/rules/builtin/builtin.h"
 #include "traindbg/rules/training_loss.h"
 
@@ -47,7 +47,8 @@ class @CLASS@ final : public Rule {
         model::Finding finding;
         finding.key = "loss";
         finding.tensor = loss_.tensor();
-        finding.message = fmt::format("The loss is {:.3g} at step {}.", loss_.level(), step.step());
+        finding.message =
+            base::format("The loss is {:.3g} at step {}.", loss_.level(), step.step());
         finding.fix = "Say what to change.";
         finding.evidence.push_back({"loss", loss_.level(), "limit", limit_});
         finding.plots = {{loss_.tensor(), "value"}};

@@ -69,7 +69,7 @@ sys.exit(not os.path.exists(os.path.join(sysconfig.get_paths()["include"], "Pyth
     header_or_need gtest/gtest.h libgtest-dev "C++ tests"
     header_or_need rapidcheck.h librapidcheck-dev "C++ property tests"
     header_or_need benchmark/benchmark.h libbenchmark-dev "C++ benchmarks"
-    command_or_need clang++ clang "fuzz targets"
+    command_or_need clang++ clang "sanitizers and fuzz targets"
     command_or_need clang-tidy clang-tidy "static analysis"
     command_or_need node nodejs "runs the tests of the report's script"
     command_or_need npm npm "fetches the script's type checker"

@@ -59,9 +59,16 @@ nb::object alive(const nb::object& weak) noexcept {
 #endif
 }
 
-nb::object attribute(nb::handle object, PyObject* name) noexcept {
-    PyObject* value = PyObject_GetAttr(object.ptr(), name);
-    if (value == nullptr) PyErr_Clear();
+// Forgets the error that is set. Ctrl-C and the like are the training's: those go on.
+void forget_error() {
+    if (PyErr_ExceptionMatches(PyExc_Exception) == 0) throw nb::python_error();
+    PyErr_Clear();
+}
+
+// Null when there is none.
+nb::object attribute(nb::handle object, PyObject* name) {
+    PyObject* value = PyObject_GetAttr(object.ptr(), name);  // may be a property, written in Python
+    if (value == nullptr) forget_error();
     return nb::steal(value);
 }
 
@@ -86,11 +93,11 @@ void HotPath::arm(nb::object model, nb::object optimizer, std::vector<double> ra
 
 void HotPath::disarm() noexcept { is_armed_ = false; }
 
-bool HotPath::is_training() const noexcept {
+bool HotPath::is_training() const {
     const nb::object model = alive(model_);
     if (!model.is_valid() || attribute(model, names().training).ptr() != Py_True) return false;
     PyObject* enabled = PyObject_CallNoArgs(is_grad_enabled_.ptr());
-    if (enabled == nullptr) PyErr_Clear();
+    if (enabled == nullptr) forget_error();
     Py_XDECREF(enabled);  // True and False live for ever
     return enabled == Py_True;
 }
@@ -101,7 +108,7 @@ bool HotPath::is_driver(nb::handle optimizer) const noexcept {
 
 bool HotPath::has_open_evaluation() const noexcept { return PySet_GET_SIZE(evaluations_.ptr()) != 0; }
 
-bool HotPath::settings_are_unchanged(nb::handle optimizer) const noexcept {
+bool HotPath::settings_are_unchanged(nb::handle optimizer) const {
     const nb::object groups = attribute(optimizer, names().param_groups);
     if (!groups.is_valid() || !PyList_CheckExact(groups.ptr())) return false;
     if (static_cast<std::size_t>(PyList_GET_SIZE(groups.ptr())) != rates_.size()) return false;
@@ -120,13 +127,17 @@ bool HotPath::take_scalar(model::TensorId id, nb::handle value) noexcept {
     TensorReader reader;
     tensor::TensorView view;
     if (reader.read(value.ptr(), view) != Readable::kYes || view.element_count() != 1) return false;
-    const base::Result<double> number = reduce::scalar_value(view);
-    if (!number.is_ok()) return false;
-    session_.observe_scalar(kTrain, id, *number);
-    return true;
+    try {
+        const base::Result<double> number = reduce::scalar_value(view);
+        if (!number.is_ok()) return false;
+        session_.observe_scalar(kTrain, id, *number);
+        return true;
+    } catch (...) {  // out of memory
+        return false;
+    }
 }
 
-bool HotPath::loss_computed(nb::handle name, nb::handle value) noexcept {
+bool HotPath::loss_computed(nb::handle name, nb::handle value) {
     if (!is_armed_ || value.type().ptr() != tensor_type_.ptr() || has_open_evaluation()) return false;
     const Timed timed(nanos);
     PyObject* id = PyDict_GetItemWithError(losses_.ptr(), name.ptr());
@@ -157,7 +168,7 @@ bool HotPath::backward_begins(nb::handle root) noexcept {
     return true;
 }
 
-bool HotPath::optimizer_will_step(nb::handle optimizer) noexcept {
+bool HotPath::optimizer_will_step(nb::handle optimizer) {
     if (!is_armed_ || has_open_evaluation() || (due & kParameters) != 0) return false;
     const Timed timed(nanos);
     return is_driver(optimizer) && settings_are_unchanged(optimizer);
@@ -184,8 +195,7 @@ RoleMask HotPath::end_step() noexcept {
 void bind_hot_path(nb::module_& module) {
     module.attr("NOTHING_TO_DO") = HotPath::kNothingToDo;
     module.attr("NOT_HANDLED") = HotPath::kNotHandled;
-    nb::class_<HotPath>(module, "HotPath",
-                        "The four moments of an ordinary training step, without Python code.")
+    nb::class_<HotPath>(module, "HotPath", "The four moments of an ordinary training step, in native code.")
         .def(nb::init<Session&, nb::type_object, nb::callable>(), nb::keep_alive<1, 2>(), "session"_a,
              "tensor_type"_a, "is_grad_enabled"_a,
              nb::sig("def __init__(self, session: Session, tensor_type: type, "

@@ -1,4 +1,5 @@
-// What happens at nearly every step of a training, without running Python code.
+// What happens at nearly every step of a training on the CPU, in native code. Where losses live on a
+// device, the hooks in Python do it all.
 //
 // Most steps need nothing but the values of losses and the end of the step. Python code for that takes
 // 3 µs when it is warm, but ten times as much after a convolution has emptied the caches. So the four
@@ -6,7 +7,8 @@
 // done, and the hook written in Python does all of it.
 //
 // The Python side (hooks/torch_recording.py) says with `arm` what an ordinary step looks like, and shares the
-// counters below. Threads: everything needs the GIL. No method leaves a Python error set or throws.
+// counters below. Threads: everything needs the GIL. Nothing is raised but what an attribute of the
+// user's own raises that is no Exception, such as Ctrl-C; `arm` raises TypeError.
 #pragma once
 
 #include <nanobind/nanobind.h>
@@ -33,9 +35,9 @@ class HotPath {
     // Nothing is ordinary any more.
     void disarm() noexcept;
 
-    bool loss_computed(nanobind::handle name, nanobind::handle value) noexcept;
+    bool loss_computed(nanobind::handle name, nanobind::handle value);
     bool backward_begins(nanobind::handle root) noexcept;
-    bool optimizer_will_step(nanobind::handle optimizer) noexcept;
+    bool optimizer_will_step(nanobind::handle optimizer);
     // The answer of Session::end_step where the Python side has something to do then: it attaches to
     // or leaves the forward pass, or ends the training. kNothingToDo, or kNotHandled.
     std::int64_t optimizer_stepped(nanobind::handle optimizer) noexcept;
@@ -57,10 +59,10 @@ class HotPath {
     bool has_deferred = false;        // something waits on a device for the end of the step
 
   private:
-    bool is_training() const noexcept;
+    bool is_training() const;
     bool is_driver(nanobind::handle optimizer) const noexcept;
     bool has_open_evaluation() const noexcept;
-    bool settings_are_unchanged(nanobind::handle optimizer) const noexcept;
+    bool settings_are_unchanged(nanobind::handle optimizer) const;
     bool take_scalar(model::TensorId id, nanobind::handle value) noexcept;
 
     Session& session_;

@@ -83,11 +83,12 @@ def install() -> None:
     latest: weakref.ref[Any] = weakref.ref(original)  # nearly always the one that steps again
 
     def before_step(optimizer: Any, args: Any, kwargs: Any) -> None:
+        if latest() is not optimizer:
+            guarded("autostart", look_at, optimizer)
+
+    def look_at(optimizer: Any) -> None:
         nonlocal latest
-        if latest() is optimizer:
-            return
-        if optimizer not in _seen:
-            guarded("autostart", on_optimizer, optimizer)
+        on_optimizer(optimizer)
         if optimizer in _seen:
             latest = weakref.ref(optimizer)
 

@@ -11,6 +11,7 @@ from torch.nn import functional as F
 from trainings import SmallCNN, data
 
 import traindbg as td
+from traindbg.hooks import torch_patches, torch_recording
 from traindbg.hooks.torch_recording import Recording
 
 
@@ -104,7 +105,7 @@ def fields(value) -> str:
 
 
 def record(train, directory, **settings) -> list[tuple]:
-    """All that a run holds of its steps."""
+    """All that a run holds of its steps, and its events."""
     torch.manual_seed(3)
     model = SmallCNN()
     optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
@@ -119,8 +120,9 @@ def record(train, directory, **settings) -> list[tuple]:
             {name: fields(value) for name, value in step.tensors.items()},
             {name: fields(value) for name, value in step.classes.items()},
         )
-        for step in run.iter_steps()
-    ]
+        for mode in ("train", "eval")
+        for step in run.iter_steps(mode)
+    ] + [(event["kind"], str(event["data"])) for event in run.events]
 
 
 @pytest.mark.parametrize(
@@ -158,7 +160,7 @@ def test_ordinary_steps_reach_no_hook_in_python(tmp_path, monkeypatch) -> None:
 
         monkeypatch.setattr(Recording, name, counted)
     steps = record(plain, tmp_path / "run", rules=[], collect=["losses"])
-    assert len(steps) == 48
+    assert len([step for step in steps if step[0] == "train"]) == 48
     assert set(calls.values()) <= {1, 2}, calls  # until it is known what an ordinary step is
 
 
@@ -177,3 +179,99 @@ def test_the_hot_path_keeps_neither_model_nor_recording_alive(tmp_path) -> None:
     gc.collect()
     assert alive() is None
     assert recording() is None
+
+
+class Interrupted(torch.optim.SGD):
+    """Reads its groups through Python code, in which Ctrl-C may arrive."""
+
+    now = False
+
+    @property
+    def param_groups(self):
+        if Interrupted.now:
+            Interrupted.now = False
+            raise KeyboardInterrupt
+        return self.__dict__["groups"]
+
+    @param_groups.setter
+    def param_groups(self, groups) -> None:
+        self.__dict__["groups"] = groups
+
+
+def test_ctrl_c_in_an_attribute_of_the_users_is_not_swallowed(tmp_path) -> None:
+    model = SmallCNN()
+    optimizer = Interrupted(model.parameters(), lr=0.05)
+    settings = {"rules": [], "collect": ["losses"]}
+    with td.watch(model, optimizer, run_dir=tmp_path / "run", supervise=False, **settings):
+        plain(model, optimizer)
+        hot = torch_patches.state.hot
+        assert hot.optimizer_will_step(optimizer)
+        Interrupted.now = True
+        with pytest.raises(KeyboardInterrupt):
+            hot.optimizer_will_step(optimizer)
+
+
+class Unhashable(torch.optim.SGD):
+    __hash__ = None  # as of a class with __eq__, such as a dataclass
+
+    def __eq__(self, other: object) -> bool:
+        return self is other
+
+
+def test_an_optimizer_that_cannot_be_hashed_does_no_harm(tmp_path, monkeypatch) -> None:
+    monkeypatch.delenv("TRAINDBG_STRICT")
+    model = SmallCNN()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
+    other = Unhashable(SmallCNN().parameters(), lr=0.05)
+    with td.watch(model, optimizer, run_dir=tmp_path / "run", supervise=False):
+        plain(model, optimizer)
+        for _ in range(5):
+            other.step()
+        plain(model, optimizer)
+
+
+def test_a_device_that_fails_neither_holds_up_steps_nor_keeps_memory(tmp_path, monkeypatch) -> None:
+    monkeypatch.delenv("TRAINDBG_STRICT")
+    monkeypatch.setenv("TRAINDBG_DEVICE_PATH", "1")
+
+    def full(tensors, *rest):
+        raise torch.OutOfMemoryError("injected")
+
+    model = SmallCNN()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
+    with td.watch(model, optimizer, run_dir=tmp_path / "run", supervise=False) as watcher:
+        recording = watcher._recording
+        with monkeypatch.context() as failing:
+            failing.setattr(torch, "cat", full)
+            plain(model, optimizer)
+        assert recording.hot.steps == 48
+        assert not recording.deferred._vectors
+
+
+def test_a_second_model_is_watched_although_its_optimizer_stepped_before(tmp_path) -> None:
+    first, second = SmallCNN(), SmallCNN()
+    one = torch.optim.SGD(first.parameters(), lr=0.05)
+    two = torch.optim.SGD(second.parameters(), lr=0.05)
+    with td.watch(first, one, run_dir=tmp_path / "run", supervise=False):
+        plain(first, one)
+        plain(second, two)
+        with td.watch(second, two):
+            plain(second, two)
+    assert any("SmallCNN.fc1.weight" in name for name in td.Run(tmp_path / "run").names())
+
+
+def test_folds_one_after_another_count_every_step(tmp_path) -> None:
+    optimizers = []  # kept, as a list of results would
+    steps = []
+    for fold in range(2):
+        model = SmallCNN()
+        optimizers.append(torch.optim.SGD(model.parameters(), lr=0.05))
+        watcher = td.watch(model, run_dir=tmp_path / "run", supervise=False)
+        plain(model, optimizers[fold])
+        steps.append(watcher._recording.hot.steps)
+        if fold == 0:
+            kept = td.watch(SmallCNN(), supervise=False)  # the recording goes on
+            del watcher, model
+    assert steps == [48, 96]
+    torch_recording.current.close()
+    assert not kept.is_active

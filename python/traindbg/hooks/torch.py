@@ -43,6 +43,7 @@ def _after_fork_in_child() -> None:
     _supervisors.clear()
     if recording is not None:
         recording.dead = True
+        recording.hot.disarm()
         recording.session.abandon()
 
 

@@ -103,7 +103,3 @@ class Deferred:
                     self._session.observe_statistics(
                         mode, tensor_id, _core.Statistics(*counts, *values[5:_FIELDS])
                     )
-
-    @property
-    def empty(self) -> bool:
-        return not self._vectors and not self._scalars

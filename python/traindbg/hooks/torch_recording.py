@@ -34,7 +34,7 @@ from traindbg.hooks.torch_forward import (
     Place,
     compiler_in_use,
 )
-from traindbg.hooks.torch_guard import boundary, failed, failures, guarded
+from traindbg.hooks.torch_guard import STRIKES, boundary, failed, failures, guarded
 from traindbg.hooks.torch_names import is_compiled
 from traindbg.hooks.torch_parameters import (
     Parameters,
@@ -176,6 +176,7 @@ class Recording:
         watcher = Watcher(model, prefix, self)
         watcher._compiled = compiled or any(is_compiled(module) for module in model.modules())
         self.watchers.append(watcher)
+        self._strangers.clear()  # one of them may be this model's
         self._arm()
         if len(self.watchers) == 1:
             guarded("description", self._describe, model, optimizer)
@@ -190,6 +191,7 @@ class Recording:
             watcher._observer.disarm()
         self._tables.clear()
         self._strangers.clear()
+        self._driver = None
         self._arm()
 
     def remove(self, watcher: Watcher) -> None:
@@ -219,7 +221,11 @@ class Recording:
 
     def failed(self, feature: str, error: Exception) -> None:
         failed(feature, error)
-        if failures.get(feature) == 1 and not self.dead:
+        if failures[feature] >= STRIKES:
+            self.hot.disarm()
+            if feature == "steps":
+                self.close()  # steps that do not end would take everything for ever
+        if failures[feature] == 1 and not self.dead:
             text = f"{type(error).__name__}: {error}"[:500]
             self.session.event("hook_error", json.dumps({"part": feature, "error": text}))
 
@@ -317,7 +323,12 @@ class Recording:
         """Brings over what waits on devices."""
         if self.hot.has_deferred:
             self.hot.has_deferred = False
-            self.deferred.drain()
+            try:
+                self.deferred.drain()
+            except (
+                Exception
+            ) as error:  # the device has no memory left, say; the step ends all the same
+                self.failed("devices", error)
 
     def _place_id(self, name: str, role: str, place: Place, kind: str, tensor: torch.Tensor) -> int:
         return self._id(
@@ -617,6 +628,7 @@ class Recording:
             or self.on_device_only
             or len(self.watchers) != 1
             or driver not in self._tables
+            or any(number >= STRIKES for number in failures.values())
         ):
             self.hot.disarm()
             return
@@ -664,20 +676,20 @@ class Recording:
 
     def optimizer_stepped(self, optimizer: torch.optim.Optimizer) -> None:
         """Ends the step. Raises TrainingStopped when the supervisor asked for it."""
-        if self.dead or self._driver is None:
-            return
+        self._stop_if_asked(self._end_step_of(optimizer))
+
+    @boundary("steps")
+    def _end_step_of(self, optimizer: torch.optim.Optimizer) -> int | None:
+        if self._driver is None:
+            return None
         driver = self._driver()
         if driver is not optimizer:
             if optimizer not in self._tables:
-                return
+                return None
             self.hot.foreign_steps += 1
             if driver is not None and self.hot.foreign_steps < _STEPS_UNTIL_NEW_DRIVER:
-                return
+                return None
             guarded("optimizer", self._set_driver, optimizer)
-        self._stop_if_asked(self._end_step())
-
-    @boundary("steps")
-    def _end_step(self) -> int:
         self._drain()
         before = self.hot.due
         if before & _FORWARD_ROLES:

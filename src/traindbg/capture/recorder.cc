@@ -1,5 +1,4 @@
 #include "traindbg/recorder.h"
-#include "traindbg/base/format.h"
 
 #include <algorithm>
 #include <chrono>
@@ -9,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "traindbg/base/format.h"
 #include "traindbg/base/log.h"
 #include "traindbg/capture/capture_session.h"
 #include "traindbg/model/json.h"

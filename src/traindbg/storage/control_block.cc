@@ -24,7 +24,7 @@ using internal::FileDescriptor;
 constexpr std::uint64_t kMagic = 0x314C544347424454;  // the bytes "TDBGCTL1"
 constexpr std::uint32_t kVersion = 1;
 constexpr std::size_t kPageBytes = 4096;
-// A write into a file takes a step of milliseconds as much time as all else that ends it.
+// A pwrite takes as long as all else that ends a step, and nobody needs the number more often.
 constexpr std::int64_t kLeastNanosBetweenWrites = 100'000'000;
 
 }  // namespace

@@ -46,7 +46,7 @@ using std::chrono::nanoseconds;
 constexpr std::size_t kBatchBytes = std::size_t{1} << 20;  // of encoded frames per append
 constexpr nanoseconds kIdleWait = std::chrono::milliseconds(500);
 // Between two rounds of the thread, so that a training of short steps does not wake it at each. A step
-// is in the file after this time at the latest.
+// is in the file that much later, and what writing takes.
 constexpr nanoseconds kLinger = std::chrono::milliseconds(10);
 constexpr model::WorkerId kMostWorkers = 10'000;
 constexpr model::WorkerId kLargestWorker = 999'999'999;  // readers know directories of nine digits

@@ -1,4 +1,3 @@
-
 #include "traindbg/cli/completion.h"
 #include "traindbg/base/format.h"
 #include "traindbg/cli/exit_code.h"

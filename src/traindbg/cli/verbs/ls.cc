@@ -1,4 +1,3 @@
-
 #include <algorithm>
 #include <nlohmann/json.hpp>
 #include <optional>
