@@ -49,7 +49,7 @@ def find_root(parameters: Iterable[torch.Tensor]) -> torch.nn.Module | None:
 
 def on_optimizer(optimizer: Any) -> None:
     """Watches the model of an optimizer that nobody watches yet."""
-    if optimizer in _seen:
+    if type(optimizer).__hash__ is None or optimizer in _seen:
         return
     parameters = [p for group in optimizer.param_groups for p in group["params"]]
     if hook.is_watched(parameters):
@@ -89,7 +89,7 @@ def install() -> None:
     def look_at(optimizer: Any) -> None:
         nonlocal latest
         on_optimizer(optimizer)
-        if optimizer in _seen:
+        if type(optimizer).__hash__ is not None and optimizer in _seen:
             latest = weakref.ref(optimizer)
 
     register_optimizer_step_pre_hook(before_step)

@@ -526,6 +526,12 @@ class Recording:
 
     @boundary("optimizer")
     def optimizer_will_step(self, optimizer: torch.optim.Optimizer) -> None:
+        if type(optimizer).__hash__ is None:
+            what = f"what {type(optimizer).__name__} optimizes"
+            self._explain(
+                "unhashable", what, "the optimizer's class defines __eq__ but no __hash__"
+            )
+            return
         table = self._tables.get(optimizer)
         if table is None or table.groups != len(optimizer.param_groups):
             if optimizer in self._strangers:
@@ -680,7 +686,7 @@ class Recording:
 
     @boundary("steps")
     def _end_step_of(self, optimizer: torch.optim.Optimizer) -> int | None:
-        if self._driver is None:
+        if self._driver is None or type(optimizer).__hash__ is None:
             return None
         driver = self._driver()
         if driver is not optimizer:
