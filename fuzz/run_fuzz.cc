@@ -10,25 +10,25 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     base::ByteReader input(std::as_bytes(std::span(data, size)));
     constexpr std::uint64_t kSalt = 42;
     base::ByteWriter log;
-    base::ByteWriter raw;
+    base::ByteWriter blob;
     format::FileHeader header;
     header.salt = kSalt;
     format::append_file_header(log, header);
-    header.kind = format::FileKind::kRaw;
-    format::append_file_header(raw, header);
-    std::uint64_t sequences[2] = {2, 2};
+    header.kind = format::FileKind::kBlob;
+    format::append_file_header(blob, header);
+    blob.pad_to(format::kBlobHeaderBytes);
+    std::uint64_t sequence = 2;
     while (input.ok() && input.remaining() >= 3) {
-        const auto type = static_cast<format::FrameType>(input.fixed<std::uint8_t>() % 10);
+        const auto type = static_cast<format::FrameType>(input.fixed<std::uint8_t>() % 13);
         const auto length = input.fixed<std::uint16_t>();
         const base::ByteSpan payload = input.raw(std::min<std::size_t>(length, input.remaining()));
-        const bool is_raw = type == format::FrameType::kRaw;
-        format::append_frame(is_raw ? raw : log, type, sequences[is_raw ? 1 : 0]++, payload, kSalt).ignore();
+        format::append_frame(log, type, sequence++, payload, kSalt).ignore();
     }
     storage::MemoryFileSystem files;
     files.create_directories("/run/w0000").ignore();
     files.set_content("/run/RUN.json", {std::byte{'{'}, std::byte{'}'}});
     files.set_content("/run/w0000/000000.log", log.take());
-    files.set_content("/run/w0000/000000.raw", raw.take());
+    files.set_content("/run/w0000/000000.blob", blob.take());
     const auto run = read::Run::open("/run", files);
     if (!run) return 0;
     (*run)->for_each_step([](const model::StepView&) { return true; }, true).ignore();

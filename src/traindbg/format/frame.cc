@@ -15,12 +15,15 @@ using base::Status;
 
 // `frame` begins at the magic and ends behind the padding.
 std::uint32_t checksum(ByteSpan frame, std::uint64_t salt) noexcept {
-    std::uint32_t crc = base::crc32c(std::as_bytes(std::span(&salt, 1)));
-    crc = base::crc32c(frame.subspan(4, 16), crc);
+    const std::uint32_t crc = base::crc32c(frame.subspan(4, 16), checksum_seed(salt));
     return base::crc32c(frame.subspan(kFrameHeaderBytes), crc);
 }
 
 }  // namespace
+
+std::uint32_t checksum_seed(std::uint64_t salt) noexcept {
+    return base::crc32c(std::as_bytes(std::span(&salt, 1)));
+}
 
 Status append_frame(ByteWriter& out, FrameType type, std::uint64_t sequence, ByteSpan payload,
                     std::uint64_t salt) {

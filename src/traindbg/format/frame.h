@@ -40,13 +40,24 @@ enum class FrameType : std::uint16_t {
     kSchema = 2,
     kWorker = 3,
     kStep = 4,
-    kRaw = 5,
     kEvent = 6,
     kDropped = 7,
     kEnd = 8,
+    kSteps = 9,  // of sealed parts, as all that follow
+    kPage = 10,
+    kIndex = 11,
+    kFooter = 12,
 };
 
-enum class FileKind : std::uint16_t { kLog = 1, kRaw = 2 };
+enum class FileKind : std::uint16_t {
+    kLog = 1,      // grows: a frame per step
+    kSegment = 2,  // the same part, sealed: columns per tensor
+    kBlob = 3,     // whole tensors; frames at its beginning only
+};
+
+// The first bytes of a blob belong to its header; tensors lie behind, each at a multiple of 64.
+inline constexpr std::uint64_t kBlobHeaderBytes = 4096;
+inline constexpr std::uint64_t kBlobAlignment = 64;
 
 // What a file says about itself in its first two frames.
 struct FileHeader {
@@ -78,6 +89,10 @@ struct Frame {
 // is larger than a frame may hold; nothing was appended then.
 [[nodiscard]] base::Status append_frame(base::ByteWriter& out, FrameType type, std::uint64_t sequence,
                                         base::ByteSpan payload, std::uint64_t salt);
+
+// What the checksum of bytes that are no frame begins with: whole tensors and columns are covered by
+// `base::crc32c(bytes, checksum_seed(salt))`, so that bytes of another file do not pass for them.
+[[nodiscard]] std::uint32_t checksum_seed(std::uint64_t salt) noexcept;
 
 // Appends the two header frames that every file begins with, sequence 0 and 1. Two, because nothing
 // in the file could be verified without its salt.

@@ -15,6 +15,15 @@ const char* reason_of(const ParsedFrame& parsed, bool header_known) {
 
 }  // namespace
 
+std::optional<FileHeader> find_file_header(ByteSpan bytes) {
+    for (std::size_t at = 0; at < bytes.size() && at < kHeaderZoneBytes; at += kFrameAlignment) {
+        const ParsedFrame parsed = parse_frame(bytes.subspan(at), std::nullopt, true);
+        if (parsed.outcome != ParseOutcome::kFrame) continue;
+        if (const base::Result<FileHeader> header = decode_file_header(parsed.frame.payload)) return *header;
+    }
+    return std::nullopt;
+}
+
 ScanItem FrameScanner::hole_before(std::uint64_t offset, const Frame& frame) {
     ScanItem item;
     item.kind = ScanItem::Kind::kHole;

@@ -38,6 +38,9 @@ struct ScanItem {
     std::size_t bytes_needed = 0;
 };
 
+// The header of a file that begins with `bytes`, from whichever of its two copies is whole.
+[[nodiscard]] std::optional<FileHeader> find_file_header(base::ByteSpan bytes);
+
 class FrameScanner {
   public:
     // From the beginning of a file.

@@ -9,6 +9,7 @@
 #include <span>
 
 #include "traindbg/base/format.h"
+#include "traindbg/format/frame.h"
 #include "traindbg/model/json.h"
 
 namespace traindbg::format {
@@ -30,7 +31,7 @@ using model::TensorSample;
 using model::TensorTable;
 
 // Parts of a STEP. The numbers are written into files: never change one, only add.
-enum class Section : std::uint64_t { kStatistics = 1, kUnits = 2, kScalars = 3, kClasses = 4 };
+enum class Section : std::uint64_t { kStatistics = 1, kUnits = 2, kScalars = 3, kClasses = 4, kRaw = 5 };
 
 // Which counts of a tensor are not what they usually are, and follow as varints in this order.
 constexpr std::uint8_t kCountFollows = 1;  // not the element count of the tensor's description
@@ -313,6 +314,54 @@ void decode_classes(ByteReader& reader, std::vector<ClassSample>& samples) {
     }
 }
 
+// A whole tensor that is as its description says needs neither type nor shape.
+constexpr std::uint8_t kShapeFollows = 1;
+
+void encode_raw_places(ByteWriter& out, std::span<const RawPlace> places, const TensorTable& table) {
+    out.varint(places.size());
+    IdWriter ids(out);
+    for (const RawPlace& place : places) ids.write(place.tensor);
+    for (const RawPlace& place : places) {
+        const bool is_usual = is_known(table, place.tensor) && table[place.tensor].dtype == place.dtype &&
+                              table[place.tensor].shape == place.shape;
+        out.fixed(is_usual ? std::uint8_t{0} : kShapeFollows);
+        if (!is_usual) {
+            out.fixed(static_cast<std::uint8_t>(place.dtype));
+            encode_shape(out, place.shape);
+        }
+        out.varint(place.blob);
+        out.varint(place.offset / kBlobAlignment);
+        out.varint(place.bytes);
+        out.fixed(place.checksum);
+    }
+}
+
+void decode_raw_places(ByteReader& reader, const TensorTable& table, std::vector<RawPlace>& places) {
+    places.assign(reader.count(9), RawPlace{});
+    IdReader ids(reader);
+    for (RawPlace& place : places) place.tensor = ids.read();
+    for (RawPlace& place : places) {
+        const auto flags = reader.fixed<std::uint8_t>();
+        if (!reader.ok() || flags > kShapeFollows) return reader.fail();
+        if ((flags & kShapeFollows) != 0) {
+            place.dtype = decode_dtype(reader.fixed<std::uint8_t>());
+            place.shape = decode_shape(reader);
+        } else if (is_known(table, place.tensor)) {
+            place.dtype = table[place.tensor].dtype;
+            place.shape = table[place.tensor].shape;
+        }
+        const std::uint64_t blob = reader.varint();
+        const std::uint64_t offset = reader.varint();
+        place.bytes = reader.varint();
+        place.checksum = reader.fixed<std::uint32_t>();
+        // 2^50 bytes: no blob is larger, and no sum of two such numbers overflows.
+        constexpr std::uint64_t kMost = std::uint64_t{1} << 50;
+        if (blob > UINT32_MAX || offset > kMost / kBlobAlignment || place.bytes > kMost) return reader.fail();
+        place.blob = static_cast<std::uint32_t>(blob);
+        place.offset = offset * kBlobAlignment;
+    }
+}
+
 StepPrefix read_prefix(ByteReader& reader, bool& mode_known) {
     StepPrefix prefix;
     const auto mode = reader.fixed<std::uint8_t>();
@@ -324,9 +373,7 @@ StepPrefix read_prefix(ByteReader& reader, bool& mode_known) {
     prefix.monotonic_nanos = reader.fixed<std::int64_t>();
     prefix.step_nanos = reader.varint();
     prefix.capture_nanos = reader.varint();
-    prefix.raw.tensors = reader.varint();
-    prefix.raw.offset = reader.varint();
-    prefix.raw.bytes = reader.varint();
+    prefix.raw_tensors = reader.varint();
     return prefix;
 }
 
@@ -414,7 +461,7 @@ Result<model::WorkerMeta> decode_worker(ByteSpan payload) {
 }
 
 std::size_t encode_step(ByteWriter& out, const StepRecord& record, const TensorTable& table,
-                        const RawPlace& raw) {
+                        std::span<const RawPlace> raw) {
     out.fixed(static_cast<std::uint8_t>(record.mode));
     out.varint(record.step);
     out.varint(record.sequence);
@@ -422,9 +469,7 @@ std::size_t encode_step(ByteWriter& out, const StepRecord& record, const TensorT
     out.fixed(record.monotonic_nanos);
     out.varint(record.step_nanos);
     out.varint(record.capture_nanos);
-    out.varint(raw.tensors);
-    out.varint(raw.offset);
-    out.varint(raw.bytes);
+    out.varint(raw.size());
     if (!record.tensors.empty()) {
         section(out, Section::kStatistics,
                 [&](ByteWriter& content) { encode_statistics(content, record.tensors, table); });
@@ -448,6 +493,8 @@ std::size_t encode_step(ByteWriter& out, const StepRecord& record, const TensorT
     }
     if (!classes.empty())
         section(out, Section::kClasses, [&](ByteWriter& content) { encode_classes(content, classes); });
+    if (!raw.empty())
+        section(out, Section::kRaw, [&](ByteWriter& content) { encode_raw_places(content, raw, table); });
     return record.classes.size() - classes.size();
 }
 
@@ -460,7 +507,8 @@ Result<StepPrefix> decode_step_prefix(ByteSpan payload) {
     return prefix;
 }
 
-Result<std::uint64_t> decode_step(ByteSpan payload, const TensorTable& table, StepRecord& record) {
+Result<std::uint64_t> decode_step(ByteSpan payload, const TensorTable& table, StepRecord& record,
+                                  std::vector<RawPlace>* raw) {
     ByteReader reader(payload);
     bool mode_known = false;
     const StepPrefix prefix = read_prefix(reader, mode_known);
@@ -477,6 +525,7 @@ Result<std::uint64_t> decode_step(ByteSpan payload, const TensorTable& table, St
     record.scalars.clear();
     record.classes.clear();
     record.raw.clear();
+    if (raw != nullptr) raw->clear();
     std::uint64_t seen = 0;  // a bit per known section
     while (reader.ok() && reader.remaining() != 0) {
         const std::uint64_t number = reader.varint();
@@ -491,45 +540,15 @@ Result<std::uint64_t> decode_step(ByteSpan payload, const TensorTable& table, St
             case Section::kUnits: decode_units(content, record.tensors); break;
             case Section::kScalars: decode_scalars(content, record.scalars); break;
             case Section::kClasses: decode_classes(content, record.classes); break;
+            case Section::kRaw:
+                if (raw != nullptr) decode_raw_places(content, table, *raw);
+                break;
         }
         if (!content.ok()) return damaged("step");
     }
     if (!reader.ok()) return damaged("step");
     return drop_unknown(record.tensors, table) + drop_unknown(record.scalars, table) +
-           drop_unknown(record.classes, table);
-}
-
-void encode_raw(ByteWriter& out, const RawChunk& chunk) {
-    out.varint(chunk.tensor);
-    out.fixed(static_cast<std::uint8_t>(chunk.mode));
-    out.varint(chunk.step);
-    out.varint(chunk.sequence);
-    out.fixed(static_cast<std::uint8_t>(chunk.dtype));
-    encode_shape(out, chunk.shape);
-    out.varint(chunk.total_bytes);
-    out.varint(chunk.offset);
-    out.varint(chunk.bytes.size());
-    out.append(chunk.bytes);
-}
-
-Result<RawChunk> decode_raw(ByteSpan payload) {
-    ByteReader reader(payload);
-    RawChunk chunk;
-    const std::uint64_t tensor = reader.varint();
-    const auto mode = reader.fixed<std::uint8_t>();
-    chunk.step = reader.varint();
-    chunk.sequence = reader.varint();
-    chunk.dtype = decode_dtype(reader.fixed<std::uint8_t>());
-    chunk.shape = decode_shape(reader);
-    chunk.total_bytes = reader.varint();
-    chunk.offset = reader.varint();
-    chunk.bytes = reader.raw(reader.count());
-    if (!reader.ok() || tensor >= kMostTensors || !is_mode(mode) || chunk.offset > chunk.total_bytes ||
-        chunk.bytes.size() > chunk.total_bytes - chunk.offset)
-        return damaged("raw tensor");
-    chunk.tensor = static_cast<TensorId>(tensor);
-    chunk.mode = static_cast<model::Mode>(mode);
-    return chunk;
+           drop_unknown(record.classes, table) + (raw == nullptr ? 0 : drop_unknown(*raw, table));
 }
 
 void encode_event(ByteWriter& out, const EventRecord& event) {

@@ -12,6 +12,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -30,7 +31,6 @@ namespace traindbg::format {
 inline constexpr std::uint32_t kMostTensors = 1U << 20;
 inline constexpr std::uint32_t kMostClasses = 1U << 20;  // of all class samples of a step together
 inline constexpr std::size_t kMostRank = 64;
-inline constexpr std::size_t kRawChunkBytes = std::size_t{8} << 20;
 
 // Elements of a tensor of this shape; 1 for no dimension, 0 where one is negative.
 [[nodiscard]] std::uint64_t element_count(const std::vector<std::int64_t>& shape) noexcept;
@@ -48,11 +48,15 @@ void encode_schema(base::ByteWriter& out, const std::vector<model::TensorInfo>& 
 void encode_worker(base::ByteWriter& out, const model::WorkerMeta& meta);
 [[nodiscard]] base::Result<model::WorkerMeta> decode_worker(base::ByteSpan payload);
 
-// Where a step's whole tensors lie in the .raw file of the same part.
+// Where a whole tensor lies: in one piece, row-major, in a blob of the same worker.
 struct RawPlace {
-    std::uint64_t tensors = 0;
-    std::uint64_t offset = 0;
+    model::TensorId tensor = 0;
+    tensor::DType dtype = tensor::DType::kUnknown;
+    std::vector<std::int64_t> shape;
+    std::uint32_t blob = 0;
+    std::uint64_t offset = 0;  // a multiple of kBlobAlignment
     std::uint64_t bytes = 0;
+    std::uint32_t checksum = 0;  // crc32c, see checksum_seed
 
     friend bool operator==(const RawPlace&, const RawPlace&) = default;
 };
@@ -66,34 +70,20 @@ struct StepPrefix {
     std::int64_t monotonic_nanos = 0;
     std::uint64_t step_nanos = 0;
     std::uint64_t capture_nanos = 0;
-    RawPlace raw;
+    std::uint64_t raw_tensors = 0;
 };
 
 // STEP: everything of `record` but its raw tensors, which were written before to `raw`. Moments are
 // stored as float32: a finite value stays finite, one that is not zero stays so. Class samples beyond
 // kMostClasses are left out; the number of those is returned.
 std::size_t encode_step(base::ByteWriter& out, const model::StepRecord& record,
-                        const model::TensorTable& table, const RawPlace& raw);
+                        const model::TensorTable& table, std::span<const RawPlace> raw);
 [[nodiscard]] base::Result<StepPrefix> decode_step_prefix(base::ByteSpan payload);
 // `record` is overwritten; its buffers are used again. Samples of tensors that `table` does not know
-// are left out; their number is returned.
+// are left out; their number is returned. `raw`: where the whole tensors lie, for who wants to know.
 [[nodiscard]] base::Result<std::uint64_t> decode_step(base::ByteSpan payload, const model::TensorTable& table,
-                                                      model::StepRecord& record);
-
-// RAW: a piece of one whole tensor.
-struct RawChunk {
-    model::TensorId tensor = 0;
-    model::Mode mode = model::Mode::kTrain;
-    model::StepIndex step = 0;
-    std::uint64_t sequence = 0;  // of the step record that it belongs to
-    tensor::DType dtype = tensor::DType::kUnknown;
-    std::vector<std::int64_t> shape;
-    std::uint64_t total_bytes = 0;
-    std::uint64_t offset = 0;  // of `bytes` in the tensor
-    base::ByteSpan bytes;      // borrowed
-};
-void encode_raw(base::ByteWriter& out, const RawChunk& chunk);
-[[nodiscard]] base::Result<RawChunk> decode_raw(base::ByteSpan payload);
+                                                      model::StepRecord& record,
+                                                      std::vector<RawPlace>* raw = nullptr);
 
 // EVENT: something worth knowing that is no measurement.
 struct EventRecord {

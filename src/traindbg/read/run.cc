@@ -8,6 +8,7 @@
 #include <unordered_set>
 #include <utility>
 
+#include "traindbg/base/crc32c.h"
 #include "traindbg/base/format.h"
 #include "traindbg/base/text.h"
 #include "traindbg/format/records.h"
@@ -221,7 +222,7 @@ void Run::Impl::take_frame(WorkerId id, WorkerState& worker, std::uint32_t part,
             if (frame.type == FrameType::kEnd) worker.has_ended = true;
             break;
         }
-        case FrameType::kRaw: break;  // has no business in a log
+        default: break;  // has no business in a log
     }
 }
 
@@ -243,7 +244,7 @@ RunTotals Run::Impl::totals() const {
         totals.raw_tensors_dropped += worker->raw_tensors_dropped;
         for (const internal::Part& part : worker->parts) {
             totals.bytes += part.log->size();
-            const Result<std::unique_ptr<storage::ReadFile>> raw = files_.open(layout_.raw(id, part.number));
+            const Result<std::unique_ptr<storage::ReadFile>> raw = files_.open(layout_.blob(id, part.number));
             if (!raw) continue;
             if (const Result<std::uint64_t> size = (*raw)->size()) totals.bytes += *size;
         }
@@ -257,13 +258,13 @@ Status Run::Impl::load(WorkerId id, WorkerState& worker, const StepEntry& entry,
                        bool with_raw) {
     internal::Part& part = worker.parts[entry.part];
     TRAINDBG_ASSIGN_OR_RETURN(const format::Frame frame, part.log->frame_at(entry.offset, entry.bytes));
-    TRAINDBG_ASSIGN_OR_RETURN(const std::uint64_t skipped,
-                              format::decode_step(frame.payload, worker.tensors, record));
+    std::vector<format::RawPlace> places;
+    TRAINDBG_ASSIGN_OR_RETURN(
+        const std::uint64_t skipped,
+        format::decode_step(frame.payload, worker.tensors, record, with_raw ? &places : nullptr));
     if (skipped != 0 && worker.steps_with_skips.insert(entry.sequence).second)
         totals_.samples_skipped += skipped;
-    if (!with_raw) return Status::ok();
-    TRAINDBG_ASSIGN_OR_RETURN(const format::StepPrefix prefix, format::decode_step_prefix(frame.payload));
-    return load_raw(id, part, prefix, record);
+    return load_raw(id, worker, places, record);
 }
 
 Result<bool> Run::Impl::load_if_whole(WorkerId id, WorkerState& worker, const StepEntry& entry,
@@ -286,71 +287,35 @@ Result<bool> Run::Impl::load_if_whole(WorkerId id, WorkerState& worker, const St
     return status.is_ok();
 }
 
-Status Run::Impl::load_raw(WorkerId id, internal::Part& part, const format::StepPrefix& prefix,
+Status Run::Impl::load_raw(WorkerId id, WorkerState& worker, const std::vector<format::RawPlace>& places,
                            StepRecord& record) {
-    if (prefix.raw.tensors == 0) return Status::ok();
-    const std::string path = layout_.raw(id, part.number);
-    const auto damaged = [&](const std::string& what) {
-        return Status(Code::kDataLoss, base::format("{}: the whole tensors of {} step {}: {}", path,
-                                                    model::to_string(prefix.mode), prefix.step, what));
-    };
-    if (!part.raw) {
-        TRAINDBG_ASSIGN_OR_RETURN(part.raw, files_.open(path));
-        TRAINDBG_ASSIGN_OR_RETURN(const ByteBuffer begin,
-                                  part.raw->read_at(0, static_cast<std::size_t>(format::kHeaderZoneBytes)));
-        format::FrameScanner scanner;
-        while (true) {
-            const auto used = static_cast<std::size_t>(scanner.position());
-            const format::ScanItem item =
-                scanner.next(base::ByteSpan(begin).subspan(std::min(used, begin.size())), true);
-            if (scanner.header() || item.kind == format::ScanItem::Kind::kNeedMore ||
-                item.kind == format::ScanItem::Kind::kForeign)
-                break;
+    for (const format::RawPlace& place : places) {
+        const std::string path = layout_.blob(id, place.blob);
+        const auto damaged = [&](std::string_view what) {
+            return Status(Code::kDataLoss,
+                          base::format("{}: the whole tensor at {}: {}", path, place.offset, what));
+        };
+        internal::Blob& blob = worker.blobs[place.blob];
+        if (!blob.file) {
+            TRAINDBG_ASSIGN_OR_RETURN(std::unique_ptr<storage::ReadFile> file, files_.open(path));
+            TRAINDBG_ASSIGN_OR_RETURN(const ByteBuffer begin,
+                                      file->read_at(0, static_cast<std::size_t>(format::kBlobHeaderBytes)));
+            const std::optional<format::FileHeader> header = format::find_file_header(begin);
+            if (!header) return damaged("the file has no header");
+            TRAINDBG_RETURN_IF_ERROR(format::check_version(*header));
+            blob.salt = header->salt;
+            blob.file = std::move(file);
         }
-        if (!scanner.header()) {
-            part.raw.reset();
-            return damaged("the file has no header");
-        }
-        part.raw_header = *scanner.header();
+        TRAINDBG_ASSIGN_OR_RETURN(const std::uint64_t size, blob.file->size());
+        if (place.offset > size || place.bytes > size - place.offset)
+            return damaged("the file ends before it");
+        TRAINDBG_ASSIGN_OR_RETURN(ByteBuffer bytes,
+                                  blob.file->read_at(place.offset, static_cast<std::size_t>(place.bytes)));
+        if (bytes.size() != place.bytes) return damaged("the file ends before it");
+        if (base::crc32c(bytes, format::checksum_seed(blob.salt)) != place.checksum)
+            return damaged("the checksum does not match");
+        record.raw.push_back({place.tensor, place.dtype, place.shape, std::move(bytes)});
     }
-    TRAINDBG_RETURN_IF_ERROR(format::check_version(part.raw_header));
-    TRAINDBG_ASSIGN_OR_RETURN(const std::uint64_t size, part.raw->size());
-    if (prefix.raw.offset > size || prefix.raw.bytes > size - prefix.raw.offset)
-        return damaged("the file ends before them");
-
-    // Frame by frame, so that no more than one and the tensors themselves are in memory.
-    std::uint64_t offset = prefix.raw.offset;
-    const std::uint64_t end = prefix.raw.offset + prefix.raw.bytes;
-    std::uint64_t missing = 0;  // bytes of the last tensor
-    while (offset < end) {
-        TRAINDBG_ASSIGN_OR_RETURN(const ByteBuffer head,
-                                  part.raw->read_at(offset, format::kFrameHeaderBytes));
-        const format::ParsedFrame peek = format::parse_frame(head, part.raw_header.salt, false);
-        std::size_t bytes = 0;
-        if (peek.outcome == format::ParseOutcome::kIncomplete) bytes = peek.bytes_needed;
-        if (bytes == 0 || bytes > end - offset) return damaged("there is no frame where one should be");
-        TRAINDBG_ASSIGN_OR_RETURN(const ByteBuffer whole, part.raw->read_at(offset, bytes));
-        const format::ParsedFrame parsed = format::parse_frame(whole, part.raw_header.salt, false);
-        if (parsed.outcome != format::ParseOutcome::kFrame) return damaged("the checksum does not match");
-        offset += bytes;
-        if (parsed.frame.type != FrameType::kRaw || parsed.frame.flags != 0) continue;
-        TRAINDBG_ASSIGN_OR_RETURN(const format::RawChunk chunk, format::decode_raw(parsed.frame.payload));
-        if (chunk.sequence != prefix.sequence || chunk.mode != prefix.mode || chunk.step != prefix.step)
-            return damaged("they belong to another step");
-        if (chunk.offset == 0) {
-            if (missing != 0) return damaged("a part of one is missing");
-            if (chunk.total_bytes > end) return damaged("one is larger than its file");
-            record.raw.push_back({chunk.tensor, chunk.dtype, chunk.shape, {}});
-            record.raw.back().bytes.reserve(static_cast<std::size_t>(chunk.total_bytes));
-            missing = chunk.total_bytes;
-        }
-        if (record.raw.empty() || record.raw.back().tensor != chunk.tensor ||
-            chunk.offset != record.raw.back().bytes.size() || chunk.bytes.size() > missing)
-            return damaged("a part of one is missing");
-        record.raw.back().bytes.insert(record.raw.back().bytes.end(), chunk.bytes.begin(), chunk.bytes.end());
-        missing -= chunk.bytes.size();
-    }
-    if (missing != 0 || record.raw.size() != prefix.raw.tensors) return damaged("some are missing");
     return Status::ok();
 }
 

@@ -31,13 +31,18 @@ struct StepEntry {
 struct Part {
     std::uint32_t number = 0;
     std::unique_ptr<LogReader> log;
-    std::unique_ptr<storage::ReadFile> raw;  // opened when whole tensors are asked for
-    bool is_refused = false;                 // of a newer format
-    format::FileHeader raw_header;
+    bool is_refused = false;  // of a newer format
+};
+
+// A file of whole tensors, opened when one is asked for.
+struct Blob {
+    std::unique_ptr<storage::ReadFile> file;
+    std::uint64_t salt = 0;
 };
 
 struct WorkerState {
     std::vector<Part> parts;
+    std::map<std::uint32_t, Blob> blobs;
     std::vector<StepEntry> steps;  // in recorded order
     model::TensorTable tensors;
     model::WorkerMeta meta;
@@ -87,8 +92,9 @@ class Run::Impl {
     [[nodiscard]] base::Result<bool> refresh_worker(model::WorkerId id);
     void take_frame(model::WorkerId id, internal::WorkerState& worker, std::uint32_t part,
                     std::uint64_t offset, const format::Frame& frame);
-    [[nodiscard]] base::Status load_raw(model::WorkerId id, internal::Part& part,
-                                        const format::StepPrefix& prefix, model::StepRecord& record);
+    [[nodiscard]] base::Status load_raw(model::WorkerId id, internal::WorkerState& worker,
+                                        const std::vector<format::RawPlace>& places,
+                                        model::StepRecord& record);
     void rebuild_damage();
 
     storage::FileSystem& files_;

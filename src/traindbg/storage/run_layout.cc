@@ -30,8 +30,12 @@ std::string RunLayout::log(std::uint32_t worker, std::uint32_t part) const {
     return base::format("{}/w{:04}/{:06}.log", root, worker, part);
 }
 
-std::string RunLayout::raw(std::uint32_t worker, std::uint32_t part) const {
-    return base::format("{}/w{:04}/{:06}.raw", root, worker, part);
+std::string RunLayout::segment(std::uint32_t worker, std::uint32_t part) const {
+    return base::format("{}/w{:04}/{:06}.seg", root, worker, part);
+}
+
+std::string RunLayout::blob(std::uint32_t worker, std::uint32_t number) const {
+    return base::format("{}/w{:04}/{:06}.blob", root, worker, number);
 }
 
 std::optional<std::uint32_t> parse_worker_directory(std::string_view name) {

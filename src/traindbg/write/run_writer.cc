@@ -22,6 +22,7 @@
 
 #include "traindbg/base/byte_queue.h"
 #include "traindbg/base/clock.h"
+#include "traindbg/base/crc32c.h"
 #include "traindbg/base/fork_generation.h"
 #include "traindbg/base/format.h"
 #include "traindbg/base/log.h"
@@ -185,13 +186,60 @@ class FrameFile {
     bool is_dirty_ = false;
 };
 
+// A file of whole tensors that is being written.
+class Blob {
+  public:
+    static Result<Blob> create(storage::FileSystem& files, const storage::RunLayout& layout,
+                               const format::FileHeader& of_log) {
+        format::FileHeader header = of_log;
+        header.kind = format::FileKind::kBlob;
+        header.part = 0;
+        header.salt = random_salt();
+        TRAINDBG_ASSIGN_OR_RETURN(std::unique_ptr<storage::AppendFile> file,
+                                  files.create(layout.blob(header.worker, header.part)));
+        ByteWriter bytes;
+        format::append_file_header(bytes, header);
+        bytes.pad_to(format::kBlobHeaderBytes);
+        TRAINDBG_RETURN_IF_ERROR(file->append(bytes.bytes()));
+        return Blob(std::move(file), header);
+    }
+
+    // Fills in where the bytes lie.
+    Status append(base::ByteSpan bytes, format::RawPlace& place) {
+        is_dirty_ = true;
+        place.blob = header_.part;
+        place.offset = file_->size();
+        place.checksum = base::crc32c(bytes, format::checksum_seed(header_.salt));
+        TRAINDBG_RETURN_IF_ERROR(file_->append(bytes));
+        constexpr std::array<std::byte, format::kBlobAlignment> kZeros{};
+        const std::uint64_t over = file_->size() % format::kBlobAlignment;
+        if (over == 0) return Status::ok();
+        return file_->append(base::ByteSpan(kZeros).first(static_cast<std::size_t>(kZeros.size() - over)));
+    }
+    Status sync() {
+        if (!is_dirty_) return Status::ok();
+        is_dirty_ = false;
+        return file_->sync();
+    }
+    [[nodiscard]] std::uint64_t size() const { return file_->size(); }
+    [[nodiscard]] bool is_dirty() const noexcept { return is_dirty_; }
+
+  private:
+    Blob(std::unique_ptr<storage::AppendFile> file, const format::FileHeader& header)
+        : file_(std::move(file)), header_(header) {}
+
+    std::unique_ptr<storage::AppendFile> file_;
+    format::FileHeader header_;
+    bool is_dirty_ = true;
+};
+
 // The thread's side: everything that touches files. Used by that thread alone.
 class Scribe {
   public:
-    Scribe(storage::FileSystem& files, std::string raw_path, const format::FileHeader& header, FrameFile log,
-           std::chrono::milliseconds sync_interval, std::shared_ptr<Shared> shared)
+    Scribe(storage::FileSystem& files, storage::RunLayout layout, const format::FileHeader& header,
+           FrameFile log, std::chrono::milliseconds sync_interval, std::shared_ptr<Shared> shared)
         : files_(files),
-          raw_path_(std::move(raw_path)),
+          layout_(std::move(layout)),
           header_(header),
           log_(std::move(log)),
           sync_interval_(sync_interval),
@@ -259,7 +307,7 @@ class Scribe {
         const auto due = nanoseconds(last_sync_nanos_ - base::monotonic_nanos()) + sync_interval_;
         return std::clamp(due, nanoseconds::zero(), kIdleWait);
     }
-    bool is_dirty() const { return log_.is_dirty() || (raw_ && raw_->is_dirty()); }
+    bool is_dirty() const { return log_.is_dirty() || (blob_ && blob_->is_dirty()); }
     bool has_failed() const { return shared_->failed.load(std::memory_order_relaxed); }
 
     void encode(Item item) {
@@ -271,20 +319,20 @@ class Scribe {
     void encode_step(const StepRecord& record) {
         if (has_failed()) return shared_->count_dropped(record);
         encode_pending();  // what the step refers to was added before it
-        const format::RawPlace place = write_raw(record);
-        const std::uint64_t raw_lost = record.raw.size() - place.tensors;
+        write_raw(record);
+        const std::uint64_t raw_lost = record.raw.size() - places_.size();
         shared_->raw_tensors_dropped.fetch_add(raw_lost, std::memory_order_relaxed);
         payload_.clear();
-        if (format::encode_step(payload_, record, table_, place) != 0)
+        if (format::encode_step(payload_, record, table_, places_) != 0)
             base::log_once(LogLevel::kWarning, "write.classes",
                            "a loss has too many classes to record their counts; they are left out");
         const Status status = log_.add(batch_, FrameType::kStep, payload_.bytes());
         if (status.is_ok()) {
-            steps_.push_back({batch_.size(), place.tensors});
+            steps_.push_back({batch_.size(), places_.size()});
             return;
         }
         shared_->steps_dropped.fetch_add(1, std::memory_order_relaxed);
-        shared_->raw_tensors_dropped.fetch_add(place.tensors, std::memory_order_relaxed);
+        shared_->raw_tensors_dropped.fetch_add(places_.size(), std::memory_order_relaxed);
         base::log_once(LogLevel::kWarning, "write.step_too_large",
                        base::format("a step could not be recorded: {}", status.message()));
     }
@@ -358,47 +406,24 @@ class Scribe {
         if (!has_failed()) encode_totals(FrameType::kEnd, totals());
     }
 
-    // Puts the step's whole tensors into the .raw file: before the step itself, whose frame says that
-    // they are there. After an error of that file the steps go on without them.
-    format::RawPlace write_raw(const StepRecord& record) {
-        format::RawPlace place;
-        if (record.raw.empty() || raw_failed_) return place;
-        if (!raw_) {
-            format::FileHeader header = header_;
-            header.kind = format::FileKind::kRaw;
-            header.salt = random_salt();
-            Result<FrameFile> created = FrameFile::create(files_, raw_path_, header);
-            if (!created) {
-                fail_raw(created.status());
-                return place;
-            }
-            raw_.emplace(std::move(created).value());
+    // Puts the step's whole tensors into the blob, and where they lie into `places_`: before the step
+    // itself, whose frame says that they are there. After an error of that file the steps go on
+    // without them.
+    void write_raw(const StepRecord& record) {
+        places_.clear();
+        if (record.raw.empty() || raw_failed_) return;
+        if (!blob_) {
+            Result<Blob> created = Blob::create(files_, layout_, header_);
+            if (!created) return fail_raw(created.status());
+            blob_.emplace(std::move(created).value());
         }
-        place.offset = raw_->size();
         for (const model::RawTensor& tensor : record.raw) {
-            format::RawChunk chunk{tensor.tensor, record.mode, record.step, record.sequence, tensor.dtype,
-                                   tensor.shape,  0,           0,           base::ByteSpan{}};
-            const base::ByteSpan bytes(tensor.bytes);
-            chunk.total_bytes = bytes.size();
-            do {
-                const auto done = static_cast<std::size_t>(chunk.offset);
-                chunk.bytes = bytes.subspan(done, std::min(format::kRawChunkBytes, bytes.size() - done));
-                payload_.clear();
-                format::encode_raw(payload_, chunk);
-                raw_batch_.clear();
-                Status status = raw_->add(raw_batch_, FrameType::kRaw, payload_.bytes());
-                if (status.is_ok()) status = raw_->append(raw_batch_.bytes());
-                if (!status.is_ok()) {
-                    fail_raw(status);
-                    return place;
-                }
-                chunk.offset += chunk.bytes.size();
-            } while (chunk.offset < chunk.total_bytes);
-            ++place.tensors;
-            place.bytes = raw_->size() - place.offset;
+            format::RawPlace place{tensor.tensor, tensor.dtype, tensor.shape, 0, 0, tensor.bytes.size(), 0};
+            if (const Status status = blob_->append(tensor.bytes, place); !status.is_ok())
+                return fail_raw(status);
+            places_.push_back(std::move(place));
             update_bytes_written();
         }
-        return place;
     }
 
     // Appends the batch. What an error left of it is found by the file's size.
@@ -432,14 +457,14 @@ class Scribe {
         const std::int64_t now = base::monotonic_nanos();
         if (!at_once && nanoseconds(now - last_sync_nanos_) < sync_interval_) return;
         // A step must not outlive the tensors that it names.
-        if (raw_ && !raw_failed_)
-            if (const Status status = raw_->sync(); !status.is_ok()) fail_raw(status);
+        if (blob_ && !raw_failed_)
+            if (const Status status = blob_->sync(); !status.is_ok()) fail_raw(status);
         if (const Status status = log_.sync(); !status.is_ok()) fail(status);
         last_sync_nanos_ = base::monotonic_nanos();
     }
 
     void update_bytes_written() {
-        shared_->bytes_written.store(log_.size() + (raw_ ? raw_->size() : 0), std::memory_order_relaxed);
+        shared_->bytes_written.store(log_.size() + (blob_ ? blob_->size() : 0), std::memory_order_relaxed);
     }
 
     void fail(const Status& status) noexcept {
@@ -469,10 +494,10 @@ class Scribe {
     }
 
     storage::FileSystem& files_;
-    const std::string raw_path_;
+    const storage::RunLayout layout_;
     const format::FileHeader header_;
     FrameFile log_;
-    std::optional<FrameFile> raw_;  // made when the first whole tensor comes
+    std::optional<Blob> blob_;  // made when the first whole tensor comes
     bool raw_failed_ = false;
     const nanoseconds sync_interval_;
     const std::shared_ptr<Shared> shared_;
@@ -481,8 +506,8 @@ class Scribe {
     model::TensorTable table_;
     ByteWriter payload_;
     ByteWriter batch_;
-    ByteWriter raw_batch_;
-    std::vector<BatchedStep> steps_;  // those in `batch_`
+    std::vector<format::RawPlace> places_;  // of the step that is being encoded
+    std::vector<BatchedStep> steps_;        // those in `batch_`
     std::vector<std::shared_ptr<FlushMarker>> markers_;
     format::TotalsRecord told_;  // what the last DROPPED frame said
 };
@@ -681,8 +706,8 @@ Result<std::unique_ptr<RunWriter>> RunWriter::open(storage::FileSystem& files, W
     header.run_uuid = read_run_uuid(files, layout);
     TRAINDBG_ASSIGN_OR_RETURN(FrameFile log, FrameFile::create(files, layout.log(worker, 0), header));
     auto shared = std::make_shared<Shared>(options);
-    auto scribe = std::make_unique<Scribe>(files, layout.raw(worker, 0), header, std::move(log),
-                                           options.sync_interval, shared);
+    auto scribe =
+        std::make_unique<Scribe>(files, layout, header, std::move(log), options.sync_interval, shared);
     TRAINDBG_ASSIGN_OR_RETURN(std::jthread thread, start_thread(std::move(scribe)));
     return std::unique_ptr<RunWriter>(new RunWriter(
         std::make_unique<Impl>(std::move(options), worker, std::move(shared), std::move(thread))));

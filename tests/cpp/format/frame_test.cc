@@ -82,7 +82,7 @@ TEST(FrameTest, TheLargestPayloadPasses) {
 
 TEST(FrameTest, TheFileHeaderStandsTwice) {
     FileHeader header;
-    header.kind = FileKind::kRaw;
+    header.kind = FileKind::kBlob;
     header.worker = 3;
     header.part = 12;
     header.salt = kSalt;

@@ -133,7 +133,8 @@ TEST(RecordsTest, SamplesOfUnknownTensorsAreSkippedAndCounted) {
 
 TEST(RecordsTest, ThePrefixIsThatOfTheStep) {
     ByteWriter out;
-    const RawPlace raw{3, 128, 4096};
+    const std::vector<RawPlace> raw = {{0, tensor::DType::kFloat32, {4, 3}, 2, 4096, 48, 0xABCD},
+                                       {1, tensor::DType::kBFloat16, {0, 4}, 2, 4160, 0, 7}};
     encode_step(out, sample_step(9), sample_tensors(), raw);
     const auto prefix = decode_step_prefix(out.bytes());
     ASSERT_TRUE(prefix.is_ok());
@@ -142,7 +143,22 @@ TEST(RecordsTest, ThePrefixIsThatOfTheStep) {
     EXPECT_EQ(prefix->sequence, 9U);
     EXPECT_EQ(prefix->step_nanos, 1'000'009U);
     EXPECT_EQ(prefix->capture_nanos, 1009U);
-    EXPECT_EQ(prefix->raw, raw);
+    EXPECT_EQ(prefix->raw_tensors, 2U);
+    StepRecord record;
+    std::vector<RawPlace> again;
+    ASSERT_TRUE(decode_step(out.bytes(), sample_tensors(), record, &again).is_ok());
+    EXPECT_EQ(again, raw);
+}
+
+TEST(RecordsTest, AWholeTensorOfAnotherShapeThanDescribedKeepsIt) {
+    ByteWriter out;
+    const std::vector<RawPlace> raw = {
+        {1, tensor::DType::kFloat16, {7, 1, 3}, 4'000'000'000, std::uint64_t{1} << 49, 42, 0xFFFFFFFF}};
+    encode_step(out, StepRecord{}, sample_tensors(), raw);
+    StepRecord record;
+    std::vector<RawPlace> again;
+    ASSERT_TRUE(decode_step(out.bytes(), sample_tensors(), record, &again).is_ok());
+    EXPECT_EQ(again, raw);
 }
 
 TEST(RecordsTest, AStepCutAnywhereIsRefused) {
@@ -287,44 +303,6 @@ TEST(RecordsTest, WordsOfANewerVersionBecomeOther) {
     EXPECT_EQ(table[0].role, model::Role::kOther);
     EXPECT_EQ(table[0].activation, model::ActivationKind::kNone);
     EXPECT_EQ(table[0].dtype, tensor::DType::kUnknown);
-}
-
-TEST(RecordsTest, RawChunksComeBack) {
-    RawChunk chunk;
-    chunk.tensor = 5;
-    chunk.step = 1000;
-    chunk.sequence = 1003;
-    chunk.dtype = tensor::DType::kInt8;
-    chunk.shape = {2, 3};
-    chunk.total_bytes = 6;
-    chunk.offset = 4;
-    const ByteBuffer bytes = {std::byte{1}, std::byte{2}};
-    chunk.bytes = bytes;
-    ByteWriter out;
-    encode_raw(out, chunk);
-    const auto back = decode_raw(out.bytes());
-    ASSERT_TRUE(back.is_ok());
-    EXPECT_EQ(back->tensor, 5U);
-    EXPECT_EQ(back->step, 1000U);
-    EXPECT_EQ(back->sequence, 1003U);
-    EXPECT_EQ(back->dtype, tensor::DType::kInt8);
-    EXPECT_EQ(back->shape, chunk.shape);
-    EXPECT_EQ(back->total_bytes, 6U);
-    EXPECT_EQ(back->offset, 4U);
-    EXPECT_TRUE(std::equal(back->bytes.begin(), back->bytes.end(), bytes.begin(), bytes.end()));
-    for (std::size_t size = 0; size < out.size(); ++size)
-        EXPECT_FALSE(decode_raw(ByteSpan(out.bytes()).first(size)).is_ok()) << size;
-}
-
-TEST(RecordsTest, ARawChunkBeyondItsTensorIsRefused) {
-    RawChunk chunk;
-    const ByteBuffer bytes(4);
-    chunk.bytes = bytes;
-    chunk.total_bytes = 5;
-    chunk.offset = 2;
-    ByteWriter out;
-    encode_raw(out, chunk);
-    EXPECT_EQ(decode_raw(out.bytes()).status().code(), Code::kDataLoss);
 }
 
 TEST(RecordsTest, EventsTotalsAndWorkersComeBack) {

@@ -13,7 +13,8 @@ TEST(RunLayoutTest, NamesAreThoseOfTheFormat) {
     EXPECT_EQ(layout.worker_directory(3), "/runs/a/w0003");
     EXPECT_EQ(layout.worker_directory(12345), "/runs/a/w12345");
     EXPECT_EQ(layout.log(3, 12), "/runs/a/w0003/000012.log");
-    EXPECT_EQ(layout.raw(0, 0), "/runs/a/w0000/000000.raw");
+    EXPECT_EQ(layout.segment(0, 7), "/runs/a/w0000/000007.seg");
+    EXPECT_EQ(layout.blob(0, 0), "/runs/a/w0000/000000.blob");
 }
 
 TEST(RunLayoutTest, WorkerDirectoriesAreParsed) {
@@ -26,7 +27,7 @@ TEST(RunLayoutTest, WorkerDirectoriesAreParsed) {
 
 TEST(RunLayoutTest, PartsAreParsed) {
     EXPECT_EQ(parse_part("000012.log", ".log"), 12U);
-    EXPECT_EQ(parse_part("1234567.raw", ".raw"), 1234567U);
+    EXPECT_EQ(parse_part("1234567.blob", ".blob"), 1234567U);
     for (const char* name : {"", ".log", "12.log", "0000012.log", "000012.raw", "00001a.log", "000012.log~"})
         EXPECT_FALSE(parse_part(name, ".log").has_value()) << name;
 }

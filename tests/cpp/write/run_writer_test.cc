@@ -285,7 +285,7 @@ TEST(RunWriterTest, StepsSurviveTheTrip) {
     EXPECT_FALSE(counts.failed);
     const storage::RunLayout layout{"/run"};
     EXPECT_EQ(counts.bytes_written,
-              files.content(layout.log(0, 0)).size() + files.content(layout.raw(0, 0)).size());
+              files.content(layout.log(0, 0)).size() + files.content(layout.blob(0, 0)).size());
     EXPECT_EQ(read_steps(files), expected);
 }
 
@@ -536,7 +536,7 @@ TEST(FailingDiskTest, WithoutRoomForWholeTensorsTheStatisticsGoOn) {
     struct RawRefused final : storage::FileSystem {
         explicit RawRefused(storage::FileSystem& inner) : inner_(inner) {}
         base::Result<std::unique_ptr<storage::AppendFile>> create(const std::string& path) override {
-            if (path.ends_with(".raw")) return base::Status::from_errno(path, ENOSPC);
+            if (path.ends_with(".blob")) return base::Status::from_errno(path, ENOSPC);
             return inner_.create(path);
         }
         base::Result<std::unique_ptr<storage::ReadFile>> open(const std::string& path) override {
