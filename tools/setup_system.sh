@@ -47,12 +47,14 @@ look() {
         header_or_need CLI/CLI.hpp libcli11-dev "command lines"
         header_or_need hwy/highway.h libhwy-dev "vector instructions"
         header_or_need re2/re2.h libre2-dev "regular expressions"
+        header_or_need zstd.h libzstd-dev "compression"
     else
         need libfmt-dev "text formatting, header-only use"
         need nlohmann-json3-dev "JSON"
         need libcli11-dev "command lines"
         need libhwy-dev "vector instructions"
         need libre2-dev "regular expressions"
+        need libzstd-dev "compression"
     fi
     if have_command "$python"; then
         "$python" -c 'import venv, ensurepip' 2>/dev/null || need python3-venv "Python environments"

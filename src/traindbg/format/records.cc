@@ -10,6 +10,7 @@
 
 #include "traindbg/base/format.h"
 #include "traindbg/format/frame.h"
+#include "traindbg/format/record_parts.h"
 #include "traindbg/model/json.h"
 
 namespace traindbg::format {
@@ -242,28 +243,7 @@ void encode_classes(ByteWriter& out, const std::vector<const ClassSample*>& samp
     IdWriter ids(out);
     for (const ClassSample* sample : samples) {
         ids.write(sample->tensor);
-        const std::size_t classes = class_count(sample->counts);
-        out.varint(classes);
-        for (const auto column : kClassColumns) {
-            const std::vector<std::uint32_t>& values = sample->counts.*column;
-            const auto filled = static_cast<std::size_t>(
-                std::count_if(values.begin(), values.end(), [](std::uint32_t value) { return value != 0; }));
-            // Few of many classes occur in a batch of a language model: then only those are listed.
-            const bool sparse = filled * 2 < classes;
-            out.fixed(static_cast<std::uint8_t>(sparse ? 1 : 0));
-            if (!sparse) {
-                for (std::size_t i = 0; i < classes; ++i) out.varint(i < values.size() ? values[i] : 0);
-                continue;
-            }
-            out.varint(filled);
-            std::size_t expected = 0;
-            for (std::size_t i = 0; i < values.size(); ++i) {
-                if (values[i] == 0) continue;
-                out.varint(i - expected);
-                out.varint(values[i]);
-                expected = i + 1;
-            }
-        }
+        internal::encode_class_counts(out, sample->counts);
     }
 }
 
@@ -301,15 +281,8 @@ void decode_classes(ByteReader& reader, std::vector<ClassSample>& samples) {
     for (std::size_t k = 0; k < size && reader.ok(); ++k) {
         ClassSample sample;
         sample.tensor = ids.read();
-        const std::uint64_t classes = reader.varint();
-        if (classes > classes_left) return reader.fail();
-        classes_left -= classes;
-        for (const auto column : kClassColumns) {
-            std::vector<std::uint32_t>& values = sample.counts.*column;
-            values.resize(static_cast<std::size_t>(classes));
-            decode_class_column(reader, values);
-            if (!reader.ok()) return;
-        }
+        internal::decode_class_counts(reader, classes_left, sample.counts);
+        if (!reader.ok()) return;
         samples.push_back(std::move(sample));
     }
 }
@@ -321,19 +294,7 @@ void encode_raw_places(ByteWriter& out, std::span<const RawPlace> places, const 
     out.varint(places.size());
     IdWriter ids(out);
     for (const RawPlace& place : places) ids.write(place.tensor);
-    for (const RawPlace& place : places) {
-        const bool is_usual = is_known(table, place.tensor) && table[place.tensor].dtype == place.dtype &&
-                              table[place.tensor].shape == place.shape;
-        out.fixed(is_usual ? std::uint8_t{0} : kShapeFollows);
-        if (!is_usual) {
-            out.fixed(static_cast<std::uint8_t>(place.dtype));
-            encode_shape(out, place.shape);
-        }
-        out.varint(place.blob);
-        out.varint(place.offset / kBlobAlignment);
-        out.varint(place.bytes);
-        out.fixed(place.checksum);
-    }
+    for (const RawPlace& place : places) internal::encode_raw_place(out, place, table);
 }
 
 void decode_raw_places(ByteReader& reader, const TensorTable& table, std::vector<RawPlace>& places) {
@@ -341,24 +302,8 @@ void decode_raw_places(ByteReader& reader, const TensorTable& table, std::vector
     IdReader ids(reader);
     for (RawPlace& place : places) place.tensor = ids.read();
     for (RawPlace& place : places) {
-        const auto flags = reader.fixed<std::uint8_t>();
-        if (!reader.ok() || flags > kShapeFollows) return reader.fail();
-        if ((flags & kShapeFollows) != 0) {
-            place.dtype = decode_dtype(reader.fixed<std::uint8_t>());
-            place.shape = decode_shape(reader);
-        } else if (is_known(table, place.tensor)) {
-            place.dtype = table[place.tensor].dtype;
-            place.shape = table[place.tensor].shape;
-        }
-        const std::uint64_t blob = reader.varint();
-        const std::uint64_t offset = reader.varint();
-        place.bytes = reader.varint();
-        place.checksum = reader.fixed<std::uint32_t>();
-        // 2^50 bytes: no blob is larger, and no sum of two such numbers overflows.
-        constexpr std::uint64_t kMost = std::uint64_t{1} << 50;
-        if (blob > UINT32_MAX || offset > kMost / kBlobAlignment || place.bytes > kMost) return reader.fail();
-        place.blob = static_cast<std::uint32_t>(blob);
-        place.offset = offset * kBlobAlignment;
+        internal::decode_raw_place(reader, table, place);
+        if (!reader.ok()) return;
     }
 }
 
@@ -384,6 +329,82 @@ std::uint64_t drop_unknown(std::vector<Sample>& samples, const TensorTable& tabl
 }
 
 }  // namespace
+
+namespace internal {
+
+void encode_class_counts(ByteWriter& out, const model::ClassCounts& counts) {
+    const std::size_t classes = class_count(counts);
+    out.varint(classes);
+    for (const auto column : kClassColumns) {
+        const std::vector<std::uint32_t>& values = counts.*column;
+        const auto filled = static_cast<std::size_t>(
+            std::count_if(values.begin(), values.end(), [](std::uint32_t value) { return value != 0; }));
+        // Few of many classes occur in a batch of a language model: then only those are listed.
+        const bool sparse = filled * 2 < classes;
+        out.fixed(static_cast<std::uint8_t>(sparse ? 1 : 0));
+        if (!sparse) {
+            for (std::size_t i = 0; i < classes; ++i) out.varint(i < values.size() ? values[i] : 0);
+            continue;
+        }
+        out.varint(filled);
+        std::size_t expected = 0;
+        for (std::size_t i = 0; i < values.size(); ++i) {
+            if (values[i] == 0) continue;
+            out.varint(i - expected);
+            out.varint(values[i]);
+            expected = i + 1;
+        }
+    }
+}
+
+void decode_class_counts(ByteReader& reader, std::uint64_t& classes_left, model::ClassCounts& counts) {
+    const std::uint64_t classes = reader.varint();
+    if (classes > classes_left) return reader.fail();
+    classes_left -= classes;
+    for (const auto column : kClassColumns) {
+        std::vector<std::uint32_t>& values = counts.*column;
+        values.assign(static_cast<std::size_t>(classes), 0);
+        decode_class_column(reader, values);
+        if (!reader.ok()) return;
+    }
+}
+
+void encode_raw_place(ByteWriter& out, const RawPlace& place, const TensorTable& table) {
+    const bool is_usual = is_known(table, place.tensor) && table[place.tensor].dtype == place.dtype &&
+                          table[place.tensor].shape == place.shape;
+    out.fixed(is_usual ? std::uint8_t{0} : kShapeFollows);
+    if (!is_usual) {
+        out.fixed(static_cast<std::uint8_t>(place.dtype));
+        encode_shape(out, place.shape);
+    }
+    out.varint(place.blob);
+    out.varint(place.offset / kBlobAlignment);
+    out.varint(place.bytes);
+    out.fixed(place.checksum);
+}
+
+void decode_raw_place(ByteReader& reader, const TensorTable& table, RawPlace& place) {
+    const auto flags = reader.fixed<std::uint8_t>();
+    if (!reader.ok() || flags > kShapeFollows) return reader.fail();
+    if ((flags & kShapeFollows) != 0) {
+        place.dtype = decode_dtype(reader.fixed<std::uint8_t>());
+        place.shape = decode_shape(reader);
+    } else if (is_known(table, place.tensor)) {
+        place.dtype = table[place.tensor].dtype;
+        place.shape = table[place.tensor].shape;
+    }
+    const std::uint64_t blob = reader.varint();
+    const std::uint64_t offset = reader.varint();
+    place.bytes = reader.varint();
+    place.checksum = reader.fixed<std::uint32_t>();
+    // 2^50 bytes: no blob is larger, and no sum of two such numbers overflows.
+    constexpr std::uint64_t kMost = std::uint64_t{1} << 50;
+    if (blob > UINT32_MAX || offset > kMost / kBlobAlignment || place.bytes > kMost) return reader.fail();
+    place.blob = static_cast<std::uint32_t>(blob);
+    place.offset = offset * kBlobAlignment;
+}
+
+}  // namespace internal
 
 std::uint64_t element_count(const std::vector<std::int64_t>& shape) noexcept {
     std::uint64_t count = 1;
