@@ -48,6 +48,7 @@ look() {
         header_or_need hwy/highway.h libhwy-dev "vector instructions"
         header_or_need re2/re2.h libre2-dev "regular expressions"
         header_or_need zstd.h libzstd-dev "compression"
+        header_or_need protozero/pbf_reader.hpp libprotozero-dev "protocol buffers, header-only"
     else
         need libfmt-dev "text formatting, header-only use"
         need nlohmann-json3-dev "JSON"
@@ -55,6 +56,7 @@ look() {
         need libhwy-dev "vector instructions"
         need libre2-dev "regular expressions"
         need libzstd-dev "compression"
+        need libprotozero-dev "protocol buffers, header-only"
     fi
     if have_command "$python"; then
         "$python" -c 'import venv, ensurepip' 2>/dev/null || need python3-venv "Python environments"
