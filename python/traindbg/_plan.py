@@ -40,6 +40,7 @@ def wishes(
     collect: Patterns | None,
     every: int | None,
     raw: Patterns | None,
+    histograms: Patterns | None,
     collections: Mapping[str, Patterns] | None,
 ) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
     """The requirements and the collections that arguments of `watch` stand for."""
@@ -68,6 +69,7 @@ def wishes(
 
     requirements = [requirement(name, "statistics") for name in kept]
     requirements += [requirement(name, "raw") for name in _words(raw)]
+    requirements += [requirement(name, "histogram") for name in _words(histograms)]
     return requirements, named
 
 

@@ -133,6 +133,7 @@ def watch(
     collect: _plan.Patterns | None = None,
     every: int | None = None,
     raw: _plan.Patterns | None = None,
+    histograms: _plan.Patterns | None = None,
     collections: Mapping[str, _plan.Patterns] | None = None,
     supervise: bool = True,
 ) -> Watcher:
@@ -149,6 +150,7 @@ def watch(
         collect: collections to record beside what the rules need, e.g. ("weights", "gradients").
         every: record those every so many steps (default 1); alone, it means all collections.
         raw: collections of which whole tensors are kept, at the same steps.
+        histograms: collections of which it is kept how their values are distributed, likewise.
         collections: your own, {name: regular expression(s) searched in tensor names}; recorded too.
         supervise: judge the run while it grows, in a process beside the training.
 
@@ -165,10 +167,10 @@ def watch(
     root, compiled = unwrap(model)
     recording = recordings.current
     if recording is not None:
-        wishes = collect or every or raw or collections
+        wishes = collect or every or raw or histograms or collections
         watcher = _join(recording, root, optimizer, compiled, run_dir, wishes)
     else:
-        requirements, named = _plan.wishes(collect, every, raw, collections)
+        requirements, named = _plan.wishes(collect, every, raw, histograms, collections)
         began = os.environ.get("TRAINDBG_RUN_DIR")
         chosen = None if rules is None else _plan.rule_choices(rules)
         directory = os.fspath(run_dir) if run_dir is not None else began or _new_run_directory()
@@ -206,7 +208,10 @@ def _join(
             f"{recording.session.run_directory}; detach from that first"
         )
     if wishes:
-        say("the recording has begun; collect, every, raw and collections of this call are ignored")
+        say(
+            "the recording has begun; collect, every, raw, histograms and collections of this call "
+            "are ignored"
+        )
     for watcher in recording.watchers:
         if watcher.model is root:
             return watcher

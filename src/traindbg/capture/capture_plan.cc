@@ -61,6 +61,7 @@ std::string describe(What what) {
     add(What::kUnits, "units");
     add(What::kClasses, "classes");
     add(What::kRaw, "all values");
+    add(What::kHistogram, "histogram");
     return out.empty() ? "nothing" : out;
 }
 

@@ -214,6 +214,7 @@ class CaptureSession::Impl {
                 add_statistics(*current, id, *statistics, units);
             }
         }
+        if (model::has(what, What::kHistogram)) add_histogram(*current, id, view);
         if (model::has(what, What::kRaw)) add_raw(*current, id, view);
     }
 
@@ -397,6 +398,12 @@ class CaptureSession::Impl {
         const Status copied = reduce::copy_row_major(view, raw.bytes);
         if (copied) current.record.raw.push_back(std::move(raw));
         else skip(id, copied);
+    }
+
+    void add_histogram(Current& current, TensorId id, const TensorView& view) {
+        Result<model::Histogram> histogram = reduce::histogram(view);
+        if (histogram) current.record.histograms.push_back({id, std::move(histogram).value()});
+        else skip(id, histogram.status());
     }
 
     // A loss that turns bad: keep the neighbourhood. One that stays bad has told all it can.

@@ -113,6 +113,11 @@ void CaptureOptions::declare(OptionSet& options) {
                    .help = "Also record whole tensors. Large: every value of every tensor in it.",
                    .completes = Completes::kCollection},
                   raw, true);
+    options.texts({.names = "--histograms",
+                   .placeholder = "COLLECTION[,...]",
+                   .help = "Also record how the values of a collection are distributed.",
+                   .completes = Completes::kCollection},
+                  histograms, true);
     options.texts({.names = "--collection",
                    .placeholder = "NAME=REGEX",
                    .help = "Make a collection of the tensors whose names match; recorded as by --collect."},
@@ -120,7 +125,8 @@ void CaptureOptions::declare(OptionSet& options) {
     options.count(
         {.names = "--every",
          .placeholder = "N",
-         .help = "Record what --collect, --raw and --collection ask for at every N-th step (default 10)."},
+         .help = "Record what --collect, --raw, --histograms and --collection ask for at every N-th step "
+                 "(default 10)."},
         every, 1);
 }
 
@@ -150,7 +156,10 @@ Result<model::CaptureConfig> CaptureOptions::config(const std::vector<RuleChoice
         }
         config.collections.push_back({name, {pattern}, {}});
         known.push_back(name);
-        if (std::find(raw.begin(), raw.end(), name) == raw.end()) asked.push_back(name);
+        const auto is_in = [&name](const std::vector<std::string>& names) {
+            return std::find(names.begin(), names.end(), name) != names.end();
+        };
+        if (!is_in(raw) && !is_in(histograms)) asked.push_back(name);
     }
     TRAINDBG_ASSIGN_OR_RETURN(config.requirements, rules::requirements_of(choices));
 
@@ -174,6 +183,8 @@ Result<model::CaptureConfig> CaptureOptions::config(const std::vector<RuleChoice
     };
     TRAINDBG_RETURN_IF_ERROR(add("--collect", asked, model::What::kStatistics));
     TRAINDBG_RETURN_IF_ERROR(add("--raw", raw, model::What::kStatistics | model::What::kRaw));
+    TRAINDBG_RETURN_IF_ERROR(
+        add("--histograms", histograms, model::What::kStatistics | model::What::kHistogram));
     return config;
 }
 

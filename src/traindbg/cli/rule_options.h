@@ -29,6 +29,7 @@ struct RuleOptions {
 struct CaptureOptions {
     std::vector<std::string> collect;      // --collect gradients,weights
     std::vector<std::string> raw;          // --raw losses
+    std::vector<std::string> histograms;   // --histograms gradients
     std::vector<std::string> collections;  // --collection NAME=REGEX
     std::uint64_t every = 10;
 

@@ -23,6 +23,7 @@ using base::Code;
 using base::Result;
 using base::Status;
 using model::ClassSample;
+using model::HistogramSample;
 using model::ScalarSample;
 using model::Statistics;
 using model::StepRecord;
@@ -32,7 +33,14 @@ using model::TensorSample;
 using model::TensorTable;
 
 // Parts of a STEP. The numbers are written into files: never change one, only add.
-enum class Section : std::uint64_t { kStatistics = 1, kUnits = 2, kScalars = 3, kClasses = 4, kRaw = 5 };
+enum class Section : std::uint64_t {
+    kStatistics = 1,
+    kUnits = 2,
+    kScalars = 3,
+    kClasses = 4,
+    kRaw = 5,
+    kHistograms = 6
+};
 
 // Which counts of a tensor are not what they usually are, and follow as varints in this order.
 constexpr std::uint8_t kCountFollows = 1;  // not the element count of the tensor's description
@@ -307,6 +315,50 @@ void decode_raw_places(ByteReader& reader, const TensorTable& table, std::vector
     }
 }
 
+void encode_histograms(ByteWriter& out, const std::vector<HistogramSample>& samples) {
+    out.varint(samples.size());
+    IdWriter ids(out);
+    for (const HistogramSample& sample : samples) ids.write(sample.tensor);
+    for (const HistogramSample& sample : samples) {
+        out.varint(sample.bins.size());
+        std::int64_t expected = 0;
+        for (const model::HistogramBin& entry : sample.bins) {
+            out.zigzag(entry.bin - expected);
+            expected = std::int64_t{entry.bin} + 1;
+            out.varint(entry.count);
+        }
+    }
+}
+
+void decode_histogram(ByteReader& reader, model::Histogram& bins) {
+    const std::size_t size = reader.count(2);
+    if (size > model::kMostBins) return reader.fail();
+    bins.reserve(size);
+    std::int64_t expected = 0;
+    std::uint64_t elements = 0;
+    for (std::size_t k = 0; k < size; ++k) {
+        const std::int64_t distance = reader.zigzag();
+        const std::uint64_t count = reader.varint();
+        // Ascending numbers of bins that there are, and counts that can be added up.
+        if (!reader.ok() || (k > 0 && distance < 0) || distance < model::kLeastBin - expected ||
+            distance > model::kNanBin - expected || count == 0 ||
+            __builtin_add_overflow(elements, count, &elements))
+            return reader.fail();
+        bins.push_back({static_cast<std::int16_t>(expected + distance), count});
+        expected += distance + 1;
+    }
+}
+
+void decode_histograms(ByteReader& reader, std::vector<HistogramSample>& samples) {
+    samples.assign(reader.count(2), HistogramSample{});
+    IdReader ids(reader);
+    for (HistogramSample& sample : samples) sample.tensor = ids.read();
+    for (HistogramSample& sample : samples) {
+        decode_histogram(reader, sample.bins);
+        if (!reader.ok()) return;
+    }
+}
+
 StepPrefix read_prefix(ByteReader& reader, bool& mode_known) {
     StepPrefix prefix;
     const auto mode = reader.fixed<std::uint8_t>();
@@ -516,6 +568,9 @@ std::size_t encode_step(ByteWriter& out, const StepRecord& record, const TensorT
         section(out, Section::kClasses, [&](ByteWriter& content) { encode_classes(content, classes); });
     if (!raw.empty())
         section(out, Section::kRaw, [&](ByteWriter& content) { encode_raw_places(content, raw, table); });
+    if (!record.histograms.empty())
+        section(out, Section::kHistograms,
+                [&](ByteWriter& content) { encode_histograms(content, record.histograms); });
     return record.classes.size() - classes.size();
 }
 
@@ -545,6 +600,7 @@ Result<std::uint64_t> decode_step(ByteSpan payload, const TensorTable& table, St
     record.tensors.clear();
     record.scalars.clear();
     record.classes.clear();
+    record.histograms.clear();
     record.raw.clear();
     if (raw != nullptr) raw->clear();
     std::uint64_t seen = 0;  // a bit per known section
@@ -564,12 +620,14 @@ Result<std::uint64_t> decode_step(ByteSpan payload, const TensorTable& table, St
             case Section::kRaw:
                 if (raw != nullptr) decode_raw_places(content, table, *raw);
                 break;
+            case Section::kHistograms: decode_histograms(content, record.histograms); break;
         }
         if (!content.ok()) return damaged("step");
     }
     if (!reader.ok()) return damaged("step");
     return drop_unknown(record.tensors, table) + drop_unknown(record.scalars, table) +
-           drop_unknown(record.classes, table) + (raw == nullptr ? 0 : drop_unknown(*raw, table));
+           drop_unknown(record.classes, table) + drop_unknown(record.histograms, table) +
+           (raw == nullptr ? 0 : drop_unknown(*raw, table));
 }
 
 void encode_event(ByteWriter& out, const EventRecord& event) {

@@ -158,10 +158,9 @@ struct WhatWord {
     const char* word;
 };
 constexpr std::array kWhatWords = {
-    WhatWord{What::kStatistics, "statistics"},
-    WhatWord{What::kUnits, "units"},
-    WhatWord{What::kClasses, "classes"},
-    WhatWord{What::kRaw, "raw"},
+    WhatWord{What::kStatistics, "statistics"}, WhatWord{What::kUnits, "units"},
+    WhatWord{What::kClasses, "classes"},       WhatWord{What::kRaw, "raw"},
+    WhatWord{What::kHistogram, "histogram"},
 };
 
 Json to_json(const Schedule& schedule) {

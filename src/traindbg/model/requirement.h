@@ -35,6 +35,7 @@ enum class What : std::uint8_t {
     kUnits = 2,       // model::UnitStatistics (activations)
     kClasses = 4,     // model::ClassCounts (labels and predictions)
     kRaw = 8,         // the values themselves
+    kHistogram = 16,  // model::Histogram
 };
 [[nodiscard]] constexpr What operator|(What a, What b) noexcept {
     return static_cast<What>(static_cast<std::uint8_t>(a) | static_cast<std::uint8_t>(b));

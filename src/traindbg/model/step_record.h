@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "traindbg/model/histogram.h"
 #include "traindbg/model/statistics.h"
 #include "traindbg/model/step.h"
 #include "traindbg/model/tensor_info.h"
@@ -57,10 +58,11 @@ struct StepRecord {
     std::vector<TensorSample> tensors;
     std::vector<ScalarSample> scalars;
     std::vector<ClassSample> classes;
+    std::vector<HistogramSample> histograms;
     std::vector<RawTensor> raw;  // readers get these on request only
 
     [[nodiscard]] bool empty() const noexcept {
-        return tensors.empty() && scalars.empty() && classes.empty() && raw.empty();
+        return tensors.empty() && scalars.empty() && classes.empty() && histograms.empty() && raw.empty();
     }
     friend bool operator==(const StepRecord&, const StepRecord&) = default;
 };

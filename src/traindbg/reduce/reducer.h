@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "traindbg/base/status.h"
+#include "traindbg/model/histogram.h"
 #include "traindbg/model/statistics.h"
 #include "traindbg/model/tensor_info.h"
 #include "traindbg/tensor/tensor_view.h"
@@ -25,6 +26,11 @@ namespace traindbg::reduce {
 
 // Fails with kUnsupported for complex and unknown element types. Bool counts as 0 and 1. Any strides.
 [[nodiscard]] base::Result<model::Statistics> statistics(const tensor::TensorView& view);
+
+// How the values are distributed, exactly: every element is looked at. Any real element type, any
+// strides; bool counts as 0 and 1. 64-bit integers are rounded to the nearest double. A pass of its own
+// of about 1 ns per element; takes 44 KiB of heap memory for its duration.
+[[nodiscard]] base::Result<model::Histogram> histogram(const tensor::TensorView& view);
 
 // What an activation's units do; see model::UnitStatistics for what a unit is. Float types only.
 [[nodiscard]] base::Result<model::UnitStatistics> unit_statistics(const tensor::TensorView& view,

@@ -333,11 +333,12 @@ void put_cost(Markup& out, const ReportData& data) {
 }
 
 std::string what_in_words(model::What what) {
-    constexpr std::array<std::pair<model::What, const char*>, 4> kWords = {{
+    constexpr std::array<std::pair<model::What, const char*>, 5> kWords = {{
         {model::What::kStatistics, "statistics"},
         {model::What::kUnits, "units"},
         {model::What::kClasses, "classes"},
         {model::What::kRaw, "whole tensors"},
+        {model::What::kHistogram, "histograms"},
     }};
     std::string out;
     for (const auto& [bit, word] : kWords)

@@ -28,6 +28,7 @@ std::string what_text(model::What what) {
     add(model::What::kUnits, "units");
     add(model::What::kClasses, "classes");
     add(model::What::kRaw, "values");
+    add(model::What::kHistogram, "histogram");
     return text;
 }
 

@@ -92,6 +92,8 @@ std::size_t weight_of(const StepRecord& record) {
         bytes += sizeof(sample) + (sample.counts.labels.size() + sample.counts.predictions.size() +
                                    sample.counts.hits.size()) *
                                       sizeof(std::uint32_t);
+    for (const model::HistogramSample& sample : record.histograms)
+        bytes += sizeof(sample) + sample.bins.size() * sizeof(model::HistogramBin);
     for (const model::RawTensor& raw : record.raw) bytes += sizeof(raw) + raw.bytes.size();
     return bytes;
 }

@@ -265,7 +265,7 @@ TEST(CaptureSession, TheKindOfASampleFollowsTheRole) {
     auto session =
         open("/run",
              {need("activations", 1, What::kStatistics | What::kUnits), need("classes", 1, What::kClasses),
-              need("weights", 1, What::kRaw), need("losses", 1)},
+              need("weights", 1, What::kRaw | What::kHistogram), need("losses", 1)},
              files);
     const TensorId relu =
         session->register_tensor(tensor("activation/r", Role::kActivation, ActivationKind::kRelu));
@@ -298,6 +298,13 @@ TEST(CaptureSession, TheKindOfASampleFollowsTheRole) {
     std::vector<float> raw(4);
     std::memcpy(raw.data(), record.raw[0].bytes.data(), 16);
     EXPECT_EQ(raw, (std::vector<float>{1, 3, 2, 4}));
+    ASSERT_EQ(record.histograms.size(), 1U);
+    EXPECT_EQ(record.histograms[0].tensor, weight);
+    EXPECT_EQ(record.histograms[0].bins,
+              (model::Histogram{{static_cast<std::int16_t>(model::bin_of(1)), 1},
+                                {static_cast<std::int16_t>(model::bin_of(2)), 1},
+                                {static_cast<std::int16_t>(model::bin_of(3)), 1},
+                                {static_cast<std::int16_t>(model::bin_of(4)), 1}}));
     ASSERT_EQ(record.scalars.size(), 1U);
     EXPECT_EQ(record.scalars[0], (model::ScalarSample{loss, 7.5}));
 }

@@ -84,13 +84,16 @@ TEST(CaptureOptions, WhatTheUserWantsIsAddedToWhatTheRulesNeed) {
     CaptureOptions options;
     options.collect = {"weights"};
     options.raw = {"losses"};
+    options.histograms = {"gradients"};
     options.collections = {"heads=attention.*weight", "heads=query"};
     options.every = 7;
     const auto config = options.config({});
     ASSERT_TRUE(config.is_ok()) << config.status().message();
     ASSERT_EQ(config->collections.size(), 1U);
     EXPECT_EQ(config->collections[0].include, (std::vector<std::string>{"attention.*weight", "query"}));
-    ASSERT_EQ(config->requirements.size(), 3U);
+    ASSERT_EQ(config->requirements.size(), 4U);
+    EXPECT_EQ(config->requirements[3].collection, "gradients");
+    EXPECT_TRUE(model::has(config->requirements[3].what, model::What::kHistogram));
     EXPECT_EQ(config->requirements[0].collection, "weights");
     EXPECT_EQ(config->requirements[1].collection, "heads");
     EXPECT_EQ(config->requirements[2].collection, "losses");

@@ -24,7 +24,7 @@ TEST(Json, ACapturePlanComesBack) {
          .asked_by = "vanishing_gradient"},
         {.collection = "first",
          .mode = Mode::kEval,
-         .what = What::kRaw | What::kUnits | What::kClasses,
+         .what = What::kRaw | What::kUnits | What::kClasses | What::kHistogram,
          .schedule = {.every = 0, .dense_until = 5, .start = 2, .end = 9},
          .asked_by = "user"},
     };
