@@ -27,6 +27,8 @@ using model::TensorSample;
 
 // A page of opaque rows ends when it holds this much, so that it fits a frame.
 constexpr std::size_t kMostOpaqueBytes = std::size_t{4} << 20;
+// The rows of a page of histograms: all bins in all of them stay below 6 MB.
+constexpr std::size_t kMostHistogramRows = 1024;
 constexpr std::size_t kTensorsPerSchema = 1000;
 
 constexpr std::array kMomentColumns = {
@@ -80,6 +82,10 @@ struct StatisticsRows {
 struct ScalarRows {
     std::vector<std::uint64_t> rows;
     std::vector<double> values;
+};
+struct HistogramRows {
+    std::vector<std::uint64_t> rows;
+    std::vector<model::Histogram> histograms;
 };
 struct OpaqueRows {
     std::vector<std::uint64_t> rows;
@@ -151,6 +157,7 @@ class PageWriter {
 void encode_footer(ByteWriter& out, const SegmentFooter& footer) {
     out.fixed(footer.schema_offset);
     out.fixed(footer.schema_bytes);
+    out.fixed(footer.pages_offset);
     out.fixed(footer.index_offset);
     out.fixed(footer.index_bytes);
     out.fixed(footer.steps);
@@ -216,6 +223,61 @@ Result<PageTable> decode_page_table(ByteSpan payload, std::uint64_t salt) {
     return table;
 }
 
+void encode_histogram_rows(ByteWriter& out, std::span<const model::Histogram> rows) {
+    constexpr std::size_t kBins = model::kMostBins;
+    std::vector<std::uint64_t> counts(rows.size());
+    std::vector<bool> used(kBins);
+    for (const model::Histogram& row : rows)
+        for (const model::HistogramBin& entry : row)
+            used[static_cast<std::size_t>(entry.bin - model::kLeastBin)] = true;
+    out.varint(static_cast<std::uint64_t>(std::count(used.begin(), used.end(), true)));
+    std::size_t expected = 0;
+    for (std::size_t bin = 0; bin < kBins; ++bin) {
+        if (!used[bin]) continue;
+        out.varint(bin - expected);
+        expected = bin + 1;
+    }
+    for (std::size_t bin = 0; bin < kBins; ++bin) {
+        if (!used[bin]) continue;
+        const auto number = static_cast<int>(bin) + model::kLeastBin;
+        std::uint64_t before = 0;
+        for (const model::Histogram& row : rows) {
+            const auto it = std::lower_bound(
+                row.begin(), row.end(), number,
+                [](const model::HistogramBin& entry, int wanted) { return entry.bin < wanted; });
+            const std::uint64_t count = it != row.end() && it->bin == number ? it->count : 0;
+            out.zigzag(static_cast<std::int64_t>(count - before));
+            before = count;
+        }
+    }
+}
+
+Result<std::vector<model::Histogram>> decode_histogram_rows(ByteSpan bytes, std::size_t rows) {
+    ByteReader reader(bytes);
+    if (rows > kMostPageRows) return damaged("page of histograms");
+    const std::size_t bin_count = reader.count();
+    if (bin_count > model::kMostBins) return damaged("page of histograms");
+    std::vector<std::size_t> bins(bin_count);
+    std::size_t expected = 0;
+    for (std::size_t& bin : bins) {
+        const std::uint64_t distance = reader.varint();
+        if (!reader.ok() || distance >= model::kMostBins - expected) return damaged("page of histograms");
+        bin = expected + static_cast<std::size_t>(distance);
+        expected = bin + 1;
+    }
+    std::vector<model::Histogram> histograms(rows);
+    for (const std::size_t bin : bins) {
+        std::uint64_t count = 0;
+        for (model::Histogram& row : histograms) {
+            count += static_cast<std::uint64_t>(reader.zigzag());
+            if (count == 0) continue;
+            row.push_back({static_cast<std::int16_t>(static_cast<int>(bin) + model::kLeastBin), count});
+        }
+        if (!reader.ok()) return damaged("page of histograms");
+    }
+    return histograms;
+}
+
 Status decode_index(ByteSpan payload, std::vector<PageEntry>& entries) {
     if (payload.size() % kPageEntryBytes != 0) return damaged("page index");
     entries.reserve(entries.size() + payload.size() / kPageEntryBytes);
@@ -243,6 +305,7 @@ Result<SegmentFooter> decode_footer(ByteSpan payload) {
     SegmentFooter footer;
     footer.schema_offset = reader.fixed<std::uint64_t>();
     footer.schema_bytes = reader.fixed<std::uint64_t>();
+    footer.pages_offset = reader.fixed<std::uint64_t>();
     footer.index_offset = reader.fixed<std::uint64_t>();
     footer.index_bytes = reader.fixed<std::uint64_t>();
     footer.steps = reader.fixed<std::uint64_t>();
@@ -296,6 +359,7 @@ struct SegmentBuilder::Impl {
     std::map<TensorId, ScalarRows> scalars;
     std::map<TensorId, OpaqueRows> classes;
     std::map<TensorId, OpaqueRows> raw;
+    std::map<TensorId, HistogramRows> histograms;
     std::vector<Page> pages;
     StepRecord record;
     std::vector<RawPlace> places;
@@ -340,6 +404,13 @@ struct SegmentBuilder::Impl {
             scratch.clear();
             internal::encode_class_counts(scratch, sample.counts);
             TRAINDBG_RETURN_IF_ERROR(add_opaque(PageKind::kClasses, classes, sample.tensor, row));
+        }
+        for (model::HistogramSample& sample : record.histograms) {
+            HistogramRows& rows = histograms[sample.tensor];
+            if (!rows.rows.empty() && rows.rows.back() == row) return damaged("step");
+            rows.rows.push_back(row);
+            rows.histograms.push_back(std::move(sample.bins));
+            if (rows.rows.size() == kMostHistogramRows) end_histograms(sample.tensor, rows);
         }
         for (const RawPlace& place : places) {
             scratch.clear();
@@ -427,6 +498,18 @@ struct SegmentBuilder::Impl {
         rows.values.clear();
     }
 
+    void end_histograms(TensorId tensor, HistogramRows& rows) {
+        if (rows.rows.empty()) return;
+        PageWriter page(encoder);
+        page.integers(Column::kRow, rows.rows);
+        scratch.clear();
+        encode_histogram_rows(scratch, rows.histograms);
+        page.bytes(Column::kBins, scratch.bytes());
+        pages.push_back(page.finish(entry_of(PageKind::kHistograms, tensor, rows.rows), header.salt));
+        rows.rows.clear();
+        rows.histograms.clear();
+    }
+
     void end_opaque(PageKind kind, TensorId tensor, OpaqueRows& rows) {
         if (rows.rows.empty()) return;
         PageWriter page(encoder);
@@ -483,6 +566,7 @@ Result<ByteBuffer> SegmentBuilder::finish() {
     for (auto& [tensor, rows] : impl.statistics) impl.end_statistics(tensor, rows);
     for (auto& [tensor, rows] : impl.scalars) impl.end_scalars(tensor, rows);
     for (auto& [tensor, rows] : impl.classes) impl.end_opaque(PageKind::kClasses, tensor, rows);
+    for (auto& [tensor, rows] : impl.histograms) impl.end_histograms(tensor, rows);
     for (auto& [tensor, rows] : impl.raw) impl.end_opaque(PageKind::kRaw, tensor, rows);
 
     ByteWriter out;
@@ -524,6 +608,7 @@ Result<ByteBuffer> SegmentBuilder::finish() {
         return std::tuple(a.entry.kind, a.entry.tensor, a.entry.first_row) <
                std::tuple(b.entry.kind, b.entry.tensor, b.entry.first_row);
     });
+    impl.footer.pages_offset = out.size();
     for (Page& page : impl.pages) {
         page.entry.offset = out.size();
         TRAINDBG_RETURN_IF_ERROR(add(FrameType::kPage, page.payload));

@@ -18,6 +18,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "traindbg/base/bytes.h"
@@ -25,6 +26,7 @@
 #include "traindbg/format/column.h"
 #include "traindbg/format/frame.h"
 #include "traindbg/format/records.h"
+#include "traindbg/model/histogram.h"
 #include "traindbg/model/step.h"
 
 namespace traindbg::format {
@@ -36,6 +38,7 @@ enum class PageKind : std::uint8_t {
     kScalars = 2,
     kClasses = 3,
     kRaw = 4,  // where whole tensors lie
+    kHistograms = 5,
 };
 
 // What a column holds. The numbers are written into files: never change one, only add. A column that
@@ -62,6 +65,7 @@ enum class Column : std::uint8_t {
     // Of classes and places: the bytes of each row as in a step's section, without the id.
     kLengths = 40,
     kBytes = 41,
+    kBins = 42,  // of histograms: all rows together, see encode_histogram_rows
     // Of steps: integers.
     kMode = 48,
     kStep = 49,
@@ -86,6 +90,12 @@ struct PageTable {
 // `payload` may be its beginning only, of at least the table's bytes as the index tells them.
 [[nodiscard]] base::Result<PageTable> decode_page_table(base::ByteSpan payload, std::uint64_t salt);
 
+// The histograms of a page's rows: the bins that occur at all, and for each of them its counts from
+// row to row as differences, because what a tensor looks like changes little from step to step.
+void encode_histogram_rows(base::ByteWriter& out, std::span<const model::Histogram> rows);
+[[nodiscard]] base::Result<std::vector<model::Histogram>> decode_histogram_rows(base::ByteSpan bytes,
+                                                                                std::size_t rows);
+
 // An entry of the INDEX.
 struct PageEntry {
     PageKind kind = PageKind::kSteps;
@@ -106,6 +116,7 @@ inline constexpr std::size_t kPageEntryBytes = 32;
 struct SegmentFooter {
     std::uint64_t schema_offset = 0;  // SCHEMA frames, then the others up to the pages
     std::uint64_t schema_bytes = 0;
+    std::uint64_t pages_offset = 0;
     std::uint64_t index_offset = 0;  // INDEX frames, up to the footer
     std::uint64_t index_bytes = 0;
     std::uint64_t steps = 0;
