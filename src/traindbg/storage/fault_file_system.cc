@@ -1,7 +1,10 @@
 #include "traindbg/storage/fault_file_system.h"
 
 #include <algorithm>
+#include <map>
 #include <mutex>
+#include <optional>
+#include <thread>
 
 namespace traindbg::storage {
 
@@ -18,26 +21,69 @@ class FaultFileSystem::Faults {
     // An error when this call is to fail.
     Status check(FileCall call, const std::string& path) {
         if (plan_.before) plan_.before(call, path);
+        if (plan_.latency > std::chrono::nanoseconds::zero() &&
+            (call == FileCall::kAppend || call == FileCall::kSync))
+            std::this_thread::sleep_for(plan_.latency);
         const std::uint64_t number = calls_.fetch_add(1);
         const bool fails = plan_.keep_failing ? number >= plan_.fail_at_call : number == plan_.fail_at_call;
         if (fails) return Status::from_errno(path + ": injected", plan_.error);
         if (call == FileCall::kSync && plan_.fail_sync) return Status::from_errno(path + ": injected", EIO);
         return Status::ok();
     }
-    // How many of `bytes` still fit; they are used up.
-    std::size_t take_space(std::size_t bytes) {
+    // How many of `bytes` more, for the file at `path`, still fit; they are used up. What was set aside for
+    // the file is used first.
+    std::size_t take_space(const std::string& path, std::size_t bytes) {
         const std::lock_guard lock(mutex_);
-        const auto taken = static_cast<std::size_t>(std::min<std::uint64_t>(bytes, space_left_));
-        if (plan_.space_bytes != UINT64_MAX) space_left_ -= taken;
-        return taken;
+        if (plan_.space_bytes == UINT64_MAX) return bytes;
+        Use& use = uses_[path];
+        const auto aside = static_cast<std::size_t>(std::min<std::uint64_t>(bytes, use.reserved));
+        const auto fresh = static_cast<std::size_t>(std::min<std::uint64_t>(bytes - aside, space_left_));
+        use.reserved -= aside;
+        use.written += aside + fresh;
+        space_left_ -= fresh;
+        return aside + fresh;
     }
+    // False: that much is not there.
+    bool set_aside(const std::string& path, std::uint64_t bytes) {
+        const std::lock_guard lock(mutex_);
+        if (plan_.space_bytes == UINT64_MAX) return true;
+        Use& use = uses_[path];
+        const std::uint64_t more = bytes - std::min(bytes, use.reserved);
+        if (more > space_left_) return false;
+        use.reserved += more;
+        space_left_ -= more;
+        return true;
+    }
+    void give_back(const std::string& path) {
+        const std::lock_guard lock(mutex_);
+        const auto it = uses_.find(path);
+        if (it == uses_.end()) return;
+        space_left_ += it->second.written + it->second.reserved;
+        uses_.erase(it);
+    }
+    void add_space(std::uint64_t bytes) {
+        const std::lock_guard lock(mutex_);
+        space_left_ += bytes;
+    }
+    [[nodiscard]] std::optional<std::uint64_t> space_left() {
+        const std::lock_guard lock(mutex_);
+        if (plan_.space_bytes == UINT64_MAX) return std::nullopt;
+        return space_left_;
+    }
+    [[nodiscard]] bool tears() const noexcept { return plan_.tear_append; }
     [[nodiscard]] std::uint64_t calls() const noexcept { return calls_.load(); }
 
   private:
     const FaultPlan plan_;
     std::atomic<std::uint64_t> calls_{0};
+    struct Use {
+        std::uint64_t written = 0;
+        std::uint64_t reserved = 0;  // and not written yet
+    };
+
     std::mutex mutex_;
     std::uint64_t space_left_;
+    std::map<std::string, Use> uses_;  // by path
 };
 
 namespace {
@@ -49,8 +95,11 @@ class FaultAppendFile final : public AppendFile {
         : file_(std::move(file)), faults_(std::move(faults)), path_(std::move(path)) {}
 
     Status append(ByteSpan bytes) override {
-        TRAINDBG_RETURN_IF_ERROR(faults_->check(FileCall::kAppend, path_));
-        const std::size_t fits = faults_->take_space(bytes.size());
+        if (const Status status = faults_->check(FileCall::kAppend, path_); !status.is_ok()) {
+            if (faults_->tears()) file_->append(bytes.first(bytes.size() / 2)).ignore();
+            return status;
+        }
+        const std::size_t fits = faults_->take_space(path_, bytes.size());
         TRAINDBG_RETURN_IF_ERROR(file_->append(bytes.first(fits)));
         if (fits < bytes.size()) return Status::from_errno(path_ + ": write", ENOSPC);
         return Status::ok();
@@ -60,6 +109,11 @@ class FaultAppendFile final : public AppendFile {
         return file_->sync();
     }
     [[nodiscard]] std::uint64_t size() const override { return file_->size(); }
+    Status reserve(std::uint64_t bytes) override {
+        TRAINDBG_RETURN_IF_ERROR(faults_->check(FileCall::kReserve, path_));
+        if (!faults_->set_aside(path_, bytes)) return Status::from_errno(path_ + ": reserve", ENOSPC);
+        return file_->reserve(bytes);
+    }
 
   private:
     std::unique_ptr<AppendFile> file_;
@@ -80,6 +134,10 @@ class FaultReadFile final : public ReadFile {
     Result<std::uint64_t> size() override {
         TRAINDBG_RETURN_IF_ERROR(faults_->check(FileCall::kSize, path_));
         return file_->size();
+    }
+    Result<std::unique_ptr<Mapping>> map(std::uint64_t offset, std::size_t size) override {
+        TRAINDBG_RETURN_IF_ERROR(faults_->check(FileCall::kMap, path_));
+        return file_->map(offset, size);
     }
 
   private:
@@ -108,7 +166,18 @@ Result<std::unique_ptr<ReadFile>> FaultFileSystem::open(const std::string& path)
 
 Status FaultFileSystem::put_atomic(const std::string& path, ByteSpan bytes) {
     TRAINDBG_RETURN_IF_ERROR(faults_->check(FileCall::kPutAtomic, path));
-    return files_.put_atomic(path, bytes);
+    // The old and the new content are both there for a moment.
+    const std::string temporary = path + ".tmp";
+    if (faults_->take_space(temporary, bytes.size()) < bytes.size()) {
+        faults_->give_back(temporary);
+        return Status::from_errno(path + ": write", ENOSPC);
+    }
+    const Status status = files_.put_atomic(path, bytes);
+    faults_->give_back(temporary);
+    if (!status.is_ok()) return status;
+    faults_->give_back(path);
+    static_cast<void>(faults_->take_space(path, bytes.size()));
+    return Status::ok();
 }
 
 Status FaultFileSystem::create_directories(const std::string& path) {
@@ -128,8 +197,28 @@ Result<std::vector<DirectoryEntry>> FaultFileSystem::list(const std::string& pat
 
 Status FaultFileSystem::remove(const std::string& path) {
     TRAINDBG_RETURN_IF_ERROR(faults_->check(FileCall::kRemove, path));
-    return files_.remove(path);
+    TRAINDBG_RETURN_IF_ERROR(files_.remove(path));
+    faults_->give_back(path);
+    return Status::ok();
 }
+
+Result<std::unique_ptr<AppendFile>> FaultFileSystem::create_bulk(const std::string& path) {
+    TRAINDBG_RETURN_IF_ERROR(faults_->check(FileCall::kCreate, path));
+    TRAINDBG_ASSIGN_OR_RETURN(auto file, files_.create_bulk(path));
+    return std::unique_ptr<AppendFile>(std::make_unique<FaultAppendFile>(std::move(file), faults_, path));
+}
+
+Result<std::unique_ptr<FileLock>> FaultFileSystem::try_lock(const std::string& path) {
+    TRAINDBG_RETURN_IF_ERROR(faults_->check(FileCall::kLock, path));
+    return files_.try_lock(path);
+}
+
+Result<std::uint64_t> FaultFileSystem::free_bytes(const std::string& path) {
+    if (const std::optional<std::uint64_t> left = faults_->space_left()) return *left;
+    return files_.free_bytes(path);
+}
+
+void FaultFileSystem::add_space(std::uint64_t bytes) { faults_->add_space(bytes); }
 
 bool FaultFileSystem::exists(const std::string& path) { return files_.exists(path); }
 

@@ -8,6 +8,7 @@
 
 #include <atomic>
 #include <cerrno>
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -29,14 +30,19 @@ enum class FileCall : std::uint8_t {
     kSync,
     kRead,
     kSize,
+    kReserve,
+    kMap,
+    kLock,
 };
 
 struct FaultPlan {
     std::uint64_t fail_at_call = UINT64_MAX;  // the call with this number (from 0) and ...
     bool keep_failing = true;                 // ... all after it, or this one alone
     int error = EIO;
-    std::uint64_t space_bytes = UINT64_MAX;  // appended in all; then ENOSPC, after what still fits
+    bool tear_append = false;                // an append that is to fail writes the first half before
+    std::uint64_t space_bytes = UINT64_MAX;  // of all files together; then ENOSPC, after what still fits
     bool fail_sync = false;                  // every sync: EIO
+    std::chrono::nanoseconds latency{0};     // before every append and sync
     // Called before every call goes on, in the thread that makes it: may wait, to be a slow disk.
     std::function<void(FileCall, const std::string& path)> before;
 };
@@ -54,7 +60,13 @@ class FaultFileSystem final : public FileSystem {
     base::Result<std::vector<DirectoryEntry>> list(const std::string& path) override;
     base::Status remove(const std::string& path) override;
     bool exists(const std::string& path) override;
+    base::Result<std::unique_ptr<AppendFile>> create_bulk(const std::string& path) override;
+    base::Result<std::unique_ptr<FileLock>> try_lock(const std::string& path) override;
+    base::Result<std::uint64_t> free_bytes(const std::string& path) override;
 
+    // Makes room on a disk with `space_bytes`, as somebody who removes other files does. Removing a file that
+    // was written through this file system makes room as well.
+    void add_space(std::uint64_t bytes);
     // Calls so far, with those that failed.
     [[nodiscard]] std::uint64_t calls() const noexcept;
 

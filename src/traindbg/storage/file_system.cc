@@ -4,6 +4,45 @@
 #include "traindbg/base/text.h"
 
 namespace traindbg::storage {
+namespace {
+
+class OwnedMapping final : public Mapping {
+  public:
+    explicit OwnedMapping(base::ByteBuffer bytes) : bytes_(std::move(bytes)) {}
+    [[nodiscard]] base::ByteSpan bytes() const noexcept override { return bytes_; }
+
+  private:
+    const base::ByteBuffer bytes_;
+};
+
+class NoLock final : public FileLock {};
+
+}  // namespace
+
+// What a file system without the feature does.
+
+base::Status AppendFile::reserve(std::uint64_t /*bytes*/) {
+    return {base::Code::kUnsupported, "this file system cannot set room aside"};
+}
+
+base::Result<std::unique_ptr<Mapping>> ReadFile::map(std::uint64_t offset, std::size_t size) {
+    TRAINDBG_ASSIGN_OR_RETURN(base::ByteBuffer bytes, read_at(offset, size));
+    if (bytes.size() != size)
+        return base::Status(base::Code::kDataLoss,
+                            base::format("the file ends {} bytes early", size - bytes.size()));
+    return std::unique_ptr<Mapping>(std::make_unique<OwnedMapping>(std::move(bytes)));
+}
+
+base::Result<std::unique_ptr<AppendFile>> FileSystem::create_bulk(const std::string& path) {
+    return create(path);
+}
+
+base::Result<std::unique_ptr<FileLock>> FileSystem::try_lock(const std::string& path) {
+    if (!exists(path)) return base::Status(base::Code::kNotFound, path + ": is not there");
+    return std::unique_ptr<FileLock>(std::make_unique<NoLock>());
+}
+
+base::Result<std::uint64_t> FileSystem::free_bytes(const std::string& /*path*/) { return UINT64_MAX; }
 
 base::Result<base::ByteBuffer> read_whole(FileSystem& files, const std::string& path,
                                           std::uint64_t most_bytes) {

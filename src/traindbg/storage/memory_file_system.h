@@ -1,16 +1,16 @@
 // A file system in memory, for tests and fuzzing: fast, without privileges, and able to lose power.
 //
-// It remembers for each file how much of it was synced. `lose_power` puts all files back to that, as
-// a machine that was switched off would; what lies between is kept, cut or zeroed as asked.
+// It remembers for each file how much of it was synced, and for each directory which names in it were.
+// `lose_power` puts all back to that, as a machine that was switched off would; what lies between is kept,
+// cut, zeroed or mixed as asked. `after_power_loss` gives what would be found, and this one goes on: so one
+// recording can be cut off at any number of places.
 //
 // Ownership: files that were opened share their bytes with the file system and may outlive it.
 // Thread-safety: all members from any thread; a file object from one at a time.
 #pragma once
 
-#include <map>
+#include <cstdint>
 #include <memory>
-#include <mutex>
-#include <set>
 #include <string>
 #include <vector>
 
@@ -20,9 +20,22 @@ namespace traindbg::storage {
 
 // What becomes of bytes that were appended and never synced.
 enum class UnsyncedBytes : std::uint8_t {
-    kLost,    // the file ends where it was synced last
-    kZeroed,  // the length survived, the content did not
-    kHalf,    // the first half of them survived
+    kLost,         // the file ends where it was synced last
+    kZeroed,       // the length survived, the content did not
+    kHalf,         // the first half of them survived
+    kRandomPages,  // each page of 4 KiB, and at its end the file, by chance: written, zeros, or partly
+                   // written
+};
+// What becomes of names that were made, changed or removed and not synced since.
+enum class UnsyncedNames : std::uint8_t {
+    kKept,    // all is as it was
+    kLost,    // new ones are gone, removed and replaced ones are back
+    kRandom,  // each by chance
+};
+struct PowerLoss {
+    UnsyncedBytes bytes = UnsyncedBytes::kLost;
+    UnsyncedNames names = UnsyncedNames::kKept;
+    std::uint64_t seed = 0;
 };
 
 class MemoryFileSystem final : public FileSystem {
@@ -38,6 +51,7 @@ class MemoryFileSystem final : public FileSystem {
     base::Result<std::vector<DirectoryEntry>> list(const std::string& path) override;
     base::Status remove(const std::string& path) override;
     bool exists(const std::string& path) override;
+    base::Result<std::unique_ptr<FileLock>> try_lock(const std::string& path) override;
 
     // The whole content of a file; empty when there is none.
     [[nodiscard]] base::ByteBuffer content(const std::string& path) const;
@@ -47,16 +61,16 @@ class MemoryFileSystem final : public FileSystem {
     void set_content(const std::string& path, base::ByteBuffer bytes);
     // All files, sorted.
     [[nodiscard]] std::vector<std::string> paths() const;
-    void lose_power(UnsyncedBytes unsynced);
+    // What is open stays so, but writes no longer reach what is found here.
+    void lose_power(const PowerLoss& loss);
+    void lose_power(UnsyncedBytes unsynced) { lose_power(PowerLoss{unsynced, UnsyncedNames::kKept, 0}); }
+    [[nodiscard]] std::unique_ptr<MemoryFileSystem> after_power_loss(const PowerLoss& loss) const;
 
     struct File;
+    struct Disk;
 
   private:
-    [[nodiscard]] base::Status check_parent(const std::string& path) const;
-
-    mutable std::mutex mutex_;
-    std::map<std::string, std::shared_ptr<File>> files_;
-    std::set<std::string> directories_;
+    std::shared_ptr<Disk> disk_;
 };
 
 }  // namespace traindbg::storage

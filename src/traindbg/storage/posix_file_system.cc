@@ -1,6 +1,9 @@
 #include <dirent.h>
 #include <fcntl.h>
+#include <sys/file.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -52,33 +55,55 @@ Status sync_directory(const std::string& path) {
     return Status::ok();
 }
 
-// Writes all of `bytes`. `*written` counts what was taken, also when an error comes back.
-Status write_all(int descriptor, ByteSpan bytes, const std::string& path, std::uint64_t* written) {
+// Writes all of `bytes`, at `offset` or (-1) where the descriptor stands. `*written` counts what was taken,
+// also when an error comes back; `*error` is the errno of that.
+Status write_all(int descriptor, ByteSpan bytes, const std::string& path, std::uint64_t* written,
+                 std::int64_t offset = -1, int* error = nullptr) {
+    const auto fail = [&](int why) {
+        if (error != nullptr) *error = why;
+        return error_at(path, "write", why);
+    };
     while (!bytes.empty()) {
-        const ssize_t count = ::write(descriptor, bytes.data(), bytes.size());
+        const ssize_t count = offset < 0 ? ::write(descriptor, bytes.data(), bytes.size())
+                                         : ::pwrite(descriptor, bytes.data(), bytes.size(), offset);
         if (count < 0) {
             if (errno == EINTR) continue;
-            return error_at(path, "write", errno);
+            return fail(errno);
         }
-        if (count == 0) return error_at(path, "write", ENOSPC);
+        if (count == 0) return fail(ENOSPC);
         *written += static_cast<std::uint64_t>(count);
+        if (offset >= 0) offset += count;
         bytes = bytes.subspan(static_cast<std::size_t>(count));
     }
     return Status::ok();
 }
 
-class PosixAppendFile final : public AppendFile {
+// Sets blocks aside behind the end of the file; its size stays.
+Status reserve_blocks(int descriptor, std::uint64_t from, std::uint64_t bytes, const std::string& path) {
+    int result = 0;
+    do
+        result =
+            ::fallocate(descriptor, FALLOC_FL_KEEP_SIZE, static_cast<off_t>(from), static_cast<off_t>(bytes));
+    while (result != 0 && errno == EINTR);
+    if (result == 0) return Status::ok();
+    if (errno == EOPNOTSUPP || errno == ENOSYS || errno == EINVAL)
+        return {Code::kUnsupported, path + ": this file system cannot set room aside"};
+    return error_at(path, "reserve", errno);
+}
+
+// Syncing as every append file does it, with a memory for errors.
+class Syncer {
   public:
-    PosixAppendFile(FileDescriptor descriptor, std::string path)
-        : descriptor_(std::move(descriptor)), path_(std::move(path)) {}
-
-    Status append(ByteSpan bytes) override { return write_all(descriptor_.get(), bytes, path_, &size_); }
-
-    Status sync() override {
-        if (::fdatasync(descriptor_.get()) != 0) return error_at(path_, "fdatasync", errno);
+    Status sync(int descriptor, const std::string& path) {
+        if (!failure_.is_ok()) return failure_;
+        if (::fdatasync(descriptor) != 0) {
+            // The kernel may have dropped the pages and marked them clean: a second call would say "ok".
+            failure_ = error_at(path, "fdatasync", errno);
+            return failure_;
+        }
         if (!name_is_synced_) {
             // The file's name and its directory's name must survive, too.
-            const std::string directory = parent_of(path_);
+            const std::string directory = parent_of(path);
             TRAINDBG_RETURN_IF_ERROR(sync_directory(directory));
             TRAINDBG_RETURN_IF_ERROR(sync_directory(parent_of(directory)));
             name_is_synced_ = true;
@@ -86,13 +111,125 @@ class PosixAppendFile final : public AppendFile {
         return Status::ok();
     }
 
+  private:
+    bool name_is_synced_ = false;
+    Status failure_;
+};
+
+class PosixAppendFile final : public AppendFile {
+  public:
+    PosixAppendFile(FileDescriptor descriptor, std::string path)
+        : descriptor_(std::move(descriptor)), path_(std::move(path)) {}
+
+    Status append(ByteSpan bytes) override { return write_all(descriptor_.get(), bytes, path_, &size_); }
+    Status sync() override { return syncer_.sync(descriptor_.get(), path_); }
     [[nodiscard]] std::uint64_t size() const override { return size_; }
+    Status reserve(std::uint64_t bytes) override {
+        return reserve_blocks(descriptor_.get(), size_, bytes, path_);
+    }
 
   private:
     FileDescriptor descriptor_;
     std::string path_;
     std::uint64_t size_ = 0;
-    bool name_is_synced_ = false;
+    Syncer syncer_;
+};
+
+// Two descriptors of one file: whole blocks of long stretches go past the page cache, the rest through it.
+// A block is never written both ways, so that the two views of the file cannot disagree.
+class BulkAppendFile final : public AppendFile {
+  public:
+    BulkAppendFile(FileDescriptor descriptor, FileDescriptor direct, std::string path)
+        : descriptor_(std::move(descriptor)), direct_(std::move(direct)), path_(std::move(path)) {}
+
+    Status append(ByteSpan bytes) override {
+        const std::size_t head = std::min<std::size_t>(
+            bytes.size(), (kDirectAlignment - size_ % kDirectAlignment) % kDirectAlignment);
+        TRAINDBG_RETURN_IF_ERROR(append_buffered(bytes.first(head)));
+        bytes = bytes.subspan(head);
+        const std::size_t blocks = bytes.size() / kDirectAlignment * kDirectAlignment;
+        const bool is_aligned = reinterpret_cast<std::uintptr_t>(bytes.data()) % kDirectAlignment == 0;
+        if (direct_.is_open() && is_aligned && blocks >= kLeastDirectBytes) {
+            TRAINDBG_ASSIGN_OR_RETURN(const std::size_t done, append_direct(bytes.first(blocks)));
+            bytes = bytes.subspan(done);
+        }
+        return append_buffered(bytes);
+    }
+    Status sync() override { return syncer_.sync(descriptor_.get(), path_); }
+    [[nodiscard]] std::uint64_t size() const override { return size_; }
+    Status reserve(std::uint64_t bytes) override {
+        return reserve_blocks(descriptor_.get(), size_, bytes, path_);
+    }
+
+  private:
+    // How much was taken; less than all where the system refuses to write directly: no error, then the page
+    // cache takes it, from now on.
+    Result<std::size_t> append_direct(ByteSpan blocks) {
+        const std::uint64_t before = size_;
+        int error = 0;
+        const Status status =
+            write_all(direct_.get(), blocks, path_, &size_, static_cast<std::int64_t>(size_), &error);
+        if (!status.is_ok() && error == EINVAL) direct_.reset();
+        else TRAINDBG_RETURN_IF_ERROR(status);
+        return static_cast<std::size_t>(size_ - before);
+    }
+
+    Status append_buffered(ByteSpan bytes) {
+        while (!bytes.empty()) {
+            const ByteSpan piece = bytes.first(std::min(bytes.size(), kPieceBytes));
+            TRAINDBG_RETURN_IF_ERROR(
+                write_all(descriptor_.get(), piece, path_, &size_, static_cast<std::int64_t>(size_)));
+            bytes = bytes.subspan(piece.size());
+            if (size_ - told_ >= kPieceBytes) pass_on();
+        }
+        return Status::ok();
+    }
+    // The page cache is not to fill up with what nobody reads: the last piece is sent to the disk, the one
+    // before, which is there by now, is forgotten. Advice only; nothing depends on it.
+    void pass_on() noexcept {
+        const auto last = static_cast<off64_t>(told_);
+        const auto bytes = static_cast<off64_t>(size_ - told_);
+        ::sync_file_range(descriptor_.get(), last, bytes, SYNC_FILE_RANGE_WRITE);
+        ::posix_fadvise(descriptor_.get(), 0, last, POSIX_FADV_DONTNEED);
+        told_ = size_;
+    }
+
+    static constexpr std::size_t kPieceBytes = std::size_t{8} << 20;
+
+    FileDescriptor descriptor_;
+    FileDescriptor direct_;  // not open: this file system does not do that
+    std::string path_;
+    std::uint64_t size_ = 0;
+    std::uint64_t told_ = 0;  // up to here the system was told what to do with the pages
+    Syncer syncer_;
+};
+
+class PosixMapping final : public Mapping {
+  public:
+    PosixMapping(void* memory, std::size_t length, std::size_t skip, std::size_t size) noexcept
+        : memory_(memory), length_(length), bytes_(static_cast<const std::byte*>(memory) + skip, size) {}
+    PosixMapping(const PosixMapping&) = delete;
+    PosixMapping& operator=(const PosixMapping&) = delete;
+    ~PosixMapping() override { ::munmap(memory_, length_); }
+    [[nodiscard]] ByteSpan bytes() const noexcept override { return bytes_; }
+
+  private:
+    void* memory_;
+    std::size_t length_;
+    ByteSpan bytes_;
+};
+
+class EmptyMapping final : public Mapping {
+  public:
+    [[nodiscard]] ByteSpan bytes() const noexcept override { return {}; }
+};
+
+class PosixLock final : public FileLock {
+  public:
+    explicit PosixLock(FileDescriptor descriptor) : descriptor_(std::move(descriptor)) {}
+
+  private:
+    FileDescriptor descriptor_;  // closing it lets the lock go
 };
 
 class PosixReadFile final : public ReadFile {
@@ -131,6 +268,25 @@ class PosixReadFile final : public ReadFile {
         return static_cast<std::uint64_t>(info.st_size);
     }
 
+    Result<std::unique_ptr<Mapping>> map(std::uint64_t offset, std::size_t size) override {
+        TRAINDBG_ASSIGN_OR_RETURN(const std::uint64_t whole, this->size());
+        if (offset > whole || size > whole - offset)
+            return Status(Code::kDataLoss, path_ + ": is shorter than what is to be mapped");
+        if (size == 0) return std::unique_ptr<Mapping>(std::make_unique<EmptyMapping>());
+        static const auto kPage = static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
+        const auto skip = static_cast<std::size_t>(offset % kPage);
+        if (size > std::numeric_limits<std::size_t>::max() - skip) return error_at(path_, "map", ENOMEM);
+        void* const memory = ::mmap(nullptr, size + skip, PROT_READ, MAP_SHARED, descriptor_.get(),
+                                    static_cast<off_t>(offset - skip));
+        if (memory == MAP_FAILED) return error_at(path_, "map", errno);
+        try {
+            return std::unique_ptr<Mapping>(std::make_unique<PosixMapping>(memory, size + skip, skip, size));
+        } catch (const std::bad_alloc&) {
+            ::munmap(memory, size + skip);
+            return error_at(path_, "map", ENOMEM);
+        }
+    }
+
   private:
     FileDescriptor descriptor_;
     std::string path_;
@@ -143,10 +299,15 @@ struct CloseDirectory {
 class PosixFileSystem final : public FileSystem {
   public:
     Result<std::unique_ptr<AppendFile>> create(const std::string& path) override {
-        FileDescriptor descriptor(
-            open_retrying(path.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_EXCL | O_NOFOLLOW, kFileMode));
-        if (!descriptor.is_open()) return error_at(path, "create", errno);
+        TRAINDBG_ASSIGN_OR_RETURN(FileDescriptor descriptor, create_locked(path, O_APPEND));
         return std::unique_ptr<AppendFile>(std::make_unique<PosixAppendFile>(std::move(descriptor), path));
+    }
+
+    Result<std::unique_ptr<AppendFile>> create_bulk(const std::string& path) override {
+        TRAINDBG_ASSIGN_OR_RETURN(FileDescriptor descriptor, create_locked(path, 0));
+        FileDescriptor direct(open_retrying(path.c_str(), O_WRONLY | O_DIRECT | O_NOFOLLOW));
+        return std::unique_ptr<AppendFile>(
+            std::make_unique<BulkAppendFile>(std::move(descriptor), std::move(direct), path));
     }
 
     Result<std::unique_ptr<ReadFile>> open(const std::string& path) override {
@@ -188,7 +349,9 @@ class PosixFileSystem final : public FileSystem {
     Status create_directories(const std::string& path) override {
         for (std::size_t end = path.find('/', 1);; end = path.find('/', end + 1)) {
             const std::string part = path.substr(0, end);
-            if (!part.empty() && ::mkdir(part.c_str(), kDirectoryMode) != 0) {
+            if (!part.empty() && ::mkdir(part.c_str(), kDirectoryMode) == 0) {
+                TRAINDBG_RETURN_IF_ERROR(sync_directory(parent_of(part)));
+            } else if (!part.empty()) {
                 const int error = errno;
                 struct stat info {};
                 if (::stat(part.c_str(), &info) != 0) return error_at(part, "create directory", error);
@@ -242,7 +405,37 @@ class PosixFileSystem final : public FileSystem {
         return ::lstat(path.c_str(), &info) == 0;
     }
 
+    Result<std::unique_ptr<FileLock>> try_lock(const std::string& path) override {
+        // For writing, because network file systems make a lock of their own kind of it that asks for that.
+        FileDescriptor descriptor(open_retrying(path.c_str(), O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY));
+        if (!descriptor.is_open() && (errno == EACCES || errno == EROFS || errno == EPERM))
+            descriptor =
+                FileDescriptor(open_retrying(path.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY));
+        if (!descriptor.is_open()) return error_at(path, "open", errno);
+        int result = 0;
+        do result = ::flock(descriptor.get(), LOCK_EX | LOCK_NB);
+        while (result != 0 && errno == EINTR);
+        if (result != 0 && errno == EWOULDBLOCK)
+            return Status(Code::kUnavailable, path + ": is being written by a process that lives");
+        return std::unique_ptr<FileLock>(std::make_unique<PosixLock>(std::move(descriptor)));
+    }
+
+    Result<std::uint64_t> free_bytes(const std::string& path) override {
+        struct statvfs info {};
+        if (::statvfs(path.c_str(), &info) != 0) return error_at(path, "statvfs", errno);
+        return static_cast<std::uint64_t>(info.f_bavail) * info.f_frsize;
+    }
+
   private:
+    static Result<FileDescriptor> create_locked(const std::string& path, int flags) {
+        FileDescriptor descriptor(
+            open_retrying(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | flags, kFileMode));
+        if (!descriptor.is_open()) return error_at(path, "create", errno);
+        // Nobody else can hold it; a file system without locks is not worse than one without a lock.
+        while (::flock(descriptor.get(), LOCK_EX | LOCK_NB) != 0 && errno == EINTR) continue;
+        return descriptor;
+    }
+
     std::atomic<std::uint64_t> next_temporary_{0};
 };
 

@@ -3,8 +3,11 @@
 #include <gtest/gtest.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <array>
 #include <csignal>
 #include <cstdlib>
 #include <memory>
@@ -146,6 +149,86 @@ TEST_P(FileSystemConformance, ReadWholeRefusesAFileThatIsTooLarge) {
     EXPECT_EQ(read_whole(*files_, at("a"), 4).status().code(), Code::kResourceExhausted);
 }
 
+TEST_P(FileSystemConformance, AMappingHoldsTheBytesAndOutlivesTheFile) {
+    ASSERT_TRUE(files_->put_atomic(at("a"), base::as_bytes("0123456789")).is_ok());
+    std::unique_ptr<Mapping> mapping;
+    {
+        auto file = files_->open(at("a"));
+        ASSERT_TRUE(file.is_ok());
+        auto mapped = (*file)->map(3, 4);
+        ASSERT_TRUE(mapped.is_ok()) << mapped.status().to_string();
+        mapping = std::move(mapped).value();
+        EXPECT_EQ((*file)->map(3, 8).status().code(), Code::kDataLoss) << "one byte too many";
+        EXPECT_TRUE((*file)->map(10, 0).value()->bytes().empty());
+    }
+    ASSERT_TRUE(files_->remove(at("a")).is_ok());
+    EXPECT_EQ(std::string(reinterpret_cast<const char*>(mapping->bytes().data()), mapping->bytes().size()),
+              "3456");
+}
+
+TEST_P(FileSystemConformance, AMappingMayBeginAnywhere) {
+    base::ByteBuffer bytes(20'000);
+    for (std::size_t i = 0; i < bytes.size(); ++i) bytes[i] = static_cast<std::byte>(i * 7);
+    ASSERT_TRUE(files_->put_atomic(at("a"), bytes).is_ok());
+    auto file = files_->open(at("a"));
+    for (const std::uint64_t offset : {0U, 1U, 4095U, 4096U, 4097U, 12'345U}) {
+        auto mapping = (*file)->map(offset, 5000);
+        ASSERT_TRUE(mapping.is_ok());
+        const base::ByteSpan expected = base::ByteSpan(bytes).subspan(offset, 5000);
+        EXPECT_TRUE(std::equal(expected.begin(), expected.end(), (*mapping)->bytes().begin(),
+                               (*mapping)->bytes().end()))
+            << offset;
+    }
+}
+
+TEST_P(FileSystemConformance, WhoWritesAFileHoldsItsLock) {
+    EXPECT_EQ(files_->try_lock(at("a")).status().code(), Code::kNotFound);
+    auto file = files_->create(at("a"));
+    ASSERT_TRUE(file.is_ok());
+    EXPECT_EQ(files_->try_lock(at("a")).status().code(), Code::kUnavailable);
+    file->reset();
+    auto lock = files_->try_lock(at("a"));
+    ASSERT_TRUE(lock.is_ok()) << lock.status().to_string();
+    EXPECT_EQ(files_->try_lock(at("a")).status().code(), Code::kUnavailable) << "one at a time";
+    lock->reset();
+    EXPECT_TRUE(files_->try_lock(at("a")).is_ok());
+}
+
+TEST_P(FileSystemConformance, BulkBytesAreReadBackWhateverTheirSizeAndPlace) {
+    // Sizes and alignments around the blocks and the least stretch that goes past the page cache.
+    auto file = files_->create_bulk(at("a"));
+    ASSERT_TRUE(file.is_ok()) << file.status().to_string();
+    alignas(kDirectAlignment) static std::array<std::byte, kLeastDirectBytes * 5> source;
+    for (std::size_t i = 0; i < source.size(); ++i) source[i] = static_cast<std::byte>(i * 13 >> 3);
+    base::ByteBuffer expected;
+    const auto put = [&](std::size_t from, std::size_t size) {
+        const base::ByteSpan piece = base::ByteSpan(source).subspan(from, size);
+        ASSERT_TRUE((*file)->append(piece).is_ok());
+        expected.insert(expected.end(), piece.begin(), piece.end());
+        ASSERT_EQ((*file)->size(), expected.size());
+    };
+    put(0, 4096);
+    put(4096, kLeastDirectBytes * 3);        // whole blocks in their place
+    put(64, 100);                            // a little
+    put(100, kLeastDirectBytes * 2 + 5000);  // lies as the file does: head, blocks, tail
+    put(7, kLeastDirectBytes * 2);           // lies otherwise: no block of it can go directly
+    put(expected.size() % kDirectAlignment, kLeastDirectBytes + 3 * kDirectAlignment);
+    put(0, 0);
+    ASSERT_TRUE((*file)->sync().is_ok());
+    EXPECT_TRUE(*read_whole(*files_, at("a")) == expected);
+}
+
+TEST_P(FileSystemConformance, SettingRoomAsideChangesNoSize) {
+    auto file = files_->create(at("a"));
+    ASSERT_TRUE(file.is_ok());
+    const base::Status status = (*file)->reserve(1 << 20);
+    EXPECT_TRUE(status.is_ok() || status.code() == Code::kUnsupported) << status.to_string();
+    EXPECT_EQ((*file)->size(), 0U);
+    ASSERT_TRUE((*file)->append(base::as_bytes("x")).is_ok());
+    EXPECT_EQ(text(*read_whole(*files_, at("a"))), "x");
+    EXPECT_GT(*files_->free_bytes(root_), 0U);
+}
+
 INSTANTIATE_TEST_SUITE_P(Drivers, FileSystemConformance, ::testing::Values("posix", "memory", "fault"),
                          [](const auto& driver) { return std::string(driver.param); });
 
@@ -180,6 +263,29 @@ TEST(PosixFileSystemTest, ASymbolicLinkIsRefused) {
     const auto entries = posix_file_system().list(directory.path());
     ASSERT_EQ(entries->size(), 2U);
     EXPECT_FALSE((*entries)[0].is_regular || (*entries)[0].is_directory) << "a link is neither";
+}
+
+TEST(PosixFileSystemTest, TheLockEndsWithTheProcessThatWrites) {
+    const TemporaryDirectory directory;
+    const std::string path = directory.path() + "/a";
+    int ready[2];
+    ASSERT_EQ(::pipe(ready), 0);
+    const pid_t child = ::fork();
+    if (child == 0) {
+        auto file = posix_file_system().create(path);
+        const char word = file.is_ok() ? 'y' : 'n';
+        if (::write(ready[1], &word, 1) != 1) ::_exit(1);
+        while (true) ::pause();
+    }
+    char word = 0;
+    ASSERT_EQ(::read(ready[0], &word, 1), 1);
+    ASSERT_EQ(word, 'y');
+    EXPECT_EQ(posix_file_system().try_lock(path).status().code(), Code::kUnavailable);
+    ASSERT_EQ(::kill(child, SIGKILL), 0);
+    ASSERT_EQ(::waitpid(child, nullptr, 0), child);
+    EXPECT_TRUE(posix_file_system().try_lock(path).is_ok());
+    ::close(ready[0]);
+    ::close(ready[1]);
 }
 
 TEST(PosixFileSystemTest, ADirectoryAndADeviceAreRefused) {
@@ -223,8 +329,91 @@ TEST(MemoryFileSystemTest, APowerLossTakesWhatWasNotSynced) {
             case UnsyncedBytes::kLost: EXPECT_EQ(left, "synced"); break;
             case UnsyncedBytes::kHalf: EXPECT_EQ(left, "syncedlo"); break;
             case UnsyncedBytes::kZeroed: EXPECT_EQ(left, std::string("synced\0\0\0\0", 10)); break;
+            case UnsyncedBytes::kRandomPages: FAIL(); break;
         }
     }
+}
+
+TEST(MemoryFileSystemTest, NamesThatWereNotSyncedMayBeLostOrComeBack) {
+    MemoryFileSystem files;
+    ASSERT_TRUE(files.create_directories("/run").is_ok());
+    ASSERT_TRUE(files.put_atomic("/run/RUN.json", base::as_bytes("{}")).is_ok());
+    ASSERT_TRUE(files.create_directory("/run/w0000").is_ok());
+    auto first = files.create("/run/w0000/0");
+    ASSERT_TRUE((*first)->append(base::as_bytes("one")).is_ok());
+    EXPECT_FALSE(files.after_power_loss({.names = UnsyncedNames::kLost})->exists("/run/w0000"))
+        << "neither the file nor its directory was synced";
+    ASSERT_TRUE((*first)->sync().is_ok());
+    EXPECT_EQ(text(files.after_power_loss({.names = UnsyncedNames::kLost})->content("/run/w0000/0")), "one");
+    auto second = files.create("/run/w0000/1");
+    ASSERT_TRUE((*second)->append(base::as_bytes("two")).is_ok());
+    ASSERT_TRUE(files.remove("/run/w0000/0").is_ok());
+    const auto lost = files.after_power_loss({.names = UnsyncedNames::kLost});
+    EXPECT_EQ(text(lost->content("/run/w0000/0")), "one") << "removed, and back";
+    EXPECT_FALSE(lost->exists("/run/w0000/1"));
+    const auto kept = files.after_power_loss({.names = UnsyncedNames::kKept});
+    EXPECT_FALSE(kept->exists("/run/w0000/0"));
+    EXPECT_TRUE(kept->exists("/run/w0000/1"));
+    EXPECT_TRUE(kept->content("/run/w0000/1").empty()) << "its name is there, its bytes are not";
+    ASSERT_TRUE((*second)->sync().is_ok());
+    const auto after = files.after_power_loss({.names = UnsyncedNames::kLost});
+    EXPECT_FALSE(after->exists("/run/w0000/0"));
+    EXPECT_EQ(text(after->content("/run/w0000/1")), "two");
+}
+
+TEST(MemoryFileSystemTest, PagesAreMixedBySeedAndSyncedOnesNever) {
+    MemoryFileSystem files;
+    auto file = files.create("/a");
+    const base::ByteBuffer synced(10'000, std::byte{1});
+    const base::ByteBuffer unsynced(50'000, std::byte{2});
+    ASSERT_TRUE((*file)->append(synced).is_ok());
+    ASSERT_TRUE((*file)->sync().is_ok());
+    ASSERT_TRUE((*file)->append(unsynced).is_ok());
+    bool some_kept = false;
+    bool some_zero = false;
+    bool some_cut = false;
+    for (std::uint64_t seed = 0; seed < 20; ++seed) {
+        const PowerLoss loss{UnsyncedBytes::kRandomPages, UnsyncedNames::kKept, seed};
+        const base::ByteBuffer left = files.after_power_loss(loss)->content("/a");
+        EXPECT_TRUE(left == files.after_power_loss(loss)->content("/a")) << "the same seed, the same loss";
+        ASSERT_GE(left.size(), synced.size());
+        EXPECT_TRUE(std::equal(synced.begin(), synced.end(), left.begin()));
+        some_cut |= left.size() < synced.size() + unsynced.size();
+        const auto tail = base::ByteSpan(left).subspan(synced.size());
+        some_kept |= std::find(tail.begin(), tail.end(), std::byte{2}) != tail.end();
+        some_zero |= std::find(tail.begin(), tail.end(), std::byte{0}) != tail.end();
+    }
+    EXPECT_TRUE(some_kept && some_zero && some_cut);
+}
+
+TEST(FaultFileSystemTest, AnAppendThatFailsMayHaveWrittenAPart) {
+    MemoryFileSystem memory;
+    FaultPlan plan;
+    plan.fail_at_call = 1;
+    plan.tear_append = true;
+    FaultFileSystem files(memory, plan);
+    auto file = files.create("/a");
+    EXPECT_FALSE((*file)->append(base::as_bytes("123456")).is_ok());
+    EXPECT_EQ((*file)->size(), 3U);
+    EXPECT_EQ(text(memory.content("/a")), "123");
+}
+
+TEST(FaultFileSystemTest, ARemovedFileMakesRoom) {
+    MemoryFileSystem memory;
+    FaultPlan plan;
+    plan.space_bytes = 10;
+    FaultFileSystem files(memory, plan);
+    auto aside = files.create("/aside");
+    ASSERT_TRUE((*aside)->reserve(6).is_ok());
+    EXPECT_EQ(*files.free_bytes("/"), 4U);
+    EXPECT_EQ((*aside)->reserve(11).code(), Code::kResourceExhausted);
+    auto file = files.create("/a");
+    EXPECT_EQ((*file)->append(base::as_bytes("12345")).code(), Code::kResourceExhausted);
+    ASSERT_TRUE(files.remove("/aside").is_ok());
+    EXPECT_TRUE((*file)->append(base::as_bytes("5")).is_ok()) << "what is missing, once there is room";
+    EXPECT_EQ(text(memory.content("/a")), "12345");
+    files.add_space(3);
+    EXPECT_EQ(*files.free_bytes("/"), 8U);
 }
 
 TEST(FaultFileSystemTest, FailsFromTheChosenCallOn) {
