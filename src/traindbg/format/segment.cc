@@ -368,7 +368,7 @@ struct SegmentBuilder::Impl {
     Status add_step(ByteSpan payload) {
         TRAINDBG_ASSIGN_OR_RETURN(const std::uint64_t skipped, decode_step(payload, table, record, &places));
         if (skipped != 0) return {Code::kDataLoss, "a step has samples of tensors that were not described"};
-        if (footer.steps >= UINT32_MAX) return {Code::kResourceExhausted, "a part has too many steps"};
+        if (footer.steps >= kMostPartSteps) return {Code::kResourceExhausted, "a part has too many steps"};
         const std::uint64_t row = footer.steps++;
         const std::array<std::uint64_t, kStepColumns.size()> numbers = {
             static_cast<std::uint64_t>(record.mode),

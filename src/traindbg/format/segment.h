@@ -31,6 +31,9 @@
 
 namespace traindbg::format {
 
+// No part has more steps; a writer ends one long before.
+inline constexpr std::uint64_t kMostPartSteps = std::uint64_t{1} << 20;
+
 // What a page is about. The numbers are written into files: never change one, only add.
 enum class PageKind : std::uint8_t {
     kSteps = 0,  // the steps themselves, `tensor` is 0

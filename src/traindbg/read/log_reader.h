@@ -34,6 +34,9 @@ class LogReader {
     // The frame at `offset`, which `poll` saw there. It stays valid until the next call.
     [[nodiscard]] base::Result<format::Frame> frame_at(std::uint64_t offset, std::size_t bytes);
 
+    [[nodiscard]] storage::ReadFile& file() noexcept { return *file_; }
+    // An error came before the end of the last poll: there is more than was read.
+    [[nodiscard]] bool is_behind() const noexcept { return is_behind_; }
     [[nodiscard]] const std::string& name() const noexcept { return name_; }
     [[nodiscard]] std::uint64_t size() const noexcept { return size_; }
     // Nothing until the file's header was read.

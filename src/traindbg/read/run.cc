@@ -13,7 +13,6 @@
 #include "traindbg/base/text.h"
 #include "traindbg/format/records.h"
 #include "traindbg/model/json.h"
-#include "traindbg/read/log_reader.h"
 #include "traindbg/read/run_impl.h"
 #include "traindbg/storage/run_layout.h"
 
@@ -25,8 +24,6 @@ using base::Code;
 using base::Result;
 using base::Status;
 using format::FrameType;
-using internal::LogReader;
-using internal::StepEntry;
 using internal::WorkerState;
 using model::Mode;
 using model::StepIndex;
@@ -34,46 +31,19 @@ using model::StepRecord;
 using model::WorkerId;
 
 constexpr std::uint64_t kMostJsonBytes = 16ULL << 20;
+constexpr std::size_t kMostDamage = 1000;
+// Whole tensors are fetched together when no more than the first lies between them, and in all no more
+// than the second.
+constexpr std::uint64_t kMostGapBytes = 16 << 10;
+constexpr std::uint64_t kMostStretchBytes = 4 << 20;
 
 std::string_view text_of(const ByteBuffer& bytes) {
     return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
-struct StatisticRow {
-    std::string_view name;
-    double (*read)(const model::TensorSample&);
-};
-
-double number(std::uint64_t count) { return static_cast<double>(count); }
-
-// Every statistic of a tensor that a user can ask for; "value" is beside, of scalars.
-constexpr std::array kStatistics = {
-    StatisticRow{"min", [](const model::TensorSample& s) { return s.statistics.min; }},
-    StatisticRow{"max", [](const model::TensorSample& s) { return s.statistics.max; }},
-    StatisticRow{"mean", [](const model::TensorSample& s) { return s.statistics.mean; }},
-    StatisticRow{"std", [](const model::TensorSample& s) { return s.statistics.std; }},
-    StatisticRow{"l1", [](const model::TensorSample& s) { return s.statistics.l1; }},
-    StatisticRow{"l2", [](const model::TensorSample& s) { return s.statistics.l2; }},
-    StatisticRow{"count", [](const model::TensorSample& s) { return number(s.statistics.count); }},
-    StatisticRow{"nan", [](const model::TensorSample& s) { return number(s.statistics.nan); }},
-    StatisticRow{"inf", [](const model::TensorSample& s) { return number(s.statistics.infinite()); }},
-    StatisticRow{"zero", [](const model::TensorSample& s) { return number(s.statistics.zero); }},
-    StatisticRow{"units", [](const model::TensorSample& s) { return number(s.units.units); }},
-    StatisticRow{"inactive_units",
-                 [](const model::TensorSample& s) { return number(s.units.inactive_units); }},
-    StatisticRow{"low", [](const model::TensorSample& s) { return number(s.units.low); }},
-    StatisticRow{"high", [](const model::TensorSample& s) { return number(s.units.high); }},
-};
-constexpr std::string_view kValue = "value";
-
-const StatisticRow* find_statistic(std::string_view name) {
-    const auto it = std::find_if(kStatistics.begin(), kStatistics.end(),
-                                 [name](const StatisticRow& row) { return row.name == name; });
-    return it == kStatistics.end() ? nullptr : &*it;
-}
-// These four are of activations only, where a rule asked for them.
-bool is_of_units(std::string_view name) {
-    return name == "units" || name == "inactive_units" || name == "low" || name == "high";
+bool is_damage(const Status& status) {
+    return status.code() == Code::kDataLoss || status.code() == Code::kUnsupported ||
+           status.code() == Code::kNotFound;
 }
 
 const model::WorkerMeta kNoMeta;
@@ -121,7 +91,6 @@ Result<bool> Run::Impl::refresh() {
         trouble = worker_is_new.status();
         unread_.push_back({layout_.worker_directory(*worker), 0, 0, trouble.message(), false});
     }
-    rebuild_damage();
     const bool has_any = std::any_of(workers_.begin(), workers_.end(),
                                      [](const auto& entry) { return entry.second->has_log; });
     if (!has_any && !refused_.is_ok()) return refused_;
@@ -139,114 +108,183 @@ Result<bool> Run::Impl::refresh_worker(WorkerId id) {
     std::unique_ptr<WorkerState>& slot = workers_[id];
     if (!slot) slot = std::make_unique<WorkerState>();
     WorkerState& worker = *slot;
+    struct Found {
+        bool log = false;
+        bool segment = false;
+    };
+    std::map<std::uint32_t, Found> found;
+    for (const storage::DirectoryEntry& entry : *entries) {
+        if (!entry.is_regular) continue;
+        if (const auto part = storage::parse_part(entry.name, ".log")) found[*part].log = true;
+        else if (const auto sealed = storage::parse_part(entry.name, ".seg")) found[*sealed].segment = true;
+    }
     bool is_new = false;
-    for (const storage::DirectoryEntry& entry : *entries) {  // sorted: parts in the order of writing
-        const std::optional<std::uint32_t> part = storage::parse_part(entry.name, ".log");
-        if (!part || !entry.is_regular) continue;
-        auto it = std::find_if(worker.parts.begin(), worker.parts.end(),
-                               [&](const internal::Part& known) { return known.number == *part; });
-        if (it == worker.parts.end()) {
-            const std::string path = layout_.log(id, *part);
+    for (const auto& [number, kinds] : found) {  // in the order of writing
+        if (worker.refused.contains(number)) continue;
+        const auto known = worker.parts.find(number);
+        auto* log =
+            known == worker.parts.end() ? nullptr : dynamic_cast<internal::LogPart*>(known->second.get());
+        if (known != worker.parts.end() && log == nullptr) continue;  // sealed: it does not change
+        if (kinds.segment && (log == nullptr || !kinds.log)) {
+            TRAINDBG_ASSIGN_OR_RETURN(const bool opened, open_segment(id, worker, number, kinds.log));
+            if (opened) {
+                is_new = is_new || log == nullptr;
+                continue;
+            }
+        }
+        if (log == nullptr) {
+            if (!kinds.log) continue;
+            const std::string path = layout_.log(id, number);
             Result<std::unique_ptr<storage::ReadFile>> file = files_.open(path);
             if (!file) {
-                if (file.status().code() == Code::kNotFound) continue;  // just removed
+                // Just sealed: the next look finds the segment.
+                if (file.status().code() == Code::kNotFound) break;
                 return file.status();
             }
-            internal::Part& added = worker.parts.emplace_back();
-            added.number = *part;
-            added.log = std::make_unique<LogReader>(std::move(file).value(), path);
-            it = worker.parts.end() - 1;
+            auto added = std::make_unique<internal::LogPart>(std::move(file).value(), path, number);
+            log = added.get();
+            worker.parts[number] = std::move(added);
         }
-        if (it->is_refused) continue;
-        const auto part_index = static_cast<std::uint32_t>(it - worker.parts.begin());
-        const Status status = it->log->poll([&](std::uint64_t offset, const format::Frame& frame) {
-            is_new = true;
-            take_frame(id, worker, part_index, offset, frame);
+        const Result<bool> polled = log->poll([&](std::uint64_t offset, const format::Frame& frame) {
+            if (const Status status = take_frame(id, worker, frame); !status.is_ok())
+                log->note(offset, frame.bytes, status.message());
         });
-        if (status.code() == Code::kUnsupported) {
-            // Refused with a message when it is all there is; damage beside other logs.
-            it->is_refused = true;
-            if (refused_.is_ok()) refused_ = status;
-            own_damage_.push_back({it->log->name(), 0, it->log->size(), status.message(), false});
-        } else if (!status.is_ok()) {
-            return status;
+        if (polled.is_ok()) {
+            is_new = is_new || *polled;
+        } else if (polled.status().code() == Code::kUnsupported) {
+            refuse(worker, number, log->name(), polled.status());
+            worker.parts.erase(number);
+        } else {
+            return polled.status();
         }
     }
     return is_new;
 }
 
-void Run::Impl::take_frame(WorkerId id, WorkerState& worker, std::uint32_t part, std::uint64_t offset,
-                           const format::Frame& frame) {
-    const auto damaged = [&](const Status& status) {
-        // The checksum was right, so this is no damage of the disk: another program wrote it.
-        own_damage_.push_back({worker.parts[part].log->name(), offset, frame.bytes, status.message(), false});
-    };
-    if (frame.flags != 0) return;  // of a newer version: this one cannot know what it holds
+void Run::Impl::refuse(WorkerState& worker, std::uint32_t number, const std::string& file,
+                       const Status& status) {
+    // With a message when it is all there is; damage beside other files.
+    worker.refused.insert(number);
+    if (refused_.is_ok()) refused_ = status;
+    own_damage_.push_back({file, 0, 0, status.message(), false});
+}
+
+Result<bool> Run::Impl::open_segment(WorkerId id, WorkerState& worker, std::uint32_t number,
+                                     bool log_is_there) {
+    const std::string path = layout_.segment(id, number);
+    Result<std::unique_ptr<storage::ReadFile>> file = files_.open(path);
+    if (!file) {
+        if (file.status().code() == Code::kNotFound) return false;
+        return file.status();
+    }
+    Result<std::unique_ptr<internal::SegmentPart>> opened =
+        internal::SegmentPart::open(std::move(file).value(), path, number);
+    if (!opened) {
+        if (!is_damage(opened.status())) return opened.status();
+        if (log_is_there) {
+            own_damage_.push_back(
+                {path, 0, 0, opened.status().message() + "; its log is read instead", false});
+            return false;
+        }
+        refuse(worker, number, path, opened.status());
+        if (opened.status().code() != Code::kUnsupported) refused_ = Status::ok();
+        return true;
+    }
+    internal::SegmentPart& part = **opened;
+    const auto before = worker.parts.find(number);
+    if (before != worker.parts.end()) {
+        // A log that was followed so far and is gone now: the same steps in the same order.
+        if (part.rows() < before->second->rows()) return false;
+        before->second = std::move(opened).value();
+        return true;
+    }
+    const bool is_same_schema = !worker.tensors.empty() && part.footer().schema_checksum != 0 &&
+                                part.footer().schema_checksum == worker.schema_checksum;
+    TRAINDBG_RETURN_IF_ERROR(
+        part.visit_frames(!is_same_schema, [&](std::uint64_t offset, const format::Frame& frame) {
+            if (const Status status = take_frame(id, worker, frame); !status.is_ok())
+                part.note(offset, frame.bytes, status.message());
+        }));
+    worker.schema_checksum = part.footer().schema_checksum;
+    worker.has_log = true;
+    worker.has_ended = worker.has_ended || part.footer().has_ended;
+    worker.steps_dropped = std::max(worker.steps_dropped, part.footer().steps_dropped);
+    worker.raw_tensors_dropped = std::max(worker.raw_tensors_dropped, part.footer().raw_tensors_dropped);
+    worker.parts[number] = std::move(opened).value();
+    return true;
+}
+
+Status Run::Impl::take_frame(WorkerId id, WorkerState& worker, const format::Frame& frame) {
     switch (frame.type) {
         case FrameType::kFileHeader: worker.has_log = true; break;
-        case FrameType::kSchema:
-            if (const Status status = format::decode_schema(frame.payload, worker.tensors); !status.is_ok())
-                damaged(status);
-            break;
+        case FrameType::kSchema: return format::decode_schema(frame.payload, worker.tensors);
         case FrameType::kWorker: {
-            Result<model::WorkerMeta> meta = format::decode_worker(frame.payload);
-            if (!meta) return damaged(meta.status());
-            worker.meta = std::move(meta).value();
+            TRAINDBG_ASSIGN_OR_RETURN(worker.meta, format::decode_worker(frame.payload));
             worker.meta.worker = id;
             break;
         }
-        case FrameType::kStep: {
-            const Result<format::StepPrefix> prefix = format::decode_step_prefix(frame.payload);
-            if (!prefix) return damaged(prefix.status());
-            worker.steps.push_back({offset, prefix->step, prefix->sequence,
-                                    static_cast<std::uint32_t>(frame.bytes), part, prefix->mode});
-            ++totals_.steps;
-            if (prefix->mode == Mode::kTrain) {
-                totals_.step_nanos += prefix->step_nanos;
-                totals_.capture_nanos += prefix->capture_nanos;
-            }
-            break;
-        }
         case FrameType::kEvent: {
-            Result<format::EventRecord> event = format::decode_event(frame.payload);
-            if (!event) return damaged(event.status());
-            events_.push_back({id, event->wall_nanos, std::move(event->kind), std::move(event->json)});
+            TRAINDBG_ASSIGN_OR_RETURN(format::EventRecord event, format::decode_event(frame.payload));
+            events_.push_back({id, event.wall_nanos, std::move(event.kind), std::move(event.json)});
             break;
         }
         case FrameType::kDropped:
         case FrameType::kEnd: {
-            const Result<format::TotalsRecord> told = format::decode_totals(frame.payload);
-            if (!told) return damaged(told.status());
-            worker.steps_dropped = std::max(worker.steps_dropped, told->steps_dropped);
-            worker.raw_tensors_dropped = std::max(worker.raw_tensors_dropped, told->raw_tensors_dropped);
+            TRAINDBG_ASSIGN_OR_RETURN(const format::TotalsRecord told, format::decode_totals(frame.payload));
+            worker.steps_dropped = std::max(worker.steps_dropped, told.steps_dropped);
+            worker.raw_tensors_dropped = std::max(worker.raw_tensors_dropped, told.raw_tensors_dropped);
             if (frame.type == FrameType::kEnd) worker.has_ended = true;
             break;
         }
-        default: break;  // has no business in a log
+        default: break;  // of no interest here, or of a newer version
     }
+    return Status::ok();
 }
 
-void Run::Impl::rebuild_damage() {
+const std::vector<Damage>& Run::Impl::damage() {
     damage_ = own_damage_;
     damage_.insert(damage_.end(), unread_.begin(), unread_.end());
     for (const auto& [id, worker] : workers_) {
-        for (const internal::Part& part : worker->parts) {
-            damage_.insert(damage_.end(), part.log->damage().begin(), part.log->damage().end());
-            if (part.log->tail()) damage_.push_back(*part.log->tail());
+        std::optional<std::uint32_t> before;
+        for (const auto& [number, part] : worker->parts) {
+            if (before && number != *before + 1 && !worker->refused.contains(*before + 1))
+                damage_.push_back({layout_.worker_directory(id), 0, 0,
+                                   number == *before + 2
+                                       ? base::format("part {} is missing", *before + 1)
+                                       : base::format("parts {} to {} are missing", *before + 1, number - 1),
+                                   false});
+            before = number;
+            const std::size_t first = damage_.size();
+            part->append_damage(damage_);
+            // What a crash leaves behind is at the end of the last part only.
+            if (number != worker->parts.rbegin()->first)
+                for (std::size_t i = first; i < damage_.size(); ++i) damage_[i].tail = false;
         }
     }
+    return damage_;
 }
 
 RunTotals Run::Impl::totals() const {
-    RunTotals totals = totals_;
+    RunTotals totals;
+    totals.samples_skipped = samples_skipped_;
     for (const auto& [id, worker] : workers_) {
         totals.steps_dropped += worker->steps_dropped;
         totals.raw_tensors_dropped += worker->raw_tensors_dropped;
-        for (const internal::Part& part : worker->parts) {
-            totals.bytes += part.log->size();
-            const Result<std::unique_ptr<storage::ReadFile>> raw = files_.open(layout_.blob(id, part.number));
-            if (!raw) continue;
-            if (const Result<std::uint64_t> size = (*raw)->size()) totals.bytes += *size;
+        for (const auto& [number, part] : worker->parts) {
+            totals.steps += part->rows();
+            totals.bytes += part->bytes();
+            totals.step_nanos += part->step_nanos();
+            totals.capture_nanos += part->capture_nanos();
+        }
+        const Result<std::vector<storage::DirectoryEntry>> entries =
+            files_.list(layout_.worker_directory(id));
+        if (!entries) continue;
+        for (const storage::DirectoryEntry& entry : *entries) {
+            const std::optional<std::uint32_t> number = storage::parse_part(entry.name, ".blob");
+            if (!number || !entry.is_regular) continue;
+            const Result<std::unique_ptr<storage::ReadFile>> blob = files_.open(layout_.blob(id, *number));
+            if (!blob) continue;
+            if (const Result<std::uint64_t> size = (*blob)->size()) totals.bytes += *size;
         }
     }
     return totals;
@@ -254,67 +292,160 @@ RunTotals Run::Impl::totals() const {
 
 // ---------------------------------------------------------------------------------- steps
 
-Status Run::Impl::load(WorkerId id, WorkerState& worker, const StepEntry& entry, StepRecord& record,
-                       bool with_raw) {
-    internal::Part& part = worker.parts[entry.part];
-    TRAINDBG_ASSIGN_OR_RETURN(const format::Frame frame, part.log->frame_at(entry.offset, entry.bytes));
-    std::vector<format::RawPlace> places;
-    TRAINDBG_ASSIGN_OR_RETURN(
-        const std::uint64_t skipped,
-        format::decode_step(frame.payload, worker.tensors, record, with_raw ? &places : nullptr));
-    if (skipped != 0 && worker.steps_with_skips.insert(entry.sequence).second)
-        totals_.samples_skipped += skipped;
-    return load_raw(id, worker, places, record);
-}
-
-Result<bool> Run::Impl::load_if_whole(WorkerId id, WorkerState& worker, const StepEntry& entry,
-                                      StepRecord& record, bool with_raw) {
-    Status status = load(id, worker, entry, record, with_raw);
-    if (status.is_ok()) return true;
-    const auto is_damage = [](const Status& s) {
-        return s.code() == Code::kDataLoss || s.code() == Code::kUnsupported || s.code() == Code::kNotFound;
-    };
-    if (!is_damage(status)) return status;
-    if (worker.damaged_steps.insert(entry.sequence).second) {
-        own_damage_.push_back(
-            {worker.parts[entry.part].log->name(), entry.offset, entry.bytes, status.message(), false});
-        rebuild_damage();
+internal::Part* WorkerState::next(internal::Cursor& cursor) const {
+    for (auto it = parts.lower_bound(cursor.part); it != parts.end(); ++it) {
+        if (it->first != cursor.part) cursor = {it->first, 0};
+        if (cursor.row < it->second->rows()) return it->second.get();
+        if (it->second->is_behind()) return nullptr;
     }
-    if (!with_raw) return false;
-    // The step itself may be whole where only its tensors are not.
-    status = load(id, worker, entry, record, false);
-    if (!status.is_ok() && !is_damage(status)) return status;
-    return status.is_ok();
+    return nullptr;
 }
 
-Status Run::Impl::load_raw(WorkerId id, WorkerState& worker, const std::vector<format::RawPlace>& places,
-                           StepRecord& record) {
+std::uint64_t WorkerState::steps() const noexcept {
+    std::uint64_t steps = 0;
+    for (const auto& [number, part] : parts) steps += part->rows();
+    return steps;
+}
+
+Status Run::Impl::load(WorkerId id, WorkerState& worker, internal::Part& part, std::uint64_t row,
+                       StepRecord& record, bool with_raw) {
+    std::vector<format::RawPlace> places;
+    std::uint64_t skipped = 0;
+    TRAINDBG_RETURN_IF_ERROR(part.load(row, worker.tensors, record, with_raw ? &places : nullptr, skipped));
+    count_skipped(worker, record, skipped);
+    for (const format::RawPlace& place : places)
+        TRAINDBG_RETURN_IF_ERROR(load_raw(id, worker, place, record));
+    return Status::ok();
+}
+
+Result<bool> Run::Impl::load_if_whole(WorkerId id, WorkerState& worker, internal::Part& part,
+                                      std::uint64_t row, StepRecord& record, bool with_raw) {
+    std::vector<format::RawPlace> places;
+    std::uint64_t skipped = 0;
+    const Status status = part.load(row, worker.tensors, record, with_raw ? &places : nullptr, skipped);
+    if (is_damage(status)) {
+        part.note_row(row, status.message());
+        return false;
+    }
+    TRAINDBG_RETURN_IF_ERROR(status);
+    count_skipped(worker, record, skipped);
     for (const format::RawPlace& place : places) {
-        const std::string path = layout_.blob(id, place.blob);
-        const auto damaged = [&](std::string_view what) {
-            return Status(Code::kDataLoss,
-                          base::format("{}: the whole tensor at {}: {}", path, place.offset, what));
-        };
-        internal::Blob& blob = worker.blobs[place.blob];
-        if (!blob.file) {
-            TRAINDBG_ASSIGN_OR_RETURN(std::unique_ptr<storage::ReadFile> file, files_.open(path));
-            TRAINDBG_ASSIGN_OR_RETURN(const ByteBuffer begin,
-                                      file->read_at(0, static_cast<std::size_t>(format::kBlobHeaderBytes)));
-            const std::optional<format::FileHeader> header = format::find_file_header(begin);
-            if (!header) return damaged("the file has no header");
-            TRAINDBG_RETURN_IF_ERROR(format::check_version(*header));
-            blob.salt = header->salt;
-            blob.file = std::move(file);
+        const Status loaded = load_raw(id, worker, place, record);
+        if (loaded.is_ok()) continue;
+        if (!is_damage(loaded)) return loaded;
+        if (own_damage_.size() < kMostDamage &&
+            worker.damaged_tensors.insert({place.blob, place.offset}).second)
+            own_damage_.push_back(
+                {layout_.blob(id, place.blob), place.offset, place.bytes, loaded.message(), false});
+    }
+    return true;
+}
+
+void Run::Impl::count_skipped(WorkerState& worker, const StepRecord& record, std::uint64_t skipped) {
+    if (skipped != 0 && worker.steps_with_skips.insert(record.sequence).second) samples_skipped_ += skipped;
+}
+
+Result<internal::Blob*> Run::Impl::blob(WorkerId id, WorkerState& worker, std::uint32_t number) {
+    internal::Blob& blob = worker.blobs[number];
+    if (blob.file) return &blob;
+    const std::string path = layout_.blob(id, number);
+    TRAINDBG_ASSIGN_OR_RETURN(std::unique_ptr<storage::ReadFile> file, files_.open(path));
+    TRAINDBG_ASSIGN_OR_RETURN(const ByteBuffer begin,
+                              file->read_at(0, static_cast<std::size_t>(format::kBlobHeaderBytes)));
+    const std::optional<format::FileHeader> header = format::find_file_header(begin);
+    if (!header) return Status(Code::kDataLoss, path + ": the file has no header");
+    TRAINDBG_RETURN_IF_ERROR(format::check_version(*header));
+    blob.salt = header->salt;
+    blob.file = std::move(file);
+    return &blob;
+}
+
+Status Run::Impl::load_raw(WorkerId id, WorkerState& worker, const format::RawPlace& place,
+                           StepRecord& record) {
+    ByteBuffer bytes;
+    TRAINDBG_RETURN_IF_ERROR(read_raw(id, worker, std::span(&place, 1), bytes));
+    record.raw.push_back({place.tensor, place.dtype, place.shape, std::move(bytes)});
+    return Status::ok();
+}
+
+Status Run::Impl::read_raw(WorkerId id, WorkerState& worker, std::span<const format::RawPlace> places,
+                           ByteBuffer& out) {
+    for (std::size_t begin = 0; begin < places.size();) {
+        const format::RawPlace& first = places[begin];
+        TRAINDBG_ASSIGN_OR_RETURN(internal::Blob* const from, blob(id, worker, first.blob));
+        TRAINDBG_ASSIGN_OR_RETURN(const std::uint64_t size, from->file->size());
+        // Those that lie close behind each other are fetched with one call.
+        std::uint64_t stretch = first.bytes;
+        std::size_t end = begin + 1;
+        for (; end < places.size(); ++end) {
+            const format::RawPlace& next = places[end];
+            if (next.blob != first.blob || next.offset < first.offset + stretch ||
+                next.offset - (first.offset + stretch) > kMostGapBytes ||
+                next.offset + next.bytes - first.offset > kMostStretchBytes)
+                break;
+            stretch = next.offset + next.bytes - first.offset;
         }
-        TRAINDBG_ASSIGN_OR_RETURN(const std::uint64_t size, blob.file->size());
-        if (place.offset > size || place.bytes > size - place.offset)
-            return damaged("the file ends before it");
-        TRAINDBG_ASSIGN_OR_RETURN(ByteBuffer bytes,
-                                  blob.file->read_at(place.offset, static_cast<std::size_t>(place.bytes)));
-        if (bytes.size() != place.bytes) return damaged("the file ends before it");
-        if (base::crc32c(bytes, format::checksum_seed(blob.salt)) != place.checksum)
-            return damaged("the checksum does not match");
-        record.raw.push_back({place.tensor, place.dtype, place.shape, std::move(bytes)});
+        const auto damaged = [&](const format::RawPlace& place, std::string_view what) {
+            return Status(Code::kDataLoss, base::format("{}: the whole tensor at {}: {}",
+                                                        layout_.blob(id, place.blob), place.offset, what));
+        };
+        // Memory is taken for bytes that are there, not for those that a damaged record claims.
+        if (first.offset > size || first.bytes > size - first.offset)
+            return damaged(first, "the file ends before it");
+        TRAINDBG_ASSIGN_OR_RETURN(const ByteBuffer bytes,
+                                  from->file->read_at(first.offset, static_cast<std::size_t>(stretch)));
+        for (; begin < end; ++begin) {
+            const format::RawPlace& place = places[begin];
+            const std::uint64_t at = place.offset - first.offset;
+            if (at > bytes.size() || place.bytes > bytes.size() - at)
+                return damaged(place, "the file ends before it");
+            const base::ByteSpan tensor = base::ByteSpan(bytes).subspan(
+                static_cast<std::size_t>(at), static_cast<std::size_t>(place.bytes));
+            if (base::crc32c(tensor, format::checksum_seed(from->salt)) != place.checksum)
+                return damaged(place, "the checksum does not match");
+            out.insert(out.end(), tensor.begin(), tensor.end());
+        }
+    }
+    return Status::ok();
+}
+
+Result<model::TensorId> Run::Impl::find_tensor(WorkerId id, const std::string& name) {
+    WorkerState* worker = find(id);
+    if (worker != nullptr) {
+        for (; worker->named < worker->tensors.size(); ++worker->named)
+            worker->ids.emplace(worker->tensors[worker->named].name,
+                                static_cast<model::TensorId>(worker->named));
+        const auto it = worker->ids.find(name);
+        if (it != worker->ids.end() && !name.empty()) return it->second;
+        // After damage a description may have come later than its place.
+        for (const model::TensorInfo& info : worker->tensors)
+            if (info.name == name && !name.empty()) return info.id;
+    }
+    std::vector<std::string> names;
+    for (const auto& [other, state] : workers_)
+        for (const model::TensorInfo& info : state->tensors) names.push_back(info.name);
+    return Status(Code::kNotFound, base::format("tensor '{}' was not recorded by worker {}{}",
+                                                base::printable(name), id, base::did_you_mean(name, names)));
+}
+
+Result<std::vector<internal::PlacedTensor>> Run::Impl::places(WorkerId id, const std::string& tensor) {
+    TRAINDBG_ASSIGN_OR_RETURN(const model::TensorId number, find_tensor(id, tensor));
+    WorkerState* worker = find(id);
+    std::vector<internal::PlacedTensor> places;
+    for (const auto& [part_number, part] : worker->parts)
+        TRAINDBG_RETURN_IF_ERROR(part->places(number, worker->tensors, places));
+    return places;
+}
+
+Status Run::Impl::verify() {
+    StepRecord record;
+    for (const auto& [id, worker] : workers_) {
+        for (const auto& [number, part] : worker->parts) {
+            if (auto* segment = dynamic_cast<internal::SegmentPart*>(part.get()))
+                TRAINDBG_RETURN_IF_ERROR(segment->verify());
+            for (std::uint64_t row = 0; row < part->rows(); ++row)
+                TRAINDBG_RETURN_IF_ERROR(load_if_whole(id, *worker, *part, row, record, true).status());
+        }
     }
     return Status::ok();
 }
@@ -331,7 +462,7 @@ Result<std::unique_ptr<Run>> Run::open(const std::string& path, storage::FileSys
 
 const std::string& Run::path() const noexcept { return impl_->layout().root; }
 const model::RunMeta& Run::meta() const noexcept { return impl_->meta(); }
-const std::vector<Damage>& Run::damage() const noexcept { return impl_->damage(); }
+const std::vector<Damage>& Run::damage() const { return impl_->damage(); }
 const std::vector<RunEvent>& Run::events() const noexcept { return impl_->events(); }
 RunTotals Run::totals() const noexcept { return impl_->totals(); }
 Result<bool> Run::refresh() { return impl_->refresh(); }
@@ -383,8 +514,8 @@ std::vector<std::string> Run::tensor_names() const {
 std::vector<StepIndex> Run::steps(Mode mode) const {
     std::vector<StepIndex> steps;
     for (const auto& [id, worker] : impl_->workers())
-        for (const StepEntry& entry : worker->steps)
-            if (entry.mode == mode) steps.push_back(entry.step);
+        for (const auto& [number, part] : worker->parts)
+            part->steps(mode, steps).ignore();  // what cannot be read is in the damage
     std::sort(steps.begin(), steps.end());
     steps.erase(std::unique(steps.begin(), steps.end()), steps.end());
     return steps;
@@ -393,11 +524,13 @@ std::vector<StepIndex> Run::steps(Mode mode) const {
 Status Run::for_each_step(const std::function<bool(const model::StepView&)>& visit, bool with_raw) {
     StepRecord record;
     for (const auto& [id, worker] : impl_->workers()) {
-        for (const StepEntry& entry : worker->steps) {
-            TRAINDBG_ASSIGN_OR_RETURN(const bool is_whole,
-                                      impl_->load_if_whole(id, *worker, entry, record, with_raw));
-            if (!is_whole) continue;
-            if (!visit({id, &record, &worker->tensors, &worker->meta})) return Status::ok();
+        for (const auto& [number, part] : worker->parts) {
+            for (std::uint64_t row = 0; row < part->rows(); ++row) {
+                TRAINDBG_ASSIGN_OR_RETURN(const bool is_whole,
+                                          impl_->load_if_whole(id, *worker, *part, row, record, with_raw));
+                if (!is_whole) continue;
+                if (!visit({id, &record, &worker->tensors, &worker->meta})) return Status::ok();
+            }
         }
     }
     return Status::ok();
@@ -406,65 +539,115 @@ Status Run::for_each_step(const std::function<bool(const model::StepView&)>& vis
 Result<std::optional<StepRecord>> Run::step(WorkerId worker, Mode mode, StepIndex step, bool with_raw) {
     WorkerState* state = impl_->find(worker);
     if (state == nullptr) return std::optional<StepRecord>();
-    const auto it = std::find_if(state->steps.begin(), state->steps.end(), [&](const StepEntry& entry) {
-        return entry.mode == mode && entry.step == step;
-    });
-    if (it == state->steps.end()) return std::optional<StepRecord>();
-    StepRecord record;
-    TRAINDBG_RETURN_IF_ERROR(impl_->load(worker, *state, *it, record, with_raw));
-    return std::optional(std::move(record));
+    for (const auto& [number, part] : state->parts) {
+        TRAINDBG_ASSIGN_OR_RETURN(const std::optional<std::uint64_t> row, part->find(mode, step));
+        if (!row) continue;
+        StepRecord record;
+        TRAINDBG_RETURN_IF_ERROR(impl_->load(worker, *state, *part, *row, record, with_raw));
+        return std::optional(std::move(record));
+    }
+    return std::optional<StepRecord>();
 }
 
 Result<std::vector<SeriesPoint>> Run::series(WorkerId worker, const std::string& tensor,
                                              std::string_view statistic) {
-    const StatisticRow* row = find_statistic(statistic);
-    if (row == nullptr && statistic != kValue)
+    const internal::Statistic* row = internal::find_statistic(statistic);
+    if (row == nullptr)
         return Status(Code::kInvalidArgument, base::format("statistic '{}' does not exist{}; there are: {}",
                                                            base::printable(statistic),
                                                            base::did_you_mean(statistic, statistic_names()),
                                                            base::join(statistic_names(), ", ")));
+    TRAINDBG_ASSIGN_OR_RETURN(const model::TensorId id, impl_->find_tensor(worker, tensor));
     WorkerState* state = impl_->find(worker);
-    const auto has_name = [&](const model::TensorInfo& info) { return info.name == tensor; };
-    if (state == nullptr || tensor.empty() ||
-        std::none_of(state->tensors.begin(), state->tensors.end(), has_name))
-        return Status(Code::kNotFound,
-                      base::format("tensor '{}' was not recorded by worker {}{}", base::printable(tensor),
-                                   worker, base::did_you_mean(tensor, tensor_names())));
-    const auto id = std::find_if(state->tensors.begin(), state->tensors.end(), has_name)->id;
-    const auto is_it = [id](const auto& sample) { return sample.tensor == id; };
-
     std::vector<SeriesPoint> points;
-    StepRecord record;
-    for (const StepEntry& entry : state->steps) {
-        TRAINDBG_ASSIGN_OR_RETURN(const bool is_whole,
-                                  impl_->load_if_whole(worker, *state, entry, record, false));
-        if (!is_whole) continue;
-        if (row == nullptr) {
-            const auto it = std::find_if(record.scalars.begin(), record.scalars.end(), is_it);
-            if (it != record.scalars.end()) points.push_back({record.mode, record.step, it->value});
-            continue;
-        }
-        const auto it = std::find_if(record.tensors.begin(), record.tensors.end(), is_it);
-        if (it == record.tensors.end()) continue;
-        if (const std::optional<double> value = statistic_of(*it, statistic))
-            points.push_back({record.mode, record.step, *value});
-    }
+    for (const auto& [number, part] : state->parts)
+        TRAINDBG_RETURN_IF_ERROR(part->series(id, *row, state->tensors, points));
     return points;
 }
 
-const std::vector<std::string>& Run::statistic_names() {
-    static const std::vector<std::string> names = [] {
-        std::vector<std::string> all = {std::string(kValue)};
-        for (const StatisticRow& row : kStatistics) all.emplace_back(row.name);
-        return all;
-    }();
-    return names;
+Result<std::vector<StepIndex>> Run::raw_steps(WorkerId worker, const std::string& tensor, Mode mode) {
+    TRAINDBG_ASSIGN_OR_RETURN(const std::vector<internal::PlacedTensor> places,
+                              impl_->places(worker, tensor));
+    std::vector<StepIndex> steps;
+    for (const internal::PlacedTensor& placed : places)
+        if (placed.key.mode == mode) steps.push_back(placed.key.step);
+    return steps;
 }
 
+Result<RawSeries> Run::raw_series(WorkerId worker, const std::string& tensor, Mode mode) {
+    TRAINDBG_ASSIGN_OR_RETURN(const std::vector<internal::PlacedTensor> places,
+                              impl_->places(worker, tensor));
+    RawSeries series;
+    std::vector<format::RawPlace> wanted;
+    for (const internal::PlacedTensor& placed : places) {
+        if (placed.key.mode != mode) continue;
+        const format::RawPlace& place = placed.place;
+        if (series.steps.empty()) {
+            series.dtype = place.dtype;
+            series.shape = place.shape;
+        } else if (place.dtype != series.dtype || place.shape != series.shape ||
+                   place.bytes != wanted.front().bytes) {
+            return Status(
+                Code::kInvalidArgument,
+                base::format("tensor '{}' has another shape or type at step {} than before: read it "
+                             "step by step",
+                             base::printable(tensor), placed.key.step));
+        }
+        series.steps.push_back(placed.key.step);
+        wanted.push_back(place);
+    }
+    TRAINDBG_RETURN_IF_ERROR(impl_->read_raw(worker, *impl_->find(worker), wanted, series.bytes));
+    return series;
+}
+
+Result<std::optional<MappedTensor>> Run::map_raw(WorkerId worker, Mode mode, StepIndex step,
+                                                 const std::string& tensor) {
+    TRAINDBG_ASSIGN_OR_RETURN(const model::TensorId id, impl_->find_tensor(worker, tensor));
+    WorkerState* state = impl_->find(worker);
+    StepRecord record;
+    std::vector<format::RawPlace> places;
+    for (const auto& [number, part] : state->parts) {
+        TRAINDBG_ASSIGN_OR_RETURN(const std::optional<std::uint64_t> row, part->find(mode, step));
+        if (!row) continue;
+        std::uint64_t skipped = 0;
+        TRAINDBG_RETURN_IF_ERROR(part->load(*row, state->tensors, record, &places, skipped));
+        const auto it = std::find_if(places.begin(), places.end(),
+                                     [id](const format::RawPlace& place) { return place.tensor == id; });
+        if (it == places.end()) return std::optional<MappedTensor>();
+        TRAINDBG_ASSIGN_OR_RETURN(internal::Blob* const blob, impl_->blob(worker, *state, it->blob));
+        TRAINDBG_ASSIGN_OR_RETURN(std::unique_ptr<storage::Mapping> mapping,
+                                  blob->file->map(it->offset, static_cast<std::size_t>(it->bytes)));
+        if (base::crc32c(mapping->bytes(), format::checksum_seed(blob->salt)) != it->checksum)
+            return Status(Code::kDataLoss, base::format("{}: '{}' at step {}: the checksum does not match",
+                                                        impl_->layout().blob(worker, it->blob),
+                                                        base::printable(tensor), step));
+        return std::optional(MappedTensor{it->dtype, it->shape, std::move(mapping)});
+    }
+    return std::optional<MappedTensor>();
+}
+
+std::vector<WorkerId> Run::missing_workers() const {
+    std::uint64_t expected = 0;
+    for (const auto& [id, worker] : impl_->workers())
+        for (const auto& [name, value] : worker->meta.environment)
+            if (name == "WORLD_SIZE" && value.size() <= 6 && !value.empty() &&
+                value.find_first_not_of("0123456789") == std::string::npos)
+                expected = std::max<std::uint64_t>(expected, std::stoul(value));
+    std::vector<WorkerId> missing;
+    for (WorkerId id = 0; id < expected; ++id) {
+        const WorkerState* worker = impl_->find(id);
+        if (worker == nullptr || !worker->has_log) missing.push_back(id);
+    }
+    return missing;
+}
+
+Status Run::verify() { return impl_->verify(); }
+
+const std::vector<std::string>& Run::statistic_names() { return internal::statistic_names(); }
+
 std::optional<double> Run::statistic_of(const model::TensorSample& sample, std::string_view statistic) {
-    const StatisticRow* row = find_statistic(statistic);
-    if (row == nullptr || (is_of_units(statistic) && sample.units.units == 0)) return std::nullopt;
-    return row->read(sample);
+    const internal::Statistic* row = internal::find_statistic(statistic);
+    return row == nullptr ? std::nullopt : internal::value_of(*row, sample);
 }
 
 }  // namespace traindbg::read

@@ -1,8 +1,8 @@
 // A run, opened for reading: while it is written, after it ended, or after it was cut off.
 //
-// Opening scans the frame headers and keeps an index; values are decoded when they are asked for.
-// Damage never hides what is whole: bad bytes are skipped, named in `damage()`, and everything else
-// is still there. A reader never writes into the run.
+// Opening reads the footers of sealed parts and the frames of logs; values are decoded when they are
+// asked for, and of a sealed part only the columns that are. Damage never hides what is whole: bad bytes are
+// skipped, named in `damage()`, and everything else is still there. A reader never writes into the run.
 //
 // Thread-safety: one thread at a time. `refresh` invalidates references into `tensors()`.
 #pragma once
@@ -54,6 +54,21 @@ struct SeriesPoint {
     double value = 0;
 };
 
+// A whole tensor over steps: the same type and shape at all of them.
+struct RawSeries {
+    tensor::DType dtype = tensor::DType::kUnknown;
+    std::vector<std::int64_t> shape;
+    std::vector<model::StepIndex> steps;
+    std::vector<std::byte> bytes;  // one tensor after the other, row-major
+};
+
+// A whole tensor where it lies, not copied.
+struct MappedTensor {
+    tensor::DType dtype = tensor::DType::kUnknown;
+    std::vector<std::int64_t> shape;
+    std::unique_ptr<storage::Mapping> mapping;  // row-major; stays valid when the run is closed
+};
+
 class Run {
   public:
     // `path` is a run directory. kNotFound with a hint when it is not one.
@@ -68,7 +83,9 @@ class Run {
     [[nodiscard]] std::optional<model::RunEnd> end() const;
     // True when every worker wrote its end record: no more data will come.
     [[nodiscard]] bool is_complete() const noexcept;
-    [[nodiscard]] const std::vector<Damage>& damage() const noexcept;
+    // What could not be read so far. Pages of sealed parts are looked at when they are needed: `verify`
+    // looks at all. Valid until the next call.
+    [[nodiscard]] const std::vector<Damage>& damage() const;
     [[nodiscard]] const std::vector<RunEvent>& events() const noexcept;
     [[nodiscard]] RunTotals totals() const noexcept;
 
@@ -96,6 +113,21 @@ class Run {
     [[nodiscard]] base::Result<std::vector<SeriesPoint>> series(model::WorkerId worker,
                                                                 const std::string& tensor,
                                                                 std::string_view statistic);
+    // The steps at which the whole tensor was kept, as recorded.
+    [[nodiscard]] base::Result<std::vector<model::StepIndex>> raw_steps(model::WorkerId worker,
+                                                                        const std::string& tensor,
+                                                                        model::Mode mode);
+    // All of them at once. kInvalidArgument when its shape or type changes on the way.
+    [[nodiscard]] base::Result<RawSeries> raw_series(model::WorkerId worker, const std::string& tensor,
+                                                     model::Mode mode);
+    // One of them, verified, without a copy; nothing when it was not kept at that step.
+    [[nodiscard]] base::Result<std::optional<MappedTensor>> map_raw(model::WorkerId worker, model::Mode mode,
+                                                                    model::StepIndex step,
+                                                                    const std::string& tensor);
+    // Workers that the others expect (their WORLD_SIZE) and that have recorded nothing.
+    [[nodiscard]] std::vector<model::WorkerId> missing_workers() const;
+    // Reads every byte of the run; `damage` holds all there is afterwards.
+    [[nodiscard]] base::Status verify();
     [[nodiscard]] static const std::vector<std::string>& statistic_names();
     // The one number of `sample` that `statistic` names.
     [[nodiscard]] static std::optional<double> statistic_of(const model::TensorSample& sample,

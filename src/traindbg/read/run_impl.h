@@ -5,11 +5,14 @@
 #include <map>
 #include <memory>
 #include <set>
+#include <span>
 #include <string>
+#include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "traindbg/format/records.h"
-#include "traindbg/read/log_reader.h"
+#include "traindbg/read/part.h"
 #include "traindbg/read/run.h"
 #include "traindbg/storage/run_layout.h"
 
@@ -17,41 +20,37 @@ namespace traindbg::read {
 
 namespace internal {
 
-// Where a step lies. All that is kept in memory of a step.
-struct StepEntry {
-    std::uint64_t offset = 0;
-    model::StepIndex step = 0;
-    std::uint64_t sequence = 0;
-    std::uint32_t bytes = 0;
-    std::uint32_t part = 0;  // index into WorkerState::parts
-    model::Mode mode = model::Mode::kTrain;
-};
-
-// One numbered pair of files.
-struct Part {
-    std::uint32_t number = 0;
-    std::unique_ptr<LogReader> log;
-    bool is_refused = false;  // of a newer format
-};
-
 // A file of whole tensors, opened when one is asked for.
 struct Blob {
     std::unique_ptr<storage::ReadFile> file;
     std::uint64_t salt = 0;
 };
 
+// A place between two steps of a worker: behind `row` steps of the part with this number.
+struct Cursor {
+    std::uint32_t part = 0;
+    std::uint64_t row = 0;
+};
+
 struct WorkerState {
-    std::vector<Part> parts;
+    std::map<std::uint32_t, std::unique_ptr<Part>> parts;  // by number, as they were recorded
+    std::set<std::uint32_t> refused;                       // of a newer format
     std::map<std::uint32_t, Blob> blobs;
-    std::vector<StepEntry> steps;  // in recorded order
     model::TensorTable tensors;
+    std::unordered_map<std::string, model::TensorId> ids;  // of the first `named` tensors
+    std::size_t named = 0;
+    std::uint32_t schema_checksum = 0;  // of the segment whose tensors were read last
     model::WorkerMeta meta;
     std::uint64_t steps_dropped = 0;
     std::uint64_t raw_tensors_dropped = 0;
     std::set<std::uint64_t> steps_with_skips;  // sequences whose unknown samples were counted
-    std::set<std::uint64_t> damaged_steps;     // sequences that were told in the run's damage
-    bool has_log = false;                      // a file header was read
+    std::set<std::pair<std::uint32_t, std::uint64_t>> damaged_tensors;  // blob and offset, told already
+    bool has_log = false;                                               // a file header was read
     bool has_ended = false;
+
+    // Where the next step is, from `cursor` on; null when there is none yet.
+    [[nodiscard]] Part* next(Cursor& cursor) const;
+    [[nodiscard]] std::uint64_t steps() const noexcept;
 };
 
 }  // namespace internal
@@ -65,19 +64,29 @@ class Run::Impl {
 
     [[nodiscard]] base::Result<bool> refresh();
     // Decodes one step. `record` is overwritten; its buffers are used again.
-    [[nodiscard]] base::Status load(model::WorkerId id, internal::WorkerState& worker,
-                                    const internal::StepEntry& entry, model::StepRecord& record,
-                                    bool with_raw);
-    // The same; a step that is damaged is told in `damage()` and gives false, one whose whole tensors
-    // are damaged comes without them.
+    [[nodiscard]] base::Status load(model::WorkerId id, internal::WorkerState& worker, internal::Part& part,
+                                    std::uint64_t row, model::StepRecord& record, bool with_raw);
+    // The same; a step that is damaged is told in `damage()` and gives false, a whole tensor that is
+    // damaged is told there and left out.
     [[nodiscard]] base::Result<bool> load_if_whole(model::WorkerId id, internal::WorkerState& worker,
-                                                   const internal::StepEntry& entry,
+                                                   internal::Part& part, std::uint64_t row,
                                                    model::StepRecord& record, bool with_raw);
+    // The tensor's id; kNotFound names the nearest one.
+    [[nodiscard]] base::Result<model::TensorId> find_tensor(model::WorkerId id, const std::string& name);
+    [[nodiscard]] base::Result<std::vector<internal::PlacedTensor>> places(model::WorkerId id,
+                                                                           const std::string& tensor);
+    // The blob, opened; its header was verified.
+    [[nodiscard]] base::Result<internal::Blob*> blob(model::WorkerId id, internal::WorkerState& worker,
+                                                     std::uint32_t number);
+    // Appends the bytes of all of them to `out`, verified.
+    [[nodiscard]] base::Status read_raw(model::WorkerId id, internal::WorkerState& worker,
+                                        std::span<const format::RawPlace> places, base::ByteBuffer& out);
+    [[nodiscard]] base::Status verify();
 
     [[nodiscard]] storage::FileSystem& files() const noexcept { return files_; }
     [[nodiscard]] const storage::RunLayout& layout() const noexcept { return layout_; }
     [[nodiscard]] const model::RunMeta& meta() const noexcept { return meta_; }
-    [[nodiscard]] const std::vector<Damage>& damage() const noexcept { return damage_; }
+    [[nodiscard]] const std::vector<Damage>& damage();
     [[nodiscard]] const std::vector<RunEvent>& events() const noexcept { return events_; }
     [[nodiscard]] RunTotals totals() const;
     [[nodiscard]] const Workers& workers() const noexcept { return workers_; }
@@ -90,23 +99,28 @@ class Run::Impl {
     Impl(std::string root, storage::FileSystem& files) : files_(files), layout_{std::move(root)} {}
 
     [[nodiscard]] base::Result<bool> refresh_worker(model::WorkerId id);
-    void take_frame(model::WorkerId id, internal::WorkerState& worker, std::uint32_t part,
-                    std::uint64_t offset, const format::Frame& frame);
+    // Opens the segment and takes what it says of the worker. False: it is damaged beyond use.
+    [[nodiscard]] base::Result<bool> open_segment(model::WorkerId id, internal::WorkerState& worker,
+                                                  std::uint32_t number, bool log_is_there);
+    // What is wrong with a frame, or nothing.
+    [[nodiscard]] base::Status take_frame(model::WorkerId id, internal::WorkerState& worker,
+                                          const format::Frame& frame);
+    void refuse(internal::WorkerState& worker, std::uint32_t number, const std::string& file,
+                const base::Status& status);
     [[nodiscard]] base::Status load_raw(model::WorkerId id, internal::WorkerState& worker,
-                                        const std::vector<format::RawPlace>& places,
-                                        model::StepRecord& record);
-    void rebuild_damage();
+                                        const format::RawPlace& place, model::StepRecord& record);
+    void count_skipped(internal::WorkerState& worker, const model::StepRecord& record, std::uint64_t skipped);
 
     storage::FileSystem& files_;
     const storage::RunLayout layout_;
     model::RunMeta meta_;
     Workers workers_;
     std::vector<RunEvent> events_;
-    std::vector<Damage> own_damage_;  // beside what the files' readers tell
+    std::vector<Damage> own_damage_;  // beside what the parts tell
     std::vector<Damage> unread_;      // what the last refresh could not read; the next one tries again
-    base::Status refused_;            // the first log of a newer format
+    base::Status refused_;            // the first file of a newer format
     std::vector<Damage> damage_;      // all of it
-    RunTotals totals_;
+    std::uint64_t samples_skipped_ = 0;
 };
 
 }  // namespace traindbg::read

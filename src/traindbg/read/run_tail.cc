@@ -1,15 +1,9 @@
-#include <poll.h>
-#include <sys/inotify.h>
-#include <unistd.h>
-
 #include <algorithm>
-#include <array>
-#include <cstddef>
 #include <map>
-#include <set>
 #include <utility>
 
 #include "traindbg/base/clock.h"
+#include "traindbg/read/directory_watcher.h"
 #include "traindbg/read/run.h"
 #include "traindbg/read/run_impl.h"
 #include "traindbg/storage/run_layout.h"
@@ -18,7 +12,9 @@ namespace traindbg::read {
 namespace {
 
 using base::Result;
-using internal::StepEntry;
+using internal::DirectoryWatcher;
+using internal::Part;
+using internal::StepKey;
 using internal::WorkerState;
 using model::StepView;
 using model::WorkerId;
@@ -27,48 +23,6 @@ using std::chrono::nanoseconds;
 constexpr nanoseconds kPollInterval = std::chrono::milliseconds(20);  // without inotify
 // With inotify nothing should be missed; a look now and then costs nothing and heals what is.
 constexpr nanoseconds kLookInterval = std::chrono::seconds(1);
-
-// Watches directories for files that are made or written. A system without inotify, or without one
-// to spare, gives a watcher that does not work: `descriptor()` is -1 then.
-class DirectoryWatcher {
-  public:
-    DirectoryWatcher() : descriptor_(::inotify_init1(IN_CLOEXEC | IN_NONBLOCK)) {}
-    DirectoryWatcher(const DirectoryWatcher&) = delete;
-    DirectoryWatcher& operator=(const DirectoryWatcher&) = delete;
-    ~DirectoryWatcher() { stop(); }
-
-    [[nodiscard]] int descriptor() const noexcept { return descriptor_; }
-
-    // True when the directory was not watched before.
-    bool watch(const std::string& directory, std::uint32_t events) {
-        if (descriptor_ < 0 || !watched_.insert(directory).second) return false;
-        const int watch = ::inotify_add_watch(descriptor_, directory.c_str(), events | IN_ONLYDIR);
-        if (watch < 0) stop();  // half of the directories would be worse than none
-        return true;
-    }
-
-    // Forgets the events so far: the caller is about to look for itself.
-    void drain() noexcept {
-        alignas(inotify_event) std::array<std::byte, 4096> events;
-        while (descriptor_ >= 0 && ::read(descriptor_, events.data(), events.size()) > 0) continue;
-    }
-
-    void wait(nanoseconds patience) const noexcept {
-        const timespec time{static_cast<time_t>(patience.count() / 1'000'000'000),
-                            static_cast<long>(patience.count() % 1'000'000'000)};
-        pollfd events{descriptor_, POLLIN, 0};  // a negative descriptor is ignored: a plain sleep
-        ::ppoll(&events, 1, &time, nullptr);
-    }
-
-  private:
-    void stop() noexcept {
-        if (descriptor_ >= 0) ::close(descriptor_);
-        descriptor_ = -1;
-    }
-
-    int descriptor_;
-    std::set<std::string> watched_;
-};
 
 }  // namespace
 
@@ -105,46 +59,43 @@ class RunTail::Impl {
     [[nodiscard]] int wake_descriptor() const noexcept { return watcher_.descriptor(); }
 
   private:
-    // The next whole step that is known already.
+    // The next whole step that is known already: of the worker that is least far.
     Result<std::optional<StepView>> take() {
         while (true) {
-            WorkerState* worker = choose();
-            if (worker == nullptr) return std::optional<StepView>();
-            const StepEntry& entry = worker->steps[given_[chosen_]++];
+            WorkerState* best = nullptr;
+            Part* part = nullptr;
+            WorkerId chosen = 0;
+            std::uint64_t least = 0;
+            for (const auto& [id, worker] : run_->workers()) {
+                Part* const next = worker->next(cursors_[id]);
+                if (next == nullptr) continue;
+                TRAINDBG_ASSIGN_OR_RETURN(const std::optional<StepKey> key, next->key(cursors_[id].row));
+                const std::uint64_t sequence = key ? key->sequence : 0;  // a damaged one is told at once
+                if (best != nullptr && sequence >= least) continue;
+                best = worker.get();
+                part = next;
+                chosen = id;
+                least = sequence;
+            }
+            if (best == nullptr) return std::optional<StepView>();
+            const std::uint64_t row = cursors_[chosen].row++;
             TRAINDBG_ASSIGN_OR_RETURN(const bool is_whole,
-                                      run_->load_if_whole(chosen_, *worker, entry, record_, false));
-            if (is_whole) return std::optional(StepView{chosen_, &record_, &worker->tensors, &worker->meta});
+                                      run_->load_if_whole(chosen, *best, *part, row, record_, false));
+            if (is_whole) return std::optional(StepView{chosen, &record_, &best->tensors, &best->meta});
         }
-    }
-
-    // The worker that is least far of those with a step to give.
-    [[nodiscard]] WorkerState* choose() {
-        WorkerState* best = nullptr;
-        for (const auto& [id, worker] : run_->workers()) {
-            const std::size_t given = given_[id];
-            if (given == worker->steps.size()) continue;
-            if (best != nullptr && worker->steps[given].sequence >= best->steps[given_[chosen_]].sequence)
-                continue;
-            chosen_ = id;
-            best = worker.get();
-        }
-        return best;
     }
 
     // Watches every directory that is not watched yet; true when there was one.
     bool watch_all() {
-        // In the run's own directory only `control` is written to in place, and that is no news here.
-        bool any = watcher_.watch(run_->layout().root, IN_CREATE | IN_MOVED_TO);
+        bool any = watcher_.watch_run(run_->layout().root);
         for (const auto& [id, worker] : run_->workers())
-            any = watcher_.watch(run_->layout().worker_directory(id), IN_CREATE | IN_MODIFY | IN_MOVED_TO) ||
-                  any;
+            any = watcher_.watch_worker(run_->layout().worker_directory(id)) || any;
         return any;
     }
 
     std::unique_ptr<Run::Impl> run_;
     DirectoryWatcher watcher_;
-    std::map<WorkerId, std::size_t> given_;  // steps, of each worker
-    WorkerId chosen_ = 0;                    // by `choose`
+    std::map<WorkerId, internal::Cursor> cursors_;  // behind the steps that were given
     model::StepRecord record_;
     bool is_finishing_ = false;
     bool has_ended_ = false;

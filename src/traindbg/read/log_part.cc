@@ -1,0 +1,127 @@
+#include <algorithm>
+#include <utility>
+
+#include "traindbg/read/part.h"
+
+namespace traindbg::read::internal {
+namespace {
+
+using base::Code;
+using base::Result;
+using base::Status;
+using model::StepRecord;
+using model::TensorTable;
+
+constexpr std::size_t kMostDamage = 1000;  // entries per file: a file of garbage is told briefly
+
+bool is_damage(const Status& status) {
+    return status.code() == Code::kDataLoss || status.code() == Code::kUnsupported;
+}
+
+}  // namespace
+
+Result<bool> LogPart::poll(const FrameVisitor& visit) {
+    bool is_new = false;
+    TRAINDBG_RETURN_IF_ERROR(reader_.poll([&](std::uint64_t offset, const format::Frame& frame) {
+        is_new = true;
+        if (frame.flags != 0) return;  // of a newer version: this one cannot know what it holds
+        if (frame.type != format::FrameType::kStep) return visit(offset, frame);
+        const Result<format::StepPrefix> prefix = format::decode_step_prefix(frame.payload);
+        // The checksum was right, so this is no damage of the disk: another program wrote it.
+        if (!prefix) return note(offset, frame.bytes, prefix.status().message());
+        steps_.push_back({offset,
+                          {prefix->mode, prefix->step, prefix->sequence},
+                          static_cast<std::uint32_t>(frame.bytes),
+                          prefix->raw_tensors != 0});
+        if (prefix->mode != model::Mode::kTrain) return;
+        step_nanos_ += prefix->step_nanos;
+        capture_nanos_ += prefix->capture_nanos;
+    }));
+    return is_new;
+}
+
+void LogPart::note(std::uint64_t offset, std::uint64_t bytes, std::string what) {
+    if (damage_.size() < kMostDamage && damaged_offsets_.insert(offset).second)
+        damage_.push_back({reader_.name(), offset, bytes, std::move(what), false});
+}
+
+void LogPart::note_row(std::uint64_t row, const std::string& what) {
+    note(steps_[row].offset, steps_[row].bytes, what);
+}
+
+void LogPart::append_damage(std::vector<Damage>& out) const {
+    out.insert(out.end(), damage_.begin(), damage_.end());
+    out.insert(out.end(), reader_.damage().begin(), reader_.damage().end());
+    if (reader_.tail()) out.push_back(*reader_.tail());
+}
+
+Result<std::optional<StepKey>> LogPart::key(std::uint64_t row) { return std::optional(steps_[row].key); }
+
+Result<std::optional<std::uint64_t>> LogPart::find(model::Mode mode, model::StepIndex step) {
+    const auto it = std::find_if(steps_.begin(), steps_.end(), [&](const Entry& entry) {
+        return entry.key.mode == mode && entry.key.step == step;
+    });
+    if (it == steps_.end()) return std::optional<std::uint64_t>();
+    return std::optional(static_cast<std::uint64_t>(it - steps_.begin()));
+}
+
+Status LogPart::steps(model::Mode mode, std::vector<model::StepIndex>& out) {
+    for (const Entry& entry : steps_)
+        if (entry.key.mode == mode) out.push_back(entry.key.step);
+    return Status::ok();
+}
+
+Status LogPart::load(std::uint64_t row, const TensorTable& table, StepRecord& record,
+                     std::vector<format::RawPlace>* places, std::uint64_t& skipped) {
+    const Entry& entry = steps_[row];
+    TRAINDBG_ASSIGN_OR_RETURN(const format::Frame frame, reader_.frame_at(entry.offset, entry.bytes));
+    TRAINDBG_ASSIGN_OR_RETURN(const std::uint64_t unknown,
+                              format::decode_step(frame.payload, table, record, places));
+    skipped += unknown;
+    return Status::ok();
+}
+
+Status LogPart::for_each(
+    const TensorTable& table, bool with_raw_only,
+    const std::function<void(const Entry&, const StepRecord&, const std::vector<format::RawPlace>&)>& visit) {
+    StepRecord record;
+    std::vector<format::RawPlace> found;
+    std::uint64_t skipped = 0;
+    for (std::uint64_t row = 0; row < steps_.size(); ++row) {
+        if (with_raw_only && !steps_[row].has_raw) continue;
+        const Status status = load(row, table, record, with_raw_only ? &found : nullptr, skipped);
+        if (is_damage(status)) {
+            note_row(row, status.message());
+            continue;
+        }
+        TRAINDBG_RETURN_IF_ERROR(status);
+        visit(steps_[row], record, found);
+    }
+    return Status::ok();
+}
+
+Status LogPart::series(model::TensorId tensor, const Statistic& statistic, const TensorTable& table,
+                       std::vector<SeriesPoint>& out) {
+    const auto is_it = [tensor](const auto& sample) { return sample.tensor == tensor; };
+    return for_each(table, false, [&](const Entry& entry, const StepRecord& record, const auto&) {
+        if (statistic.kind == StatisticKind::kValue) {
+            const auto it = std::find_if(record.scalars.begin(), record.scalars.end(), is_it);
+            if (it != record.scalars.end()) out.push_back({entry.key.mode, entry.key.step, it->value});
+            return;
+        }
+        const auto it = std::find_if(record.tensors.begin(), record.tensors.end(), is_it);
+        if (it == record.tensors.end()) return;
+        if (const std::optional<double> value = value_of(statistic, *it))
+            out.push_back({entry.key.mode, entry.key.step, *value});
+    });
+}
+
+Status LogPart::places(model::TensorId tensor, const TensorTable& table, std::vector<PlacedTensor>& out) {
+    return for_each(table, true,
+                    [&](const Entry& entry, const StepRecord&, const std::vector<format::RawPlace>& found) {
+                        for (const format::RawPlace& place : found)
+                            if (place.tensor == tensor) out.push_back({entry.key, place});
+                    });
+}
+
+}  // namespace traindbg::read::internal
