@@ -330,13 +330,15 @@ Result<bool> Run::Impl::load_if_whole(WorkerId id, WorkerState& worker, internal
     TRAINDBG_RETURN_IF_ERROR(status);
     count_skipped(worker, record, skipped);
     for (const format::RawPlace& place : places) {
-        const Status loaded = load_raw(id, worker, place, record);
+        // A blob that is gone is told once, not for each tensor in it.
+        const Status opened = blob(id, worker, place.blob).status();
+        const Status loaded = opened.is_ok() ? load_raw(id, worker, place, record) : opened;
         if (loaded.is_ok()) continue;
         if (!is_damage(loaded)) return loaded;
-        if (own_damage_.size() < kMostDamage &&
-            worker.damaged_tensors.insert({place.blob, place.offset}).second)
-            own_damage_.push_back(
-                {layout_.blob(id, place.blob), place.offset, place.bytes, loaded.message(), false});
+        const std::uint64_t offset = opened.is_ok() ? place.offset : 0;
+        if (own_damage_.size() < kMostDamage && worker.damaged_tensors.insert({place.blob, offset}).second)
+            own_damage_.push_back({layout_.blob(id, place.blob), offset, opened.is_ok() ? place.bytes : 0,
+                                   loaded.message(), false});
     }
     return true;
 }

@@ -304,7 +304,12 @@ class DamagedRunTest : public ::testing::Test {
                     for (const auto& sample : view.record->classes)
                         EXPECT_EQ(std::count(whole.classes.begin(), whole.classes.end(), sample), 1);
                 } else {
-                    EXPECT_EQ(*view.record, whole);
+                    // A damaged whole tensor is left out; all others are there.
+                    for (const auto& raw : view.record->raw)
+                        EXPECT_EQ(std::count(whole.raw.begin(), whole.raw.end(), raw), 1);
+                    StepRecord read = *view.record;
+                    read.raw = whole.raw;
+                    EXPECT_EQ(read, whole);
                 }
                 EXPECT_TRUE(steps.empty() || steps.back() < view.step());
                 steps.push_back(view.step());
@@ -373,7 +378,7 @@ TEST_F(DamagedRunTest, EveryFlippedBitOfAWholeTensorIsTold) {
 TEST_F(DamagedRunTest, AMissingRawFileLeavesTheSteps) {
     ASSERT_TRUE(files_.remove(kRaw).is_ok());
     EXPECT_EQ(read_steps(true).size(), kSteps);
-    EXPECT_EQ(damage_.size(), 3U);
+    EXPECT_EQ(damage_.size(), 1U) << "told once";
     auto run = Run::open("/run", files_);
     EXPECT_FALSE((*run)->step(0, Mode::kTrain, 0, true).is_ok()) << "asked for alone, it is an error";
     EXPECT_TRUE((*run)->step(0, Mode::kTrain, 0, false).is_ok());
