@@ -32,6 +32,23 @@ using model::Statistics;
 template <typename T>
 using Array = nb::ndarray<nb::numpy, T, nb::ndim<1>>;
 
+using Bytes = nb::ndarray<nb::numpy, const std::uint8_t, nb::ndim<1>>;
+
+// Calls `wait` with pieces of the time until it gives true or the time is up.
+template <typename Wait>
+bool in_pieces(double timeout_seconds, const Wait& wait) {
+    using Clock = std::chrono::steady_clock;
+    const auto patience =
+        std::chrono::nanoseconds(static_cast<std::int64_t>(std::clamp(timeout_seconds, 0.0, 1e9) * 1e9));
+    const Clock::time_point deadline = Clock::now() + patience;
+    for (;;) {
+        const auto left = std::max(deadline - Clock::now(), Clock::duration::zero());
+        if (wait(std::min<std::chrono::nanoseconds>(left, std::chrono::milliseconds(100)))) return true;
+        if (Clock::now() >= deadline) return false;
+        if (PyErr_CheckSignals() != 0) throw nb::python_error();
+    }
+}
+
 template <typename T>
 Array<T> to_array(std::vector<T> values) {
     auto kept = std::make_unique<std::vector<T>>(std::move(values));
@@ -186,39 +203,50 @@ class RunReader {
         return to_step(worker, *record, run_->tensors(worker));
     }
 
-    // (dtype, shape, bytes) of a whole tensor; None when it was not kept at that step.
+    // (dtype, shape, bytes) of a whole tensor, which lies where it is as long as the array lives; None
+    // when it was not kept at that step.
     nb::object raw(model::WorkerId worker, const std::string& mode, model::StepIndex step,
                    const std::string& tensor) {
         check(worker);
-        const auto record = value_or_raise(run_->step(worker, mode_or_raise(mode), step, true));
-        if (!record) return nb::none();
-        const model::TensorTable& table = run_->tensors(worker);
-        for (const model::RawTensor& raw : record->raw) {
-            if (raw.tensor >= table.size() || table[raw.tensor].name != tensor) continue;
-            return nb::make_tuple(std::string(tensor::to_string(raw.dtype)), nb::tuple(nb::cast(raw.shape)),
-                                  nb::bytes(raw.bytes.data(), raw.bytes.size()));
-        }
-        return nb::none();
+        auto found = value_or_raise(run_->map_raw(worker, mode_or_raise(mode), step, tensor));
+        if (!found) return nb::none();
+        std::unique_ptr<storage::Mapping> mapping = std::move(found->mapping);
+        const base::ByteSpan bytes = mapping->bytes();
+        nb::capsule owner(mapping.get(),
+                          [](void* kept) noexcept { delete static_cast<storage::Mapping*>(kept); });
+        static_cast<void>(mapping.release());  // the capsule owns it now
+        return nb::make_tuple(
+            std::string(tensor::to_string(found->dtype)), nb::tuple(nb::cast(found->shape)),
+            nb::cast(Bytes(reinterpret_cast<const std::uint8_t*>(bytes.data()), {bytes.size()}, owner)));
     }
 
     Array<std::uint64_t> raw_steps(model::WorkerId worker, const std::string& mode,
                                    const std::string& tensor) {
         check(worker);
-        const Mode wanted = mode_or_raise(mode);
-        std::vector<std::uint64_t> out;
-        raise_if_error(run_->for_each_step(
-            [&](const model::StepView& view) {
-                if (view.worker != worker || view.mode() != wanted) return true;
-                const bool kept = std::any_of(
-                    view.record->raw.begin(), view.record->raw.end(), [&](const model::RawTensor& raw) {
-                        return raw.tensor < view.tensors->size() && view.info(raw.tensor).name == tensor;
-                    });
-                if (kept) out.push_back(view.step());
-                return true;
-            },
-            true));
-        return to_array(std::move(out));
+        return to_array(value_or_raise(run_->raw_steps(worker, tensor, mode_or_raise(mode))));
     }
+
+    // (dtype, shape, steps, bytes) of a whole tensor at all steps at which it was kept.
+    nb::tuple raw_series(model::WorkerId worker, const std::string& mode, const std::string& tensor) {
+        check(worker);
+        read::RawSeries series = value_or_raise(run_->raw_series(worker, tensor, mode_or_raise(mode)));
+        std::vector<std::uint64_t> steps(series.steps.begin(), series.steps.end());
+        return nb::make_tuple(std::string(tensor::to_string(series.dtype)), nb::tuple(nb::cast(series.shape)),
+                              to_array(std::move(steps)), to_array(std::move(series.bytes)));
+    }
+
+    // Waits in short pieces, so that Ctrl-C is heard.
+    bool wait(double timeout_seconds) {
+        return in_pieces(timeout_seconds, [this](std::chrono::nanoseconds piece) {
+            auto result = [&] {
+                const nb::gil_scoped_release others_may_run;
+                return run_->wait(piece);
+            }();
+            return value_or_raise(std::move(result));
+        });
+    }
+    std::vector<model::WorkerId> missing_workers() const { return run_->missing_workers(); }
+    void verify() { raise_if_error(run_->verify()); }
 
   private:
     void check(model::WorkerId worker) const {
@@ -235,24 +263,18 @@ class Tail {
   public:
     explicit Tail(const std::string& path) : tail_(value_or_raise(read::RunTail::open(path))) {}
 
-    // Waits in short pieces, so that Ctrl-C is heard.
     std::optional<Step> next(double timeout_seconds) {
-        using Clock = std::chrono::steady_clock;
-        const auto patience =
-            std::chrono::nanoseconds(static_cast<std::int64_t>(std::clamp(timeout_seconds, 0.0, 1e9) * 1e9));
-        const Clock::time_point deadline = Clock::now() + patience;
-        for (;;) {
-            const auto left = std::max(deadline - Clock::now(), Clock::duration::zero());
-            const auto piece = std::min<std::chrono::nanoseconds>(left, std::chrono::milliseconds(100));
+        std::optional<Step> step;
+        in_pieces(timeout_seconds, [&](std::chrono::nanoseconds piece) {
             auto result = [&] {
                 const nb::gil_scoped_release others_may_run;
                 return tail_->next(piece);
             }();
             const std::optional<model::StepView> view = value_or_raise(std::move(result));
-            if (view) return to_step(view->worker, *view->record, *view->tensors);
-            if (tail_->ended() || Clock::now() >= deadline) return std::nullopt;
-            if (PyErr_CheckSignals() != 0) throw nb::python_error();
-        }
+            if (view) step = to_step(view->worker, *view->record, *view->tensors);
+            return view.has_value() || tail_->ended();
+        });
+        return step;
     }
     bool ended() const { return tail_->ended(); }
     void finish_when_idle() { tail_->finish_when_idle(); }
@@ -339,12 +361,21 @@ void bind_reader(nb::module_& module) {
         .def("step", &RunReader::step, "worker"_a, "mode"_a, "step"_a)
         .def("raw", &RunReader::raw,
              nb::sig("def raw(self, worker: int, mode: str, step: int, tensor: str) -> tuple[str, tuple[int, "
-                     "...], bytes] | None"),
+                     "...], numpy.typing.NDArray[numpy.uint8]] | None"),
              "worker"_a, "mode"_a, "step"_a, "tensor"_a)
         .def("raw_steps", &RunReader::raw_steps,
              nb::sig("def raw_steps(self, worker: int, mode: str, tensor: str) -> "
                      "numpy.typing.NDArray[numpy.uint64]"),
-             "worker"_a, "mode"_a, "tensor"_a);
+             "worker"_a, "mode"_a, "tensor"_a)
+        .def("raw_series", &RunReader::raw_series,
+             nb::sig(
+                 "def raw_series(self, worker: int, mode: str, tensor: str) -> tuple[str, tuple[int, ...], "
+                 "numpy.typing.NDArray[numpy.uint64], numpy.typing.NDArray[numpy.uint8]]"),
+             "worker"_a, "mode"_a, "tensor"_a)
+        .def("wait", &RunReader::wait, "timeout"_a,
+             "Reads what was appended since, waiting for it; whether anything came.")
+        .def("missing_workers", &RunReader::missing_workers)
+        .def("verify", &RunReader::verify, "Reads every byte; `damage` holds what is wrong afterwards.");
     nb::class_<Tail>(module, "Tail", "Follows a run that is being written.")
         .def(nb::init<const std::string&>(), "path"_a)
         .def("next", &Tail::next, "timeout"_a, "The next step, or None when none came in `timeout` seconds.")

@@ -30,6 +30,13 @@ class Series(NamedTuple):
     values: NDArray[np.float64]
 
 
+class RawSeries(NamedTuple):
+    """A whole tensor over steps: `steps` uint64 [n], `values` [n, *shape]."""
+
+    steps: NDArray[np.uint64]
+    values: NDArray[Any]
+
+
 class Tensor:
     """One tensor of a run: who it is, and its numbers over the steps."""
 
@@ -77,8 +84,11 @@ class Tensor:
             return np.array(found, dtype=np.uint64)
         return self.series("", mode).steps
 
-    def value(self, step: int, mode: str = "train") -> NDArray[Any]:
+    def value(self, step: int, mode: str = "train", *, copy: bool = True) -> NDArray[Any]:
         """The whole tensor at a step, where it was kept (`raw=`). bfloat16 and float8 as float32.
+
+        With `copy=False` the array is read-only and lies in the run's file itself, so that a tensor
+        of any size costs no memory (bfloat16 and float8 are copied all the same).
 
         Raises NotFound when it was not kept at that step.
         """
@@ -89,7 +99,16 @@ class Tensor:
                 "ask for it with watch(raw=...), and see raw_steps()"
             )
         dtype, shape, data = kept
-        return _array(dtype, shape, data)
+        values = _array(dtype, shape, data)
+        return values.copy() if copy and not values.flags.owndata else values
+
+    def raw_series(self, mode: str = "train") -> RawSeries:
+        """The whole tensor at all steps at which it was kept, as one array [n, *shape].
+
+        Raises InvalidArgument when its shape or type changes on the way.
+        """
+        dtype, shape, steps, data = self._run._reader.raw_series(self.worker, mode, self.name)
+        return RawSeries(steps, _array(dtype, (len(steps), *shape), data))
 
     def raw_steps(self, mode: str = "train") -> NDArray[np.uint64]:
         """The steps at which the whole tensor was kept: uint64 [n]."""
@@ -99,7 +118,7 @@ class Tensor:
         return f"<traindbg.Tensor {self.name} {list(self.shape)} {self.info['dtype']}>"
 
 
-def _array(dtype: str, shape: tuple[int, ...], data: bytes) -> NDArray[Any]:
+def _array(dtype: str, shape: tuple[int, ...], data: NDArray[np.uint8]) -> NDArray[Any]:
     import numpy as np
 
     if dtype == "bfloat16":
@@ -108,7 +127,9 @@ def _array(dtype: str, shape: tuple[int, ...], data: bytes) -> NDArray[Any]:
         return values
     if dtype.startswith("float8_"):
         return _float8(np.frombuffer(data, np.uint8), dtype).reshape(shape)
-    plain: NDArray[Any] = np.frombuffer(data, np.dtype(dtype)).reshape(shape).copy()
+    if dtype == "unknown":
+        dtype = "uint8"  # only where nothing was kept
+    plain: NDArray[Any] = np.frombuffer(data, np.dtype(dtype)).reshape(shape)
     return plain
 
 
@@ -208,9 +229,41 @@ class Run:
             )
         return out
 
+    @property
+    def missing_workers(self) -> list[int]:
+        """Ranks that the others expect (their WORLD_SIZE) and that have recorded nothing."""
+        return list(self._reader.missing_workers())
+
+    def verify(self) -> list[dict[str, Any]]:
+        """Reads every byte of the run and gives all that is damaged (see `damage`)."""
+        self._reader.verify()
+        return self.damage
+
+    # While it grows.
+
+    @property
+    def loaded_all_steps(self) -> bool:
+        """Whether all steps are here that will ever be: nobody records any more.
+
+        Looks for new ones first.
+        """
+        ended = self.end is not None
+        self.refresh()
+        return ended or self.is_complete
+
     def refresh(self) -> bool:
         """Reads what was appended since; whether there was anything."""
         new = self._reader.refresh()
+        if new:
+            self._infos.clear()
+        return new
+
+    def wait(self, timeout: float = 60.0) -> bool:
+        """Waits until something new is recorded, for `timeout` seconds at most, and reads it.
+
+        Woken by the file system. False: nothing came.
+        """
+        new = self._reader.wait(timeout)
         if new:
             self._infos.clear()
         return new
@@ -254,6 +307,8 @@ class Run:
         collection: str | None = None,
         role: str | None = None,
         worker: int | None = None,
+        mode: str | None = None,
+        step: int | None = None,
     ) -> list[str]:
         """Names of tensors, all of them or those that fit every condition.
 
@@ -262,6 +317,8 @@ class Run:
             collection: such as `gradients`, or one of the user's.
             role: such as `gradient`.
             worker: of this process only.
+            mode: recorded in this mode; with `step` alone, `train`.
+            step: recorded at this step.
         """
         try:
             pattern = re.compile(match) if match is not None else None
@@ -281,8 +338,23 @@ class Run:
                     and collection not in info["collections"]
                 ):
                     continue
+                if (step is not None or mode is not None) and not self._is_recorded(
+                    number, name, mode or "train", step
+                ):
+                    continue
                 out[name] = None
         return list(out)
+
+    def _is_recorded(self, worker: int, name: str, mode: str, step: int | None) -> bool:
+        if step is None:
+            tensor = self.tensor(name, worker)
+            return bool(tensor.steps(mode).size or tensor.raw_steps(mode).size)
+        found = self._reader.step(worker, mode, step)
+        if found is None:
+            return False
+        if name in found.tensors or name in found.scalars or name in found.classes:
+            return True
+        return step in self._reader.raw_steps(worker, mode, name)
 
     def tensor(self, name: str, worker: int = 0) -> Tensor:
         """One tensor. Raises NotFound, naming the nearest, when there is none of that name."""
@@ -314,6 +386,11 @@ class Run:
     def step(self, step: int, mode: str = "train", worker: int = 0) -> Step | None:
         """All that was recorded about one step; None when it was not recorded."""
         return self._reader.step(worker, mode, step)
+
+    def step_of_workers(self, step: int, mode: str = "train") -> dict[int, Step]:
+        """What each worker recorded about one step; workers that did not are not in it."""
+        found = {worker: self._reader.step(worker, mode, step) for worker in self.workers}
+        return {worker: record for worker, record in found.items() if record is not None}
 
     def iter_steps(self, mode: str = "train", worker: int = 0) -> Iterator[Step]:
         """All steps of a mode that are recorded so far."""
@@ -355,7 +432,7 @@ class Run:
                 return True
             if self.is_complete or time.monotonic() >= deadline:
                 return False
-            time.sleep(0.02)
+            self.wait(min(1.0, max(0.0, deadline - time.monotonic())))
 
     # For people.
 

@@ -4,6 +4,7 @@
 #include <sys/inotify.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 
@@ -34,6 +35,7 @@ void DirectoryWatcher::drain() noexcept {
 }
 
 void DirectoryWatcher::wait(std::chrono::nanoseconds patience) const noexcept {
+    patience = std::min(patience, descriptor_ < 0 ? kPollInterval : kLookInterval);
     const timespec time{static_cast<time_t>(patience.count() / 1'000'000'000),
                         static_cast<long>(patience.count() % 1'000'000'000)};
     pollfd events{descriptor_, POLLIN, 0};  // a negative descriptor is ignored: a plain sleep

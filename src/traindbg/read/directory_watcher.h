@@ -13,6 +13,11 @@
 
 namespace traindbg::read::internal {
 
+// How long to wait at most before looking again, without anything that wakes.
+inline constexpr std::chrono::nanoseconds kPollInterval = std::chrono::milliseconds(20);
+// With inotify nothing should be missed; a look now and then costs nothing and heals what is.
+inline constexpr std::chrono::nanoseconds kLookInterval = std::chrono::seconds(1);
+
 class DirectoryWatcher {
   public:
     DirectoryWatcher();
@@ -27,7 +32,7 @@ class DirectoryWatcher {
     bool watch_worker(const std::string& directory);
     // Forgets the events so far: the caller is about to look for itself.
     void drain() noexcept;
-    // Until something happened, but no longer than `patience`.
+    // Until something happened, but no longer than `patience`, nor than it is wise not to look.
     void wait(std::chrono::nanoseconds patience) const noexcept;
 
   private:

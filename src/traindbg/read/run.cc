@@ -8,6 +8,7 @@
 #include <unordered_set>
 #include <utility>
 
+#include "traindbg/base/clock.h"
 #include "traindbg/base/crc32c.h"
 #include "traindbg/base/format.h"
 #include "traindbg/base/text.h"
@@ -32,6 +33,7 @@ using model::WorkerId;
 
 constexpr std::uint64_t kMostJsonBytes = 16ULL << 20;
 constexpr std::size_t kMostDamage = 1000;
+constexpr std::chrono::nanoseconds kLongestWait = std::chrono::hours(24);
 // Whole tensors are fetched together when no more than the first lies between them, and in all no more
 // than the second.
 constexpr std::uint64_t kMostGapBytes = 16 << 10;
@@ -96,6 +98,29 @@ Result<bool> Run::Impl::refresh() {
     if (!has_any && !refused_.is_ok()) return refused_;
     if (!has_any && !trouble.is_ok()) return trouble;
     return is_new;
+}
+
+bool Run::Impl::watch_all(internal::DirectoryWatcher& watcher) const {
+    bool any = watcher.watch_run(layout_.root);
+    for (const auto& [id, worker] : workers_) any = watcher.watch_worker(layout_.worker_directory(id)) || any;
+    return any;
+}
+
+Result<bool> Run::Impl::wait(std::chrono::nanoseconds patience) {
+    if (!watcher_) watcher_ = std::make_unique<internal::DirectoryWatcher>();
+    const std::int64_t deadline =
+        base::monotonic_nanos() + std::clamp(patience, std::chrono::nanoseconds(0), kLongestWait).count();
+    while (true) {
+        watcher_->drain();
+        TRAINDBG_ASSIGN_OR_RETURN(const bool is_new, refresh());
+        // A worker that was found just now may have written between the look and its watch.
+        const bool look_again = watch_all(*watcher_);
+        if (is_new) return true;
+        if (look_again) continue;
+        const std::chrono::nanoseconds left(deadline - base::monotonic_nanos());
+        if (left <= std::chrono::nanoseconds::zero()) return false;
+        watcher_->wait(left);
+    }
 }
 
 Result<bool> Run::Impl::refresh_worker(WorkerId id) {
@@ -468,6 +493,7 @@ const std::vector<Damage>& Run::damage() const { return impl_->damage(); }
 const std::vector<RunEvent>& Run::events() const noexcept { return impl_->events(); }
 RunTotals Run::totals() const noexcept { return impl_->totals(); }
 Result<bool> Run::refresh() { return impl_->refresh(); }
+Result<bool> Run::wait(std::chrono::nanoseconds patience) { return impl_->wait(patience); }
 
 std::optional<model::RunEnd> Run::end() const {
     const Result<ByteBuffer> bytes =

@@ -7,6 +7,7 @@
 // Thread-safety: one thread at a time. `refresh` invalidates references into `tensors()`.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -98,6 +99,9 @@ class Run {
 
     // Reads what was appended since. True when there is anything new.
     [[nodiscard]] base::Result<bool> refresh();
+    // The same, waiting up to `patience` for something new: woken by the file system, not by a clock.
+    // Where that is not to be had, looks every 20 ms. False: nothing came in time.
+    [[nodiscard]] base::Result<bool> wait(std::chrono::nanoseconds patience);
 
     // Calls `visit` for every step of every worker, worker by worker, in recorded order, until it
     // returns false. `with_raw` also loads whole tensors.

@@ -1,6 +1,7 @@
 // What a Run knows about its files. Private to `read`: run.cc and run_tail.cc share it.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -12,6 +13,7 @@
 #include <vector>
 
 #include "traindbg/format/records.h"
+#include "traindbg/read/directory_watcher.h"
 #include "traindbg/read/part.h"
 #include "traindbg/read/run.h"
 #include "traindbg/storage/run_layout.h"
@@ -63,6 +65,9 @@ class Run::Impl {
                                                                   storage::FileSystem& files);
 
     [[nodiscard]] base::Result<bool> refresh();
+    [[nodiscard]] base::Result<bool> wait(std::chrono::nanoseconds patience);
+    // Watches every directory that is not watched yet; true when there was one.
+    bool watch_all(internal::DirectoryWatcher& watcher) const;
     // Decodes one step. `record` is overwritten; its buffers are used again.
     [[nodiscard]] base::Status load(model::WorkerId id, internal::WorkerState& worker, internal::Part& part,
                                     std::uint64_t row, model::StepRecord& record, bool with_raw);
@@ -121,6 +126,7 @@ class Run::Impl {
     base::Status refused_;            // the first file of a newer format
     std::vector<Damage> damage_;      // all of it
     std::uint64_t samples_skipped_ = 0;
+    std::unique_ptr<internal::DirectoryWatcher> watcher_;  // once somebody waits
 };
 
 }  // namespace traindbg::read

@@ -3,10 +3,8 @@
 #include <utility>
 
 #include "traindbg/base/clock.h"
-#include "traindbg/read/directory_watcher.h"
 #include "traindbg/read/run.h"
 #include "traindbg/read/run_impl.h"
-#include "traindbg/storage/run_layout.h"
 
 namespace traindbg::read {
 namespace {
@@ -19,10 +17,6 @@ using internal::WorkerState;
 using model::StepView;
 using model::WorkerId;
 using std::chrono::nanoseconds;
-
-constexpr nanoseconds kPollInterval = std::chrono::milliseconds(20);  // without inotify
-// With inotify nothing should be missed; a look now and then costs nothing and heals what is.
-constexpr nanoseconds kLookInterval = std::chrono::seconds(1);
 
 }  // namespace
 
@@ -50,7 +44,7 @@ class RunTail::Impl {
             }
             const nanoseconds left(deadline - base::monotonic_nanos());
             if (left <= nanoseconds::zero()) return std::optional<StepView>();
-            watcher_.wait(std::min(left, watcher_.descriptor() < 0 ? kPollInterval : kLookInterval));
+            watcher_.wait(left);
         }
     }
 
@@ -85,13 +79,7 @@ class RunTail::Impl {
         }
     }
 
-    // Watches every directory that is not watched yet; true when there was one.
-    bool watch_all() {
-        bool any = watcher_.watch_run(run_->layout().root);
-        for (const auto& [id, worker] : run_->workers())
-            any = watcher_.watch_worker(run_->layout().worker_directory(id)) || any;
-        return any;
-    }
+    bool watch_all() { return run_->watch_all(watcher_); }
 
     std::unique_ptr<Run::Impl> run_;
     DirectoryWatcher watcher_;
