@@ -224,28 +224,32 @@ Result<PageTable> decode_page_table(ByteSpan payload, std::uint64_t salt) {
 }
 
 void encode_histogram_rows(ByteWriter& out, std::span<const model::Histogram> rows) {
-    constexpr std::size_t kBins = model::kMostBins;
-    std::vector<std::uint64_t> counts(rows.size());
-    std::vector<bool> used(kBins);
+    constexpr std::size_t kUnused = SIZE_MAX;
+    std::vector<std::size_t> places(model::kMostBins, kUnused);  // of each bin among those that occur
+    const auto number_of = [](const model::HistogramBin& entry) {
+        return static_cast<std::size_t>(entry.bin - model::kLeastBin);
+    };
     for (const model::Histogram& row : rows)
-        for (const model::HistogramBin& entry : row)
-            used[static_cast<std::size_t>(entry.bin - model::kLeastBin)] = true;
-    out.varint(static_cast<std::uint64_t>(std::count(used.begin(), used.end(), true)));
+        for (const model::HistogramBin& entry : row) places[number_of(entry)] = 0;
+    const auto used = static_cast<std::size_t>(
+        std::count_if(places.begin(), places.end(), [](std::size_t place) { return place != kUnused; }));
+    out.varint(used);
     std::size_t expected = 0;
-    for (std::size_t bin = 0; bin < kBins; ++bin) {
-        if (!used[bin]) continue;
+    std::size_t next = 0;
+    for (std::size_t bin = 0; bin < places.size(); ++bin) {
+        if (places[bin] == kUnused) continue;
+        places[bin] = next++;
         out.varint(bin - expected);
         expected = bin + 1;
     }
-    for (std::size_t bin = 0; bin < kBins; ++bin) {
-        if (!used[bin]) continue;
-        const auto number = static_cast<int>(bin) + model::kLeastBin;
+    std::vector<std::uint64_t> counts(used * rows.size());
+    for (std::size_t row = 0; row < rows.size(); ++row)
+        for (const model::HistogramBin& entry : rows[row])
+            counts[places[number_of(entry)] * rows.size() + row] = entry.count;
+    for (std::size_t place = 0; place < used; ++place) {
         std::uint64_t before = 0;
-        for (const model::Histogram& row : rows) {
-            const auto it = std::lower_bound(
-                row.begin(), row.end(), number,
-                [](const model::HistogramBin& entry, int wanted) { return entry.bin < wanted; });
-            const std::uint64_t count = it != row.end() && it->bin == number ? it->count : 0;
+        for (std::size_t row = 0; row < rows.size(); ++row) {
+            const std::uint64_t count = counts[place * rows.size() + row];
             out.zigzag(static_cast<std::int64_t>(count - before));
             before = count;
         }
