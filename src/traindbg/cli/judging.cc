@@ -3,17 +3,29 @@
 #include <algorithm>
 
 #include "traindbg/cli/run_files.h"
+#include "traindbg/compat/smdebug_source.h"
 #include "traindbg/engine/engine.h"
 #include "traindbg/read/run.h"
 
 namespace traindbg::cli {
 
 base::Result<model::Verdict> judge_run(const std::string& run, const std::vector<rules::RuleChoice>& choices,
-                                       storage::FileSystem& files) {
+                                       storage::FileSystem& files, std::size_t* damaged) {
     TRAINDBG_ASSIGN_OR_RETURN(const auto engine, engine::Engine::make(choices));
+    if (compat::SmdebugRun::is_one(run, files)) {
+        TRAINDBG_ASSIGN_OR_RETURN(const auto source, compat::SmdebugSource::open(run, files));
+        source->finish_when_idle();
+        TRAINDBG_RETURN_IF_ERROR(engine::judge(*source, *engine));
+        if (damaged != nullptr) *damaged = source->run().damage().size();
+        return engine->verdict();
+    }
     TRAINDBG_ASSIGN_OR_RETURN(const auto tail, read::RunTail::open(run, files));
     tail->finish_when_idle();
     TRAINDBG_RETURN_IF_ERROR(engine::judge(*tail, *engine));
+    if (damaged != nullptr) {
+        const auto opened = read::Run::open(run, files);
+        *damaged = opened.is_ok() ? (*opened)->damage().size() : 0;
+    }
     return engine->verdict();
 }
 

@@ -11,10 +11,12 @@
 
 namespace traindbg::cli {
 
-// All steps that `run` (a directory) has now, through the same reader and engine as a live run.
+// All steps that `run` (a directory) has now, through the same reader and engine as a live run. It may be a
+// run of the SageMaker Debugger client, too. `damaged`: in how many places it could not be read.
 [[nodiscard]] base::Result<model::Verdict> judge_run(const std::string& run,
                                                      const std::vector<rules::RuleChoice>& choices,
-                                                     storage::FileSystem& files);
+                                                     storage::FileSystem& files,
+                                                     std::size_t* damaged = nullptr);
 
 // The rules, with their parameters, that a run was judged by while it was recorded; the defaults
 // when that is not known.

@@ -307,15 +307,19 @@ Result<SmdebugValue> SmdebugRun::Impl::load(const std::string& worker, std::uint
                                    base::printable(worker), global_step));
     const std::string path = event_file(worker, *step);
     const auto damaged = [&](const std::string& what) {
+        add_damage({path, entry->offset, entry->bytes, what, false});
         return Status(Code::kDataLoss,
                       base::format("{}: {}: {}", base::printable(path), base::printable(name), what));
     };
     if (path != open_path_ || open_file_ == nullptr) {
         open_path_.clear();
         auto opened = files_.open(root_ + "/" + path);
-        if (!opened)
-            return damaged(opened.status().code() == Code::kNotFound ? "the event file is missing"
-                                                                     : opened.status().message());
+        if (!opened) {
+            const bool is_missing = opened.status().code() == Code::kNotFound;
+            const std::string what = is_missing ? "the event file is missing" : opened.status().message();
+            add_damage({path, 0, 0, what, false});
+            return Status(Code::kDataLoss, base::format("{}: {}", base::printable(path), what));
+        }
         open_file_ = std::move(*opened);
         open_path_ = path;
     }
@@ -375,7 +379,6 @@ const std::string& SmdebugRun::path() const noexcept { return impl_->root_; }
 bool SmdebugRun::is_complete() const noexcept { return impl_->is_complete_; }
 const std::vector<Damage>& SmdebugRun::damage() const noexcept { return impl_->damage_; }
 Result<bool> SmdebugRun::refresh() { return impl_->refresh(); }
-void SmdebugRun::add_damage(Damage damage) { impl_->add_damage(std::move(damage)); }
 
 std::vector<std::string> SmdebugRun::workers() const {
     std::vector<std::string> names;
@@ -496,12 +499,6 @@ Result<std::vector<std::int64_t>> SmdebugRun::shape(const std::string& worker, s
         if (const Shape* shape = find_name(step->shapes, *id)) return shape->extents;
     TRAINDBG_ASSIGN_OR_RETURN(SmdebugValue whole, value(worker, global_step, name));
     return std::move(whole.shape);
-}
-
-std::string SmdebugRun::event_file(const std::string& worker, std::uint64_t global_step) const {
-    const Step* step = impl_->find_step(worker, global_step);
-    return step == nullptr ? format::smdebug_event_file(global_step, worker)
-                           : impl_->event_file(worker, *step);
 }
 
 }  // namespace traindbg::compat

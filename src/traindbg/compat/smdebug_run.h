@@ -100,7 +100,8 @@ class SmdebugRun {
     // The global steps at which a worker saved anything of this tensor.
     [[nodiscard]] std::vector<std::uint64_t> steps_with(const std::string& worker,
                                                         std::string_view name) const;
-    // kNotFound: that was not saved; kDataLoss: its bytes are damaged or missing.
+    // kNotFound: that was not saved; kDataLoss: its bytes are damaged or missing, which `damage()` tells from
+    // then on, too.
     [[nodiscard]] base::Result<SmdebugValue> value(const std::string& worker, std::uint64_t global_step,
                                                    std::string_view name);
     [[nodiscard]] base::Result<SmdebugValue> reduction(const std::string& worker, std::uint64_t global_step,
@@ -109,10 +110,6 @@ class SmdebugRun {
     [[nodiscard]] base::Result<std::vector<std::int64_t>> shape(const std::string& worker,
                                                                 std::uint64_t global_step,
                                                                 std::string_view name);
-    // Tells damage that a user of the run met, once per file and place.
-    void add_damage(read::Damage damage);
-    // The event file of a step, for messages.
-    [[nodiscard]] std::string event_file(const std::string& worker, std::uint64_t global_step) const;
 
   private:
     class Impl;

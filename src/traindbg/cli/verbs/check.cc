@@ -8,8 +8,8 @@
 #include "traindbg/cli/rule_options.h"
 #include "traindbg/cli/run_names.h"
 #include "traindbg/cli/verb.h"
+#include "traindbg/compat/smdebug_run.h"
 #include "traindbg/model/json.h"
-#include "traindbg/read/run.h"
 #include "traindbg/report/report.h"
 
 namespace traindbg::cli {
@@ -35,16 +35,15 @@ class CheckVerb final : public Verb {
         if (!fail_on.is_ok()) return fail(console, fail_on.status());
         // Wrong rule names are told whether or not the run is there.
         if (const auto tried = rules_.choices(); !tried.is_ok()) return fail(console, tried.status());
-        const auto path = resolve_run(run_, runs_root(runs_), files);
+        const bool is_smdebug = compat::SmdebugRun::is_one(run_, files);
+        const auto path = is_smdebug ? base::Result<std::string>(absolute_path(run_))
+                                     : resolve_run(run_, runs_root(runs_), files);
         if (!path.is_ok()) return fail(console, path.status());
         auto choices = rules_.choices(rules_of_run(*path, files));
         if (!choices.is_ok()) return fail(console, choices.status());
-        const auto verdict = judge_run(*path, *choices, files);
-        if (!verdict.is_ok()) return fail(console, verdict.status());
-
         std::size_t damaged = 0;
-        if (const auto opened = read::Run::open(*path, files); opened.is_ok())
-            damaged = (*opened)->damage().size();
+        const auto verdict = judge_run(*path, *choices, files, &damaged);
+        if (!verdict.is_ok()) return fail(console, verdict.status());
 
         const int code = exit_code_of_check(*verdict, *fail_on);
         if (json_) {
@@ -90,7 +89,7 @@ VerbEntry check_verb() {
             "Shows every step of a recorded run to the rules. With no options they are those by which the "
             "run was judged while it was recorded, and the findings are the same. Exits with 0 when "
             "nothing fired, 1 when a rule fired at or above --fail-on, 2 when no rule had anything to "
-            "judge.",
+            "judge. RUN may also be a directory that the SageMaker Debugger client wrote.",
         .examples =
             "  traindbg check last\n"
             "  traindbg check last --rules vanishing_gradient,exploding_gradient --fail-on error\n"
