@@ -196,7 +196,8 @@ class Exporter {
     std::map<StepKey, std::uint64_t> global_steps_;
     std::uint64_t all_steps_ = 0;
     std::set<std::string> directories_;
-    std::map<std::string, std::set<std::string>> collections_;  // their tensors
+    std::set<std::pair<model::WorkerId, std::uint64_t>> written_;  // global steps
+    std::map<std::string, std::set<std::string>> collections_;     // their tensors
     SmdebugExported done_;
 };
 
@@ -316,7 +317,12 @@ Result<SmdebugExported> Exporter::write() {
         [&](const model::StepView& view) {
             if (!selects(view)) return true;
             // A run that grows has steps that were not there when they were numbered.
-            if (!global_steps_.contains({view.mode(), view.step()})) return true;
+            const auto number = global_steps_.find({view.mode(), view.step()});
+            if (number == global_steps_.end()) return true;
+            if (!written_.emplace(view.worker, number->second).second) {
+                ++done_.repeated;  // a training that was resumed: the first stays
+                return true;
+            }
             problem = write_step(view);
             if (problem.is_ok() && job_.progress) job_.progress(++seen, std::max(all_steps_, seen));
             return problem.is_ok();

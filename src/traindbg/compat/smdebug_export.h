@@ -37,6 +37,7 @@ struct SmdebugExported {
     std::uint64_t records = 0;   // reductions, numbers and values
     std::uint64_t bytes = 0;     // of all files
     std::uint64_t widened = 0;   // values that got another element type
+    std::uint64_t repeated = 0;  // steps that a worker recorded a second time
     std::uint64_t left_out = 0;  // values without elements, and of unknown types
 };
 
