@@ -76,6 +76,11 @@ test-e2e: ## tests of whole trainings under `traindbg run` (needs `make install`
 	@mkdir -p $(RESULTS)
 	@TRAINDBG_EXE=$(CURDIR)/$(VENV)/bin/traindbg $(PY) -m pytest tests/e2e -q -n $(JOBS) --dist loadfile --junitxml $(RESULTS)/e2e.xml
 
+.PHONY: test-original
+test-original: ## tests with the original client library (needs `make test-cpp`; an environment of its own)
+	@mkdir -p $(RESULTS)
+	@$(PY) -m pytest tests/original -q -rs -n $(JOBS) --junitxml $(RESULTS)/original.xml
+
 .PHONY: sanitize
 sanitize: asan tsan ## C++ tests under ASan+UBSan, those with threads under TSan
 

@@ -10,7 +10,7 @@ set -uo pipefail
 cd "$(dirname "$0")/.."
 
 phases=(setup check-layers lint-cpp test-cpp install lint-python lint-web check-docs test-python
-    test-e2e check-headers asan tsan fuzz tidy-some)
+    test-e2e test-original check-headers asan tsan fuzz tidy-some)
 [ $# -gt 0 ] && phases=("$@")
 results=build/results
 rm -rf "$results"

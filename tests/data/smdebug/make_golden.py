@@ -1,11 +1,13 @@
-"""Makes the runs beside this file with the original client library, and writes what it reads from them.
+"""Makes the runs beside this file with the original client library, and writes what it reads.
 
     python tests/data/smdebug/make_golden.py [DIRECTORY]
+    python tests/data/smdebug/make_golden.py --read RUN     what the library reads from RUN, as JSON
 
-Needs an environment with the packages of benchmarks/python/requirements.txt. Every run gets a folder
-with the files of the original and, beside it, `<run>.json`: what the library's own reader gives for it
-(modes, steps, names, workers, values, reductions, shapes, collections), which is what traindbg has to give.
-Values are stored as element type, shape and the hex digits of their little-endian bytes.
+Needs an environment with the packages of benchmarks/python/requirements.txt (reading: of
+requirements/original.txt). Every run gets a folder with the files of the original and, beside it,
+`<run>.json`: what the library's own reader gives for it (modes, steps, names, workers, values,
+reductions, shapes, collections), which is what traindbg has to give. Values are stored as element
+type, shape and the hex digits of their little-endian bytes.
 """
 
 from __future__ import annotations
@@ -21,7 +23,7 @@ from typing import Any
 os.environ.setdefault("SMDEBUG_LOG_LEVEL", "off")
 os.environ.setdefault("SM_DEBUG_LOG_LEVEL", "off")
 
-import numpy as np  # noqa: E402
+import numpy as np
 
 HERE = Path(__file__).resolve().parent
 MODES = ("TRAIN", "EVAL", "PREDICT", "GLOBAL")
@@ -171,7 +173,7 @@ def _write(directory: Path, worker: str, step: int, mode: str, mode_step: int) -
 
 
 def dtypes(directory: Path) -> None:
-    """One tensor of every element type that the library writes, shapes from none to four dimensions."""
+    """One tensor of every element type that the library writes, of up to four dimensions."""
     _collections(directory, "worker_0", 1, {"all": ".*"})
     writer, write = _write(directory, "worker_0", 0, "GLOBAL", 0)
     for name in ("float16", "float32", "float64", "int32", "int64", "uint8", "int8", "bool"):
@@ -182,7 +184,7 @@ def dtypes(directory: Path) -> None:
     write("scalar", np.float64(2.5))
     write("four", np.arange(24, dtype=np.float32).reshape(2, 3, 1, 4))
     write("text", np.array(["x", "yz", "\u00e9\u4e2d"]))
-    write("name/with:0/colon \"quoted\" \u00e9", np.float32(1))
+    write('name/with:0/colon "quoted" \u00e9', np.float32(1))
     writer.close()
     _end(directory)
 
@@ -245,6 +247,24 @@ def _attempt(call: Any) -> Any:
         return {"error": type(error).__name__}
 
 
+def _sample(tensor: Any, name: str, step: int, worker: str) -> dict[str, Any]:
+    """What there is of one tensor at one step of one worker."""
+    reductions = _attempt(lambda: tensor.reduction_values(step, worker=worker))
+    entry = {
+        "name": name,
+        "step": step,
+        "worker": worker,
+        "shape": _attempt(lambda: list(tensor.shape(step, worker=worker))),
+        "value": _attempt(lambda: _value(tensor.value(step, worker=worker))),
+    }
+    if isinstance(reductions, dict) and "error" not in reductions:
+        entry["reductions"] = {
+            ("abs_" if is_abs else "") + reduction: _value(number)
+            for (reduction, is_abs), number in sorted(reductions.items())
+        }
+    return entry
+
+
 def read_with_the_original(directory: Path) -> dict[str, Any]:
     """All that the original's reader gives for the run in `directory`."""
     from smdebug.core.modes import ModeKeys
@@ -258,7 +278,9 @@ def read_with_the_original(directory: Path) -> dict[str, Any]:
         "names": names,
         "modes": sorted(mode.name for mode in trial.modes()),
         "workers": trial.workers(),
-        "steps": {mode: trial.steps(mode=ModeKeys[mode], show_incomplete_steps=True) for mode in MODES},
+        "steps": {
+            mode: trial.steps(mode=ModeKeys[mode], show_incomplete_steps=True) for mode in MODES
+        },
         "global": {
             str(step): [trial.mode(step).name, trial.mode_step(step)]
             for step in trial.steps(show_incomplete_steps=True)
@@ -277,22 +299,16 @@ def read_with_the_original(directory: Path) -> dict[str, Any]:
         tensor = trial.tensor(name)
         for step in tensor.steps(show_incomplete_steps=True):
             for worker in tensor.workers(step):
-                reductions = _attempt(lambda: tensor.reduction_values(step, worker=worker))
-                value = _attempt(lambda: _value(tensor.value(step, worker=worker)))
-                shape = _attempt(lambda: list(tensor.shape(step, worker=worker)))
-                entry = {"name": name, "step": step, "worker": worker, "shape": shape, "value": value}
-                if isinstance(reductions, dict) and "error" not in reductions:
-                    entry["reductions"] = {
-                        ("abs_" if is_abs else "") + reduction: _value(number)
-                        for (reduction, is_abs), number in sorted(reductions.items())
-                    }
-                out["tensors"].append(entry)
+                out["tensors"].append(_sample(tensor, name, step, worker))
     return out
 
 
 def main(arguments: list[str]) -> int:
     if arguments[:1] == ["--crash"]:
         _crash(Path(arguments[1]))
+    if arguments[:1] == ["--read"]:
+        json.dump(read_with_the_original(Path(arguments[1])), sys.stdout)
+        return 0
     target = Path(arguments[0]) if arguments else HERE
     for make in RUNS:
         directory = target / make.__name__
