@@ -1,7 +1,9 @@
 // The decoder of TensorFlow's events over any bytes. What it accepts must survive a trip through the
 // encoder, and tensors in it must give as many bytes as their shape says, or none.
+#include <algorithm>
 #include <cmath>
 #include <cstdlib>
+#include <vector>
 
 #include "traindbg/format/tf_event.h"
 
@@ -13,28 +15,21 @@ void require(bool holds) {
     if (!holds) std::abort();
 }
 
-// NaN is not equal to itself; and a list is written in the field of the tensor's type, wherever it stood.
+// NaN is not equal to itself, and a list of numbers is written in the type of its tensor.
 bool is_comparable(const format::TfEvent& event) {
     const auto has_nan = [](const std::vector<double>& values) {
-        for (const double value : values)
-            if (std::isnan(value)) return true;
-        return false;
+        return std::any_of(values.begin(), values.end(), [](double value) { return std::isnan(value); });
     };
     if (std::isnan(event.wall_time)) return false;
     for (const format::TfSummaryValue& value : event.values) {
         if (value.simple_value && std::isnan(*value.simple_value)) return false;
         if (value.histogram) {
             const format::TfHistogram& h = *value.histogram;
-            if (std::isnan(h.min + h.max + h.num + h.sum + h.sum_squares) || has_nan(h.bucket) ||
+            if (has_nan({h.min, h.max, h.num, h.sum, h.sum_squares}) || has_nan(h.bucket) ||
                 has_nan(h.bucket_limit))
                 return false;
-            // Infinities of both signs make the sum above NaN, too: left out as well.
         }
-        if (value.tensor) {
-            if (has_nan(value.tensor->reals)) return false;
-            // Doubles become floats where the type says float.
-            if (!value.tensor->reals.empty()) return false;
-        }
+        if (value.tensor && !value.tensor->reals.empty()) return false;
     }
     return true;
 }
