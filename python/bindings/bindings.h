@@ -9,6 +9,7 @@ void bind_hot_path(nanobind::module_& module);  // after bind_session
 void bind_reader(nanobind::module_& module);
 void bind_rules(nanobind::module_& module);
 void bind_session(nanobind::module_& module);
+void bind_tables(nanobind::module_& module);
 void bind_tensor_access(nanobind::module_& module);
 
 }  // namespace traindbg::bindings

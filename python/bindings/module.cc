@@ -15,4 +15,5 @@ NB_MODULE(_core, module) {
     traindbg::bindings::bind_hot_path(module);
     traindbg::bindings::bind_reader(module);
     traindbg::bindings::bind_rules(module);
+    traindbg::bindings::bind_tables(module);
 }

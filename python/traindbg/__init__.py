@@ -22,9 +22,11 @@ if TYPE_CHECKING:
     from traindbg.hooks.torch import Watcher as Watcher
     from traindbg.hooks.torch import watch as watch
     from traindbg.run import Run as Run
+    from traindbg.table import Table as Table
 
 _LAZY = {
     "Run": "traindbg.run",
+    "Table": "traindbg.table",
     "TraindbgError": "traindbg.errors",
     "TrainingStopped": "traindbg.errors",
     "Watcher": "traindbg.hooks.torch",
@@ -34,6 +36,7 @@ _LAZY = {
 
 __all__ = [
     "Run",
+    "Table",
     "TraindbgError",
     "TrainingStopped",
     "Watcher",

@@ -15,10 +15,12 @@ from traindbg import _core
 from traindbg.errors import InvalidArgument, NotFound, RunNotFound
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     import numpy as np
     from numpy.typing import NDArray
+
+    from traindbg.table import Table
 
 Step = _core.Step
 
@@ -146,6 +148,26 @@ def _float8(bits: NDArray[np.uint8], dtype: str) -> NDArray[np.float32]:
     value = sign * np.where(exponent == 0, np.ldexp(mantissa, -6), normal)
     out: NDArray[np.float32] = np.where((bits & 0x7F) == 0x7F, np.nan, value).astype(np.float32)
     return out
+
+
+def _words(value: str | Iterable[str] | None) -> list[str]:
+    if value is None:
+        return []
+    return [value] if isinstance(value, str) else list(value)
+
+
+def _step_bounds(steps: range | tuple[int | None, int | None] | None) -> tuple[int, int]:
+    if steps is None:
+        return 0, 2**64 - 1
+    if isinstance(steps, range):
+        if steps.step != 1:
+            raise InvalidArgument(f"steps={steps}: only ranges of consecutive steps can be taken")
+        low, high = steps.start, steps.stop
+    else:
+        low, high = steps[0] or 0, 2**64 - 1 if steps[1] is None else steps[1]
+    if low < 0 or high < 0:
+        raise InvalidArgument(f"steps={steps}: steps are counted from 0")
+    return low, high
 
 
 class Run:
@@ -376,6 +398,56 @@ class Run:
     def scalars(self, name: str = "loss", mode: str = "train", worker: int = 0) -> Series:
         """A loss or metric over the steps: (steps uint64 [n], values float64 [n])."""
         return self.tensor(name, worker).series("value", mode)
+
+    def table(
+        self,
+        name: str = "statistics",
+        *,
+        names: str | None = None,
+        collection: str | Iterable[str] | None = None,
+        mode: str | None = None,
+        steps: range | tuple[int | None, int | None] | None = None,
+        worker: int | None = None,
+        statistics: str | Iterable[str] | None = None,
+    ) -> Table:
+        """A table of the run, for pandas, polars, DuckDB, pyarrow: all that reads Arrow.
+
+        Nothing is read before one of these asks for it, and then batch by batch.
+
+        Args:
+            name: `scalars`, `statistics`, `histograms`, `classes`, `steps`, `tensors`, `events`
+                or `findings`.
+            names: a regular expression, searched in the names of tensors.
+            collection: one or more, such as `gradients`.
+            mode: such as `eval`; None for all.
+            steps: from, and up to but not with: `range(10, 20)` or `(10, None)`.
+            worker: of this process only.
+            statistics: which columns of `statistics`, such as `("l2", "nan")`; None for all.
+        """
+        from traindbg.table import Table
+
+        first, end = _step_bounds(steps)
+        if worker is not None and worker not in self.workers:
+            raise NotFound(f"{self.name}: worker {worker} has recorded nothing")
+
+        def make() -> _core.Table:
+            wanted = None
+            if names is not None:
+                self.refresh()  # tensors that came since must be judged, too
+                wanted = self.names(names)
+            return _core.Table(
+                self._reader.path,
+                name,
+                wanted,
+                _words(collection),
+                mode,
+                first,
+                end,
+                worker,
+                _words(statistics),
+            )
+
+        return Table(name, self.name, make)
 
     # Steps.
 

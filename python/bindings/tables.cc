@@ -1,0 +1,146 @@
+// Tables of runs, handed over by Arrow's PyCapsule interface.
+
+#include <nanobind/nanobind.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include <cstring>
+#include <memory>
+#include <set>
+
+#include "bindings.h"
+#include "errors.h"
+#include "traindbg/tables/arrow_stream.h"
+
+namespace nb = nanobind;
+using namespace nb::literals;
+
+namespace traindbg::bindings {
+namespace {
+
+constexpr const char* kStreamCapsule = "arrow_array_stream";
+constexpr const char* kSchemaCapsule = "arrow_schema";
+
+template <typename Structure>
+void release(Structure* structure) noexcept {
+    const std::unique_ptr<Structure> owned(structure);
+    if (owned->release != nullptr) owned->release(owned.get());  // a consumer may have moved it out
+}
+
+[[noreturn]] void raise_no_memory() { raise({base::Code::kResourceExhausted, "no memory for a table"}); }
+
+// A capsule that owns `structure` until a consumer moves its content out.
+template <typename Structure>
+nb::object to_capsule(std::unique_ptr<Structure> structure, const char* name) {
+    PyObject* const capsule = PyCapsule_New(structure.get(), name, [](PyObject* object) {
+        const char* const named = PyCapsule_GetName(object);
+        release(static_cast<Structure*>(PyCapsule_GetPointer(object, named)));
+    });
+    if (capsule == nullptr) {
+        release(structure.release());
+        throw nb::python_error();
+    }
+    static_cast<void>(structure.release());
+    return nb::steal(capsule);
+}
+
+class Table {
+  public:
+    Table(std::string path, const std::string& name, std::optional<std::vector<std::string>> names,
+          std::vector<std::string> collections, const std::optional<std::string>& mode,
+          std::uint64_t first_step, std::uint64_t end_step, std::optional<model::WorkerId> worker,
+          std::vector<std::string> statistics)
+        : path_(std::move(path)), kind_(value_or_raise(tables::parse_table(name))) {
+        if (names) {
+            // No call into Python: consumers pull from threads that do not hold its lock.
+            auto wanted =
+                std::make_shared<const std::set<std::string, std::less<>>>(names->begin(), names->end());
+            selection_.name = [wanted](std::string_view tensor) { return wanted->contains(tensor); };
+        }
+        selection_.collections = std::move(collections);
+        if (mode) {
+            selection_.mode = model::parse_mode(*mode);
+            if (!selection_.mode)
+                raise({base::Code::kInvalidArgument,
+                       "mode '" + *mode + "': use train, eval, predict or global"});
+        }
+        selection_.first_step = first_step;
+        selection_.end_step = end_step;
+        selection_.worker = worker;
+        selection_.statistics = std::move(statistics);
+        // Finds mistakes now and not when it is read.
+        fields_ = value_or_raise(tables::TableReader::open(path_, kind_, selection_))->fields();
+    }
+
+    std::vector<std::string> columns() const {
+        std::vector<std::string> out;
+        for (const tables::Field& field : fields_) out.emplace_back(field.name);
+        return out;
+    }
+
+    nb::object schema() const {
+        auto schema = std::make_unique<ArrowSchema>();
+        if (!tables::to_arrow_schema(fields_, schema.get())) raise_no_memory();
+        return to_capsule(std::move(schema), kSchemaCapsule);
+    }
+
+    nb::object stream(const nb::object& requested_schema) const {
+        check_request(requested_schema);
+        auto opened = [this] {
+            const nb::gil_scoped_release others_may_run;
+            return tables::TableReader::open(path_, kind_, selection_);
+        }();
+        std::unique_ptr<tables::TableReader> reader = value_or_raise(std::move(opened));
+        auto stream = std::make_unique<ArrowArrayStream>();
+        if (!tables::to_arrow_stream(std::move(reader), stream.get())) raise_no_memory();
+        return to_capsule(std::move(stream), kStreamCapsule);
+    }
+
+  private:
+    // A consumer may ask for other representations, which a producer need not have; what it may not do is
+    // to ask for other columns.
+    void check_request(const nb::object& request) const {
+        if (request.is_none()) return;
+        const auto* const schema =
+            static_cast<const ArrowSchema*>(PyCapsule_GetPointer(request.ptr(), kSchemaCapsule));
+        if (schema == nullptr) throw nb::python_error();
+        bool fits = schema->release != nullptr && std::strcmp(schema->format, "+s") == 0 &&
+                    schema->n_children == static_cast<std::int64_t>(fields_.size());
+        for (std::size_t i = 0; fits && i < fields_.size(); ++i) {
+            const char* const name = schema->children[i]->name;
+            fits = name != nullptr && fields_[i].name == name;
+        }
+        if (!fits)
+            raise({base::Code::kInvalidArgument,
+                   "requested_schema: it must have the columns of this table, in their order"});
+    }
+
+    std::string path_;
+    tables::TableKind kind_;
+    tables::Selection selection_;
+    std::vector<tables::Field> fields_;
+};
+
+}  // namespace
+
+void bind_tables(nb::module_& module) {
+    module.def("table_names", [] {
+        std::vector<std::string> out;
+        for (const tables::TableInfo& table : tables::all_tables()) out.emplace_back(table.name);
+        return out;
+    });
+    nb::class_<Table>(module, "Table", "A table of a run; read through Arrow.")
+        .def(nb::init<std::string, const std::string&, std::optional<std::vector<std::string>>,
+                      std::vector<std::string>, const std::optional<std::string>&, std::uint64_t,
+                      std::uint64_t, std::optional<model::WorkerId>, std::vector<std::string>>(),
+             "path"_a, "name"_a, "names"_a.none(), "collections"_a, "mode"_a.none(), "first_step"_a,
+             "end_step"_a, "worker"_a.none(), "statistics"_a)
+        .def_prop_ro("columns", &Table::columns)
+        .def("schema", &Table::schema, nb::sig("def schema(self) -> typing.Any"))
+        .def("stream", &Table::stream,
+             nb::sig("def stream(self, requested_schema: typing.Any = None) -> typing.Any"),
+             "requested_schema"_a = nb::none());
+}
+
+}  // namespace traindbg::bindings
