@@ -44,6 +44,8 @@ struct VerbEntry {
 [[nodiscard]] VerbEntry ls_verb();
 [[nodiscard]] VerbEntry show_verb();
 [[nodiscard]] VerbEntry get_verb();
+[[nodiscard]] VerbEntry export_verb();
+[[nodiscard]] VerbEntry import_verb();
 [[nodiscard]] VerbEntry rules_list_verb();
 [[nodiscard]] VerbEntry rules_explain_verb();
 [[nodiscard]] VerbEntry doctor_verb();
