@@ -44,6 +44,7 @@ struct ExportRequest {
 struct ExportFormat {
     std::string_view name;
     std::string_view summary;
+    std::string_view items;  // what ExportResult::items counts
     bool to_stdout = false;
     bool one_table = false;           // at most one --table
     std::vector<std::string> tables;  // that it can hold

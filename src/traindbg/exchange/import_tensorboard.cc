@@ -43,6 +43,7 @@ constexpr std::uint64_t kMostRecordBytes = std::uint64_t{256} << 20;
 constexpr std::size_t kWindowBytes = std::size_t{1} << 20;
 constexpr std::uint64_t kMostMemory = std::uint64_t{4} << 30;
 constexpr std::size_t kMostTensors = std::size_t{1} << 20;  // what a run can describe
+constexpr std::size_t kMostBuckets = std::size_t{1} << 16;
 constexpr std::size_t kLongestTag = 4000;
 
 // A value of the log. The same tensor at the same step: the one that was read later counts.
@@ -219,7 +220,6 @@ class Log {
         format::RecordScanner scanner(format::RecordCheck::kChecksum, 0, kMostRecordBytes);
         ByteBuffer window;
         std::uint64_t begin = 0;
-        std::size_t wanted = kWindowBytes;
         bool at_end = false;
         while (true) {
             const std::uint64_t position = scanner.position();
@@ -244,10 +244,15 @@ class Log {
                                         true);
                         return Status::ok();
                     }
-                    wanted = std::max(kWindowBytes, item.bytes_needed);
                     begin = scanner.position();
-                    TRAINDBG_ASSIGN_OR_RETURN(window, read(begin, wanted));
-                    at_end = window.size() < wanted;
+                    const std::uint64_t room = size - std::min(size, begin);
+                    const auto asked = static_cast<std::size_t>(
+                        std::min<std::uint64_t>(room, std::max(kWindowBytes, item.bytes_needed)));
+                    window.clear();
+                    if (asked > 0) {
+                        TRAINDBG_ASSIGN_OR_RETURN(window, read(begin, asked));
+                    }
+                    at_end = window.size() < asked || window.size() == room;
                     if (request_.progress)
                         request_.progress(done_bytes_ + std::min(begin, size), total_bytes_);
                     break;
@@ -315,7 +320,11 @@ class Log {
         }
         if (value.simple_value)
             return add_scalar(event, entry->first, tag, static_cast<double>(*value.simple_value));
-        if (value.histogram) return add_histogram(event, entry->first, tag, from_proto(*value.histogram));
+        if (value.histogram) {
+            if (value.histogram->bucket.size() > kMostBuckets) ++result.skipped;
+            else add_histogram(event, entry->first, tag, from_proto(*value.histogram));
+            return;
+        }
         if (value.tensor) return add_tensor(event, entry->first, tag, *value.tensor);
         ++result.skipped;
     }
@@ -331,7 +340,7 @@ class Log {
         if (numbers && may_be_scalar && numbers->size() == 1)
             return add_scalar(event, name, tag, numbers->front());
         const bool is_table = tensor.shape.size() == 2 && tensor.shape[1] == 3;
-        if (!numbers || may_be_scalar || !is_table) {
+        if (!numbers || may_be_scalar || !is_table || numbers->size() / 3 > kMostBuckets) {
             ++result.skipped;
             return;
         }

@@ -140,13 +140,17 @@ class ExportVerb final : public Verb {
         for (const std::string& note : result->notes) console.warn(note);
         if (json_) print_json(*path, *result, console);
         else if (to_ != "-")
-            console.error(base::format("{}: {} of {}, {}\n", base::printable(to_), result->items,
-                                       format_ == "tensorboard" ? "values" : "rows or arrays",
+            console.error(base::format("{}: {} {}, {}\n", base::printable(to_), result->items, items_word(),
                                        base::human_bytes(result->bytes)));
         return kExitClean;
     }
 
   private:
+    [[nodiscard]] std::string_view items_word() const {
+        for (const exchange::ExportFormat& row : exchange::all_formats())
+            if (row.name == format_) return row.items;
+        return "items";
+    }
     [[nodiscard]] Status need_worker(const std::string& path, storage::FileSystem& files) const;
     [[nodiscard]] Result<ExportResult> write_parquet(const ExportRequest& request) const;
 
