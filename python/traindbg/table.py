@@ -72,9 +72,7 @@ class Table:
             import pyarrow as pa
             import pyarrow.parquet as pq
         except ImportError:
-            raise Unsupported(
-                "Parquet needs pyarrow: python -m pip install pyarrow"
-            ) from None
+            raise Unsupported("Parquet needs pyarrow: python -m pip install pyarrow") from None
         target = Path(path)
         if target.exists() and not overwrite:
             raise FileExistsError(f"{target}: exists already")

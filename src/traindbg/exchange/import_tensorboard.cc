@@ -524,6 +524,7 @@ Status write_worker(const std::string& directory, WorkerId id, Worker& worker, I
     meta.framework = "TensorBoard log";
     meta.traindbg = base::version();
     writer->describe(meta);
+    infer_shapes(worker.tensors);
     for (const model::TensorInfo& info : worker.tensors) writer->add_tensor(info);
     std::vector<Steps> modes;
     for (auto& [mode, rows] : worker.modes) {

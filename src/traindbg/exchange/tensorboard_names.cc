@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <map>
 
 #include "traindbg/base/format.h"
 #include "traindbg/base/text.h"
@@ -206,6 +207,32 @@ TagMeaning meaning_of_histogram(std::string_view tag, std::optional<Role> chosen
     out.info.module = module;
     out.info.name = base::format("{}/{}", model::to_string(out.info.role), module);
     return out;
+}
+
+void infer_shapes(std::vector<model::TensorInfo>& tensors) {
+    std::map<std::string, std::int64_t> elements;  // by module, of those with one extent
+    for (const model::TensorInfo& info : tensors)
+        if (info.shape.size() == 1) elements[info.module] = info.shape[0];
+    for (model::TensorInfo& info : tensors) {
+        if (info.shape.size() != 1 || (info.role != Role::kGradient && info.role != Role::kWeight)) continue;
+        const std::size_t last = info.module.find_last_of("./");
+        const std::size_t begin = last == std::string::npos ? 0 : last + 1;
+        const std::string name = lower(std::string_view(info.module).substr(begin));
+        if (!name.starts_with("weight") && !name.starts_with("kernel")) continue;
+        const std::int64_t count = info.shape[0];
+        const auto bias = elements.find(info.module.substr(0, begin) + "bias");
+        if (bias != elements.end() && bias->second > 0 && count % bias->second == 0) {
+            if (count > bias->second) info.shape = {bias->second, count / bias->second};
+            continue;
+        }
+        const std::vector<std::string> words = split(lower(info.module), "/._- ");
+        const bool is_norm = std::any_of(words.begin(), words.end(), [](const std::string& word) {
+            return word.find("norm") != std::string::npos || word == "bn" || word == "ln" ||
+                   (word.size() > 2 && (word.starts_with("bn") || word.starts_with("ln")) &&
+                    word.find_first_not_of("0123456789", 2) == std::string::npos);
+        });
+        if (!is_norm) info.shape = {1, count};
+    }
 }
 
 }  // namespace traindbg::exchange

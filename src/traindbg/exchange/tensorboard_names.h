@@ -39,4 +39,11 @@ struct TagMeaning {
 [[nodiscard]] TagMeaning meaning_of_scalar(std::string_view tag, std::optional<model::Role> chosen);
 [[nodiscard]] TagMeaning meaning_of_histogram(std::string_view tag, std::optional<model::Role> chosen);
 
+// A log says how many elements a tensor has, not its shape; rules about depth need to know which gradients
+// are those of weight matrices. Where a layer's bias is in the log as well, the shape of its weight follows
+// ([bias, rest], or [bias] where both are of one size, as in a normalisation); else one that is named weight
+// or kernel, of no layer named as a normalisation, counts as a matrix of one row. `tensors` have one extent,
+// or none for scalars.
+void infer_shapes(std::vector<model::TensorInfo>& tensors);
+
 }  // namespace traindbg::exchange

@@ -82,6 +82,31 @@ TEST(TensorboardNames, AChosenRoleWins) {
     EXPECT_EQ(meaning_of_histogram("scores", Role::kOutput).info.name, "output/scores");
 }
 
+TEST(TensorboardNames, ShapesFollowFromBiasesAndNames) {
+    const auto gradient = [](const char* module, std::int64_t elements) {
+        model::TensorInfo info;
+        info.role = Role::kGradient;
+        info.module = module;
+        info.shape = {elements};
+        return info;
+    };
+    std::vector<model::TensorInfo> tensors = {
+        gradient("fc1.weight", 128),       gradient("fc1.bias", 16),  gradient("bn.weight", 16),
+        gradient("bn.bias", 16),           gradient("q.weight", 64),  gradient("ln_1.weight", 64),
+        gradient("dense/kernel", 6),       gradient("odd.weight", 7), gradient("odd.bias", 2),
+        gradient("3.layer_norm.weight", 8)};
+    infer_shapes(tensors);
+    using Shape = std::vector<std::int64_t>;
+    EXPECT_EQ(tensors[0].shape, (Shape{16, 8}));
+    EXPECT_EQ(tensors[1].shape, (Shape{16}));
+    EXPECT_EQ(tensors[2].shape, (Shape{16}));
+    EXPECT_EQ(tensors[4].shape, (Shape{1, 64}));
+    EXPECT_EQ(tensors[5].shape, (Shape{64}));
+    EXPECT_EQ(tensors[6].shape, (Shape{1, 6}));
+    EXPECT_EQ(tensors[7].shape, (Shape{1, 7}));
+    EXPECT_EQ(tensors[9].shape, (Shape{8}));
+}
+
 TEST(TensorboardNames, SubRuns) {
     EXPECT_EQ(parse_sub_run("").name, "");
     EXPECT_EQ(parse_sub_run("train").mode, Mode::kTrain);
