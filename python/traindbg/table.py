@@ -79,13 +79,15 @@ class Table:
         partial = target.with_name(f".{target.name}.{os.getpid()}.part")
         rows = 0
         try:
-            with pa.RecordBatchReader.from_stream(self) as reader:
-                with pq.ParquetWriter(partial, reader.schema, compression="zstd") as writer:
-                    for batch in reader:
-                        writer.write_batch(batch)
-                        rows += batch.num_rows
-                        if progress is not None:
-                            progress(rows)
+            with (
+                pa.RecordBatchReader.from_stream(self) as reader,
+                pq.ParquetWriter(partial, reader.schema, compression="zstd") as writer,
+            ):
+                for batch in reader:
+                    writer.write_batch(batch)
+                    rows += batch.num_rows
+                    if progress is not None:
+                        progress(rows)
             with partial.open("rb") as written:
                 os.fsync(written.fileno())
             if not overwrite and target.exists():  # somebody else was quicker
