@@ -13,7 +13,20 @@ import pytest
 EXE = os.environ.get("TRAINDBG_EXE") or shutil.which("traindbg")
 assert EXE is not None, "no traindbg program: `make install`, or set TRAINDBG_EXE"
 
-VERBS = ["run", "watch", "check", "report", "ls", "show", "get", "export", "import", "doctor", "completion", "version"]
+VERBS = [
+    "run",
+    "watch",
+    "check",
+    "report",
+    "ls",
+    "show",
+    "get",
+    "export",
+    "import",
+    "doctor",
+    "completion",
+    "version",
+]
 RULE_VERBS = ["rules list", "rules explain"]
 
 

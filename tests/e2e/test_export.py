@@ -7,6 +7,9 @@ import io
 import json
 import os
 import pty
+import re
+import shlex
+import shutil
 import subprocess
 import sys
 import zipfile
@@ -307,3 +310,23 @@ def test_the_summary(run: Path, tmp_path: Path) -> None:
     assert summary["format"] == "csv"
     assert summary["bytes"] == (tmp_path / "x.csv").stat().st_size
     assert summary["items"] == (tmp_path / "x.csv").read_text().count("\n") - 1
+
+
+def test_the_examples_of_the_document(run: Path, tmp_path: Path) -> None:
+    """Every command and every piece of Python in docs/export.md does what it says."""
+    text = (Path(__file__).parents[2] / "docs" / "export.md").read_text()
+    blocks = re.findall(r"```(\w+)\n(.*?)```", text, flags=re.DOTALL)
+    shutil.copytree(run, tmp_path / "run")
+    program = "import traindbg as td\n" + "".join(code for kind, code in blocks if kind == "python")
+    subprocess.run([sys.executable, "-c", program], check=True, cwd=tmp_path)
+    assert (tmp_path / "gradients.parquet").is_file()
+    commands = [line for kind, code in blocks if kind == "sh" for line in code.splitlines()]
+    assert len(commands) >= 9
+    for command in commands:
+        done = subprocess.run(
+            [PROGRAM, *shlex.split(command)[1:]],
+            capture_output=True, text=True, cwd=tmp_path, env=clean_environment(), check=False,
+        )  # fmt: skip
+        assert done.returncode in ((0, 1) if " check " in command else (0,)), command + done.stderr
+    made = {"scalars.csv", "statistics.parquet", "weights.npz", "series.npz", "step4.safetensors"}
+    assert made | {"logs"} <= {entry.name for entry in tmp_path.iterdir()}
