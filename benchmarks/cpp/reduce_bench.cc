@@ -144,6 +144,31 @@ void each_kernel(benchmark::State& state) {
     measure(state, {values.data(), DType::kFloat32, {&count, 1}, {}}, kernels[index]);
 }
 
+void measure_histogram(benchmark::State& state, const TensorView& view) {
+    for (auto _ : state) benchmark::DoNotOptimize(traindbg::reduce::histogram(view));
+    state.SetBytesProcessed(state.iterations() * view.element_count() *
+                            static_cast<std::int64_t>(traindbg::tensor::byte_size(view.dtype)));
+}
+
+void histogram_float32(benchmark::State& state) {
+    const std::int64_t count = state.range(0) / 4;
+    const auto values = normal_values<float>(count, 1e-3);
+    measure_histogram(state, {values.data(), DType::kFloat32, {&count, 1}, {}});
+}
+
+// All elements in one bin: each increment needs the result of one before it.
+void histogram_constant(benchmark::State& state) {
+    const std::int64_t count = state.range(0) / 4;
+    const std::vector<float> values(static_cast<std::size_t>(count), 0.5F);
+    measure_histogram(state, {values.data(), DType::kFloat32, {&count, 1}, {}});
+}
+
+void histogram_bfloat16(benchmark::State& state) {
+    const std::int64_t count = state.range(0) / 2;
+    const auto values = brain_values(count);
+    measure_histogram(state, {values.data(), DType::kBFloat16, {&count, 1}, {}});
+}
+
 void relu_units(benchmark::State& state) {  // a tenth of the units is dead
     const std::int64_t shape[] = {state.range(0) / 4 / 1024, 16, 64};
     auto values = normal_values<float>(state.range(0) / 4, 1);
@@ -179,6 +204,9 @@ BENCHMARK(statistics_vanishing)->Arg(256 << 10);
 BENCHMARK(statistics_one_nan)->Arg(256 << 10);
 BENCHMARK(statistics_strided)->Arg(256 << 10);
 BENCHMARK(each_kernel)->ArgsProduct({{256 << 10}, {0, 1, 2, 3}});
+BENCHMARK(histogram_float32)->Apply(sizes);
+BENCHMARK(histogram_constant)->Arg(1 << 20);
+BENCHMARK(histogram_bfloat16)->Arg(1 << 20);
 BENCHMARK(relu_units)->Arg(1 << 20);
 BENCHMARK(tanh_units)->Arg(1 << 20);
 
