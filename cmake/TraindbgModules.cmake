@@ -5,10 +5,10 @@ set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS "${TRAINDBG_LAYER
 
 # Sets `out_modules` to all modules and <module>_DEPS for each.
 function(traindbg_read_layers out_modules)
-    file(STRINGS "${TRAINDBG_LAYERS_FILE}" lines REGEX "^[a-z]+:")
+    file(STRINGS "${TRAINDBG_LAYERS_FILE}" lines REGEX "^[a-z0-9]+:")
     set(modules "")
     foreach(line IN LISTS lines)
-        string(REGEX MATCH "^([a-z]+):[ ]*(.*)$" _ "${line}")
+        string(REGEX MATCH "^([a-z0-9]+):[ ]*(.*)$" _ "${line}")
         set(module "${CMAKE_MATCH_1}")
         separate_arguments(dependencies UNIX_COMMAND "${CMAKE_MATCH_2}")
         list(APPEND modules "${module}")

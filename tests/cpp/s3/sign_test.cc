@@ -1,0 +1,130 @@
+#include "traindbg/s3/sign.h"
+
+#include <gtest/gtest.h>
+
+#if __has_include(<curl/curl.h>)
+#include <curl/curl.h>
+#define TRAINDBG_HAS_CURL_HEADER 1
+#endif
+#include "traindbg/s3/libcurl.h"
+
+namespace traindbg::s3 {
+namespace {
+
+// The examples of the AWS documentation, "Signature Calculations for the Authorization Header:
+// Transferring Payload in a Single Chunk": key, moment, bucket and signatures are from there.
+constexpr std::int64_t kMoment = 1369353600LL * 1'000'000'000;  // 20130524T000000Z
+
+Credentials example() {
+    Credentials credentials;
+    credentials.access_key = "AKIAIOSFODNN7EXAMPLE";
+    credentials.secret_key = "wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY";
+    return credentials;
+}
+
+std::string signature(const std::string& method, const std::string& path,
+                      std::vector<std::pair<std::string, std::string>> query, HeaderList headers,
+                      std::string_view body) {
+    RequestTarget target;
+    target.host = "examplebucket.s3.amazonaws.com";
+    target.path = path;
+    target.query = std::move(query);
+    sign_request(method, target, headers, base::as_bytes(body), example(), "us-east-1", "s3", kMoment);
+    const std::string& line = headers.back().second;
+    return line.substr(line.find("Signature=") + 10);
+}
+
+TEST(Sign, GetOfARange) {
+    EXPECT_EQ(signature("GET", "/test.txt", {}, {{"range", "bytes=0-9"}}, ""),
+              "f0e8bdb87c964420e857bd35b5d6ed310bd44f0170aba48dd91039c6036bdb41");
+}
+
+TEST(Sign, PutOfAKeyWithAnOddLetter) {
+    EXPECT_EQ(
+        signature("PUT", "/test$file.text", {},
+                  {{"date", "Fri, 24 May 2013 00:00:00 GMT"}, {"x-amz-storage-class", "REDUCED_REDUNDANCY"}},
+                  "Welcome to Amazon S3."),
+        "98ad721746da40c64f1a55b78f14c238d841ea1380cd77a1b5971af0ece108bd");
+}
+
+TEST(Sign, ParameterWithoutAValue) {
+    EXPECT_EQ(signature("GET", "/", {{"lifecycle", ""}}, {}, ""),
+              "fea454ca298b7da1c68078a5d1bdbfbbe0d65c699e0f91ac7a200a0136783543");
+}
+
+TEST(Sign, ParametersInAnyOrder) {
+    const std::string right = "34b48302e7b5fa45bde8084f4b7868a86f0a534bc59db6670ed5711ef69dc6f7";
+    EXPECT_EQ(signature("GET", "/", {{"max-keys", "2"}, {"prefix", "J"}}, {}, ""), right);
+    EXPECT_EQ(signature("GET", "/", {{"prefix", "J"}, {"max-keys", "2"}}, {}, ""), right);
+}
+
+TEST(Sign, TheUrlIsWhatIsSigned) {
+    RequestTarget target;
+    target.host = "h:1";
+    target.path = "/b/a b+c%/ä";
+    target.query = {{"uploads", ""}, {"prefix", "x/y&z"}};
+    EXPECT_EQ(url_of(target), "https://h:1/b/a%20b%2Bc%25/%C3%A4?prefix=x%2Fy%26z&uploads=");
+}
+
+TEST(Sign, ASessionTokenIsSigned) {
+    Credentials credentials = example();
+    credentials.session_token = "TOKEN";
+    HeaderList headers;
+    RequestTarget target;
+    target.host = "h";
+    sign_request("GET", target, headers, {}, credentials, "us-east-1", "s3", kMoment);
+    EXPECT_NE(headers.back().second.find(";x-amz-security-token"), std::string::npos);
+}
+
+TEST(Percent, DecodingUndoesEncoding) {
+    std::string all;
+    for (int i = 1; i < 256; ++i) all += static_cast<char>(i);
+    std::string back;
+    ASSERT_TRUE(percent_decode(percent_encode(all, false), back));
+    EXPECT_EQ(back, all);
+    EXPECT_FALSE(percent_decode("a%2", back));
+    EXPECT_FALSE(percent_decode("a%", back));
+    EXPECT_FALSE(percent_decode("%zz", back));
+}
+
+#ifdef TRAINDBG_HAS_CURL_HEADER
+TEST(Libcurl, NumbersAreThoseOfItsHeader) {
+    using namespace internal;
+    EXPECT_EQ(+kCurlWriteData, +CURLOPT_WRITEDATA);
+    EXPECT_EQ(+kCurlUrl, +CURLOPT_URL);
+    EXPECT_EQ(+kCurlErrorBuffer, +CURLOPT_ERRORBUFFER);
+    EXPECT_EQ(+kCurlPostFields, +CURLOPT_POSTFIELDS);
+    EXPECT_EQ(+kCurlUserAgent, +CURLOPT_USERAGENT);
+    EXPECT_EQ(+kCurlLowSpeedLimit, +CURLOPT_LOW_SPEED_LIMIT);
+    EXPECT_EQ(+kCurlLowSpeedTime, +CURLOPT_LOW_SPEED_TIME);
+    EXPECT_EQ(+kCurlHttpHeader, +CURLOPT_HTTPHEADER);
+    EXPECT_EQ(+kCurlHeaderData, +CURLOPT_HEADERDATA);
+    EXPECT_EQ(+kCurlCustomRequest, +CURLOPT_CUSTOMREQUEST);
+    EXPECT_EQ(+kCurlNoProgress, +CURLOPT_NOPROGRESS);
+    EXPECT_EQ(+kCurlNoBody, +CURLOPT_NOBODY);
+    EXPECT_EQ(+kCurlXferInfoData, +CURLOPT_XFERINFODATA);
+    EXPECT_EQ(+kCurlCaInfo, +CURLOPT_CAINFO);
+    EXPECT_EQ(+kCurlHttpVersion, +CURLOPT_HTTP_VERSION);
+    EXPECT_EQ(+kCurlNoSignal, +CURLOPT_NOSIGNAL);
+    EXPECT_EQ(+kCurlTimeoutMs, +CURLOPT_TIMEOUT_MS);
+    EXPECT_EQ(+kCurlConnectTimeoutMs, +CURLOPT_CONNECTTIMEOUT_MS);
+    EXPECT_EQ(+kCurlNoProxy, +CURLOPT_NOPROXY);
+    EXPECT_EQ(+kCurlProtocols, 181);  // CURLOPT_PROTOCOLS, deprecated in new headers, and kept
+    EXPECT_EQ(+kCurlPathAsIs, +CURLOPT_PATH_AS_IS);
+    EXPECT_EQ(+kCurlWriteFunction, +CURLOPT_WRITEFUNCTION);
+    EXPECT_EQ(+kCurlHeaderFunction, +CURLOPT_HEADERFUNCTION);
+    EXPECT_EQ(+kCurlXferInfoFunction, +CURLOPT_XFERINFOFUNCTION);
+    EXPECT_EQ(+kCurlPostFieldSizeLarge, +CURLOPT_POSTFIELDSIZE_LARGE);
+    EXPECT_EQ(kCurlHttp11, +CURL_HTTP_VERSION_1_1);
+    EXPECT_EQ(kCurlProtoHttpAndHttps, CURLPROTO_HTTP | CURLPROTO_HTTPS);
+    EXPECT_EQ(kCurlResponseCode, +CURLINFO_RESPONSE_CODE);
+    EXPECT_EQ(kCurlErrorBytes, std::size_t{CURL_ERROR_SIZE});
+    EXPECT_EQ(+kCurlAbortedByCallback, +CURLE_ABORTED_BY_CALLBACK);
+    EXPECT_EQ(+kCurlPeerFailedVerification, +CURLE_PEER_FAILED_VERIFICATION);
+    EXPECT_EQ(+kCurlSslCaCertBadFile, +CURLE_SSL_CACERT_BADFILE);
+    EXPECT_EQ(+kCurlUrlMalformat, +CURLE_URL_MALFORMAT);
+}
+#endif
+
+}  // namespace
+}  // namespace traindbg::s3
