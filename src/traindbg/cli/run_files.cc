@@ -18,6 +18,7 @@
 #include "traindbg/base/text.h"
 #include "traindbg/base/version.h"
 #include "traindbg/cli/redact.h"
+#include "traindbg/cli/run_location.h"
 #include "traindbg/model/json.h"
 #include "traindbg/storage/control_block.h"
 #include "traindbg/storage/run_layout.h"
@@ -164,7 +165,7 @@ RunState state_of_run(const std::string& run, bool recording_closed, storage::Fi
         if (end->exit_code > kFirstSignal) return RunState::kCrashed;
         return end->exit_code > 0 ? RunState::kFailed : RunState::kEnded;
     }
-    if (!supervised_by_us && SupervisorLock::is_held_by_another(run)) {
+    if (!is_remote(run) && !supervised_by_us && SupervisorLock::is_held_by_another(run)) {
         // Supervised: waiting until a training attaches, running from then on.
         if (const auto entries = files.list(run); entries.is_ok())
             for (const storage::DirectoryEntry& entry : *entries)
@@ -172,6 +173,8 @@ RunState state_of_run(const std::string& run, bool recording_closed, storage::Fi
         return RunState::kWaiting;
     }
     if (recording_closed) return RunState::kEnded;
+    // In a bucket only what was uploaded tells: without an end, it goes on.
+    if (is_remote(run)) return RunState::kRunning;
     if (!files.exists(layout.control())) return RunState::kCrashed;
     // Not supervised: the training says in the control page who it is. Only its own machine knows
     // whether that process lives; from elsewhere a run without an end is taken to go on.

@@ -8,6 +8,7 @@
 #include "traindbg/base/format.h"
 #include "traindbg/base/text.h"
 #include "traindbg/cli/run_files.h"
+#include "traindbg/cli/run_location.h"
 #include "traindbg/storage/run_layout.h"
 
 namespace traindbg::cli {
@@ -63,7 +64,7 @@ std::string absolute_path(const std::string& path) {
 void declare_run(OptionSet& options, std::string& value) {
     options.text({.names = "RUN",
                   .placeholder = "RUN",
-                  .help = "A run's directory, its name, or last.",
+                  .help = "A run's directory, its s3:// URL, its name, or last.",
                   .completes = Completes::kRun,
                   .positional = true,
                   .required = true},
@@ -71,17 +72,20 @@ void declare_run(OptionSet& options, std::string& value) {
 }
 
 void declare_runs(OptionSet& options, std::string& value) {
-    options.text({.names = "--runs",
-                  .placeholder = "DIR",
-                  .help = "Where runs lie (default: TRAINDBG_RUNS, or ./traindbg-runs).",
-                  .completes = Completes::kDirectory},
-                 value);
+    options.text(
+        {.names = "--runs",
+         .placeholder = "DIR",
+         .help = "Where runs lie, a directory or s3:// URL (default: TRAINDBG_RUNS, or ./traindbg-runs).",
+         .completes = Completes::kDirectory},
+        value);
 }
 
 std::string runs_root(const std::string& option) {
-    if (!option.empty()) return option;
     const char* setting = std::getenv("TRAINDBG_RUNS");
-    return setting != nullptr && *setting != '\0' ? setting : "traindbg-runs";
+    std::string root = option;
+    if (root.empty()) root = setting != nullptr && *setting != '\0' ? setting : "traindbg-runs";
+    while (is_remote(root) && root.ends_with('/')) root.pop_back();
+    return root;
 }
 
 std::vector<std::string> run_names(const std::string& root, storage::FileSystem& files) {
@@ -98,6 +102,19 @@ std::vector<std::string> run_names(const std::string& root, storage::FileSystem&
 base::Result<std::string> resolve_run(const std::string& argument, const std::string& root,
                                       storage::FileSystem& files) {
     const auto missing = [&](const std::string& why) { return base::Status(base::Code::kNotFound, why); };
+    if (is_remote(argument)) {
+        std::string url = argument;
+        while (url.ends_with('/')) url.pop_back();
+        // Opened, not looked for: what is wrong with the bucket or the credentials is to be told.
+        const auto file = files.open(storage::RunLayout{url}.run_json());
+        if (file.is_ok()) return url;
+        if (file.status().code() != base::Code::kNotFound ||
+            file.status().message().find("no such file") == std::string::npos)
+            return file.status();
+        return missing(
+            base::format("{}: no run is there (no RUN.json); traindbg ls --runs {} shows the runs there are",
+                         base::printable(argument), base::printable(url.substr(0, url.rfind('/')))));
+    }
     if (argument == "last") {
         std::string newest;
         std::int64_t newest_start = 0;

@@ -175,6 +175,11 @@ std::string summary_json(const Summary& summary) {
     json["cut_off"] = summary.cut_off;
     json["report"] = summary.report.empty() ? nlohmann::ordered_json()
                                             : nlohmann::ordered_json(base::printable(summary.report));
+    if (!summary.upload_url.empty())
+        json["upload"] = {{"url", base::printable(summary.upload_url)},
+                          {"complete", summary.upload_is_whole},
+                          {"objects_put", summary.upload_objects},
+                          {"bytes_put", summary.upload_bytes}};
     json["verdict"] = supervised.was_judged ? model::to_json(supervised.verdict) : nlohmann::ordered_json();
     json["troubles"] = std::move(troubles);
     return json.dump() + "\n";

@@ -51,6 +51,7 @@ class Supervisor {
             return std::move(result_);
         }
         child_ = spawned.pid;
+        if (options_.on_started) options_.on_started();
         // From here on the training goes first wherever the two compete.
         static_cast<void>(::setpriority(PRIO_PROCESS, 0, ::getpriority(PRIO_PROCESS, 0) + 5));
         if (!options_.quiet && follower_) status_ = StatusLine::open(console_.error_colour());
@@ -108,6 +109,7 @@ class Supervisor {
             look_at_control();
             press_stop();
             show_status(false);
+            if (options_.on_look) options_.on_look();
         }
     }
 
@@ -117,8 +119,9 @@ class Supervisor {
 
     // Milliseconds for poll; -1: until something happens.
     [[nodiscard]] int next_deadline() const {
-        std::int64_t nanos = INT64_MAX;
-        if (follower_) nanos = follower_->wake_descriptor() < 0 ? 50'000'000 : kLookNanos;
+        std::int64_t nanos = options_.on_look ? kControlNanosBetween : INT64_MAX;
+        if (follower_)
+            nanos = std::min(nanos, follower_->wake_descriptor() < 0 ? std::int64_t{50'000'000} : kLookNanos);
         if (status_) {
             nanos = std::min(nanos, kControlNanosBetween);
             if (const auto due = status_->due_in()) nanos = std::min(nanos, *due);

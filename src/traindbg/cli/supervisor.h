@@ -7,6 +7,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -29,6 +30,9 @@ struct SupervisorOptions {
     model::Severity act_at = model::Severity::kWarning;
     std::chrono::nanoseconds stop_grace = std::chrono::seconds(30);
     bool quiet = false;
+    // Called once the training runs, and then about every second: for what goes on beside it.
+    std::function<void()> on_started{};
+    std::function<void()> on_look{};
 };
 
 struct Supervised {

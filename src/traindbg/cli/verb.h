@@ -46,6 +46,7 @@ struct VerbEntry {
 [[nodiscard]] VerbEntry get_verb();
 [[nodiscard]] VerbEntry export_verb();
 [[nodiscard]] VerbEntry import_verb();
+[[nodiscard]] VerbEntry sync_verb();
 [[nodiscard]] VerbEntry rules_list_verb();
 [[nodiscard]] VerbEntry rules_explain_verb();
 [[nodiscard]] VerbEntry doctor_verb();

@@ -488,6 +488,7 @@ Result<std::unique_ptr<Run>> Run::open(const std::string& path, storage::FileSys
 }
 
 const std::string& Run::path() const noexcept { return impl_->layout().root; }
+storage::FileSystem& Run::files() const noexcept { return impl_->files(); }
 const model::RunMeta& Run::meta() const noexcept { return impl_->meta(); }
 const std::vector<Damage>& Run::damage() const { return impl_->damage(); }
 const std::vector<RunEvent>& Run::events() const noexcept { return impl_->events(); }

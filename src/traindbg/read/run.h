@@ -80,6 +80,8 @@ class Run {
     ~Run();
 
     [[nodiscard]] const std::string& path() const noexcept;
+    // The file system that it was opened with.
+    [[nodiscard]] storage::FileSystem& files() const noexcept;
     [[nodiscard]] const model::RunMeta& meta() const noexcept;
     [[nodiscard]] std::optional<model::RunEnd> end() const;
     // True when every worker wrote its end record: no more data will come.

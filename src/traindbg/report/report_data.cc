@@ -231,7 +231,7 @@ class Collector {
         has_train_ = !data_.steps.empty() && data_.steps.front().mode == Mode::kTrain;
 
         const storage::RunLayout layout{data_.path};
-        auto bytes = storage::read_whole(storage::posix_file_system(), layout.plan_json());
+        auto bytes = storage::read_whole(run_.files(), layout.plan_json());
         if (!bytes.is_ok()) return;  // a run without a plan has none to show
         const std::string_view text(reinterpret_cast<const char*>(bytes->data()), bytes->size());
         auto plan = model::capture_config_from_json(text);

@@ -164,6 +164,9 @@ class Store final : public S3ObjectStore {
     }
 
     [[nodiscard]] const S3Counts& counts() const noexcept override { return counts_; }
+    [[nodiscard]] std::string endpoint() const override {
+        return is_aws_ ? "AWS" : scheme_ + "://" + host_ + base_path_;
+    }
 
   private:
     struct Request {

@@ -47,6 +47,8 @@ class S3ObjectStore : public storage::ObjectStore {
   public:
     // The number of requests so far.
     [[nodiscard]] virtual const S3Counts& counts() const noexcept = 0;
+    // Where the bucket is: "http://127.0.0.1:9000", "AWS".
+    [[nodiscard]] virtual std::string endpoint() const = 0;
 };
 
 struct S3Options {

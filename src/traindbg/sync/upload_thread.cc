@@ -16,8 +16,8 @@ using base::Status;
 using storage::Patience;
 
 UploadThread::UploadThread(UploadOptions options, storage::FileSystem& files, storage::ObjectStore& store,
-                           std::chrono::nanoseconds interval)
-    : interval_(interval), uploader_(std::move(options), files, store) {
+                           std::chrono::nanoseconds interval, bool is_once)
+    : interval_(interval), uploader_(std::move(options), files, store), is_last_(is_once) {
     // The new thread inherits the mask: signals stay with the thread that deals with them.
     sigset_t all;
     sigset_t before;
@@ -28,11 +28,7 @@ UploadThread::UploadThread(UploadOptions options, storage::FileSystem& files, st
 }
 
 UploadThread::~UploadThread() {
-    {
-        const std::lock_guard lock(mutex_);
-        is_cancelled_ = true;
-    }
-    changed_.notify_all();
+    cancel();
     if (thread_.joinable()) thread_.join();
 }
 
@@ -41,11 +37,14 @@ void UploadThread::work() {
     // On Linux this is the thread's own: the training goes first.
     static_cast<void>(::setpriority(PRIO_PROCESS, static_cast<id_t>(::syscall(SYS_gettid)), 10));
     std::unique_lock lock(mutex_);
+    int fruitless = 0;  // last rounds in a row that failed and put nothing
     while (!is_cancelled_) {
         const bool is_last = is_last_;
         const Patience patience{is_last ? deadline_nanos_ : INT64_MAX, &is_cancelled_};
         lock.unlock();
+        const std::uint64_t put_before = uploader_.counts().objects_put;
         const Status status = uploader_.round(is_last, patience);
+        has_end_ = uploader_.has_end();
         lock.lock();
         if (is_cancelled_) break;
         if (status.is_ok()) {
@@ -59,7 +58,11 @@ void UploadThread::work() {
             const bool passes = status.code() == Code::kUnavailable || status.code() == Code::kDataLoss ||
                                 status.code() == Code::kAlreadyExists;
             trouble_ = status.is_ok() ? std::nullopt : std::optional(status);
-            if (status.is_ok() || !passes || base::monotonic_nanos() >= deadline_nanos_) break;
+            fruitless = uploader_.counts().objects_put == put_before ? fruitless + 1 : 0;
+            constexpr int kMostFruitless = 3;
+            if (status.is_ok() || !passes || base::monotonic_nanos() >= deadline_nanos_ ||
+                fruitless == kMostFruitless)
+                break;
             changed_.wait_for(lock, std::chrono::milliseconds(200), [this] { return is_cancelled_.load(); });
             continue;
         }
@@ -67,6 +70,20 @@ void UploadThread::work() {
     }
     is_ended_ = true;
     changed_.notify_all();
+}
+
+void UploadThread::cancel() {
+    {
+        const std::lock_guard lock(mutex_);
+        is_cancelled_ = true;
+    }
+    changed_.notify_all();
+}
+
+std::optional<Status> UploadThread::ended() {
+    const std::lock_guard lock(mutex_);
+    if (!is_ended_) return std::nullopt;
+    return trouble_.value_or(Status::ok());
 }
 
 std::optional<Status> UploadThread::news() {

@@ -23,8 +23,9 @@ namespace traindbg::sync {
 class UploadThread {
   public:
     // `files` and `store` must outlive it.
+    // `is_once`: what is there now, as `finish` does it, and no more.
     UploadThread(UploadOptions options, storage::FileSystem& files, storage::ObjectStore& store,
-                 std::chrono::nanoseconds interval);
+                 std::chrono::nanoseconds interval, bool is_once = false);
     UploadThread(const UploadThread&) = delete;
     UploadThread& operator=(const UploadThread&) = delete;
     // Cancels what goes on; takes about a second.
@@ -34,6 +35,12 @@ class UploadThread {
     [[nodiscard]] std::optional<base::Status> news();
     // The last round: all that is there now. Ok, or why not all of it is up after `patience`.
     [[nodiscard]] base::Status finish(std::chrono::nanoseconds patience);
+    // Ends whatever goes on, without waiting for it.
+    void cancel();
+    // How the last round went, once it was done.
+    [[nodiscard]] std::optional<base::Status> ended();
+    // END.json is up.
+    [[nodiscard]] bool has_end() const noexcept { return has_end_.load(); }
     [[nodiscard]] const UploadCounts& counts() const noexcept { return uploader_.counts(); }
 
   private:
@@ -41,6 +48,7 @@ class UploadThread {
 
     const std::chrono::nanoseconds interval_;
     std::atomic<bool> is_cancelled_{false};
+    std::atomic<bool> has_end_{false};
     Uploader uploader_;
 
     std::mutex mutex_;

@@ -6,6 +6,7 @@
 #include "traindbg/cli/exit_code.h"
 #include "traindbg/cli/judging.h"
 #include "traindbg/cli/rule_options.h"
+#include "traindbg/cli/run_location.h"
 #include "traindbg/cli/run_names.h"
 #include "traindbg/cli/verb.h"
 #include "traindbg/compat/smdebug_run.h"
@@ -30,7 +31,9 @@ class CheckVerb final : public Verb {
     }
 
     int run(Console& console) override {
-        storage::FileSystem& files = storage::posix_file_system();
+        const auto location = RunLocation::of(run_, runs_root(runs_));
+        if (!location.is_ok()) return fail(console, location.status());
+        storage::FileSystem& files = location->files();
         const auto fail_on = parse_fail_on(fail_on_);
         if (!fail_on.is_ok()) return fail(console, fail_on.status());
         // Wrong rule names are told whether or not the run is there.

@@ -6,6 +6,7 @@
 #include "traindbg/base/format.h"
 #include "traindbg/base/text.h"
 #include "traindbg/cli/exit_code.h"
+#include "traindbg/cli/run_location.h"
 #include "traindbg/cli/run_names.h"
 #include "traindbg/cli/step_range.h"
 #include "traindbg/cli/verb.h"
@@ -53,7 +54,9 @@ class GetVerb final : public Verb {
     }
 
     int run(Console& console) override {
-        storage::FileSystem& files = storage::posix_file_system();
+        const auto location = RunLocation::of(run_, runs_root(runs_));
+        if (!location.is_ok()) return fail(console, location.status());
+        storage::FileSystem& files = location->files();
         const auto range = parse_step_range(steps_);
         if (!range.is_ok()) return fail(console, range.status());
         if (csv_ && json_)

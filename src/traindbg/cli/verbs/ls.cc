@@ -7,6 +7,7 @@
 #include "traindbg/base/text.h"
 #include "traindbg/cli/exit_code.h"
 #include "traindbg/cli/run_files.h"
+#include "traindbg/cli/run_location.h"
 #include "traindbg/cli/run_names.h"
 #include "traindbg/cli/verb.h"
 #include "traindbg/model/json.h"
@@ -58,8 +59,14 @@ class LsVerb final : public Verb {
     }
 
     int run(Console& console) override {
-        storage::FileSystem& files = storage::posix_file_system();
+        const auto location = RunLocation::of(std::string(), runs_root(runs_));
+        if (!location.is_ok()) return fail(console, location.status());
+        storage::FileSystem& files = location->files();
         const std::string root = runs_root(runs_);
+        if (is_remote(root))
+            if (const auto listed = files.list(root);
+                !listed.is_ok() && listed.status().message().find("no such file") == std::string::npos)
+                return fail(console, listed.status());
         const std::vector<std::string> names = run_names(root, files);
         if (names_) {
             for (const std::string& name : names) console.out(name + "\n");

@@ -6,6 +6,7 @@
 #include "traindbg/cli/judging.h"
 #include "traindbg/cli/report_file.h"
 #include "traindbg/cli/run_files.h"
+#include "traindbg/cli/run_location.h"
 #include "traindbg/cli/run_names.h"
 #include "traindbg/cli/verb.h"
 #include "traindbg/read/run.h"
@@ -28,7 +29,9 @@ class ReportVerb final : public Verb {
     }
 
     int run(Console& console) override {
-        storage::FileSystem& files = storage::posix_file_system();
+        const auto location = RunLocation::of(run_, runs_root(runs_));
+        if (!location.is_ok()) return fail(console, location.status());
+        storage::FileSystem& files = location->files();
         const auto path = resolve_run(run_, runs_root(runs_), files);
         if (!path.is_ok()) return fail(console, path.status());
         auto run = read::Run::open(*path, files);
@@ -36,9 +39,11 @@ class ReportVerb final : public Verb {
         // Judged again: the steps are there, and what was kept may be of a supervisor that died.
         const auto verdict = judge_run(*path, rules_of_run(*path, files), files);
         if (!verdict.is_ok()) return fail(console, verdict.status());
-        const std::string output =
-            output_.empty() ? storage::RunLayout{*path}.report_html() : absolute_path(output_);
-        if (const base::Status written = write_report(**run, *verdict, output, files); !written.is_ok())
+        const std::string output = !output_.empty()   ? absolute_path(output_)
+                                   : is_remote(*path) ? absolute_path(base_name(*path) + ".html")
+                                                      : storage::RunLayout{*path}.report_html();
+        if (const base::Status written = write_report(**run, *verdict, output, storage::posix_file_system());
+            !written.is_ok())
             return fail(console, {written.code(), written.message() + "; choose another place with -o FILE"});
         if (json_)
             console.out(
@@ -63,7 +68,9 @@ VerbEntry report_verb() {
             .usage = "[options] RUN",
             .about =
                 "Writes one HTML file that opens without network: findings with their evidence, likely "
-                "causes, curves, the state of every layer, what was not checked. Prints its path.",
+                "causes, curves, the state of every layer, what was not checked. Prints its path: "
+                "report.html in the "
+                "run's directory, or NAME.html here when the run lies in a bucket.",
             .examples = "  traindbg report last\n  traindbg report last -o report.html\n",
             .make = []() -> std::unique_ptr<Verb> { return std::make_unique<ReportVerb>(); }};
 }

@@ -11,12 +11,14 @@
 #include "traindbg/cli/report_file.h"
 #include "traindbg/cli/rule_options.h"
 #include "traindbg/cli/run_files.h"
+#include "traindbg/cli/run_location.h"
 #include "traindbg/cli/run_names.h"
 #include "traindbg/cli/summary.h"
 #include "traindbg/cli/supervisor.h"
 #include "traindbg/cli/verb.h"
 #include "traindbg/storage/control_block.h"
 #include "traindbg/storage/run_layout.h"
+#include "traindbg/sync/upload_thread.h"
 
 namespace traindbg::cli {
 namespace {
@@ -38,6 +40,25 @@ class RunVerb final : public Verb {
         options.text(
             {.names = "--name", .placeholder = "NAME", .help = "Name of the run (default: time and script)."},
             name_);
+        options.text(
+            {.names = "--upload",
+             .placeholder = "URL",
+             .help = "Also upload it while it is recorded: s3://bucket/prefix, or s3://bucket/prefix/ "
+                     "to put it under its name there (default: TRAINDBG_UPLOAD)."},
+            upload_);
+        options.number({.names = "--upload-interval",
+                        .placeholder = "SECONDS",
+                        .help = "How often what is new is uploaded (default 10)."},
+                       upload_interval_, 0.1, 86400);
+        options.number({.names = "--upload-timeout",
+                        .placeholder = "SECONDS",
+                        .help = "How long the upload may go on after the training (default 60)."},
+                       upload_timeout_, 0, 86400);
+        options.text({.names = "--endpoint-url",
+                      .placeholder = "URL",
+                      .help = "Of the upload's server, if it is not AWS (default: AWS_ENDPOINT_URL_S3, "
+                              "AWS_ENDPOINT_URL, the profile's endpoint_url)."},
+                     endpoint_url_);
         options.group("When a rule fires");
         options.text({.names = "--on-finding",
                       .placeholder = "ACTION",
@@ -99,6 +120,16 @@ class RunVerb final : public Verb {
             return fail(console,
                         {Code::kInvalidArgument,
                          "--run-dir: says it all; leave out --runs and --name; see traindbg run --help"});
+        if (run_dir_.empty() ? is_remote(runs_root(runs_)) : is_remote(run_dir_))
+            return fail(console,
+                        {Code::kInvalidArgument,
+                         base::printable(run_dir_.empty() ? runs_root(runs_) : run_dir_) +
+                             ": a run is recorded on this machine; to have it in a bucket as well use "
+                             "--upload or TRAINDBG_UPLOAD"});
+        if (upload_.empty()) upload_ = s3::process_environment("TRAINDBG_UPLOAD");
+        if (!upload_.empty())
+            if (const auto tried = open_upload_target(upload_, "name", endpoint_url_); !tried.is_ok())
+                return fail(console, tried.status());
         auto bootstrap = find_bootstrap(executable_directory());
         if (!bootstrap.is_ok()) return fail(console, bootstrap.status());
 
@@ -115,6 +146,10 @@ class RunVerb final : public Verb {
             console.warn(made.status().message() + "; the training runs without being recorded");
         }
 
+        if (!upload_.empty() && !options.run.empty()) {
+            options.on_started = [&] { start_upload(options, console); };
+            options.on_look = [&] { tell_upload(options, console); };
+        }
         const Supervised supervised = supervise(options, console, files_);
         if (supervised.spawn_error != 0) {
             discard_run(options.run);
@@ -256,10 +291,58 @@ class RunVerb final : public Verb {
                                  summary.run + " -o FILE");
             }
         }
+        finish_upload(options, summary, console);
         if (!quiet_) console.error(summary_text(summary, console.error_colour(), console.error_columns()));
         if (quiet_ && !supervised.attached)
             console.warn(why_not_attached(command_, exit_code_of_wait_status(supervised.wait_status)));
         if (json_) console.out(summary_json(summary));
+    }
+
+    // The training runs and must not be told of anything that fails here.
+    void start_upload(const SupervisorOptions& options, const Console& console) {
+        auto target = open_upload_target(upload_, options.run_name, endpoint_url_);
+        if (!target.is_ok()) {
+            console.warn(target.status().message());
+            return;
+        }
+        target_ = std::move(target).value();
+        sync::UploadOptions upload;
+        upload.run = options.run;
+        upload.prefix = target_->prefix;
+        uploading_ = std::make_unique<sync::UploadThread>(
+            std::move(upload), files_, *target_->store,
+            std::chrono::nanoseconds(static_cast<std::int64_t>(upload_interval_ * 1e9)));
+    }
+
+    void tell_upload(const SupervisorOptions& options, const Console& console) {
+        if (!uploading_) return;
+        if (const auto news = uploading_->news())
+            console.warn(
+                base::format("{}; the training goes on, the run is kept in {}, uploading is tried again",
+                             news->message(), base::printable(shown_path(options.run))));
+    }
+
+    void finish_upload(const SupervisorOptions& options, Summary& summary, const Console& console) {
+        if (!uploading_) return;
+        if (!quiet_ && console.error_is_terminal() && uploading_->counts().bytes_pending > (1U << 20))
+            console.error(base::format("traindbg: uploading what is left, {}\n",
+                                       base::human_bytes(uploading_->counts().bytes_pending)));
+        const Status done =
+            uploading_->finish(std::chrono::nanoseconds(static_cast<std::int64_t>(upload_timeout_ * 1e9)));
+        summary.upload_url = target_->url;
+        summary.upload_is_whole = done.is_ok();
+        summary.upload_objects = uploading_->counts().objects_put;
+        summary.upload_bytes = uploading_->counts().bytes_put;
+        if (!done.is_ok())
+            console.warn(base::format("the upload is not whole ({} to go): {}; to go on: traindbg sync {} {}",
+                                      base::human_bytes(uploading_->counts().bytes_pending), done.message(),
+                                      base::printable(shown_path(options.run)),
+                                      base::printable(target_->url)));
+        else if (!quiet_)
+            console.error(base::format("traindbg: uploaded to {} ({} objects, {})\n",
+                                       base::printable(target_->url), summary.upload_objects,
+                                       base::human_bytes(summary.upload_bytes)));
+        uploading_.reset();
     }
 
     // Relative to where the user stands, when that is shorter.
@@ -269,6 +352,12 @@ class RunVerb final : public Verb {
         return !error && path.starts_with(here) ? path.substr(here.size()) : path;
     }
 
+    std::string upload_;
+    double upload_interval_ = 10;
+    double upload_timeout_ = 60;
+    std::string endpoint_url_;
+    std::optional<UploadTarget> target_;  // the upload's thread uses it
+    std::unique_ptr<sync::UploadThread> uploading_;
     std::string run_dir_;
     std::string runs_;
     std::string name_;

@@ -8,6 +8,7 @@
 #include "traindbg/cli/judging.h"
 #include "traindbg/cli/name_filter.h"
 #include "traindbg/cli/run_files.h"
+#include "traindbg/cli/run_location.h"
 #include "traindbg/cli/run_names.h"
 #include "traindbg/cli/verb.h"
 #include "traindbg/model/json.h"
@@ -60,7 +61,9 @@ class ShowVerb final : public Verb {
     }
 
     int run(Console& console) override {
-        storage::FileSystem& files = storage::posix_file_system();
+        const auto location = RunLocation::of(run_, runs_root(runs_));
+        if (!location.is_ok()) return fail(console, location.status());
+        storage::FileSystem& files = location->files();
         auto filter = NameFilter::make(match_);
         if (!filter.is_ok())
             return fail(console, {base::Code::kInvalidArgument, "--match: " + filter.status().message()});

@@ -17,6 +17,7 @@
 #include "traindbg/cli/report_file.h"
 #include "traindbg/cli/rule_options.h"
 #include "traindbg/cli/run_files.h"
+#include "traindbg/cli/run_location.h"
 #include "traindbg/cli/run_names.h"
 #include "traindbg/cli/status_line.h"
 #include "traindbg/cli/verb.h"
@@ -30,6 +31,8 @@ namespace {
 
 // How often it is asked whether the training still lives.
 constexpr int kMillisBetweenLooks = 500;
+// A run in a bucket that nobody supervised is opened to see whether its workers have ended.
+constexpr std::int64_t kNanosBetweenOpens = 10'000'000'000;
 
 class WatchVerb final : public Verb {
   public:
@@ -64,21 +67,33 @@ class WatchVerb final : public Verb {
     }
 
     int run(Console& console) override {
-        storage::FileSystem& files = storage::posix_file_system();
+        const auto location = RunLocation::of(run_, runs_root(runs_));
+        if (!location.is_ok()) return fail(console, location.status());
+        storage::FileSystem& files = location->files();
         const auto fail_on = parse_fail_on(fail_on_);
         if (!fail_on.is_ok()) return fail(console, fail_on.status());
         auto choices = rules_.choices();
         if (!choices.is_ok()) return fail(console, choices.status());
         const auto path = resolve_run(run_, runs_root(runs_), files);
         if (!path.is_ok()) return fail(console, path.status());
-        const auto control = storage::ControlBlock::open(storage::RunLayout{*path}.control());
-        if (!control.is_ok()) return fail(console, control.status());
+        // A run in a bucket has none: it is looked at only.
+        std::unique_ptr<storage::ControlBlock> control;
+        if (!is_remote(*path)) {
+            auto opened = storage::ControlBlock::open(storage::RunLayout{*path}.control());
+            if (!opened.is_ok()) return fail(console, opened.status());
+            control = std::move(opened).value();
+        } else if (on_finding_ == "stop" || until_end_) {
+            return fail(console,
+                        {base::Code::kUnsupported, base::printable(*path) +
+                                                       ": is a copy in a bucket; the training can be stopped "
+                                                       "and supervised on its own machine only"});
+        }
 
         // A second follower only looks on.
         std::optional<SupervisorLock> lock;
         if (until_end_) lock = SupervisorLock::take(*path);
         std::unique_ptr<actions::Action> stop;
-        if (on_finding_ == "stop") stop = actions::make_stop_action(**control);
+        if (on_finding_ == "stop") stop = actions::make_stop_action(*control);
         FollowerOptions options;
         options.run = *path;
         options.choices = *choices;
@@ -91,7 +106,7 @@ class WatchVerb final : public Verb {
         if (!follower.is_ok()) return fail(console, follower.status());
         static_cast<void>(::setpriority(PRIO_PROCESS, 0, ::getpriority(PRIO_PROCESS, 0) + 5));
 
-        const bool ended = follow(**follower, **control, *path, *gate, files, console, lock.has_value());
+        const bool ended = follow(**follower, control.get(), *path, *gate, files, console, lock.has_value());
         (*follower)->finish([&] { return false; });
         const model::Verdict verdict = (*follower)->verdict();
         if (lock && ended) write_report_at_end(*path, verdict, files, console);
@@ -109,8 +124,8 @@ class WatchVerb final : public Verb {
 
   private:
     // Until the run has ended (true) or somebody ends us (false).
-    bool follow(Follower& follower, const storage::ControlBlock& control, const std::string& path,
-                SignalGate& gate, storage::FileSystem& files, const Console& console, bool supervises) const {
+    bool follow(Follower& follower, const storage::ControlBlock* control, const std::string& path,
+                SignalGate& gate, storage::FileSystem& files, const Console& console, bool supervises) {
         std::unique_ptr<StatusLine> status;
         if (!quiet_) status = StatusLine::open(console.error_colour());
         // The end is seen twice before it is believed: what was written before it is then read.
@@ -120,8 +135,10 @@ class WatchVerb final : public Verb {
             if (status) {
                 StatusFacts facts;
                 facts.run_name = base_name(path);
-                facts.attached = control.state() != storage::TrainingState::kNotAttached;
-                facts.steps = control.step();
+                if (control != nullptr) {
+                    facts.attached = control->state() != storage::TrainingState::kNotAttached;
+                    facts.steps = control->step();
+                }
                 follower.describe(facts);
                 status->show(facts);
             }
@@ -156,11 +173,16 @@ class WatchVerb final : public Verb {
         }
     }
 
-    [[nodiscard]] bool is_over(const storage::ControlBlock& control, const std::string& path,
-                               storage::FileSystem& files, bool supervises) const {
+    [[nodiscard]] bool is_over(const storage::ControlBlock* control, const std::string& path,
+                               storage::FileSystem& files, bool supervises) {
         // The first worker to end says so in the control page; the others may still write.
         bool closed = false;
-        if (control.state() == storage::TrainingState::kEnded)
+        bool may_be_closed = control != nullptr && control->state() == storage::TrainingState::kEnded;
+        if (control == nullptr && base::monotonic_nanos() - looked_nanos_ > kNanosBetweenOpens) {
+            may_be_closed = true;
+            looked_nanos_ = base::monotonic_nanos();
+        }
+        if (may_be_closed)
             if (const auto run = read::Run::open(path, files); run.is_ok())
                 closed = !(*run)->workers().empty() && (*run)->is_complete();
         const RunState state = state_of_run(path, closed, files, supervises);
@@ -170,9 +192,9 @@ class WatchVerb final : public Verb {
 
     // A run without a training looks like one whose training is gone; a supervisor that was started
     // with the training gives it time to attach.
-    [[nodiscard]] bool waits_for_training(RunState state, const storage::ControlBlock& control) const {
-        return until_end_ && state == RunState::kCrashed &&
-               control.state() == storage::TrainingState::kNotAttached &&
+    [[nodiscard]] bool waits_for_training(RunState state, const storage::ControlBlock* control) const {
+        return until_end_ && state == RunState::kCrashed && control != nullptr &&
+               control->state() == storage::TrainingState::kNotAttached &&
                base::monotonic_nanos() - started_nanos_ < 60'000'000'000;
     }
 
@@ -199,6 +221,7 @@ class WatchVerb final : public Verb {
     bool json_ = false;
     RuleOptions rules_;
     std::int64_t started_nanos_ = base::monotonic_nanos();
+    std::int64_t looked_nanos_ = started_nanos_;
 };
 
 }  // namespace
