@@ -108,9 +108,7 @@ base::Result<std::string> resolve_run(const std::string& argument, const std::st
         // Opened, not looked for: what is wrong with the bucket or the credentials is to be told.
         const auto file = files.open(storage::RunLayout{url}.run_json());
         if (file.is_ok()) return url;
-        if (file.status().code() != base::Code::kNotFound ||
-            file.status().message().find("no such file") == std::string::npos)
-            return file.status();
+        if (file.status().code() != base::Code::kNotFound) return file.status();
         return missing(
             base::format("{}: no run is there (no RUN.json); traindbg ls --runs {} shows the runs there are",
                          base::printable(argument), base::printable(url.substr(0, url.rfind('/')))));

@@ -160,7 +160,7 @@ class Store final : public S3ObjectStore {
         TRAINDBG_RETURN_IF_ERROR(storage::check_key(key));
         Request request{"DELETE", key, {}};
         const Status status = send(request, patience).status();
-        return status.code() == Code::kNotFound && !bucket_is_missing_ ? Status::ok() : status;
+        return status.code() == Code::kNotFound ? Status::ok() : status;
     }
 
     [[nodiscard]] const S3Counts& counts() const noexcept override { return counts_; }
@@ -398,8 +398,7 @@ class Store final : public S3ObjectStore {
         const std::string code = base::printable(error.code);
         if (answer.status == 404) {
             if (error.code == "NoSuchBucket") {
-                bucket_is_missing_ = true;
-                return {Code::kNotFound,
+                return {Code::kInvalidArgument,
                         base::format("s3://{}: there is no such bucket {}; traindbg makes none: make it, or "
                                      "check its name and the endpoint",
                                      options_.bucket, where())};
@@ -452,7 +451,6 @@ class Store final : public S3ObjectStore {
     const std::string base_path_;
     const bool is_aws_;
     S3Counts counts_;
-    std::atomic<bool> bucket_is_missing_{false};
     std::mutex mutex_;
     std::string region_;
     std::mt19937_64 random_;

@@ -155,24 +155,25 @@ class ObjectFileSystem::Core {
             // Asked for by name before all is listed: a bucket may hold millions of other objects.
             const std::string run_json = above.empty() ? "RUN.json" : above + "/RUN.json";
             const auto there = store_.head(run_json, patience());
-            if (!there.is_ok())
-                return there.status().code() == Code::kNotFound && !is_missing_bucket(there.status())
-                           ? not_found(key)
-                           : there.status();
+            if (!there.is_ok()) {
+                TRAINDBG_RETURN_IF_ERROR(why_not(above));
+                return there.status().code() == Code::kNotFound ? not_found(key) : there.status();
+            }
             run = above;
         }
         TRAINDBG_ASSIGN_OR_RETURN(std::shared_ptr<const Snapshot> snapshot, look(*run));
         return std::make_pair(std::move(snapshot), run->empty() ? key : key.substr(run->size() + 1));
     }
 
-    // Without a body a server cannot say that it is the bucket that is missing: a list can.
-    [[nodiscard]] bool is_missing_bucket(const Status&) {
-        if (bucket_is_there_) return false;
+    // An answer without a body says little about what is wrong; that of a list says it.
+    [[nodiscard]] Status why_not(const std::string& prefix) {
+        if (is_reached_) return Status::ok();
         ListRequest request;
+        request.prefix = prefix;
         request.limit = 1;
-        const auto page = store_.list(request, patience());
-        if (page.is_ok()) bucket_is_there_ = true;
-        return page.status().code() == Code::kNotFound;
+        const Status status = store_.list(request, patience()).status();
+        if (status.is_ok()) is_reached_ = true;
+        return status;
     }
 
     [[nodiscard]] ObjectStore& store() noexcept { return store_; }
@@ -238,7 +239,7 @@ class ObjectFileSystem::Core {
     ObjectStore& store_;
     BlockCache& cache_;
     const ObjectFileSystemOptions options_;
-    std::atomic<bool> bucket_is_there_{false};
+    std::atomic<bool> is_reached_{false};  // the bucket, with these credentials
 
     std::mutex mutex_;
     std::map<std::string, std::shared_ptr<const Snapshot>> runs_;
@@ -371,6 +372,11 @@ Result<std::vector<DirectoryEntry>> ObjectFileSystem::list(const std::string& pa
         entry.is_regular = !entry.is_directory;
     };
     auto run = core_->known_run(*key);
+    if (!run && parse_worker_directory(std::string_view(*key).substr(key->rfind('/') + 1))) {
+        // Of a run that was not looked at yet, most likely.
+        core_->find_run(*key + "/any").status().ignore();
+        run = core_->known_run(*key);
+    }
     std::string below;  // of the run
     if (!run) {
         ListRequest request;

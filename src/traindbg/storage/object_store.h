@@ -11,9 +11,9 @@
 // listings. Lists are in the order of the keys' bytes.
 //
 // Thread-safety: all members may be called from any thread. Ownership: nothing that is handed over is
-// kept. Errors: kNotFound (no such object or bucket), kAlreadyExists, kPermissionDenied (the
-// credentials are wrong, missing or expired), kUnavailable (asked long enough; may work later),
-// kDataLoss (it changed, or came back short), kInvalidArgument (the key).
+// kept. Errors: kNotFound (no such object), kAlreadyExists, kPermissionDenied (the credentials are wrong,
+// missing or expired), kUnavailable (asked long enough; may work later), kDataLoss (it changed, or came
+// back short), kInvalidArgument (the key; a bucket that does not exist).
 #pragma once
 
 #include <atomic>

@@ -219,7 +219,7 @@ TEST_F(LiveStore, AMissingBucketIsNamed) {
         open_s3(options, server_->transport(), server_->environment(), storage::posix_file_system());
     ASSERT_TRUE(store.is_ok());
     const auto status = (*store)->put("a", base::as_bytes("x"), {});
-    EXPECT_EQ(status.code(), Code::kNotFound);
+    EXPECT_EQ(status.code(), Code::kInvalidArgument);
     EXPECT_NE(status.message().find("no such bucket"), std::string::npos) << status.message();
 }
 

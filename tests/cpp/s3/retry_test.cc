@@ -62,7 +62,7 @@ TEST_F(Retry, RefusalsAreFinalAndHoldNoSecret) {
              {403, "InvalidAccessKeyId", Code::kPermissionDenied},
              {403, "RequestTimeTooSkewed", Code::kPermissionDenied},
              {404, "NoSuchKey", Code::kNotFound},
-             {404, "NoSuchBucket", Code::kNotFound},
+             {404, "NoSuchBucket", Code::kInvalidArgument},
              {400, "InvalidArgument", Code::kInvalidArgument},
              {501, "NotImplemented", Code::kInvalidArgument}}) {
         transport_.reset();

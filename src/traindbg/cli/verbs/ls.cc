@@ -65,7 +65,7 @@ class LsVerb final : public Verb {
         const std::string root = runs_root(runs_);
         if (is_remote(root))
             if (const auto listed = files.list(root);
-                !listed.is_ok() && listed.status().message().find("no such file") == std::string::npos)
+                !listed.is_ok() && listed.status().code() != base::Code::kNotFound)
                 return fail(console, listed.status());
         const std::vector<std::string> names = run_names(root, files);
         if (names_) {
