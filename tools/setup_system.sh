@@ -75,6 +75,7 @@ sys.exit(not os.path.exists(os.path.join(sysconfig.get_paths()["include"], "Pyth
     header_or_need benchmark/benchmark.h libbenchmark-dev "C++ benchmarks"
     command_or_need clang++ clang "sanitizers and fuzz targets"
     command_or_need clang-tidy clang-tidy "static analysis"
+    have_library libcurl.so.4 || need "$(curl_package)" "talks to S3; the program loads it when it is used"
     command_or_need node nodejs "runs the tests of the report's script"
     command_or_need npm npm "fetches the script's type checker"
     if have_command clang++ && ! have_fuzzer; then
@@ -82,6 +83,14 @@ sys.exit(not os.path.exists(os.path.join(sysconfig.get_paths()["include"], "Pyth
     elif ! have_command clang++; then
         need "$(fuzzer_package)" "libFuzzer and the sanitizers for clang"
     fi
+}
+
+# True when the loader finds a shared library.
+have_library() { "$python" -c 'import ctypes, sys; ctypes.CDLL(sys.argv[1])' "$1" 2>/dev/null; }
+
+# Debian 13 and Ubuntu 24.04 have another name for it.
+curl_package() {
+    if apt-cache show libcurl4t64 >/dev/null 2>&1; then printf 'libcurl4t64'; else printf 'libcurl4'; fi
 }
 
 have_fuzzer() {

@@ -1,8 +1,8 @@
 """A proxy between a client and an S3 server that misbehaves on purpose.
 
-It speaks HTTP/1.1 on loopback, one request per turn of a connection, and passes requests on to the
-server unless its plan says that this one meets a fault. Faults are drawn from a seeded generator, so
-that a storm can be repeated, or set for all requests with `always`.
+It speaks HTTP/1.1 on loopback, one request per turn of a connection, and passes requests on to
+the server unless its plan says that this one meets a fault. Faults are drawn from a seeded
+generator, so that a storm can be repeated, or set for all requests with `always`.
 
     with FaultProxy(server_port, seed=7, share=0.3) as proxy:
         ...  # talk to proxy.url

@@ -9,10 +9,10 @@ import subprocess
 import sys
 import time
 import urllib.request
-import xml.etree.ElementTree as ElementTree
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
+from xml.etree import ElementTree
 
 BUCKET = "runs-bucket"
 
@@ -36,8 +36,7 @@ class S3Server:
         )
         self._wait()
         everything = (
-            '{"Version":"2012-10-17","Statement":'
-            '[{"Effect":"Allow","Action":"*","Resource":"*"}]}'
+            '{"Version":"2012-10-17","Statement":[{"Effect":"Allow","Action":"*","Resource":"*"}]}'
         )
         self._iam(Action="CreateUser", UserName="u")
         self._iam(Action="PutUserPolicy", UserName="u", PolicyName="p", PolicyDocument=everything)
@@ -89,8 +88,9 @@ class S3Server:
 
     def _wait(self) -> None:
         for _ in range(600):
-            with contextlib.suppress(OSError), socket.create_connection(
-                ("127.0.0.1", self.port), timeout=1
+            with (
+                contextlib.suppress(OSError),
+                socket.create_connection(("127.0.0.1", self.port), timeout=1),
             ):
                 return
             assert self._process.poll() is None, "moto_server ended"
@@ -102,8 +102,8 @@ class S3Server:
             self.url,
             data=urlencode({"Version": "2010-05-08", **form}).encode(),
             headers={
-                "Authorization": "AWS4-HMAC-SHA256 Credential=any/20260101/us-east-1/iam/aws4_request, "
-                "SignedHeaders=host, Signature=any"
+                "Authorization": "AWS4-HMAC-SHA256 SignedHeaders=host, Signature=any, "
+                "Credential=any/20260101/us-east-1/iam/aws4_request"
             },
         )
         with urllib.request.urlopen(request, timeout=30) as answer:
