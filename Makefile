@@ -10,9 +10,10 @@ VENV := .venv
 PY := $(VENV)/bin/python
 RESULTS := build/results
 # The core, which touches the training's memory and untrusted bytes: what AddressSanitizer looks at.
-ASAN_MODULES := base tensor model reduce storage format write read compat capture rules diagnose engine
+ASAN_MODULES := base tensor model reduce storage format write read compat tables capture rules diagnose \
+    engine exchange s3 sync
 # Modules with threads or shared memory: those that ThreadSanitizer looks at.
-TSAN_MODULES := base storage write read capture engine
+TSAN_MODULES := base storage write read capture engine sync
 # Seconds for each fuzz target, and for clang-tidy, in `make test`.
 FUZZ_SECONDS ?= 3
 TIDY_SECONDS ?= 60

@@ -102,8 +102,9 @@ class S3Server:
             self.url,
             data=urlencode({"Version": "2010-05-08", **form}).encode(),
             headers={
-                "Authorization": "AWS4-HMAC-SHA256 SignedHeaders=host, Signature=any, "
-                "Credential=any/20260101/us-east-1/iam/aws4_request"
+                "Authorization": "AWS4-HMAC-SHA256 "
+                "Credential=any/20260101/us-east-1/iam/aws4_request, "
+                "SignedHeaders=host, Signature=any"
             },
         )
         with urllib.request.urlopen(request, timeout=30) as answer:
