@@ -19,6 +19,7 @@
 #include "traindbg/model/json.h"
 #include "traindbg/read/run.h"
 #include "traindbg/reduce/reducer.h"
+#include "traindbg/storage/pipe_file_system.h"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -116,9 +117,33 @@ nb::dict info_dict(const model::TensorInfo& info) {
     return out;
 }
 
+// A run in a bucket is read through the program `traindbg`: this process talks to no network.
+std::unique_ptr<storage::PipeFileSystem> files_of(const std::string& path, const std::string& program) {
+    if (!path.starts_with("s3://")) return nullptr;
+    if (program.empty())
+        raise(
+            {base::Code::kUnsupported,
+             path + ": the program traindbg, which reads from buckets, was not found; set TRAINDBG_PROGRAM"});
+    return value_or_raise(storage::PipeFileSystem::start({program, "--serve-files", path}));
+}
+
+storage::FileSystem& files_or_disk(const std::unique_ptr<storage::PipeFileSystem>& files) {
+    return files ? *files : storage::posix_file_system();
+}
+
 class RunReader {
   public:
-    explicit RunReader(const std::string& path) : run_(value_or_raise(read::Run::open(path))) {}
+    RunReader(const std::string& path, const std::string& program)
+        : files_(files_of(path, program)),
+          run_(value_or_raise(read::Run::open(path, files_or_disk(files_)))) {}
+
+    // A file of the run's own directory; nothing when it is not there.
+    std::optional<nb::bytes> file(const std::string& name) {
+        const auto bytes = storage::read_whole(run_->files(), run_->path() + "/" + name);
+        if (bytes.status().code() == base::Code::kNotFound) return std::nullopt;
+        const base::ByteBuffer content = value_or_raise(bytes);
+        return nb::bytes(content.data(), content.size());
+    }
 
     const std::string& path() const { return run_->path(); }
     bool is_complete() const { return run_->is_complete(); }
@@ -256,12 +281,15 @@ class RunReader {
                    run_->path() + ": worker " + std::to_string(worker) + " has recorded nothing"});
     }
 
+    std::unique_ptr<storage::PipeFileSystem> files_;  // of a run in a bucket; must outlive it
     std::unique_ptr<read::Run> run_;
 };
 
 class Tail {
   public:
-    explicit Tail(const std::string& path) : tail_(value_or_raise(read::RunTail::open(path))) {}
+    Tail(const std::string& path, const std::string& program)
+        : files_(files_of(path, program)),
+          tail_(value_or_raise(read::RunTail::open(path, files_or_disk(files_)))) {}
 
     std::optional<Step> next(double timeout_seconds) {
         std::optional<Step> step;
@@ -280,6 +308,7 @@ class Tail {
     void finish_when_idle() { tail_->finish_when_idle(); }
 
   private:
+    std::unique_ptr<storage::PipeFileSystem> files_;  // as above
     std::unique_ptr<read::RunTail> tail_;
 };
 
@@ -338,8 +367,10 @@ void bind_reader(nb::module_& module) {
         });
 
     nb::class_<RunReader>(module, "RunReader", "A run, opened for reading.")
-        .def(nb::init<const std::string&>(), "path"_a)
+        .def(nb::init<const std::string&, const std::string&>(), "path"_a, "program"_a = "",
+             "`program`: the native program, which reads runs in buckets.")
         .def_prop_ro("path", &RunReader::path)
+        .def("file", &RunReader::file, "name"_a, "A file of the run's directory; None when it is not there.")
         .def_prop_ro("is_complete", &RunReader::is_complete)
         .def("refresh", &RunReader::refresh, "Reads what was appended since; whether there was anything.")
         .def("meta", &RunReader::meta)
@@ -377,7 +408,7 @@ void bind_reader(nb::module_& module) {
         .def("missing_workers", &RunReader::missing_workers)
         .def("verify", &RunReader::verify, "Reads every byte; `damage` holds what is wrong afterwards.");
     nb::class_<Tail>(module, "Tail", "Follows a run that is being written.")
-        .def(nb::init<const std::string&>(), "path"_a)
+        .def(nb::init<const std::string&, const std::string&>(), "path"_a, "program"_a = "")
         .def("next", &Tail::next, "timeout"_a, "The next step, or None when none came in `timeout` seconds.")
         .def_prop_ro("ended", &Tail::ended)
         .def("finish_when_idle", &Tail::finish_when_idle);

@@ -7,12 +7,15 @@ import html
 import json
 import os
 import re
+import shutil
+import sys
+import sysconfig
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from traindbg import _core
-from traindbg.errors import InvalidArgument, NotFound, RunNotFound
+from traindbg.errors import InvalidArgument, NotFound, RunNotFound, TraindbgError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -23,6 +26,23 @@ if TYPE_CHECKING:
     from traindbg.table import Table
 
 Step = _core.Step
+
+
+def _is_remote(path: str) -> bool:
+    return path.startswith("s3://")
+
+
+def _program(path: str) -> str:
+    """The native program, where it is needed: it reads runs in buckets. Empty: there is none."""
+    if not _is_remote(path):
+        return ""
+    places = [
+        os.environ.get("TRAINDBG_PROGRAM", ""),
+        os.path.join(os.path.dirname(sys.executable), "traindbg"),
+        os.path.join(sysconfig.get_path("scripts"), "traindbg"),
+        shutil.which("traindbg") or "",
+    ]
+    return next((p for p in places if p and os.access(p, os.X_OK)), "")
 
 
 class Series(NamedTuple):
@@ -171,14 +191,17 @@ def _step_bounds(steps: range | tuple[int | None, int | None] | None) -> tuple[i
 
 
 class Run:
-    """A run directory, opened for reading: while it grows, after it ended, or after it was cut off.
+    """A run, opened for reading: while it grows, after it ended, or after it was cut off.
+
+    `path` is its directory, or its `s3://` URL: then the native program, found beside Python,
+    in PATH or by TRAINDBG_PROGRAM, reads for us, with the credentials of the environment.
 
     Raises RunNotFound when `path` is no run directory.
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         try:
-            self._reader = _core.RunReader(os.fspath(path))
+            self._reader = _core.RunReader(os.fspath(path), _program(os.fspath(path)))
         except RunNotFound:
             raise
         except NotFound as error:
@@ -188,14 +211,21 @@ class Run:
     # What it is.
 
     @property
+    def location(self) -> str:
+        """The run directory's path, or the `s3://` URL of a run in a bucket."""
+        return str(self._reader.path)
+
+    @property
     def path(self) -> Path:
-        """The run directory."""
-        return Path(self._reader.path)
+        """The run directory. A run in a bucket has none (`InvalidArgument`); see `location`."""
+        if _is_remote(self.location):
+            raise InvalidArgument(f"{self.location}: lies in a bucket; use Run.location")
+        return Path(self.location)
 
     @property
     def name(self) -> str:
         """The run directory's name."""
-        return self.path.name
+        return self.location.rstrip("/").rpartition("/")[2]
 
     @property
     def meta(self) -> dict[str, Any]:
@@ -296,8 +326,8 @@ class Run:
     def verdict(self) -> dict[str, Any]:
         """The supervisor's verdict: `findings`, `rules`, `causes`. Empty when there is none."""
         verdict: dict[str, Any] = {"findings": [], "rules": [], "causes": []}
-        with contextlib.suppress(OSError, ValueError):
-            verdict.update(json.loads((self.path / "verdict.json").read_text(encoding="utf-8")))
+        with contextlib.suppress(OSError, ValueError, TraindbgError):
+            verdict.update(json.loads(self._reader.file("verdict.json") or b"{}"))
         return verdict
 
     @property
@@ -477,7 +507,7 @@ class Run:
         Ends when the recording was closed, when the supervisor wrote how the training ended, or
         when no step came for `timeout` seconds (None: wait for ever).
         """
-        tail = _core.Tail(os.fspath(self.path))
+        tail = _core.Tail(self.location, _program(self.location))
         last = time.monotonic()
         while True:
             if self.end is not None:
@@ -512,7 +542,7 @@ class Run:
         """The run's facts, totals and verdict as plain values, ready for JSON."""
         return {
             "name": self.name,
-            "path": str(self.path),
+            "path": self.location,
             "meta": self.meta,
             "workers": [self.worker_meta(worker) for worker in self.workers],
             "end": self.end,
@@ -540,7 +570,7 @@ class Run:
 
     def _repr_html_(self) -> str:
         rows = [
-            ("path", str(self.path)),
+            ("path", self.location),
             ("state", self._state()),
             ("train steps", str(len(self.steps()))),
             ("tensors", str(len(self.names()))),

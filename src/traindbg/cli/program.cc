@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <csignal>
 #include <exception>
 #include <string>
 #include <vector>
@@ -11,7 +12,9 @@
 #include "traindbg/base/version.h"
 #include "traindbg/cli/console.h"
 #include "traindbg/cli/exit_code.h"
+#include "traindbg/cli/run_location.h"
 #include "traindbg/cli/verb.h"
+#include "traindbg/storage/pipe_file_system.h"
 
 namespace traindbg::cli {
 namespace {
@@ -76,6 +79,16 @@ int unknown_verb(const std::string& word, const Console& console) {
                                                             "; traindbg --help lists the commands"});
 }
 
+int serve_files_of(const std::string& url, const Console& console) {
+    // Ctrl-C is for the process that started us; we end when it does.
+    ::signal(SIGINT, SIG_IGN);
+    ::signal(SIGPIPE, SIG_IGN);
+    const auto location = RunLocation::of(url, std::string());
+    if (!location.is_ok()) return fail(console, location.status());
+    const base::Status served = storage::serve_files(location->files(), STDIN_FILENO, STDOUT_FILENO);
+    return served.is_ok() ? kExitClean : fail(console, served);
+}
+
 int dispatch(Arguments arguments, Console& console) {
     if (arguments.empty()) {
         console.error(program_help(console.error_colour()));
@@ -89,6 +102,9 @@ int dispatch(Arguments arguments, Console& console) {
         console.out(program_help(console.out_colour()));
         return kExitClean;
     }
+    // Not for people: how the Python package reads from a bucket (storage/pipe_file_system.h).
+    if (arguments[0] == "--serve-files" && arguments.size() == 2)
+        return serve_files_of(arguments[1], console);
     if (arguments[0] == "--version" || arguments[0] == "-V") arguments[0] = "version";
 
     if (const Found found = find_verb(arguments); found.entry != nullptr) {
