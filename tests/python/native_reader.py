@@ -1,294 +1,242 @@
-"""An independent reader of traindbg's native run format.
+"""A strict reader of one worker's directory, written from docs/format/native.md alone.
 
-Written from docs/format/native.md alone, with the standard library and NumPy. It shares no code
-with traindbg and exists so that the document and the C++ code cannot drift apart unnoticed.
-
-It is strict: anything that the document does not allow raises ``FormatError``. A torn tail is the
-one exception; it is reported in ``Log.tail_bytes``.
+It is slow and refuses what another reader gets along with: it is here to show that the document is
+enough, and that the files are what the document says.
 """
 
 from __future__ import annotations
 
-import dataclasses
 import json
+import math
+import re
 import struct
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-
-MODES = {1: "train", 2: "eval", 3: "predict", 4: "global"}
-DTYPES = (
-    *("unknown", "float64", "float32", "float16", "bfloat16", "float8_e4m3", "float8_e5m2"),
-    *("int64", "int32", "int16", "int8", "uint64", "uint32", "uint16", "uint8", "bool"),
-    *("complex64", "complex128"),
+import zstandard
+from native_bytes import (
+    COUNTS,
+    REALS,
+    STEP,
+    UNITS,
+    Cursor,
+    File,
+    FormatError,
+    Page,
+    crc32c,
+    need,
+    read_page,
 )
-MOMENTS = ("min", "max", "mean", "std", "l1", "l2")
-COUNTS = ("count", "nan", "positive_infinite", "negative_infinite", "zero")
+
+MODES = ("", "train", "eval", "predict", "global")
+SECTIONS = ("statistics", "scalars", "classes", "tensors", "histograms")  # kinds 1 to 5 of pages
+# NumPy has no bfloat16 (4), float8_e4m3 and float8_e5m2 (5, 6): their bits are given.
+DTYPES = "u1,f8,f4,f2,u2,u1,u1,i8,i4,i2,i1,u8,u4,u2,u1,?,c8,c16"
 
 
-class FormatError(Exception):
-    """The bytes are not what docs/format/native.md describes."""
+class Worker:
+    """All that a directory holds; `torn` bytes at the end of its last log are not a whole frame."""
 
+    def __init__(self, directory: Path) -> None:
+        self.number, self.run, self.torn = int(directory.name[1:]), b"", 0
+        self.tensors: list[dict[str, Any]] = []
+        self.worker: dict[str, Any] = {}
+        self.events: list[tuple[int, str, dict[str, Any]]] = []
+        self.drops: tuple[int, ...] = ()  # wall time, steps written, steps and tensors dropped
+        self.is_complete = False
+        self.steps: list[dict[str, Any]] = []
+        self.blobs: dict[int, File] = {}
+        self.paths: dict[tuple[str, int], Path] = {}
+        for path in directory.iterdir():
+            match = re.fullmatch(r"(\d{6}|[1-9]\d{6,})(\.log|\.seg|\.blob)", path.name)
+            if match and path.is_file() and not path.is_symlink():
+                self.paths[match[2], int(match[1])] = path
+        parts = sorted({number for suffix, number in self.paths if suffix != ".blob"})
+        need(not parts or parts == [*range(parts[0], parts[-1] + 1)], "a part is missing")
+        try:
+            for part in parts:
+                self.read_part(part, is_last=part == parts[-1])
+        except (UnicodeDecodeError, json.JSONDecodeError, zstandard.ZstdError) as error:
+            raise FormatError(str(error)) from error
 
-def _crc_table() -> list[int]:
-    table = []
-    for byte in range(256):
-        value = byte
-        for _ in range(8):
-            value = value >> 1 ^ (0x82F63B78 if value & 1 else 0)
-        table.append(value)
-    return table
+    def read_part(self, part: int, is_last: bool) -> None:
+        path = self.paths.get((".seg", part)) or self.paths[".log", part]
+        try:
+            file = File(path, self.number, may_be_torn=is_last and path.suffix == ".log")
+        except FormatError:
+            need((".log", part) in self.paths and path.suffix == ".seg", f"{path} is damaged")
+            path = self.paths[".log", part]
+            file = File(path, self.number, may_be_torn=is_last)
+        need(self.run in {b"", file.run}, f"{path}: another run's")
+        self.run, self.torn, self.is_complete = file.run, file.torn, False
+        known, first = 0, len(self.steps)
+        for frame in file.frames:
+            c = Cursor(frame.payload)
+            if frame.letter == "S":
+                for _ in range(c.varint()):
+                    known += self.read_tensor(Cursor(c.take(c.varint())), known)
+            elif frame.letter == "W":
+                self.worker = json.loads(c.take(len(frame.payload)))
+                need(isinstance(self.worker, dict), f"{path}: WORKER")
+            elif frame.letter == "T":
+                self.read_step(c, known)
+            elif frame.letter == "V":
+                self.events.append((c.unpack("q")[0], c.text(), json.loads(c.text())))
+                need(isinstance(self.events[-1][2], dict), f"{path}: EVENT")
+            elif frame.letter in "DE":
+                self.drops = (*c.unpack("q"), c.varint(), c.varint(), c.varint())
+                self.is_complete = frame.letter == "E"
+            need(frame.letter in "HPIF" or c.at == len(c.data), f"{path}: bytes behind the fields")
+        need(known == len(self.tensors) or self.torn, f"{path}: tensors known before are missing")
+        if path.suffix == ".seg":
+            self.read_pages(file, first)
 
+    def read_tensor(self, c: Cursor, known: int) -> bool:
+        """Whether it is new to this part."""
+        id_, name, (role, activation) = c.varint(), c.text(), c.unpack("BB")
+        need(id_ <= known and id_ < 1 << 20 and name, "id or name of a tensor")
+        need(role <= 10 and activation <= 4, "role or activation")
+        tensor = {"name": name, "role": role, "activation": activation, "module": c.text()}
+        tensor |= {"module_type": c.text(), "layer": c.zigzag()}
+        tensor["dtype"], tensor["shape"] = c.type_and_shape()
+        tensor["collections"] = [c.text() for _ in range(c.varint())]
+        c.end()
+        usual = math.prod(tensor["shape"]) if all(e > 0 for e in tensor["shape"]) else 0
+        if id_ == len(self.tensors):
+            self.tensors.append(tensor | {"usual_count": usual})
+        return id_ == known
 
-_TABLE = _crc_table()
+    def add_step(self, values: tuple[int, ...]) -> None:
+        need(1 <= values[0] <= 4, "mode of a step")
+        step: dict[str, Any] = dict(zip(STEP, values, strict=True))
+        self.steps.append(step | {"mode": MODES[values[0]]} | {name: {} for name in SECTIONS})
 
+    def add(self, row: int, section: str, tensor: int, sample: Any) -> None:
+        samples = self.steps[row][section]
+        need(tensor not in samples, f"tensor {tensor} twice in {section}")
+        if section == "statistics":
+            need(sum(sample[name] for name in COUNTS[1:]) <= sample["count"], "more than all")
+            need(sample["inactive_units"] <= sample["units"] < 1 << 32, "units")
+        samples[tensor] = sample
 
-def crc32c(data: bytes) -> int:
-    """The CRC-32C of ``data``."""
-    crc = 0xFFFFFFFF
-    for byte in data:
-        crc = _TABLE[(crc ^ byte) & 0xFF] ^ crc >> 8
-    return crc ^ 0xFFFFFFFF
+    def read_step(self, c: Cursor, known: int) -> None:
+        mode, step, sequence, times = c.take(1)[0], c.varint(), c.varint(), c.unpack("qq")
+        self.add_step((mode, step, sequence, *times, c.varint(), c.varint()))
+        tensors, last = c.varint(), 0
+        statistics: list[dict[str, Any]] = []
+        while c.at < len(c.data):
+            section, s = c.varint(), Cursor(c.take(c.varint()))
+            need(last < section <= 6 and (n := s.varint()), "number or order of sections")
+            last, at = section, -1
+            if section == 2:
+                for _ in range(n):
+                    need((at := at + 1 + s.varint()) < len(statistics), "units of nothing")
+                    units = {name: s.varint() for name in UNITS}
+                    need(0 < units["units"] < 1 << 32, "number of units")
+                    need(units["inactive_units"] <= units["units"], "number of inactive units")
+                    statistics[at].update(units)
+            elif section == 4:
+                for _ in range(n):
+                    need(0 <= (at := at + 1 + s.zigzag()) < known, "a tensor without SCHEMA")
+                    self.add(-1, "classes", at, s.classes())
+            else:
+                ids = s.ids(n)
+                need(all(0 <= id_ < known for id_ in ids), "a tensor without SCHEMA")
+                samples: Any = [s.histogram() for _ in ids] if section == 6 else []
+                if section == 1:
+                    samples = statistics = self.statistics(s, ids)
+                elif section == 3:
+                    samples = s.unpack(f"{n}d")
+                elif section == 5:
+                    samples = [self.whole_tensor(s, id_) for id_ in ids]
+                for id_, sample in zip(ids, samples, strict=True):
+                    self.add(-1, SECTIONS[section - 2 + (section == 1)], id_, sample)
+            s.end()
+        need(tensors == len(self.steps[-1]["tensors"]), "number of whole tensors")
 
+    def statistics(self, c: Cursor, ids: list[int]) -> list[dict[str, Any]]:
+        reals = [c.unpack(f"{len(ids)}f") for _ in REALS]
+        samples = []
+        for id_, marks, *values in zip(ids, c.take(len(ids)), *reals, strict=True):
+            need(marks < 32, "marks that are not known")
+            usual = [self.tensors[id_]["usual_count"], 0, 0, 0, 0]
+            counts = [c.varint() if marks >> i & 1 else usual[i] for i in range(5)]
+            sample = [*values, *counts, 0, 0, 0, 0]
+            samples.append(dict(zip(REALS + COUNTS + UNITS, sample, strict=True)))
+        return samples
 
-class Cursor:
-    """Walks bytes; running off their end is a ``FormatError``."""
+    def whole_tensor(self, c: Cursor, tensor: int) -> Any:
+        """Element type and values; None for the latter where the blob was removed to save space."""
+        need((own := c.take(1)[0]) <= 1, "a whole tensor")
+        known = self.tensors[tensor]
+        dtype, shape = c.type_and_shape() if own else (known["dtype"], known["shape"])
+        number, at, size, (checksum,) = c.varint(), c.varint() * 64, c.varint(), c.unpack("I")
+        numbers = [blob for suffix, blob in self.paths if suffix == ".blob"]
+        if number not in numbers and number < min(numbers, default=number + 1):
+            return dtype, None
+        need(number in numbers, f"blob {number} is missing")
+        if number not in self.blobs:
+            self.blobs[number] = File(self.paths[".blob", number], self.number)
+        blob = self.blobs[number]
+        data = blob.data[at : at + size]
+        need(at >= 4096 and crc32c(blob.salt + data) == checksum, "the checksum of a whole tensor")
+        values = np.frombuffer(data, DTYPES.split(",")[dtype])
+        need(len(data) == size and (not dtype or values.size == math.prod(shape)), "its size")
+        return dtype, values.reshape(shape) if dtype else values
 
-    def __init__(self, data: bytes) -> None:
-        self.data = data
-        self.at = 0
+    def read_pages(self, file: File, first: int) -> None:
+        entries = []
+        for frame in file.of("P"):
+            page = read_page(frame.payload, file.salt)
+            begin = len(self.steps) - first
+            if page.kind == 0:
+                for values in zip(*(page.columns[name] for name in STEP), strict=True):
+                    self.add_step(values)
+            else:
+                need(page.tensor < len(self.tensors), "a page of a tensor without SCHEMA")
+                rows = page.columns["row"]
+                need(all(a < b for a, b in pairwise(rows)) and rows[-1] < begin, "rows of a page")
+                for row, sample in zip(rows, self.samples(page), strict=True):
+                    self.add(first + row, SECTIONS[page.kind - 1], page.tensor, sample)
+                begin = rows[0]
+            place = (frame.at, frame.end - frame.at, page.table_bytes)
+            entries.append((page.kind, 0, 0, 0, page.tensor, begin, page.rows, *place))
+        index = b"".join(struct.pack("<4B3IQII", *entry) for entry in sorted(entries))
+        need(b"".join(frame.payload for frame in file.of("I")) == index, "INDEX")
+        last, schema, c = file.frames[-1], file.of("S"), Cursor(file.frames[-1].payload)
+        index_at = next((frame.at for frame in file.of("I")), last.at)
+        pages_at = next((frame.at for frame in file.of("P")), index_at)
+        schema_bytes = sum(frame.end - frame.at for frame in schema)
+        places = (128, schema_bytes, pages_at, index_at, last.at - index_at)
+        need(c.unpack("5Q") == places, "places in FOOTER")
+        steps, checksum = self.steps[first:], crc32c(b"".join(frame.payload for frame in schema))
+        nanos = [sum(s[name] for s in steps if s["mode"] == "train") for name in STEP[5:]]
+        need(c.unpack("3Q") == (len(steps), *nanos), "steps in FOOTER")
+        need(c.unpack("IIQ") == (len(self.tensors), checksum, self.is_complete), "SCHEMA in FOOTER")
+        need(not file.of("D", "E") or c.unpack("2Q") == self.drops[2:], "drops in FOOTER")
+        for mode in MODES[1:]:
+            numbers = [step["step"] for step in steps if step["mode"] == mode]
+            least, most = min(numbers, default=0), max(numbers, default=0)
+            need(c.unpack("3Q") == (len(numbers), least, most), f"{mode} in FOOTER")
+        c.end()
 
-    def take(self, size: int) -> bytes:
-        """The next ``size`` bytes."""
-        if size > len(self.data) - self.at:
-            raise FormatError("a field lies beyond the end")
-        self.at += size
-        return self.data[self.at - size : self.at]
-
-    def fixed(self, code: str) -> Any:
-        """One number, ``code`` as in ``struct``."""
-        return struct.unpack("<" + code, self.take(struct.calcsize("<" + code)))[0]
-
-    def varint(self) -> int:
-        """An unsigned LEB128 number."""
-        value = shift = 0
-        while True:
-            byte = self.take(1)[0]
-            value |= (byte & 0x7F) << shift
-            if byte < 0x80:
-                return value
-            shift += 7
-
-    def zigzag(self) -> int:
-        """A signed number."""
-        value = self.varint()
-        return value >> 1 ^ -(value & 1)
-
-    def text(self) -> str:
-        """A length and that many bytes of UTF-8."""
-        return self.take(self.varint()).decode()
-
-    def shape(self) -> list[int]:
-        """A number of dimensions and their extents."""
-        return [self.zigzag() for _ in range(self.varint())]
-
-    def column(self, dtype: str, size: int) -> list[float]:
-        """``size`` numbers of one NumPy element type."""
-        width = np.dtype(dtype).itemsize
-        return [float(x) for x in np.frombuffer(self.take(size * width), dtype=dtype)]
-
-
-class Ids:
-    """A list of tensor ids, each written as its distance from the one before plus one."""
-
-    def __init__(self, cursor: Cursor) -> None:
-        self.cursor = cursor
-        self.expected = 0
-
-    def next(self) -> int:
-        """The next id of the list."""
-        value = self.expected + self.cursor.zigzag()
-        self.expected = value + 1
-        return value
-
-
-@dataclasses.dataclass
-class Frame:
-    """One frame of a file."""
-
-    offset: int
-    sequence: int
-    type: int
-    payload: bytes
-
-
-@dataclasses.dataclass
-class Log:
-    """All that one worker's log holds."""
-
-    tensors: dict[int, dict[str, Any]] = dataclasses.field(default_factory=dict)
-    worker: dict[str, Any] = dataclasses.field(default_factory=dict)
-    steps: list[dict[str, Any]] = dataclasses.field(default_factory=list)
-    events: list[dict[str, Any]] = dataclasses.field(default_factory=list)
-    dropped: tuple[int, int] = (0, 0)
-    complete: bool = False
-    tail_bytes: int = 0
-
-
-def frames(data: bytes) -> tuple[list[Frame], int]:
-    """All whole frames of a file, and how many bytes at its end are none.
-
-    Raises ``FormatError`` for a bad frame that is followed by others.
-    """
-    found: list[Frame] = []
-    salt = at = 0
-    while len(data) - at >= 24:
-        magic, size, sequence, kind, flags, crc = struct.unpack_from("<4sIQHHI", data, at)
-        whole = (24 + size + 7) // 8 * 8
-        if magic != b"TDBF" or size > 1 << 24:
-            raise FormatError(f"no frame at {at}")
-        if at + whole > len(data):
-            break
-        covered = struct.pack("<Q", 0 if kind == 1 else salt)
-        covered += data[at + 4 : at + 20] + data[at + 24 : at + whole]
-        if crc32c(covered) != crc or sequence != len(found):
-            raise FormatError(f"bad frame at {at}")
-        frame = Frame(at, sequence, kind, data[at + 24 : at + 24 + size])
-        if sequence == 0:
-            major, _, _, _, _, _, salt = struct.unpack_from("<HHHHIIQ", frame.payload)
-            if kind != 1 or major != 1:
-                raise FormatError("not a file of version 1")
-        if flags == 0:
-            found.append(frame)
-        at += whole
-    return found, len(data) - at
-
-
-def schema(payload: bytes, tensors: dict[int, dict[str, Any]]) -> None:
-    """Adds the tensors of a SCHEMA to ``tensors``."""
-    cursor = Cursor(payload)
-    for _ in range(cursor.varint()):
-        entry = Cursor(cursor.take(cursor.varint()))
-        info: dict[str, Any] = {"id": entry.varint(), "name": entry.text()}
-        info["role"], info["activation"] = entry.fixed("B"), entry.fixed("B")
-        info["module"], info["module_type"], info["layer"] = (
-            entry.text(),
-            entry.text(),
-            entry.zigzag(),
-        )
-        info["dtype"], info["shape"] = DTYPES[entry.fixed("B")], entry.shape()
-        info["collections"] = [entry.text() for _ in range(entry.varint())]
-        tensors.setdefault(info["id"], info)
-
-
-def statistics(cursor: Cursor, tensors: dict[int, dict[str, Any]]) -> list[dict[str, Any]]:
-    """Section 1 of a STEP."""
-    size = cursor.varint()
-    ids = Ids(cursor)
-    samples: list[dict[str, Any]] = [{"tensor": ids.next()} for _ in range(size)]
-    for name in MOMENTS:
-        for sample, value in zip(samples, cursor.column("<f4", size), strict=True):
-            sample[name] = value
-    for sample, marks in zip(samples, list(cursor.take(size)), strict=True):
-        usual = int(np.prod(tensors[sample["tensor"]]["shape"], dtype=np.int64))
-        for bit, name in enumerate(COUNTS):
-            sample[name] = cursor.varint() if marks >> bit & 1 else (usual if bit == 0 else 0)
-    return samples
-
-
-def class_column(cursor: Cursor, classes: int) -> list[int]:
-    """One column of section 4."""
-    if cursor.fixed("B") == 0:
-        return [cursor.varint() for _ in range(classes)]
-    values = [0] * classes
-    index = -1
-    for _ in range(cursor.varint()):
-        index += 1 + cursor.varint()
-        values[index] = cursor.varint()
-    return values
-
-
-def step(payload: bytes, log: Log) -> dict[str, Any]:
-    """A STEP, without the bytes of its whole tensors."""
-    cursor = Cursor(payload)
-    record: dict[str, Any] = {"mode": MODES[cursor.fixed("B")]}
-    record["step"], record["sequence"] = cursor.varint(), cursor.varint()
-    record["wall_nanos"], record["monotonic_nanos"] = cursor.fixed("q"), cursor.fixed("q")
-    record["step_nanos"], record["capture_nanos"] = cursor.varint(), cursor.varint()
-    record["raw_place"] = (cursor.varint(), cursor.varint(), cursor.varint())
-    while cursor.at < len(payload):
-        number = cursor.varint()
-        section = Cursor(cursor.take(cursor.varint()))
-        if number == 1:
-            record["tensors"] = statistics(section, log.tensors)
-        elif number == 2:
-            index = -1
-            for _ in range(section.varint()):
-                index += 1 + section.varint()
-                names = ("units", "inactive_units", "low", "high")
-                record["tensors"][index]["units"] = {name: section.varint() for name in names}
-        elif number == 3:
-            size, ids = section.varint(), Ids(section)
-            record["scalars"] = [{"tensor": ids.next()} for _ in range(size)]
-            for sample, value in zip(record["scalars"], section.column("<f8", size), strict=True):
-                sample["value"] = value
-        elif number == 4:
-            record["classes"], size, ids = [], section.varint(), Ids(section)
-            for _ in range(size):
-                sample, classes = {"tensor": ids.next()}, section.varint()
-                for name in ("labels", "predictions", "hits"):
-                    sample[name] = class_column(section, classes)
-                record["classes"].append(sample)
-    return record
-
-
-def raw_tensors(raw: list[Frame], record: dict[str, Any]) -> list[dict[str, Any]]:
-    """The whole tensors of one step, joined from the frames of the .raw file."""
-    _, begin, size = record["raw_place"]
-    tensors: list[dict[str, Any]] = []
-    for frame in raw:
-        if frame.type != 5 or not begin <= frame.offset < begin + size:
-            continue
-        cursor = Cursor(frame.payload)
-        tensor, mode, number = cursor.varint(), MODES[cursor.fixed("B")], cursor.varint()
-        if (mode, number, cursor.varint()) != (record["mode"], record["step"], record["sequence"]):
-            raise FormatError("a whole tensor of another step")
-        dtype, shape, total = DTYPES[cursor.fixed("B")], cursor.shape(), cursor.varint()
-        if cursor.varint() == 0:
-            tensors.append(
-                {"tensor": tensor, "dtype": dtype, "shape": shape, "bytes": b"", "total": total}
-            )
-        tensors[-1]["bytes"] += cursor.take(cursor.varint())
-    if len(tensors) != record["raw_place"][0] or any(
-        len(t["bytes"]) != t.pop("total") for t in tensors
-    ):
-        raise FormatError("whole tensors are missing")
-    return tensors
-
-
-def read_worker(directory: Path) -> Log:
-    """Reads ``000000.log`` and ``000000.raw`` of one worker's directory."""
-    found, tail = frames((directory / "000000.log").read_bytes())
-    log = Log(tail_bytes=tail)
-    raw_path = directory / "000000.raw"
-    raw = frames(raw_path.read_bytes())[0] if raw_path.exists() else []
-    for frame in found:
-        cursor = Cursor(frame.payload)
-        if frame.type == 2:
-            schema(frame.payload, log.tensors)
-        elif frame.type == 3:
-            log.worker = json.loads(frame.payload)
-        elif frame.type == 4:
-            log.steps.append(step(frame.payload, log))
-            log.steps[-1]["raw"] = raw_tensors(raw, log.steps[-1])
-        elif frame.type == 6:
-            log.events.append(
-                {"wall_nanos": cursor.fixed("q"), "kind": cursor.text(), "json": cursor.text()}
-            )
-        elif frame.type in (7, 8):
-            cursor.take(8)
-            cursor.varint()
-            log.dropped = (cursor.varint(), cursor.varint())
-            log.complete = frame.type == 8
-    return log
+    def samples(self, page: Page) -> list[Any]:
+        columns, n, c = page.columns, page.rows, Cursor(page.columns.get("bytes", b""))
+        if page.kind == 1:
+            columns = {"count": [self.tensors[page.tensor]["usual_count"]] * n} | columns
+            names = REALS + COUNTS + UNITS
+            table = zip(*(columns.get(name, [0] * n) for name in names), strict=True)
+            return [dict(zip(names, row, strict=True)) for row in table]
+        if page.kind == 2:
+            return list(columns["value"])
+        if page.kind == 5:
+            return c.histograms(n)
+        samples: list[Any] = []
+        for length in columns["lengths"]:
+            s = Cursor(c.take(length))
+            samples.append(s.classes() if page.kind == 3 else self.whole_tensor(s, page.tensor))
+            s.end()
+        c.end()
+        return samples

@@ -67,6 +67,9 @@ inline model::StepRecord sample_step(std::uint64_t step, bool with_raw = false) 
     classes.counts.predictions = {0, 0, 4, 0};
     classes.counts.hits = {0, 0, 1, 0};
     record.classes = {classes};
+    const std::uint64_t zeros = step % 3;
+    record.histograms = {{0, {{-180, 4}, {0, zeros + 1}, {170, 7 - zeros}}}};
+    if (step % 2 == 1) record.histograms.push_back({1, {{0, 2}, {161, 1}, {259, 2}, {260, 1}}});
     if (with_raw) {
         model::RawTensor raw;
         raw.tensor = 0;
@@ -85,6 +88,10 @@ inline model::StepRecord sample_step(std::uint64_t step, bool with_raw = false) 
     }
     return record;
 }
+
+// The steps of the golden run.
+inline constexpr std::uint64_t kGoldenSteps = 10;
+inline model::StepRecord golden_step(std::uint64_t step) { return sample_step(step, step % 3 == 0); }
 
 inline model::WorkerMeta sample_meta() {
     model::WorkerMeta meta;
