@@ -20,9 +20,16 @@ COLUMNS = {0: "row", 32: "value", 40: "lengths", 41: "bytes", 42: "bytes"}
 COLUMNS |= (
     dict(enumerate(REALS, 1)) | dict(enumerate(COUNTS + UNITS, 16)) | dict(enumerate(STEP, 48))
 )
-# Of each kind of page: the columns that it must have, and those that it may have.
-ALWAYS = ({*range(48, 55)}, {*range(7)}, {0, 32}, {0, 40, 41}, {0, 40, 41}, {0, 42})
-MAYBE: tuple[set[int], ...] = (set(), {*range(16, 25)}, set(), set(), set(), set())
+# Of each kind of page: the columns that are always there, and those that may be.
+ALWAYS: tuple[set[int], ...] = (set(), {0}, {0, 32}, {0, 40, 41}, {0, 40, 41}, {0, 42})
+MAYBE: tuple[set[int], ...] = (
+    {*range(48, 55)},
+    {*range(1, 7), *range(16, 25)},
+    set(),
+    set(),
+    set(),
+    set(),
+)
 CRC = list(range(256))
 for _ in range(8):
     CRC = [value >> 1 ^ (value & 1) * 0x82F63B78 for value in CRC]
@@ -157,6 +164,7 @@ def read_page(payload: bytes, salt: bytes) -> Page:
     for number, encoding, whole_bytes, stored_bytes, stored_checksum in table:
         data, how, name = c.take(stored_bytes), encoding & 127, COLUMNS[number]
         need(crc32c(salt + data) == stored_checksum, "the checksum of a column")
+        need(whole_bytes <= 64 << 20, "size of a column")
         if encoding & 128:
             size = zstandard.frame_content_size(data)
             need(size in {whole_bytes, -1}, "size of a compressed column")

@@ -69,8 +69,8 @@ class Worker:
             need((".log", part) in self.paths and path.suffix == ".seg", f"{path} is damaged")
             path = self.paths[".log", part]
             file = File(path, self.number, may_be_torn=is_last)
-        need(self.run in {b"", file.run}, f"{path}: another run's")
-        self.run, self.torn, self.is_complete = file.run, file.torn, False
+        need(not self.run or not file.run or self.run == file.run, f"{path}: another run's")
+        self.run, self.torn, self.is_complete = self.run or file.run, file.torn, False
         known, first = 0, len(self.steps)
         for frame in file.frames:
             c = Cursor(frame.payload)
@@ -81,7 +81,8 @@ class Worker:
                 self.worker = json.loads(c.take(len(frame.payload)))
                 need(isinstance(self.worker, dict), f"{path}: WORKER")
             elif frame.letter == "T":
-                self.read_step(c, known)
+                need(known == len(self.tensors), f"{path}: tensors known before are missing")
+                self.read_step(c)
             elif frame.letter == "V":
                 self.events.append((c.unpack("q")[0], c.text(), json.loads(c.text())))
                 need(isinstance(self.events[-1][2], dict), f"{path}: EVENT")
@@ -89,8 +90,8 @@ class Worker:
                 self.drops = (*c.unpack("q"), c.varint(), c.varint(), c.varint())
                 self.is_complete = frame.letter == "E"
             need(frame.letter in "HPIF" or c.at == len(c.data), f"{path}: bytes behind the fields")
-        need(known == len(self.tensors) or self.torn, f"{path}: tensors known before are missing")
         if path.suffix == ".seg":
+            need(known == len(self.tensors), f"{path}: tensors known before are missing")
             self.read_pages(file, first)
 
     def read_tensor(self, c: Cursor, known: int) -> bool:
@@ -121,7 +122,7 @@ class Worker:
             need(sample["inactive_units"] <= sample["units"] < 1 << 32, "units")
         samples[tensor] = sample
 
-    def read_step(self, c: Cursor, known: int) -> None:
+    def read_step(self, c: Cursor) -> None:
         mode, step, sequence, times = c.take(1)[0], c.varint(), c.varint(), c.unpack("qq")
         self.add_step((mode, step, sequence, *times, c.varint(), c.varint()))
         tensors, last = c.varint(), 0
@@ -139,11 +140,12 @@ class Worker:
                     statistics[at].update(units)
             elif section == 4:
                 for _ in range(n):
-                    need(0 <= (at := at + 1 + s.zigzag()) < known, "a tensor without SCHEMA")
+                    at += 1 + s.zigzag()
+                    need(0 <= at < len(self.tensors), "a tensor without SCHEMA")
                     self.add(-1, "classes", at, s.classes())
             else:
                 ids = s.ids(n)
-                need(all(0 <= id_ < known for id_ in ids), "a tensor without SCHEMA")
+                need(all(0 <= id_ < len(self.tensors) for id_ in ids), "a tensor without SCHEMA")
                 samples: Any = [s.histogram() for _ in ids] if section == 6 else []
                 if section == 1:
                     samples = statistics = self.statistics(s, ids)
@@ -192,7 +194,9 @@ class Worker:
             page = read_page(frame.payload, file.salt)
             begin = len(self.steps) - first
             if page.kind == 0:
-                for values in zip(*(page.columns[name] for name in STEP), strict=True):
+                zeros = [0] * page.rows
+                columns = (page.columns.get(name, zeros) for name in STEP)
+                for values in zip(*columns, strict=True):
                     self.add_step(values)
             else:
                 need(page.tensor < len(self.tensors), "a page of a tensor without SCHEMA")

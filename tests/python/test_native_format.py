@@ -1,106 +1,307 @@
-"""The document, the C++ writer and an independent reader agree about the native format."""
+"""The document, the C++ code and an independent reader agree about the native format."""
 
 from __future__ import annotations
 
 import json
+import os
 import re
+import shutil
+import subprocess
+import tempfile
 from pathlib import Path
 from typing import Any
 
-import native_reader
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from native_bytes import COUNTS, REALS, UNITS, Cursor, File, FormatError, crc32c
+from native_reader import MODES, SECTIONS, Worker
+
+import traindbg as td
 
 ROOT = Path(__file__).resolve().parents[2]
 GOLDEN = ROOT / "tests" / "data" / "golden" / "native_v1"
+DTYPE_NAMES = [
+    *("unknown", "float64", "float32", "float16", "bfloat16", "float8_e4m3fn", "float8_e5m2"),
+    *("int64", "int32", "int16", "int8", "uint64", "uint32", "uint16", "uint8", "bool"),
+    *("complex64", "complex128"),
+]
+STATISTICS = (*REALS, "count", "nan", "zero", *UNITS)
 
 
-@pytest.fixture(name="expected")
+def exact(value: Any) -> Any:
+    """Numbers as text that tells -0.0 from 0.0 and int from float; NaN is equal to itself."""
+    if isinstance(value, dict):
+        return {str(key): exact(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [exact(item) for item in value]
+    return value if isinstance(value, str) else repr(value)
+
+
+def wanted_steps(expected: dict[str, Any]) -> list[dict[str, Any]]:
+    """Those of expected.json, whose numbers that JSON does not have are text."""
+    for step in expected["steps"]:
+        step["scalars"] = {key: float(value) for key, value in step["scalars"].items()}
+        for sample in step["statistics"].values():
+            sample.update({name: float(sample[name]) for name in REALS})
+    return list(expected["steps"])
+
+
+def found_steps(worker: Worker) -> list[dict[str, Any]]:
+    """Those of a reader, with whole tensors as expected.json has them."""
+    steps = []
+    for step in worker.steps:
+        whole = {}
+        for tensor, (dtype, values) in step["tensors"].items():
+            kept = {"dtype": DTYPE_NAMES[dtype], "bytes": values.tobytes().hex()}
+            whole[tensor] = kept | {"shape": list(values.shape)}
+        steps.append(step | {"tensors": whole})
+    return steps
+
+
+def check_tensors(worker: Worker, expected: dict[str, Any]) -> None:
+    assert len(worker.tensors) == len(expected["tensors"])
+    for found, wanted in zip(worker.tensors, expected["tensors"], strict=True):
+        for key in ("name", "module", "module_type", "layer"):
+            assert found[key] == wanted[key], key
+        assert DTYPE_NAMES[found["dtype"]] == wanted["dtype"]
+        assert list(found["shape"]) == wanted["shape"]
+        assert found["collections"] == wanted.get("collections", [])
+
+
+def golden_copy(directory: Path) -> Path:
+    shutil.copytree(GOLDEN / "w0000", directory / "w0000")
+    return directory / "w0000"
+
+
+@pytest.fixture(name="expected", scope="module")
 def _expected() -> dict[str, Any]:
     content: dict[str, Any] = json.loads((GOLDEN / "expected.json").read_text())
     return content
 
 
 def test_the_checksum_is_the_documented_one() -> None:
-    assert native_reader.crc32c(b"123456789") == 0xE3069283
+    assert crc32c(b"123456789") == 0xE3069283
 
 
 def test_every_value_of_the_golden_run(expected: dict[str, Any]) -> None:
-    log = native_reader.read_worker(GOLDEN / "w0000")
-    assert log.complete
-    assert log.tail_bytes == 0
-    assert log.dropped == (0, 0)
-    assert log.worker == expected["worker"]
-    assert [{k: e[k] for k in ("kind", "json")} for e in log.events] == expected["events"]
-    assert len(log.steps) == len(expected["steps"]) == 6
-    for step, wanted in zip(log.steps, expected["steps"], strict=True):
-        del step["raw_place"]
-        for raw in step["raw"]:
-            raw["bytes"] = raw["bytes"].hex()
-        assert step == wanted
+    names = sorted(path.name for path in (GOLDEN / "w0000").iterdir())
+    assert names == ["000000.blob", "000000.seg", "000001.log"]
+    worker = Worker(GOLDEN / "w0000")
+    assert worker.is_complete
+    assert worker.torn == 0
+    assert list(worker.drops) == expected["drops"]
+    assert worker.worker == expected["worker"]
+    events = [
+        [wall, kind, json.dumps(data, separators=(",", ":"))] for wall, kind, data in worker.events
+    ]
+    assert events == expected["events"]
+    assert len(worker.steps) == 10
+    for section in SECTIONS:
+        assert any(step[section] for step in worker.steps[:5]), section
+        assert any(step[section] for step in worker.steps[5:]), section
+    for found, wanted in zip(found_steps(worker), wanted_steps(expected), strict=True):
+        assert exact(found) == exact(wanted)
 
 
 def test_every_tensor_of_the_golden_run(expected: dict[str, Any]) -> None:
-    tensors = native_reader.read_worker(GOLDEN / "w0000").tensors
-    assert sorted(tensors) == [0, 1, 2, 3]
-    for wanted in expected["tensors"]:
-        found = tensors[wanted["id"]]
-        for key in ("name", "module", "module_type", "layer", "dtype", "shape"):
-            assert found[key] == wanted[key], key
-        assert found["collections"] == wanted.get("collections", [])
-    assert [tensors[i]["role"] for i in range(4)] == [1, 7, 4, 9]
-    assert tensors[1]["activation"] == 1
+    worker = Worker(GOLDEN / "w0000")
+    check_tensors(worker, expected)
+    assert [tensor["role"] for tensor in worker.tensors] == [1, 7, 4, 9]
+    assert worker.tensors[1]["activation"] == 1
 
 
-@pytest.mark.parametrize("name", ["000000.log", "000000.raw"])
-def test_every_truncation_gives_whole_frames(name: str) -> None:
-    data = (GOLDEN / "w0000" / name).read_bytes()
-    whole, _ = native_reader.frames(data)
+def test_a_torn_tail_is_told_and_costs_what_is_in_it(tmp_path: Path) -> None:
+    directory = golden_copy(tmp_path)
+    log = directory / "000001.log"
+    data, whole = log.read_bytes(), Worker(directory)
+    ends = [0, *(frame.end for frame in File(log, 0).frames)]
     for size in range(0, len(data), 13):
-        found, tail = native_reader.frames(data[:size])
-        assert found == whole[: len(found)]
-        assert tail == size - (
-            found[-1].offset + (24 + len(found[-1].payload) + 7) // 8 * 8 if found else 0
-        )
+        log.write_bytes(data[:size])
+        worker = Worker(directory)
+        assert worker.torn == size - max(end for end in ends if end <= size)
+        assert not worker.is_complete
+        assert found_steps(worker) == found_steps(whole)[: len(worker.steps)]
+        assert len(worker.steps) >= 5
 
 
-def test_a_changed_byte_is_found() -> None:
-    data = (GOLDEN / "w0000" / "000000.log").read_bytes()
+@pytest.mark.parametrize("name", ["000000.seg", "000000.blob"])
+def test_what_is_finished_must_be_whole(tmp_path: Path, name: str) -> None:
+    directory = golden_copy(tmp_path)
+    data = (directory / name).read_bytes()
+    for size in range(0, len(data), 97):
+        (directory / name).write_bytes(data[:size])
+        with pytest.raises(FormatError):
+            Worker(directory)
+
+
+@pytest.mark.parametrize("name", ["000000.seg", "000000.blob", "000001.log"])
+def test_a_changed_byte_is_found(tmp_path: Path, name: str) -> None:
+    directory = golden_copy(tmp_path)
+    data, whole = (directory / name).read_bytes(), found_steps(Worker(directory))
+    unnoticed = []
     for at in range(0, len(data), 29):
-        changed = data[:at] + bytes([data[at] ^ 0x10]) + data[at + 1 :]
+        (directory / name).write_bytes(data[:at] + bytes([data[at] ^ 0x10]) + data[at + 1 :])
         try:
-            found, tail = native_reader.frames(changed)
-        except native_reader.FormatError:
+            worker = Worker(directory)
+        except FormatError:
             continue
-        assert tail > 0, at  # a length that now reaches beyond the end
-        assert found == native_reader.frames(data)[0][: len(found)]
+        if worker.torn:  # the last frame
+            assert found_steps(worker) == whole[: len(worker.steps)]
+            continue
+        unnoticed.append(at)
+        assert found_steps(worker) == whole
+    # Of a blob, nothing covers the bytes between whole tensors.
+    assert not unnoticed or (name == "000000.blob" and min(unnoticed) > 4096)
 
 
-def test_the_worked_example_of_the_document() -> None:
+def test_the_log_is_read_where_the_segment_is_damaged(tmp_path: Path) -> None:
+    directory = golden_copy(tmp_path)
+    # Of part 1, whose log is whole.
+    damaged = (directory / "000000.seg").read_bytes()[:-8]
+    (directory / "000001.seg").write_bytes(damaged)
+    assert len(Worker(directory).steps) == 10
+
+
+def test_a_part_that_is_missing_in_the_middle_is_refused(tmp_path: Path) -> None:
+    directory = golden_copy(tmp_path)
+    (directory / "000001.log").rename(directory / "000002.log")
+    with pytest.raises(FormatError, match="missing"):
+        Worker(directory)
+
+
+def test_parts_and_blobs_may_be_missing_at_the_beginning(tmp_path: Path) -> None:
+    directory = golden_copy(tmp_path)
+    whole = found_steps(Worker(directory))
+    (directory / "000000.seg").unlink()
+    assert found_steps(Worker(directory)) == whole[5:]
+    (directory / "000000.blob").rename(directory / "000007.blob")
+    kept = [values for step in Worker(directory).steps for _, values in step["tensors"].values()]
+    assert kept
+    assert all(values is None for values in kept)
+
+
+@pytest.mark.parametrize(
+    ("what", "data"),
+    [
+        ("more than 64 bits", b"\xff" * 9 + b"\x02"),
+        ("more than 64 bits", b"\x80" * 10 + b"\x00"),
+        ("beyond its end", b"\x80"),
+    ],
+)
+def test_a_varint_that_is_none_is_refused(what: str, data: bytes) -> None:
+    with pytest.raises(FormatError, match=what):
+        Cursor(data).varint()
+
+
+def test_the_worked_example_of_the_document(tmp_path: Path) -> None:
     text = (ROOT / "docs" / "format" / "native.md").read_text()
     block = re.search(r"```hex\n(.*?)```", text, re.DOTALL)
     assert block is not None
-    data = bytes.fromhex("".join(line[6:] for line in block.group(1).splitlines()))
-    found, tail = native_reader.frames(data)
-    assert tail == 0
-    assert [frame.type for frame in found] == [1, 1, 2, 4, 8]
-    log = native_reader.Log()
-    native_reader.schema(found[2].payload, log.tensors)
-    step = native_reader.step(found[3].payload, log)
+    directory = tmp_path / "w0003"
+    directory.mkdir()
+    log = directory / "000000.log"
+    log.write_bytes(bytes.fromhex("".join(line[6:] for line in block.group(1).splitlines())))
+    worker = Worker(directory)
+    assert "".join(frame.letter for frame in File(log, 3).frames) == "HHSTE"
+    assert worker.is_complete
+    [step] = worker.steps
     assert (step["mode"], step["step"], step["sequence"]) == ("train", 300, 301)
-    assert step["tensors"] == [
-        {
-            "tensor": 0,
-            "min": -1.0,
-            "max": 2.0,
-            "mean": 0.5,
-            "std": 1.0,
-            "l1": 4.0,
-            "l2": 2.5,
-            "count": 6,
-            "nan": 0,
-            "positive_infinite": 0,
-            "negative_infinite": 0,
-            "zero": 2,
-        }
-    ]
-    assert step["scalars"] == [{"tensor": 1, "value": 0.25}]
+    reals = dict(zip(REALS, (-1.0, 2.0, 0.5, 1.0, 4.0, 2.5), strict=True))
+    counts = dict(zip(COUNTS + UNITS, (6, 0, 0, 0, 2, 0, 0, 0, 0), strict=True))
+    assert step["statistics"] == {0: reals | counts}
+    assert step["scalars"] == {1: 0.25}
+
+
+# Random runs.
+
+
+def random_run(seed: int, directory: Path) -> dict[str, Any]:
+    """Made by a program of the C++ tests; gives what must be read."""
+    built = os.environ.get("TRAINDBG_FIXTURES")
+    places = [Path(built)] if built else sorted((ROOT / "build").glob("*/tests/cpp"))
+    programs = [place / "write_random_run" for place in places]
+    programs = [program for program in programs if program.is_file()]
+    if not programs:
+        pytest.fail("build the C++ tests first: `make test-cpp`, or the target write_random_run")
+    newest = max(programs, key=lambda program: program.stat().st_mtime)
+    subprocess.run([newest, str(seed), str(directory)], check=True, timeout=60)
+    content: dict[str, Any] = json.loads((directory / "expected.json").read_text())
+    return content
+
+
+def check_step(run: td.Run, worker: int, wanted: dict[str, Any], names: list[str]) -> None:
+    """All that the package tells of one step."""
+    step = run.step(wanted["step"], wanted["mode"], worker)
+    for name in ("mode", "step", "wall_nanos", "step_nanos", "capture_nanos"):
+        assert getattr(step, name) == wanted[name]
+    by_name = {
+        section: {names[int(tensor)]: sample for tensor, sample in wanted[section].items()}
+        for section in SECTIONS
+    }
+    assert exact(step.scalars) == exact(by_name["scalars"])
+    statistics = {
+        name: {key: getattr(sample.statistics, key) for key in REALS + COUNTS}
+        | {key: getattr(sample, key) for key in UNITS}
+        for name, sample in step.tensors.items()
+    }
+    assert exact(statistics) == exact(by_name["statistics"])
+    classes = {name: [c.labels, c.predictions, c.hits] for name, c in step.classes.items()}
+    assert classes == by_name["classes"]
+    for name, sample in by_name["tensors"].items():
+        dtype, shape, data = run._reader.raw(worker, wanted["mode"], wanted["step"], name)
+        found = {"dtype": dtype, "bytes": bytes(data).hex(), "shape": list(shape)}
+        assert found == sample
+
+
+def check_package(directory: Path, expected: dict[str, Any]) -> None:
+    """What the package reads, step by step and column by column."""
+    run = td.Run(directory)
+    assert run.verify() == []
+    assert run.is_complete == expected["complete"]
+    names = [tensor["name"] for tensor in expected["tensors"]]
+    for worker in (0, 1):
+        for mode in MODES[1:]:
+            steps = [step for step in expected["steps"] if step["mode"] == mode]
+            for step in steps[:: 1 + len(steps) // 200]:
+                check_step(run, worker, step, names)
+            for tensor, name in enumerate(names):
+                key = str(tensor)
+                values = [(s["step"], s["scalars"][key]) for s in steps if key in s["scalars"]]
+                check_series(run.tensor(name, worker).series("value", mode), values)
+                samples = [(s["step"], s["statistics"].get(key)) for s in steps]
+                for statistic in STATISTICS if len(names) < 20 or tensor % 20 == 0 else ():
+                    values = [
+                        (step, float(sample[statistic]))
+                        for step, sample in samples
+                        if sample and (sample["units"] or statistic not in UNITS)
+                    ]
+                    check_series(run.tensor(name, worker).series(statistic, mode), values)
+
+
+def check_series(found: Any, wanted: list[tuple[int, float]]) -> None:
+    assert found.steps.tolist() == [step for step, _ in wanted]
+    assert exact(found.values.tolist()) == exact([value for _, value in wanted])
+
+
+@settings(max_examples=8, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(st.integers(0, 2**64 - 1))
+def test_random_runs_are_read_alike(seed: int) -> None:
+    with tempfile.TemporaryDirectory() as temporary:
+        directory = Path(temporary) / "run"
+        expected = random_run(seed, directory)
+        wanted = wanted_steps(expected)
+        for number in (0, 1):
+            worker = Worker(directory / f"w{number:04}")
+            check_tensors(worker, expected)
+            assert worker.torn == 0
+            assert worker.is_complete == expected["complete"]
+            assert list(worker.drops) == expected["drops"]
+            events = [
+                [wall, kind, json.dumps(data, separators=(",", ":"))]
+                for wall, kind, data in worker.events
+            ]
+            assert events == expected["events"]
+            assert exact(found_steps(worker)) == exact(wanted)
+        assert (directory / "w0001" / "000000.seg").is_file()
+        check_package(directory, expected)

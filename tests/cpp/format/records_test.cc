@@ -125,10 +125,11 @@ TEST(RecordsTest, SamplesOfUnknownTensorsAreSkippedAndCounted) {
     StepRecord back;
     const auto skipped = decode_step(out.bytes(), table, back);
     ASSERT_TRUE(skipped.is_ok());
-    EXPECT_EQ(*skipped, 2U);
+    EXPECT_EQ(*skipped, 3U);
     EXPECT_EQ(back.tensors, std::vector<model::TensorSample>{sample_step(1).tensors[0]});
     EXPECT_EQ(back.scalars, sample_step(1).scalars);
     EXPECT_TRUE(back.classes.empty());
+    EXPECT_EQ(back.histograms, std::vector<model::HistogramSample>{sample_step(1).histograms[0]});
 }
 
 TEST(RecordsTest, ThePrefixIsThatOfTheStep) {
@@ -173,8 +174,8 @@ TEST(RecordsTest, AStepCutAnywhereIsRefused) {
         else EXPECT_EQ(result.status().code(), Code::kDataLoss);
     }
     // Cut between two sections, what is left is a whole step with fewer sections: the frame's
-    // checksum is what tells. There are four sections, so four such places.
-    EXPECT_EQ(accepted, 4U);
+    // checksum is what tells. There are five sections, so five such places.
+    EXPECT_EQ(accepted, 5U);
 }
 
 TEST(RecordsTest, UnknownSectionsAndTrailingBytesAreIgnored) {
