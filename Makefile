@@ -68,7 +68,7 @@ test-cpp: ## C++ tests, of the code as it is shipped
 	    --no-tests=error | tail -n 40
 
 .PHONY: test-python
-test-python: ## Python tests (needs `make install`)
+test-python: ## Python tests (needs `make install` and the C++ tests built)
 	@mkdir -p $(RESULTS)
 	@$(PY) -m pytest tests/python -q -n $(JOBS) --junitxml $(RESULTS)/python.xml
 

@@ -1,4 +1,4 @@
-"""Frames and encodings of the native run format, written from docs/format/native.md alone."""
+"""Frames and encodings of the native run format, written from docs/format/native.md."""
 
 import re
 import struct

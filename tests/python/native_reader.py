@@ -1,4 +1,4 @@
-"""A strict reader of one worker's directory, written from docs/format/native.md alone.
+"""A strict reader of one worker's directory, written from docs/format/native.md.
 
 It is slow and refuses what another reader gets along with: it is here to show that the document is
 enough, and that the files are what the document says.
@@ -106,7 +106,7 @@ class Worker:
         c.end()
         usual = math.prod(tensor["shape"]) if all(e > 0 for e in tensor["shape"]) else 0
         if id_ == len(self.tensors):
-            self.tensors.append(tensor | {"usual_count": usual})
+            self.tensors.append(tensor | {"usual_count": usual if usual < 1 << 64 else 0})
         return id_ == known
 
     def add_step(self, values: tuple[int, ...]) -> None:
@@ -170,14 +170,14 @@ class Worker:
         return samples
 
     def whole_tensor(self, c: Cursor, tensor: int) -> Any:
-        """Element type and values; None for the latter where the blob was removed to save space."""
+        """Element type, shape, values; None for these where the blob was removed to save space."""
         need((own := c.take(1)[0]) <= 1, "a whole tensor")
         known = self.tensors[tensor]
         dtype, shape = c.type_and_shape() if own else (known["dtype"], known["shape"])
         number, at, size, (checksum,) = c.varint(), c.varint() * 64, c.varint(), c.unpack("I")
         numbers = [blob for suffix, blob in self.paths if suffix == ".blob"]
         if number not in numbers and number < min(numbers, default=number + 1):
-            return dtype, None
+            return dtype, shape, None
         need(number in numbers, f"blob {number} is missing")
         if number not in self.blobs:
             self.blobs[number] = File(self.paths[".blob", number], self.number)
@@ -186,7 +186,7 @@ class Worker:
         need(at >= 4096 and crc32c(blob.salt + data) == checksum, "the checksum of a whole tensor")
         values = np.frombuffer(data, DTYPES.split(",")[dtype])
         need(len(data) == size and (not dtype or values.size == math.prod(shape)), "its size")
-        return dtype, values.reshape(shape) if dtype else values
+        return dtype, shape, values.reshape(shape) if dtype else values
 
     def read_pages(self, file: File, first: int) -> None:
         entries = []
@@ -207,7 +207,8 @@ class Worker:
                 begin = rows[0]
             place = (frame.at, frame.end - frame.at, page.table_bytes)
             entries.append((page.kind, 0, 0, 0, page.tensor, begin, page.rows, *place))
-        index = b"".join(struct.pack("<4B3IQII", *entry) for entry in sorted(entries))
+        index = b"".join(struct.pack("<4B3IQII", *entry) for entry in entries)
+        need(entries == sorted(entries), "order of pages")
         need(b"".join(frame.payload for frame in file.of("I")) == index, "INDEX")
         last, schema, c = file.frames[-1], file.of("S"), Cursor(file.frames[-1].payload)
         index_at = next((frame.at for frame in file.of("I")), last.at)

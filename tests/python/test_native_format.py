@@ -52,9 +52,9 @@ def found_steps(worker: Worker) -> list[dict[str, Any]]:
     steps = []
     for step in worker.steps:
         whole = {}
-        for tensor, (dtype, values) in step["tensors"].items():
+        for tensor, (dtype, shape, values) in step["tensors"].items():
             kept = {"dtype": DTYPE_NAMES[dtype], "bytes": values.tobytes().hex()}
-            whole[tensor] = kept | {"shape": list(values.shape)}
+            whole[tensor] = kept | {"shape": list(shape)}
         steps.append(step | {"tensors": whole})
     return steps
 
@@ -176,7 +176,7 @@ def test_parts_and_blobs_may_be_missing_at_the_beginning(tmp_path: Path) -> None
     (directory / "000000.seg").unlink()
     assert found_steps(Worker(directory)) == whole[5:]
     (directory / "000000.blob").rename(directory / "000007.blob")
-    kept = [values for step in Worker(directory).steps for _, values in step["tensors"].values()]
+    kept = [values for step in Worker(directory).steps for *_, values in step["tensors"].values()]
     assert kept
     assert all(values is None for values in kept)
 
