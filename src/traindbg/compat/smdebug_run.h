@@ -9,7 +9,7 @@
 // too; 16-bit, unsigned and complex64 elements; the sign of int8), this one gives it.
 //
 // Thread-safety: one thread at a time. `refresh` invalidates references. Cost: 16 bytes per tensor and step
-// stay in memory, some 0.5 µs each to read.
+// stay in memory, some 2 µs each to read.
 #pragma once
 
 #include <cstdint>
