@@ -192,6 +192,79 @@ def test_ls_last_and_report_read_a_bucket(
     assert "<html" in page.read_text()
 
 
+READ_IN_PYTHON = """
+import json, sys
+import traindbg as td
+from traindbg.errors import InvalidArgument
+run = td.Run(sys.argv[1])
+facts = {
+    "name": run.name,
+    "location": run.location,
+    "names": sorted(run.names()),
+    "loss": [run.scalars("loss/cross_entropy").steps.tolist(),
+             run.scalars("loss/cross_entropy").values.tolist()],
+    "findings": run.findings,
+    "complete": run.is_complete,
+    "steps": sum(1 for _ in run.iter_steps()),
+}
+if run.location.startswith("s3://"):
+    try:
+        run.path
+    except InvalidArgument:
+        facts["path"] = "refused"
+print(json.dumps(facts))
+"""
+
+
+def read_in_python(run: object, **extra: str) -> dict[str, Any]:
+    result = subprocess.run(
+        [sys.executable, "-c", READ_IN_PYTHON, str(run)],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=SECONDS,
+        stdin=subprocess.DEVNULL,
+        env=clean_environment(**extra),
+    )
+    assert result.returncode == 0, result.stderr
+    return dict(json.loads(result.stdout))
+
+
+def test_python_reads_a_bucket(server: S3Server, healthy: Outcome) -> None:
+    environment = server.environment()
+    assert call("sync", healthy.run, url_of("python/"), **environment).returncode == 0
+    here = read_in_python(healthy.run)
+    with FaultProxy(server.port, seed=11, share=0.3) as proxy:
+        there = read_in_python(
+            url_of(f"python/{healthy.run.name}"), **server.environment(proxy.url)
+        )
+        assert sum(count for fault, count in proxy.counts.items() if fault != "passed") > 0
+    assert there.pop("path") == "refused"
+    assert there.pop("location") == url_of(f"python/{healthy.run.name}")
+    here.pop("location")
+    assert here["steps"] > 0
+    assert here == there
+
+
+def test_python_tells_what_is_wrong_with_a_bucket(server: S3Server) -> None:
+    for extra, said in (
+        ({"AWS_SECRET_ACCESS_KEY": "wrong"}, "PermissionDenied"),
+        ({"TRAINDBG_PROGRAM": "/bin/true"}, "Unavailable"),
+        ({}, "RunNotFound"),
+    ):
+        result = subprocess.run(
+            [sys.executable, "-c", READ_IN_PYTHON, url_of("nothing-here")],
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=SECONDS,
+            stdin=subprocess.DEVNULL,
+            env=clean_environment(**{**server.environment(), **extra}),
+        )
+        assert result.returncode == 1
+        assert said in result.stderr
+
+
 def test_a_second_sync_puts_nothing(server: S3Server, healthy: Outcome) -> None:
     environment = server.environment()
     first = call_json("sync", healthy.run, url_of("twice"), **environment)

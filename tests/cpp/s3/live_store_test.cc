@@ -98,8 +98,9 @@ class Server {
         posix_spawn_file_actions_init(&actions);
         posix_spawn_file_actions_addopen(&actions, 1, "/dev/null", O_WRONLY, 0);
         posix_spawn_file_actions_addopen(&actions, 2, "/dev/null", O_WRONLY, 0);
-        if (::posix_spawn(&pid_, program.c_str(), &actions, nullptr, arguments.data(), environ) != 0)
-            return program + ": did not start";
+        const int error = ::posix_spawn(&pid_, program.c_str(), &actions, nullptr, arguments.data(), environ);
+        posix_spawn_file_actions_destroy(&actions);
+        if (error != 0) return program + ": did not start";
         transport_ = make_curl_transport();
         HttpRequest alive;
         alive.url = url_ + "/moto-api/";
