@@ -5,9 +5,12 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <cstdlib>
 #include <cstring>
 #include <limits>
+#include <memory>
 #include <random>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -70,6 +73,60 @@ void statistics_float64(benchmark::State& state) {
     const std::int64_t count = state.range(0) / 8;
     const auto values = normal_values<double>(count, 1);
     measure(state, {values.data(), DType::kFloat64, {&count, 1}, {}}, traindbg::reduce::kernel_name());
+}
+
+// What a whole tensor costs: its statistics and a copy of it, in one pass and in two. The copies go round in
+// a ring that is larger than the caches, as those on their way to the disk do.
+class Ring {
+  public:
+    explicit Ring(std::size_t piece)
+        : piece_((piece + 63) / 64 * 64), memory_(static_cast<std::byte*>(std::aligned_alloc(64, kBytes))) {
+        std::memset(memory_.get(), 1, kBytes);
+    }
+    std::span<std::byte> next(std::size_t bytes) {
+        if (at_ + piece_ > kBytes) at_ = 0;
+        std::byte* const begin = memory_.get() + at_;
+        at_ += piece_;
+        return {begin, bytes};
+    }
+
+  private:
+    struct Free {
+        void operator()(std::byte* memory) const { std::free(memory); }
+    };
+    static constexpr std::size_t kBytes = std::size_t{256} << 20;
+    std::size_t piece_;
+    std::size_t at_ = 0;
+    std::unique_ptr<std::byte, Free> memory_;
+};
+
+template <typename Copy>
+void measure_copy(benchmark::State& state, const Copy& copy) {
+    const std::int64_t count = state.range(0) / 4;
+    const auto values = normal_values<float>(count, 1);
+    const TensorView view{values.data(), DType::kFloat32, {&count, 1}, {}};
+    Ring ring(values.size() * 4);
+    for (auto _ : state) copy(view, ring.next(values.size() * 4));
+    state.SetBytesProcessed(state.iterations() * count * 4);
+}
+
+void whole_tensor_one_pass(benchmark::State& state) {
+    measure_copy(state, [](const TensorView& view, std::span<std::byte> room) {
+        benchmark::DoNotOptimize(traindbg::reduce::copy_with_statistics(view, room));
+    });
+}
+void whole_tensor_statistics_then_memcpy(benchmark::State& state) {
+    measure_copy(state, [](const TensorView& view, std::span<std::byte> room) {
+        benchmark::DoNotOptimize(traindbg::reduce::statistics(view));
+        std::memcpy(room.data(), view.data, room.size());
+        benchmark::ClobberMemory();
+    });
+}
+void whole_tensor_memcpy_alone(benchmark::State& state) {
+    measure_copy(state, [](const TensorView& view, std::span<std::byte> room) {
+        std::memcpy(room.data(), view.data, room.size());
+        benchmark::ClobberMemory();
+    });
 }
 
 // Gradients that vanish leave the range of float squares: the slow path.
@@ -209,5 +266,9 @@ BENCHMARK(histogram_constant)->Arg(1 << 20);
 BENCHMARK(histogram_bfloat16)->Arg(1 << 20);
 BENCHMARK(relu_units)->Arg(1 << 20);
 BENCHMARK(tanh_units)->Arg(1 << 20);
+
+BENCHMARK(whole_tensor_one_pass)->Arg(40 << 10)->Arg(1 << 20)->Arg(100 << 20);
+BENCHMARK(whole_tensor_statistics_then_memcpy)->Arg(40 << 10)->Arg(1 << 20)->Arg(100 << 20);
+BENCHMARK(whole_tensor_memcpy_alone)->Arg(40 << 10)->Arg(1 << 20)->Arg(100 << 20);
 
 }  // namespace

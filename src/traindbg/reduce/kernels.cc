@@ -17,6 +17,7 @@
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "traindbg/reduce/kernels.cc"
+#include <hwy/cache_control.h>
 #include <hwy/foreach_target.h>  // must come before highway.h
 #include <hwy/highway.h>
 
@@ -434,6 +435,30 @@ void count_outside(const float* data, std::size_t n, float low, float high, std:
     }
 }
 
+void stream(const std::byte* from, std::size_t bytes, std::byte* to) noexcept {
+    using Byte = std::uint8_t;
+    const hn::ScalableTag<Byte> tag;
+    const std::size_t lanes = hn::Lanes(tag);
+    const std::size_t step = kGroup * lanes;
+    const auto* source = reinterpret_cast<const Byte*>(from);
+    auto* target = reinterpret_cast<Byte*>(to);
+    std::size_t i = 0;
+    if (lanes >= 16) {  // a vector of one byte is no vector
+        for (; i + step <= bytes; i += step) {
+            const auto a = hn::LoadU(tag, source + i);
+            const auto b = hn::LoadU(tag, source + i + lanes);
+            const auto c = hn::LoadU(tag, source + i + 2 * lanes);
+            const auto d = hn::LoadU(tag, source + i + 3 * lanes);
+            hn::Stream(a, tag, target + i);
+            hn::Stream(b, tag, target + i + lanes);
+            hn::Stream(c, tag, target + i + 2 * lanes);
+            hn::Stream(d, tag, target + i + 3 * lanes);
+        }
+        hwy::FlushStream();
+    }
+    std::memcpy(target + i, source + i, bytes - i);
+}
+
 constexpr std::string_view kName =
 #if HWY_TARGET == HWY_AVX3
     "avx512";
@@ -450,8 +475,9 @@ constexpr std::string_view kName =
 }  // namespace
 
 extern const KernelTable kTable;
-const KernelTable kTable = {kName,         add_float32,    add_float64, add_float16, add_bfloat16,
-                            widen_float16, widen_bfloat16, largest,     raise,       count_outside};
+const KernelTable kTable = {kName,        add_float32,   add_float64,    add_float16,
+                            add_bfloat16, widen_float16, widen_bfloat16, largest,
+                            raise,        count_outside, stream};
 
 }  // namespace traindbg::reduce::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();

@@ -65,7 +65,13 @@ struct KernelTable {
     // Adds how many elements are below `low` and above `high`.
     void (*count_outside)(const float* data, std::size_t n, float low, float high, std::uint64_t& below,
                           std::uint64_t& above) noexcept;
+
+    // Copies `bytes` bytes past the caches, to memory that nobody reads soon. `to` is aligned to
+    // kStreamAlignment. Visible to other threads as any store is.
+    void (*stream)(const std::byte* from, std::size_t bytes, std::byte* to) noexcept;
 };
+
+inline constexpr std::size_t kStreamAlignment = 64;
 
 // All tables that this CPU can run, the best first. The last one needs nothing of the CPU.
 [[nodiscard]] std::span<const KernelTable* const> runnable_kernels() noexcept;

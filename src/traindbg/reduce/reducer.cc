@@ -124,6 +124,25 @@ Result<Statistics> statistics_by(const KernelTable& kernel, const TensorView& vi
     return strided_statistics(kernel, view);
 }
 
+// ---- copies ----
+
+// What is copied at a time: it stays in the first-level cache between being read for the statistics and
+// being copied. A multiple of the kernels' blocks, so that the statistics are those of one call.
+constexpr std::size_t kCopyBytes = std::size_t{32} << 10;
+constexpr std::size_t kLeastStreamBytes = 4096;  // less may as well stay in a cache
+
+// Whether the elements lie one after the other and are so many bytes.
+bool is_flat_of(const TensorView& view, std::size_t bytes) noexcept {
+    const std::size_t each = tensor::byte_size(view.dtype);
+    return each != 0 && bytes != 0 && bytes % each == 0 && flat_count(view) == bytes / each;
+}
+
+void copy_flat(const KernelTable& kernel, const std::byte* from, std::size_t bytes, std::byte* to) noexcept {
+    if (bytes >= kLeastStreamBytes && reinterpret_cast<std::uintptr_t>(to) % kStreamAlignment == 0)
+        kernel.stream(from, bytes, to);
+    else std::memcpy(to, from, bytes);
+}
+
 // ---- units of an activation ----
 
 constexpr std::size_t kPart = 512;  // elements that are widened at a time
@@ -394,7 +413,30 @@ Result<double> scalar_value(const TensorView& view) {
     return to_double(view.dtype, checked.data());
 }
 
+Result<Statistics> copy_with_statistics(const TensorView& view, std::span<std::byte> out) {
+    const KernelTable& kernel = chosen_kernel();
+    const std::size_t bytes_each = tensor::byte_size(view.dtype);
+    if (!is_real(view.dtype) || !is_flat_of(view, out.size())) {
+        TRAINDBG_RETURN_IF_ERROR(copy_row_major(view, out));
+        return statistics_by(kernel, view);
+    }
+    Accumulator sums;
+    const auto* from = static_cast<const std::byte*>(view.data);
+    for (std::size_t done = 0; done < out.size();) {
+        const std::size_t part = std::min(kCopyBytes, out.size() - done);
+        add_elements(kernel, view.dtype, from + done, part / bytes_each, sums);
+        copy_flat(kernel, from + done, part, out.data() + done);
+        done += part;
+    }
+    if (view.dtype != DType::kFloat64 || !left_the_range(sums)) return finish(sums, 1);
+    return strided_statistics(kernel, view);
+}
+
 Status copy_row_major(const TensorView& view, std::span<std::byte> out) {
+    if (is_flat_of(view, out.size())) {
+        copy_flat(chosen_kernel(), static_cast<const std::byte*>(view.data), out.size(), out.data());
+        return Status::ok();
+    }
     TRAINDBG_ASSIGN_OR_RETURN(const CheckedView checked, CheckedView::make(view));
     const std::size_t bytes = checked.element_bytes();
     if (checked.count() > std::numeric_limits<std::size_t>::max() / bytes ||

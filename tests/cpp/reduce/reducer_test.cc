@@ -4,10 +4,13 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
 #include <functional>
 #include <limits>
+#include <memory>
 #include <numeric>
 #include <random>
+#include <span>
 #include <string>
 
 #include "reduce/strided_tensor.h"
@@ -354,6 +357,77 @@ TEST(Copy, EveryElementSizeIsCopiedInRowMajorOrder) {
         for (std::size_t i = 0; i < want.size(); ++i)
             EXPECT_EQ(test::decode(dtype, copy.data() + i * tensor::byte_size(dtype)), want[i]);
     }
+}
+
+// What `copy_with_statistics` gives is what the two functions give, bit for bit.
+void expect_as_one_by_one(const tensor::TensorView& view, std::size_t misplaced = 0) {
+    const auto bytes = static_cast<std::size_t>(view.element_count()) * tensor::byte_size(view.dtype);
+    std::vector<std::byte> apart(bytes);
+    ASSERT_TRUE(copy_row_major(view, apart));
+    struct Free {
+        void operator()(void* memory) const { std::free(memory); }
+    };
+    const std::unique_ptr<void, Free> memory(std::aligned_alloc(64, (bytes + 64 + 127) / 64 * 64));
+    const std::span<std::byte> room(static_cast<std::byte*>(memory.get()) + misplaced, bytes);
+    const auto got = copy_with_statistics(view, room);
+    const auto want = statistics(view);
+    ASSERT_TRUE(got) << got.status().to_string();
+    EXPECT_TRUE(*got == *want);
+    EXPECT_TRUE(std::equal(apart.begin(), apart.end(), room.begin()));
+}
+
+TEST(Copy, WithStatisticsGivesTheSameAsOneAfterTheOther) {
+    for (const DType dtype :
+         {DType::kFloat64, DType::kFloat32, DType::kFloat16, DType::kBFloat16, DType::kFloat8E4M3,
+          DType::kFloat8E5M2, DType::kInt64, DType::kInt32, DType::kInt16, DType::kInt8, DType::kUInt64,
+          DType::kUInt32, DType::kUInt16, DType::kUInt8, DType::kBool}) {
+        for (const std::int64_t n : {1, 15, 1023, 1024, 4097, 8192, 40'000, 100'001}) {
+            StridedTensor data(dtype, {n});
+            std::uint64_t next = 1;
+            data.fill([&] { return static_cast<double>((next = next * 48271 % 2147483647) % 100) / 4; });
+            expect_as_one_by_one(data.view());
+            expect_as_one_by_one(data.view(), 8);
+        }
+    }
+}
+
+TEST(Copy, WithStatisticsTakesAnyStridesAndAnyNumbers) {
+    StridedTensor turned(DType::kFloat32, 200 * 300, 0, {200, 300}, {1, 200});
+    double next = 0;
+    turned.fill([&] { return next++; });
+    expect_as_one_by_one(turned.view());
+    StridedTensor huge(DType::kFloat64, {5000});
+    huge.fill([&] { return 1e300; });
+    expect_as_one_by_one(huge.view());
+    StridedTensor bad(DType::kFloat32, {50'000});
+    bad.fill([&] { return 1.0; });
+    bad.set(0, kNan);
+    bad.set(30'000, std::numeric_limits<double>::infinity());
+    const auto got = [&] {
+        std::vector<std::byte> room(200'000);
+        return copy_with_statistics(bad.view(), room);
+    }();
+    ASSERT_TRUE(got);
+    EXPECT_EQ(got->nan, 1U);
+    EXPECT_EQ(got->positive_infinite, 1U);
+}
+
+TEST(Copy, WithStatisticsCopiesWhatHasNone) {
+    const std::vector<double> numbers = {1, 2, 3, 4};
+    const std::vector<std::int64_t> shape = {2};
+    std::vector<double> copy(4);
+    EXPECT_EQ(copy_with_statistics({numbers.data(), DType::kComplex128, shape, {}},
+                                   std::as_writable_bytes(std::span(copy)))
+                  .status()
+                  .code(),
+              Code::kUnsupported);
+    EXPECT_EQ(copy, numbers);
+    EXPECT_EQ(copy_with_statistics({numbers.data(), DType::kFloat64, shape, {}},
+                                   std::as_writable_bytes(std::span(copy)))
+                  .status()
+                  .code(),
+              Code::kInvalidArgument)
+        << "room of another size";
 }
 
 TEST(Copy, ComplexNumbersAreCopiedWhole) {
