@@ -261,6 +261,27 @@ Json to_json(const Requirement& requirement) {
             {"for", safe(requirement.asked_by)}};
 }
 
+Json to_json(const Retention& retention) {
+    return {{"quota_bytes", retention.quota_bytes},
+            {"keep_last", retention.keep_last},
+            {"thin", retention.thin},
+            {"keep_tensors", retention.keep_tensors}};
+}
+
+namespace {
+
+void read_retention(const Json& item, Retention& out, ObjectReader& outer) {
+    ObjectReader reader(item, "retention");
+    reader.only({"quota_bytes", "keep_last", "thin", "keep_tensors"});
+    reader.integer("quota_bytes", out.quota_bytes);
+    reader.integer("keep_last", out.keep_last);
+    reader.integer("thin", out.thin);
+    reader.integer("keep_tensors", out.keep_tensors);
+    if (reader.failed()) outer.fail(reader.status().message());
+}
+
+}  // namespace
+
 Json to_json(const CaptureConfig& config) {
     Json requirements = Json::array();
     for (const Requirement& requirement : config.requirements) requirements.push_back(to_json(requirement));
@@ -271,6 +292,11 @@ Json to_json(const CaptureConfig& config) {
                                {"exclude", strings(spec.exclude)}});
     return {{"schema_version", 1},
             {"queue_bytes", config.queue_bytes},
+            {"arena_bytes", config.arena_bytes},
+            {"overflow", to_string(config.overflow)},
+            {"block_for_ms", config.block_for_ms},
+            {"part_bytes", config.part_bytes},
+            {"retention", to_json(config.retention)},
             {"collections", std::move(collections)},
             {"requirements", std::move(requirements)}};
 }
@@ -279,12 +305,18 @@ Result<CaptureConfig> capture_config_from_json(std::string_view text) {
     TRAINDBG_ASSIGN_OR_RETURN(const Json json, parse(text, "capture plan"));
     CaptureConfig out;
     ObjectReader reader(json, "capture plan");
-    reader.only({"schema_version", "queue_bytes", "collections", "requirements"});
+    reader.only({"schema_version", "queue_bytes", "arena_bytes", "overflow", "block_for_ms", "part_bytes",
+                 "retention", "collections", "requirements"});
     std::uint32_t version = 1;
     reader.integer("schema_version", version);
     if (version != 1)
         reader.fail(base::format("schema_version {} is newer than this traindbg understands (1)", version));
     reader.integer("queue_bytes", out.queue_bytes);
+    reader.integer("arena_bytes", out.arena_bytes);
+    reader.word("overflow", out.overflow, &parse_overflow_policy);
+    reader.integer("block_for_ms", out.block_for_ms);
+    reader.integer("part_bytes", out.part_bytes);
+    if (const Json* retention = reader.find("retention")) read_retention(*retention, out.retention, reader);
     reader.each("collections", [&](const Json& item) {
         ObjectReader inner(item, "collection");
         inner.only({"name", "include", "exclude"});

@@ -25,6 +25,7 @@ using Json = nlohmann::ordered_json;
 [[nodiscard]] Json number_to_json(double value);
 [[nodiscard]] double number_from_json(const Json& json, double fallback);  // fallback: not a number
 
+[[nodiscard]] Json to_json(const Retention& retention);
 [[nodiscard]] Json to_json(const CaptureConfig& config);
 [[nodiscard]] Json to_json(const Requirement& requirement);
 [[nodiscard]] Json to_json(const RuleInfo& info);

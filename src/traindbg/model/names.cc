@@ -3,6 +3,7 @@
 #include <array>
 
 #include "traindbg/model/finding.h"
+#include "traindbg/model/requirement.h"
 #include "traindbg/model/rule_info.h"
 #include "traindbg/model/step.h"
 #include "traindbg/model/tensor_info.h"
@@ -52,6 +53,11 @@ constexpr std::array kCollections = {
     Word<Role>{Role::kMetric, "metrics"}, Word<Role>{Role::kClasses, "classes"},
     Word<Role>{Role::kLoop, "loop"},
 };
+constexpr std::array kOverflowPolicies = {
+    Word<OverflowPolicy>{OverflowPolicy::kBlockFor, "block_for"},
+    Word<OverflowPolicy>{OverflowPolicy::kDropNewest, "drop_newest"},
+    Word<OverflowPolicy>{OverflowPolicy::kKeepReductionsOnly, "keep_reductions_only"},
+};
 constexpr std::array kActivations = {
     Word<ActivationKind>{ActivationKind::kNone, "none"},
     Word<ActivationKind>{ActivationKind::kRelu, "relu"},
@@ -79,6 +85,11 @@ constexpr std::array kCheckStates = {
 
 std::string_view to_string(Mode mode) noexcept { return word_of(kModes, mode); }
 std::optional<Mode> parse_mode(std::string_view word) noexcept { return value_of(kModes, word); }
+
+std::string_view to_string(OverflowPolicy policy) noexcept { return word_of(kOverflowPolicies, policy); }
+std::optional<OverflowPolicy> parse_overflow_policy(std::string_view word) noexcept {
+    return value_of(kOverflowPolicies, word);
+}
 
 std::string_view to_string(Role role) noexcept { return word_of(kRoles, role); }
 std::optional<Role> parse_role(std::string_view word) noexcept { return value_of(kRoles, word); }

@@ -7,7 +7,9 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "traindbg/model/step.h"
@@ -65,11 +67,35 @@ struct CollectionSpec {
     friend bool operator==(const CollectionSpec&, const CollectionSpec&) = default;
 };
 
+// What becomes of a step that the writer has no room for.
+enum class OverflowPolicy : std::uint8_t {
+    kBlockFor,            // wait up to `block_for`, then drop whole steps at once until there is room again
+    kDropNewest,          // drop the whole step at once
+    kKeepReductionsOnly,  // drop its whole tensors at once; wait for the rest as kBlockFor does
+};
+[[nodiscard]] std::string_view to_string(OverflowPolicy policy) noexcept;  // "block_for", ...
+[[nodiscard]] std::optional<OverflowPolicy> parse_overflow_policy(std::string_view word) noexcept;
+
+// What is kept of a worker's steps. A step's age is counted in steps of its mode.
+struct Retention {
+    std::uint64_t quota_bytes = 10ULL << 30;  // of one worker's files; 0: no limit
+    std::uint64_t keep_last = 0;              // so many steps in full; 0: all
+    std::uint64_t thin = 0;          // of older ones every so many-th stays; 0: none does. Of keep_last only
+    std::uint64_t keep_tensors = 0;  // whole tensors of so many steps; 0: of all
+
+    friend bool operator==(const Retention&, const Retention&) = default;
+};
+
 // All that capture has to know: the content of `plan.json`.
 struct CaptureConfig {
     std::vector<Requirement> requirements;
     std::vector<CollectionSpec> collections;
     std::uint64_t queue_bytes = 64ULL << 20;  // between training and writer thread
+    std::uint64_t arena_bytes = 0;            // the same for whole tensors; 0: by the machine's memory
+    OverflowPolicy overflow = OverflowPolicy::kKeepReductionsOnly;
+    std::uint64_t block_for_ms = 50;
+    std::uint64_t part_bytes = 16ULL << 20;
+    Retention retention = {};
 
     friend bool operator==(const CaptureConfig&, const CaptureConfig&) = default;
 };
