@@ -10,10 +10,10 @@ VENV := .venv
 PY := $(VENV)/bin/python
 RESULTS := build/results
 # The core, which touches the training's memory and untrusted bytes: what AddressSanitizer looks at.
-ASAN_MODULES := base tensor model reduce storage format write read compat tables capture rules diagnose \
+ASAN_MODULES := base tensor model reduce storage format seal write read compat tables capture rules diagnose \
     engine exchange s3 sync
 # Modules with threads or shared memory: those that ThreadSanitizer looks at.
-TSAN_MODULES := base storage write read capture engine sync
+TSAN_MODULES := base storage seal write read capture engine sync
 # Seconds for each fuzz target, and for clang-tidy, in `make test`.
 FUZZ_SECONDS ?= 3
 TIDY_SECONDS ?= 60
@@ -81,6 +81,12 @@ test-e2e: ## tests of whole trainings under `traindbg run` (needs `make install`
 test-original: ## tests with the original client library (needs `make test-cpp`; an environment of its own)
 	@mkdir -p $(RESULTS)
 	@$(PY) -m pytest tests/original -q -rs -n $(JOBS) --junitxml $(RESULTS)/original.xml
+
+# Ten thousand each: some ten minutes.
+.PHONY: torture
+torture: build ## kill a recording process and switch its machine off, again and again
+	@rm -rf build/torture; build/dev/tests/cpp/kill_loop $(or $(ROUNDS),10000) build/torture
+	@TRAINDBG_POWER_LOSSES=$(or $(ROUNDS),10000) build/dev/write_test --gtest_filter='PowerLossTest.*' --gtest_brief=1
 
 .PHONY: sanitize
 sanitize: asan tsan ## C++ tests under ASan+UBSan, those with threads under TSan

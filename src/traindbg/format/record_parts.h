@@ -1,4 +1,4 @@
-// Pieces of a STEP that pages of sealed parts hold as well. Private to `format` and `read`.
+// Pieces of a STEP that pages of sealed parts hold as well. Private to `format`, `read` and `seal`.
 #pragma once
 
 #include <cstdint>

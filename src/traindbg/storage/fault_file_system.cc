@@ -25,7 +25,9 @@ class FaultFileSystem::Faults {
             (call == FileCall::kAppend || call == FileCall::kSync))
             std::this_thread::sleep_for(plan_.latency);
         const std::uint64_t number = calls_.fetch_add(1);
-        const bool fails = plan_.keep_failing ? number >= plan_.fail_at_call : number == plan_.fail_at_call;
+        const bool fails =
+            (plan_.keep_failing ? number >= plan_.fail_at_call : number == plan_.fail_at_call) ||
+            (plan_.fails && plan_.fails(call, path));
         if (fails) return Status::from_errno(path + ": injected", plan_.error);
         if (call == FileCall::kSync && plan_.fail_sync) return Status::from_errno(path + ": injected", EIO);
         return Status::ok();

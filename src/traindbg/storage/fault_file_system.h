@@ -43,6 +43,8 @@ struct FaultPlan {
     std::uint64_t space_bytes = UINT64_MAX;  // of all files together; then ENOSPC, after what still fits
     bool fail_sync = false;                  // every sync: EIO
     std::chrono::nanoseconds latency{0};     // before every append and sync
+    // Beside these, the calls for which it says so.
+    std::function<bool(FileCall, const std::string& path)> fails;
     // Called before every call goes on, in the thread that makes it: may wait, to be a slow disk.
     std::function<void(FileCall, const std::string& path)> before;
 };
