@@ -11,6 +11,7 @@
 #include <cstring>
 #include <exception>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <unordered_map>
 #include <utility>
 #include <vector>
@@ -51,6 +52,7 @@ constexpr std::size_t kMostTensors = 1'000'000;  // a name per step would use up
 constexpr std::size_t kLongestText = 4096;
 constexpr std::size_t kMostDimensions = 64;
 constexpr StepIndex kNever = UINT64_MAX;
+constexpr std::uint64_t kLongestBlockMs = 3'600'000;  // nothing waits for ever
 
 std::string host_name() {
     std::array<char, 256> name{};
@@ -204,18 +206,20 @@ class CaptureSession::Impl {
         }
         const What what = take(*current, id);
         if (what == What::kNothing) return;
-        if (model::has(what, What::kStatistics) || model::has(what, What::kUnits)) {
-            const Result<model::Statistics> statistics = reduce::statistics(view);
+        const bool wants_statistics = model::has(what, What::kStatistics) || model::has(what, What::kUnits);
+        const bool wants_all = model::has(what, What::kRaw);
+        if (wants_statistics || wants_all) {
+            const Result<model::Statistics> statistics =
+                wants_all ? add_whole(*current, id, view, wants_statistics) : reduce::statistics(view);
             if (!statistics) {
                 skip(id, statistics.status());
-            } else {
+            } else if (wants_statistics) {
                 model::UnitStatistics units;
                 if (model::has(what, What::kUnits)) units = units_of(slots_[id], view);
                 add_statistics(*current, id, *statistics, units);
             }
         }
         if (model::has(what, What::kHistogram)) add_histogram(*current, id, view);
-        if (model::has(what, What::kRaw)) add_raw(*current, id, view);
     }
 
     void observe_statistics(Mode mode, TensorId id, const model::Statistics& statistics) {
@@ -258,7 +262,7 @@ class CaptureSession::Impl {
         StepRecord& record = current.record;
         const std::int64_t now = base::monotonic_nanos();
         const StepIndex next = record.step + 1;
-        if (!record.empty()) {
+        if (!current.empty()) {
             record.sequence = sequence_++;
             record.wall_nanos = base::wall_nanos();
             record.monotonic_nanos = now;
@@ -266,10 +270,11 @@ class CaptureSession::Impl {
             record.capture_nanos = step_cost_;
             const std::size_t tensors = record.tensors.size();
             const std::size_t scalars = record.scalars.size();
-            StepRecord finished = std::exchange(record, StepRecord{});
+            StepRecord finished = std::exchange(record, writer_->recycled());
             record.mode = mode;
             record.step = next;
-            writer_->append(std::move(finished));
+            writer_->append(std::move(finished), std::exchange(current.tensors, {}),
+                            std::exchange(current.tensors_left_out, 0));
             record.tensors.reserve(tensors);  // the next step is most often like this one
             record.scalars.reserve(scalars);
         } else {
@@ -295,7 +300,7 @@ class CaptureSession::Impl {
         if (!alive()) return;
         // What was seen of a step that did not end, such as a metric logged after the last one.
         for (Current* current : {&eval_, &train_})
-            if (!current->record.empty()) end(current->record.mode);
+            if (!current->empty()) end(current->record.mode);
         open_.store(false, std::memory_order_relaxed);
         writer_->close(patience).ignore();  // the writer itself says what went wrong, once
         if (!control_) return;
@@ -336,7 +341,13 @@ class CaptureSession::Impl {
     // The step under way of one mode.
     struct Current {
         StepRecord record;
-        std::vector<StepIndex> taken_at;  // tensor -> the last step at which it was taken
+        std::vector<write::WholeTensor> tensors;
+        std::uint64_t tensors_left_out = 0;  // whole ones, for which there was no room
+        std::vector<StepIndex> taken_at;     // tensor -> the last step at which it was taken
+
+        [[nodiscard]] bool empty() const noexcept {
+            return record.empty() && tensors.empty() && tensors_left_out == 0;
+        }
     };
 
     static bool is_scalar(Role role) noexcept { return role == Role::kLoss || role == Role::kMetric; }
@@ -389,15 +400,35 @@ class CaptureSession::Impl {
         return units ? *units : model::UnitStatistics{};
     }
 
-    void add_raw(Current& current, TensorId id, const TensorView& view) {
-        const std::size_t bytes = tensor::byte_size(view.dtype);
+    // A copy of the tensor for the writer, and its statistics in the same pass where they are wanted.
+    Result<model::Statistics> add_whole(Current& current, TensorId id, const TensorView& view,
+                                        bool wants_statistics) {
         const std::int64_t count = view.element_count();
-        model::RawTensor raw{
-            .tensor = id, .dtype = view.dtype, .shape = {view.shape.begin(), view.shape.end()}, .bytes = {}};
-        if (count > 0) raw.bytes.resize(static_cast<std::size_t>(count) * bytes);
-        const Status copied = reduce::copy_row_major(view, raw.bytes);
-        if (copied) current.record.raw.push_back(std::move(raw));
-        else skip(id, copied);
+        const std::size_t each = tensor::byte_size(view.dtype);
+        if (count <= 0 || each == 0) {
+            TRAINDBG_RETURN_IF_ERROR(reduce::copy_row_major(view, {}));  // says what is wrong, if anything
+            current.tensors.push_back({id, view.dtype, {view.shape.begin(), view.shape.end()}, {}, {}});
+            return reduce::statistics(view);
+        }
+        std::size_t bytes = 0;
+        std::optional<write::ArenaBlock> room;
+        if (!__builtin_mul_overflow(static_cast<std::size_t>(count), each, &bytes))
+            room = writer_->take_room(bytes);
+        if (!room) {
+            ++current.tensors_left_out;
+            if (wants_statistics) return reduce::statistics(view);
+            return model::Statistics{};
+        }
+        Result<model::Statistics> statistics = model::Statistics{};
+        if (wants_statistics) {
+            statistics = reduce::copy_with_statistics(view, room->bytes());
+            if (!statistics && statistics.status().code() != Code::kUnsupported) return statistics;
+        } else {
+            TRAINDBG_RETURN_IF_ERROR(reduce::copy_row_major(view, room->bytes()));
+        }
+        current.tensors.push_back(
+            {id, view.dtype, {view.shape.begin(), view.shape.end()}, std::move(*room), {}});
+        return statistics;
     }
 
     void add_histogram(Current& current, TensorId id, const TensorView& view) {
@@ -492,7 +523,13 @@ Result<std::unique_ptr<CaptureSession>> CaptureSession::open(SessionOptions opti
             auto writer, write::RunWriter::open(
                              files, {.run_directory = options.run_directory,
                                      .worker = options.worker,
-                                     .queue_bytes = static_cast<std::size_t>(options.config.queue_bytes)}));
+                                     .queue_bytes = static_cast<std::size_t>(options.config.queue_bytes),
+                                     .arena_bytes = static_cast<std::size_t>(options.config.arena_bytes),
+                                     .overflow = options.config.overflow,
+                                     .block_for = std::chrono::milliseconds(std::min<std::uint64_t>(
+                                         options.config.block_for_ms, kLongestBlockMs)),
+                                     .part_bytes = options.config.part_bytes,
+                                     .retention = options.config.retention}));
         auto impl = std::make_unique<Impl>(std::move(options), std::move(plan), std::move(writer),
                                            control ? std::move(control).value() : nullptr);
         return std::unique_ptr<CaptureSession>(new CaptureSession(std::move(impl)));

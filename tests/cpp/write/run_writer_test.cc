@@ -271,7 +271,9 @@ TEST_F(StalledWriterTest, AThreadThatDoesNotAnswerIsLeftBehind) {
 TEST(RunWriterTest, StepsSurviveTheTrip) {
     MemoryFileSystem files;
     make_run(files);
-    auto writer = open_writer(files);
+    WriterOptions options;
+    options.seals_parts = false;
+    auto writer = open_writer(files, options);
     add_tensors(*writer);
     std::vector<StepRecord> expected;
     for (std::uint64_t step = 0; step < 300; ++step) {
@@ -438,6 +440,388 @@ TEST(RunWriterTest, AStepLargerThanAFrameIsDroppedAlone) {
     EXPECT_EQ(read_steps(files), (std::vector<StepRecord>{sample_step(0), sample_step(2)}));
 }
 
+// ------------------------------------------------------------------ parts
+
+constexpr std::uint64_t kManySteps = 2000;
+
+WriterOptions small_parts() {
+    WriterOptions options;
+    options.run_directory = "/run";
+    options.part_bytes = 20'000;  // some 80 steps
+    options.blob_bytes = 20'000;
+    options.sync_interval = 1ms;
+    return options;
+}
+
+std::vector<StepRecord> many_steps() {
+    std::vector<StepRecord> steps;
+    for (std::uint64_t step = 0; step < kManySteps; ++step) steps.push_back(sample_step(step, step % 4 == 0));
+    return steps;
+}
+
+std::size_t count_files(const MemoryFileSystem& files, std::string_view suffix) {
+    std::size_t count = 0;
+    for (const std::string& path : files.paths()) count += path.ends_with(suffix) ? 1 : 0;
+    return count;
+}
+
+TEST(PartsTest, FullPartsAreSealedWhileTheRecordGoesOn) {
+    MemoryFileSystem files;
+    make_run(files);
+    auto writer = open_writer(files, small_parts());
+    writer->describe(testing::sample_meta());
+    add_tensors(*writer);
+    for (const StepRecord& step : many_steps()) {
+        writer->append(StepRecord(step));
+        if (step.step % 50 == 0) {
+            ASSERT_TRUE(writer->flush(kLong));
+        }
+    }
+    ASSERT_TRUE(writer->close(kLong).is_ok());
+    EXPECT_GT(writer->counts().parts_sealed, 5U);
+    EXPECT_EQ(count_files(files, ".seg"), writer->counts().parts_sealed);
+    EXPECT_EQ(count_files(files, ".log"), 0U) << "close had all the time it wanted";
+    EXPECT_GT(count_files(files, ".blob"), 1U);
+    EXPECT_EQ(count_files(files, "reserve"), 0U);
+    EXPECT_TRUE(read_steps(files) == many_steps());
+    auto run = read::Run::open("/run", files);
+    EXPECT_TRUE((*run)->is_complete());
+    EXPECT_TRUE((*run)->damage().empty());
+    EXPECT_EQ((*run)->worker_meta(0).host, "node1");
+}
+
+TEST(PartsTest, EachPartCanBeReadWithoutTheOthers) {
+    MemoryFileSystem files;
+    make_run(files);
+    WriterOptions options = small_parts();
+    options.seals_parts = false;
+    auto writer = open_writer(files, options);
+    writer->describe(testing::sample_meta());
+    add_tensors(*writer);
+    for (const StepRecord& step : many_steps()) {
+        writer->append(StepRecord(step));
+        if (step.step % 50 == 0) {
+            ASSERT_TRUE(writer->flush(kLong));
+        }
+    }
+    ASSERT_TRUE(writer->close(kLong).is_ok());
+    const std::size_t parts = count_files(files, ".log");
+    ASSERT_GT(parts, 5U);
+    const storage::RunLayout layout{"/run"};
+    std::vector<StepRecord> together;
+    for (std::uint32_t part = 0; part < parts; ++part) {
+        MemoryFileSystem alone;
+        make_run(alone);
+        for (const std::string& path : files.paths())
+            if (!path.ends_with(".log") || path == layout.log(0, part))
+                alone.set_content(path, files.content(path));
+        for (StepRecord& step : read_steps(alone)) together.push_back(std::move(step));
+        auto run = read::Run::open("/run", alone);
+        EXPECT_EQ((*run)->worker_meta(0).host, "node1") << part;
+        EXPECT_EQ((*run)->tensors(0).size(), 4U) << part;
+    }
+    EXPECT_TRUE(together == many_steps());
+}
+
+TEST(PartsTest, WhatCannotBeSealedStaysALog) {
+    MemoryFileSystem memory;
+    make_run(memory);
+    FaultPlan plan;
+    plan.fails = [](FileCall call, const std::string& path) {
+        return call == FileCall::kPutAtomic && path.ends_with(".seg");
+    };
+    FaultFileSystem files(memory, plan);
+    auto writer = open_writer(files, small_parts());
+    add_tensors(*writer);
+    for (const StepRecord& step : many_steps()) {
+        writer->append(StepRecord(step));
+        if (step.step % 50 == 0) {
+            ASSERT_TRUE(writer->flush(kLong));
+        }
+    }
+    EXPECT_TRUE(writer->close(kLong).is_ok()) << "the record is whole all the same";
+    EXPECT_EQ(writer->counts().parts_sealed, 0U);
+    EXPECT_EQ(count_files(memory, ".seg"), 0U);
+    EXPECT_TRUE(read_steps(memory) == many_steps());
+}
+
+TEST(PartsTest, ASlowSealerNeitherDelaysTheRecordNorTheEnd) {
+    MemoryFileSystem memory;
+    make_run(memory);
+    Gate gate;
+    gate.shut();
+    FaultPlan plan;
+    plan.before = [&](FileCall call, const std::string& path) {
+        if (call == FileCall::kPutAtomic && path.ends_with(".seg")) gate.pass();
+    };
+    // Lives longer than the thread that is left behind.
+    static std::vector<std::unique_ptr<FaultFileSystem>> kept;
+    kept.push_back(std::make_unique<FaultFileSystem>(memory, plan));
+    auto writer = open_writer(*kept.back(), small_parts());
+    add_tensors(*writer);
+    for (const StepRecord& step : many_steps()) {
+        writer->append(StepRecord(step));
+        if (step.step % 50 == 0) {
+            ASSERT_TRUE(writer->flush(kLong));
+        }
+    }
+    gate.wait_for_somebody();
+    EXPECT_TRUE(writer->close(100ms).is_ok());
+    EXPECT_EQ(writer->counts().steps_written, kManySteps);
+    EXPECT_GT(count_files(memory, ".log"), 5U);
+    EXPECT_TRUE(read_steps(memory) == many_steps());
+    gate.open();
+    while (count_files(memory, ".seg") == 0) std::this_thread::sleep_for(1ms);
+}
+
+TEST(PartsTest, OldStepsAreThinnedWhileTheRecordGoesOn) {
+    MemoryFileSystem files;
+    make_run(files);
+    WriterOptions options = small_parts();
+    options.retention.keep_last = 300;
+    options.retention.thin = 10;
+    options.retention.keep_tensors = 300;
+    auto writer = open_writer(files, options);
+    add_tensors(*writer);
+    for (const StepRecord& step : many_steps()) {
+        writer->append(StepRecord(step));
+        if (step.step % 50 == 0) {
+            ASSERT_TRUE(writer->flush(kLong));
+        }
+    }
+    ASSERT_TRUE(writer->close(kLong).is_ok());
+    std::uint64_t old_train = 0;
+    std::uint64_t young = 0;
+    for (const StepRecord& step : read_steps(files)) {
+        if (step.step >= kManySteps - 300) {
+            EXPECT_TRUE(step == sample_step(step.step, step.step % 4 == 0)) << step.step;
+            ++young;
+        } else if (step.mode == model::Mode::kTrain && step.step < kManySteps - 1000) {
+            EXPECT_EQ(step.step % 10, 0U);
+            ++old_train;
+        }
+    }
+    EXPECT_EQ(young, 300U);
+    EXPECT_EQ(old_train, 100U);
+    EXPECT_FALSE(files.exists(storage::RunLayout{"/run"}.blob(0, 0)));
+    EXPECT_TRUE(files.exists("/run/w0000/removed.json"));
+}
+
+// ------------------------------------------------------------------ whole tensors from the arena
+
+// A tensor of floats that count up from `first`, as capture hands it over.
+std::optional<WholeTensor> floats_in_arena(RunWriter& writer, std::size_t count, float first) {
+    std::optional<ArenaBlock> room = writer.take_room(count * sizeof(float));
+    if (!room) return std::nullopt;
+    auto* values = reinterpret_cast<float*>(room->bytes().data());
+    for (std::size_t i = 0; i < count; ++i) values[i] = first + static_cast<float>(i);
+    return WholeTensor{0, tensor::DType::kFloat32, {static_cast<std::int64_t>(count)}, std::move(*room), {}};
+}
+
+void expect_floats(const model::RawTensor& raw, std::size_t count, float first) {
+    ASSERT_EQ(raw.bytes.size(), count * sizeof(float));
+    const auto* values = reinterpret_cast<const float*>(raw.bytes.data());
+    for (std::size_t i = 0; i < count; ++i) ASSERT_EQ(values[i], first + static_cast<float>(i)) << i;
+}
+
+TEST(WholeTensorsTest, TensorsOfAllSizesGoToTheDiskFromWhereTheyLie) {
+    const testing::TemporaryDirectory directory;
+    storage::FileSystem& files = storage::posix_file_system();
+    make_run(files, directory.path());
+    WriterOptions options;
+    options.run_directory = directory.path();
+    options.arena_bytes = 8 << 20;  // goes round some times
+    options.overflow = OverflowPolicy::kBlockFor;
+    options.block_for = kLong;
+    auto writer = open_writer(files, options);
+    add_tensors(*writer);
+    const std::vector<std::size_t> sizes = {1, 15, 16, 17, 1000, 100'000, 300'001, 70'000};
+    constexpr std::uint64_t kTurns = 20;
+    for (std::uint64_t step = 0; step < kTurns; ++step) {
+        StepRecord record;
+        record.step = record.sequence = step;
+        std::vector<WholeTensor> tensors;
+        for (const std::size_t size : sizes) {
+            auto tensor = floats_in_arena(*writer, size, static_cast<float>(step));
+            ASSERT_TRUE(tensor.has_value());
+            tensors.push_back(std::move(*tensor));
+        }
+        writer->append(std::move(record), std::move(tensors));
+    }
+    ASSERT_TRUE(writer->close(kLong).is_ok());
+    const std::vector<StepRecord> back = read_steps(files, directory.path());
+    ASSERT_EQ(back.size(), kTurns);
+    for (const StepRecord& step : back) {
+        ASSERT_EQ(step.raw.size(), sizes.size());
+        for (std::size_t i = 0; i < sizes.size(); ++i)
+            expect_floats(step.raw[i], sizes[i], static_cast<float>(step.step));
+    }
+}
+
+TEST(WholeTensorsTest, AFullArenaTakesTheTensorOrTheStepAsThePolicySays) {
+    for (const OverflowPolicy policy :
+         {OverflowPolicy::kKeepReductionsOnly, OverflowPolicy::kDropNewest, OverflowPolicy::kBlockFor}) {
+        MemoryFileSystem memory;
+        make_run(memory);
+        Gate gate;
+        FaultPlan plan;
+        plan.before = [&gate](FileCall call, const std::string&) {
+            if (call == FileCall::kAppend) gate.pass();
+        };
+        FaultFileSystem files(memory, plan);
+        WriterOptions options;
+        options.overflow = policy;
+        options.block_for = 1ms;
+        options.arena_bytes = 1 << 20;
+        auto writer = open_writer(files, options);
+        add_tensors(*writer);
+        ASSERT_TRUE(writer->flush(kLong));
+        gate.shut();
+        constexpr std::size_t kHalf = (std::size_t{1} << 20) / sizeof(float) / 2;
+        const auto append = [&](std::uint64_t step, std::uint64_t tensors) {
+            StepRecord record;
+            record.step = record.sequence = step;
+            record.scalars = {{2, 1.0}};
+            std::vector<WholeTensor> taken;
+            std::uint64_t left_out = 0;
+            for (std::uint64_t i = 0; i < tensors; ++i) {
+                if (auto tensor = floats_in_arena(*writer, kHalf, 0)) taken.push_back(std::move(*tensor));
+                else ++left_out;
+            }
+            writer->append(std::move(record), std::move(taken), left_out);
+        };
+        append(0, 2);  // the arena is full
+        append(1, 1);
+        append(2, 0);
+        const bool keeps = policy == OverflowPolicy::kKeepReductionsOnly;
+        EXPECT_EQ(writer->counts().raw_tensors_dropped, 1U);
+        EXPECT_EQ(writer->counts().steps_dropped, keeps ? 0U : 1U);
+        EXPECT_FALSE(writer->take_room(2 << 20).has_value()) << "larger than all of it";
+        gate.open();
+        ASSERT_TRUE(writer->flush(kLong));
+        append(3, 1);
+        EXPECT_TRUE(writer->close(kLong).is_ok());
+        const std::vector<StepRecord> back = read_steps(memory);
+        ASSERT_EQ(back.size(), keeps ? 4U : 3U);
+        EXPECT_EQ(back.front().raw.size(), 2U);
+        EXPECT_EQ(back.back().raw.size(), 1U) << "the memory came back";
+    }
+}
+
+TEST(WholeTensorsTest, AnErrorInTheMiddleKeepsThoseThatAreWhole) {
+    MemoryFileSystem memory;
+    make_run(memory);
+    FaultPlan plan;
+    std::atomic<int> appends{0};
+    plan.tear_append = true;
+    plan.fails = [&](FileCall call, const std::string& path) {
+        // The header, then stretches of 8 MiB: the third append is torn.
+        return call == FileCall::kAppend && path.ends_with(".blob") && ++appends == 3;
+    };
+    FaultFileSystem files(memory, plan);
+    WriterOptions options;
+    options.arena_bytes = 32 << 20;
+    auto writer = open_writer(files, options);
+    add_tensors(*writer);
+    StepRecord record;
+    std::vector<WholeTensor> tensors;
+    for (int i = 0; i < 20; ++i) tensors.push_back(*floats_in_arena(*writer, 250'000, static_cast<float>(i)));
+    writer->append(std::move(record), std::move(tensors));
+    writer->append(sample_step(1, true));
+    EXPECT_TRUE(writer->close(kLong).is_ok());
+    const std::vector<StepRecord> back = read_steps(memory);
+    ASSERT_EQ(back.size(), 2U);
+    EXPECT_GT(back[0].raw.size(), 9U) << "the first stretch and half of the second";
+    EXPECT_LT(back[0].raw.size(), 20U);
+    for (std::size_t i = 0; i < back[0].raw.size(); ++i)
+        expect_floats(back[0].raw[i], 250'000, static_cast<float>(i));
+    EXPECT_TRUE(back[1].raw.empty()) << "whole tensors ended";
+    EXPECT_EQ(writer->counts().raw_tensors_dropped, 20 - back[0].raw.size() + 2);
+}
+
+// ------------------------------------------------------------------ a disk that gets full
+
+TEST(FullDiskTest, TensorsStopFirstThenTheReserveIsUsedThenStepsAreCounted) {
+    MemoryFileSystem memory;
+    make_run(memory);
+    FaultPlan plan;
+    plan.space_bytes = 100'000;
+    FaultFileSystem files(memory, plan);
+    WriterOptions options;
+    options.sync_interval = 1ms;
+    options.reserve_bytes = 40'000;
+    options.probe_interval = 1ms;
+    options.seals_parts = false;
+    auto writer = open_writer(files, options);
+    add_tensors(*writer);
+    std::uint64_t step = 0;
+    const auto append = [&] {
+        StepRecord record = sample_step(step, true);
+        record.raw[0].bytes.resize(4800);
+        record.raw[0].shape = {1200};
+        writer->append(std::move(record));
+        static_cast<void>(writer->flush(kLong));
+        ++step;
+    };
+    while (writer->counts().raw_tensors_dropped == 0) append();
+    EXPECT_EQ(writer->counts().steps_dropped, 0U);
+    const std::uint64_t tensors_stopped_at = step;
+    while (writer->counts().steps_dropped == 0) append();
+    EXPECT_GT(step, tensors_stopped_at + 50) << "the reserve held for some more";
+    EXPECT_TRUE(writer->counts().is_paused);
+    EXPECT_FALSE(writer->counts().failed);
+    for (int i = 0; i < 10; ++i) append();
+    // Somebody removes a large file.
+    files.add_space(1'000'000);
+    while (writer->counts().is_paused) append();
+    const std::uint64_t resumed_at = step;
+    for (int i = 0; i < 10; ++i) append();
+    EXPECT_TRUE(writer->close(kLong).is_ok());
+    const WriterCounts counts = writer->counts();
+    EXPECT_EQ(counts.steps_written + counts.steps_dropped, step);
+    const std::vector<StepRecord> back = read_steps(memory);
+    EXPECT_EQ(back.size(), counts.steps_written);
+    EXPECT_EQ(back.back().step, step - 1);
+    EXPECT_EQ(back.back().raw.size(), 2U) << "whole tensors are back as well";
+    EXPECT_GE(back.back().step, resumed_at);
+    auto run = read::Run::open("/run", memory);
+    EXPECT_TRUE((*run)->is_complete());
+    EXPECT_EQ((*run)->totals().steps_dropped, counts.steps_dropped) << "what is missing stands in the run";
+    EXPECT_EQ((*run)->totals().raw_tensors_dropped, counts.raw_tensors_dropped);
+    EXPECT_FALSE(memory.exists("/run/w0000/reserve"));
+}
+
+TEST(FullDiskTest, AtTheQuotaTensorsStopBeforeStatistics) {
+    MemoryFileSystem files;
+    make_run(files);
+    WriterOptions options;
+    options.retention.quota_bytes = 100'000;
+    options.probe_interval = 1ms;
+    auto writer = open_writer(files, options);
+    add_tensors(*writer);
+    std::uint64_t step = 0;
+    while (!writer->counts().is_paused) {
+        StepRecord record = sample_step(step++, true);
+        record.raw[0].bytes.resize(4800);
+        record.raw[0].shape = {1200};
+        writer->append(std::move(record));
+        static_cast<void>(writer->flush(kLong));
+        ASSERT_LT(step, 10'000U);
+    }
+    for (int i = 0; i < 5; ++i) writer->append(sample_step(step++));
+    EXPECT_EQ(writer->close(kLong).code(), Code::kUnavailable);
+    const WriterCounts counts = writer->counts();
+    EXPECT_NE(counts.failure.find("quota"), std::string::npos) << counts.failure;
+    EXPECT_GT(counts.raw_tensors_dropped, 20U) << "whole tensors stopped long before";
+    EXPECT_GE(counts.steps_dropped, 5U);
+    std::uint64_t bytes = 0;
+    for (const std::string& path : files.paths()) bytes += files.content(path).size();
+    EXPECT_LT(bytes, 110'000U);
+    auto run = read::Run::open("/run", files);
+    EXPECT_TRUE((*run)->is_complete()) << "the end is written all the same";
+    EXPECT_EQ((*run)->totals().steps_dropped, counts.steps_dropped);
+}
+
 // ------------------------------------------------------------------ file systems that fail
 
 constexpr std::uint64_t kSteps = 12;
@@ -490,7 +874,7 @@ TEST(FailingDiskTest, AnErrorAtAnyCallIsSurvivedAndCounted) {
                 EXPECT_TRUE(record == expected) << call;
             }
             if (counts->steps_dropped != 0) {
-                EXPECT_TRUE(counts->failed);
+                EXPECT_EQ(counts->failed, keep_failing) << "after one error a new part is begun";
                 EXPECT_NE(counts->failure.find("injected"), std::string::npos);
             }
         }
@@ -513,6 +897,45 @@ TEST(FailingDiskTest, AFullDiskKeepsWhatFits) {
         if (!counts) continue;
         EXPECT_EQ(counts->steps_written + counts->steps_dropped, kSteps) << space;
         EXPECT_EQ(read_steps(memory).size(), counts->steps_written) << space;
+    }
+}
+
+TEST(FailingDiskTest, AfterOneErrorTheRecordGoesOnInANewPart) {
+    for (const FileCall failing : {FileCall::kAppend, FileCall::kSync}) {
+        MemoryFileSystem memory;
+        make_run(memory);
+        FaultPlan plan;
+        std::atomic<bool> fails_next{false};
+        plan.tear_append = true;
+        plan.fails = [&](FileCall call, const std::string& path) {
+            return call == failing && path.ends_with(".log") && fails_next.exchange(false);
+        };
+        FaultFileSystem files(memory, plan);
+        WriterOptions options;
+        options.sync_interval = 1ms;
+        auto writer = open_writer(files, options);
+        add_tensors(*writer);
+        for (std::uint64_t step = 0; step < 3; ++step) writer->append(sample_step(step));
+        ASSERT_TRUE(writer->flush(kLong));
+        fails_next = true;
+        for (std::uint64_t step = 3; fails_next; ++step) {
+            writer->append(sample_step(step));
+            static_cast<void>(writer->flush(kLong));
+            ASSERT_LT(step, 10'000U);
+        }
+        writer->append(sample_step(20'000));
+        EXPECT_TRUE(writer->close(kLong).is_ok());
+        const WriterCounts counts = writer->counts();
+        EXPECT_FALSE(counts.failed);
+        EXPECT_NE(counts.failure.find("injected"), std::string::npos) << "it was said";
+        const std::vector<StepRecord> back = read_steps(memory);
+        EXPECT_EQ(back.size(), counts.steps_written);
+        ASSERT_FALSE(back.empty());
+        EXPECT_TRUE(back.back() == sample_step(20'000)) << "in the second part, which describes its tensors";
+        EXPECT_TRUE(memory.exists(storage::RunLayout{"/run"}.segment(0, 1)));
+        auto run = read::Run::open("/run", memory);
+        EXPECT_TRUE((*run)->is_complete());
+        EXPECT_EQ((*run)->totals().steps_dropped, counts.steps_dropped);
     }
 }
 

@@ -1,0 +1,544 @@
+#include "traindbg/write/scribe.h"
+
+#include <algorithm>
+#include <exception>
+#include <iterator>
+#include <utility>
+#include <variant>
+
+#include "traindbg/base/clock.h"
+#include "traindbg/base/format.h"
+#include "traindbg/base/log.h"
+#include "traindbg/base/text.h"
+
+namespace traindbg::write {
+namespace {
+
+using base::ByteWriter;
+using base::Code;
+using base::LogLevel;
+using base::Result;
+using base::Status;
+using format::FrameType;
+using model::TensorInfo;
+using std::chrono::nanoseconds;
+
+constexpr std::size_t kBatchBytes = std::size_t{1} << 20;  // of encoded frames per append
+constexpr nanoseconds kIdleWait = std::chrono::milliseconds(500);
+// Between two rounds of the thread, so that a training of short steps does not wake it at each. A step
+// is in the file that much later, and what writing takes.
+constexpr nanoseconds kLinger = std::chrono::milliseconds(10);
+constexpr std::size_t kTensorsPerFrame = 1000;
+
+std::string reserve_path(const std::string& directory) { return directory + "/reserve"; }
+
+// Whole tensors end at nine tenths of the quota, so that statistics have the rest.
+std::uint64_t raw_quota(std::uint64_t quota) noexcept { return quota / 10 * 9; }
+
+}  // namespace
+
+Scribe::Scribe(storage::FileSystem& files, const WriterOptions& options, const format::FileHeader& header,
+               FrameFile log, std::shared_ptr<SealThread> sealer, std::shared_ptr<Shared> shared)
+    : files_(files),
+      options_(options),
+      layout_{options.run_directory},
+      directory_(layout_.worker_directory(header.worker)),
+      header_(header),
+      log_(std::move(log)),
+      next_part_(header.part + 1),
+      roll_at_bytes_(log_.size() + options.part_bytes),
+      sealer_(std::move(sealer)),
+      shared_(std::move(shared)) {}
+
+void Scribe::run() noexcept {
+    last_sync_nanos_ = base::monotonic_nanos();
+    bool more = true;
+    while (more) {
+        try {
+            more = work();
+        } catch (const std::exception& error) {
+            fail(Status(Code::kResourceExhausted, error.what()));
+        }
+    }
+    try {
+        static_cast<void>(give_reserve_back());
+        if (!has_failed() && !shared_->is_left_behind.load(std::memory_order_relaxed)) hand_over_part();
+    } catch (const std::exception& error) {
+        base::log_once(LogLevel::kDebug, "write.end", error.what());  // the part stays a log
+    }
+    {
+        const std::lock_guard lock(shared_->mutex);
+        shared_->is_finished = true;
+    }
+    shared_->changed.notify_all();
+}
+
+// One round: wait, encode what is there, append, sync when it is time. False: all is done.
+bool Scribe::work() {
+    std::optional<Item> item = shared_->queue.pop(wait_time());
+    // Asked after the wait: a queue that is closed and empty now stays so.
+    const bool is_last = !item && shared_->queue.closed() && shared_->queue.empty();
+    if (item && !reserve_was_tried_) take_reserve();
+    while (item) {
+        if (shared_->is_left_behind.load(std::memory_order_relaxed)) return give_up(std::move(*item));
+        encode(std::move(*item));
+        if (batch_.size() >= kBatchBytes) break;
+        item = shared_->queue.pop(nanoseconds::zero());
+    }
+    if (shared_->is_left_behind.load(std::memory_order_relaxed)) return false;
+    if (is_last) look_after_room(true);
+    encode_pending();
+    encode_dropped();
+    if (is_last) encode_end();
+    const std::uint32_t part = header_.part;
+    commit();
+    if (!is_last && log_is_open_ && log_.size() >= roll_at_bytes_ && !has_failed()) roll();
+    sync(is_last);
+    if (is_last && header_.part != part) {
+        // An error has begun a new part: the end of the record belongs there.
+        encode_dropped();
+        encode_end();
+        commit();
+        sync(true);
+    }
+    const bool in_file = !has_failed() && !is_paused();
+    for (const std::shared_ptr<FlushMarker>& marker : markers_) marker->reach(in_file);
+    markers_.clear();
+    if (is_last) return false;
+    look_after_room(false);
+    shared_->queue.linger(kLinger);
+    return true;
+}
+
+// Nobody waits any more: what is still queued is lost.
+bool Scribe::give_up(Item first) {
+    std::optional<Item> item = std::move(first);
+    while (item) {
+        if (const auto* step = std::get_if<StepItem>(&*item)) shared_->count_dropped(step->tensors.size());
+        item = shared_->queue.pop(nanoseconds::zero());
+    }
+    drop_batch(0);
+    return false;
+}
+
+nanoseconds Scribe::wait_time() const {
+    if (!is_dirty() || options_.sync_interval <= nanoseconds::zero() || has_failed() || is_paused())
+        return std::min<nanoseconds>(kIdleWait, options_.probe_interval);
+    const auto due = nanoseconds(last_sync_nanos_ - base::monotonic_nanos()) + options_.sync_interval;
+    return std::clamp(due, nanoseconds::zero(), kIdleWait);
+}
+
+bool Scribe::is_dirty() const {
+    return log_.is_dirty() || (blob_ && blob_->is_dirty()) || !full_blobs_.empty();
+}
+
+bool Scribe::has_failed() const noexcept { return shared_->has_failed.load(std::memory_order_relaxed); }
+
+// ---- from records to frames
+
+void Scribe::encode(Item item) {
+    if (auto* step = std::get_if<StepItem>(&item)) {
+        encode_step(*step);
+        shared_->give_spare(std::move(step->record));
+    } else if (const auto* event = std::get_if<format::EventRecord>(&item)) {
+        encode_event(*event);
+    } else {
+        markers_.push_back(std::move(std::get<std::shared_ptr<FlushMarker>>(item)));
+    }
+}
+
+void Scribe::encode_step(StepItem& item) {
+    encode_pending();  // what the step refers to was added before it
+    if (has_failed() || is_paused()) return shared_->count_dropped(item.tensors.size());
+    write_raw(item);
+    const std::uint64_t raw_lost = item.tensors.size() - places_.size();
+    shared_->raw_tensors_dropped.fetch_add(raw_lost, std::memory_order_relaxed);
+    payload_.clear();
+    if (format::encode_step(payload_, item.record, table_, places_) != 0)
+        base::log_once(LogLevel::kWarning, "write.classes",
+                       "a loss has too many classes to record their counts; they are left out");
+    const Status status = log_.add(batch_, FrameType::kStep, payload_.bytes());
+    if (status.is_ok()) {
+        steps_.push_back({batch_.size(), places_.size()});
+        return;
+    }
+    shared_->count_dropped(places_.size());
+    base::log_once(LogLevel::kWarning, "write.step_too_large",
+                   base::format("a step could not be recorded: {}", status.message()));
+}
+
+void Scribe::encode_event(const format::EventRecord& event) {
+    if (has_failed() || is_paused()) return;
+    payload_.clear();
+    format::encode_event(payload_, event);
+    if (!log_.add(batch_, FrameType::kEvent, payload_.bytes()).is_ok())
+        base::log_once(LogLevel::kWarning, "write.event_too_large",
+                       base::format("an event of kind '{}' is too large to record", event.kind));
+}
+
+// New tensors and the worker's description: they come before everything that was handed over after them.
+void Scribe::encode_pending() {
+    if (!shared_->has_pending.exchange(false)) return;
+    std::vector<TensorInfo> tensors;
+    std::optional<model::WorkerMeta> meta;
+    {
+        const std::lock_guard lock(shared_->mutex);
+        tensors = std::exchange(shared_->pending_tensors, {});
+        meta = std::exchange(shared_->pending_meta, std::nullopt);
+    }
+    if (has_failed()) return;
+    if (meta) meta_ = std::move(meta);
+    // While nothing is written they wait in the table for the next part, which repeats all of it.
+    const bool writes = !is_paused();
+    if (writes && meta_) {
+        payload_.clear();
+        format::encode_worker(payload_, *meta_);
+        // A description cannot become as large as a frame; if it did, the run is whole without it.
+        log_.add(batch_, FrameType::kWorker, payload_.bytes()).ignore();
+    }
+    if (writes) encode_schema(batch_, log_, tensors);
+    for (TensorInfo& info : tensors) {
+        // By number, as readers do it: one that was lost for want of memory must not move others.
+        if (info.id >= table_.size()) table_.resize(std::size_t{info.id} + 1);
+        table_[info.id] = std::move(info);
+    }
+}
+
+// `tensors` are as they were afterwards.
+void Scribe::encode_schema(ByteWriter& out, FrameFile& log, std::vector<TensorInfo>& tensors) {
+    for (std::size_t begin = 0; begin < tensors.size(); begin += kTensorsPerFrame) {
+        const auto first = tensors.begin() + static_cast<std::ptrdiff_t>(begin);
+        const auto last =
+            tensors.begin() + static_cast<std::ptrdiff_t>(std::min(tensors.size(), begin + kTensorsPerFrame));
+        std::vector<TensorInfo> some(std::make_move_iterator(first), std::make_move_iterator(last));
+        payload_.clear();
+        format::encode_schema(payload_, some);
+        std::move(some.begin(), some.end(), first);
+        if (const Status status = log.add(out, FrameType::kSchema, payload_.bytes()); !status.is_ok())
+            fail(Status(status.code(), "the tensors' descriptions: " + status.message()));
+    }
+}
+
+format::TotalsRecord Scribe::totals() const {
+    return {base::wall_nanos(), shared_->steps_written.load(std::memory_order_relaxed) + steps_.size(),
+            shared_->steps_dropped.load(std::memory_order_relaxed),
+            shared_->raw_tensors_dropped.load(std::memory_order_relaxed)};
+}
+
+void Scribe::encode_totals(FrameType type, const format::TotalsRecord& totals) {
+    payload_.clear();
+    format::encode_totals(payload_, totals);
+    log_.add(batch_, type, payload_.bytes()).ignore();  // some 40 bytes always fit
+}
+
+void Scribe::encode_dropped() {
+    const format::TotalsRecord now = totals();
+    if (has_failed() || is_paused() ||
+        (now.steps_dropped == told_.steps_dropped && now.raw_tensors_dropped == told_.raw_tensors_dropped))
+        return;
+    encode_totals(FrameType::kDropped, now);
+    told_ = now;
+}
+
+void Scribe::encode_end() {
+    if (!has_failed() && !is_paused()) encode_totals(FrameType::kEnd, totals());
+}
+
+// ---- to the files
+
+// Puts the step's whole tensors into the blob, and where they lie into `places_`: before the step itself,
+// whose frame says that they are there. After an error of that file the steps go on without them.
+void Scribe::write_raw(StepItem& item) {
+    places_.clear();
+    if (item.tensors.empty() || raw_failed_ || raw_shortage_ != Shortage::kNone) return;
+    if (options_.retention.quota_bytes != 0 && bytes_used() >= raw_quota(options_.retention.quota_bytes))
+        return stop_raw(Shortage::kQuota);
+    if (blob_ && blob_->size() >= options_.blob_bytes) end_blob();
+    Status status;
+    if (!blob_) status = start_blob(item.record);
+    if (status.is_ok()) status = blob_->append(item.tensors, places_);
+    update_bytes_written();
+    if (status.is_ok()) return;
+    end_blob();  // what is whole in it stays; nothing is added any more
+    if (status.code() == Code::kResourceExhausted) stop_raw(Shortage::kDisk);
+    else fail_raw(status);
+}
+
+Status Scribe::start_blob(const model::StepRecord& first) {
+    // A file that could not be begun may be there still: its number is used up.
+    Result<BlobFile> created = BlobFile::create(files_, layout_, header_, next_blob_++);
+    if (!created) return created.status();
+    blob_.emplace(std::move(created).value());
+    // For those who remove old ones: the blobs before this one hold nothing of this step or a later one.
+    format::EventRecord event{first.wall_nanos, "blob", {}};
+    event.json = base::format(R"({{"blob": {}, "mode": "{}", "step": {}}})", blob_->number(),
+                              model::to_string(first.mode), first.step);
+    encode_event(event);
+    return Status::ok();
+}
+
+void Scribe::end_blob() {
+    if (!blob_) return;
+    closed_bytes_ += blob_->size();
+    full_blobs_.push_back(std::move(*blob_));
+    blob_.reset();
+}
+
+// Appends the batch. What an error left of it is found by the file's size.
+void Scribe::commit() {
+    if (batch_.size() == 0) return;
+    if (has_failed() || is_paused()) return drop_batch(0);
+    const std::uint64_t before = log_.size();
+    Status status = log_.append(batch_.bytes());
+    if (status.code() == Code::kResourceExhausted) {
+        // The disk is full: whole tensors stop, and the rest gets the room that was set aside.
+        stop_raw(Shortage::kDisk);
+        if (give_reserve_back())
+            status = log_.append(base::ByteSpan(batch_.bytes()).subspan(log_.size() - before));
+    }
+    update_bytes_written();
+    const std::uint64_t kept = status.is_ok() ? batch_.size() : log_.size() - before;
+    drop_batch(kept);
+    if (!status.is_ok()) on_log_error(status);
+}
+
+// Accounts for the batch, of which `kept` bytes are in the file, and empties it.
+void Scribe::drop_batch(std::uint64_t kept) {
+    for (const BatchedStep& step : steps_) {
+        if (step.end <= kept) shared_->steps_written.fetch_add(1, std::memory_order_relaxed);
+        else shared_->count_dropped(step.raw_tensors);
+    }
+    steps_.clear();
+    batch_.clear();
+}
+
+void Scribe::sync(bool at_once) {
+    if (options_.sync_interval <= nanoseconds::zero() || has_failed() || !log_is_open_ || !is_dirty()) return;
+    const std::int64_t now = base::monotonic_nanos();
+    if (!at_once && nanoseconds(now - last_sync_nanos_) < options_.sync_interval) return;
+    const Status status = sync_all();
+    last_sync_nanos_ = base::monotonic_nanos();
+    if (!status.is_ok()) on_log_error(status);
+}
+
+// A step must not outlive the tensors that it names: their files come first.
+Status Scribe::sync_all() {
+    Status raw_status;
+    for (BlobFile& blob : full_blobs_)
+        if (raw_status.is_ok()) raw_status = blob.sync();
+    full_blobs_.clear();
+    if (blob_ && raw_status.is_ok()) raw_status = blob_->sync();
+    if (!raw_status.is_ok()) {
+        blob_.reset();
+        fail_raw(raw_status);
+    }
+    return log_.sync();
+}
+
+void Scribe::update_bytes_written() {
+    shared_->bytes_written.store(closed_bytes_ + log_.size() + (blob_ ? blob_->size() : 0),
+                                 std::memory_order_relaxed);
+}
+
+// ---- parts
+
+// Begins the next part: with all that a reader of that part alone has to know. After an error the part under
+// way is as it was.
+Status Scribe::start_part() {
+    format::FileHeader header = header_;
+    header.part = next_part_++;
+    header.salt = random_salt();
+    const std::string path = layout_.log(header.worker, header.part);
+    TRAINDBG_ASSIGN_OR_RETURN(FrameFile log, FrameFile::create(files_, path, header));
+    ByteWriter preamble;
+    if (meta_) {
+        payload_.clear();
+        format::encode_worker(payload_, *meta_);
+        log.add(preamble, FrameType::kWorker, payload_.bytes()).ignore();
+    }
+    std::vector<TensorInfo> known;
+    for (const TensorInfo& info : table_)
+        if (!info.name.empty()) known.push_back(info);
+    encode_schema(preamble, log, known);
+    if (const Status status = log.append(preamble.bytes()); !status.is_ok()) {
+        files_.remove(path).ignore();
+        return status;
+    }
+    header_ = header;
+    log_ = std::move(log);
+    log_is_open_ = true;
+    roll_at_bytes_ = log_.size() + options_.part_bytes;
+    told_ = {};  // each part says itself what was lost until then
+    return Status::ok();
+}
+
+// The part is full.
+void Scribe::roll() {
+    if (options_.sync_interval > nanoseconds::zero()) {
+        if (const Status status = sync_all(); !status.is_ok()) return on_log_error(status);
+        last_sync_nanos_ = base::monotonic_nanos();
+    }
+    const std::uint32_t finished = header_.part;
+    const std::uint64_t bytes = log_.size();
+    if (const Status status = start_part(); !status.is_ok()) {
+        roll_at_bytes_ = log_.size() + options_.part_bytes / 4;
+        base::log_once(LogLevel::kWarning, "write.roll",
+                       base::format("the log goes on in a part that is full already: {}", status.message()));
+        return;
+    }
+    closed_bytes_ += bytes;
+    if (sealer_) sealer_->add(finished, blob_ ? blob_->number() : next_blob_);
+}
+
+// After the end: the last part, with its lock.
+void Scribe::hand_over_part() {
+    if (!sealer_ || !log_is_open_) return;
+    sealer_->add(header_.part, next_blob_, std::move(log_).release());
+    log_is_open_ = false;
+}
+
+// The part ended with an error: what is whole in it stays.
+void Scribe::on_log_error(const Status& status) {
+    drop_batch(0);
+    log_is_open_ = false;
+    if (status.code() == Code::kResourceExhausted) return pause(Shortage::kDisk, status);
+    if (was_restarted_) return fail(status);
+    was_restarted_ = true;
+    const std::uint32_t suspect = header_.part;
+    const std::uint64_t bytes = log_.size();
+    if (const Status started = start_part(); !started.is_ok()) {
+        if (started.code() == Code::kResourceExhausted) return pause(Shortage::kDisk, started);
+        return fail(status);
+    }
+    closed_bytes_ += bytes;
+    shared_->tell_failure(status.message());
+    base::log(LogLevel::kWarning,
+              base::format("recording goes on in a new file after an error: {}", status.message()));
+    if (sealer_) sealer_->add(suspect, blob_ ? blob_->number() : next_blob_);
+}
+
+void Scribe::fail(const Status& status) noexcept {
+    drop_batch(0);
+    if (shared_->has_failed.exchange(true)) return;
+    shared_->raw_is_off.store(true, std::memory_order_relaxed);
+    try {
+        shared_->tell_failure(status.message());
+        base::log(LogLevel::kError,
+                  base::format("recording ends here, the training goes on: {}", status.message()));
+    } catch (const std::exception&) {
+        return;  // the flag is set; only the words are missing
+    }
+}
+
+void Scribe::fail_raw(const Status& status) {
+    if (raw_failed_) return;
+    raw_failed_ = true;
+    shared_->raw_is_off.store(true, std::memory_order_relaxed);
+    shared_->tell_failure(status.message());
+    base::log(LogLevel::kError,
+              base::format("whole tensors are not recorded any more, statistics are: {}", status.message()));
+}
+
+// ---- a disk that gets full
+
+// Room that nobody else can take, so that statistics go on for a while when the disk is full.
+void Scribe::take_reserve() {
+    reserve_was_tried_ = true;
+    if (options_.reserve_bytes == 0 || reserve_) return;
+    const std::string path = reserve_path(directory_);
+    Result<std::unique_ptr<storage::AppendFile>> file = files_.create(path);
+    if (!file) return;  // the log's own errors say more
+    if (!(*file)->reserve(options_.reserve_bytes).is_ok()) {
+        files_.remove(path).ignore();
+        return;
+    }
+    reserve_ = std::move(file).value();
+}
+
+// False: there is none.
+bool Scribe::give_reserve_back() {
+    if (!reserve_) return false;
+    reserve_.reset();
+    return files_.remove(reserve_path(directory_)).is_ok();
+}
+
+std::uint64_t Scribe::bytes_used() const {
+    const std::uint64_t sealed = sealer_ ? sealer_->bytes_kept() : 0;
+    const std::uint64_t open = log_.size() + (blob_ ? blob_->size() : 0);
+    return sealed != 0 ? sealed + open : closed_bytes_ + open;
+}
+
+void Scribe::stop_raw(Shortage why) {
+    if (raw_shortage_ != Shortage::kNone) return;
+    raw_shortage_ = why;
+    last_probe_nanos_ = base::monotonic_nanos();
+    shared_->raw_is_off.store(true, std::memory_order_relaxed);
+    if (std::exchange(raw_stop_was_told_, true)) return;
+    const std::string reason = why == Shortage::kDisk
+                                   ? std::string("the disk is full")
+                                   : base::format("nine tenths of the quota of {} are used up",
+                                                  base::human_bytes(options_.retention.quota_bytes));
+    shared_->tell_failure(base::format("{}: {}", directory_, reason));
+    base::log(
+        LogLevel::kWarning,
+        base::format("{}: {}: whole tensors are not recorded for now, statistics are", directory_, reason));
+}
+
+void Scribe::pause(Shortage why, const Status& status) {
+    if (is_paused()) return;
+    stop_raw(why);
+    pause_ = why;
+    shared_->is_paused.store(true, std::memory_order_relaxed);
+    last_probe_nanos_ = base::monotonic_nanos();
+    shared_->tell_failure(status.message());
+    if (std::exchange(pause_was_told_, true)) return;
+    base::log(
+        LogLevel::kError,
+        base::format("recording pauses and goes on by itself when there is room, the training goes on: {}",
+                     status.message()));
+}
+
+// Stops at the quota, and goes on with what was stopped for want of room when there is some again.
+void Scribe::look_after_room(bool is_last) {
+    if (has_failed()) return;
+    const std::uint64_t quota = options_.retention.quota_bytes;
+    if (is_last && pause_ == Shortage::kQuota) {
+        // The end of the record, and what is missing in it, has some hundred bytes.
+        pause_ = Shortage::kNone;
+        return;
+    }
+    if (!is_paused() && !is_last && quota != 0 && bytes_used() >= quota)
+        return pause(
+            Shortage::kQuota,
+            Status(Code::kResourceExhausted,
+                   base::format("{}: the quota of {} is used up; raise it, or let older steps be thinned",
+                                directory_, base::human_bytes(quota))));
+    if (raw_shortage_ == Shortage::kNone && !is_paused()) return;
+    const std::int64_t now = base::monotonic_nanos();
+    if (!is_last && nanoseconds(now - last_probe_nanos_) < options_.probe_interval) return;
+    last_probe_nanos_ = now;
+    if (quota != 0 && bytes_used() >= raw_quota(quota)) return;
+    // Not at the first free block: room for the reserve and as much again.
+    const Result<std::uint64_t> free = files_.free_bytes(directory_);
+    if (!free || *free < 2 * options_.reserve_bytes) return;
+    if (is_paused() && !resume()) return;
+    if (!is_last) take_reserve();
+    raw_shortage_ = Shortage::kNone;
+    if (!raw_failed_) shared_->raw_is_off.store(false, std::memory_order_relaxed);
+}
+
+bool Scribe::resume() {
+    if (!log_is_open_) {
+        const std::uint32_t finished = header_.part;
+        const std::uint64_t bytes = log_.size();
+        if (!start_part().is_ok()) return false;
+        closed_bytes_ += bytes;
+        if (sealer_) sealer_->add(finished, blob_ ? blob_->number() : next_blob_);
+    }
+    pause_ = Shortage::kNone;
+    shared_->is_paused.store(false, std::memory_order_relaxed);
+    base::log_once(LogLevel::kInfo, "write.resumed", "there is room again: recording goes on");
+    return true;
+}
+
+}  // namespace traindbg::write

@@ -1,0 +1,146 @@
+#include "traindbg/write/seal_thread.h"
+
+#include <algorithm>
+#include <atomic>
+#include <condition_variable>
+#include <deque>
+#include <exception>
+#include <mutex>
+#include <thread>
+#include <utility>
+
+#include "traindbg/base/format.h"
+#include "traindbg/base/log.h"
+#include "traindbg/seal/retention.h"
+#include "traindbg/seal/sealer.h"
+#include "traindbg/write/thread.h"
+
+namespace traindbg::write {
+namespace {
+
+using base::LogLevel;
+using base::Result;
+using base::Status;
+
+struct Finished {
+    std::uint32_t part;
+    std::uint32_t first_blob_kept;
+    std::unique_ptr<storage::AppendFile> lock;
+};
+
+}  // namespace
+
+// Shared with the thread, which may be left behind.
+struct SealThread::State {
+    State(storage::FileSystem& files_in, storage::RunLayout layout_in, model::WorkerId worker_in,
+          const model::Retention& retention_in, std::shared_ptr<Shared> shared_in)
+        : files(files_in),
+          layout(std::move(layout_in)),
+          worker(worker_in),
+          retention(retention_in),
+          shared(std::move(shared_in)) {}
+
+    void run() {
+        while (true) {
+            Finished next;
+            {
+                std::unique_lock lock(mutex);
+                changed.wait(lock, [this] { return is_closed || !parts.empty(); });
+                if (parts.empty() || is_left_behind) break;
+                next = std::move(parts.front());
+                parts.pop_front();
+            }
+            try {
+                seal(next);
+            } catch (const std::exception& error) {
+                tell(error.what());
+            }
+        }
+        {
+            const std::lock_guard lock(mutex);
+            is_finished = true;
+        }
+        changed.notify_all();
+    }
+
+    void seal(const Finished& finished) {
+        const Result<seal::SealedPart> sealed = seal::seal_part(files, layout, worker, finished.part);
+        if (sealed) shared->parts_sealed.fetch_add(1, std::memory_order_relaxed);
+        else tell(sealed.status().message());
+        const Result<seal::RetentionReport> kept = seal::apply_retention(
+            files, layout, worker, retention,
+            {.first_live_part = finished.part + 1, .first_live_blob = finished.first_blob_kept});
+        if (kept) bytes_kept.store(kept->bytes_left, std::memory_order_relaxed);
+        else tell(kept.status().message());
+    }
+
+    void tell(std::string_view why) noexcept {
+        if (was_told) return;
+        was_told = true;
+        base::log(LogLevel::kWarning,
+                  base::format("a finished part of the log stays as it is, nothing is lost: {}", why));
+    }
+
+    storage::FileSystem& files;
+    const storage::RunLayout layout;
+    const model::WorkerId worker;
+    const model::Retention retention;
+    const std::shared_ptr<Shared> shared;
+    std::atomic<std::uint64_t> bytes_kept{0};
+    bool was_told = false;  // by the thread alone
+
+    std::mutex mutex;  // guards all below
+    std::condition_variable changed;
+    std::deque<Finished> parts;
+    std::jthread thread;
+    bool is_closed = false;
+    bool is_left_behind = false;
+    bool is_finished = false;
+};
+
+SealThread::SealThread(storage::FileSystem& files, storage::RunLayout layout, model::WorkerId worker,
+                       const model::Retention& retention, std::shared_ptr<Shared> shared)
+    : state_(std::make_shared<State>(files, std::move(layout), worker, retention, std::move(shared))) {}
+
+SealThread::~SealThread() { finish(std::chrono::nanoseconds::zero()); }
+
+void SealThread::add(std::uint32_t part, std::uint32_t first_blob_kept,
+                     std::unique_ptr<storage::AppendFile> lock) noexcept {
+    try {
+        const std::lock_guard guard(state_->mutex);
+        if (state_->is_closed) return;
+        if (!state_->thread.joinable()) {
+            Result<std::jthread> thread =
+                start_thread({.name = "traindbg-sealer", .nice = 19, .is_batch = true},
+                             [state = state_] { state->run(); });
+            if (!thread) return base::log_once(LogLevel::kWarning, "write.sealer", thread.status().message());
+            state_->thread = std::move(thread).value();
+        }
+        state_->parts.push_back({part, first_blob_kept, std::move(lock)});
+    } catch (const std::exception& error) {
+        return base::log_once(LogLevel::kWarning, "write.sealer", error.what());
+    }
+    state_->changed.notify_all();
+}
+
+std::uint64_t SealThread::bytes_kept() const noexcept {
+    return state_->bytes_kept.load(std::memory_order_relaxed);
+}
+
+bool SealThread::finish(std::chrono::nanoseconds patience) noexcept {
+    std::unique_lock lock(state_->mutex);
+    const bool was_closed = std::exchange(state_->is_closed, true);
+    if (!state_->thread.joinable()) return was_closed ? state_->is_finished : true;
+    state_->changed.notify_all();
+    if (patience > std::chrono::nanoseconds::zero())
+        state_->changed.wait_for(lock, patience, [this] { return state_->is_finished; });
+    std::jthread thread = std::move(state_->thread);
+    const bool is_finished = state_->is_finished;
+    if (!is_finished) state_->is_left_behind = true;
+    lock.unlock();
+    if (is_finished) thread.join();
+    else thread.detach();
+    return is_finished;
+}
+
+}  // namespace traindbg::write

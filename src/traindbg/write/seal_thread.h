@@ -1,0 +1,44 @@
+// The thread that turns finished parts of the log into sealed ones. Private to `write`.
+//
+// It starts with the first part and has the lowest priority there is; nobody waits for it but `finish`, and
+// that with a deadline. What it cannot seal stays a log, which readers read as well, and `traindbg compact`
+// seals later; the first error is said. After each part it removes what the retention does not keep.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <memory>
+
+#include "traindbg/model/requirement.h"
+#include "traindbg/storage/file_system.h"
+#include "traindbg/storage/run_layout.h"
+#include "traindbg/write/shared.h"
+
+namespace traindbg::write {
+
+class SealThread {
+  public:
+    // `shared` counts what was sealed. `files` must live as long as the process if a thread is left behind.
+    SealThread(storage::FileSystem& files, storage::RunLayout layout, model::WorkerId worker,
+               const model::Retention& retention, std::shared_ptr<Shared> shared);
+    SealThread(const SealThread&) = delete;
+    SealThread& operator=(const SealThread&) = delete;
+    ~SealThread();  // finish(0)
+
+    // `lock`: the part's own file, where no later one keeps others away; it is closed once the part is
+    // sealed. `first_blob_kept`: the blob that is being written; it and later ones are not touched. By the
+    // writer's thread; errors leave the part a log.
+    void add(std::uint32_t part, std::uint32_t first_blob_kept,
+             std::unique_ptr<storage::AppendFile> lock = nullptr) noexcept;
+    // Bytes of the worker's finished files, as of the last part that was sealed; nothing known: 0.
+    [[nodiscard]] std::uint64_t bytes_kept() const noexcept;
+    // No further part comes: waits until those there are sealed. False: not within `patience`; the thread
+    // ends with the part that it has in hand.
+    bool finish(std::chrono::nanoseconds patience) noexcept;
+
+  private:
+    struct State;
+    std::shared_ptr<State> state_;
+};
+
+}  // namespace traindbg::write
