@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import json
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
@@ -82,6 +83,25 @@ def make_plan(
     plan = json.loads(base)
     plan.setdefault("requirements", []).extend(requirements)
     plan.setdefault("collections", []).extend(collections)
+    text = json.dumps(plan)
+    _core.check_plan(text)
+    return text
+
+
+# What `store=` of `watch` may say, and where it stands in a plan.
+_RETENTION = ("quota_bytes", "keep_last", "thin", "keep_tensors")
+_STORE = ("overflow", "block_for_ms", "queue_bytes", "arena_bytes", "part_bytes", *_RETENTION)
+
+
+def with_store(base: str, store: Mapping[str, Any]) -> str:
+    """`base` (JSON of a plan) with how the run is kept; raises InvalidArgument for an unknown word."""
+    plan = json.loads(base)
+    for key, value in store.items():
+        if key not in _STORE:
+            near = difflib.get_close_matches(key, _STORE, 1)
+            hint = f" (did you mean '{near[0]}'?)" if near else f"; there are {', '.join(_STORE)}"
+            raise InvalidArgument(f"store: unknown key '{key}'{hint}")
+        (plan.setdefault("retention", {}) if key in _RETENTION else plan)[key] = value
     text = json.dumps(plan)
     _core.check_plan(text)
     return text

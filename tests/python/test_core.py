@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
+
 import numpy as np
 import pytest
 import torch
 
-from traindbg import _core, errors
+from traindbg import _core, _plan, errors
 
 ARRAYS = [
     np.arange(24, dtype=np.float32).reshape(2, 3, 4),
@@ -102,6 +104,21 @@ def test_an_abandoned_session_gives_nobody_the_id_of_a_tensor(run_dir):
     session.abandon()
     assert session.register_tensor("weight/b", "weight") == 0xFFFFFFFF
     session.observe(_core.TRAIN, 0xFFFFFFFF, torch.ones(3))
+
+
+def test_how_a_run_is_kept_stands_in_its_plan():
+    plan = json.loads(
+        _plan.with_store(
+            "{}", {"overflow": "block_for", "block_for_ms": 200, "keep_last": 5000, "thin": 100}
+        )
+    )
+    assert plan["overflow"] == "block_for"
+    assert plan["block_for_ms"] == 200
+    assert plan["retention"] == {"keep_last": 5000, "thin": 100}
+    with pytest.raises(errors.InvalidArgument, match="did you mean 'keep_last'"):
+        _plan.with_store("{}", {"keep_lst": 1})
+    with pytest.raises(errors.InvalidArgument, match="overflow"):
+        _plan.with_store("{}", {"overflow": "drop_everything"})
 
 
 def test_statuses_become_exceptions(tmp_path):

@@ -135,6 +135,7 @@ def watch(
     raw: _plan.Patterns | None = None,
     histograms: _plan.Patterns | None = None,
     collections: Mapping[str, _plan.Patterns] | None = None,
+    store: Mapping[str, Any] | None = None,
     supervise: bool = True,
 ) -> Watcher:
     """Watches a model while it is trained. Call it before the first step; once per model.
@@ -152,6 +153,9 @@ def watch(
         raw: collections of which whole tensors are kept, at the same steps.
         histograms: collections of which it is kept how their values are distributed, likewise.
         collections: your own, {name: regular expression(s) searched in tensor names}; recorded too.
+        store: how the run is kept, e.g. {"overflow": "block_for", "block_for_ms": 200, "keep_last": 5000,
+            "thin": 100, "keep_tensors": 50, "quota_bytes": 2 * 1024**3}; the words of `plan.json`.
+            Under `traindbg run` its own options decide.
         supervise: judge the run while it grows, in a process beside the training.
 
     Returns:
@@ -176,6 +180,8 @@ def watch(
         directory = os.fspath(run_dir) if run_dir is not None else began or _new_run_directory()
         stored = _plan.stored_plan(Path(directory))
         base = stored or _core.plan_for_rules(_plan.rule_choices(rules))
+        if store and not stored:
+            base = _plan.with_store(base, store)
         plan = _plan.make_plan(base, requirements, named)
         try:
             watcher = _begin(os.path.abspath(directory), plan, root, optimizer, compiled)

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
 #include <cmath>
 #include <ctime>
 #include <numeric>
@@ -84,6 +85,63 @@ std::string human_bytes(std::uint64_t bytes) {
     std::size_t unit = 0;
     for (value /= 1000; value >= 999.95 && unit + 1 < kUnits.size(); ++unit) value /= 1000;
     return base::format("{:.1f} {}", value, kUnits[unit]);
+}
+
+namespace {
+
+// A number that is not negative, and the word behind it.
+struct Measure {
+    double number = 0;
+    std::string_view unit;
+};
+
+std::optional<Measure> parse_measure(std::string_view text) {
+    Measure measure;
+    const auto [end, error] =
+        std::from_chars(text.data(), text.data() + text.size(), measure.number, std::chars_format::fixed);
+    if (error != std::errc() || !std::isfinite(measure.number) || std::signbit(measure.number))
+        return std::nullopt;
+    measure.unit = text.substr(static_cast<std::size_t>(end - text.data()));
+    while (measure.unit.starts_with(' ')) measure.unit.remove_prefix(1);
+    return measure;
+}
+
+}  // namespace
+
+std::optional<std::uint64_t> parse_bytes(std::string_view text) {
+    const std::optional<Measure> measure = parse_measure(text);
+    if (!measure) return std::nullopt;
+    std::string_view unit = measure->unit;
+    if (unit.ends_with('B') || unit.ends_with('b')) unit.remove_suffix(1);
+    const bool is_binary = unit.size() == 2 && unit[1] == 'i';
+    if (unit.size() > 1 && !is_binary) return std::nullopt;
+    double factor = 1;
+    if (!unit.empty()) {
+        constexpr std::string_view kPrefixes = "kmgtp";
+        const char letter =
+            unit[0] >= 'A' && unit[0] <= 'Z' ? static_cast<char>(unit[0] - 'A' + 'a') : unit[0];
+        const std::size_t power = kPrefixes.find(letter);
+        if (power == std::string_view::npos) return std::nullopt;
+        for (std::size_t i = 0; i <= power; ++i) factor *= is_binary ? 1024 : 1000;
+    }
+    const double bytes = measure->number * factor;
+    if (bytes >= 9e18) return std::nullopt;
+    return static_cast<std::uint64_t>(bytes);
+}
+
+std::optional<std::int64_t> parse_duration(std::string_view text) {
+    const std::optional<Measure> measure = parse_measure(text);
+    if (!measure) return std::nullopt;
+    double seconds = 0;
+    if (measure->unit == "s") seconds = 1;
+    else if (measure->unit == "min" || measure->unit == "m") seconds = 60;
+    else if (measure->unit == "h") seconds = 3600;
+    else if (measure->unit == "d") seconds = 86'400;
+    else if (measure->unit == "w") seconds = 7 * 86'400;
+    else return std::nullopt;
+    const double nanos = measure->number * seconds * 1e9;
+    if (nanos >= 9e18) return std::nullopt;
+    return static_cast<std::int64_t>(nanos);
 }
 
 std::string human_duration(std::int64_t nanos) {

@@ -47,6 +47,8 @@ struct VerbEntry {
 [[nodiscard]] VerbEntry export_verb();
 [[nodiscard]] VerbEntry import_verb();
 [[nodiscard]] VerbEntry sync_verb();
+[[nodiscard]] VerbEntry compact_verb();
+[[nodiscard]] VerbEntry gc_verb();
 [[nodiscard]] VerbEntry rules_list_verb();
 [[nodiscard]] VerbEntry rules_explain_verb();
 [[nodiscard]] VerbEntry doctor_verb();

@@ -13,9 +13,11 @@
 #include "traindbg/cli/run_files.h"
 #include "traindbg/cli/run_location.h"
 #include "traindbg/cli/run_names.h"
+#include "traindbg/cli/store_options.h"
 #include "traindbg/cli/summary.h"
 #include "traindbg/cli/supervisor.h"
 #include "traindbg/cli/verb.h"
+#include "traindbg/seal/sealer.h"
 #include "traindbg/storage/control_block.h"
 #include "traindbg/storage/run_layout.h"
 #include "traindbg/sync/upload_thread.h"
@@ -85,6 +87,7 @@ class RunVerb final : public Verb {
             fail_on_);
         rules_.declare(options);
         capture_.declare(options);
+        store_.declare(options);
         options.group("Output");
         options.text({.names = "--report",
                       .placeholder = "PATH",
@@ -116,6 +119,7 @@ class RunVerb final : public Verb {
         options.choices = *choices;
         auto config = capture_.config(*choices);
         if (!config.is_ok()) return fail(console, config.status());
+        if (const Status status = store_.apply(*config); !status.is_ok()) return fail(console, status);
         if (!run_dir_.empty() && (!name_.empty() || !runs_.empty()))
             return fail(console,
                         {Code::kInvalidArgument,
@@ -273,6 +277,10 @@ class RunVerb final : public Verb {
         if (const Status written = write_run_end(options.run, summary.end, files_); !written.is_ok())
             console.warn(written.message());
 
+        // What a training that was cut off could not seal itself.
+        if (const auto sealed = seal::compact_run(files_, options.run); sealed.is_ok())
+            for (const std::string& problem : sealed->problems) console.warn(problem);
+
         auto run = read::Run::open(options.run, files_);
         if (!run.is_ok()) {
             console.warn(run.status().message());
@@ -367,6 +375,7 @@ class RunVerb final : public Verb {
     std::string fail_on_ = "never";
     RuleOptions rules_;
     CaptureOptions capture_;
+    StoreOptions store_;
     std::string report_;
     bool no_report_ = false;
     bool quiet_ = false;
