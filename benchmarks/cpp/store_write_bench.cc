@@ -2,11 +2,14 @@
 //
 //   store_write_bench DIRECTORY [STEPS]
 //
-// 1. A step of 1,000 tensors' statistics: the hand-over (p50, p99) in the training's thread, and the CPU time of all
+// 1. A step of 1,000 tensors' statistics: the hand-over (p50, p99) in the training's thread, and the CPU time
+// of all
 //    threads for one step, sealing included.
-// 2. Whole tensors, 200 of 40 KB per step: the training's part (copy and statistics in one pass), its rate, and
-//    p50 and p99 of a step at about half of the disk's own speed, which is measured before in the same directory
-//    with 1 MiB at a time past the page cache; what was dropped; the rate at which they can be kept coming.
+// 2. Whole tensors, 200 of 40 KB per step: the training's part (copy and statistics in one pass), its rate,
+// and
+//    p50 and p99 of a step at about half of the disk's own speed, which is measured before in the same
+//    directory with 1 MiB at a time past the page cache; what was dropped; the rate at which they can be kept
+//    coming.
 //
 // Wall times of a step are what a training sees; on a machine that does something else as well the p99 says
 // more about that. Compare within one run of this program.
@@ -44,7 +47,9 @@ double process_cpu_seconds() {
     };
     return seconds(usage.ru_utime) + seconds(usage.ru_stime);
 }
-double thread_cpu_seconds() { return static_cast<double>(traindbg::base::clock_nanos(CLOCK_THREAD_CPUTIME_ID)) * 1e-9; }
+double thread_cpu_seconds() {
+    return static_cast<double>(traindbg::base::clock_nanos(CLOCK_THREAD_CPUTIME_ID)) * 1e-9;
+}
 
 double percentile(std::vector<std::int64_t> nanos, double share) {
     if (nanos.empty()) return 0;
@@ -124,18 +129,19 @@ void bench_statistics(const std::string& directory, std::uint64_t steps) {
     writer->close(120s).ignore();
     const double all = process_cpu_seconds() - cpu_before - made_seconds;
     const auto counts = writer->counts();
-    std::printf("statistics of %zu tensors, %llu steps: hand-over p50 %.2f us, p99 %.2f us, max %.0f us\n", kTensors,
-                static_cast<unsigned long long>(steps), percentile(nanos, 0.5), percentile(nanos, 0.99),
-                percentile(nanos, 1));
-    std::printf("  CPU of all threads per step: %.1f us written, %.1f us sealed as well (%llu parts); dropped %llu\n",
-                written * 1e6 / static_cast<double>(steps), all * 1e6 / static_cast<double>(steps),
-                static_cast<unsigned long long>(counts.parts_sealed),
-                static_cast<unsigned long long>(counts.steps_dropped));
+    std::printf("statistics of %zu tensors, %llu steps: hand-over p50 %.2f us, p99 %.2f us, max %.0f us\n",
+                kTensors, static_cast<unsigned long long>(steps), percentile(nanos, 0.5),
+                percentile(nanos, 0.99), percentile(nanos, 1));
+    std::printf(
+        "  CPU of all threads per step: %.1f us written, %.1f us sealed as well (%llu parts); dropped %llu\n",
+        written * 1e6 / static_cast<double>(steps), all * 1e6 / static_cast<double>(steps),
+        static_cast<unsigned long long>(counts.parts_sealed),
+        static_cast<unsigned long long>(counts.steps_dropped));
 }
 
 // `pause`: between two steps. Gives bytes per second that reached the disk.
-void bench_tensors(const std::string& directory, const char* name, std::uint64_t steps, std::chrono::nanoseconds pause,
-                   double disk) {
+void bench_tensors(const std::string& directory, const char* name, std::uint64_t steps,
+                   std::chrono::nanoseconds pause, double disk) {
     constexpr std::size_t kTensors = 200;
     constexpr std::int64_t kElements = 10'000;
     traindbg::capture::SessionOptions options;
@@ -143,10 +149,9 @@ void bench_tensors(const std::string& directory, const char* name, std::uint64_t
     options.config.overflow = pause == pause.zero() ? traindbg::model::OverflowPolicy::kBlockFor
                                                     : traindbg::model::OverflowPolicy::kKeepReductionsOnly;
     options.config.block_for_ms = 60'000;
-    options.config.requirements = {
-        {.collection = "gradients",
-         .what = traindbg::model::What::kStatistics | traindbg::model::What::kRaw,
-         .asked_by = "bench"}};
+    options.config.requirements = {{.collection = "gradients",
+                                    .what = traindbg::model::What::kStatistics | traindbg::model::What::kRaw,
+                                    .asked_by = "bench"}};
     auto session = std::move(traindbg::capture::CaptureSession::open(std::move(options))).value();
     std::vector<std::vector<float>> values(kTensors, std::vector<float>(kElements, 1.5F));
     std::vector<traindbg::model::TensorId> ids;
@@ -181,12 +186,14 @@ void bench_tensors(const std::string& directory, const char* name, std::uint64_t
     const double seconds = static_cast<double>(monotonic_nanos() - begin_all) * 1e-9;
     const double rate = kStepBytes * static_cast<double>(steps) / seconds;
     const auto counts = session->counts().writer;
-    std::printf("%s, %llu steps of %.0f MB: training's part %.1f GB/s (CPU), p50 %.2f ms, p99 %.2f ms (%.2f x)\n", name,
-                static_cast<unsigned long long>(steps), kStepBytes * 1e-6,
-                kStepBytes * static_cast<double>(steps) / cpu * 1e-9, percentile(nanos, 0.5) * 1e-3,
-                percentile(nanos, 0.99) * 1e-3, percentile(nanos, 0.99) / percentile(nanos, 0.5));
-    std::printf("  %.0f MB/s to the disk (%.0f %% of its own %.0f); dropped: %llu tensors, %llu steps\n", rate * 1e-6,
-                rate / disk * 100, disk * 1e-6, static_cast<unsigned long long>(counts.raw_tensors_dropped),
+    std::printf(
+        "%s, %llu steps of %.0f MB: training's part %.1f GB/s (CPU), p50 %.2f ms, p99 %.2f ms (%.2f x)\n",
+        name, static_cast<unsigned long long>(steps), kStepBytes * 1e-6,
+        kStepBytes * static_cast<double>(steps) / cpu * 1e-9, percentile(nanos, 0.5) * 1e-3,
+        percentile(nanos, 0.99) * 1e-3, percentile(nanos, 0.99) / percentile(nanos, 0.5));
+    std::printf("  %.0f MB/s to the disk (%.0f %% of its own %.0f); dropped: %llu tensors, %llu steps\n",
+                rate * 1e-6, rate / disk * 100, disk * 1e-6,
+                static_cast<unsigned long long>(counts.raw_tensors_dropped),
                 static_cast<unsigned long long>(counts.steps_dropped));
 }
 

@@ -23,6 +23,8 @@ VERBS = [
     "get",
     "export",
     "import",
+    "compact",
+    "gc",
     "doctor",
     "completion",
     "version",

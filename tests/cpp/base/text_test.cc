@@ -82,6 +82,30 @@ TEST(Status, CarriesCodeAndMessage) {
     EXPECT_EQ(*some, 3);
 }
 
+TEST(Text, SizesAreReadAsPeopleWriteThem) {
+    EXPECT_EQ(parse_bytes("4096"), 4096U);
+    EXPECT_EQ(parse_bytes("0"), 0U);
+    EXPECT_EQ(parse_bytes("10GiB"), 10ULL << 30);
+    EXPECT_EQ(parse_bytes("10 GB"), 10'000'000'000U);
+    EXPECT_EQ(parse_bytes("1.5k"), 1500U);
+    EXPECT_EQ(parse_bytes("2Mi"), 2ULL << 20);
+    EXPECT_EQ(parse_bytes("3tb"), 3'000'000'000'000U);
+    EXPECT_EQ(parse_bytes("512B"), 512U);
+    for (const char* text : {"", "GiB", "-1", "-0", "1e3", "10XB", "10Gib2", "10 GiB x", "nan", "inf",
+                             "9999999PB", "1kk", "0x10", " 5"})
+        EXPECT_FALSE(parse_bytes(text).has_value()) << text;
+}
+
+TEST(Text, DurationsAreReadAsPeopleWriteThem) {
+    EXPECT_EQ(parse_duration("30d"), 30 * 86'400'000'000'000);
+    EXPECT_EQ(parse_duration("12h"), 12 * 3'600'000'000'000);
+    EXPECT_EQ(parse_duration("90min"), 90 * 60'000'000'000);
+    EXPECT_EQ(parse_duration("0.5 s"), 500'000'000);
+    EXPECT_EQ(parse_duration("2w"), 14 * 86'400'000'000'000);
+    for (const char* text : {"", "30", "d", "-1d", "30 days", "1e9d", "999999999w"})
+        EXPECT_FALSE(parse_duration(text).has_value()) << text;
+}
+
 TEST(Status, FromErrnoKeepsTheKindOfFailure) {
     EXPECT_EQ(Status::from_errno("f", ENOENT).code(), Code::kNotFound);
     EXPECT_EQ(Status::from_errno("f", EEXIST).code(), Code::kAlreadyExists);
