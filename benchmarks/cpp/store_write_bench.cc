@@ -151,6 +151,7 @@ void bench_tensors(const std::string& directory, const char* name, std::uint64_t
     options.config.block_for_ms = 60'000;
     options.config.requirements = {{.collection = "gradients",
                                     .what = traindbg::model::What::kStatistics | traindbg::model::What::kRaw,
+                                    .schedule = {},
                                     .asked_by = "bench"}};
     auto session = std::move(traindbg::capture::CaptureSession::open(std::move(options))).value();
     std::vector<std::vector<float>> values(kTensors, std::vector<float>(kElements, 1.5F));

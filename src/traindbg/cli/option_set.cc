@@ -67,10 +67,9 @@ class OptionSet::Impl {
         added->expected(1);
         if (option.repeatable)
             added->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
-                ->allow_extra_args(false)
-                ->expected(1, 1 << 20);
+                ->expected(1, 1 << 20)
+                ->allow_extra_args(option.positional);  // `--option a b`: b is not its value
         else added->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
-        if (option.repeatable) added->allow_extra_args(false);
         remember(std::move(option), added);
     }
 

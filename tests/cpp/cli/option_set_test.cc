@@ -133,5 +133,21 @@ TEST(OptionSet, TerminalEscapesInArgumentsAreNotEchoed) {
     EXPECT_EQ(status.message().find('\x1b'), std::string::npos);
 }
 
+TEST(OptionSet, ARepeatablePositionalTakesAllThatAreNoOptions) {
+    OptionSet options("gc");
+    std::vector<std::string> runs;
+    std::vector<std::string> words;
+    bool flag = false;
+    options.texts(
+        {.names = "RUN", .placeholder = "RUN", .positional = true, .required = true, .repeatable = true},
+        runs, false);
+    options.texts({.names = "--word", .placeholder = "WORD"}, words, false);
+    options.flag({.names = "--flag"}, flag);
+    ASSERT_TRUE(options.parse({"a", "--word", "x", "b", "--flag", "c"}).is_ok());
+    EXPECT_EQ(runs, (std::vector<std::string>{"a", "b", "c"}));
+    EXPECT_EQ(words, std::vector<std::string>{"x"});
+    EXPECT_TRUE(flag);
+}
+
 }  // namespace
 }  // namespace traindbg::cli
