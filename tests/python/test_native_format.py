@@ -12,10 +12,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from native_bytes import COUNTS, REALS, UNITS, Cursor, File, FormatError, crc32c
 from native_reader import MODES, SECTIONS, Worker
+from torch import nn
 
 import traindbg as td
 
@@ -211,6 +213,38 @@ def test_the_worked_example_of_the_document(tmp_path: Path) -> None:
     counts = dict(zip(COUNTS + UNITS, (6, 0, 0, 0, 2, 0, 0, 0, 0), strict=True))
     assert step["statistics"] == {0: reals | counts}
     assert step["scalars"] == {1: 0.25}
+
+
+def test_a_recorded_training_is_read_to_the_same_numbers(run_dir: Path) -> None:
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(4, 8), nn.Tanh(), nn.Linear(8, 3))
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    losses, weights = [], []
+    with td.watch(model, run_dir=run_dir, raw="weights", supervise=False):
+        for _ in range(10):
+            optimizer.zero_grad()
+            loss = nn.functional.mse_loss(model(torch.randn(5, 4)), torch.zeros(5, 3))
+            loss.backward()
+            losses.append(loss.item())
+            weights.append(model[0].weight.detach().numpy().copy())  # seen as the step begins
+            optimizer.step()
+    worker = Worker(run_dir / "w0000")
+    assert worker.is_complete
+    assert worker.torn == 0
+    ids = {tensor["name"]: id_ for id_, tensor in enumerate(worker.tensors)}
+    assert [step["scalars"][ids["loss"]] for step in worker.steps] == losses
+    weight = ids["weight/0.weight"]
+    kept = [step for step in worker.steps if weight in step["tensors"]]
+    assert kept
+    for step in kept:
+        *_, values = step["tensors"][weight]
+        assert values.tobytes() == weights[step["step"]].tobytes()
+    run = td.Run(run_dir)
+    for name, id_ in ids.items():
+        samples = [(s["step"], s["statistics"].get(id_)) for s in worker.steps]
+        for statistic in REALS:
+            wanted = [(step, sample[statistic]) for step, sample in samples if sample]
+            check_series(run.tensor(name).series(statistic), wanted)
 
 
 # Random runs.
