@@ -220,7 +220,8 @@ class Worker:
         nanos = [sum(s[name] for s in steps if s["mode"] == "train") for name in STEP[5:]]
         need(c.unpack("3Q") == (len(steps), *nanos), "steps in FOOTER")
         need(c.unpack("IIQ") == (len(self.tensors), checksum, self.is_complete), "SCHEMA in FOOTER")
-        need(not file.of("D", "E") or c.unpack("2Q") == self.drops[2:], "drops in FOOTER")
+        drops = self.drops[2:] if file.of("D", "E") else (0, 0)
+        need(c.unpack("2Q") == drops, "drops in FOOTER")
         for mode in MODES[1:]:
             numbers = [step["step"] for step in steps if step["mode"] == mode]
             least, most = min(numbers, default=0), max(numbers, default=0)
