@@ -67,6 +67,14 @@ class Store final : public S3ObjectStore {
 
     Status put_if_absent(const std::string& key, ByteSpan bytes, const Patience& patience) override {
         Status status = put_object(key, bytes, true, patience);
+        if (status.code() == Code::kUnsupported) {
+            // A server that knows no conditions: looked for, then put. Two who do so at once are not told
+            // apart.
+            const Status there = head(key, patience).status();
+            if (there.code() == Code::kNotFound) return put_object(key, bytes, false, patience);
+            if (!there.is_ok()) return there;
+            status = Status(Code::kAlreadyExists, name_of(key) + ": there is another object of that key");
+        }
         if (status.code() != Code::kAlreadyExists) return status;
         // It may have been an attempt of our own whose answer was lost.
         const auto there = get_range(key, 0, bytes.size() + 1, std::string(), patience);
@@ -436,7 +444,7 @@ class Store final : public S3ObjectStore {
                                  request.is_list ? "LIST" : request.method, answer.status, why, code,
                                  code.empty() ? "" : ", ", credentials.source)};
         }
-        return {Code::kInvalidArgument,
+        return {answer.status == 501 ? Code::kUnsupported : Code::kInvalidArgument,
                 base::format("{}: {} {}: the server answered {} {} {}", name,
                              request.is_list ? "LIST" : request.method, where(), answer.status, code,
                              base::printable(error.message.substr(0, 200)))};

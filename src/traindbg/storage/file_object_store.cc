@@ -34,7 +34,8 @@ class FileObjectStore final : public ObjectStore {
 
     Status put_if_absent(const std::string& key, ByteSpan bytes, const Patience& patience) override {
         TRAINDBG_RETURN_IF_ERROR(ready(key, patience));
-        // Between the look and the put nobody of this object comes in; other processes are on their own.
+        // Held while files are read and written, which is what makes it one act: for users of this object;
+        // other processes are on their own.
         const std::lock_guard lock(mutex_);
         if (!files_.exists(path_of(key))) return put(key, bytes, patience);
         TRAINDBG_ASSIGN_OR_RETURN(const ByteBuffer there,

@@ -64,7 +64,7 @@ TEST_F(Retry, RefusalsAreFinalAndHoldNoSecret) {
              {404, "NoSuchKey", Code::kNotFound},
              {404, "NoSuchBucket", Code::kInvalidArgument},
              {400, "InvalidArgument", Code::kInvalidArgument},
-             {501, "NotImplemented", Code::kInvalidArgument}}) {
+             {501, "NotImplemented", Code::kUnsupported}}) {
         transport_.reset();
         transport_.answers = {answers(status, error(code))};
         const auto refused = open().put("k", base::as_bytes("x"), {});
@@ -127,6 +127,18 @@ TEST_F(Retry, APutIfAbsentWhoseAnswerWasLostHasHappened) {
     EXPECT_TRUE(open().put_if_absent("k", base::as_bytes("x"), {}).is_ok());
     transport_.reset();
     transport_.answers = {answers(412, error("PreconditionFailed")),
+                          answers(206, "yz", {{"content-range", "bytes 0-1/2"}})};
+    EXPECT_EQ(open().put_if_absent("k", base::as_bytes("x"), {}).code(), Code::kAlreadyExists);
+}
+
+TEST_F(Retry, AServerWithoutConditionsIsAskedFirst) {
+    transport_.answers = {answers(501, error("NotImplemented")), answers(404), answers(200)};
+    EXPECT_TRUE(open().put_if_absent("k", base::as_bytes("x"), {}).is_ok());
+    ASSERT_EQ(transport_.asked.size(), 3U);
+    EXPECT_EQ(transport_.asked[1].method, "HEAD");
+    EXPECT_EQ(transport_.asked[2].header("if-none-match"), "");
+    transport_.reset();
+    transport_.answers = {answers(501, error("NotImplemented")), answers(200, "", {{"content-length", "2"}}),
                           answers(206, "yz", {{"content-range", "bytes 0-1/2"}})};
     EXPECT_EQ(open().put_if_absent("k", base::as_bytes("x"), {}).code(), Code::kAlreadyExists);
 }
