@@ -159,7 +159,8 @@ void Uploader::measure(LocalFile& file, bool is_last) {
     auto opened = files_.open(path_of(file.name));
     if (!opened.is_ok()) {
         // Sealed and removed since the directory was read: its segment comes in the next round.
-        if (opened.status().code() != Code::kNotFound) troubles_.push_back(opened.status().message());
+        if (opened.status().code() == Code::kNotFound) has_vanished_ = true;
+        else troubles_.push_back(opened.status().message());
         return;
     }
     const auto size = (*opened)->size();
@@ -338,6 +339,7 @@ Status Uploader::remove_superseded(const Patience& patience) {
 Status Uploader::round(bool is_last, const Patience& patience) {
     using Kind = LocalFile::Kind;
     troubles_.clear();
+    has_vanished_ = false;
     counts_.objects_kept = 0;
     const Status status = [&] {
         if (!knows_bucket_) TRAINDBG_RETURN_IF_ERROR(look_at_bucket(patience));
@@ -380,7 +382,7 @@ Status Uploader::round(bool is_last, const Patience& patience) {
         std::stable_sort(found.begin(), found.end(),
                          [&](const LocalFile& a, const LocalFile& b) { return rank(a) < rank(b); });
         for (LocalFile& file : found) {
-            if (!file.file || (file.name == kEndJson && !is_over)) continue;
+            if (!file.file || (file.name == kEndJson && (!is_over || has_vanished_))) continue;
             switch (file.kind) {
                 case Kind::kGrowing: TRAINDBG_RETURN_IF_ERROR(put_growing(file, is_last, patience)); break;
                 case Kind::kImmutable: TRAINDBG_RETURN_IF_ERROR(put_immutable(file, patience)); break;
@@ -393,7 +395,10 @@ Status Uploader::round(bool is_last, const Patience& patience) {
             file.file.reset();
         }
         TRAINDBG_RETURN_IF_ERROR(remove_superseded(patience));
-        has_end_ = has_end_ || (is_over && troubles_.empty());
+        has_end_ = has_end_ || (is_over && troubles_.empty() && !has_vanished_);
+        if (is_last && has_vanished_)
+            return Status(Code::kUnavailable,
+                          base::printable(options_.run) + ": its files changed while they were uploaded");
         ++counts_.rounds;
         return Status::ok();
     }();

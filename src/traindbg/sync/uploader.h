@@ -101,6 +101,7 @@ class Uploader {
     UploadCounts counts_;
     std::vector<std::string> troubles_;
     bool has_end_ = false;
+    bool has_vanished_ = false;  // a file that was listed, in this round: its successor comes in the next
 
     bool knows_bucket_ = false;
     std::map<std::string, std::uint64_t> objects_;  // whole ones: name, size

@@ -8,6 +8,7 @@
 #include "traindbg/base/bytes.h"
 #include "traindbg/base/format.h"
 #include "traindbg/format/frame.h"
+#include "traindbg/storage/fault_file_system.h"
 #include "traindbg/storage/fault_object_store.h"
 #include "traindbg/storage/memory_file_system.h"
 #include "traindbg/storage/object_file_system.h"
@@ -264,6 +265,28 @@ TEST_F(Upload, ADryRunPutsNothingAndCountsTheSame) {
     ASSERT_TRUE(doing.round(true, {}).is_ok());
     EXPECT_EQ(looking.counts().objects_put, doing.counts().objects_put);
     EXPECT_EQ(looking.counts().bytes_put, doing.counts().bytes_put);
+}
+
+TEST_F(Upload, ALogThatIsSealedUnderwayHoldsTheEndBack) {
+    writer_.frames("w0000/000000.log", 5);
+    writer_.text("END.json", "{}");
+    bool is_sealed = false;
+    storage::FaultPlan plan;
+    plan.before = [&](storage::FileCall call, const std::string& path) {
+        if (call != storage::FileCall::kOpen || !path.ends_with(".log") || is_sealed) return;
+        is_sealed = true;
+        writer_.text("w0000/000000.seg", "sealed");
+        writer_.remove("w0000/000000.log");
+    };
+    storage::FaultFileSystem changing(files_, plan);
+    Uploader uploader(options(), changing, *store_);
+    EXPECT_EQ(uploader.round(true, {}).code(), Code::kUnavailable);
+    EXPECT_FALSE(uploader.has_end());
+    EXPECT_EQ(remote(*store_, "END.json"), "-");
+    ASSERT_TRUE(uploader.round(true, {}).is_ok());
+    EXPECT_TRUE(uploader.has_end());
+    EXPECT_EQ(remote(*store_, "w0000/000000.seg"), "sealed");
+    EXPECT_EQ(remote(*store_, "END.json"), "{}");
 }
 
 TEST_F(Upload, AFileThatBecameShorterIsTold) {
