@@ -60,6 +60,16 @@ Array<T> to_array(std::vector<T> values) {
     return Array<T>(data, {size}, owner);
 }
 
+// Bytes are unsigned numbers to NumPy.
+Array<std::uint8_t> to_array(base::ByteBuffer bytes) {
+    auto kept = std::make_unique<base::ByteBuffer>(std::move(bytes));
+    auto* data = reinterpret_cast<std::uint8_t*>(kept->data());
+    const std::size_t size = kept->size();
+    nb::capsule owner(kept.get(), [](void* buffer) noexcept { delete static_cast<base::ByteBuffer*>(buffer); });
+    static_cast<void>(kept.release());  // the capsule owns it now
+    return Array<std::uint8_t>(data, {size}, owner);
+}
+
 Mode mode_or_raise(const std::string& word) {
     if (const auto mode = model::parse_mode(word)) return *mode;
     raise({base::Code::kInvalidArgument, "mode '" + word + "': use train, eval, predict or global"});
