@@ -24,6 +24,7 @@ using format::FrameType;
 using format::ScanItem;
 
 constexpr std::size_t kWindowBytes = std::size_t{1} << 20;
+constexpr std::uint64_t kHeaderFrames = 2 * format::frame_bytes(40);  // a log that is shorter holds no record
 
 std::uint64_t random_salt() noexcept {
     std::uint64_t salt = 0;
@@ -147,6 +148,9 @@ Status compact_worker(storage::FileSystem& files, const storage::RunLayout& layo
             report.steps += sealed->steps;
             report.bytes_before += sealed->log_bytes;
             report.bytes_after += sealed->segment_bytes;
+        } else if (sealed.status().code() == Code::kDataLoss && log.bytes < kHeaderFrames) {
+            // The process ended while it began this part: there is nothing in it.
+            if (files.remove(log_path).is_ok()) ++report.leftovers_removed;
         } else {
             report.problems.push_back(sealed.status().message());
         }

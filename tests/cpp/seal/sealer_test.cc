@@ -185,6 +185,23 @@ TEST(CompactRun, ADamagedSealedPartIsMadeAnewFromItsLog) {
     EXPECT_EQ(footer_of(files.content(kLayout.segment(0, 0)))->steps, 10U);
 }
 
+TEST(CompactRun, APartThatWasOnlyJustBegunGoes) {
+    const base::ByteBuffer log = make_log(log_header(1), 0, 1);
+    for (const std::size_t size :
+         {std::size_t{0}, std::size_t{1}, std::size_t{63}, std::size_t{64}, std::size_t{127}}) {
+        MemoryFileSystem files;
+        make_run(files);
+        files.set_content(kLayout.log(0, 0), make_log(log_header(0), 0, 10));
+        files.set_content(kLayout.log(0, 1),
+                          base::ByteBuffer(log.begin(), log.begin() + static_cast<long>(size)));
+        const auto report = compact_run(files, "/run");
+        ASSERT_TRUE(report.is_ok());
+        EXPECT_TRUE(report->problems.empty()) << size << ": " << report->problems.at(0);
+        EXPECT_FALSE(files.exists(kLayout.log(0, 1))) << size;
+        EXPECT_EQ(footer_of(files.content(kLayout.segment(0, 0)))->steps, 10U);
+    }
+}
+
 TEST(CompactRun, AWorkerWhoseProcessLivesIsLeftAlone) {
     MemoryFileSystem files;
     make_run(files);
