@@ -94,12 +94,15 @@ _STORE = ("overflow", "block_for_ms", "queue_bytes", "arena_bytes", "part_bytes"
 
 
 def with_store(base: str, store: Mapping[str, Any]) -> str:
-    """`base` (JSON of a plan) with how the run is kept; raises InvalidArgument for an unknown word."""
+    """`base` (JSON of a plan) with how the run is kept; InvalidArgument for an unknown word."""
     plan = json.loads(base)
     for key, value in store.items():
         if key not in _STORE:
             near = difflib.get_close_matches(key, _STORE, 1)
-            hint = f" (did you mean '{near[0]}'?)" if near else f"; there are {', '.join(_STORE)}"
+            known = ", ".join(_STORE)
+            hint = f"; there are {known}"
+            if near:
+                hint = f" (did you mean '{near[0]}'?)"
             raise InvalidArgument(f"store: unknown key '{key}'{hint}")
         (plan.setdefault("retention", {}) if key in _RETENTION else plan)[key] = value
     text = json.dumps(plan)

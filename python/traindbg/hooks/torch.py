@@ -153,9 +153,9 @@ def watch(
         raw: collections of which whole tensors are kept, at the same steps.
         histograms: collections of which it is kept how their values are distributed, likewise.
         collections: your own, {name: regular expression(s) searched in tensor names}; recorded too.
-        store: how the run is kept, e.g. {"overflow": "block_for", "block_for_ms": 200, "keep_last": 5000,
-            "thin": 100, "keep_tensors": 50, "quota_bytes": 2 * 1024**3}; the words of `plan.json`.
-            Under `traindbg run` its own options decide.
+        store: how the run is kept, e.g. {"overflow": "block_for", "block_for_ms": 200,
+            "keep_last": 5000, "thin": 100, "keep_tensors": 50, "quota_bytes": 2 * 1024**3}; the
+            words of `plan.json`. Under `traindbg run` its own options decide.
         supervise: judge the run while it grows, in a process beside the training.
 
     Returns:
