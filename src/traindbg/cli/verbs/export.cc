@@ -10,6 +10,7 @@
 #include "traindbg/cli/name_filter.h"
 #include "traindbg/cli/process.h"
 #include "traindbg/cli/progress_line.h"
+#include "traindbg/cli/run_location.h"
 #include "traindbg/cli/run_names.h"
 #include "traindbg/cli/step_range.h"
 #include "traindbg/cli/verb.h"
@@ -98,7 +99,9 @@ class ExportVerb final : public Verb {
     }
 
     int run(Console& console) override {
-        storage::FileSystem& files = storage::posix_file_system();
+        const auto location = RunLocation::of(run_, runs_root(runs_));
+        if (!location.is_ok()) return fail(console, location.status());
+        storage::FileSystem& files = location->files();
         if (format_.empty())
             return fail(console, {Code::kInvalidArgument, base::format("--format: say which of {}",
                                                                        base::join(format_names(), ", "))});
@@ -114,6 +117,7 @@ class ExportVerb final : public Verb {
 
         ExportRequest request;
         request.run = *path;
+        request.files = &files;
         request.to = to_;
         request.tables = tables_;
         request.overwrite = force_;
@@ -197,6 +201,12 @@ Status ExportVerb::need_worker(const std::string& path, storage::FileSystem& fil
 
 // Python reads the table from us, through its Arrow stream, and pyarrow writes the file.
 Result<ExportResult> ExportVerb::write_parquet(const ExportRequest& request) const {
+    if (request.files != &storage::posix_file_system())
+        return Status(
+            Code::kUnsupported,
+            base::format("{}: a Parquet file is made of a run on this machine; copy the run here, or "
+                         "export it as csv, jsonl or npz",
+                         base::printable(request.run)));
     model::Json asked = {{"run", request.run},
                          {"to", request.to},
                          {"table", request.tables.front()},
