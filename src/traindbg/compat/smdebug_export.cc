@@ -208,6 +208,7 @@ Status Exporter::put(const std::string& path, ByteSpan bytes) {
     if (directories_.insert(directory).second) TRAINDBG_RETURN_IF_ERROR(files_.create_directories(directory));
     TRAINDBG_ASSIGN_OR_RETURN(const auto file, files_.create(full));
     done_.bytes += bytes.size();
+    ++done_.files;
     return file->append(bytes);
 }
 
@@ -234,8 +235,10 @@ std::string Exporter::note(const model::TensorInfo& info) {
 }
 
 void Exporter::fill(const model::StepView& view, StepWriter& out) {
-    for (const model::ScalarSample& sample : view.record->scalars)
-        if (selects(view.info(sample.tensor))) out.add_number(note(view.info(sample.tensor)), sample.value);
+    for (const model::ScalarSample& sample : view.record->scalars) {
+        const model::TensorInfo& info = view.info(sample.tensor);
+        if (job_.with_scalars && selects(info)) out.add_number(note(info), sample.value);
+    }
     std::set<model::TensorId> whole;
     for (const model::RawTensor& raw : view.record->raw) {
         const model::TensorInfo& info = view.info(raw.tensor);
@@ -259,7 +262,8 @@ void Exporter::fill(const model::StepView& view, StepWriter& out) {
         if (!selects(info)) continue;
         const std::string name = note(info);
         for (const auto& [reduction, value] : reductions_of(sample.statistics))
-            out.add_number(format::smdebug_reduction_name(reduction, name), value);
+            if (!job_.selects_reduction || job_.selects_reduction(reduction))
+                out.add_number(format::smdebug_reduction_name(reduction, name), value);
         // A shape beside a value would hide the value from the client.
         std::uint64_t count = 1;
         for (const std::int64_t extent : info.shape) count *= static_cast<std::uint64_t>(extent);

@@ -69,6 +69,7 @@ Result<SmdebugImported> import_smdebug(const SmdebugImport& job, storage::FileSy
                                                                  base::printable(job.run_directory),
                                                                  counts.steps_dropped, counts.failure));
     }
+    done.workers = targets.size();
     done.is_complete = source->run().is_complete();
     done.skips = source->skips();
     done.damage = source->run().damage();

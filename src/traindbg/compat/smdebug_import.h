@@ -27,6 +27,7 @@ struct SmdebugImport {
 struct SmdebugImported {
     std::uint64_t steps = 0;
     std::uint64_t tensors = 0;  // of all workers
+    std::uint64_t workers = 0;
     std::int64_t first_wall_nanos = 0;
     std::int64_t last_wall_nanos = 0;
     bool is_complete = false;  // the training had ended

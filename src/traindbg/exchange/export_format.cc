@@ -64,6 +64,12 @@ std::vector<ExportFormat> make_formats() {
          .tables = {"scalars", "statistics", "histograms"},
          .usual = 3,
          .write = &export_tensorboard},
+        {.name = "smdebug",
+         .summary = "a directory that the SageMaker Debugger client opens",
+         .items = "tensors",
+         .tables = {"scalars", "statistics", std::string(kWholeTensors)},
+         .usual = 3,
+         .write = &export_smdebug},
     };
 }
 

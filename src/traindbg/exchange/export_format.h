@@ -64,5 +64,6 @@ struct ExportFormat {
 [[nodiscard]] base::Result<ExportResult> export_npz(const ExportRequest& request);
 [[nodiscard]] base::Result<ExportResult> export_safetensors(const ExportRequest& request);
 [[nodiscard]] base::Result<ExportResult> export_tensorboard(const ExportRequest& request);
+[[nodiscard]] base::Result<ExportResult> export_smdebug(const ExportRequest& request);
 
 }  // namespace traindbg::exchange

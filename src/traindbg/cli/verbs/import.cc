@@ -12,6 +12,7 @@
 #include "traindbg/cli/redact.h"
 #include "traindbg/cli/run_names.h"
 #include "traindbg/cli/verb.h"
+#include "traindbg/exchange/import_smdebug.h"
 #include "traindbg/exchange/import_tensorboard.h"
 #include "traindbg/model/json.h"
 #include "traindbg/storage/run_layout.h"
@@ -75,7 +76,8 @@ class ImportVerb final : public Verb {
     void declare(OptionSet& options) override {
         options.text({.names = "LOGDIR",
                       .placeholder = "LOGDIR",
-                      .help = "A directory with event files in it or below, or one such file.",
+                      .help = "A directory with event files in it or below, one such file, or a "
+                              "directory that the SageMaker Debugger client wrote.",
                       .completes = Completes::kDirectory,
                       .positional = true,
                       .required = true},
@@ -116,18 +118,24 @@ class ImportVerb final : public Verb {
         if (!is_path)
             if (const Status status = files.create_directories(runs_root(runs_)); !status.is_ok())
                 return fail(console, status);
-        ProgressLine progress(console, "importing", ProgressLine::Unit::kBytes);
+        const bool is_smdebug = exchange::is_smdebug(from_, files);
+        ProgressLine progress(console, "importing",
+                              is_smdebug ? ProgressLine::Unit::kSteps : ProgressLine::Unit::kBytes);
         exchange::ImportRequest request;
         request.from = from_;
         request.to = path;
         request.command = redacted({"traindbg", "import", from_, "--to", to_});
         request.role = *role;
         request.progress = [&](std::uint64_t done, std::uint64_t total) { progress.show(done, total); };
-        const auto result = exchange::import_tensorboard(request);
+        const auto result =
+            is_smdebug ? exchange::import_smdebug(request) : exchange::import_tensorboard(request);
         progress.clear();
         if (!result.is_ok()) return fail(console, result.status());
         tell(*result, console);
         if (json_) print_json(path, *result, console);
+        else if (is_smdebug)
+            console.out(base::format("{}: {} steps of {} tensors of {} workers\n", base::printable(path),
+                                     result->steps, result->tensors, result->workers));
         else
             console.out(
                 base::format("{}: {} steps of {} tensors from {} scalars and {} histograms in {} files\n",
@@ -203,7 +211,9 @@ VerbEntry import_verb() {
         .about =
             "Reads TensorBoard's event files (scalars and histograms) into a new run. Losses, gradients, "
             "weights and modes are told by the names of tags; docs/export.md has the rules, --map overrides "
-            "them. Places that are damaged are named, and everything else is imported.",
+            "them. A directory of the SageMaker Debugger client is imported, too. Places that are damaged "
+            "are "
+            "named, and everything else is imported.",
         .examples =
             "  traindbg import runs/Nov21_10-30-00 --to old && traindbg check old\n"
             "  traindbg import logs --to fixed --map '^cost=loss' --map '^debug/=ignore'\n",
