@@ -78,9 +78,9 @@ test-e2e: ## tests of whole trainings under `traindbg run` (needs `make install`
 	@TRAINDBG_EXE=$(CURDIR)/$(VENV)/bin/traindbg $(PY) -m pytest tests/e2e -q -n $(JOBS) --dist loadfile --junitxml $(RESULTS)/e2e.xml
 
 .PHONY: test-original
-test-original: ## tests with the original client library (needs `make test-cpp`; an environment of its own)
+test-original: ## tests with the original client library (needs `make install`; an environment of its own)
 	@mkdir -p $(RESULTS)
-	@$(PY) -m pytest tests/original -q -rs -n $(JOBS) --junitxml $(RESULTS)/original.xml
+	@TRAINDBG_EXE=$(CURDIR)/$(VENV)/bin/traindbg $(PY) -m pytest tests/original -q -rs -n $(JOBS) --junitxml $(RESULTS)/original.xml
 
 # Ten thousand each: some ten minutes.
 .PHONY: torture

@@ -12,6 +12,7 @@ import math
 import os
 import struct
 import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,7 @@ ROOT = Path(__file__).resolve().parents[2]
 GOLDEN = ROOT / "tests" / "data" / "smdebug"
 MAKE_GOLDEN = GOLDEN / "make_golden.py"
 NATIVE = ROOT / "tests" / "data" / "golden" / "native_v1"
+EXE = os.environ.get("TRAINDBG_EXE") or str(Path(sys.executable).with_name("traindbg"))
 PACKING = {"float64": "d", "float32": "f", "float16": "e", "int64": "q", "int32": "i"}
 PACKING |= {"uint8": "B", "bool": "?"}
 
@@ -41,13 +43,10 @@ def original() -> str:
 
 
 def convert(verb: str, source: Path, target: Path) -> None:
-    """Runs the converter that `make test-cpp` (or `make build`) built."""
-    built = [ROOT / "build" / build / "tests/cpp/smdebug_convert" for build in ("shipped", "dev")]
-    there = sorted((path for path in built if path.exists()), key=lambda path: path.stat().st_mtime)
-    if not there:
-        pytest.fail("smdebug_convert is not built: run make test-cpp")
+    """`traindbg import` or `traindbg export`."""
+    options = ["--format", "smdebug"] if verb == "export" else []
     done = subprocess.run(
-        [str(there[-1]), verb, str(source), str(target)],
+        [EXE, verb, str(source), "--to", str(target), *options],
         capture_output=True,
         text=True,
         check=False,
