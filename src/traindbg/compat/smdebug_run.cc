@@ -24,7 +24,8 @@ using base::Status;
 using read::Damage;
 using tensor::DType;
 
-constexpr std::uint64_t kMostIndexBytes = std::uint64_t{256} << 20;
+// Some 400,000 tensors of one step. As values in memory it takes up to fifty times as much.
+constexpr std::uint64_t kMostIndexBytes = std::uint64_t{32} << 20;
 constexpr std::size_t kMostDamage = 10'000;  // more are counted in one last entry
 
 using NameId = std::uint32_t;
@@ -323,6 +324,9 @@ Result<SmdebugValue> SmdebugRun::Impl::load(const std::string& worker, std::uint
         open_file_ = std::move(*opened);
         open_path_ = path;
     }
+    // No memory is taken for what an index only says.
+    TRAINDBG_ASSIGN_OR_RETURN(const std::uint64_t size, open_file_->size());
+    if (entry->offset + entry->bytes > size) return damaged("the event file ends before it");
     const auto bytes = open_file_->read_at(entry->offset, entry->bytes);
     if (!bytes) return bytes.status();
     if (bytes->size() != entry->bytes) return damaged("the event file ends before it");
