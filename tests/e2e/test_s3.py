@@ -234,7 +234,7 @@ def test_python_reads_a_bucket(server: S3Server, healthy: Outcome) -> None:
     environment = server.environment()
     assert call("sync", healthy.run, url_of("python/"), **environment).returncode == 0
     here = read_in_python(healthy.run)
-    with FaultProxy(server.port, seed=11, share=0.3) as proxy:
+    with FaultProxy(server.port, seed=11, share=0.7) as proxy:
         there = read_in_python(
             url_of(f"python/{healthy.run.name}"), **server.environment(proxy.url)
         )
