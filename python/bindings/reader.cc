@@ -65,7 +65,8 @@ Array<std::uint8_t> to_array(base::ByteBuffer bytes) {
     auto kept = std::make_unique<base::ByteBuffer>(std::move(bytes));
     auto* data = reinterpret_cast<std::uint8_t*>(kept->data());
     const std::size_t size = kept->size();
-    nb::capsule owner(kept.get(), [](void* buffer) noexcept { delete static_cast<base::ByteBuffer*>(buffer); });
+    nb::capsule owner(kept.get(),
+                      [](void* buffer) noexcept { delete static_cast<base::ByteBuffer*>(buffer); });
     static_cast<void>(kept.release());  // the capsule owns it now
     return Array<std::uint8_t>(data, {size}, owner);
 }

@@ -4,6 +4,7 @@
 #include <bit>
 #include <cfloat>
 #include <cmath>
+#include <cstring>
 #include <limits>
 #include <nlohmann/json.hpp>
 #include <span>
@@ -56,12 +57,11 @@ Status damaged(const char* what) { return {Code::kDataLoss, base::format("a {} r
 
 // The nearest float32, but never an infinity or a zero made of something else.
 float narrow(double value) noexcept {
-    if (std::isnan(value) || std::isinf(value)) return static_cast<float>(value);
-    if (std::fabs(value) > static_cast<double>(FLT_MAX))
-        return std::copysign(FLT_MAX, static_cast<float>(std::signbit(value) ? -1 : 1));
     const auto narrowed = static_cast<float>(value);
-    if (narrowed == 0 && value != 0) return std::signbit(value) ? -FLT_TRUE_MIN : FLT_TRUE_MIN;
-    return narrowed;
+    if (std::isfinite(narrowed) && (narrowed != 0 || value == 0)) return narrowed;  // nearly always
+    if (std::isnan(value) || std::isinf(value)) return narrowed;
+    const float sign = std::signbit(value) ? -1.0F : 1.0F;
+    return sign * (narrowed == 0 ? FLT_TRUE_MIN : FLT_MAX);
 }
 
 // Ids of a list mostly count up by one: each is written as its distance from the one before plus one.
@@ -133,31 +133,41 @@ void section(ByteWriter& out, Section number, const Write& write) {
 }
 
 void encode_statistics(ByteWriter& out, const std::vector<TensorSample>& samples, const TensorTable& table) {
-    out.reserve(16 + samples.size() * 30);
+    out.reserve(16 + samples.size() * 32);
     out.varint(samples.size());
     IdWriter ids(out);
     for (const TensorSample& sample : samples) ids.write(sample.tensor);
-    for (const auto moment : kMoments)
-        for (const TensorSample& sample : samples) out.fixed(narrow(sample.statistics.*moment));
-    const auto is_usual_count = [&table](const TensorSample& sample) {
-        return is_known(table, sample.tensor) &&
-               sample.statistics.count == element_count(table[sample.tensor].shape);
-    };
-    const auto marks_of = [&](const TensorSample& sample) {
+    // In one pass over the samples, which are much larger than what is kept of them.
+    const std::size_t size = samples.size();
+    const std::size_t marks_offset = kMoments.size() * size * sizeof(float);
+    base::ByteBuffer columns(marks_offset + size);
+    bool any_counts = false;
+    for (std::size_t i = 0; i < size; ++i) {
+        const TensorSample& sample = samples[i];
         const Statistics& s = sample.statistics;
-        return static_cast<std::uint8_t>(
-            (is_usual_count(sample) ? 0 : kCountFollows) | (s.nan != 0 ? kNanFollows : 0) |
+        for (std::size_t k = 0; k < kMoments.size(); ++k) {
+            const float value = narrow(s.*kMoments[k]);
+            std::memcpy(columns.data() + (k * size + i) * sizeof(float), &value, sizeof(float));
+        }
+        const bool is_usual =
+            is_known(table, sample.tensor) && s.count == element_count(table[sample.tensor].shape);
+        const auto marks = static_cast<std::uint8_t>(
+            (is_usual ? 0 : kCountFollows) | (s.nan != 0 ? kNanFollows : 0) |
             (s.positive_infinite != 0 ? kPositiveInfiniteFollows : 0) |
             (s.negative_infinite != 0 ? kNegativeInfiniteFollows : 0) | (s.zero != 0 ? kZeroFollows : 0));
-    };
-    for (const TensorSample& sample : samples) out.fixed(marks_of(sample));
-    for (const TensorSample& sample : samples) {
-        const Statistics& s = sample.statistics;
-        if (!is_usual_count(sample)) out.varint(s.count);
-        if (s.nan != 0) out.varint(s.nan);
-        if (s.positive_infinite != 0) out.varint(s.positive_infinite);
-        if (s.negative_infinite != 0) out.varint(s.negative_infinite);
-        if (s.zero != 0) out.varint(s.zero);
+        columns[marks_offset + i] = static_cast<std::byte>(marks);
+        any_counts = any_counts || marks != 0;
+    }
+    out.append(columns);
+    if (!any_counts) return;
+    for (std::size_t i = 0; i < size; ++i) {
+        const auto marks = std::to_integer<std::uint8_t>(columns[marks_offset + i]);
+        const Statistics& s = samples[i].statistics;
+        if ((marks & kCountFollows) != 0) out.varint(s.count);
+        if ((marks & kNanFollows) != 0) out.varint(s.nan);
+        if ((marks & kPositiveInfiniteFollows) != 0) out.varint(s.positive_infinite);
+        if ((marks & kNegativeInfiniteFollows) != 0) out.varint(s.negative_infinite);
+        if ((marks & kZeroFollows) != 0) out.varint(s.zero);
     }
 }
 

@@ -48,7 +48,7 @@ struct WriterOptions {
     std::uint64_t blob_bytes = 1ULL << 30;          // the same for whole tensors
     std::uint64_t reserve_bytes = 16ULL << 20;  // set aside for statistics on a disk that gets full; 0: none
     std::chrono::milliseconds probe_interval{5000};  // how often a full disk is asked again
-    bool seals_parts = true;                        // false: somebody else does (`traindbg compact`)
+    bool seals_parts = true;                         // false: somebody else does (`traindbg compact`)
     model::Retention retention = {};
 };
 
