@@ -99,8 +99,10 @@ def exported(original: str, tmp_path_factory: pytest.TempPathFactory) -> dict[st
 
 def test_names_steps_modes_and_workers_of_our_run(exported: dict[str, Any]) -> None:
     expected = json.loads((NATIVE / "expected.json").read_text())
-    names = {tensor["id"]: tensor["name"] for tensor in expected["tensors"]}
-    used = {names[i["tensor"]] for s in expected["steps"] for i in s["tensors"] + s["scalars"]}
+    names = {str(tensor["id"]): tensor["name"] for tensor in expected["tensors"]}
+    used = {
+        names[i] for step in expected["steps"] for i in {**step["statistics"], **step["scalars"]}
+    }
     assert exported["names"] == sorted(used)
     steps: dict[str, list[int]] = {"TRAIN": [], "EVAL": [], "PREDICT": []}
     for step in expected["steps"]:
@@ -124,31 +126,34 @@ def test_collections_of_our_run(exported: dict[str, Any]) -> None:
 
 def test_values_and_reductions_of_our_run(exported: dict[str, Any]) -> None:
     expected = json.loads((NATIVE / "expected.json").read_text())
-    names = {tensor["id"]: tensor["name"] for tensor in expected["tensors"]}
+    names = {str(tensor["id"]): tensor["name"] for tensor in expected["tensors"]}
     place = {tuple(place): int(step) for step, place in exported["global"].items()}
     found = {(entry["name"], entry["step"]): entry for entry in exported["tensors"]}
     seen = {"scalars": 0, "values": 0, "reductions": 0}
     for step in expected["steps"]:
         number = place[step["mode"].upper(), step["step"]]
-        for scalar in step["scalars"]:
-            value = found[names[scalar["tensor"]], number]["value"]
+        for tensor, wanted in step["scalars"].items():
+            value = found[names[tensor], number]["value"]
             assert value["shape"] == []
-            assert_same(numbers(value), [scalar["value"]], relative=0, what=names[scalar["tensor"]])
+            assert_same(numbers(value), [wanted], relative=0, what=names[tensor])
             seen["scalars"] += 1
-        for raw in step["raw"]:
-            if not raw["bytes"]:
+        for tensor, wanted in step["tensors"].items():
+            if not wanted["bytes"]:
                 continue  # the layout has no place for tensors without elements
-            value = found[names[raw["tensor"]], number]["value"]
-            assert value == {"dtype": raw["dtype"], "shape": raw["shape"], "hex": raw["bytes"]}
+            value = found[names[tensor], number]["value"]
+            assert value["dtype"] == wanted["dtype"]
+            assert (value["shape"], value["hex"]) == (wanted["shape"], wanted["bytes"])
             seen["values"] += 1
-        for sample in step["tensors"]:
-            reductions = found[names[sample["tensor"]], number]["reductions"]
+        for tensor, wanted in step["statistics"].items():
+            reductions = found[names[tensor], number]["reductions"]
             assert set(reductions) == {
                 *("min", "max", "mean", "std", "variance", "sum", "l1", "l2", "abs_mean", "abs_max")
             }
             for statistic in ("min", "max", "mean", "std", "l1", "l2"):
-                wanted = math.nan if sample["nan"] else sample[statistic]
-                assert_same(numbers(reductions[statistic]), [wanted], relative=1e-6, what=statistic)
+                number_of = math.nan if wanted["nan"] else wanted[statistic]
+                assert_same(
+                    numbers(reductions[statistic]), [number_of], relative=1e-6, what=statistic
+                )
                 seen["reductions"] += 1
     assert min(seen.values()) > 0, seen
 
