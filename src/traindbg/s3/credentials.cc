@@ -1,5 +1,6 @@
 #include "traindbg/s3/credentials.h"
 
+#include <algorithm>
 #include <array>
 #include <cstdlib>
 #include <ctime>
@@ -324,7 +325,9 @@ Result<Credentials> credentials_from_json(std::string_view text, const std::stri
         std::tm parts{};
         if (::strptime(expiration.c_str(), "%Y-%m-%dT%H:%M:%S", &parts) == nullptr)
             return Status(Code::kPermissionDenied, source + ": the answer's Expiration is no time");
-        credentials.expires_nanos = static_cast<std::int64_t>(::timegm(&parts)) * kSecond;
+        // From 1970, where 0 would mean never, to 2199: what lies outside does not fit into nanoseconds.
+        constexpr std::int64_t kLatestSecond = 7'258'118'400;
+        credentials.expires_nanos = std::clamp<std::int64_t>(::timegm(&parts), 1, kLatestSecond) * kSecond;
     }
     return checked(std::move(credentials));
 }

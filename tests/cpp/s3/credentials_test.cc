@@ -134,6 +134,17 @@ TEST_F(Chain, BadAnswersAreErrorsWithoutSecrets) {
     }
 }
 
+TEST_F(Chain, TimesOutOfRangeAreBounded) {
+    const auto expires = [](const std::string& when) {
+        const auto found = internal::credentials_from_json(
+            R"({"AccessKeyId":"a","SecretAccessKey":"s","Expiration":")" + when + "\"}", "source");
+        return found.is_ok() ? found->expires_nanos : -1;
+    };
+    EXPECT_EQ(expires("3012-01-02T03:04:04Z"), 7'258'118'400'000'000'000);
+    EXPECT_EQ(expires("0001-01-01T00:00:00Z"), 1'000'000'000);
+    EXPECT_EQ(expires("1970-01-01T00:00:00Z"), 1'000'000'000) << "0 would mean never";
+}
+
 TEST_F(Chain, KeptUntilTheyAreAboutToExpire) {
     const auto expiring = [](std::int64_t seconds) {
         return answers(
