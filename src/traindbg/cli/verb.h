@@ -47,6 +47,7 @@ struct VerbEntry {
 [[nodiscard]] VerbEntry export_verb();
 [[nodiscard]] VerbEntry import_verb();
 [[nodiscard]] VerbEntry sync_verb();
+[[nodiscard]] VerbEntry verify_verb();
 [[nodiscard]] VerbEntry compact_verb();
 [[nodiscard]] VerbEntry gc_verb();
 [[nodiscard]] VerbEntry rules_list_verb();
