@@ -22,8 +22,7 @@ directory, steps, pause = sys.argv[1], int(sys.argv[2]), float(sys.argv[3])
 torch.manual_seed(0)
 model = torch.nn.Sequential(torch.nn.Linear(4, 8), torch.nn.ReLU(), torch.nn.Linear(8, 1))
 optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
-td.watch(model, directory=directory, raw=["weights"])
-expected = []
+td.watch(model, run_dir=directory, raw=("weights",), every=4, supervise=False)
 for step in range(steps):
     optimizer.zero_grad()
     loss = model(torch.ones(3, 4)).pow(2).mean()
