@@ -6,6 +6,7 @@
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
+#include <poll.h>
 
 #include <algorithm>
 #include <chrono>
@@ -35,17 +36,24 @@ using Array = nb::ndarray<nb::numpy, T, nb::ndim<1>>;
 
 using Bytes = nb::ndarray<nb::numpy, const std::uint8_t, nb::ndim<1>>;
 
-// Calls `wait` with pieces of the time until it gives true or the time is up.
-template <typename Wait>
-bool in_pieces(double timeout_seconds, const Wait& wait) {
+// Looks until that gives true or the time is up, sleeping on `descriptor` between two looks. Other threads of
+// Python run meanwhile; the run is only ever touched with the GIL held. Ctrl-C is heard.
+template <typename Look, typename Descriptor>
+bool look_until(double timeout_seconds, const Look& look, const Descriptor& descriptor) {
     using Clock = std::chrono::steady_clock;
     const auto patience =
         std::chrono::nanoseconds(static_cast<std::int64_t>(std::clamp(timeout_seconds, 0.0, 1e9) * 1e9));
     const Clock::time_point deadline = Clock::now() + patience;
     for (;;) {
-        const auto left = std::max(deadline - Clock::now(), Clock::duration::zero());
-        if (wait(std::min<std::chrono::nanoseconds>(left, std::chrono::milliseconds(100)))) return true;
-        if (Clock::now() >= deadline) return false;
+        if (look()) return true;
+        const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(deadline - Clock::now());
+        if (left <= left.zero()) return false;
+        pollfd events{descriptor(), POLLIN, 0};  // a negative descriptor is ignored: a plain sleep
+        const int longest = events.fd < 0 ? 20 : 100;
+        {
+            const nb::gil_scoped_release others_may_run;
+            ::poll(&events, 1, static_cast<int>(std::clamp<std::int64_t>(left.count(), 1, longest)));
+        }
         if (PyErr_CheckSignals() != 0) throw nb::python_error();
     }
 }
@@ -129,7 +137,7 @@ nb::dict info_dict(const model::TensorInfo& info) {
 }
 
 // A run in a bucket is read through the program `traindbg`: this process talks to no network.
-std::unique_ptr<storage::PipeFileSystem> files_of(const std::string& path, const std::string& program) {
+std::shared_ptr<storage::PipeFileSystem> files_of(const std::string& path, const std::string& program) {
     if (!path.starts_with("s3://")) return nullptr;
     if (program.empty())
         raise(
@@ -138,7 +146,7 @@ std::unique_ptr<storage::PipeFileSystem> files_of(const std::string& path, const
     return value_or_raise(storage::PipeFileSystem::start({program, "--serve-files", path}));
 }
 
-storage::FileSystem& files_or_disk(const std::unique_ptr<storage::PipeFileSystem>& files) {
+storage::FileSystem& files_or_disk(const std::shared_ptr<storage::PipeFileSystem>& files) {
     return files ? *files : storage::posix_file_system();
 }
 
@@ -147,6 +155,8 @@ class RunReader {
     RunReader(const std::string& path, const std::string& program)
         : files_(files_of(path, program)),
           run_(value_or_raise(read::Run::open(path, files_or_disk(files_)))) {}
+
+    [[nodiscard]] const std::shared_ptr<storage::PipeFileSystem>& files() const noexcept { return files_; }
 
     // A file of the run's own directory; nothing when it is not there.
     std::optional<nb::bytes> file(const std::string& name) {
@@ -271,15 +281,10 @@ class RunReader {
                               to_array(std::move(steps)), to_array(std::move(series.bytes)));
     }
 
-    // Waits in short pieces, so that Ctrl-C is heard.
     bool wait(double timeout_seconds) {
-        return in_pieces(timeout_seconds, [this](std::chrono::nanoseconds piece) {
-            auto result = [&] {
-                const nb::gil_scoped_release others_may_run;
-                return run_->wait(piece);
-            }();
-            return value_or_raise(std::move(result));
-        });
+        return look_until(
+            timeout_seconds, [this] { return value_or_raise(run_->wait(std::chrono::nanoseconds(0))); },
+            [this] { return run_->wake_descriptor(); });
     }
     std::vector<model::WorkerId> missing_workers() const { return run_->missing_workers(); }
     void verify() { raise_if_error(run_->verify()); }
@@ -292,34 +297,36 @@ class RunReader {
                    run_->path() + ": worker " + std::to_string(worker) + " has recorded nothing"});
     }
 
-    std::unique_ptr<storage::PipeFileSystem> files_;  // of a run in a bucket; must outlive it
+    // Of a run in a bucket; must outlive it. Shared with those who follow the run.
+    std::shared_ptr<storage::PipeFileSystem> files_;
     std::unique_ptr<read::Run> run_;
 };
 
 class Tail {
   public:
-    Tail(const std::string& path, const std::string& program)
-        : files_(files_of(path, program)),
-          tail_(value_or_raise(read::RunTail::open(path, files_or_disk(files_)))) {}
+    // With the reader's files: in a bucket, both must see the same moment.
+    explicit Tail(const RunReader& reader)
+        : files_(reader.files()),
+          tail_(value_or_raise(read::RunTail::open(reader.path(), files_or_disk(files_)))) {}
 
     std::optional<Step> next(double timeout_seconds) {
         std::optional<Step> step;
-        in_pieces(timeout_seconds, [&](std::chrono::nanoseconds piece) {
-            auto result = [&] {
-                const nb::gil_scoped_release others_may_run;
-                return tail_->next(piece);
-            }();
-            const std::optional<model::StepView> view = value_or_raise(std::move(result));
-            if (view) step = to_step(view->worker, *view->record, *view->tensors);
-            return view.has_value() || tail_->ended();
-        });
+        look_until(
+            timeout_seconds,
+            [&] {
+                const std::optional<model::StepView> view =
+                    value_or_raise(tail_->next(std::chrono::nanoseconds(0)));
+                if (view) step = to_step(view->worker, *view->record, *view->tensors);
+                return view.has_value() || tail_->ended();
+            },
+            [this] { return tail_->wake_descriptor(); });
         return step;
     }
     bool ended() const { return tail_->ended(); }
     void finish_when_idle() { tail_->finish_when_idle(); }
 
   private:
-    std::unique_ptr<storage::PipeFileSystem> files_;  // as above
+    std::shared_ptr<storage::PipeFileSystem> files_;  // as above
     std::unique_ptr<read::RunTail> tail_;
 };
 
@@ -419,7 +426,7 @@ void bind_reader(nb::module_& module) {
         .def("missing_workers", &RunReader::missing_workers)
         .def("verify", &RunReader::verify, "Reads every byte; `damage` holds what is wrong afterwards.");
     nb::class_<Tail>(module, "Tail", "Follows a run that is being written.")
-        .def(nb::init<const std::string&, const std::string&>(), "path"_a, "program"_a = "")
+        .def(nb::init<const RunReader&>(), "reader"_a)
         .def("next", &Tail::next, "timeout"_a, "The next step, or None when none came in `timeout` seconds.")
         .def_prop_ro("ended", &Tail::ended)
         .def("finish_when_idle", &Tail::finish_when_idle);

@@ -507,7 +507,7 @@ class Run:
         Ends when the recording was closed, when the supervisor wrote how the training ended, or
         when no step came for `timeout` seconds (None: wait for ever).
         """
-        tail = _core.Tail(self.location, _program(self.location))
+        tail = _core.Tail(self._reader)
         last = time.monotonic()
         while True:
             if self.end is not None:

@@ -67,8 +67,8 @@ class OptionSet::Impl {
         added->expected(1);
         if (option.repeatable)
             added->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
-                ->expected(1, 1 << 20)
-                ->allow_extra_args(option.positional);  // `--option a b`: b is not its value
+                ->expected(1, option.positional ? 1 << 20 : 1)  // `--option a b`: b is not its value
+                ->allow_extra_args(option.positional);
         else added->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
         remember(std::move(option), added);
     }

@@ -458,6 +458,9 @@ struct SegmentBuilder::Impl {
         const auto rows = static_cast<std::uint32_t>(steps.columns[0].size());
         if (rows == 0) return;
         PageWriter page(encoder);
+        std::vector<std::uint64_t> numbers(rows);
+        for (std::uint32_t i = 0; i < rows; ++i) numbers[i] = steps.first_row + i;
+        page.integers(Column::kRow, numbers);
         for (std::size_t i = 0; i < kStepColumns.size(); ++i) {
             page.integers(kStepColumns[i], steps.columns[i]);
             steps.columns[i].clear();

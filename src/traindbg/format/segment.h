@@ -47,7 +47,7 @@ enum class PageKind : std::uint8_t {
 // What a column holds. The numbers are written into files: never change one, only add. A column that
 // would hold zeros alone is left out (kCount: where each is the usual count).
 enum class Column : std::uint8_t {
-    kRow = 0,  // of all pages but those of steps: integers that rise
+    kRow = 0,  // of all pages: integers that rise
     // Of statistics: floats, then integers.
     kMin = 1,
     kMax = 2,

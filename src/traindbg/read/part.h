@@ -141,9 +141,13 @@ class LogPart final : public Part {
 // A sealed segment. Only its footer is read on opening; index and columns come when they are needed.
 class SegmentPart final : public Part {
   public:
-    // kDataLoss when nothing in it can be read, kUnsupported when it is of a newer format.
-    [[nodiscard]] static base::Result<std::unique_ptr<SegmentPart>> open(
-        std::unique_ptr<storage::ReadFile> file, std::string name, std::uint32_t number);
+    struct Opened {
+        std::unique_ptr<SegmentPart> part;  // null where the file holds nothing for us, for ever:
+        base::Status refused;  // kDataLoss: nothing in it can be read; kUnsupported: of a newer format
+    };
+    // An error of the file system is a status: the next try may go well.
+    [[nodiscard]] static base::Result<Opened> open(std::unique_ptr<storage::ReadFile> file, std::string name,
+                                                   std::uint32_t number);
 
     [[nodiscard]] const format::SegmentFooter& footer() const noexcept { return footer_; }
     // SCHEMA (unless the caller has the same already), WORKER, EVENT, DROPPED and END.
@@ -153,7 +157,7 @@ class SegmentPart final : public Part {
     void note(std::uint64_t offset, std::uint64_t bytes, std::string what);
 
     [[nodiscard]] std::uint32_t number() const noexcept override { return number_; }
-    [[nodiscard]] const std::string& name() const noexcept override { return reader_.name(); }
+    [[nodiscard]] const std::string& name() const noexcept override { return name_; }
     [[nodiscard]] std::uint64_t bytes() const noexcept override { return bytes_; }
     [[nodiscard]] std::uint64_t rows() const noexcept override { return footer_.steps; }
     [[nodiscard]] bool is_behind() const noexcept override { return false; }
@@ -185,6 +189,8 @@ class SegmentPart final : public Part {
         base::ByteBuffer bytes;
         std::vector<model::Histogram> histograms;
         std::array<std::vector<std::uint64_t>, 7> steps;
+
+        [[nodiscard]] std::uint64_t memory() const noexcept;
     };
     // All pages of one tensor and kind: entries of the index, and the one that was decoded last.
     struct Chain {
@@ -196,10 +202,13 @@ class SegmentPart final : public Part {
     };
 
     SegmentPart(std::unique_ptr<storage::ReadFile> file, std::string name, std::uint32_t number)
-        : reader_(std::move(file), std::move(name)), number_(number) {}
+        : file_(std::move(file)), name_(std::move(name)), number_(number) {}
 
-    [[nodiscard]] base::Status read_header();
-    [[nodiscard]] base::Status read_footer();
+    [[nodiscard]] base::Status take_header(base::ByteSpan begin);
+    // False: it is destroyed, or does not fit the file.
+    [[nodiscard]] bool take_footer(base::ByteSpan tail);
+    // Goes through all frames of the file; bytes that belong to none are noted.
+    [[nodiscard]] base::Status scan(const FrameVisitor& visit);
     // Footer and index anew, from the frames themselves.
     [[nodiscard]] base::Status rebuild();
     [[nodiscard]] base::Status need_index();
@@ -217,7 +226,8 @@ class SegmentPart final : public Part {
     [[nodiscard]] std::pair<std::size_t, std::size_t> pages_of(format::PageKind kind,
                                                                model::TensorId tensor) const;
 
-    LogReader reader_;  // of frames, where all of them are gone through
+    std::unique_ptr<storage::ReadFile> file_;
+    std::string name_;
     std::uint32_t number_;
     std::uint64_t bytes_ = 0;
     std::uint64_t salt_ = 0;
@@ -229,6 +239,7 @@ class SegmentPart final : public Part {
     std::vector<std::uint64_t> steps_;
     std::vector<std::uint64_t> sequences_;
     std::vector<Chain> chains_;
+    std::uint64_t decoded_bytes_ = 0;  // of the chains' pages
     format::ColumnDecoder decoder_;
     std::vector<Damage> damage_;
     std::set<std::uint64_t> damaged_offsets_;

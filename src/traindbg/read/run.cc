@@ -44,8 +44,7 @@ std::string_view text_of(const ByteBuffer& bytes) {
 }
 
 bool is_damage(const Status& status) {
-    return status.code() == Code::kDataLoss || status.code() == Code::kUnsupported ||
-           status.code() == Code::kNotFound;
+    return status.code() == Code::kDataLoss || status.code() == Code::kUnsupported;
 }
 
 const model::WorkerMeta kNoMeta;
@@ -138,8 +137,11 @@ Result<bool> Run::Impl::refresh_worker(WorkerId id) {
         bool segment = false;
     };
     std::map<std::uint32_t, Found> found;
+    worker.blob_numbers.clear();
     for (const storage::DirectoryEntry& entry : *entries) {
         if (!entry.is_regular) continue;
+        if (entry.name == "removed.json") worker.has_removals = true;
+        if (const auto number = storage::parse_part(entry.name, ".blob")) worker.blob_numbers.insert(*number);
         if (const auto part = storage::parse_part(entry.name, ".log")) found[*part].log = true;
         else if (const auto sealed = storage::parse_part(entry.name, ".seg")) found[*sealed].segment = true;
     }
@@ -151,11 +153,16 @@ Result<bool> Run::Impl::refresh_worker(WorkerId id) {
             known == worker.parts.end() ? nullptr : dynamic_cast<internal::LogPart*>(known->second.get());
         if (known != worker.parts.end() && log == nullptr) continue;  // sealed: it does not change
         if (kinds.segment && (log == nullptr || !kinds.log)) {
-            TRAINDBG_ASSIGN_OR_RETURN(const bool opened, open_segment(id, worker, number, kinds.log));
-            if (opened) {
-                is_new = is_new || log == nullptr;
-                continue;
+            if (log != nullptr) {
+                // The log that was followed is gone, but not for who has it open: to its end first.
+                const Result<bool> polled = log->poll([&](std::uint64_t offset, const format::Frame& frame) {
+                    if (const Status status = take_frame(id, worker, frame, number); !status.is_ok())
+                        log->note(offset, frame.bytes, status.message());
+                });
+                if (polled.is_ok() && *polled) is_new = true;
             }
+            TRAINDBG_ASSIGN_OR_RETURN(const bool opened, open_segment(id, worker, number, kinds.log, is_new));
+            if (opened) continue;
         }
         if (log == nullptr) {
             if (!kinds.log) continue;
@@ -171,7 +178,7 @@ Result<bool> Run::Impl::refresh_worker(WorkerId id) {
             worker.parts[number] = std::move(added);
         }
         const Result<bool> polled = log->poll([&](std::uint64_t offset, const format::Frame& frame) {
-            if (const Status status = take_frame(id, worker, frame); !status.is_ok())
+            if (const Status status = take_frame(id, worker, frame, number); !status.is_ok())
                 log->note(offset, frame.bytes, status.message());
         });
         if (polled.is_ok()) {
@@ -195,51 +202,65 @@ void Run::Impl::refuse(WorkerState& worker, std::uint32_t number, const std::str
 }
 
 Result<bool> Run::Impl::open_segment(WorkerId id, WorkerState& worker, std::uint32_t number,
-                                     bool log_is_there) {
+                                     bool log_is_there, bool& is_new) {
     const std::string path = layout_.segment(id, number);
     Result<std::unique_ptr<storage::ReadFile>> file = files_.open(path);
     if (!file) {
         if (file.status().code() == Code::kNotFound) return false;
         return file.status();
     }
-    Result<std::unique_ptr<internal::SegmentPart>> opened =
-        internal::SegmentPart::open(std::move(file).value(), path, number);
-    if (!opened) {
-        if (!is_damage(opened.status())) return opened.status();
+    TRAINDBG_ASSIGN_OR_RETURN(internal::SegmentPart::Opened opened,
+                              internal::SegmentPart::open(std::move(file).value(), path, number));
+    if (!opened.part) {
         if (log_is_there) {
             own_damage_.push_back(
-                {path, 0, 0, opened.status().message() + "; its log is read instead", false});
+                {path, 0, 0, opened.refused.message() + "; its log is read instead", false});
             return false;
         }
-        refuse(worker, number, path, opened.status());
-        if (opened.status().code() != Code::kUnsupported) refused_ = Status::ok();
+        worker.refused.insert(number);
+        // Of a newer format: with a message when it is all there is; damage beside other files.
+        if (opened.refused.code() == Code::kUnsupported && refused_.is_ok()) refused_ = opened.refused;
+        own_damage_.push_back({path, 0, 0, opened.refused.message(), false});
         return true;
     }
-    internal::SegmentPart& part = **opened;
+    internal::SegmentPart& part = *opened.part;
     const auto before = worker.parts.find(number);
-    if (before != worker.parts.end()) {
-        // A log that was followed so far and is gone now: the same steps in the same order.
-        if (part.rows() < before->second->rows()) return false;
-        before->second = std::move(opened).value();
-        return true;
-    }
-    const bool is_same_schema = !worker.tensors.empty() && part.footer().schema_checksum != 0 &&
+    // A log that was followed so far and is gone now holds the same steps in the same order, unless the
+    // segment was thinned since: then the open log is the better one.
+    const std::uint64_t rows_before = before == worker.parts.end() ? 0 : before->second->rows();
+    if (part.rows() < rows_before) return false;
+    const bool is_same_schema = before == worker.parts.end() && !worker.tensors.empty() &&
+                                part.footer().schema_checksum != 0 &&
                                 part.footer().schema_checksum == worker.schema_checksum;
+    // What the log told already is not taken twice; descriptions may be.
+    std::size_t events_to_skip = worker.events_of_logs[number];
+    std::uint32_t schema_checksum = 0;
     TRAINDBG_RETURN_IF_ERROR(
         part.visit_frames(!is_same_schema, [&](std::uint64_t offset, const format::Frame& frame) {
-            if (const Status status = take_frame(id, worker, frame); !status.is_ok())
+            if (frame.type == FrameType::kEvent && events_to_skip != 0) {
+                --events_to_skip;
+                return;
+            }
+            if (frame.type == FrameType::kSchema)
+                schema_checksum = base::crc32c(frame.payload, schema_checksum);
+            if (const Status status = take_frame(id, worker, frame, number); !status.is_ok())
                 part.note(offset, frame.bytes, status.message());
         }));
-    worker.schema_checksum = part.footer().schema_checksum;
+    // Where some descriptions are damaged, the next part's are read, too.
+    if (!is_same_schema)
+        worker.schema_checksum = schema_checksum == part.footer().schema_checksum ? schema_checksum : 0;
+    is_new = is_new || before == worker.parts.end() || part.rows() > rows_before ||
+             part.footer().has_ended != worker.has_ended;
     worker.has_log = true;
     worker.has_ended = worker.has_ended || part.footer().has_ended;
     worker.steps_dropped = std::max(worker.steps_dropped, part.footer().steps_dropped);
     worker.raw_tensors_dropped = std::max(worker.raw_tensors_dropped, part.footer().raw_tensors_dropped);
-    worker.parts[number] = std::move(opened).value();
+    worker.parts[number] = std::move(opened.part);
     return true;
 }
 
-Status Run::Impl::take_frame(WorkerId id, WorkerState& worker, const format::Frame& frame) {
+Status Run::Impl::take_frame(WorkerId id, WorkerState& worker, const format::Frame& frame,
+                             std::uint32_t part) {
     switch (frame.type) {
         case FrameType::kFileHeader: worker.has_log = true; break;
         case FrameType::kSchema: return format::decode_schema(frame.payload, worker.tensors);
@@ -249,6 +270,7 @@ Status Run::Impl::take_frame(WorkerId id, WorkerState& worker, const format::Fra
             break;
         }
         case FrameType::kEvent: {
+            ++worker.events_of_logs[part];
             TRAINDBG_ASSIGN_OR_RETURN(format::EventRecord event, format::decode_event(frame.payload));
             events_.push_back({id, event.wall_nanos, std::move(event.kind), std::move(event.json)});
             break;
@@ -272,7 +294,8 @@ const std::vector<Damage>& Run::Impl::damage() {
     for (const auto& [id, worker] : workers_) {
         std::optional<std::uint32_t> before;
         for (const auto& [number, part] : worker->parts) {
-            if (before && number != *before + 1 && !worker->refused.contains(*before + 1))
+            if (before && number != *before + 1 && !worker->refused.contains(*before + 1) &&
+                !worker->has_removals)
                 damage_.push_back({layout_.worker_directory(id), 0, 0,
                                    number == *before + 2
                                        ? base::format("part {} is missing", *before + 1)
@@ -343,29 +366,46 @@ Status Run::Impl::load(WorkerId id, WorkerState& worker, internal::Part& part, s
     return Status::ok();
 }
 
-Result<bool> Run::Impl::load_if_whole(WorkerId id, WorkerState& worker, internal::Part& part,
+Result<bool> Run::Impl::load_if_whole(WorkerId id, WorkerState& worker, std::uint32_t number,
                                       std::uint64_t row, StepRecord& record, bool with_raw) {
     std::vector<format::RawPlace> places;
     std::uint64_t skipped = 0;
-    const Status status = part.load(row, worker.tensors, record, with_raw ? &places : nullptr, skipped);
-    if (is_damage(status)) {
-        part.note_row(row, status.message());
+    const auto load_step = [&] {
+        return worker.parts.at(number)->load(row, worker.tensors, record, with_raw ? &places : nullptr,
+                                             skipped);
+    };
+    Status status = load_step();
+    if (status.code() == Code::kNotFound) {
+        // In a bucket, the pieces of a log go when its segment is there: look, and take it from that.
+        TRAINDBG_RETURN_IF_ERROR(refresh_worker(id).status());
+        const auto part = worker.parts.find(number);
+        if (part == worker.parts.end() || row >= part->second->rows()) return false;
+        status = load_step();
+    }
+    if (is_damage(status) || status.code() == Code::kNotFound) {
+        worker.parts.at(number)->note_row(row, status.message());
         return false;
     }
     TRAINDBG_RETURN_IF_ERROR(status);
     count_skipped(worker, record, skipped);
     for (const format::RawPlace& place : places) {
-        // A blob that is gone is told once, not for each tensor in it.
         const Status opened = blob(id, worker, place.blob).status();
+        if (opened.code() == Code::kNotFound && is_retired(worker, place.blob)) continue;  // on purpose
+        // A blob that is gone is told once, not for each tensor in it.
         const Status loaded = opened.is_ok() ? load_raw(id, worker, place, record) : opened;
         if (loaded.is_ok()) continue;
-        if (!is_damage(loaded)) return loaded;
+        if (!is_damage(loaded) && loaded.code() != Code::kNotFound) return loaded;
         const std::uint64_t offset = opened.is_ok() ? place.offset : 0;
         if (own_damage_.size() < kMostDamage && worker.damaged_tensors.insert({place.blob, offset}).second)
             own_damage_.push_back({layout_.blob(id, place.blob), offset, opened.is_ok() ? place.bytes : 0,
                                    loaded.message(), false});
     }
     return true;
+}
+
+bool Run::Impl::is_retired(const WorkerState& worker, std::uint32_t number) {
+    // Retention takes the oldest first and says so in the worker's directory.
+    return worker.has_removals && (worker.blob_numbers.empty() || number < *worker.blob_numbers.begin());
 }
 
 void Run::Impl::count_skipped(WorkerState& worker, const StepRecord& record, std::uint64_t skipped) {
@@ -397,6 +437,7 @@ Status Run::Impl::load_raw(WorkerId id, WorkerState& worker, const format::RawPl
 
 Status Run::Impl::read_raw(WorkerId id, WorkerState& worker, std::span<const format::RawPlace> places,
                            ByteBuffer& out) {
+    std::map<std::uint32_t, std::uint64_t> taken;  // of each blob: places that lie apart hold no more
     for (std::size_t begin = 0; begin < places.size();) {
         const format::RawPlace& first = places[begin];
         TRAINDBG_ASSIGN_OR_RETURN(internal::Blob* const from, blob(id, worker, first.blob));
@@ -430,6 +471,8 @@ Status Run::Impl::read_raw(WorkerId id, WorkerState& worker, std::span<const for
                 static_cast<std::size_t>(at), static_cast<std::size_t>(place.bytes));
             if (base::crc32c(tensor, format::checksum_seed(from->salt)) != place.checksum)
                 return damaged(place, "the checksum does not match");
+            if ((taken[place.blob] += place.bytes) > size)
+                return damaged(place, "more is claimed than the file holds");
             out.insert(out.end(), tensor.begin(), tensor.end());
         }
     }
@@ -461,6 +504,9 @@ Result<std::vector<internal::PlacedTensor>> Run::Impl::places(WorkerId id, const
     std::vector<internal::PlacedTensor> places;
     for (const auto& [part_number, part] : worker->parts)
         TRAINDBG_RETURN_IF_ERROR(part->places(number, worker->tensors, places));
+    std::erase_if(places, [&](const internal::PlacedTensor& placed) {
+        return !worker->blob_numbers.contains(placed.place.blob) && is_retired(*worker, placed.place.blob);
+    });
     return places;
 }
 
@@ -471,7 +517,7 @@ Status Run::Impl::verify() {
             if (auto* segment = dynamic_cast<internal::SegmentPart*>(part.get()))
                 TRAINDBG_RETURN_IF_ERROR(segment->verify());
             for (std::uint64_t row = 0; row < part->rows(); ++row)
-                TRAINDBG_RETURN_IF_ERROR(load_if_whole(id, *worker, *part, row, record, true).status());
+                TRAINDBG_RETURN_IF_ERROR(load_if_whole(id, *worker, number, row, record, true).status());
         }
     }
     return Status::ok();
@@ -495,6 +541,7 @@ const std::vector<RunEvent>& Run::events() const noexcept { return impl_->events
 RunTotals Run::totals() const noexcept { return impl_->totals(); }
 Result<bool> Run::refresh() { return impl_->refresh(); }
 Result<bool> Run::wait(std::chrono::nanoseconds patience) { return impl_->wait(patience); }
+int Run::wake_descriptor() const noexcept { return impl_->wake_descriptor(); }
 
 std::optional<model::RunEnd> Run::end() const {
     const Result<ByteBuffer> bytes =
@@ -556,7 +603,7 @@ Status Run::for_each_step(const std::function<bool(const model::StepView&)>& vis
         for (const auto& [number, part] : worker->parts) {
             for (std::uint64_t row = 0; row < part->rows(); ++row) {
                 TRAINDBG_ASSIGN_OR_RETURN(const bool is_whole,
-                                          impl_->load_if_whole(id, *worker, *part, row, record, with_raw));
+                                          impl_->load_if_whole(id, *worker, number, row, record, with_raw));
                 if (!is_whole) continue;
                 if (!visit({id, &record, &worker->tensors, &worker->meta})) return Status::ok();
             }

@@ -104,6 +104,8 @@ class Run {
     // The same, waiting up to `patience` for something new: woken by the file system, not by a clock.
     // Where that is not to be had, looks every 20 ms. False: nothing came in time.
     [[nodiscard]] base::Result<bool> wait(std::chrono::nanoseconds patience);
+    // After a `wait`: becomes readable when there may be something new, for poll(); -1: look now and then.
+    [[nodiscard]] int wake_descriptor() const noexcept;
 
     // Calls `visit` for every step of every worker, worker by worker, in recorded order, until it
     // returns false. `with_raw` also loads whole tensors.

@@ -41,7 +41,10 @@ struct WorkerState {
     model::TensorTable tensors;
     std::unordered_map<std::string, model::TensorId> ids;  // of the first `named` tensors
     std::size_t named = 0;
-    std::uint32_t schema_checksum = 0;  // of the segment whose tensors were read last
+    std::map<std::uint32_t, std::size_t> events_of_logs;  // by part, those that were taken
+    std::set<std::uint32_t> blob_numbers;                 // of those that are there
+    bool has_removals = false;                            // retention took something
+    std::uint32_t schema_checksum = 0;                    // of the segment whose tensors were read last
     model::WorkerMeta meta;
     std::uint64_t steps_dropped = 0;
     std::uint64_t raw_tensors_dropped = 0;
@@ -66,6 +69,7 @@ class Run::Impl {
 
     [[nodiscard]] base::Result<bool> refresh();
     [[nodiscard]] base::Result<bool> wait(std::chrono::nanoseconds patience);
+    [[nodiscard]] int wake_descriptor() const noexcept { return watcher_ ? watcher_->descriptor() : -1; }
     // Watches every directory that is not watched yet; true when there was one.
     bool watch_all(internal::DirectoryWatcher& watcher) const;
     // Decodes one step. `record` is overwritten; its buffers are used again.
@@ -74,7 +78,7 @@ class Run::Impl {
     // The same; a step that is damaged is told in `damage()` and gives false, a whole tensor that is
     // damaged is told there and left out.
     [[nodiscard]] base::Result<bool> load_if_whole(model::WorkerId id, internal::WorkerState& worker,
-                                                   internal::Part& part, std::uint64_t row,
+                                                   std::uint32_t part, std::uint64_t row,
                                                    model::StepRecord& record, bool with_raw);
     // The tensor's id; kNotFound names the nearest one.
     [[nodiscard]] base::Result<model::TensorId> find_tensor(model::WorkerId id, const std::string& name);
@@ -106,10 +110,11 @@ class Run::Impl {
     [[nodiscard]] base::Result<bool> refresh_worker(model::WorkerId id);
     // Opens the segment and takes what it says of the worker. False: it is damaged beyond use.
     [[nodiscard]] base::Result<bool> open_segment(model::WorkerId id, internal::WorkerState& worker,
-                                                  std::uint32_t number, bool log_is_there);
+                                                  std::uint32_t number, bool log_is_there, bool& is_new);
+    [[nodiscard]] static bool is_retired(const internal::WorkerState& worker, std::uint32_t blob);
     // What is wrong with a frame, or nothing.
     [[nodiscard]] base::Status take_frame(model::WorkerId id, internal::WorkerState& worker,
-                                          const format::Frame& frame);
+                                          const format::Frame& frame, std::uint32_t part);
     void refuse(internal::WorkerState& worker, std::uint32_t number, const std::string& file,
                 const base::Status& status);
     [[nodiscard]] base::Status load_raw(model::WorkerId id, internal::WorkerState& worker,

@@ -72,9 +72,10 @@ class RunTail::Impl {
                 least = sequence;
             }
             if (best == nullptr) return std::optional<StepView>();
-            const std::uint64_t row = cursors_[chosen].row++;
-            TRAINDBG_ASSIGN_OR_RETURN(const bool is_whole,
-                                      run_->load_if_whole(chosen, *best, *part, row, record_, false));
+            internal::Cursor& cursor = cursors_[chosen];
+            TRAINDBG_ASSIGN_OR_RETURN(const bool is_whole, run_->load_if_whole(chosen, *best, part->number(),
+                                                                               cursor.row, record_, false));
+            ++cursor.row;  // after an error the same step is tried again
             if (is_whole) return std::optional(StepView{chosen, &record_, &best->tensors, &best->meta});
         }
     }

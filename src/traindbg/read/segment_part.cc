@@ -30,6 +30,10 @@ using model::TensorTable;
 constexpr std::size_t kMostDamage = 1000;
 // Segments are put as a whole and are some MB; one that claims more is not ours.
 constexpr std::uint64_t kMostIndexBytes = std::uint64_t{32} << 20;
+// Descriptions, events and all else before the pages.
+constexpr std::uint64_t kMostHeadBytes = std::uint64_t{64} << 20;
+// Decoded pages that are kept while steps are gone through: far more than a part of ours has.
+constexpr std::uint64_t kMostDecodedBytes = std::uint64_t{256} << 20;
 // A page up to this size is fetched at once: a second call costs more than the bytes.
 constexpr std::uint32_t kSmallPageBytes = 16 << 10;
 constexpr std::size_t kRowColumnBytes = 64;  // what a column of rows mostly takes
@@ -80,20 +84,29 @@ const char* words_of(PageKind kind) {
 
 // ---------------------------------------------------------------------------------- opening
 
-Result<std::unique_ptr<SegmentPart>> SegmentPart::open(std::unique_ptr<storage::ReadFile> file,
-                                                       std::string name, std::uint32_t number) {
-    std::unique_ptr<SegmentPart> part(new SegmentPart(std::move(file), std::move(name), number));
-    TRAINDBG_ASSIGN_OR_RETURN(part->bytes_, part->reader_.file().size());
-    TRAINDBG_RETURN_IF_ERROR(part->read_header());
-    const Status status = part->read_footer();
-    if (is_damage(status)) TRAINDBG_RETURN_IF_ERROR(part->rebuild());
-    else TRAINDBG_RETURN_IF_ERROR(status);
-    return part;
+Result<SegmentPart::Opened> SegmentPart::open(std::unique_ptr<storage::ReadFile> file, std::string name,
+                                              std::uint32_t number) {
+    Opened opened;
+    opened.part.reset(new SegmentPart(std::move(file), std::move(name), number));
+    SegmentPart& part = *opened.part;
+    TRAINDBG_ASSIGN_OR_RETURN(part.bytes_, part.file_->size());
+    // The two copies are in the first 128 bytes; further ones would be a newer version's.
+    TRAINDBG_ASSIGN_OR_RETURN(const ByteBuffer begin, part.file_->read_at(0, 256));
+    opened.refused = part.take_header(begin);
+    if (opened.refused.is_ok()) {
+        const std::uint64_t at = part.bytes_ - std::min<std::uint64_t>(part.bytes_, format::kFooterZoneBytes);
+        TRAINDBG_ASSIGN_OR_RETURN(const ByteBuffer tail, part.file_->read_at(at, format::kFooterZoneBytes));
+        if (!part.take_footer(tail)) {
+            TRAINDBG_RETURN_IF_ERROR(part.rebuild());
+            if (part.footer_.steps == 0 && part.footer_.schema_offset == 0)
+                opened.refused = {Code::kDataLoss, part.name_ + ": nothing in it can be read"};
+        }
+    }
+    if (!opened.refused.is_ok()) opened.part.reset();
+    return opened;
 }
 
-Status SegmentPart::read_header() {
-    // The two copies are in the first 128 bytes; further ones would be a newer version's.
-    TRAINDBG_ASSIGN_OR_RETURN(const ByteBuffer begin, reader_.file().read_at(0, 256));
+Status SegmentPart::take_header(ByteSpan begin) {
     const std::optional<format::FileHeader> header = format::find_file_header(begin);
     if (!header)
         return {Code::kDataLoss, name() + ": is not a segment of traindbg, or its header is destroyed"};
@@ -104,95 +117,110 @@ Status SegmentPart::read_header() {
     return Status::ok();
 }
 
-Status SegmentPart::read_footer() {
-    const std::uint64_t begin = bytes_ - std::min<std::uint64_t>(bytes_, format::kFooterZoneBytes);
-    TRAINDBG_ASSIGN_OR_RETURN(const ByteBuffer tail, reader_.file().read_at(begin, format::kFooterZoneBytes));
+bool SegmentPart::take_footer(ByteSpan tail) {
     const std::optional<format::SegmentFooter> footer = format::find_footer(tail, salt_);
-    if (!footer) return damaged("the footer is destroyed");
+    if (!footer) return false;
     const auto lies_inside = [this](std::uint64_t offset, std::uint64_t size) {
         return offset <= bytes_ && size <= bytes_ - offset;
     };
     if (!lies_inside(footer->schema_offset, footer->schema_bytes) ||
         !lies_inside(footer->index_offset, footer->index_bytes) || footer->index_bytes > kMostIndexBytes ||
         footer->pages_offset > footer->index_offset || footer->steps > format::kMostPartSteps ||
-        footer->schema_offset + footer->schema_bytes > footer->pages_offset)
-        return damaged("the footer does not fit the file");
+        footer->schema_offset + footer->schema_bytes > footer->pages_offset ||
+        footer->pages_offset - footer->schema_offset > kMostHeadBytes)
+        return false;
     footer_ = *footer;
-    return Status::ok();
+    return true;
+}
+
+Status SegmentPart::scan(const FrameVisitor& visit) {
+    constexpr std::size_t kWindowBytes = std::size_t{1} << 20;
+    format::FrameScanner scanner;
+    std::size_t wanted = kWindowBytes;
+    while (true) {
+        const std::uint64_t begin = scanner.position();
+        TRAINDBG_ASSIGN_OR_RETURN(const ByteBuffer window, file_->read_at(begin, wanted));
+        const bool at_end = window.size() < wanted || begin + window.size() >= bytes_;
+        while (true) {
+            const auto used = static_cast<std::size_t>(scanner.position() - begin);
+            const format::ScanItem item =
+                scanner.next(ByteSpan(window).subspan(std::min(used, window.size())), at_end);
+            if (item.kind == format::ScanItem::Kind::kFrame) {
+                visit(item.offset, item.frame);
+            } else if (item.kind == format::ScanItem::Kind::kHole) {
+                note(item.offset, item.bytes, item.what);
+            } else if (item.kind == format::ScanItem::Kind::kForeign) {
+                note(item.offset, bytes_ - std::min(bytes_, item.offset), item.what);
+                return Status::ok();
+            } else if (!at_end) {
+                wanted = std::max(kWindowBytes, item.bytes_needed);
+                break;
+            } else {
+                if (scanner.settled() < bytes_)
+                    note(scanner.settled(), bytes_ - scanner.settled(), scanner.tail_reason());
+                return Status::ok();
+            }
+        }
+    }
 }
 
 Status SegmentPart::rebuild() {
-    footer_ = {};
-    index_.clear();
-    std::uint64_t index_end = 0;
-    format::PageEntry entry;
+    format::SegmentFooter footer;
+    std::vector<PageEntry> index;
     std::vector<std::uint64_t> numbers;
-    TRAINDBG_RETURN_IF_ERROR(reader_.poll([&](std::uint64_t offset, const format::Frame& frame) {
+    TRAINDBG_RETURN_IF_ERROR(scan([&](std::uint64_t offset, const format::Frame& frame) {
         if (frame.flags != 0) return;
         if (frame.type == FrameType::kSchema || frame.type == FrameType::kWorker ||
             frame.type == FrameType::kEvent || frame.type == FrameType::kDropped ||
             frame.type == FrameType::kEnd) {
-            if (footer_.schema_offset == 0) footer_.schema_offset = offset;
-            footer_.pages_offset = offset + frame.bytes;
-            if (frame.type == FrameType::kEnd) footer_.has_ended = true;
+            if (footer.schema_offset == 0) footer.schema_offset = offset;
+            footer.pages_offset = offset + frame.bytes;
+            if (frame.type == FrameType::kEnd) footer.has_ended = true;
         }
         if (frame.type != FrameType::kPage) return;
         const Result<PageTable> table = format::decode_page_table(frame.payload, salt_);
         if (!table) return note(offset, frame.bytes, table.status().message());
-        entry = {table->kind,
-                 table->tensor,
-                 0,
-                 table->rows,
-                 offset,
-                 static_cast<std::uint32_t>(frame.bytes),
-                 static_cast<std::uint32_t>(table->bytes)};
-        if (table->kind == PageKind::kSteps) {
-            entry.first_row = static_cast<std::uint32_t>(footer_.steps);
-            footer_.steps += table->rows;
-            if (footer_.steps > format::kMostPartSteps) return;
-            const auto sum_of = [&](Column column) {
-                const ColumnEntry* found = table->find(column);
-                numbers.clear();
-                if (found == nullptr ||
-                    !decoder_
-                         .integers(*found, column_bytes(frame.payload, *found), salt_, table->rows, numbers)
-                         .is_ok())
-                    numbers.assign(table->rows, 0);
-                return numbers;
-            };
-            const std::vector<std::uint64_t> modes = sum_of(Column::kMode);
-            const std::vector<std::uint64_t> steps = sum_of(Column::kStep);
-            const std::vector<std::uint64_t> times = sum_of(Column::kStepNanos);
-            const std::vector<std::uint64_t> costs = sum_of(Column::kCaptureNanos);
-            for (std::size_t i = 0; i < modes.size(); ++i) {
-                if (!is_mode(modes[i])) continue;
-                auto& range = footer_.modes[modes[i] - 1];
-                range.least = range.steps == 0 ? steps[i] : std::min(range.least, steps[i]);
-                range.most = std::max(range.most, steps[i]);
-                ++range.steps;
-                if (modes[i] != static_cast<std::uint64_t>(model::Mode::kTrain)) continue;
-                footer_.step_nanos += times[i];
-                footer_.capture_nanos += costs[i];
-            }
-        } else {
-            const ColumnEntry* rows = table->find(Column::kRow);
-            if (rows == nullptr || table->rows == 0 ||
-                !decoder_.integers(*rows, column_bytes(frame.payload, *rows), salt_, table->rows, numbers)
-                     .is_ok() ||
-                numbers.front() > UINT32_MAX)
-                return note(offset, frame.bytes, "a page without its rows");
-            entry.first_row = static_cast<std::uint32_t>(numbers.front());
+        const auto column_of = [&](Column column) {
+            const ColumnEntry* found = table->find(column);
+            numbers.clear();
+            if (found == nullptr ||
+                !decoder_.integers(*found, column_bytes(frame.payload, *found), salt_, table->rows, numbers)
+                     .is_ok())
+                numbers.assign(table->rows, 0);
+            return numbers;
+        };
+        if (table->rows == 0 || table->find(Column::kRow) == nullptr)
+            return note(offset, frame.bytes, "a page without its rows");
+        const std::vector<std::uint64_t> rows = column_of(Column::kRow);
+        if (rows.back() >= format::kMostPartSteps || rows.front() > rows.back())
+            return note(offset, frame.bytes, "a page of steps that there cannot be");
+        index.push_back({table->kind, table->tensor, static_cast<std::uint32_t>(rows.front()), table->rows,
+                         offset, static_cast<std::uint32_t>(frame.bytes),
+                         static_cast<std::uint32_t>(table->bytes)});
+        footer.index_offset = offset + frame.bytes;
+        if (table->kind != PageKind::kSteps) return;
+        footer.steps = std::max(footer.steps, rows.back() + 1);
+        const std::vector<std::uint64_t> modes = column_of(Column::kMode);
+        const std::vector<std::uint64_t> steps = column_of(Column::kStep);
+        const std::vector<std::uint64_t> times = column_of(Column::kStepNanos);
+        const std::vector<std::uint64_t> costs = column_of(Column::kCaptureNanos);
+        for (std::size_t i = 0; i < modes.size(); ++i) {
+            if (!is_mode(modes[i])) continue;
+            auto& range = footer.modes[modes[i] - 1];
+            range.least = range.steps == 0 ? steps[i] : std::min(range.least, steps[i]);
+            range.most = std::max(range.most, steps[i]);
+            ++range.steps;
+            if (modes[i] != static_cast<std::uint64_t>(model::Mode::kTrain)) continue;
+            footer.step_nanos += times[i];
+            footer.capture_nanos += costs[i];
         }
-        index_.push_back(entry);
-        index_end = offset + frame.bytes;
     }));
-    footer_.index_offset = index_end;
-    std::sort(index_.begin(), index_.end(),
+    std::sort(index.begin(), index.end(),
               [](const PageEntry& a, const PageEntry& b) { return place_of(a) < place_of(b); });
+    footer_ = footer;
+    index_ = std::move(index);
     has_index_ = true;
-    if (footer_.steps == 0 && footer_.schema_offset == 0)
-        return {Code::kDataLoss, name() + ": nothing in it can be read"};
-    note(bytes_, 0, "the footer is destroyed; it was rebuilt, and nothing is lost with it");
+    note(bytes_, 0, "the footer or the index is destroyed; it was rebuilt, and nothing is lost with it");
     return Status::ok();
 }
 
@@ -201,8 +229,7 @@ Status SegmentPart::visit_frames(bool with_schema, const FrameVisitor& visit) {
         with_schema ? footer_.schema_offset : footer_.schema_offset + footer_.schema_bytes;
     if (footer_.pages_offset <= begin) return Status::ok();
     const std::uint64_t size = footer_.pages_offset - begin;
-    TRAINDBG_ASSIGN_OR_RETURN(const ByteBuffer bytes,
-                              reader_.file().read_at(begin, static_cast<std::size_t>(size)));
+    TRAINDBG_ASSIGN_OR_RETURN(const ByteBuffer bytes, file_->read_at(begin, static_cast<std::size_t>(size)));
     format::FileHeader header;
     header.salt = salt_;
     format::FrameScanner scanner(begin, header);
@@ -228,7 +255,7 @@ Status SegmentPart::need_index() {
     if (has_index_) return Status::ok();
     TRAINDBG_ASSIGN_OR_RETURN(
         const ByteBuffer bytes,
-        reader_.file().read_at(footer_.index_offset, static_cast<std::size_t>(footer_.index_bytes)));
+        file_->read_at(footer_.index_offset, static_cast<std::size_t>(footer_.index_bytes)));
     std::vector<PageEntry> entries;
     ByteSpan rest(bytes);
     Status status;
@@ -246,7 +273,7 @@ Status SegmentPart::need_index() {
         std::is_sorted(entries.begin(), entries.end(),
                        [](const PageEntry& a, const PageEntry& b) { return place_of(a) < place_of(b); });
     if (!status.is_ok() || !fits || bytes.size() != footer_.index_bytes) {
-        const format::SegmentFooter footer = footer_;
+        const format::SegmentFooter footer = footer_;  // which is whole
         TRAINDBG_RETURN_IF_ERROR(rebuild());
         footer_ = footer;
         return Status::ok();
@@ -279,16 +306,10 @@ void SegmentPart::note_row(std::uint64_t row, const std::string& what) {
 
 void SegmentPart::append_damage(std::vector<Damage>& out) const {
     out.insert(out.end(), damage_.begin(), damage_.end());
-    for (const Damage& damage : reader_.damage())
-        if (!damaged_offsets_.contains(damage.offset)) out.push_back(damage);
-    if (reader_.tail()) {
-        out.push_back(*reader_.tail());
-        out.back().tail = false;  // a segment is never half-written
-    }
 }
 
 Result<ByteBuffer> SegmentPart::read_page(const PageEntry& entry) {
-    TRAINDBG_ASSIGN_OR_RETURN(ByteBuffer frame, reader_.file().read_at(entry.offset, entry.frame_bytes));
+    TRAINDBG_ASSIGN_OR_RETURN(ByteBuffer frame, file_->read_at(entry.offset, entry.frame_bytes));
     const format::ParsedFrame parsed = format::parse_frame(frame, salt_, false);
     if (parsed.outcome != format::ParseOutcome::kFrame || parsed.frame.type != FrameType::kPage)
         return Status(Code::kDataLoss, "the checksum does not match");
@@ -299,7 +320,7 @@ Result<ByteBuffer> SegmentPart::read_page(const PageEntry& entry) {
 
 Status SegmentPart::read_columns(const PageEntry& entry, std::span<const Column> wanted, PageTable& table,
                                  std::vector<ByteBuffer>& columns) {
-    storage::ReadFile& file = reader_.file();
+    storage::ReadFile& file = *file_;
     const std::uint64_t begin = entry.offset + format::kFrameHeaderBytes;
     if (entry.frame_bytes < format::kFrameHeaderBytes + entry.table_bytes)
         return damaged("a page is too short");
@@ -409,10 +430,22 @@ Result<const SegmentPart::Page*> SegmentPart::page_for(Chain& chain, std::uint64
         const auto found = static_cast<std::size_t>(after - index_.begin()) - 1;
         chain.loaded = found;
         chain.cursor = 0;
-        if (!chain.page) chain.page = std::make_unique<Page>();
+        decoded_bytes_ -= chain.page ? chain.page->memory() : 0;
+        chain.page = std::make_unique<Page>();
         const Status status = decode_page(index_[found], *chain.page);
+        decoded_bytes_ += chain.page->memory();
+        if (decoded_bytes_ > kMostDecodedBytes) {
+            // A damaged or hostile part may unfold without end: then little is kept and much done again.
+            for (Chain& other : chains_) {
+                if (&other == &chain) continue;
+                other.page.reset();
+                other.loaded.reset();
+            }
+            decoded_bytes_ = chain.page->memory();
+        }
         if (is_damage(status)) {
             note_page(index_[found], status);
+            decoded_bytes_ -= chain.page->memory();
             chain.page.reset();
         } else if (!status.is_ok()) {
             chain.loaded.reset();
@@ -439,14 +472,6 @@ Status SegmentPart::need_keys() {
     TRAINDBG_RETURN_IF_ERROR(need_index());
     const auto rows = static_cast<std::size_t>(footer_.steps);
     const auto [begin, end] = pages_of(PageKind::kSteps, 0);
-    // The rows are those that pages hold, whatever the footer claims.
-    std::uint64_t held = 0;
-    for (std::size_t i = begin; i < end && held <= format::kMostPartSteps; ++i) {
-        if (index_[i].first_row != held) return damaged("the steps of a segment have a gap");
-        held += index_[i].rows;
-    }
-    if (held != footer_.steps)
-        return {Code::kDataLoss, name() + ": its steps are not those that its footer names"};
     modes_.assign(rows, 0);
     steps_.assign(rows, 0);
     sequences_.assign(rows, 0);
@@ -468,7 +493,8 @@ Status SegmentPart::need_keys() {
         }
         TRAINDBG_RETURN_IF_ERROR(status);
         for (std::size_t k = 0; k < entry.rows; ++k) {
-            const std::size_t row = entry.first_row + k;
+            const std::size_t row = std::size_t{entry.first_row} + k;
+            if (row >= rows) break;
             modes_[row] = is_mode(numbers[0][k]) ? static_cast<std::uint8_t>(numbers[0][k]) : std::uint8_t{0};
             steps_[row] = numbers[1][k];
             sequences_[row] = numbers[2][k];
@@ -521,6 +547,7 @@ Status SegmentPart::load(std::uint64_t row, const TensorTable& table, StepRecord
     record.raw.clear();
     if (places != nullptr) places->clear();
     bool has_step = false;
+    std::uint64_t classes_left = format::kMostClasses;  // of a step
     for (Chain& chain : chains_) {
         const PageEntry& entry = index_[chain.begin];
         if (entry.kind == PageKind::kRaw && places == nullptr) continue;
@@ -582,7 +609,6 @@ Status SegmentPart::load(std::uint64_t row, const TensorTable& table, StepRecord
                 break;
             case PageKind::kClasses: {
                 ByteReader reader(opaque);
-                std::uint64_t classes_left = format::kMostClasses;
                 model::ClassSample sample;
                 sample.tensor = entry.tensor;
                 format::internal::decode_class_counts(reader, classes_left, sample.counts);
@@ -708,8 +734,8 @@ Status SegmentPart::places(TensorId tensor, const TensorTable& table, std::vecto
 }
 
 Status SegmentPart::verify() {
-    TRAINDBG_RETURN_IF_ERROR(reader_.poll([](std::uint64_t, const format::Frame&) {}));
     TRAINDBG_RETURN_IF_ERROR(need_index());
+    TRAINDBG_RETURN_IF_ERROR(scan([](std::uint64_t, const format::Frame&) {}));
     Page page;
     for (const PageEntry& entry : index_) {
         const Status status = decode_page(entry, page);
@@ -717,6 +743,16 @@ Status SegmentPart::verify() {
         else TRAINDBG_RETURN_IF_ERROR(status);
     }
     return Status::ok();
+}
+
+std::uint64_t SegmentPart::Page::memory() const noexcept {
+    std::uint64_t sum = rows.size() * 8 + values.size() * 8 + ends.size() * 8 + bytes.size();
+    for (const auto& column : moments) sum += column.size() * sizeof(float);
+    for (const auto& column : counts) sum += column.size() * 8;
+    for (const auto& column : steps) sum += column.size() * 8;
+    for (const model::Histogram& histogram : histograms)
+        sum += sizeof(histogram) + histogram.size() * sizeof(model::HistogramBin);
+    return sum;
 }
 
 }  // namespace traindbg::read::internal

@@ -233,6 +233,8 @@ class Collector {
         for (const Part& part : known_.parts) {
             if (report_.bytes_left <= retention_.quota_bytes) return;
             if (part.number >= limits_.first_live_part || part.number == known_.parts.back().number) continue;
+            // Behind a log that stays, a gap in the middle would look like damage.
+            if (!known_.files.logs.empty() && known_.files.logs.front().number < part.number) return;
             if (remove(layout_.segment(worker_, part.number), part.bytes, why))
                 report_.steps_removed += part.footer.steps;
         }
@@ -303,7 +305,12 @@ Result<CollectReport> collect_run(storage::FileSystem& files, const std::string&
     TRAINDBG_ASSIGN_OR_RETURN(const std::vector<model::WorkerId> workers, list_workers(files, layout));
     CollectReport report;
     for (const model::WorkerId worker : workers) {
-        TRAINDBG_ASSIGN_OR_RETURN(const WorkerFiles found, list_worker(files, layout, worker));
+        const Result<WorkerFiles> listed = list_worker(files, layout, worker);
+        if (!listed) {
+            report.problems.push_back(listed.status().message());
+            continue;
+        }
+        const WorkerFiles& found = *listed;
         const Result<std::unique_ptr<storage::FileLock>> lock = lock_worker(files, layout, worker, found);
         if (!lock && lock.status().code() == Code::kUnavailable) {
             report.workers_alive.push_back(worker);

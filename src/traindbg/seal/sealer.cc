@@ -34,19 +34,22 @@ std::uint64_t random_salt() noexcept {
     return salt | 1;
 }
 
-// Whether a sealed part is there and whole enough to stand for its log.
+// Whether a sealed part is there and every byte of it is right: then it stands for its log.
 bool has_whole_segment(storage::FileSystem& files, const std::string& path) {
-    const Result<std::unique_ptr<storage::ReadFile>> file = files.open(path);
-    if (!file) return false;
-    const Result<std::uint64_t> size = (*file)->size();
-    if (!size) return false;
-    const Result<ByteBuffer> head = (*file)->read_at(0, static_cast<std::size_t>(format::kHeaderZoneBytes));
-    if (!head) return false;
-    const std::optional<format::FileHeader> header = format::find_file_header(*head);
-    if (!header || header->kind != format::FileKind::kSegment) return false;
-    const std::uint64_t zone = std::min<std::uint64_t>(*size, format::kFooterZoneBytes);
-    const Result<ByteBuffer> tail = (*file)->read_at(*size - zone, static_cast<std::size_t>(zone));
-    return tail && format::find_footer(*tail, header->salt).has_value();
+    constexpr std::uint64_t kLargestSegment = std::uint64_t{256} << 20;
+    const Result<ByteBuffer> bytes = storage::read_whole(files, path, kLargestSegment);
+    if (!bytes) return false;
+    const std::optional<format::FileHeader> header = format::find_file_header(*bytes);
+    if (!header || header->kind != format::FileKind::kSegment ||
+        !format::find_footer(*bytes, header->salt).has_value())
+        return false;
+    format::FrameScanner scanner;
+    while (scanner.position() < bytes->size()) {
+        const format::ScanItem item =
+            scanner.next(base::ByteSpan(*bytes).subspan(static_cast<std::size_t>(scanner.position())), true);
+        if (item.kind != format::ScanItem::Kind::kFrame) return false;
+    }
+    return true;
 }
 
 // Hands every frame of the log to a builder.

@@ -40,8 +40,8 @@ class AppendFile {
     [[nodiscard]] virtual base::Status sync() = 0;
     [[nodiscard]] virtual std::uint64_t size() const = 0;
     // Sets room for `bytes` aside, so that a disk that gets full cannot refuse the next appends up to that
-    // many, or so that removing the file frees that many. Changes no size. kUnsupported: not on this file
-    // system.
+    // many, or so that removing the file frees that many. Changes no size. 0 gives it back. kUnsupported: not
+    // on this file system.
     [[nodiscard]] virtual base::Status reserve(std::uint64_t bytes);
 };
 

@@ -125,6 +125,10 @@ class PosixAppendFile final : public AppendFile {
     Status sync() override { return syncer_.sync(descriptor_.get(), path_); }
     [[nodiscard]] std::uint64_t size() const override { return size_; }
     Status reserve(std::uint64_t bytes) override {
+        if (bytes == 0)  // gives back what was set aside behind the end
+            return ::ftruncate(descriptor_.get(), static_cast<off_t>(size_)) == 0
+                       ? Status::ok()
+                       : error_at(path_, "truncate", errno);
         return reserve_blocks(descriptor_.get(), size_, bytes, path_);
     }
 
@@ -417,6 +421,11 @@ class PosixFileSystem final : public FileSystem {
         while (result != 0 && errno == EINTR);
         if (result != 0 && errno == EWOULDBLOCK)
             return Status(Code::kUnavailable, path + ": is being written by a process that lives");
+        // Who writes there could not be told from who is gone: nobody gets the right to change it.
+        if (result != 0)
+            return Status(Code::kUnsupported, path +
+                                                  ": this file system has no locks, so that nobody can tell "
+                                                  "whether its writer lives; it is left as it is");
         return std::unique_ptr<FileLock>(std::make_unique<PosixLock>(std::move(descriptor)));
     }
 

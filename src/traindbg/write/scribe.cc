@@ -346,10 +346,18 @@ void Scribe::update_bytes_written() {
 // way is as it was.
 Status Scribe::start_part() {
     format::FileHeader header = header_;
-    header.part = next_part_++;
+    header.part = next_part_;
     header.salt = random_salt();
     const std::string path = layout_.log(header.worker, header.part);
-    TRAINDBG_ASSIGN_OR_RETURN(FrameFile log, FrameFile::create(files_, path, header));
+    // A number is used up by a file that stands there, not by one that could not be made.
+    const auto take_back = [&](const Status& status) {
+        const Status removed = status.code() == Code::kAlreadyExists ? status : files_.remove(path);
+        if (!removed.is_ok() && removed.code() != Code::kNotFound) ++next_part_;
+        return status;
+    };
+    Result<FrameFile> created = FrameFile::create(files_, path, header);
+    if (!created) return take_back(created.status());
+    FrameFile log = std::move(created).value();
     ByteWriter preamble;
     if (meta_) {
         payload_.clear();
@@ -360,10 +368,8 @@ Status Scribe::start_part() {
     for (const TensorInfo& info : table_)
         if (!info.name.empty()) known.push_back(info);
     encode_schema(preamble, log, known);
-    if (const Status status = log.append(preamble.bytes()); !status.is_ok()) {
-        files_.remove(path).ignore();
-        return status;
-    }
+    if (const Status status = log.append(preamble.bytes()); !status.is_ok()) return take_back(status);
+    ++next_part_;
     header_ = header;
     log_ = std::move(log);
     log_is_open_ = true;
@@ -387,13 +393,14 @@ void Scribe::roll() {
         return;
     }
     closed_bytes_ += bytes;
-    if (sealer_) sealer_->add(finished, blob_ ? blob_->number() : next_blob_);
+    if (sealer_) sealer_->add(finished, blob_ ? blob_->number() : next_blob_, closed_bytes_);
 }
 
 // After the end: the last part, with its lock.
 void Scribe::hand_over_part() {
     if (!sealer_ || !log_is_open_) return;
-    sealer_->add(header_.part, next_blob_, std::move(log_).release());
+    const std::uint64_t closed_bytes = closed_bytes_ + log_.size();
+    sealer_->add(header_.part, next_blob_, closed_bytes, std::move(log_).release());
     log_is_open_ = false;
 }
 
@@ -414,7 +421,7 @@ void Scribe::on_log_error(const Status& status) {
     shared_->tell_failure(status.message());
     base::log(LogLevel::kWarning,
               base::format("recording goes on in a new file after an error: {}", status.message()));
-    if (sealer_) sealer_->add(suspect, blob_ ? blob_->number() : next_blob_);
+    if (sealer_) sealer_->add(suspect, blob_ ? blob_->number() : next_blob_, closed_bytes_);
 }
 
 void Scribe::fail(const Status& status) noexcept {
@@ -458,14 +465,17 @@ void Scribe::take_reserve() {
 // False: there is none.
 bool Scribe::give_reserve_back() {
     if (!reserve_) return false;
+    // Closing frees nothing while a child made by `fork` has the file open, too.
+    reserve_->reserve(0).ignore();
     reserve_.reset();
     return files_.remove(reserve_path(directory_)).is_ok();
 }
 
 std::uint64_t Scribe::bytes_used() const {
-    const std::uint64_t sealed = sealer_ ? sealer_->bytes_kept() : 0;
+    // What the sealer found last, what was closed since then, and what is open.
+    const SealThread::Kept kept = sealer_ ? sealer_->kept() : SealThread::Kept{};
     const std::uint64_t open = log_.size() + (blob_ ? blob_->size() : 0);
-    return sealed != 0 ? sealed + open : closed_bytes_ + open;
+    return kept.bytes + (closed_bytes_ - std::min(closed_bytes_, kept.closed_bytes)) + open;
 }
 
 void Scribe::stop_raw(Shortage why) {
@@ -517,12 +527,14 @@ void Scribe::look_after_room(bool is_last) {
     const std::int64_t now = base::monotonic_nanos();
     if (!is_last && nanoseconds(now - last_probe_nanos_) < options_.probe_interval) return;
     last_probe_nanos_ = now;
-    if (quota != 0 && bytes_used() >= raw_quota(quota)) return;
+    const std::uint64_t used = quota == 0 ? 0 : bytes_used();
+    if (quota != 0 && used >= (is_paused() ? quota : raw_quota(quota))) return;
     // Not at the first free block: room for the reserve and as much again.
     const Result<std::uint64_t> free = files_.free_bytes(directory_);
     if (!free || *free < 2 * options_.reserve_bytes) return;
     if (is_paused() && !resume()) return;
     if (!is_last) take_reserve();
+    if (quota != 0 && used >= raw_quota(quota)) return;  // statistics only
     raw_shortage_ = Shortage::kNone;
     if (!raw_failed_) shared_->raw_is_off.store(false, std::memory_order_relaxed);
 }
@@ -533,7 +545,19 @@ bool Scribe::resume() {
         const std::uint64_t bytes = log_.size();
         if (!start_part().is_ok()) return false;
         closed_bytes_ += bytes;
-        if (sealer_) sealer_->add(finished, blob_ ? blob_->number() : next_blob_);
+        if (sealer_) sealer_->add(finished, blob_ ? blob_->number() : next_blob_, closed_bytes_);
+    } else {
+        // The part goes on, but what was described meanwhile stands in the table only. The first
+        // description of a tensor counts: told twice is told once.
+        std::vector<TensorInfo> known;
+        for (const TensorInfo& info : table_)
+            if (!info.name.empty()) known.push_back(info);
+        if (meta_) {
+            payload_.clear();
+            format::encode_worker(payload_, *meta_);
+            log_.add(batch_, FrameType::kWorker, payload_.bytes()).ignore();
+        }
+        encode_schema(batch_, log_, known);
     }
     pause_ = Shortage::kNone;
     shared_->is_paused.store(false, std::memory_order_relaxed);

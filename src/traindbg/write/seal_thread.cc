@@ -25,6 +25,7 @@ using base::Status;
 struct Finished {
     std::uint32_t part;
     std::uint32_t first_blob_kept;
+    std::uint64_t closed_bytes;
     std::unique_ptr<storage::AppendFile> lock;
 };
 
@@ -70,8 +71,17 @@ struct SealThread::State {
         const Result<seal::RetentionReport> kept = seal::apply_retention(
             files, layout, worker, retention,
             {.first_live_part = finished.part + 1, .first_live_blob = finished.first_blob_kept});
-        if (kept) bytes_kept.store(kept->bytes_left, std::memory_order_relaxed);
-        else tell(kept.status().message());
+        if (!kept) return tell(kept.status().message());
+        const Result<seal::WorkerFiles> left = seal::list_worker(files, layout, worker);
+        if (!left) return tell(left.status().message());
+        Kept now{0, finished.closed_bytes};
+        for (const auto* kind : {&left->logs, &left->segments})
+            for (const seal::WorkerFiles::File& file : *kind)
+                if (file.number <= finished.part) now.bytes += file.bytes;
+        for (const seal::WorkerFiles::File& blob : left->blobs)
+            if (blob.number < finished.first_blob_kept) now.bytes += blob.bytes;
+        const std::lock_guard lock(mutex);
+        found = now;
     }
 
     void tell(std::string_view why) noexcept {
@@ -86,12 +96,12 @@ struct SealThread::State {
     const model::WorkerId worker;
     const model::Retention retention;
     const std::shared_ptr<Shared> shared;
-    std::atomic<std::uint64_t> bytes_kept{0};
     bool was_told = false;  // by the thread alone
 
     std::mutex mutex;  // guards all below
     std::condition_variable changed;
     std::deque<Finished> parts;
+    Kept found;
     std::jthread thread;
     bool is_closed = false;
     bool is_left_behind = false;
@@ -104,7 +114,7 @@ SealThread::SealThread(storage::FileSystem& files, storage::RunLayout layout, mo
 
 SealThread::~SealThread() { finish(std::chrono::nanoseconds::zero()); }
 
-void SealThread::add(std::uint32_t part, std::uint32_t first_blob_kept,
+void SealThread::add(std::uint32_t part, std::uint32_t first_blob_kept, std::uint64_t closed_bytes,
                      std::unique_ptr<storage::AppendFile> lock) noexcept {
     try {
         const std::lock_guard guard(state_->mutex);
@@ -116,15 +126,16 @@ void SealThread::add(std::uint32_t part, std::uint32_t first_blob_kept,
             if (!thread) return base::log_once(LogLevel::kWarning, "write.sealer", thread.status().message());
             state_->thread = std::move(thread).value();
         }
-        state_->parts.push_back({part, first_blob_kept, std::move(lock)});
+        state_->parts.push_back({part, first_blob_kept, closed_bytes, std::move(lock)});
     } catch (const std::exception& error) {
         return base::log_once(LogLevel::kWarning, "write.sealer", error.what());
     }
     state_->changed.notify_all();
 }
 
-std::uint64_t SealThread::bytes_kept() const noexcept {
-    return state_->bytes_kept.load(std::memory_order_relaxed);
+SealThread::Kept SealThread::kept() const noexcept {
+    const std::lock_guard lock(state_->mutex);
+    return state_->found;
 }
 
 bool SealThread::finish(std::chrono::nanoseconds patience) noexcept {

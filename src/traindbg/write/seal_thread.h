@@ -26,12 +26,18 @@ class SealThread {
     ~SealThread();  // finish(0)
 
     // `lock`: the part's own file, where no later one keeps others away; it is closed once the part is
-    // sealed. `first_blob_kept`: the blob that is being written; it and later ones are not touched. By the
-    // writer's thread; errors leave the part a log.
-    void add(std::uint32_t part, std::uint32_t first_blob_kept,
+    // sealed. `first_blob_kept`: the blob that is being written; it and later ones are not touched.
+    // `closed_bytes`: of all files that were finished so far, whatever became of them. By the writer's
+    // thread; errors leave the part a log.
+    void add(std::uint32_t part, std::uint32_t first_blob_kept, std::uint64_t closed_bytes,
              std::unique_ptr<storage::AppendFile> lock = nullptr) noexcept;
-    // Bytes of the worker's finished files, as of the last part that was sealed; nothing known: 0.
-    [[nodiscard]] std::uint64_t bytes_kept() const noexcept;
+    // What was left of the worker's finished files after the last part was sealed, and the `closed_bytes`
+    // that came with that part: what was closed since is beside it.
+    struct Kept {
+        std::uint64_t bytes = 0;
+        std::uint64_t closed_bytes = 0;
+    };
+    [[nodiscard]] Kept kept() const noexcept;
     // No further part comes: waits until those there are sealed. False: not within `patience`; the thread
     // ends with the part that it has in hand.
     bool finish(std::chrono::nanoseconds patience) noexcept;

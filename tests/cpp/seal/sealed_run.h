@@ -54,7 +54,6 @@ inline void for_each_record(std::uint64_t first, std::uint64_t last, bool has_en
     for (std::uint64_t step = first; step < last; ++step) {
         if (!has_step(step)) continue;
         model::StepRecord record = sample_step(step);
-        if (step % 4 == 0) record.histograms.push_back({0, {{-3, step + 1}, {5, 2}}});
         payload.clear();
         format::encode_step(payload, record, table, places_of(step));
         add(format::FrameType::kStep, payload.bytes());
