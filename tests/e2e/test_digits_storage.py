@@ -143,7 +143,7 @@ class TestADamagedRun:
                 assert len(result.stderr.strip().splitlines()) <= 2
 
     def test_an_empty_log_could_not_be_judged(self, copy: Path) -> None:
-        log_of(copy).write_bytes(b"")
+        part_of(copy).write_bytes(b"")
         result = traindbg("check", copy)
         assert result.returncode == 2
         assert "not checked" in result.stdout + result.stderr

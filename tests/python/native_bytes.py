@@ -21,7 +21,7 @@ COLUMNS |= (
     dict(enumerate(REALS, 1)) | dict(enumerate(COUNTS + UNITS, 16)) | dict(enumerate(STEP, 48))
 )
 # Of each kind of page: the columns that are always there, and those that may be.
-ALWAYS: tuple[set[int], ...] = (set(), {0}, {0, 32}, {0, 40, 41}, {0, 40, 41}, {0, 42})
+ALWAYS: tuple[set[int], ...] = ({0}, {0}, {0, 32}, {0, 40, 41}, {0, 40, 41}, {0, 42})
 MAYBE: tuple[set[int], ...] = (
     {*range(48, 55)},
     {*range(1, 7), *range(16, 25)},

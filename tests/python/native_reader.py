@@ -194,6 +194,7 @@ class Worker:
             page = read_page(frame.payload, file.salt)
             begin = len(self.steps) - first
             if page.kind == 0:
+                need(page.columns["row"] == [*range(begin, begin + page.rows)], "rows of steps")
                 zeros = [0] * page.rows
                 columns = (page.columns.get(name, zeros) for name in STEP)
                 for values in zip(*columns, strict=True):

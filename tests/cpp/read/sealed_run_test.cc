@@ -89,6 +89,7 @@ void write_sample(MemoryFileSystem& files, std::uint64_t steps) {
     ASSERT_TRUE(files.put_atomic("/run/RUN.json", base::as_bytes(testing::kSampleRunJson)).is_ok());
     write::WriterOptions options;
     options.run_directory = "/run";
+    options.seals_parts = false;  // done by hand here
     auto writer = write::RunWriter::open(files, options);
     ASSERT_TRUE(writer.is_ok()) << writer.status().to_string();
     for (const model::TensorInfo& info : testing::sample_tensors()) (*writer)->add_tensor(info);
@@ -126,7 +127,7 @@ TEST(SealedRunTest, WhatWasWrittenComesBack) {
     EXPECT_TRUE((*run)->is_complete());
     EXPECT_EQ((*run)->tensors(0), testing::sample_tensors());
     EXPECT_EQ((*run)->worker_meta(0), testing::sample_meta());
-    ASSERT_EQ((*run)->events().size(), 1U);
+    ASSERT_EQ((*run)->events().size(), 2U) << "the writer's own says where its blob begins";
     EXPECT_EQ((*run)->events()[0].kind, "began");
     EXPECT_EQ((*run)->steps(Mode::kEval), (std::vector<model::StepIndex>{4, 9}));
     const std::vector<StepRecord> records = all_steps(**run);
@@ -370,6 +371,49 @@ TEST(SealedRunTest, AFollowerGoesOnWhereTheLogBecomesASegment) {
     files.set_content("/run/w0000/000001.log", content(7, 9, 1));
     for (std::uint64_t step = 2; step < 9; ++step) expect_step(step);
     EXPECT_FALSE((*tail)->next(0ns)->has_value());
+}
+
+// Between two looks a log gets tensors, steps, an event and its end, becomes a segment and is gone.
+TEST(SealedRunTest, WhatALogHeldBeforeItWasSealedIsNotMissed) {
+    for (const bool has_begun : {false, true}) {
+        MemoryFileSystem files;
+        make_run(files);
+        LogWriter begun;
+        if (has_begun) {
+            begun.schema({testing::sample_tensors()[0]});
+            begun.event("early");
+        }
+        files.set_content(kLog, begun.take());
+        auto run = Run::open("/run", files);
+        auto tail = RunTail::open("/run", files);
+        ASSERT_TRUE(run.is_ok() && tail.is_ok());
+        LogWriter whole;
+        if (has_begun) {
+            whole.schema({testing::sample_tensors()[0]});
+            whole.event("early");
+        }
+        whole.schema(testing::sample_tensors());
+        whole.event("late");
+        for (std::uint64_t step = 0; step < 5; ++step) whole.step(sample_step(step));
+        whole.end(5);
+        files.set_content(kLog, whole.take());
+        seal(files, "/run");
+
+        EXPECT_TRUE(*(*run)->refresh());
+        EXPECT_TRUE((*run)->is_complete());
+        EXPECT_EQ((*run)->tensors(0), testing::sample_tensors());
+        EXPECT_EQ((*run)->events().size(), has_begun ? 2U : 1U) << "each once";
+        EXPECT_EQ((*run)->totals().steps, 5U);
+        EXPECT_FALSE(*(*run)->refresh());
+        (*tail)->finish_when_idle();
+        for (std::uint64_t step = 0; step < 5; ++step) {
+            auto view = (*tail)->next(0ns);
+            ASSERT_TRUE(view.is_ok() && view->has_value()) << step;
+            EXPECT_EQ(*(**view).record, sample_step(step));
+        }
+        EXPECT_FALSE((*tail)->next(0ns)->has_value());
+        EXPECT_TRUE((*tail)->ended());
+    }
 }
 
 // ------------------------------------------------------------------ damage
