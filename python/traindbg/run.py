@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from traindbg import _core
-from traindbg.errors import InvalidArgument, NotFound, RunNotFound, TraindbgError
+from traindbg.errors import InvalidArgument, NotFound, RunNotFound, TraindbgError, Unsupported
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -456,6 +456,11 @@ class Run:
         """
         from traindbg.table import Table
 
+        if _is_remote(self.location):
+            raise Unsupported(
+                f"{self.location}: tables are made of runs on this machine; "
+                "`traindbg export` writes one of a run in a bucket"
+            )
         first, end = _step_bounds(steps)
         if worker is not None and worker not in self.workers:
             raise NotFound(f"{self.name}: worker {worker} has recorded nothing")

@@ -1,6 +1,7 @@
 // CSV as RFC 4180 has it (CRLF, quotes where needed, a header), and JSON lines.
 #include <charconv>
 #include <cmath>
+#include <limits>
 #include <nlohmann/json.hpp>
 #include <string>
 
@@ -85,7 +86,11 @@ class Csv {
     static void cell(std::string& out, const Column& column, std::size_t row) {
         if (column.is_null(row) || append_whole(out, column, row)) return;
         switch (column.type) {
-            case Type::kDouble: append_number(out, column.at<double>(row)); return;  // also nan, inf, -inf
+            case Type::kDouble: {  // also nan, inf, -inf; a NaN's sign means nothing
+                const auto value = column.at<double>(row);
+                append_number(out, std::isnan(value) ? std::numeric_limits<double>::quiet_NaN() : value);
+                return;
+            }
             case Type::kTime: append_time(out, column.at<std::int64_t>(row)); return;
             case Type::kInt64List:
             case Type::kTextList: quote(out, list_text(column, row)); return;

@@ -157,6 +157,14 @@ class Store final : public S3ObjectStore {
         request.check = [&](const HttpResponse& answer) {
             auto parsed = internal::parse_list(answer.text());
             if (!parsed.is_ok()) return parsed.status();
+            // Callers cut the prefix off, and ask for the next page as long as there is one.
+            const auto is_foreign = [&](const std::string& key) { return !key.starts_with(asked.prefix); };
+            for (const storage::ObjectInfo& object : parsed->objects)
+                if (is_foreign(object.key))
+                    return Status(Code::kDataLoss, "the server's list holds other keys");
+            if (std::any_of(parsed->directories.begin(), parsed->directories.end(), is_foreign) ||
+                (!parsed->next.empty() && parsed->next == asked.page))
+                return Status(Code::kDataLoss, "the server's list is not what was asked for");
             page = std::move(parsed).value();
             return Status::ok();
         };
@@ -380,7 +388,10 @@ class Store final : public S3ObjectStore {
                 --attempt;
                 continue;
             }
-            const std::string elsewhere(answer->header("x-amz-bucket-region"));
+            std::string elsewhere(answer->header("x-amz-bucket-region"));
+            // It becomes part of a host's name.
+            if (elsewhere.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789-") != std::string::npos)
+                elsewhere.clear();
             const std::string& there = error.region.empty() ? elsewhere : error.region;
             if (!followed_region && !there.empty() && there != in_region &&
                 (answer->status == 301 || answer->status == 307 || answer->status == 400)) {

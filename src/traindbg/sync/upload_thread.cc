@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <csignal>
+#include <exception>
 
 #include "traindbg/base/clock.h"
 
@@ -43,7 +44,13 @@ void UploadThread::work() {
         const Patience patience{is_last ? deadline_nanos_ : INT64_MAX, &is_cancelled_};
         lock.unlock();
         const std::uint64_t put_before = uploader_.counts().objects_put;
-        const Status status = uploader_.round(is_last, patience);
+        const Status status = [&]() -> Status {
+            try {
+                return uploader_.round(is_last, patience);
+            } catch (const std::exception& error) {  // no memory: what is beside it goes on
+                return {Code::kUnavailable, error.what()};
+            }
+        }();
         has_end_ = uploader_.has_end();
         lock.lock();
         if (is_cancelled_) break;

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <charconv>
+#include <map>
+#include <optional>
 
 #include "traindbg/base/crc32c.h"
 #include "traindbg/base/format.h"
@@ -154,18 +156,47 @@ Result<std::vector<Uploader::LocalFile>> Uploader::look_at_files() {
     return found;
 }
 
+// A log that could not be read in this round, or was sealed meanwhile, comes in the next one. Parts behind it
+// wait for it: a follower takes a part that has a later one for finished.
+void Uploader::hold_back_later_parts(std::vector<LocalFile>& found) {
+    const auto part_of = [](const LocalFile& file) -> std::optional<std::pair<std::string, std::uint32_t>> {
+        const std::size_t slash = file.name.rfind('/');
+        if (slash == std::string::npos) return std::nullopt;
+        const std::string_view base = std::string_view(file.name).substr(slash + 1);
+        std::optional<std::uint32_t> part = storage::parse_part(base, ".log");
+        if (!part) part = storage::parse_part(base, ".seg");
+        if (!part) return std::nullopt;
+        return std::pair(file.name.substr(0, slash), *part);
+    };
+    std::map<std::string, std::uint32_t> first_missing;  // of each worker's directory
+    for (const LocalFile& file : found) {
+        const auto part = part_of(file);
+        if (!part || file.file) continue;
+        const auto [it, is_new] = first_missing.try_emplace(part->first, part->second);
+        if (!is_new) it->second = std::min(it->second, part->second);
+    }
+    for (LocalFile& file : found) {
+        const auto part = part_of(file);
+        if (!part) continue;
+        const auto missing = first_missing.find(part->first);
+        if (missing != first_missing.end() && part->second > missing->second) file.file.reset();
+    }
+}
+
 // Opens the file and finds out how much of it may go up.
 void Uploader::measure(LocalFile& file, bool is_last) {
     auto opened = files_.open(path_of(file.name));
     if (!opened.is_ok()) {
         // Sealed and removed since the directory was read: its segment comes in the next round.
-        if (opened.status().code() == Code::kNotFound) has_vanished_ = true;
-        else troubles_.push_back(opened.status().message());
+        if (opened.status().code() != Code::kNotFound) troubles_.push_back(opened.status().message());
+        has_vanished_ = has_vanished_ || opened.status().code() == Code::kNotFound ||
+                        file.kind != LocalFile::Kind::kChanging;
         return;
     }
     const auto size = (*opened)->size();
     if (!size.is_ok()) {
         troubles_.push_back(size.status().message());
+        has_vanished_ = has_vanished_ || file.kind != LocalFile::Kind::kChanging;
         return;
     }
     file.file = std::move(opened).value();
@@ -180,7 +211,9 @@ void Uploader::measure(LocalFile& file, bool is_last) {
         const auto window = file.file->read_at(begin, wanted);
         if (!window.is_ok()) {
             troubles_.push_back(window.status().message());
-            break;
+            has_vanished_ = true;
+            file.file.reset();
+            return;
         }
         const bool at_end = begin + window->size() >= file.size || window->size() < wanted;
         while (true) {
@@ -360,6 +393,7 @@ Status Uploader::round(bool is_last, const Patience& patience) {
             if (file.has_frames) measure(file, is_last);
         for (LocalFile& file : found)
             if (!file.has_frames) measure(file, is_last);
+        hold_back_later_parts(found);
         std::uint64_t pending = 0;
         for (const LocalFile& file : found) {
             if (!file.file) continue;
@@ -376,8 +410,9 @@ Status Uploader::round(bool is_last, const Patience& patience) {
             if (file.name == "plan.json") return 1;
             if (file.name == kEndJson) return 6;
             if (file.kind == Kind::kChanging) return 5;
-            if (file.kind == Kind::kImmutable) return 3;
-            return file.has_frames ? 4 : 2;
+            // Logs and segments in the order of their parts, which is that of their names: who follows the
+            // bucket never sees a part before all of those before it.
+            return file.has_frames || file.kind == Kind::kImmutable ? 3 : 2;
         };
         std::stable_sort(found.begin(), found.end(),
                          [&](const LocalFile& a, const LocalFile& b) { return rank(a) < rank(b); });

@@ -85,6 +85,7 @@ class Uploader {
     [[nodiscard]] base::Status check_identity(const storage::Patience& patience);
     [[nodiscard]] base::Result<std::vector<LocalFile>> look_at_files();
     void measure(LocalFile& file, bool is_last);
+    static void hold_back_later_parts(std::vector<LocalFile>& found);
     [[nodiscard]] base::Status put_growing(const LocalFile& file, bool is_last,
                                            const storage::Patience& patience);
     [[nodiscard]] base::Status put_immutable(const LocalFile& file, const storage::Patience& patience);
