@@ -155,10 +155,11 @@ Result<bool> Run::Impl::refresh_worker(WorkerId id) {
         if (kinds.segment && (log == nullptr || !kinds.log)) {
             if (log != nullptr) {
                 // The log that was followed is gone, but not for who has it open: to its end first.
-                const Result<bool> polled = log->poll([&](std::uint64_t offset, const format::Frame& frame) {
-                    if (const Status status = take_frame(id, worker, frame, number); !status.is_ok())
-                        log->note(offset, frame.bytes, status.message());
-                });
+                const Result<bool> polled =
+                    log->poll([&, number = number](std::uint64_t offset, const format::Frame& frame) {
+                        if (const Status status = take_frame(id, worker, frame, number); !status.is_ok())
+                            log->note(offset, frame.bytes, status.message());
+                    });
                 if (polled.is_ok() && *polled) is_new = true;
             }
             TRAINDBG_ASSIGN_OR_RETURN(const bool opened, open_segment(id, worker, number, kinds.log, is_new));
@@ -177,10 +178,11 @@ Result<bool> Run::Impl::refresh_worker(WorkerId id) {
             log = added.get();
             worker.parts[number] = std::move(added);
         }
-        const Result<bool> polled = log->poll([&](std::uint64_t offset, const format::Frame& frame) {
-            if (const Status status = take_frame(id, worker, frame, number); !status.is_ok())
-                log->note(offset, frame.bytes, status.message());
-        });
+        const Result<bool> polled =
+            log->poll([&, number = number](std::uint64_t offset, const format::Frame& frame) {
+                if (const Status status = take_frame(id, worker, frame, number); !status.is_ok())
+                    log->note(offset, frame.bytes, status.message());
+            });
         if (polled.is_ok()) {
             is_new = is_new || *polled;
         } else if (polled.status().code() == Code::kUnsupported) {
