@@ -48,8 +48,9 @@ class TestARunThatCannotBeWritten:
         assert shown["steps"].get("train", 0) < 300
         assert "<html" in outcome.report
         # Said once, with the file and the reason.
-        lines = [line for line in outcome.stderr.splitlines() if "File too large" in line]
+        lines = [line for line in outcome.stderr.splitlines() if "recording pauses" in line]
         assert len(lines) == 1, outcome.stderr
+        assert "File too large" in lines[0]
         assert "000000.log" in lines[0]
 
     def test_a_small_file_system_that_fills_up(self, tmp_path: Path) -> None:

@@ -22,10 +22,7 @@ base::Result<model::Verdict> judge_run(const std::string& run, const std::vector
     TRAINDBG_ASSIGN_OR_RETURN(const auto tail, read::RunTail::open(run, files));
     tail->finish_when_idle();
     TRAINDBG_RETURN_IF_ERROR(engine::judge(*tail, *engine));
-    if (damaged != nullptr) {
-        const auto opened = read::Run::open(run, files);
-        *damaged = opened.is_ok() ? (*opened)->damage().size() : 0;
-    }
+    if (damaged != nullptr) *damaged = tail->damage().size();
     return engine->verdict();
 }
 

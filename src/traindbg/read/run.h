@@ -161,6 +161,8 @@ class RunTail : public model::StepSource {
     [[nodiscard]] base::Result<std::optional<model::StepView>> next(
         std::chrono::nanoseconds patience) override;
     [[nodiscard]] bool ended() const override;
+    // What could not be read so far. Valid until the next call.
+    [[nodiscard]] const std::vector<Damage>& damage() const;
     // Nobody writes any more: ended() becomes true once all that is there was given.
     void finish_when_idle() noexcept;
     // A descriptor that becomes readable when there may be something new, for poll(); -1 if none.
