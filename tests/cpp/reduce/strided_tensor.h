@@ -45,7 +45,8 @@ T get(const std::byte* at) {
 
 // Stores `value`, rounded to the type; fp8 takes its bits from the value's whole part.
 inline void encode(DType dtype, double value, std::byte* at) {
-    const auto whole = [&] { return std::isfinite(value) ? static_cast<std::int64_t>(value) : 0; };
+    // 0 for what no integer can be.
+    const auto whole = [&] { return std::fabs(value) < 9e18 ? static_cast<std::int64_t>(value) : 0; };
     switch (dtype) {
         case DType::kFloat64: return put(at, value);
         case DType::kFloat32: return put(at, static_cast<float>(value));
