@@ -72,6 +72,10 @@ struct SealThread::State {
             files, layout, worker, retention,
             {.first_live_part = finished.part + 1, .first_live_blob = finished.first_blob_kept});
         if (!kept) return tell(kept.status().message());
+        {
+            const std::lock_guard lock(mutex);
+            if (is_left_behind) return;  // nobody asks any more
+        }
         const Result<seal::WorkerFiles> left = seal::list_worker(files, layout, worker);
         if (!left) return tell(left.status().message());
         Kept now{0, finished.closed_bytes};

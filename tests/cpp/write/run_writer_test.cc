@@ -546,18 +546,24 @@ TEST(PartsTest, WhatCannotBeSealedStaysALog) {
 }
 
 TEST(PartsTest, ASlowSealerNeitherDelaysTheRecordNorTheEnd) {
-    MemoryFileSystem memory;
+    // Lives longer than the thread that is left behind.
+    struct Kept {
+        MemoryFileSystem memory;
+        Gate gate;
+        std::unique_ptr<FaultFileSystem> files;
+    };
+    static std::vector<std::unique_ptr<Kept>> all_kept;
+    Kept& kept = *all_kept.emplace_back(std::make_unique<Kept>());
+    MemoryFileSystem& memory = kept.memory;
+    Gate& gate = kept.gate;
     make_run(memory);
-    Gate gate;
     gate.shut();
     FaultPlan plan;
-    plan.before = [&](FileCall call, const std::string& path) {
+    plan.before = [&gate](FileCall call, const std::string& path) {
         if (call == FileCall::kPutAtomic && path.ends_with(".seg")) gate.pass();
     };
-    // Lives longer than the thread that is left behind.
-    static std::vector<std::unique_ptr<FaultFileSystem>> kept;
-    kept.push_back(std::make_unique<FaultFileSystem>(memory, plan));
-    auto writer = open_writer(*kept.back(), small_parts());
+    kept.files = std::make_unique<FaultFileSystem>(memory, plan);
+    auto writer = open_writer(*kept.files, small_parts());
     add_tensors(*writer);
     for (const StepRecord& step : many_steps()) {
         writer->append(StepRecord(step));
