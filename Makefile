@@ -82,7 +82,7 @@ test-original: ## tests with the original client library (needs `make install`; 
 	@mkdir -p $(RESULTS)
 	@TRAINDBG_EXE=$(CURDIR)/$(VENV)/bin/traindbg $(PY) -m pytest tests/original -q -rs -n $(JOBS) --junitxml $(RESULTS)/original.xml
 
-# Ten thousand each: some ten minutes.
+# Ten thousand each, which takes long.
 .PHONY: torture
 torture: build ## kill a recording process and switch its machine off, again and again
 	@rm -rf build/torture; build/dev/tests/cpp/kill_loop $(or $(ROUNDS),10000) build/torture

@@ -7,7 +7,7 @@
 // the page, sizes by the table, and the answer is a value or kDataLoss.
 //
 // Thread-safety: free functions and plain values; a codec's scratch memory belongs to one thread.
-// Cost: floats some 1 GB/s either way, most of it zstd.
+// Cost: one pass over the values, and zstd.
 #pragma once
 
 #include <cstddef>

@@ -7,7 +7,7 @@
 //
 // Ownership: a block keeps its arena alive. Thread-safety: any thread. In the child of a `fork` there is no
 // such memory; blocks that it inherited are given up without a touch. Errors: `take` gives nothing. Cost: a
-// lock per block; making one costs some 50 ms for 256 MiB.
+// lock per block; making one touches all of its memory.
 #pragma once
 
 #include <chrono>
