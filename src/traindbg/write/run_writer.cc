@@ -139,15 +139,27 @@ class RunWriter::Impl {
             has_too_large_ = true;  // which is no reason to drop the step
             return std::nullopt;
         }
+        // What the step under way holds comes back only after it: waiting for that would be in vain.
+        if (step_bytes_ + bytes > arena_->capacity()) {
+            base::log_once(
+                LogLevel::kWarning, "write.step_too_large_for_arena",
+                base::format("the whole tensors of a step do not fit into the memory for whole tensors on "
+                             "their way to the disk ({}): some are left out; raise arena_bytes",
+                             base::human_bytes(arena_->capacity())));
+            has_too_large_ = true;
+            return std::nullopt;
+        }
         const bool waits = options_.overflow == OverflowPolicy::kBlockFor && !arena_is_stalled_;
         std::optional<ArenaBlock> block =
             arena_->take(bytes, waits ? nanoseconds(options_.block_for) : nanoseconds::zero());
+        if (block) step_bytes_ += bytes;
         if (block) arena_is_stalled_ = false;
         else if (waits) arena_is_stalled_ = true;
         return block;
     }
 
     void append(StepRecord&& record, std::vector<WholeTensor>&& tensors, std::uint64_t left_out) {
+        step_bytes_ = 0;
         StepItem item{std::move(record), std::move(tensors)};
         for (model::RawTensor& raw : item.record.raw)
             item.tensors.push_back({raw.tensor, raw.dtype, std::move(raw.shape), {}, std::move(raw.bytes)});
@@ -282,6 +294,7 @@ class RunWriter::Impl {
     std::jthread thread_;
     std::shared_ptr<Arena> arena_;
     bool arena_was_tried_ = false;
+    std::size_t step_bytes_ = 0;     // taken from the arena for the step under way
     bool has_too_large_ = false;     // a tensor of the step under way is larger than the arena
     bool arena_is_stalled_ = false;  // as stalled_, for the arena
     // The last wait was in vain. Until there is room again nothing waits, or a disk that stands still
