@@ -139,15 +139,24 @@ class RunWriter::Impl {
             has_too_large_ = true;  // which is no reason to drop the step
             return std::nullopt;
         }
-        // What the step under way holds comes back only after it: waiting for that would be in vain.
-        if (step_bytes_ + bytes > arena_->capacity()) {
-            base::log_once(
-                LogLevel::kWarning, "write.step_too_large_for_arena",
-                base::format("the whole tensors of a step do not fit into the memory for whole tensors on "
-                             "their way to the disk ({}): some are left out; raise arena_bytes",
-                             base::human_bytes(arena_->capacity())));
-            has_too_large_ = true;
-            return std::nullopt;
+        // What the step under way holds comes back only after it: with half of the memory in its own hands it
+        // takes what is free and does not wait.
+        if (step_bytes_ + bytes > arena_->capacity() / 2) {
+            std::optional<ArenaBlock> free = arena_->take(bytes, nanoseconds::zero());
+            if (free) {
+                step_bytes_ += bytes;
+                return free;
+            }
+            if (step_bytes_ != 0) {
+                base::log_once(
+                    LogLevel::kWarning, "write.step_too_large_for_arena",
+                    base::format(
+                        "the whole tensors of a step do not fit into the memory for whole tensors on "
+                        "their way to the disk ({}): some are left out; raise arena_bytes",
+                        base::human_bytes(arena_->capacity())));
+                has_too_large_ = true;
+                return std::nullopt;
+            }
         }
         const bool waits = options_.overflow == OverflowPolicy::kBlockFor && !arena_is_stalled_;
         std::optional<ArenaBlock> block =

@@ -630,6 +630,35 @@ void expect_floats(const model::RawTensor& raw, std::size_t count, float first) 
     for (std::size_t i = 0; i < count; ++i) ASSERT_EQ(values[i], first + static_cast<float>(i)) << i;
 }
 
+TEST(WholeTensorsTest, AStepLargerThanTheArenaKeepsItsStatisticsAndDoesNotWaitForItself) {
+    MemoryFileSystem files;
+    make_run(files);
+    WriterOptions options;
+    options.arena_bytes = 1 << 20;
+    options.overflow = OverflowPolicy::kBlockFor;
+    options.block_for = std::chrono::hours(1);  // the test would not end
+    auto writer = open_writer(files, options);
+    add_tensors(*writer);
+    constexpr std::size_t kThird = (std::size_t{1} << 20) / sizeof(float) / 3;
+    for (std::uint64_t step = 0; step < 2; ++step) {
+        StepRecord record;
+        record.step = record.sequence = step;
+        record.scalars = {{2, 1.0}};
+        std::vector<WholeTensor> taken;
+        std::uint64_t left_out = 0;
+        for (int i = 0; i < 5; ++i) {
+            if (auto tensor = floats_in_arena(*writer, kThird, 0)) taken.push_back(std::move(*tensor));
+            else ++left_out;
+        }
+        EXPECT_GE(left_out, 2U);
+        writer->append(std::move(record), std::move(taken), left_out);
+        ASSERT_TRUE(writer->flush(kLong));
+    }
+    EXPECT_EQ(writer->counts().steps_written, 2U);
+    EXPECT_EQ(writer->counts().steps_dropped, 0U);
+    EXPECT_GE(writer->counts().raw_tensors_dropped, 4U);
+}
+
 TEST(WholeTensorsTest, TensorsOfAllSizesGoToTheDiskFromWhereTheyLie) {
     const testing::TemporaryDirectory directory;
     storage::FileSystem& files = storage::posix_file_system();
