@@ -173,7 +173,7 @@ bench-original: setup-demo ## the same beside the original client library, in an
 bench-store: setup-demo ## measure what writing and reading a run costs
 	@$(call configure,bench)
 	@cmake --build --preset bench -j $(JOBS) --target store_write_bench store_read_bench
-	@build/bench/benchmarks/cpp/store_write_bench
+	@build/bench/benchmarks/cpp/store_write_bench build
 	@build/bench/benchmarks/cpp/store_read_bench
 
 .PHONY: bench-cpp

@@ -1,30 +1,29 @@
 // What the store costs the training, and what its threads need beside it.
 //
-//   store_write_bench DIRECTORY [STEPS]
+//   store_write_bench [--statistics | --tensors] [DIRECTORY] [STEPS]
 //
 // 1. A step of 1,000 tensors' statistics: the hand-over (p50, p99) in the training's thread, and the CPU time
-// of all
-//    threads for one step, sealing included.
-// 2. Whole tensors, 200 of 40 KB per step: the training's part (copy and statistics in one pass), its rate,
-// and
-//    p50 and p99 of a step at about half of the disk's own speed, which is measured before in the same
-//    directory with 1 MiB at a time past the page cache; what was dropped; the rate at which they can be kept
-//    coming.
+//    of each thread for one step: the training's, the writer's, the sealer's.
+// 2. Whole tensors, 200 of 40 KB per step: the training's part (copy and statistics in one pass) beside
+//    memcpy of the same bytes into memory of the arena's size, in turns; p50 and p99 of a step at half of the
+//    disk's own speed; what was dropped; the rate at which they can be kept coming. The disk's own speed is
+//    measured before and after in the same directory, 8 MiB at a time past the page cache.
 //
 // Wall times of a step are what a training sees; on a machine that does something else as well the p99 says
 // more about that. Compare within one run of this program.
-#include <sys/resource.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <ctime>
 #include <filesystem>
+#include <fstream>
+#include <map>
 #include <memory>
 #include <string>
+#include <system_error>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -39,13 +38,17 @@ namespace {
 using traindbg::base::monotonic_nanos;
 using namespace std::chrono_literals;
 
-double process_cpu_seconds() {
-    rusage usage{};
-    ::getrusage(RUSAGE_SELF, &usage);
-    const auto seconds = [](const timeval& time) {
-        return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_usec) * 1e-6;
-    };
-    return seconds(usage.ru_utime) + seconds(usage.ru_stime);
+// CPU seconds of this process's threads by their names.
+std::map<std::string, double> cpu_seconds_by_thread() {
+    std::map<std::string, double> seconds;
+    for (const auto& task : std::filesystem::directory_iterator("/proc/self/task")) {
+        std::string name;
+        double nanos = 0;
+        std::getline(std::ifstream(task.path() / "comm"), name);
+        std::ifstream(task.path() / "schedstat") >> nanos;
+        seconds[name] += nanos * 1e-9;
+    }
+    return seconds;
 }
 double thread_cpu_seconds() {
     return static_cast<double>(traindbg::base::clock_nanos(CLOCK_THREAD_CPUTIME_ID)) * 1e-9;
@@ -113,41 +116,47 @@ void bench_statistics(const std::string& directory, std::uint64_t steps) {
     }
     std::vector<std::int64_t> nanos;
     nanos.reserve(steps);
-    double made_seconds = 0;
-    const double cpu_before = process_cpu_seconds();
+    double appended_seconds = 0;
     for (std::uint64_t step = 0; step < steps; ++step) {
-        const double made_before = thread_cpu_seconds();
         traindbg::model::StepRecord record = statistics_step(step, kTensors, writer->recycled());
-        made_seconds += thread_cpu_seconds() - made_before;
+        const double cpu = thread_cpu_seconds();
         const std::int64_t begin = monotonic_nanos();
         writer->append(std::move(record));
         nanos.push_back(monotonic_nanos() - begin);
+        appended_seconds += thread_cpu_seconds() - cpu;
         if (step % 10 == 9) std::this_thread::sleep_for(5ms);  // a training computes meanwhile
     }
     static_cast<void>(writer->flush(60s));
-    const double written = process_cpu_seconds() - cpu_before - made_seconds;
-    writer->close(120s).ignore();
-    const double all = process_cpu_seconds() - cpu_before - made_seconds;
+    std::map<std::string, double> by_thread = cpu_seconds_by_thread();
     const auto counts = writer->counts();
+    const std::uint64_t sealed = counts.parts_sealed;
+    writer->close(120s).ignore();
+    const auto each = static_cast<double>(steps) * 1e-6;
     std::printf("statistics of %zu tensors, %llu steps: hand-over p50 %.2f us, p99 %.2f us, max %.0f us\n",
                 kTensors, static_cast<unsigned long long>(steps), percentile(nanos, 0.5),
                 percentile(nanos, 0.99), percentile(nanos, 1));
-    std::printf(
-        "  CPU of all threads per step: %.1f us written, %.1f us sealed as well (%llu parts); dropped %llu\n",
-        written * 1e6 / static_cast<double>(steps), all * 1e6 / static_cast<double>(steps),
-        static_cast<unsigned long long>(counts.parts_sealed),
-        static_cast<unsigned long long>(counts.steps_dropped));
+    std::printf("  CPU per step: training's thread %.1f us, writer's %.1f us; %.1f MB, %llu steps dropped\n",
+                appended_seconds / each, by_thread["traindbg-writer"] / each,
+                static_cast<double>(counts.bytes_written) * 1e-6,
+                static_cast<unsigned long long>(counts.steps_dropped));
+    const double share =
+        static_cast<double>(sealed * options.part_bytes) / static_cast<double>(counts.bytes_written);
+    std::printf("  sealer's thread %.1f us for a step that is sealed (%llu parts so far)\n",
+                sealed == 0 ? 0 : by_thread["traindbg-sealer"] / each / share,
+                static_cast<unsigned long long>(sealed));
 }
 
-// `pause`: between two steps. Gives bytes per second that reached the disk.
+// `period`: from the begin of one step to that of the next; zero: as fast as they go.
 void bench_tensors(const std::string& directory, const char* name, std::uint64_t steps,
-                   std::chrono::nanoseconds pause, double disk) {
+                   std::chrono::nanoseconds period, double disk) {
     constexpr std::size_t kTensors = 200;
     constexpr std::int64_t kElements = 10'000;
+    constexpr std::size_t kTensorBytes = kElements * sizeof(float);
+    const bool is_paced = period > period.zero();
     traindbg::capture::SessionOptions options;
     options.run_directory = fresh(directory, name);
-    options.config.overflow = pause == pause.zero() ? traindbg::model::OverflowPolicy::kBlockFor
-                                                    : traindbg::model::OverflowPolicy::kKeepReductionsOnly;
+    options.config.overflow = is_paced ? traindbg::model::OverflowPolicy::kKeepReductionsOnly
+                                       : traindbg::model::OverflowPolicy::kBlockFor;
     options.config.block_for_ms = 60'000;
     options.config.requirements = {{.collection = "gradients",
                                     .what = traindbg::model::What::kStatistics | traindbg::model::What::kRaw,
@@ -166,9 +175,22 @@ void bench_tensors(const std::string& directory, const char* name, std::uint64_t
         ids.push_back(session->register_tensor(std::move(info)));
         views.push_back({values[i].data(), traindbg::tensor::DType::kFloat32, {&kElements, 1}, {}});
     }
-    constexpr double kStepBytes = static_cast<double>(kTensors * kElements * sizeof(float));
+    // What a plain copy of a step costs, to memory that is as large as the arena and there already.
+    std::vector<std::byte> ring(std::size_t{256} << 20, std::byte{1});
+    std::size_t ring_at = 0;
+    const auto copy_plainly = [&] {
+        const double begin = thread_cpu_seconds();
+        for (const std::vector<float>& value : values) {
+            if (ring_at + kTensorBytes > ring.size()) ring_at = 0;
+            std::memcpy(ring.data() + ring_at, value.data(), kTensorBytes);
+            ring_at += kTensorBytes;
+        }
+        return thread_cpu_seconds() - begin;
+    };
+    constexpr double kStepBytes = static_cast<double>(kTensors * kTensorBytes);
     std::vector<std::int64_t> nanos;
     double cpu = 0;
+    double plain = 0;
     constexpr std::uint64_t kWarm = 5;  // the arena is made, the first pages of everything are there
     std::int64_t begin_all = 0;
     for (std::uint64_t step = 0; step < steps + kWarm; ++step) {
@@ -180,46 +202,63 @@ void bench_tensors(const std::string& directory, const char* name, std::uint64_t
         if (step >= kWarm) {
             nanos.push_back(monotonic_nanos() - begin);
             cpu += thread_cpu_seconds() - cpu_before;
+            if (is_paced) plain += copy_plainly();
         }
-        if (pause > pause.zero()) std::this_thread::sleep_for(pause);
+        const auto due = std::chrono::nanoseconds(begin) + period;
+        if (is_paced) std::this_thread::sleep_for(due - std::chrono::nanoseconds(monotonic_nanos()));
     }
     session->close(120s);
     const double seconds = static_cast<double>(monotonic_nanos() - begin_all) * 1e-9;
-    const double rate = kStepBytes * static_cast<double>(steps) / seconds;
+    const double all_bytes = kStepBytes * static_cast<double>(steps);
     const auto counts = session->counts().writer;
-    std::printf(
-        "%s, %llu steps of %.0f MB: training's part %.1f GB/s (CPU), p50 %.2f ms, p99 %.2f ms (%.2f x)\n",
-        name, static_cast<unsigned long long>(steps), kStepBytes * 1e-6,
-        kStepBytes * static_cast<double>(steps) / cpu * 1e-9, percentile(nanos, 0.5) * 1e-3,
-        percentile(nanos, 0.99) * 1e-3, percentile(nanos, 0.99) / percentile(nanos, 0.5));
-    std::printf("  %.0f MB/s to the disk (%.0f %% of its own %.0f); dropped: %llu tensors, %llu steps\n",
-                rate * 1e-6, rate / disk * 100, disk * 1e-6,
+    std::printf("%s, %llu steps of %.0f MB: p50 %.2f ms, p99 %.2f ms (%.2f x), max %.2f ms\n", name,
+                static_cast<unsigned long long>(steps), kStepBytes * 1e-6, percentile(nanos, 0.5) * 1e-3,
+                percentile(nanos, 0.99) * 1e-3, percentile(nanos, 0.99) / percentile(nanos, 0.5),
+                percentile(nanos, 1) * 1e-3);
+    std::printf("  training's part: %.1f GB/s of CPU time", all_bytes / cpu * 1e-9);
+    if (is_paced) std::printf(", memcpy in turns with it %.1f GB/s", all_bytes / plain * 1e-9);
+    std::printf("\n  %.0f MB/s to the disk (%.0f %% of its own %.0f); dropped: %llu tensors, %llu steps\n",
+                all_bytes / seconds * 1e-6, all_bytes / seconds / disk * 100, disk * 1e-6,
                 static_cast<unsigned long long>(counts.raw_tensors_dropped),
                 static_cast<unsigned long long>(counts.steps_dropped));
+}
+
+bool bench_tensors(const std::string& directory, std::uint64_t steps) {
+    const double disk = disk_rate(directory);
+    if (disk <= 0) {
+        std::fprintf(stderr, "%s: cannot be written\n", directory.c_str());
+        return false;
+    }
+    bench_tensors(directory, "tensors_as_fast_as_they_go", steps, 0ns, disk);
+    std::printf("  the disk alone: %.0f MB/s before, %.0f MB/s after\n", disk * 1e-6,
+                disk_rate(directory) * 1e-6);
+    const auto period = std::chrono::nanoseconds(static_cast<std::int64_t>(8e6 / (disk / 2) * 1e9));
+    bench_tensors(directory, "tensors_at_half_the_disks_speed", steps, period, disk);
+    return true;
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
-    if (argc < 2) {
-        std::fputs("usage: store_write_bench DIRECTORY [STEPS]\n", stderr);
-        return 2;
+    bool statistics = true;
+    bool tensors = true;
+    std::vector<std::string> words;
+    for (int i = 1; i < argc; ++i) {
+        const std::string word = argv[i];
+        if (word == "--statistics") tensors = false;
+        else if (word == "--tensors") statistics = false;
+        else if (word.starts_with("-") || words.size() == 2) {
+            std::fputs("usage: store_write_bench [--statistics | --tensors] [DIRECTORY] [STEPS]\n", stderr);
+            return word == "--help" ? 0 : 2;
+        } else words.push_back(word);
     }
-    const std::string directory = argv[1];
-    const std::uint64_t steps = argc > 2 ? std::strtoull(argv[2], nullptr, 10) : 5000;
-    bench_statistics(directory, steps);
-    const double disk = disk_rate(directory);
-    if (disk <= 0) {
-        std::fprintf(stderr, "%s: cannot be written\n", directory.c_str());
-        return 1;
-    }
-    const std::uint64_t tensor_steps = std::max<std::uint64_t>(steps / 25, 20);
-    bench_tensors(directory, "tensors_as_fast_as_they_go", tensor_steps, 0ns, disk);
-    const auto pause = std::chrono::nanoseconds(static_cast<std::int64_t>(8e6 / (disk / 2) * 1e9));
-    bench_tensors(directory, "tensors_at_half_the_disks_speed", tensor_steps, pause, disk);
-    std::filesystem::remove_all(directory + "/disk");
-    std::filesystem::remove_all(directory + "/statistics");
-    std::filesystem::remove_all(directory + "/tensors_as_fast_as_they_go");
-    std::filesystem::remove_all(directory + "/tensors_at_half_the_disks_speed");
-    return 0;
+    const std::filesystem::path parent =
+        words.empty() ? std::filesystem::current_path() : std::filesystem::path(words[0]);
+    const std::string directory = (parent / "store_write_bench.tmp").string();
+    const std::uint64_t steps = words.size() > 1 ? std::strtoull(words[1].c_str(), nullptr, 10) : 5000;
+    if (statistics) bench_statistics(directory, steps);
+    const bool is_done = !tensors || bench_tensors(directory, std::max<std::uint64_t>(steps / 10, 20));
+    std::error_code ignored;
+    std::filesystem::remove_all(directory, ignored);
+    return is_done ? 0 : 1;
 }

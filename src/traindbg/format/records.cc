@@ -132,7 +132,39 @@ void section(ByteWriter& out, Section number, const Write& write) {
     out.append(content.bytes());
 }
 
-void encode_statistics(ByteWriter& out, const std::vector<TensorSample>& samples, const TensorTable& table) {
+// The element counts of a table's tensors, from the caller's list or from the descriptions.
+class UsualCounts {
+  public:
+    UsualCounts(const TensorTable& table, std::span<const std::uint64_t> counts) noexcept
+        : table_(table), counts_(counts) {}
+    [[nodiscard]] std::uint64_t of(TensorId id) const noexcept {
+        if (id < counts_.size()) return counts_[id];
+        return counts_.empty() && is_known(table_, id) ? element_count(table_[id].shape) : kNotDescribed;
+    }
+
+  private:
+    const TensorTable& table_;
+    std::span<const std::uint64_t> counts_;
+};
+
+using Moments = std::array<float, kMoments.size()>;
+
+Moments narrow(const Statistics& statistics) noexcept {
+    Moments narrowed{};
+    bool is_odd = false;  // without a branch for each: they are made side by side
+    for (std::size_t k = 0; k < kMoments.size(); ++k) {
+        const double value = statistics.*kMoments[k];
+        narrowed[k] = static_cast<float>(value);
+        const bool overflowed = std::fabs(narrowed[k]) > FLT_MAX;
+        const bool vanished = (narrowed[k] == 0) & (value != 0);
+        is_odd = is_odd | overflowed | vanished;
+    }
+    if (is_odd)
+        for (std::size_t k = 0; k < kMoments.size(); ++k) narrowed[k] = narrow(statistics.*kMoments[k]);
+    return narrowed;
+}
+
+void encode_statistics(ByteWriter& out, const std::vector<TensorSample>& samples, const UsualCounts& usual) {
     out.reserve(16 + samples.size() * 32);
     out.varint(samples.size());
     IdWriter ids(out);
@@ -145,15 +177,13 @@ void encode_statistics(ByteWriter& out, const std::vector<TensorSample>& samples
     for (std::size_t i = 0; i < size; ++i) {
         const TensorSample& sample = samples[i];
         const Statistics& s = sample.statistics;
-        for (std::size_t k = 0; k < kMoments.size(); ++k) {
-            const float value = narrow(s.*kMoments[k]);
-            std::memcpy(columns.data() + (k * size + i) * sizeof(float), &value, sizeof(float));
-        }
-        const bool is_usual =
-            is_known(table, sample.tensor) && s.count == element_count(table[sample.tensor].shape);
+        const Moments moments = narrow(s);
+        for (std::size_t k = 0; k < moments.size(); ++k)
+            std::memcpy(columns.data() + (k * size + i) * sizeof(float), &moments[k], sizeof(float));
+        const std::uint64_t count = usual.of(sample.tensor);
         const auto marks = static_cast<std::uint8_t>(
-            (is_usual ? 0 : kCountFollows) | (s.nan != 0 ? kNanFollows : 0) |
-            (s.positive_infinite != 0 ? kPositiveInfiniteFollows : 0) |
+            (count != kNotDescribed && s.count == count ? 0 : kCountFollows) |
+            (s.nan != 0 ? kNanFollows : 0) | (s.positive_infinite != 0 ? kPositiveInfiniteFollows : 0) |
             (s.negative_infinite != 0 ? kNegativeInfiniteFollows : 0) | (s.zero != 0 ? kZeroFollows : 0));
         columns[marks_offset + i] = static_cast<std::byte>(marks);
         any_counts = any_counts || marks != 0;
@@ -171,28 +201,32 @@ void encode_statistics(ByteWriter& out, const std::vector<TensorSample>& samples
     }
 }
 
-void decode_statistics(ByteReader& reader, const TensorTable& table, std::vector<TensorSample>& samples) {
+void decode_statistics(ByteReader& reader, const UsualCounts& usual, std::vector<TensorSample>& samples) {
     constexpr std::size_t kLeastBytesEach = 1 + kMoments.size() * sizeof(float) + 1;
     const std::size_t size = reader.count(kLeastBytesEach);
     samples.assign(size, TensorSample{});
     IdReader ids(reader);
     for (TensorSample& sample : samples) sample.tensor = ids.read();
-    for (const auto moment : kMoments)
-        for (TensorSample& sample : samples) sample.statistics.*moment = reader.fixed<float>();
+    const ByteSpan columns = reader.raw(kMoments.size() * size * sizeof(float));
     const ByteSpan marks = reader.raw(size);
     if (!reader.ok()) return;
     for (std::size_t i = 0; i < size; ++i) {
         const auto mark = std::to_integer<std::uint8_t>(marks[i]);
         Statistics& s = samples[i].statistics;
-        const bool count_follows = (mark & kCountFollows) != 0;
-        const bool is_described = is_known(table, samples[i].tensor);
-        if (count_follows) s.count = reader.varint();
-        else if (is_described) s.count = element_count(table[samples[i].tensor].shape);
+        for (std::size_t k = 0; k < kMoments.size(); ++k) {
+            float value = 0;
+            std::memcpy(&value, columns.data() + (k * size + i) * sizeof(float), sizeof(float));
+            s.*kMoments[k] = value;
+        }
+        const std::uint64_t count = usual.of(samples[i].tensor);
+        s.count = count == kNotDescribed ? 0 : count;
+        if (mark == 0) continue;  // nothing follows; of a lost description: left out below
+        if ((mark & kCountFollows) != 0) s.count = reader.varint();
         if ((mark & kNanFollows) != 0) s.nan = reader.varint();
         if ((mark & kPositiveInfiniteFollows) != 0) s.positive_infinite = reader.varint();
         if ((mark & kNegativeInfiniteFollows) != 0) s.negative_infinite = reader.varint();
         if ((mark & kZeroFollows) != 0) s.zero = reader.varint();
-        if (!count_follows && !is_described) continue;  // of a lost description: left out below
+        if ((mark & kCountFollows) == 0 && count == kNotDescribed) continue;
         // The counts are parts of a whole: what does not add up would give nonsense further on.
         std::uint64_t left = s.count;
         for (const std::uint64_t part : {s.nan, s.positive_infinite, s.negative_infinite, s.zero}) {
@@ -478,6 +512,14 @@ std::uint64_t element_count(const std::vector<std::int64_t>& shape) noexcept {
     return count;
 }
 
+std::vector<std::uint64_t> element_counts(const TensorTable& table) {
+    std::vector<std::uint64_t> counts;
+    counts.reserve(table.size());
+    for (const TensorInfo& info : table)
+        counts.push_back(info.name.empty() ? kNotDescribed : element_count(info.shape));
+    return counts;
+}
+
 void encode_schema(ByteWriter& out, const std::vector<TensorInfo>& tensors) {
     out.varint(tensors.size());
     ByteWriter entry;
@@ -544,7 +586,7 @@ Result<model::WorkerMeta> decode_worker(ByteSpan payload) {
 }
 
 std::size_t encode_step(ByteWriter& out, const StepRecord& record, const TensorTable& table,
-                        std::span<const RawPlace> raw) {
+                        std::span<const RawPlace> raw, std::span<const std::uint64_t> counts) {
     out.fixed(static_cast<std::uint8_t>(record.mode));
     out.varint(record.step);
     out.varint(record.sequence);
@@ -554,8 +596,9 @@ std::size_t encode_step(ByteWriter& out, const StepRecord& record, const TensorT
     out.varint(record.capture_nanos);
     out.varint(raw.size());
     if (!record.tensors.empty()) {
-        section(out, Section::kStatistics,
-                [&](ByteWriter& content) { encode_statistics(content, record.tensors, table); });
+        section(out, Section::kStatistics, [&](ByteWriter& content) {
+            encode_statistics(content, record.tensors, UsualCounts(table, counts));
+        });
         const bool has_units =
             std::any_of(record.tensors.begin(), record.tensors.end(),
                         [](const TensorSample& sample) { return sample.units.units != 0; });
@@ -594,7 +637,7 @@ Result<StepPrefix> decode_step_prefix(ByteSpan payload) {
 }
 
 Result<std::uint64_t> decode_step(ByteSpan payload, const TensorTable& table, StepRecord& record,
-                                  std::vector<RawPlace>* raw) {
+                                  std::vector<RawPlace>* raw, std::span<const std::uint64_t> counts) {
     ByteReader reader(payload);
     bool mode_known = false;
     const StepPrefix prefix = read_prefix(reader, mode_known);
@@ -623,7 +666,9 @@ Result<std::uint64_t> decode_step(ByteSpan payload, const TensorTable& table, St
             seen |= std::uint64_t{1} << number;
         }
         switch (static_cast<Section>(number)) {
-            case Section::kStatistics: decode_statistics(content, table, record.tensors); break;
+            case Section::kStatistics:
+                decode_statistics(content, UsualCounts(table, counts), record.tensors);
+                break;
             case Section::kUnits: decode_units(content, record.tensors); break;
             case Section::kScalars: decode_scalars(content, record.scalars); break;
             case Section::kClasses: decode_classes(content, record.classes); break;

@@ -39,6 +39,12 @@ inline constexpr std::size_t kMostRank = 64;
     return id < table.size() && !table[id].name.empty();
 }
 
+// The element count of each of a table's tensors, by id; kNotDescribed where there is no description. Who
+// encodes or decodes many steps keeps this beside the table: of the table itself a step needs little else,
+// and 8 bytes a tensor stay in the cache.
+inline constexpr std::uint64_t kNotDescribed = UINT64_MAX;
+[[nodiscard]] std::vector<std::uint64_t> element_counts(const model::TensorTable& table);
+
 // SCHEMA: tensors that steps from here on may refer to.
 void encode_schema(base::ByteWriter& out, const std::vector<model::TensorInfo>& tensors);
 // Adds what is new to `table`; ids that were never described become entries without a name.
@@ -75,15 +81,19 @@ struct StepPrefix {
 
 // STEP: everything of `record` but its raw tensors, which were written before to `raw`. Moments are
 // stored as float32: a finite value stays finite, one that is not zero stays so. Class samples beyond
-// kMostClasses are left out; the number of those is returned.
+// kMostClasses are left out; the number of those is returned. `counts`: element_counts(table), where the
+// caller keeps them.
 std::size_t encode_step(base::ByteWriter& out, const model::StepRecord& record,
-                        const model::TensorTable& table, std::span<const RawPlace> raw);
+                        const model::TensorTable& table, std::span<const RawPlace> raw,
+                        std::span<const std::uint64_t> counts = {});
 [[nodiscard]] base::Result<StepPrefix> decode_step_prefix(base::ByteSpan payload);
 // `record` is overwritten; its buffers are used again. Samples of tensors that `table` does not know
 // are left out; their number is returned. `raw`: where the whole tensors lie, for who wants to know.
+// `counts`: as above.
 [[nodiscard]] base::Result<std::uint64_t> decode_step(base::ByteSpan payload, const model::TensorTable& table,
                                                       model::StepRecord& record,
-                                                      std::vector<RawPlace>* raw = nullptr);
+                                                      std::vector<RawPlace>* raw = nullptr,
+                                                      std::span<const std::uint64_t> counts = {});
 
 // EVENT: something worth knowing that is no measurement.
 struct EventRecord {

@@ -73,10 +73,15 @@ class SparseIntegers {
     std::vector<std::uint64_t> values_;
 };
 
-// Rows of one tensor that are not in a page yet.
+// Rows of one tensor that are not in a page yet. They come in step by step, tensor by tensor: what a row
+// holds lies together until the page is made, so that it costs a cache line and not one for each column.
+struct StatisticsRow {
+    std::uint32_t row = 0;
+    std::array<float, kMomentColumns.size()> moments{};
+};
 struct StatisticsRows {
-    std::vector<std::uint64_t> rows;
-    std::array<std::vector<float>, kMomentColumns.size()> moments;
+    std::vector<StatisticsRow> rows;
+    bool has_counts = false;  // one of `counts` has begun
     std::array<SparseIntegers, kCountColumns.size()> counts;
 };
 struct ScalarRows {
@@ -353,6 +358,7 @@ struct SegmentBuilder::Impl {
     FileHeader header;
     ColumnEncoder encoder;
     model::TensorTable table;
+    std::vector<std::uint64_t> element_counts;  // of `table`; empty when that has grown since
     ByteBuffer worker;
     std::vector<ByteBuffer> events;
     std::optional<TotalsRecord> totals;
@@ -360,6 +366,7 @@ struct SegmentBuilder::Impl {
     StepRows steps;
     // By id; a map, because a hostile id must not take memory for all below it.
     std::map<TensorId, StatisticsRows> statistics;
+    std::map<TensorId, StatisticsRows>::iterator next_statistics = statistics.end();
     std::map<TensorId, ScalarRows> scalars;
     std::map<TensorId, OpaqueRows> classes;
     std::map<TensorId, OpaqueRows> raw;
@@ -368,13 +375,17 @@ struct SegmentBuilder::Impl {
     StepRecord record;
     std::vector<RawPlace> places;
     ByteWriter scratch;
+    std::vector<std::uint64_t> numbers;  // scratch as well
+    std::vector<float> moments;
 
     Status add_step(ByteSpan payload) {
-        TRAINDBG_ASSIGN_OR_RETURN(const std::uint64_t skipped, decode_step(payload, table, record, &places));
+        if (element_counts.empty()) element_counts = format::element_counts(table);
+        TRAINDBG_ASSIGN_OR_RETURN(const std::uint64_t skipped,
+                                  decode_step(payload, table, record, &places, element_counts));
         if (skipped != 0) return {Code::kDataLoss, "a step has samples of tensors that were not described"};
         if (footer.steps >= kMostPartSteps) return {Code::kResourceExhausted, "a part has too many steps"};
         const std::uint64_t row = footer.steps++;
-        const std::array<std::uint64_t, kStepColumns.size()> numbers = {
+        const std::array<std::uint64_t, kStepColumns.size()> of_step = {
             static_cast<std::uint64_t>(record.mode),
             record.step,
             record.sequence,
@@ -383,7 +394,7 @@ struct SegmentBuilder::Impl {
             record.step_nanos,
             record.capture_nanos,
         };
-        for (std::size_t i = 0; i < numbers.size(); ++i) steps.columns[i].push_back(numbers[i]);
+        for (std::size_t i = 0; i < of_step.size(); ++i) steps.columns[i].push_back(of_step[i]);
         if (steps.columns[0].size() == kMostPageRows) end_steps();
 
         SegmentFooter::ModeRange& mode = footer.modes[static_cast<std::size_t>(record.mode) - 1];
@@ -424,20 +435,33 @@ struct SegmentBuilder::Impl {
         return twice ? damaged("step") : Status::ok();
     }
 
+    // Every step has the same tensors in the same order, mostly: the next one is tried first.
+    StatisticsRows& statistics_of(TensorId tensor) {
+        if (next_statistics == statistics.end() || next_statistics->first != tensor)
+            next_statistics = statistics.try_emplace(tensor).first;
+        return (next_statistics++)->second;
+    }
+
     void add_statistics(std::uint64_t row, const TensorSample& sample) {
-        StatisticsRows& rows = statistics[sample.tensor];
-        if (!rows.rows.empty() && rows.rows.back() == row) {
+        StatisticsRows& rows = statistics_of(sample.tensor);
+        if (!rows.rows.empty() && rows.rows.back().row == row) {
             twice = true;
             return;
         }
         const std::size_t before = rows.rows.size();
-        rows.rows.push_back(row);
+        StatisticsRow& added = rows.rows.emplace_back();
+        added.row = static_cast<std::uint32_t>(row);
         for (std::size_t i = 0; i < kMomentColumns.size(); ++i)
-            rows.moments[i].push_back(static_cast<float>(sample.statistics.*kMomentColumns[i].second));
+            added.moments[i] = static_cast<float>(sample.statistics.*kMomentColumns[i].second);
         const auto counts = counts_of(sample);
-        const std::uint64_t usual = element_count(table[sample.tensor].shape);
-        for (std::size_t i = 0; i < counts.size(); ++i)
-            rows.counts[i].add(counts[i], i == 0 ? usual : 0, before);
+        const std::uint64_t usual = element_counts[sample.tensor];
+        const bool is_usual = counts[0] == usual && std::all_of(counts.begin() + 1, counts.end(),
+                                                                [](std::uint64_t c) { return c == 0; });
+        if (rows.has_counts || !is_usual) {
+            rows.has_counts = true;
+            for (std::size_t i = 0; i < counts.size(); ++i)
+                rows.counts[i].add(counts[i], i == 0 ? usual : 0, before);
+        }
         if (rows.rows.size() == kMostPageRows) end_statistics(sample.tensor, rows);
     }
 
@@ -458,7 +482,7 @@ struct SegmentBuilder::Impl {
         const auto rows = static_cast<std::uint32_t>(steps.columns[0].size());
         if (rows == 0) return;
         PageWriter page(encoder);
-        std::vector<std::uint64_t> numbers(rows);
+        numbers.resize(rows);
         for (std::uint32_t i = 0; i < rows; ++i) numbers[i] = steps.first_row + i;
         page.integers(Column::kRow, numbers);
         for (std::size_t i = 0; i < kStepColumns.size(); ++i) {
@@ -482,17 +506,21 @@ struct SegmentBuilder::Impl {
     void end_statistics(TensorId tensor, StatisticsRows& rows) {
         if (rows.rows.empty()) return;
         PageWriter page(encoder);
-        page.integers(Column::kRow, rows.rows);
+        numbers.clear();
+        for (const StatisticsRow& row : rows.rows) numbers.push_back(row.row);
+        page.integers(Column::kRow, numbers);
         for (std::size_t i = 0; i < kMomentColumns.size(); ++i) {
-            page.floats(kMomentColumns[i].first, rows.moments[i]);
-            rows.moments[i].clear();
+            moments.clear();
+            for (const StatisticsRow& row : rows.rows) moments.push_back(row.moments[i]);
+            page.floats(kMomentColumns[i].first, moments);
         }
         for (std::size_t i = 0; i < kCountColumns.size(); ++i) {
             if (!rows.counts[i].values().empty()) page.integers(kCountColumns[i], rows.counts[i].values());
             rows.counts[i].clear();
         }
-        pages.push_back(page.finish(entry_of(PageKind::kStatistics, tensor, rows.rows), header.salt));
+        pages.push_back(page.finish(entry_of(PageKind::kStatistics, tensor, numbers), header.salt));
         rows.rows.clear();
+        rows.has_counts = false;
     }
 
     void end_scalars(TensorId tensor, ScalarRows& rows) {
@@ -544,7 +572,7 @@ Status SegmentBuilder::add(const Frame& frame) {
         return {Code::kUnsupported, "is of a newer format; a newer traindbg can seal it"};
     switch (frame.type) {
         case FrameType::kFileHeader: return Status::ok();
-        case FrameType::kSchema: return decode_schema(frame.payload, impl.table);
+        case FrameType::kSchema: impl.element_counts.clear(); return decode_schema(frame.payload, impl.table);
         case FrameType::kWorker:
             impl.worker.assign(frame.payload.begin(), frame.payload.end());
             return Status::ok();

@@ -158,6 +158,8 @@ void Arena::give_back(std::uint64_t serial) noexcept {
             ranges_.pop_front();
             ++first_serial_;
         }
+        // Nothing is in use: from the front again, where the memory may still be in the cache.
+        if (ranges_.empty()) head_ = round_up(head_, capacity_);
     }
     freed_.notify_one();
 }

@@ -154,7 +154,7 @@ void Scribe::encode_step(StepItem& item) {
     const std::uint64_t raw_lost = item.tensors.size() - places_.size();
     shared_->raw_tensors_dropped.fetch_add(raw_lost, std::memory_order_relaxed);
     payload_.clear();
-    if (format::encode_step(payload_, item.record, table_, places_) != 0)
+    if (format::encode_step(payload_, item.record, table_, places_, element_counts_) != 0)
         base::log_once(LogLevel::kWarning, "write.classes",
                        "a loss has too many classes to record their counts; they are left out");
     const Status status = log_.add(batch_, FrameType::kStep, payload_.bytes());
@@ -199,7 +199,10 @@ void Scribe::encode_pending() {
     if (writes) encode_schema(batch_, log_, tensors);
     for (TensorInfo& info : tensors) {
         // By number, as readers do it: one that was lost for want of memory must not move others.
-        if (info.id >= table_.size()) table_.resize(std::size_t{info.id} + 1);
+        const std::size_t least = std::size_t{info.id} + 1;
+        if (table_.size() < least) table_.resize(least);
+        if (element_counts_.size() < least) element_counts_.resize(least, format::kNotDescribed);
+        element_counts_[info.id] = format::element_count(info.shape);
         table_[info.id] = std::move(info);
     }
 }

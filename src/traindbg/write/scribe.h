@@ -111,6 +111,7 @@ class Scribe {
     std::uint64_t closed_bytes_ = 0;  // of parts and blobs before these
 
     model::TensorTable table_;
+    std::vector<std::uint64_t> element_counts_;  // of `table_`
     std::optional<model::WorkerMeta> meta_;
     base::ByteWriter payload_;
     base::ByteWriter batch_;

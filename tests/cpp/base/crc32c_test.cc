@@ -35,6 +35,17 @@ TEST(Crc32c, TableAndInstructionAgreeAtEveryLengthAndAlignment) {
     }
 }
 
+TEST(Crc32c, LongStretchesSummedSideBySideAreJoinedRightly) {
+    if (!internal::crc32c_hardware_available()) GTEST_SKIP() << "this CPU has no such instruction";
+    std::mt19937 random(2);
+    ByteBuffer bytes(20'000);
+    for (std::byte& byte : bytes) byte = static_cast<std::byte>(random());
+    for (std::size_t size = 3000; size <= bytes.size(); size += 37) {
+        const ByteSpan part = ByteSpan(bytes).subspan(size % 8, size - size % 8);
+        ASSERT_EQ(internal::crc32c_table(part, 78), internal::crc32c_hardware(part, 78)) << size;
+    }
+}
+
 TEST(Crc32c, ContinuesWhereItLeftOff) {
     const std::string_view text = "the frame is the commit";
     for (std::size_t cut = 0; cut <= text.size(); ++cut)
