@@ -3,6 +3,8 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <thread>
+#include <utility>
 
 #include "traindbg/base/clock.h"
 #include "traindbg/base/format.h"
@@ -12,6 +14,8 @@
 
 namespace traindbg::cli {
 namespace {
+
+using std::chrono::nanoseconds;
 
 constexpr std::int64_t kVerdictNanosBetween = 500'000'000;
 constexpr std::int64_t kSpeedWindowNanos = 3'000'000'000;
@@ -58,14 +62,14 @@ void Follower::trouble(std::string what) {
 bool Follower::advance(std::chrono::nanoseconds slice) {
     const std::int64_t until = base::monotonic_nanos() + slice.count();
     bool more = false;
-    while (!tail_failed_) {
+    while (!tail_failed_ && base::monotonic_nanos() >= retry_nanos_) {
         auto step = tail_->next(std::chrono::nanoseconds(0));
         if (!step.is_ok()) {
-            tail_failed_ = true;
-            trouble(base::format("{}; this run is no longer judged, the training goes on",
-                                 step.status().message()));
+            on_read_error(step.status());
             break;
         }
+        if (std::exchange(failing_since_nanos_, 0) != 0)
+            console_.warn(base::format("{}: can be read again", base::printable(options_.run)));
         if (!step->has_value()) break;
         on_step(**step);
         if (base::monotonic_nanos() >= until) {
@@ -77,14 +81,39 @@ bool Follower::advance(std::chrono::nanoseconds slice) {
     return more;
 }
 
+// The same step is tried again: nothing is judged twice or left out.
+void Follower::on_read_error(const base::Status& status) {
+    const std::int64_t now = base::monotonic_nanos();
+    const bool is_first = failing_since_nanos_ == 0;
+    if (is_first) failing_since_nanos_ = now;
+    // What is damaged stays damaged; a reader goes around it, and where it does not, waiting is of no use.
+    const bool is_permanent =
+        status.code() == base::Code::kUnsupported || status.code() == base::Code::kInvalidArgument;
+    const auto patience = finished_ ? options_.give_up_at_end_after : options_.give_up_after;
+    if (is_permanent || now - failing_since_nanos_ >= patience.count()) {
+        tail_failed_ = true;
+        trouble(base::format("{}; this run is no longer judged, the training goes on", status.message()));
+        return;
+    }
+    retry_nanos_ = now + options_.retry_after.count();
+    if (is_first)
+        trouble(base::format("{}; looking again every {} until it can be read", status.message(),
+                             base::human_duration(options_.retry_after.count())));
+}
+
 void Follower::finish(const std::function<bool()>& interrupted) {
     if (finished_) return;
     finished_ = true;
+    if (failing_since_nanos_ != 0) failing_since_nanos_ = base::monotonic_nanos();  // from here on
     tail_->finish_when_idle();
-    while (advance(std::chrono::milliseconds(50)) || (!tail_failed_ && !tail_->ended())) {
-        if (!interrupted()) continue;
-        trouble("interrupted while the last steps were judged: the findings are of those before");
-        break;
+    constexpr std::chrono::milliseconds kSlice(50);
+    while (advance(kSlice) || (!tail_failed_ && !tail_->ended())) {
+        if (interrupted()) {
+            trouble("interrupted while the last steps were judged: the findings are of those before");
+            break;
+        }
+        if (failing_since_nanos_ != 0)
+            std::this_thread::sleep_for(std::min<nanoseconds>(kSlice, options_.retry_after));
     }
     engine_->on_end();
     verdict_changed_ = true;

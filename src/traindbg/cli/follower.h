@@ -36,6 +36,11 @@ struct FollowerOptions {
     bool prints_findings = true;
     actions::Action* action = nullptr;  // taken for findings from `act_at` up; outlives the follower
     model::Severity act_at = model::Severity::kWarning;
+    // A run that cannot be read just now (a network, a file system that was away) is looked at again after
+    // `retry_after`, and given up when it could not be read for so long; at the end of the run, sooner.
+    std::chrono::nanoseconds retry_after = std::chrono::seconds(1);
+    std::chrono::nanoseconds give_up_after = std::chrono::minutes(10);
+    std::chrono::nanoseconds give_up_at_end_after = std::chrono::seconds(20);
 };
 
 class Follower {
@@ -66,6 +71,7 @@ class Follower {
     void on_step(const model::StepView& step);
     void on_finding(const model::Finding& finding);
     void keep_verdict(bool now);
+    void on_read_error(const base::Status& status);
     void trouble(std::string what);
 
     FollowerOptions options_;
@@ -77,7 +83,9 @@ class Follower {
     std::optional<model::Finding> acted_on_;
     std::vector<std::string> troubles_;
     std::set<std::tuple<std::string, std::string, model::WorkerId>> told_over_;
-    bool tail_failed_ = false;
+    bool tail_failed_ = false;              // for good
+    std::int64_t failing_since_nanos_ = 0;  // 0: the last look succeeded
+    std::int64_t retry_nanos_ = 0;          // not before
     bool finished_ = false;
     bool verdict_changed_ = true;
     bool verdict_failed_ = false;
