@@ -2,6 +2,9 @@
 
 #include <nanobind/nanobind.h>
 
+#include <optional>
+#include <utility>
+
 namespace traindbg::bindings {
 namespace {
 
@@ -21,7 +24,24 @@ const char* class_name(base::Code code) {
     return "TraindbgError";
 }
 
+// Of the one thread that handles signals.
+std::optional<nanobind::python_error> interrupt;
+
 }  // namespace
+
+bool was_interrupted() noexcept {
+    // Who reads an Arrow stream does it without; to wait for it here could be for ever.
+    if (PyGILState_Check() == 0) return false;
+    if (!interrupt && PyErr_CheckSignals() != 0) interrupt.emplace();
+    return interrupt.has_value();
+}
+
+void throw_interrupt() {
+    if (!interrupt) return;
+    nanobind::python_error kept = std::move(*interrupt);
+    interrupt.reset();
+    throw kept;
+}
 
 void raise(const base::Status& status) {
     const nanobind::object type =

@@ -143,7 +143,10 @@ std::shared_ptr<storage::PipeFileSystem> files_of(const std::string& path, const
         raise(
             {base::Code::kUnsupported,
              path + ": the program traindbg, which reads from buckets, was not found; set TRAINDBG_PROGRAM"});
-    return value_or_raise(storage::PipeFileSystem::start({program, "--serve-files", path}));
+    std::shared_ptr<storage::PipeFileSystem> files =
+        value_or_raise(storage::PipeFileSystem::start({program, "--serve-files", path}));
+    files->set_interrupt(was_interrupted);
+    return files;
 }
 
 storage::FileSystem& files_or_disk(const std::shared_ptr<storage::PipeFileSystem>& files) {

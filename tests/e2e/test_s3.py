@@ -265,6 +265,51 @@ def test_python_tells_what_is_wrong_with_a_bucket(server: S3Server) -> None:
         assert said in result.stderr
 
 
+INTERRUPTED_IN_PYTHON = """
+import os, signal, sys, threading
+import traindbg as td
+
+run = td.Run(sys.argv[1])
+children = f"/proc/{os.getpid()}/task/{os.getpid()}/children"
+reader = int(open(children).read().split()[0])
+os.kill(reader, signal.SIGSTOP)  # as behind a network that stands still
+threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGINT)).start()
+try:
+    run.refresh()
+except KeyboardInterrupt:
+    print("interrupted")
+os.kill(reader, signal.SIGCONT)
+run.refresh()
+print(len(run.steps()), "steps")
+"""
+
+
+def test_ctrl_c_ends_a_read_in_python_but_not_the_run(server: S3Server, healthy: Outcome) -> None:
+    assert call("sync", healthy.run, url_of("stuck/"), **server.environment()).returncode == 0
+    result = subprocess.run(
+        [sys.executable, "-c", INTERRUPTED_IN_PYTHON, url_of(f"stuck/{healthy.run.name}")],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,  # half of what an answer is waited for
+        stdin=subprocess.DEVNULL,
+        env=clean_environment(**server.environment()),
+    )
+    assert result.returncode == 0, result.stderr
+    interrupted, steps = result.stdout.splitlines()
+    assert interrupted == "interrupted"
+    assert int(steps.split()[0]) > 0
+
+
+def test_the_doctor_looks_into_the_bucket(server: S3Server) -> None:
+    good = call("doctor", "--runs", url_of("runs"), **server.environment())
+    assert f"{url_of('runs')} can be read" in good.stdout
+    environment = {**server.environment(), "AWS_SECRET_ACCESS_KEY": "wrong"}
+    bad = call("doctor", "--runs", url_of("runs"), **environment)
+    assert bad.returncode != 0
+    assert "credentials" in bad.stdout
+
+
 def test_a_second_sync_puts_nothing(server: S3Server, healthy: Outcome) -> None:
     environment = server.environment()
     first = call_json("sync", healthy.run, url_of("twice"), **environment)

@@ -149,6 +149,11 @@ Result<std::uint64_t> add_whole_tensors(read::Run& run, const ExportRequest& req
             ByteBuffer wide;
             ByteSpan body = raw.bytes;
             if (descr.empty()) {
+                if (raw.dtype == DType::kUnknown)
+                    return Status(Code::kUnsupported,
+                                  base::format("{}: its type is not known to this version; leave it out with "
+                                               "--tensor",
+                                               base::printable(view.info(raw.tensor).name)));
                 wide = widened(raw);
                 body = wide;
                 descr = "<f4";

@@ -190,11 +190,16 @@ Result<std::string> OutputDirectory::place(const std::string& relative) {
 Status OutputDirectory::commit() {
     std::error_code error;
     const bool replaces = overwrite_ && fs::exists(fs::symlink_status(path_, error));
-    const std::string old = partial_name(path_, "old");
-    if (replaces && ::rename(path_.c_str(), old.c_str()) != 0) return Status::from_errno(path_, errno);
-    if (Status status = rename_new(partial_, path_); !status.is_ok()) {
-        if (replaces) ::rename(old.c_str(), path_.c_str());
-        return status;
+    std::string old = partial_name(path_, "old");
+    // At one stroke where the file system can: there is no moment without either.
+    if (replaces && ::renameat2(AT_FDCWD, partial_.c_str(), AT_FDCWD, path_.c_str(), RENAME_EXCHANGE) == 0) {
+        old = partial_;
+    } else {
+        if (replaces && ::rename(path_.c_str(), old.c_str()) != 0) return Status::from_errno(path_, errno);
+        if (Status status = rename_new(partial_, path_); !status.is_ok()) {
+            if (replaces) ::rename(old.c_str(), path_.c_str());
+            return status;
+        }
     }
     partial_.clear();
     sync_directory_of(path_);

@@ -2,6 +2,9 @@
 
 #include <array>
 
+#include "traindbg/base/format.h"
+#include "traindbg/base/text.h"
+
 namespace traindbg::exchange {
 namespace {
 
@@ -49,6 +52,10 @@ std::uint32_t crc32(ByteSpan bytes, std::uint32_t before) noexcept {
 }
 
 Status ZipWriter::add(const std::string& name, ByteSpan head, ByteSpan body) {
+    if (name.size() > UINT16_MAX)
+        return {base::Code::kInvalidArgument,
+                base::format("{}...: the name is too long for an entry of a .npz",
+                             base::printable(name.substr(0, 80)))};
     Entry entry{name, crc32(body, crc32(head)), head.size() + body.size(), file_.size()};
     const bool is_large = entry.bytes >= small_below_;
     const std::uint32_t bytes = is_large ? UINT32_MAX : static_cast<std::uint32_t>(entry.bytes);

@@ -47,12 +47,17 @@ Result<ByteBuffer> FaultObjectStore::get_range(const std::string& key, std::uint
 
 Result<ObjectInfo> FaultObjectStore::head(const std::string& key, const Patience& patience) {
     if (fails(ObjectCall::kHead, key)) return injected(key);
-    return store_.head(key, patience);
+    Result<ObjectInfo> info = store_.head(key, patience);
+    if (plan_.hides_etags && info.is_ok()) info->etag.clear();
+    return info;
 }
 
 Result<ObjectPage> FaultObjectStore::list(const ListRequest& request, const Patience& patience) {
     if (fails(ObjectCall::kList, request.prefix)) return injected(request.prefix);
-    return store_.list(request, patience);
+    Result<ObjectPage> page = store_.list(request, patience);
+    if (plan_.hides_etags && page.is_ok())
+        for (ObjectInfo& object : page->objects) object.etag.clear();
+    return page;
 }
 
 Status FaultObjectStore::remove(const std::string& key, const Patience& patience) {

@@ -22,6 +22,7 @@ struct ObjectFaultPlan {
     // Carried out all the same: the answer was lost on the way.
     bool is_carried_out = false;
     base::Code error = base::Code::kUnavailable;
+    bool hides_etags = false;  // as a server that has none
     // Called before every call goes on, in the thread that makes it.
     std::function<void(ObjectCall, const std::string& key)> before;
 };

@@ -182,9 +182,12 @@ class ObjectFileSystem::Core {
     // be; gives the first.
     [[nodiscard]] Result<std::shared_ptr<const ByteBuffer>> block(const ObjectInfo& object,
                                                                   std::uint64_t first, std::uint64_t count) {
+        // Without an ETag nobody can tell whether the object is still the one that was kept.
+        const bool may_keep = !object.etag.empty();
         const std::string name = name_of(object, first);
-        if (auto kept = from_memory(name)) return kept;
-        if (auto kept = cache_.get(name)) return keep(name, std::move(*kept));
+        if (auto kept = from_memory(name); kept && may_keep) return kept;
+        if (may_keep)
+            if (auto kept = cache_.get(name)) return keep(name, std::move(*kept));
         // Up to the next block that is here already.
         std::uint64_t fetched = 1;
         const std::uint64_t blocks = (object.size + kBlockBytes - 1) / kBlockBytes;
@@ -203,6 +206,10 @@ class ObjectFileSystem::Core {
             const auto begin = all.begin() + static_cast<std::ptrdiff_t>(i * kBlockBytes);
             const auto size = static_cast<std::ptrdiff_t>(std::min(kBlockBytes, bytes - i * kBlockBytes));
             ByteBuffer part(begin, begin + size);
+            if (!may_keep) {
+                wanted = std::make_shared<const ByteBuffer>(std::move(part));
+                continue;
+            }
             const std::string part_name = name_of(object, first + i);
             cache_.put(part_name, part);
             wanted = keep(part_name, std::move(part));

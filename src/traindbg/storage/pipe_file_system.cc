@@ -12,6 +12,7 @@
 #include <cerrno>
 #include <csignal>
 #include <cstring>
+#include <functional>
 #include <map>
 #include <mutex>
 
@@ -56,6 +57,25 @@ bool send_all(int descriptor, ByteSpan bytes) {
     return true;
 }
 
+using Interrupt = std::function<bool()>;
+
+// False: the time is up, or (first asked after a while) `is_interrupted` says so.
+bool wait_for_bytes(int descriptor, std::int64_t deadline, const Interrupt& is_interrupted) {
+    constexpr std::int64_t kSliceNanos = 100'000'000;
+    while (true) {
+        std::int64_t left = INT64_MAX;
+        if (deadline != INT64_MAX) left = deadline - base::monotonic_nanos();
+        if (left <= 0) return false;
+        if (is_interrupted) left = std::min(left, kSliceNanos);
+        pollfd waiting{descriptor, POLLIN, 0};
+        const int millis = left == INT64_MAX ? -1 : static_cast<int>(left / 1'000'000 + 1);
+        const int ready = ::poll(&waiting, 1, millis);
+        if (ready > 0) return true;
+        if (ready < 0 && errno != EINTR) return false;
+        if (is_interrupted && is_interrupted()) return false;
+    }
+}
+
 // Exactly `size` bytes; fewer: the other side ended, or took too long.
 ByteBuffer receive(int descriptor, std::size_t size, std::int64_t deadline) {
     ByteBuffer bytes;
@@ -63,12 +83,7 @@ ByteBuffer receive(int descriptor, std::size_t size, std::int64_t deadline) {
     std::size_t done = 0;
     while (done < size) {
         bytes.resize(std::min(size, std::max(done + kStep, done)));
-        const std::int64_t left = deadline == INT64_MAX ? -1 : deadline - base::monotonic_nanos();
-        if (deadline != INT64_MAX && left <= 0) break;
-        pollfd waiting{descriptor, POLLIN, 0};
-        const int ready = ::poll(&waiting, 1, left < 0 ? -1 : static_cast<int>(left / 1'000'000 + 1));
-        if (ready < 0 && errno == EINTR) continue;
-        if (ready <= 0) break;
+        if (!wait_for_bytes(descriptor, deadline, {})) break;
         const ssize_t count = ::read(descriptor, bytes.data() + done, bytes.size() - done);
         if (count < 0 && errno == EINTR) continue;
         if (count <= 0) break;
@@ -123,29 +138,59 @@ class PipeFileSystem::Connection {
         const std::lock_guard lock(mutex_);
         if (is_lost_) return lost("has ended");
         const std::int64_t deadline = base::monotonic_nanos() + kPatienceNanos;
-        std::uint32_t size = 0;
+        if (has_unwanted_answer_) {
+            TRAINDBG_RETURN_IF_ERROR(take_answer(deadline).status());
+            has_unwanted_answer_ = false;
+        }
+        if (!send_all(socket_.get(), message)) {
+            is_lost_ = true;
+            return lost("has ended");
+        }
+        has_unwanted_answer_ = true;  // unless we wait for it
+        TRAINDBG_ASSIGN_OR_RETURN(ByteBuffer answer, take_answer(deadline));
+        has_unwanted_answer_ = false;
+        const auto code = std::to_integer<std::uint8_t>(answer.front());
+        answer.erase(answer.begin());
+        if (code > static_cast<std::uint8_t>(Code::kInternal)) {
+            is_lost_ = true;
+            return lost("gave an answer that is none");
+        }
+        if (code == 0) return answer;
+        const std::string_view message_text(reinterpret_cast<const char*>(answer.data()), answer.size());
+        return Status(static_cast<Code>(code), base::printable(message_text.substr(0, 4096)));
+    }
+
+    void set_interrupt(Interrupt is_interrupted) {
+        const std::lock_guard lock(mutex_);
+        is_interrupted_ = std::move(is_interrupted);
+    }
+
+  private:
+    // One answer. After any error but an interruption there is no conversation any more.
+    Result<ByteBuffer> take_answer(std::int64_t deadline) {
+        bool was_interrupted = false;
+        const Interrupt ask_once = [&] { return was_interrupted = is_interrupted_(); };
+        if (!wait_for_bytes(socket_.get(), deadline, is_interrupted_ ? ask_once : Interrupt()) &&
+            was_interrupted)
+            return Status(Code::kUnavailable, "interrupted");
         is_lost_ = true;  // until the whole answer is there
-        if (!send_all(socket_.get(), message)) return lost("has ended");
+        std::uint32_t size = 0;
         const ByteBuffer head = receive(socket_.get(), sizeof(size), deadline);
         if (head.size() != sizeof(size)) return lost("gave no answer");
         std::memcpy(&size, head.data(), sizeof(size));
         if (size == 0 || size > kMostAnswerBytes) return lost("gave an answer that is none");
         ByteBuffer answer = receive(socket_.get(), size, deadline);
         if (answer.size() != size) return lost("gave half an answer");
-        const auto code = std::to_integer<std::uint8_t>(answer.front());
-        answer.erase(answer.begin());
-        if (code > static_cast<std::uint8_t>(Code::kInternal)) return lost("gave an answer that is none");
         is_lost_ = false;
-        if (code == 0) return answer;
-        const std::string_view message_text(reinterpret_cast<const char*>(answer.data()), answer.size());
-        return Status(static_cast<Code>(code), base::printable(message_text.substr(0, 4096)));
+        return answer;
     }
 
-  private:
     FileDescriptor socket_;
     const pid_t pid_;
     const std::uint32_t generation_;
     std::mutex mutex_;
+    Interrupt is_interrupted_;
+    bool has_unwanted_answer_ = false;  // of a request whose caller was interrupted
     bool is_lost_ = false;
 };
 
@@ -277,6 +322,10 @@ PipeFileSystem::PipeFileSystem(std::shared_ptr<Connection> connection) noexcept
     : connection_(std::move(connection)) {}
 PipeFileSystem::~PipeFileSystem() = default;
 
+void PipeFileSystem::set_interrupt(std::function<bool()> is_interrupted) {
+    connection_->set_interrupt(std::move(is_interrupted));
+}
+
 Result<std::unique_ptr<PipeFileSystem>> PipeFileSystem::start(const std::vector<std::string>& command) {
     if (command.empty()) return Status(Code::kInvalidArgument, "no program to start");
     std::array<int, 2> pair{};
@@ -297,7 +346,8 @@ Result<std::unique_ptr<PipeFileSystem>> PipeFileSystem::start(const std::vector<
     sigset_t none;
     sigemptyset(&none);
     posix_spawnattr_setsigmask(&attributes, &none);
-    posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK);
+    posix_spawnattr_setpgroup(&attributes, 0);
+    posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETPGROUP);
     pid_t pid = -1;
     const int error =
         ::posix_spawn(&pid, command.front().c_str(), &actions, &attributes, arguments.data(), environ);

@@ -16,6 +16,7 @@
 // kUnsupported for whatever writes.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -26,10 +27,15 @@ namespace traindbg::storage {
 
 class PipeFileSystem final : public FileSystem {
   public:
-    // Starts `command` (a path and its arguments); its standard error stays ours.
+    // Starts `command` (a path and its arguments); its standard error stays ours. It has a process group of
+    // its own, so that a Ctrl-C does not end it.
     [[nodiscard]] static base::Result<std::unique_ptr<PipeFileSystem>> start(
         const std::vector<std::string>& command);
     ~PipeFileSystem() override;
+
+    // Asked about ten times a second while an answer is waited for, in the thread that waits; true: the call
+    // gives kUnavailable now. The next call finds everything as it was.
+    void set_interrupt(std::function<bool()> is_interrupted);
 
     base::Result<std::unique_ptr<AppendFile>> create(const std::string& path) override;
     base::Result<std::unique_ptr<ReadFile>> open(const std::string& path) override;

@@ -65,7 +65,8 @@ class FollowerTest : public ::testing::Test {
         FaultPlan plan;
         plan.error = ETIMEDOUT;
         plan.fails = [this](FileCall call, const std::string&) {
-            return is_away_ && (call == FileCall::kList || call == FileCall::kRead || call == FileCall::kOpen);
+            return is_away_ &&
+                   (call == FileCall::kList || call == FileCall::kRead || call == FileCall::kOpen);
         };
         return plan;
     }

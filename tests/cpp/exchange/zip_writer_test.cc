@@ -27,6 +27,17 @@ TEST(UniqueNames, ATakenNameGetsANumber) {
     EXPECT_EQ(names.take("a"), "a~3");
 }
 
+TEST(ZipWriter, ANameThatDoesNotFitIsRefusedAndNotCut) {
+    const traindbg::testing::TemporaryDirectory directory;
+    auto file = OutputFile::create(directory.path() + "/a.npz", false);
+    ASSERT_TRUE(file.is_ok());
+    ZipWriter zip(*file);
+    EXPECT_TRUE(zip.add(std::string(65'535, 'n'), {}, {}).is_ok());
+    const base::Status status = zip.add(std::string(65'536, 'm'), {}, {});
+    EXPECT_EQ(status.code(), base::Code::kInvalidArgument);
+    EXPECT_LT(status.message().size(), 300U);
+}
+
 TEST(PathOf, LeadsNowhereElse) {
     EXPECT_EQ(path_of("weight/fc1.weight"), "weight/fc1.weight");
     EXPECT_EQ(path_of("../../etc/passwd"), "_/_/etc/passwd");

@@ -152,6 +152,18 @@ TEST_F(ObjectFiles, BlocksOfAnotherObjectAreNotTaken) {
     EXPECT_EQ(text((*files.open("s3://b/a/w0000/000000.seg"))->read_at(0, 9)), "other");
 }
 
+TEST_F(ObjectFiles, WithoutAnETagNothingIsKept) {
+    ObjectFaultPlan plan;
+    plan.hides_etags = true;
+    FaultObjectStore nameless(*inner_, plan);
+    put("a/RUN.json", "{}");
+    for (const char* content : {"first", "other"}) {
+        put("a/w0000/000000.seg", content);
+        ObjectFileSystem files(nameless, cache_, {"s3://b", "memory", {}, std::chrono::seconds(5)});
+        EXPECT_EQ(text((*files.open("s3://b/a/w0000/000000.seg"))->read_at(0, 9)), content);
+    }
+}
+
 TEST_F(ObjectFiles, AnObjectThatIsReplacedWhileItIsReadIsDamage) {
     put("a/RUN.json", "{}");
     put("a/w0000/000000.seg", "first");

@@ -13,6 +13,7 @@
 #include "traindbg/cli/bootstrap.h"
 #include "traindbg/cli/exit_code.h"
 #include "traindbg/cli/process.h"
+#include "traindbg/cli/run_location.h"
 #include "traindbg/cli/run_names.h"
 #include "traindbg/cli/verb.h"
 
@@ -149,7 +150,23 @@ class DoctorVerb final : public Verb {
                               "install the traindbg package beside this program"});
     }
 
+    // Runs are recorded on this machine; a bucket is where they are read from.
+    static void check_bucket(std::vector<Check>& checks, const std::string& root) {
+        base::Status status;
+        if (auto location = RunLocation::of("", root); location.is_ok())
+            status = location->files().list(root).status();
+        else status = location.status();
+        const bool is_readable = status.is_ok() || status.code() == base::Code::kNotFound;
+        checks.push_back({"runs", is_readable ? Health::kOk : Health::kFail,
+                          is_readable ? base::printable(root) + " can be read" : status.message(),
+                          is_readable
+                              ? ""
+                              : "look at the credentials, region and endpoint in the environment and in "
+                                "~/.aws, or choose another place with --runs or TRAINDBG_RUNS"});
+    }
+
     void check_runs(std::vector<Check>& checks) const {
+        if (const std::string named = runs_root(runs_); is_remote(named)) return check_bucket(checks, named);
         const std::string root = absolute_path(runs_root(runs_));
         // The nearest directory that is there: the rest would be made.
         std::filesystem::path there = root;
