@@ -305,19 +305,18 @@ Result<CollectReport> collect_run(storage::FileSystem& files, const std::string&
     TRAINDBG_ASSIGN_OR_RETURN(const std::vector<model::WorkerId> workers, list_workers(files, layout));
     CollectReport report;
     for (const model::WorkerId worker : workers) {
-        const Result<WorkerFiles> listed = list_worker(files, layout, worker);
-        if (!listed) {
-            report.problems.push_back(listed.status().message());
-            continue;
-        }
-        const WorkerFiles& found = *listed;
-        const Result<std::unique_ptr<storage::FileLock>> lock = lock_worker(files, layout, worker, found);
+        // To look needs no right, and makes no file.
+        const Result<std::unique_ptr<storage::FileLock>> lock = lock_worker(
+            files, layout, worker, is_dry_run ? storage::LockFile::kMustExist : storage::LockFile::kIsMade);
+        const bool is_free = !lock && lock.status().code() == Code::kNotFound;
+        if (is_free && !is_dry_run) continue;
         if (!lock && lock.status().code() == Code::kUnavailable) {
             report.workers_alive.push_back(worker);
-            report.bytes_left += found.bytes();
+            if (const Result<WorkerFiles> found = list_worker(files, layout, worker))
+                report.bytes_left += found->bytes();
             continue;
         }
-        if (!lock) {
+        if (!lock && !is_free) {
             report.problems.push_back(lock.status().message());
             continue;
         }

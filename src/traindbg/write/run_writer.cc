@@ -330,6 +330,13 @@ Result<std::unique_ptr<RunWriter>> RunWriter::open(storage::FileSystem& files, W
             return Status(Code::kResourceExhausted,
                           base::format("{}: has no free place for another worker", options.run_directory));
     }
+    // Before there is anything that another process could find there and take for left behind. A file system
+    // without locks is written all the same; nobody else changes what lies there.
+    Result<std::unique_ptr<storage::FileLock>> locked =
+        files.try_lock(layout.lock(worker), storage::LockFile::kIsMade);
+    if (!locked && locked.status().code() != Code::kUnsupported) return locked.status();
+    // Shared, because two threads need it and either may end last.
+    const std::shared_ptr<storage::FileLock> lock = locked ? std::move(locked).value() : nullptr;
     format::FileHeader header;
     header.worker = worker;
     header.salt = random_salt();
@@ -338,8 +345,8 @@ Result<std::unique_ptr<RunWriter>> RunWriter::open(storage::FileSystem& files, W
     auto shared = std::make_shared<Shared>(options);
     std::shared_ptr<SealThread> sealer;
     if (options.seals_parts)
-        sealer = std::make_shared<SealThread>(files, layout, worker, options.retention, shared);
-    auto scribe = std::make_shared<Scribe>(files, options, header, std::move(log), sealer, shared);
+        sealer = std::make_shared<SealThread>(files, layout, worker, options.retention, shared, lock);
+    auto scribe = std::make_shared<Scribe>(files, options, header, std::move(log), lock, sealer, shared);
     TRAINDBG_ASSIGN_OR_RETURN(std::jthread thread, start_thread({.name = "traindbg-writer", .nice = 5},
                                                                 [scribe] { scribe->run(); }));
     return std::unique_ptr<RunWriter>(new RunWriter(std::make_unique<Impl>(

@@ -38,13 +38,15 @@ std::uint64_t raw_quota(std::uint64_t quota) noexcept { return quota / 10 * 9; }
 }  // namespace
 
 Scribe::Scribe(storage::FileSystem& files, const WriterOptions& options, const format::FileHeader& header,
-               FrameFile log, std::shared_ptr<SealThread> sealer, std::shared_ptr<Shared> shared)
+               FrameFile log, std::shared_ptr<storage::FileLock> lock, std::shared_ptr<SealThread> sealer,
+               std::shared_ptr<Shared> shared)
     : files_(files),
       options_(options),
       layout_{options.run_directory},
       directory_(layout_.worker_directory(header.worker)),
       header_(header),
       log_(std::move(log)),
+      directory_lock_(std::move(lock)),
       next_part_(header.part + 1),
       roll_at_bytes_(log_.size() + options.part_bytes),
       sealer_(std::move(sealer)),
@@ -66,6 +68,7 @@ void Scribe::run() noexcept {
     } catch (const std::exception& error) {
         base::log_once(LogLevel::kDebug, "write.end", error.what());  // the part stays a log
     }
+    directory_lock_.reset();
     {
         const std::lock_guard lock(shared_->mutex);
         shared_->is_finished = true;
@@ -396,12 +399,13 @@ void Scribe::roll() {
     if (sealer_) sealer_->add(finished, blob_ ? blob_->number() : next_blob_, closed_bytes_);
 }
 
-// After the end: the last part, with its lock.
+// After the end: the last part.
 void Scribe::hand_over_part() {
     if (!sealer_ || !log_is_open_) return;
     const std::uint64_t closed_bytes = closed_bytes_ + log_.size();
-    sealer_->add(header_.part, next_blob_, closed_bytes, std::move(log_).release());
+    log_.close();
     log_is_open_ = false;
+    sealer_->add(header_.part, next_blob_, closed_bytes);
 }
 
 // The part ended with an error: what is whole in it stays.

@@ -193,7 +193,8 @@ TEST_F(RetentionTest, AnErrorAtAnyCallRemovesNothingElse) {
 }
 
 TEST_F(RetentionTest, ARunIsCollectedUnlessItsProcessLives) {
-    auto writing = files_.create(kLayout.log(0, kParts));
+    auto writing = files_.try_lock(kLayout.lock(0), storage::LockFile::kIsMade);
+    ASSERT_TRUE(writing.is_ok());
     auto report = collect_run(files_, "/run", {.keep_last = 250, .thin = 10}, false);
     ASSERT_TRUE(report.is_ok());
     EXPECT_EQ(report->workers_alive, std::vector<model::WorkerId>{0});
@@ -204,6 +205,14 @@ TEST_F(RetentionTest, ARunIsCollectedUnlessItsProcessLives) {
     EXPECT_TRUE(report->workers_alive.empty());
     EXPECT_EQ(report->steps_removed, 140U);
     EXPECT_EQ(collect_run(files_, "/else", {}, false).status().code(), Code::kNotFound);
+}
+
+TEST_F(RetentionTest, ADryRunNeedsNoLockAndMakesNoFile) {
+    const std::vector<std::string> before = files_.paths();
+    const auto report = collect_run(files_, "/run", {.keep_last = 250, .thin = 10}, true);
+    ASSERT_TRUE(report.is_ok());
+    EXPECT_EQ(report->steps_removed, 140U);
+    EXPECT_EQ(files_.paths(), before);
 }
 
 }  // namespace

@@ -23,6 +23,7 @@
 #include "format/sample_records.h"
 #include "storage/temporary_directory.h"
 #include "traindbg/read/run.h"
+#include "traindbg/seal/sealer.h"
 #include "traindbg/storage/fault_file_system.h"
 #include "traindbg/storage/memory_file_system.h"
 #include "traindbg/storage/run_layout.h"
@@ -613,6 +614,112 @@ TEST(PartsTest, OldStepsAreThinnedWhileTheRecordGoesOn) {
     EXPECT_TRUE(files.exists("/run/w0000/removed.json"));
 }
 
+// ------------------------------------------------------------------ the lock of the worker's directory
+
+TEST(DirectoryLockTest, NobodyElseTouchesTheDirectoryFromItsFirstFileToTheLastCall) {
+    MemoryFileSystem memory;
+    make_run(memory);
+    const storage::RunLayout layout{"/run"};
+    const auto has_files = [&] {
+        for (const std::string& path : memory.paths())
+            if (path.starts_with(layout.worker_directory(0)) && path != layout.lock(0)) return true;
+        return false;
+    };
+    std::atomic<int> looked{0};
+    FaultPlan plan;
+    plan.before = [&](FileCall, const std::string&) {
+        if (!has_files()) return;
+        const auto report = seal::compact_run(memory, "/run");
+        ASSERT_TRUE(report.is_ok());
+        EXPECT_EQ(report->workers_alive, std::vector<model::WorkerId>{0});
+        ++looked;
+    };
+    FaultFileSystem files(memory, plan);
+    WriterOptions options = small_parts();
+    options.retention.keep_last = 300;
+    options.retention.thin = 10;
+    options.retention.keep_tensors = 300;
+    {
+        auto writer = open_writer(files, options);
+        add_tensors(*writer);
+        for (const StepRecord& step : many_steps()) {
+            writer->append(StepRecord(step));
+            if (step.step % 50 == 0) {
+                ASSERT_TRUE(writer->flush(kLong));
+            }
+        }
+        ASSERT_TRUE(writer->close(kLong).is_ok());
+        EXPECT_GT(looked, 100);
+        // Closed is closed, whoever still has the object.
+        const auto report = seal::compact_run(memory, "/run");
+        ASSERT_TRUE(report.is_ok());
+        EXPECT_TRUE(report->workers_alive.empty());
+        EXPECT_EQ(report->parts_sealed + report->logs_removed + report->leftovers_removed, 0U);
+    }
+}
+
+TEST(DirectoryLockTest, ItIsLetGoAfterAFailureToo) {
+    for (const bool seals_parts : {true, false}) {
+        MemoryFileSystem memory;
+        make_run(memory);
+        FaultPlan plan;
+        plan.fail_sync = true;
+        FaultFileSystem files(memory, plan);
+        WriterOptions options = small_parts();
+        options.seals_parts = seals_parts;
+        auto writer = open_writer(files, options);
+        add_tensors(*writer);
+        writer->append(sample_step(0));
+        EXPECT_FALSE(writer->close(kLong).is_ok());
+        EXPECT_TRUE(seal::lock_worker(memory, {"/run"}, 0).is_ok());
+    }
+}
+
+// A file system as there are some on the network.
+class FileSystemWithoutLocks final : public storage::FileSystem {
+  public:
+    explicit FileSystemWithoutLocks(storage::FileSystem& files) : files_(files) {}
+    base::Result<std::unique_ptr<storage::AppendFile>> create(const std::string& path) override {
+        return files_.create(path);
+    }
+    base::Result<std::unique_ptr<storage::ReadFile>> open(const std::string& path) override {
+        return files_.open(path);
+    }
+    base::Status put_atomic(const std::string& path, base::ByteSpan bytes) override {
+        return files_.put_atomic(path, bytes);
+    }
+    base::Status create_directories(const std::string& path) override {
+        return files_.create_directories(path);
+    }
+    base::Status create_directory(const std::string& path) override { return files_.create_directory(path); }
+    base::Result<std::vector<storage::DirectoryEntry>> list(const std::string& path) override {
+        return files_.list(path);
+    }
+    base::Status remove(const std::string& path) override { return files_.remove(path); }
+    bool exists(const std::string& path) override { return files_.exists(path); }
+
+  private:
+    storage::FileSystem& files_;
+};
+
+TEST(DirectoryLockTest, ARunIsWrittenAndReadWhereThereAreNoLocksAndLeftAlone) {
+    MemoryFileSystem memory;
+    make_run(memory);
+    FileSystemWithoutLocks files(memory);
+    WriterOptions options;
+    options.seals_parts = false;
+    auto writer = open_writer(files, options);
+    add_tensors(*writer);
+    writer->append(sample_step(0));
+    ASSERT_TRUE(writer->close(kLong).is_ok());
+    EXPECT_EQ(read_steps(files).size(), 1U);
+    const auto report = seal::compact_run(files, "/run");
+    ASSERT_TRUE(report.is_ok());
+    EXPECT_EQ(report->parts_sealed, 0U);
+    ASSERT_EQ(report->problems.size(), 1U);
+    EXPECT_NE(report->problems[0].find("has no locks"), std::string::npos) << report->problems[0];
+}
+
 // ------------------------------------------------------------------ whole tensors from the arena
 
 // A tensor of floats that count up from `first`, as capture hands it over.
@@ -1105,6 +1212,49 @@ TEST(ForkTest, TheChildMayOpenAWriterOfItsOwn) {
     EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << status;
     ASSERT_TRUE(writer->close(kLong).is_ok());
     EXPECT_EQ(read_steps(files, directory.path()), std::vector<StepRecord>{sample_step(5)});
+}
+
+// A training that is killed while the workers of its data loader live on for a while.
+TEST(ForkTest, AChildThatOutlivesTheTrainingDoesNotHoldItsDirectory) {
+#if defined(TRAINDBG_THREAD_SANITIZER)
+    GTEST_SKIP() << "ThreadSanitizer does not let the child of a threaded process start a thread";
+#endif
+    const testing::TemporaryDirectory directory;
+    storage::FileSystem& files = storage::posix_file_system();
+    make_run(files, directory.path());
+    int begun[2];
+    int done[2];
+    ASSERT_EQ(::pipe(begun), 0);
+    ASSERT_EQ(::pipe(done), 0);
+    const pid_t training = ::fork();
+    if (training == 0) {
+        ::close(done[1]);
+        WriterOptions options;
+        options.run_directory = directory.path();
+        auto writer = RunWriter::open(files, options);
+        if (!writer.is_ok()) ::_exit(1);
+        for (const model::TensorInfo& info : testing::sample_tensors()) (*writer)->add_tensor(info);
+        (*writer)->append(sample_step(0));
+        if (!(*writer)->flush(kLong)) ::_exit(2);
+        char word = 0;
+        const pid_t loader = ::fork();
+        if (loader == 0) {
+            if (::write(begun[1], &word, 1) != 1 || ::read(done[0], &word, 1) != 0) ::_exit(1);
+            ::_exit(0);
+        }
+        while (true) ::pause();
+    }
+    char word = 0;
+    ASSERT_EQ(::read(begun[0], &word, 1), 1) << "the loader's process runs";
+    EXPECT_EQ(seal::compact_run(files, directory.path())->workers_alive, std::vector<model::WorkerId>{0});
+    ASSERT_EQ(::kill(training, SIGKILL), 0);
+    ASSERT_EQ(::waitpid(training, nullptr, 0), training);
+    const auto report = seal::compact_run(files, directory.path());
+    ASSERT_TRUE(report.is_ok());
+    EXPECT_TRUE(report->workers_alive.empty());
+    EXPECT_EQ(report->parts_sealed, 1U);
+    EXPECT_EQ(read_steps(files, directory.path()), std::vector<StepRecord>{sample_step(0)});
+    for (const int end : {begun[0], begun[1], done[0], done[1]}) ::close(end);
 }
 
 TEST(ForkTest, AnAbandonedWriterDoesNothing) {
