@@ -181,23 +181,25 @@ class RunWriter::Impl {
                                 !std::exchange(has_too_large_, false);
         if (shared_->has_failed.load(std::memory_order_relaxed) || drops_step)
             return shared_->count_dropped(all);
-        shared_->raw_tensors_dropped.fetch_add(left_out, std::memory_order_relaxed);
+        // Counted once it is known what became of the step: what throws before that loses all of it.
+        const auto goes_without = [this](std::uint64_t lost) {
+            shared_->raw_tensors_dropped.fetch_add(lost, std::memory_order_relaxed);
+        };
 
         const bool gives_up_raw =
             options_.overflow == OverflowPolicy::kKeepReductionsOnly && has_owned_bytes(item.tensors);
         std::size_t bytes = weight_of(item);
         std::optional<Item> refused =
             push(Item(std::move(item)), bytes, gives_up_raw ? nanoseconds::zero() : patience());
-        if (!refused) return;
-        auto& again = std::get<StepItem>(*refused);
+        if (!refused) return goes_without(left_out);
         if (gives_up_raw) {
-            shared_->raw_tensors_dropped.fetch_add(again.tensors.size(), std::memory_order_relaxed);
+            auto& again = std::get<StepItem>(*refused);
             again.tensors.clear();
             bytes = weight_of(again);
             refused = push(std::move(*refused), bytes, patience());
-            if (!refused) return;
+            if (!refused) return goes_without(all);
         }
-        shared_->count_dropped(std::get<StepItem>(*refused).tensors.size());
+        shared_->count_dropped(all);
     }
 
     StepRecord recycled() {
@@ -209,7 +211,7 @@ class RunWriter::Impl {
     }
 
     // A step for which there was no memory.
-    void count_lost_step() noexcept { shared_->steps_dropped.fetch_add(1, std::memory_order_relaxed); }
+    void count_lost_step(std::uint64_t whole_tensors) noexcept { shared_->count_dropped(whole_tensors); }
 
     bool flush(nanoseconds patience) {
         patience = std::min(patience, kLongestWait);
@@ -238,6 +240,7 @@ class RunWriter::Impl {
             } else {
                 shared_->is_left_behind.store(true);
                 thread_.detach();
+                shared_->drop_queued();  // what it has in hand it counts itself, if it ever comes back
                 if (sealer_) sealer_->finish(nanoseconds::zero());
                 close_status_ = Status(
                     Code::kUnavailable,
@@ -410,10 +413,11 @@ std::optional<ArenaBlock> RunWriter::take_room(std::size_t bytes) noexcept {
 void RunWriter::append(model::StepRecord&& record, std::vector<WholeTensor>&& tensors,
                        std::uint64_t tensors_left_out) noexcept {
     if (impl_->is_abandoned()) return;
+    const std::uint64_t all = tensors.size() + record.raw.size() + tensors_left_out;
     try {
         impl_->append(std::move(record), std::move(tensors), tensors_left_out);
     } catch (const std::exception& error) {
-        impl_->count_lost_step();
+        impl_->count_lost_step(all);
         base::log_once(LogLevel::kError, "write.append", error.what());
     }
 }

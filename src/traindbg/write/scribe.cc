@@ -83,12 +83,18 @@ bool Scribe::work() {
     const bool is_last = !item && shared_->queue.closed() && shared_->queue.empty();
     if (item && !reserve_was_tried_) take_reserve();
     while (item) {
-        if (shared_->is_left_behind.load(std::memory_order_relaxed)) return give_up(std::move(*item));
+        if (shared_->is_left_behind.load(std::memory_order_relaxed)) {
+            shared_->drop(*item);
+            break;
+        }
         encode(std::move(*item));
         if (batch_.size() >= kBatchBytes) break;
         item = shared_->queue.pop(nanoseconds::zero());
     }
-    if (shared_->is_left_behind.load(std::memory_order_relaxed)) return false;
+    if (shared_->is_left_behind.load(std::memory_order_relaxed)) {
+        give_up();
+        return false;
+    }
     if (is_last) look_after_room(true);
     encode_pending();
     encode_dropped();
@@ -113,15 +119,12 @@ bool Scribe::work() {
     return true;
 }
 
-// Nobody waits any more: what is still queued is lost.
-bool Scribe::give_up(Item first) {
-    std::optional<Item> item = std::move(first);
-    while (item) {
-        if (const auto* step = std::get_if<StepItem>(&*item)) shared_->count_dropped(step->tensors.size());
-        item = shared_->queue.pop(nanoseconds::zero());
-    }
+// Nobody waits any more: what is still queued or encoded is lost.
+void Scribe::give_up() {
     drop_batch(0);
-    return false;
+    shared_->drop_queued();
+    for (const std::shared_ptr<FlushMarker>& marker : markers_) marker->reach(false);
+    markers_.clear();
 }
 
 nanoseconds Scribe::wait_time() const {
@@ -141,7 +144,12 @@ bool Scribe::has_failed() const noexcept { return shared_->has_failed.load(std::
 
 void Scribe::encode(Item item) {
     if (auto* step = std::get_if<StepItem>(&item)) {
-        encode_step(*step);
+        try {
+            encode_step(*step);
+        } catch (...) {
+            shared_->count_dropped(step->tensors.size());  // nobody else has it in hand
+            throw;
+        }
         shared_->give_spare(std::move(step->record));
     } else if (const auto* event = std::get_if<format::EventRecord>(&item)) {
         encode_event(*event);
@@ -154,8 +162,6 @@ void Scribe::encode_step(StepItem& item) {
     encode_pending();  // what the step refers to was added before it
     if (has_failed() || is_paused()) return shared_->count_dropped(item.tensors.size());
     write_raw(item);
-    const std::uint64_t raw_lost = item.tensors.size() - places_.size();
-    shared_->raw_tensors_dropped.fetch_add(raw_lost, std::memory_order_relaxed);
     payload_.clear();
     if (format::encode_step(payload_, item.record, table_, places_) != 0)
         base::log_once(LogLevel::kWarning, "write.classes",
@@ -163,9 +169,11 @@ void Scribe::encode_step(StepItem& item) {
     const Status status = log_.add(batch_, FrameType::kStep, payload_.bytes());
     if (status.is_ok()) {
         steps_.push_back({batch_.size(), places_.size()});
+        shared_->raw_tensors_dropped.fetch_add(item.tensors.size() - places_.size(),
+                                               std::memory_order_relaxed);
         return;
     }
-    shared_->count_dropped(places_.size());
+    shared_->count_dropped(item.tensors.size());
     base::log_once(LogLevel::kWarning, "write.step_too_large",
                    base::format("a step could not be recorded: {}", status.message()));
 }

@@ -46,7 +46,7 @@ class Scribe {
     enum class Shortage : std::uint8_t { kNone, kDisk, kQuota };
 
     [[nodiscard]] bool work();
-    [[nodiscard]] bool give_up(Item first);
+    void give_up();
     [[nodiscard]] nanoseconds wait_time() const;
     [[nodiscard]] bool is_dirty() const;
     [[nodiscard]] bool has_failed() const noexcept;

@@ -14,6 +14,7 @@
 #include <limits>
 #include <memory>
 #include <mutex>
+#include <new>
 #include <optional>
 #include <string>
 #include <thread>
@@ -255,7 +256,7 @@ TEST_F(StalledWriterTest, AThreadThatDoesNotAnswerIsLeftBehind) {
     EXPECT_EQ(status.code(), Code::kUnavailable);
     EXPECT_EQ(writer_->close(kLong).code(), Code::kUnavailable) << "told again, not waited for again";
     writer_->append(sample_step(4));
-    EXPECT_EQ(writer_->counts().steps_dropped, 1U) << "a step after the end";
+    EXPECT_EQ(writer_->counts().steps_dropped, 4U) << "what was queued, and a step after the end";
     // The disk comes back: the thread finishes what it had in hand and ends, touching nothing else.
     gate_.open();
     while (writer_->counts().steps_written + writer_->counts().steps_dropped < 5)
@@ -612,6 +613,80 @@ TEST(PartsTest, OldStepsAreThinnedWhileTheRecordGoesOn) {
     EXPECT_EQ(old_train, 100U);
     EXPECT_FALSE(files.exists(storage::RunLayout{"/run"}.blob(0, 0)));
     EXPECT_TRUE(files.exists("/run/w0000/removed.json"));
+}
+
+// ------------------------------------------------------------------ what is lost is counted
+
+// Waits until so many steps are written or counted as dropped.
+void wait_until_counted(const RunWriter& writer, std::uint64_t steps) {
+    const auto deadline = std::chrono::steady_clock::now() + kLong;
+    while (std::chrono::steady_clock::now() < deadline) {
+        const WriterCounts counts = writer.counts();
+        if (counts.steps_written + counts.steps_dropped >= steps) return;
+        std::this_thread::sleep_for(1ms);
+    }
+    FAIL() << "steps are neither written nor counted";
+}
+
+// A writer that is left behind while its disk stands still with the first step's whole tensors, and `queued`
+// steps behind it.
+void expect_all_counted_when_left_behind(std::uint64_t queued) {
+    // Live longer than the thread.
+    struct Kept {
+        MemoryFileSystem memory;
+        Gate gate;
+        std::unique_ptr<FaultFileSystem> files;
+    };
+    Kept kept;
+    make_run(kept.memory);
+    FaultPlan plan;
+    plan.before = [&kept](FileCall call, const std::string& path) {
+        if (call == FileCall::kAppend && path.ends_with(".blob")) kept.gate.pass();
+    };
+    kept.files = std::make_unique<FaultFileSystem>(kept.memory, plan);
+    WriterOptions options;
+    options.seals_parts = false;
+    auto writer = open_writer(*kept.files, options);
+    add_tensors(*writer);
+    kept.gate.shut();
+    writer->append(sample_step(0, true));
+    kept.gate.wait_for_somebody();
+    for (std::uint64_t step = 1; step <= queued; ++step) writer->append(sample_step(step, true));
+    EXPECT_EQ(writer->close(1ms).code(), Code::kUnavailable);
+    EXPECT_EQ(writer->counts().steps_dropped, queued) << "at once, whatever becomes of the thread";
+    EXPECT_EQ(writer->counts().raw_tensors_dropped, 2 * queued);
+    kept.gate.open();
+    wait_until_counted(*writer, queued + 1);
+    EXPECT_EQ(writer->counts().steps_dropped, queued + 1);
+    EXPECT_EQ(writer->counts().raw_tensors_dropped, 2 * (queued + 1));
+    while (!seal::lock_worker(kept.memory, {"/run"}, 0).is_ok()) std::this_thread::sleep_for(1ms);
+}
+
+TEST(CountsTest, AWriterThatIsLeftBehindCountsWhatItHasInHand) { expect_all_counted_when_left_behind(0); }
+
+TEST(CountsTest, AWriterThatIsLeftBehindCountsWhatIsQueued) { expect_all_counted_when_left_behind(20); }
+
+TEST(CountsTest, AStepThatFailsForWantOfMemoryIsCounted) {
+    for (const int call : {0, 1}) {  // the blob's header, the tensors
+        MemoryFileSystem memory;
+        make_run(memory);
+        std::atomic<int> calls{0};
+        FaultPlan plan;
+        plan.before = [&](FileCall kind, const std::string& path) {
+            if (kind == FileCall::kAppend && path.ends_with(".blob") && calls++ == call)
+                throw std::bad_alloc();
+        };
+        FaultFileSystem files(memory, plan);
+        auto writer = open_writer(files);
+        add_tensors(*writer);
+        writer->append(sample_step(0));
+        ASSERT_TRUE(writer->flush(kLong));
+        for (std::uint64_t step = 1; step < 4; ++step) writer->append(sample_step(step, true));
+        EXPECT_EQ(writer->close(kLong).code(), Code::kUnavailable);
+        EXPECT_EQ(writer->counts().steps_written, 1U);
+        EXPECT_EQ(writer->counts().steps_dropped, 3U);
+        EXPECT_EQ(writer->counts().raw_tensors_dropped, 6U);
+    }
 }
 
 // ------------------------------------------------------------------ the lock of the worker's directory
