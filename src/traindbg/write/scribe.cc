@@ -271,8 +271,7 @@ void Scribe::write_raw(StepItem& item) {
     update_bytes_written();
     if (status.is_ok()) return;
     end_blob();  // what is whole in it stays; nothing is added any more
-    if (status.code() == Code::kResourceExhausted) stop_raw(Shortage::kDisk);
-    else fail_raw(status);
+    on_raw_error(status);
 }
 
 Status Scribe::start_blob(const model::StepRecord& first) {
@@ -340,8 +339,10 @@ Status Scribe::sync_all() {
     full_blobs_.clear();
     if (blob_ && raw_status.is_ok()) raw_status = blob_->sync();
     if (!raw_status.is_ok()) {
+        // Nothing is added to a file whose sync failed; it is not synced again either.
+        if (blob_) closed_bytes_ += blob_->size();
         blob_.reset();
-        fail_raw(raw_status);
+        on_raw_error(raw_status);
     }
     return log_.sync();
 }
@@ -449,7 +450,9 @@ void Scribe::fail(const Status& status) noexcept {
     }
 }
 
-void Scribe::fail_raw(const Status& status) {
+// A disk that is full may have room again; another error ends whole tensors for good.
+void Scribe::on_raw_error(const Status& status) {
+    if (status.code() == Code::kResourceExhausted) return stop_raw(Shortage::kDisk);
     if (raw_failed_) return;
     raw_failed_ = true;
     shared_->raw_is_off.store(true, std::memory_order_relaxed);

@@ -75,7 +75,7 @@ class Scribe {
     void hand_over_part();
     void on_log_error(const base::Status& status);
     void fail(const base::Status& status) noexcept;
-    void fail_raw(const base::Status& status);
+    void on_raw_error(const base::Status& status);
 
     void take_reserve();
     [[nodiscard]] bool give_reserve_back();

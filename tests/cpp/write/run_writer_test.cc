@@ -689,6 +689,79 @@ TEST(CountsTest, AStepThatFailsForWantOfMemoryIsCounted) {
     }
 }
 
+// ------------------------------------------------------------------ errors that pass
+
+// Some systems tell only at a sync that there was no room for what they took before.
+TEST(FullDiskTest, ADiskThatIsFullOnlyAtASyncStopsWholeTensorsUntilThereIsRoom) {
+    MemoryFileSystem memory;
+    make_run(memory);
+    std::atomic<bool> is_full{true};
+    FaultPlan plan;
+    plan.error = ENOSPC;
+    plan.fails = [&](FileCall call, const std::string& path) {
+        return is_full && call == FileCall::kSync && path.ends_with(".blob");
+    };
+    FaultFileSystem files(memory, plan);
+    WriterOptions options;
+    options.sync_interval = 1ms;
+    options.probe_interval = 1ms;
+    auto writer = open_writer(files, options);
+    add_tensors(*writer);
+    std::uint64_t step = 0;
+    const auto deadline = std::chrono::steady_clock::now() + kLong;
+    // Whether the whole tensors of one more step were taken.
+    const auto takes_tensors = [&] {
+        const std::uint64_t before = writer->counts().raw_tensors_dropped;
+        writer->append(sample_step(step++, true));
+        EXPECT_TRUE(writer->flush(kLong));
+        return writer->counts().raw_tensors_dropped == before;
+    };
+    while (takes_tensors() && std::chrono::steady_clock::now() < deadline) continue;
+    is_full = false;
+    while (!takes_tensors() && std::chrono::steady_clock::now() < deadline) continue;
+    ASSERT_LT(std::chrono::steady_clock::now(), deadline);
+    ASSERT_TRUE(writer->close(kLong).is_ok());
+    const std::vector<StepRecord> steps = read_steps(memory);
+    EXPECT_EQ(steps.size(), step) << "statistics were recorded all the time";
+    EXPECT_TRUE(steps.back() == sample_step(step - 1, true));
+}
+
+TEST(PartsTest, APartThatCannotBeBegunIsTriedAgain) {
+    MemoryFileSystem memory;
+    make_run(memory);
+    std::atomic<bool> is_refused{true};
+    std::atomic<int> tries{0};
+    FaultPlan plan;
+    plan.fails = [&](FileCall call, const std::string& path) {
+        if (call != FileCall::kCreate || !path.ends_with("000001.log")) return false;
+        ++tries;
+        return is_refused.load();
+    };
+    FaultFileSystem files(memory, plan);
+    auto writer = open_writer(files, small_parts());
+    add_tensors(*writer);
+    ::testing::internal::CaptureStderr();
+    std::uint64_t next = 0;
+    const auto record = [&](std::uint64_t last) {
+        for (; next < last; ++next) {
+            writer->append(sample_step(next, next % 4 == 0));
+            if (next % 10 == 0) {
+                ASSERT_TRUE(writer->flush(kLong));
+            }
+        }
+    };
+    record(kManySteps / 2);
+    const std::string told = ::testing::internal::GetCapturedStderr();
+    EXPECT_GT(tries, 5) << "with every quarter of a part that it grows";
+    EXPECT_NE(told.find("000001.log"), std::string::npos) << told;
+    EXPECT_EQ(told.find("000001.log"), told.rfind("000001.log")) << "said once: " << told;
+    is_refused = false;
+    record(kManySteps);
+    ASSERT_TRUE(writer->close(kLong).is_ok());
+    EXPECT_GT(count_files(memory, ".seg"), 5U);
+    EXPECT_TRUE(read_steps(memory) == many_steps());
+}
+
 // ------------------------------------------------------------------ the lock of the worker's directory
 
 TEST(DirectoryLockTest, NobodyElseTouchesTheDirectoryFromItsFirstFileToTheLastCall) {
