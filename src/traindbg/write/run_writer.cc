@@ -128,21 +128,23 @@ class RunWriter::Impl {
 
     std::optional<ArenaBlock> take_room(std::size_t bytes) {
         // Where whole tensors are not written for now there is nothing to wait for.
-        if (shared_->raw_is_off.load(std::memory_order_relaxed) || !has_arena()) return std::nullopt;
-        if (bytes > arena_->capacity()) {
+        if (shared_->raw_is_off.load(std::memory_order_relaxed)) return std::nullopt;
+        const std::shared_ptr<Arena> arena = get_arena();
+        if (!arena) return std::nullopt;
+        if (bytes > arena->capacity()) {
             base::log_once(
                 LogLevel::kWarning, "write.tensor_too_large",
                 base::format(
                     "a tensor of {} is not recorded whole: the memory for whole tensors on their way "
                     "to the disk has {}; raise arena_bytes",
-                    base::human_bytes(bytes), base::human_bytes(arena_->capacity())));
+                    base::human_bytes(bytes), base::human_bytes(arena->capacity())));
             has_too_large_ = true;  // which is no reason to drop the step
             return std::nullopt;
         }
         // What the step under way holds comes back only after it: with half of the memory in its own hands it
         // takes what is free and does not wait.
-        if (step_bytes_ + bytes > arena_->capacity() / 2) {
-            std::optional<ArenaBlock> free = arena_->take(bytes, nanoseconds::zero());
+        if (step_bytes_ + bytes > arena->capacity() / 2) {
+            std::optional<ArenaBlock> free = arena->take(bytes, nanoseconds::zero());
             if (free) {
                 step_bytes_ += bytes;
                 return free;
@@ -153,14 +155,14 @@ class RunWriter::Impl {
                     base::format(
                         "the whole tensors of a step do not fit into the memory for whole tensors on "
                         "their way to the disk ({}): some are left out; raise arena_bytes",
-                        base::human_bytes(arena_->capacity())));
+                        base::human_bytes(arena->capacity())));
                 has_too_large_ = true;
                 return std::nullopt;
             }
         }
         const bool waits = options_.overflow == OverflowPolicy::kBlockFor && !arena_is_stalled_;
         std::optional<ArenaBlock> block =
-            arena_->take(bytes, waits ? nanoseconds(options_.block_for) : nanoseconds::zero());
+            arena->take(bytes, waits ? nanoseconds(options_.block_for) : nanoseconds::zero());
         if (block) step_bytes_ += bytes;
         if (block) arena_is_stalled_ = false;
         else if (waits) arena_is_stalled_ = true;
@@ -249,6 +251,7 @@ class RunWriter::Impl {
                                  std::chrono::duration_cast<std::chrono::milliseconds>(patience).count()));
                 base::log(LogLevel::kWarning, close_status_.message());
             }
+            give_arena_up();
         }
         if (!close_status_.is_ok()) return close_status_;
         if (!shared_->has_failed.load() && !shared_->is_paused.load()) return Status::ok();
@@ -282,15 +285,23 @@ class RunWriter::Impl {
         else if (patience > nanoseconds::zero()) stalled_ = true;
         return refused;
     }
-    // Made when it is needed first: most runs record no whole tensor.
-    bool has_arena() {
-        if (arena_ || arena_was_tried_) return arena_ != nullptr;
+    // Made when it is needed first: most runs record no whole tensor. Null: there is none.
+    std::shared_ptr<Arena> get_arena() {
+        const std::lock_guard lock(arena_mutex_);
+        if (arena_ || arena_was_tried_) return arena_;
         arena_was_tried_ = true;
         const std::size_t bytes = options_.arena_bytes != 0 ? options_.arena_bytes : Arena::default_bytes();
         Result<std::shared_ptr<Arena>> arena = Arena::create(bytes);
         if (arena) arena_ = std::move(arena).value();
         else base::log_once(LogLevel::kWarning, "write.arena", arena.status().message());
-        return arena_ != nullptr;
+        return arena_;
+    }
+    // For good. Blocks that are still in use keep it.
+    void give_arena_up() noexcept {
+        std::shared_ptr<Arena> let_go;
+        const std::lock_guard lock(arena_mutex_);
+        arena_was_tried_ = true;
+        let_go.swap(arena_);
     }
     bool wait_finished(nanoseconds patience) {
         std::unique_lock lock(shared_->mutex);
@@ -304,7 +315,8 @@ class RunWriter::Impl {
     const std::shared_ptr<Shared> shared_;
     const std::shared_ptr<SealThread> sealer_;  // null: nothing is sealed
     std::jthread thread_;
-    std::shared_ptr<Arena> arena_;
+    std::mutex arena_mutex_;        // guards these two: `close` may come from another thread
+    std::shared_ptr<Arena> arena_;  // shared with its blocks
     bool arena_was_tried_ = false;
     std::size_t step_bytes_ = 0;     // taken from the arena for the step under way
     bool has_too_large_ = false;     // a tensor of the step under way is larger than the arena

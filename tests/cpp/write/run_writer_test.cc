@@ -1,11 +1,13 @@
 #include "traindbg/write/run_writer.h"
 
 #include <gtest/gtest.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <atomic>
 #include <bit>
+#include <cerrno>
 #include <chrono>
 #include <condition_variable>
 #include <csignal>
@@ -883,6 +885,32 @@ void expect_floats(const model::RawTensor& raw, std::size_t count, float first) 
     ASSERT_EQ(raw.bytes.size(), count * sizeof(float));
     const auto* values = reinterpret_cast<const float*>(raw.bytes.data());
     for (std::size_t i = 0; i < count; ++i) ASSERT_EQ(values[i], first + static_cast<float>(i)) << i;
+}
+
+// Whether this place of the process's memory is there.
+bool is_mapped(const std::byte* place) {
+    static const auto kPage = static_cast<std::uintptr_t>(::sysconf(_SC_PAGESIZE));
+    unsigned char ignored = 0;
+    auto* const page = reinterpret_cast<void*>(reinterpret_cast<std::uintptr_t>(place) / kPage * kPage);
+    return ::mincore(page, 1, &ignored) == 0 || errno != ENOMEM;
+}
+
+TEST(WholeTensorsTest, AClosedWriterGivesTheirMemoryBackOnceNoBlockIsInUse) {
+    MemoryFileSystem files;
+    make_run(files);
+    WriterOptions options;
+    options.arena_bytes = 16 << 20;
+    auto writer = open_writer(files, options);
+    add_tensors(*writer);
+    std::optional<ArenaBlock> block = writer->take_room(1000);
+    ASSERT_TRUE(block.has_value());
+    const std::byte* const place = block->bytes().data();
+    ASSERT_TRUE(writer->close(kLong).is_ok());
+    block->bytes()[0] = std::byte{1};  // it is there for whoever still has a part of it
+    EXPECT_TRUE(is_mapped(place));
+    EXPECT_FALSE(writer->take_room(1000).has_value()) << "and made for nobody again";
+    block.reset();
+    EXPECT_FALSE(is_mapped(place));
 }
 
 TEST(WholeTensorsTest, AStepLargerThanTheArenaKeepsItsStatisticsAndDoesNotWaitForItself) {
