@@ -26,7 +26,7 @@ class SealThread {
                std::shared_ptr<storage::FileLock> lock);
     SealThread(const SealThread&) = delete;
     SealThread& operator=(const SealThread&) = delete;
-    ~SealThread();  // finish(0)
+    ~SealThread();  // finish(0); in a child made by `fork` nothing
 
     // `first_blob_kept`: the blob that is being written; it and later ones are not touched. `closed_bytes`:
     // of all files that were finished so far, whatever became of them. By the writer's thread; errors leave
@@ -45,7 +45,11 @@ class SealThread {
 
   private:
     struct State;
-    std::shared_ptr<State> state_;
+    [[nodiscard]] State& state() const noexcept { return **state_; }
+
+    // Shared with the thread, and behind a pointer that can be let go without a touch: in a child.
+    std::unique_ptr<std::shared_ptr<State>> state_;
+    const std::uint32_t generation_;
 };
 
 }  // namespace traindbg::write

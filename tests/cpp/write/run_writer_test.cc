@@ -30,6 +30,8 @@
 #include "traindbg/storage/fault_file_system.h"
 #include "traindbg/storage/memory_file_system.h"
 #include "traindbg/storage/run_layout.h"
+#include "traindbg/write/seal_thread.h"
+#include "traindbg/write/shared.h"
 
 namespace traindbg::write {
 namespace {
@@ -1431,6 +1433,34 @@ TEST(ForkTest, AChildThatOutlivesTheTrainingDoesNotHoldItsDirectory) {
     EXPECT_EQ(report->parts_sealed, 1U);
     EXPECT_EQ(read_steps(files, directory.path()), std::vector<StepRecord>{sample_step(0)});
     for (const int end : {begun[0], begun[1], done[0], done[1]}) ::close(end);
+}
+
+// Its lock may be held by a thread that the child does not have.
+TEST(ForkTest, ASealersLockIsNotTouchedInTheChild) {
+#if defined(TRAINDBG_THREAD_SANITIZER)
+    GTEST_SKIP() << "the sanitizer forbids forks of programs with threads";
+#endif
+    MemoryFileSystem files;
+    make_run(files);
+    WriterOptions options;
+    auto sealer = std::make_unique<SealThread>(files, storage::RunLayout{"/run"}, 0, options.retention,
+                                               std::make_shared<Shared>(options), nullptr);
+    std::atomic<bool> enough{false};
+    std::jthread holder([&] {
+        while (!enough) static_cast<void>(sealer->kept());
+    });
+    for (int i = 0; i < 60; ++i) {
+        const pid_t child = ::fork();
+        if (child == 0) {
+            ::alarm(10);  // ends it where it waits for ever
+            sealer.reset();
+            ::_exit(0);
+        }
+        int status = 0;
+        ASSERT_EQ(::waitpid(child, &status, 0), child);
+        ASSERT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << status << " at fork " << i;
+    }
+    enough = true;
 }
 
 TEST(ForkTest, AnAbandonedWriterDoesNothing) {
