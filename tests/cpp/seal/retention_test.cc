@@ -7,6 +7,7 @@
 
 #include "seal/sealed_run.h"
 #include "traindbg/base/format.h"
+#include "traindbg/format/removals.h"
 #include "traindbg/storage/fault_file_system.h"
 
 namespace traindbg::seal {
@@ -98,6 +99,24 @@ TEST_F(RetentionTest, WholeTensorsOfOldStepsGo) {
     EXPECT_EQ(steps_left(), (Counts{100, 100, 100, 100, 100})) << "their statistics stay";
     EXPECT_TRUE(files_.exists("/run/w0000/removed.json"));
     EXPECT_TRUE(apply({.keep_tensors = 250}).removals.empty()) << "a second time there is nothing left to do";
+}
+
+TEST_F(RetentionTest, WhatWasRemovedIsAddedUpInTheRun) {
+    const auto stored = [this] {
+        const base::ByteBuffer bytes = files_.content(kLayout.removed_json(0));
+        return *format::removals_from_json({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
+    };
+    const RetentionReport first = apply({.keep_tensors = 250});
+    EXPECT_EQ(stored(), (format::Removals{first.bytes_freed, 0, first.removals.back().why}));
+    const RetentionReport second = apply({.keep_last = 250, .thin = 10});
+    ASSERT_GT(second.steps_removed, 0U);
+    const format::Removals both = {first.bytes_freed + second.bytes_freed, second.steps_removed,
+                                   second.removals.back().why};
+    EXPECT_EQ(stored(), both);
+    // Spoilt, it costs the numbers and nothing else.
+    files_.set_content(kLayout.removed_json(0), base::ByteBuffer(3));
+    EXPECT_TRUE(apply({.keep_tensors = 50}).problems.empty());
+    EXPECT_EQ(stored().steps, 0U) << "counted from here on";
 }
 
 TEST_F(RetentionTest, ABlobWhoseEndIsNotKnownStays) {

@@ -616,7 +616,26 @@ TEST(PartsTest, OldStepsAreThinnedWhileTheRecordGoesOn) {
     EXPECT_EQ(young, 300U);
     EXPECT_EQ(old_train, 100U);
     EXPECT_FALSE(files.exists(storage::RunLayout{"/run"}.blob(0, 0)));
-    EXPECT_TRUE(files.exists("/run/w0000/removed.json"));
+    // A reader says so, and says nothing of damage.
+    const auto run = read::Run::open("/run", files);
+    ASSERT_TRUE(run.is_ok());
+    const std::optional<format::Removals> removals = (*run)->removals();
+    ASSERT_TRUE(removals.has_value());
+    EXPECT_EQ(removals->steps, kManySteps - (*run)->totals().steps);
+    EXPECT_GT(removals->bytes, 0U);
+    EXPECT_FALSE(removals->last.empty());
+    EXPECT_TRUE((*run)->damage().empty());
+    // Spoilt, it hides no more than the numbers.
+    files.set_content("/run/w0000/removed.json", base::ByteBuffer(3));
+    EXPECT_EQ((*run)->removals(), format::Removals());
+}
+
+TEST(PartsTest, NothingRemovedIsNothingSaid) {
+    MemoryFileSystem files;
+    make_run(files);
+    auto writer = open_writer(files);
+    ASSERT_TRUE(writer->close(kLong).is_ok());
+    EXPECT_FALSE((*read::Run::open("/run", files))->removals().has_value());
 }
 
 // ------------------------------------------------------------------ what is lost is counted
