@@ -91,7 +91,7 @@ def files_of(run: Path) -> dict[str, bytes]:
     return {
         str(path.relative_to(run)): path.read_bytes()
         for path in run.rglob("*")
-        if path.is_file() and path.name != "control" and not path.name.startswith(".")
+        if path.is_file() and path.name not in ("control", "lock") and not path.name.startswith(".")
     }
 
 

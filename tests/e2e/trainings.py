@@ -12,7 +12,7 @@ from typing import Any
 
 ROOT = Path(__file__).resolve().parents[2]
 DIGITS = ROOT / "examples" / "digits" / "train.py"
-PROGRAM = Path(sys.executable).parent / "traindbg"
+PROGRAM = Path(os.environ.get("TRAINDBG_EXE") or Path(sys.executable).parent / "traindbg")
 SECONDS = 240  # a training that takes longer hangs
 
 

@@ -314,6 +314,23 @@ const std::vector<Damage>& Run::Impl::damage() {
     return damage_;
 }
 
+std::optional<format::Removals> Run::Impl::removals() const {
+    std::optional<format::Removals> all;
+    for (const auto& [id, worker] : workers_) {
+        if (!worker->has_removals) continue;
+        if (!all) all.emplace();
+        const Result<ByteBuffer> bytes = storage::read_whole(files_, layout_.removed_json(id), 1 << 16);
+        if (!bytes) continue;  // something was removed all the same
+        const auto found =
+            format::removals_from_json({reinterpret_cast<const char*>(bytes->data()), bytes->size()});
+        if (!found) continue;
+        all->bytes += found->bytes;
+        all->steps += found->steps;
+        if (all->last.empty()) all->last = found->last;
+    }
+    return all;
+}
+
 RunTotals Run::Impl::totals() const {
     RunTotals totals;
     totals.samples_skipped = samples_skipped_;
@@ -541,6 +558,7 @@ const model::RunMeta& Run::meta() const noexcept { return impl_->meta(); }
 const std::vector<Damage>& Run::damage() const { return impl_->damage(); }
 const std::vector<RunEvent>& Run::events() const noexcept { return impl_->events(); }
 RunTotals Run::totals() const noexcept { return impl_->totals(); }
+std::optional<format::Removals> Run::removals() const { return impl_->removals(); }
 Result<bool> Run::refresh() { return impl_->refresh(); }
 Result<bool> Run::wait(std::chrono::nanoseconds patience) { return impl_->wait(patience); }
 int Run::wake_descriptor() const noexcept { return impl_->wake_descriptor(); }

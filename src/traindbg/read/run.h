@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "traindbg/base/status.h"
+#include "traindbg/format/removals.h"
 #include "traindbg/model/run_meta.h"
 #include "traindbg/model/step_source.h"
 #include "traindbg/storage/file_system.h"
@@ -91,6 +92,9 @@ class Run {
     [[nodiscard]] const std::vector<Damage>& damage() const;
     [[nodiscard]] const std::vector<RunEvent>& events() const noexcept;
     [[nodiscard]] RunTotals totals() const noexcept;
+
+    // What was removed on purpose to save space, of all workers; nothing: all that was recorded is there.
+    [[nodiscard]] std::optional<format::Removals> removals() const;
 
     [[nodiscard]] std::vector<model::WorkerId> workers() const;
     [[nodiscard]] const model::WorkerMeta& worker_meta(model::WorkerId worker) const;

@@ -69,6 +69,7 @@ class Run::Impl {
 
     [[nodiscard]] base::Result<bool> refresh();
     [[nodiscard]] base::Result<bool> wait(std::chrono::nanoseconds patience);
+    [[nodiscard]] std::optional<format::Removals> removals() const;
     [[nodiscard]] int wake_descriptor() const noexcept { return watcher_ ? watcher_->descriptor() : -1; }
     // Watches every directory that is not watched yet; true when there was one.
     bool watch_all(internal::DirectoryWatcher& watcher) const;

@@ -10,6 +10,7 @@
 #include "traindbg/base/text.h"
 #include "traindbg/format/frame_scanner.h"
 #include "traindbg/format/records.h"
+#include "traindbg/format/removals.h"
 #include "traindbg/format/segment.h"
 #include "traindbg/seal/sealer.h"
 #include "traindbg/seal/thin.h"
@@ -259,24 +260,17 @@ class Collector {
 
     // What is missing from the run on purpose stands in the run.
     void tell_in_run() {
-        const std::string path = layout_.worker_directory(worker_) + "/removed.json";
-        std::uint64_t bytes = report_.bytes_freed;
-        std::uint64_t steps = report_.steps_removed;
+        const std::string path = layout_.removed_json(worker_);
+        format::Removals removals;
         if (const Result<ByteBuffer> before = storage::read_whole(files_, path, 1 << 16)) {
-            const json old =
-                json::parse(reinterpret_cast<const char*>(before->data()),
-                            reinterpret_cast<const char*>(before->data()) + before->size(), nullptr, false);
-            if (old.is_object()) {
-                const json old_bytes = old.value("bytes", json());
-                const json old_steps = old.value("steps", json());
-                if (old_bytes.is_number_unsigned()) bytes += old_bytes.get<std::uint64_t>();
-                if (old_steps.is_number_unsigned()) steps += old_steps.get<std::uint64_t>();
-            }
+            auto old =
+                format::removals_from_json({reinterpret_cast<const char*>(before->data()), before->size()});
+            if (old) removals = std::move(old).value();
         }
-        const json value = {
-            {"schema_version", 1}, {"bytes", bytes}, {"steps", steps}, {"last", report_.removals.back().why}};
-        const Status status = files_.put_atomic(
-            path, base::as_bytes(value.dump(2, ' ', false, json::error_handler_t::replace) + "\n"));
+        removals.bytes += report_.bytes_freed;
+        removals.steps += report_.steps_removed;
+        removals.last = report_.removals.back().why;
+        const Status status = files_.put_atomic(path, base::as_bytes(format::to_json(removals)));
         if (!status.is_ok()) report_.problems.push_back(status.message());
     }
 
@@ -305,19 +299,18 @@ Result<CollectReport> collect_run(storage::FileSystem& files, const std::string&
     TRAINDBG_ASSIGN_OR_RETURN(const std::vector<model::WorkerId> workers, list_workers(files, layout));
     CollectReport report;
     for (const model::WorkerId worker : workers) {
-        const Result<WorkerFiles> listed = list_worker(files, layout, worker);
-        if (!listed) {
-            report.problems.push_back(listed.status().message());
-            continue;
-        }
-        const WorkerFiles& found = *listed;
-        const Result<std::unique_ptr<storage::FileLock>> lock = lock_worker(files, layout, worker, found);
+        // To look needs no right, and makes no file.
+        const Result<std::unique_ptr<storage::FileLock>> lock = lock_worker(
+            files, layout, worker, is_dry_run ? storage::LockFile::kMustExist : storage::LockFile::kIsMade);
+        const bool is_free = !lock && lock.status().code() == Code::kNotFound;
+        if (is_free && !is_dry_run) continue;
         if (!lock && lock.status().code() == Code::kUnavailable) {
             report.workers_alive.push_back(worker);
-            report.bytes_left += found.bytes();
+            if (const Result<WorkerFiles> found = list_worker(files, layout, worker))
+                report.bytes_left += found->bytes();
             continue;
         }
-        if (!lock) {
+        if (!lock && !is_free) {
             report.problems.push_back(lock.status().message());
             continue;
         }

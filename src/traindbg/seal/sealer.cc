@@ -130,13 +130,14 @@ Result<std::uint64_t> size_of(storage::FileSystem& files, const std::string& pat
 
 Status compact_worker(storage::FileSystem& files, const storage::RunLayout& layout, model::WorkerId worker,
                       CompactReport& report, const std::function<bool()>& part_is_done) {
-    TRAINDBG_ASSIGN_OR_RETURN(const WorkerFiles found, list_worker(files, layout, worker));
-    const Result<std::unique_ptr<storage::FileLock>> lock = lock_worker(files, layout, worker, found);
+    const Result<std::unique_ptr<storage::FileLock>> lock = lock_worker(files, layout, worker);
     if (!lock) {
+        if (lock.status().code() == Code::kNotFound) return Status::ok();
         if (lock.status().code() != Code::kUnavailable) return lock.status();
         report.workers_alive.push_back(worker);
         return Status::ok();
     }
+    TRAINDBG_ASSIGN_OR_RETURN(const WorkerFiles found, list_worker(files, layout, worker));
     for (const std::string& path : found.leftovers) {
         if (files.remove(path).is_ok()) ++report.leftovers_removed;
     }
@@ -229,15 +230,22 @@ Result<std::vector<model::WorkerId>> list_workers(storage::FileSystem& files,
 
 Result<std::unique_ptr<storage::FileLock>> lock_worker(storage::FileSystem& files,
                                                        const storage::RunLayout& layout,
-                                                       model::WorkerId worker, const WorkerFiles& found) {
-    if (found.logs.empty()) return std::unique_ptr<storage::FileLock>();
-    const std::uint32_t last = found.logs.back().number;
-    TRAINDBG_ASSIGN_OR_RETURN(auto lock, files.try_lock(layout.log(worker, last)));
-    // A writer makes its next log before it lets this one go: if there is none now, there is no writer.
-    TRAINDBG_ASSIGN_OR_RETURN(const WorkerFiles again, list_worker(files, layout, worker));
-    if (!again.logs.empty() && again.logs.back().number > last)
-        return Status(Code::kUnavailable,
-                      layout.worker_directory(worker) + ": is being written by a process that lives");
+                                                       model::WorkerId worker, storage::LockFile file) {
+    const std::string directory = layout.worker_directory(worker);
+    const std::string path = layout.lock(worker);
+    TRAINDBG_ASSIGN_OR_RETURN(const std::vector<storage::DirectoryEntry> entries, files.list(directory));
+    // A writer takes the lock before it makes another file. So here, where one is, either the lock is held or
+    // the writer is gone, with the lock's file or (of a copy) without it; where none is, one may be about to
+    // take it and must not find it taken.
+    const bool has_files = std::any_of(entries.begin(), entries.end(), [&](const auto& entry) {
+        return directory + "/" + entry.name != path;
+    });
+    if (!has_files) return Status(Code::kNotFound, directory + ": is empty");
+    Result<std::unique_ptr<storage::FileLock>> lock = files.try_lock(path, file);
+    if (!lock && lock.status().code() == Code::kUnsupported)
+        return Status(Code::kUnsupported, lock.status().message() +
+                                              ", so that nobody can tell whether the worker's process lives; "
+                                              "what it wrote is left as it is");
     return lock;
 }
 

@@ -5,8 +5,8 @@
 // damaged in its middle is left as it is: nothing of it is lost then that could be read. What a crash cut off
 // at its end is no damage.
 //
-// Who may seal: the process that writes the worker's directory, or anybody once that is gone
-// (`lock_worker`).
+// Who may seal: who holds the lock of the worker's directory (`lock_worker`). Its writer does as long as it
+// records.
 // Threads: none of its own; one caller per worker at a time. Errors: values; the log stays. Memory: the
 // numbers of one part. Cost: some 0.24 µs of CPU for each tensor of each step (benchmarks/RESULTS.md).
 #pragma once
@@ -55,12 +55,13 @@ struct WorkerFiles {
 [[nodiscard]] base::Result<std::vector<model::WorkerId>> list_workers(storage::FileSystem& files,
                                                                       const storage::RunLayout& layout);
 
-// The right to change a worker's directory whose process is gone: held as long as this lives. kUnavailable:
-// it lives, or somebody else has the right. Null: there is no log, so nobody writes any more.
-[[nodiscard]] base::Result<std::unique_ptr<storage::FileLock>> lock_worker(storage::FileSystem& files,
-                                                                           const storage::RunLayout& layout,
-                                                                           model::WorkerId worker,
-                                                                           const WorkerFiles& found);
+// The right to change a worker's directory whose process is gone, for as long as this lives; what was listed
+// before is listed again. kUnavailable: that process lives, or somebody else has the right. kNotFound: there
+// is nothing in it yet, or (kMustExist) nothing to lock, so that nobody lives. kUnsupported: the file system
+// has no locks, so that nobody can tell.
+[[nodiscard]] base::Result<std::unique_ptr<storage::FileLock>> lock_worker(
+    storage::FileSystem& files, const storage::RunLayout& layout, model::WorkerId worker,
+    storage::LockFile file = storage::LockFile::kIsMade);
 
 // Seals all that is left of a run whose processes are gone.
 struct CompactReport {

@@ -210,9 +210,9 @@ Result<std::unique_ptr<AppendFile>> FaultFileSystem::create_bulk(const std::stri
     return std::unique_ptr<AppendFile>(std::make_unique<FaultAppendFile>(std::move(file), faults_, path));
 }
 
-Result<std::unique_ptr<FileLock>> FaultFileSystem::try_lock(const std::string& path) {
+Result<std::unique_ptr<FileLock>> FaultFileSystem::try_lock(const std::string& path, LockFile file) {
     TRAINDBG_RETURN_IF_ERROR(faults_->check(FileCall::kLock, path));
-    return files_.try_lock(path);
+    return files_.try_lock(path, file);
 }
 
 Result<std::uint64_t> FaultFileSystem::free_bytes(const std::string& path) {

@@ -63,7 +63,7 @@ class FaultFileSystem final : public FileSystem {
     base::Status remove(const std::string& path) override;
     bool exists(const std::string& path) override;
     base::Result<std::unique_ptr<AppendFile>> create_bulk(const std::string& path) override;
-    base::Result<std::unique_ptr<FileLock>> try_lock(const std::string& path) override;
+    base::Result<std::unique_ptr<FileLock>> try_lock(const std::string& path, LockFile file) override;
     base::Result<std::uint64_t> free_bytes(const std::string& path) override;
 
     // Makes room on a disk with `space_bytes`, as somebody who removes other files does. Removing a file that

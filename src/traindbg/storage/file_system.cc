@@ -15,8 +15,6 @@ class OwnedMapping final : public Mapping {
     const base::ByteBuffer bytes_;
 };
 
-class NoLock final : public FileLock {};
-
 }  // namespace
 
 // What a file system without the feature does.
@@ -37,9 +35,8 @@ base::Result<std::unique_ptr<AppendFile>> FileSystem::create_bulk(const std::str
     return create(path);
 }
 
-base::Result<std::unique_ptr<FileLock>> FileSystem::try_lock(const std::string& path) {
-    if (!exists(path)) return base::Status(base::Code::kNotFound, path + ": is not there");
-    return std::unique_ptr<FileLock>(std::make_unique<NoLock>());
+base::Result<std::unique_ptr<FileLock>> FileSystem::try_lock(const std::string& path, LockFile /*file*/) {
+    return base::Status(base::Code::kUnsupported, path + ": this file system has no locks");
 }
 
 base::Result<std::uint64_t> FileSystem::free_bytes(const std::string& /*path*/) { return UINT64_MAX; }

@@ -60,7 +60,7 @@ class Mapping {
     [[nodiscard]] virtual base::ByteSpan bytes() const noexcept = 0;
 };
 
-// Keeps others from a file for as long as this lives.
+// What others wait for in vain as long as this lives. It ends with the process, however that ends.
 class FileLock {
   public:
     FileLock() = default;
@@ -92,6 +92,11 @@ struct DirectoryEntry {
     bool is_regular = false;  // neither: link, device, socket, FIFO; the store never opens those
 };
 
+enum class LockFile : std::uint8_t {
+    kMustExist,
+    kIsMade,  // where it is not there
+};
+
 class FileSystem {
   public:
     FileSystem() = default;
@@ -99,8 +104,8 @@ class FileSystem {
     FileSystem& operator=(const FileSystem&) = delete;
     virtual ~FileSystem() = default;
 
-    // A new file; kAlreadyExists when there is one. Mode 0600. It is locked against `try_lock` for as long
-    // as the object lives, where the file system has locks (a child made by `fork` holds it, too).
+    // A new file; kAlreadyExists when there is one. Mode 0600. A child made by `fork` has no part in it: what
+    // it does with the object there fails.
     [[nodiscard]] virtual base::Result<std::unique_ptr<AppendFile>> create(const std::string& path) = 0;
     // The same for a file that is written in large stretches which nobody reads soon: they go past the page
     // cache where the system can do that, without a copy, and where a stretch's address and its place in the
@@ -119,9 +124,11 @@ class FileSystem {
     [[nodiscard]] virtual base::Result<std::vector<DirectoryEntry>> list(const std::string& path) = 0;
     [[nodiscard]] virtual base::Status remove(const std::string& path) = 0;
     [[nodiscard]] virtual bool exists(const std::string& path) = 0;
-    // kUnavailable while somebody holds the file's lock: who writes it lives. kNotFound: no such file. A
-    // file system that has no locks lets everybody through. Never waits.
-    [[nodiscard]] virtual base::Result<std::unique_ptr<FileLock>> try_lock(const std::string& path);
+    // The lock of a file that is there for this alone, and that nobody removes. kUnavailable: somebody else
+    // holds it. kNotFound: no such file, and it was not to be made. kUnsupported: this file system has no
+    // locks. A child made by `fork` does not hold it. Never waits.
+    [[nodiscard]] virtual base::Result<std::unique_ptr<FileLock>> try_lock(const std::string& path,
+                                                                           LockFile file);
     // Bytes that can still be written near `path`, an existing directory; UINT64_MAX: not known.
     [[nodiscard]] virtual base::Result<std::uint64_t> free_bytes(const std::string& path);
 };

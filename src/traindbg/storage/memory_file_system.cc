@@ -67,12 +67,6 @@ class MemoryAppendFile final : public AppendFile {
   public:
     MemoryAppendFile(std::shared_ptr<Disk> disk, std::string path, std::shared_ptr<File> file)
         : disk_(std::move(disk)), path_(std::move(path)), file_(std::move(file)) {}
-    MemoryAppendFile(const MemoryAppendFile&) = delete;
-    MemoryAppendFile& operator=(const MemoryAppendFile&) = delete;
-    ~MemoryAppendFile() override {
-        const std::lock_guard lock(file_->mutex);
-        file_->is_locked = false;
-    }
 
     Status append(ByteSpan bytes) override {
         const std::lock_guard lock(file_->mutex);
@@ -191,7 +185,6 @@ Result<std::unique_ptr<AppendFile>> MemoryFileSystem::create(const std::string& 
     if (disk_->files.contains(path) || disk_->directories.contains(path))
         return Status::from_errno(path + ": create", EEXIST);
     auto file = std::make_shared<File>();
-    file->is_locked = true;
     disk_->files.emplace(path, file);
     return std::unique_ptr<AppendFile>(std::make_unique<MemoryAppendFile>(disk_, path, std::move(file)));
 }
@@ -258,13 +251,16 @@ bool MemoryFileSystem::exists(const std::string& path) {
     return disk_->files.contains(path) || disk_->directories.contains(path);
 }
 
-Result<std::unique_ptr<FileLock>> MemoryFileSystem::try_lock(const std::string& path) {
+Result<std::unique_ptr<FileLock>> MemoryFileSystem::try_lock(const std::string& path, LockFile file) {
     const std::lock_guard lock(disk_->mutex);
-    const auto it = disk_->files.find(path);
-    if (it == disk_->files.end()) return Status::from_errno(path + ": open", ENOENT);
+    TRAINDBG_RETURN_IF_ERROR(disk_->check_parent(path));
+    auto it = disk_->files.find(path);
+    if (it == disk_->files.end()) {
+        if (file == LockFile::kMustExist) return Status::from_errno(path + ": open", ENOENT);
+        it = disk_->files.emplace(path, std::make_shared<File>()).first;
+    }
     const std::lock_guard file_lock(it->second->mutex);
-    if (it->second->is_locked)
-        return Status(Code::kUnavailable, path + ": is being written by a process that lives");
+    if (it->second->is_locked) return Status(Code::kUnavailable, path + ": a living process holds it");
     it->second->is_locked = true;
     return std::unique_ptr<FileLock>(std::make_unique<MemoryLock>(it->second));
 }

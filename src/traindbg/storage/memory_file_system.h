@@ -51,7 +51,7 @@ class MemoryFileSystem final : public FileSystem {
     base::Result<std::vector<DirectoryEntry>> list(const std::string& path) override;
     base::Status remove(const std::string& path) override;
     bool exists(const std::string& path) override;
-    base::Result<std::unique_ptr<FileLock>> try_lock(const std::string& path) override;
+    base::Result<std::unique_ptr<FileLock>> try_lock(const std::string& path, LockFile file) override;
 
     // The whole content of a file; empty when there is none.
     [[nodiscard]] base::ByteBuffer content(const std::string& path) const;

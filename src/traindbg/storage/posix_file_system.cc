@@ -12,8 +12,10 @@
 #include <limits>
 #include <new>
 
+#include "traindbg/base/fork_generation.h"
 #include "traindbg/storage/file_descriptor.h"
 #include "traindbg/storage/file_system.h"
+#include "traindbg/storage/unshared_descriptor.h"
 
 namespace traindbg::storage {
 namespace {
@@ -24,6 +26,7 @@ using base::Code;
 using base::Result;
 using base::Status;
 using internal::FileDescriptor;
+using internal::UnsharedDescriptor;
 
 constexpr mode_t kFileMode = 0600;
 constexpr mode_t kDirectoryMode = 0700;
@@ -118,7 +121,7 @@ class Syncer {
 
 class PosixAppendFile final : public AppendFile {
   public:
-    PosixAppendFile(FileDescriptor descriptor, std::string path)
+    PosixAppendFile(UnsharedDescriptor descriptor, std::string path)
         : descriptor_(std::move(descriptor)), path_(std::move(path)) {}
 
     Status append(ByteSpan bytes) override { return write_all(descriptor_.get(), bytes, path_, &size_); }
@@ -133,7 +136,7 @@ class PosixAppendFile final : public AppendFile {
     }
 
   private:
-    FileDescriptor descriptor_;
+    UnsharedDescriptor descriptor_;
     std::string path_;
     std::uint64_t size_ = 0;
     Syncer syncer_;
@@ -143,7 +146,7 @@ class PosixAppendFile final : public AppendFile {
 // A block is never written both ways, so that the two views of the file cannot disagree.
 class BulkAppendFile final : public AppendFile {
   public:
-    BulkAppendFile(FileDescriptor descriptor, FileDescriptor direct, std::string path)
+    BulkAppendFile(UnsharedDescriptor descriptor, UnsharedDescriptor direct, std::string path)
         : descriptor_(std::move(descriptor)), direct_(std::move(direct)), path_(std::move(path)) {}
 
     Status append(ByteSpan bytes) override {
@@ -200,8 +203,8 @@ class BulkAppendFile final : public AppendFile {
 
     static constexpr std::size_t kPieceBytes = std::size_t{8} << 20;
 
-    FileDescriptor descriptor_;
-    FileDescriptor direct_;  // not open: this file system does not do that
+    UnsharedDescriptor descriptor_;
+    UnsharedDescriptor direct_;  // not open: this file system does not do that
     std::string path_;
     std::uint64_t size_ = 0;
     std::uint64_t told_ = 0;  // up to here the system was told what to do with the pages
@@ -230,10 +233,17 @@ class EmptyMapping final : public Mapping {
 
 class PosixLock final : public FileLock {
   public:
-    explicit PosixLock(FileDescriptor descriptor) : descriptor_(std::move(descriptor)) {}
+    explicit PosixLock(UnsharedDescriptor descriptor) : descriptor_(std::move(descriptor)) {}
+    PosixLock(const PosixLock&) = delete;
+    PosixLock& operator=(const PosixLock&) = delete;
+    ~PosixLock() override {
+        // Not by closing alone: a child that was made a moment ago may still have its share.
+        if (base::fork_generation() == generation_) ::flock(descriptor_.get(), LOCK_UN);
+    }
 
   private:
-    FileDescriptor descriptor_;  // closing it lets the lock go
+    UnsharedDescriptor descriptor_;
+    const std::uint32_t generation_ = base::fork_generation();
 };
 
 class PosixReadFile final : public ReadFile {
@@ -303,13 +313,14 @@ struct CloseDirectory {
 class PosixFileSystem final : public FileSystem {
   public:
     Result<std::unique_ptr<AppendFile>> create(const std::string& path) override {
-        TRAINDBG_ASSIGN_OR_RETURN(FileDescriptor descriptor, create_locked(path, O_APPEND));
+        TRAINDBG_ASSIGN_OR_RETURN(UnsharedDescriptor descriptor, create_new(path, O_APPEND, path));
         return std::unique_ptr<AppendFile>(std::make_unique<PosixAppendFile>(std::move(descriptor), path));
     }
 
     Result<std::unique_ptr<AppendFile>> create_bulk(const std::string& path) override {
-        TRAINDBG_ASSIGN_OR_RETURN(FileDescriptor descriptor, create_locked(path, 0));
-        FileDescriptor direct(open_retrying(path.c_str(), O_WRONLY | O_DIRECT | O_NOFOLLOW));
+        TRAINDBG_ASSIGN_OR_RETURN(UnsharedDescriptor descriptor, create_new(path, 0, path));
+        UnsharedDescriptor direct(
+            FileDescriptor(open_retrying(path.c_str(), O_WRONLY | O_DIRECT | O_NOFOLLOW)));
         return std::unique_ptr<AppendFile>(
             std::make_unique<BulkAppendFile>(std::move(descriptor), std::move(direct), path));
     }
@@ -334,9 +345,7 @@ class PosixFileSystem final : public FileSystem {
         const std::string name = path.substr(path.find_last_of('/') + 1);  // npos + 1 == 0
         const std::string temporary = directory + "/." + name + "." + std::to_string(::getpid()) + "." +
                                       std::to_string(next_temporary_.fetch_add(1)) + ".tmp";
-        FileDescriptor descriptor(
-            open_retrying(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, kFileMode));
-        if (!descriptor.is_open()) return error_at(path, "create", errno);
+        TRAINDBG_ASSIGN_OR_RETURN(UnsharedDescriptor descriptor, create_new(temporary, 0, path));
         std::uint64_t written = 0;
         Status status = write_all(descriptor.get(), bytes, path, &written);
         if (status.is_ok() && ::fsync(descriptor.get()) != 0) status = error_at(path, "fsync", errno);
@@ -409,23 +418,22 @@ class PosixFileSystem final : public FileSystem {
         return ::lstat(path.c_str(), &info) == 0;
     }
 
-    Result<std::unique_ptr<FileLock>> try_lock(const std::string& path) override {
+    Result<std::unique_ptr<FileLock>> try_lock(const std::string& path, LockFile file) override {
+        constexpr int kFlags = O_NOFOLLOW | O_NONBLOCK | O_NOCTTY;
+        const int making = file == LockFile::kIsMade ? O_CREAT : 0;
         // For writing, because network file systems make a lock of their own kind of it that asks for that.
-        FileDescriptor descriptor(open_retrying(path.c_str(), O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY));
-        if (!descriptor.is_open() && (errno == EACCES || errno == EROFS || errno == EPERM))
-            descriptor =
-                FileDescriptor(open_retrying(path.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY));
-        if (!descriptor.is_open()) return error_at(path, "open", errno);
+        FileDescriptor opened(open_retrying(path.c_str(), O_RDWR | making | kFlags, kFileMode));
+        const int error = errno;
+        if (!opened.is_open() && (error == EACCES || error == EROFS || error == EPERM))
+            opened = FileDescriptor(open_retrying(path.c_str(), O_RDONLY | kFlags));
+        if (!opened.is_open()) return error_at(path, "open", error);
+        UnsharedDescriptor descriptor(std::move(opened));
         int result = 0;
         do result = ::flock(descriptor.get(), LOCK_EX | LOCK_NB);
         while (result != 0 && errno == EINTR);
         if (result != 0 && errno == EWOULDBLOCK)
-            return Status(Code::kUnavailable, path + ": is being written by a process that lives");
-        // Who writes there could not be told from who is gone: nobody gets the right to change it.
-        if (result != 0)
-            return Status(Code::kUnsupported, path +
-                                                  ": this file system has no locks, so that nobody can tell "
-                                                  "whether its writer lives; it is left as it is");
+            return Status(Code::kUnavailable, path + ": a living process holds it");
+        if (result != 0) return Status(Code::kUnsupported, path + ": this file system has no locks");
         return std::unique_ptr<FileLock>(std::make_unique<PosixLock>(std::move(descriptor)));
     }
 
@@ -436,13 +444,12 @@ class PosixFileSystem final : public FileSystem {
     }
 
   private:
-    static Result<FileDescriptor> create_locked(const std::string& path, int flags) {
+    static Result<UnsharedDescriptor> create_new(const std::string& path, int flags,
+                                                 const std::string& shown) {
         FileDescriptor descriptor(
             open_retrying(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | flags, kFileMode));
-        if (!descriptor.is_open()) return error_at(path, "create", errno);
-        // Nobody else can hold it; a file system without locks is not worse than one without a lock.
-        while (::flock(descriptor.get(), LOCK_EX | LOCK_NB) != 0 && errno == EINTR) continue;
-        return descriptor;
+        if (!descriptor.is_open()) return error_at(shown, "create", errno);
+        return UnsharedDescriptor(std::move(descriptor));
     }
 
     std::atomic<std::uint64_t> next_temporary_{0};

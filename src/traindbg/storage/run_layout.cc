@@ -26,6 +26,12 @@ std::string RunLayout::worker_directory(std::uint32_t worker) const {
     return base::format("{}/w{:04}", root, worker);
 }
 
+std::string RunLayout::lock(std::uint32_t worker) const { return worker_directory(worker) + "/lock"; }
+
+std::string RunLayout::removed_json(std::uint32_t worker) const {
+    return worker_directory(worker) + "/removed.json";
+}
+
 std::string RunLayout::log(std::uint32_t worker, std::uint32_t part) const {
     return base::format("{}/w{:04}/{:06}.log", root, worker, part);
 }

@@ -6,9 +6,11 @@
 //   <run>/control         ControlBlock, not part of the record
 //   <run>/END.json        how the training ended (RunEnd), written by the supervisor
 //   <run>/verdict.json    findings, rule outcomes, causes (Verdict), rewritten as they change
+//   <run>/w0000/lock      held by the one process that may change this directory
 //   <run>/w0000/000000.log   frames of worker 0: tensors, steps, events
 //   <run>/w0000/000000.seg   the same part, sealed; the log is removed then
 //   <run>/w0000/000000.blob  whole tensors, where asked for; numbered on their own
+//   <run>/w0000/removed.json  what was removed from it to save space
 //   <run>/report.html
 #pragma once
 
@@ -29,6 +31,8 @@ struct RunLayout {
     [[nodiscard]] std::string verdict_json() const { return root + "/verdict.json"; }
     [[nodiscard]] std::string report_html() const { return root + "/report.html"; }
     [[nodiscard]] std::string worker_directory(std::uint32_t worker) const;             // <root>/w0003
+    [[nodiscard]] std::string lock(std::uint32_t worker) const;                         // <root>/w0003/lock
+    [[nodiscard]] std::string removed_json(std::uint32_t worker) const;                 // .../removed.json
     [[nodiscard]] std::string log(std::uint32_t worker, std::uint32_t part) const;      // .../000000.log
     [[nodiscard]] std::string segment(std::uint32_t worker, std::uint32_t part) const;  // .../000000.seg
     [[nodiscard]] std::string blob(std::uint32_t worker, std::uint32_t number) const;   // .../000000.blob

@@ -137,8 +137,10 @@ Result<std::vector<Uploader::LocalFile>> Uploader::look_at_files() {
         std::map<std::string, std::uint32_t> highest;  // number, by suffix
         const std::size_t first = found.size();
         for (const storage::DirectoryEntry& file : *below) {
-            // Room that a writer sets aside for itself is no part of the record.
-            if (!file.is_regular || file.name.starts_with('.') || file.name == "reserve") continue;
+            // Room that a writer sets aside for itself, and its lock, are no part of the record.
+            if (!file.is_regular || file.name.starts_with('.') || file.name == "reserve" ||
+                file.name == "lock")
+                continue;
             LocalFile local{entry.name + "/" + file.name, Kind::kChanging};
             if (file.name.ends_with(".seg")) local.kind = Kind::kImmutable;
             for (const std::string_view suffix : storage::kGrowingSuffixes) {

@@ -28,8 +28,8 @@ class FrameFile {
     [[nodiscard]] base::Status sync();
     [[nodiscard]] std::uint64_t size() const { return file_->size(); }
     [[nodiscard]] bool is_dirty() const noexcept { return is_dirty_; }
-    // The file itself: as long as it lives it is locked.
-    [[nodiscard]] std::unique_ptr<storage::AppendFile> release() && { return std::move(file_); }
+    // Nothing is asked of it afterwards.
+    void close() noexcept { file_.reset(); }
 
   private:
     FrameFile(std::unique_ptr<storage::AppendFile> file, std::uint64_t salt) noexcept

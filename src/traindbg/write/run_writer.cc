@@ -128,21 +128,23 @@ class RunWriter::Impl {
 
     std::optional<ArenaBlock> take_room(std::size_t bytes) {
         // Where whole tensors are not written for now there is nothing to wait for.
-        if (shared_->raw_is_off.load(std::memory_order_relaxed) || !has_arena()) return std::nullopt;
-        if (bytes > arena_->capacity()) {
+        if (shared_->raw_is_off.load(std::memory_order_relaxed)) return std::nullopt;
+        const std::shared_ptr<Arena> arena = get_arena();
+        if (!arena) return std::nullopt;
+        if (bytes > arena->capacity()) {
             base::log_once(
                 LogLevel::kWarning, "write.tensor_too_large",
                 base::format(
                     "a tensor of {} is not recorded whole: the memory for whole tensors on their way "
                     "to the disk has {}; raise arena_bytes",
-                    base::human_bytes(bytes), base::human_bytes(arena_->capacity())));
+                    base::human_bytes(bytes), base::human_bytes(arena->capacity())));
             has_too_large_ = true;  // which is no reason to drop the step
             return std::nullopt;
         }
         // What the step under way holds comes back only after it: with half of the memory in its own hands it
         // takes what is free and does not wait.
-        if (step_bytes_ + bytes > arena_->capacity() / 2) {
-            std::optional<ArenaBlock> free = arena_->take(bytes, nanoseconds::zero());
+        if (step_bytes_ + bytes > arena->capacity() / 2) {
+            std::optional<ArenaBlock> free = arena->take(bytes, nanoseconds::zero());
             if (free) {
                 step_bytes_ += bytes;
                 return free;
@@ -153,14 +155,14 @@ class RunWriter::Impl {
                     base::format(
                         "the whole tensors of a step do not fit into the memory for whole tensors on "
                         "their way to the disk ({}): some are left out; raise arena_bytes",
-                        base::human_bytes(arena_->capacity())));
+                        base::human_bytes(arena->capacity())));
                 has_too_large_ = true;
                 return std::nullopt;
             }
         }
         const bool waits = options_.overflow == OverflowPolicy::kBlockFor && !arena_is_stalled_;
         std::optional<ArenaBlock> block =
-            arena_->take(bytes, waits ? nanoseconds(options_.block_for) : nanoseconds::zero());
+            arena->take(bytes, waits ? nanoseconds(options_.block_for) : nanoseconds::zero());
         if (block) step_bytes_ += bytes;
         if (block) arena_is_stalled_ = false;
         else if (waits) arena_is_stalled_ = true;
@@ -181,23 +183,25 @@ class RunWriter::Impl {
                                 !std::exchange(has_too_large_, false);
         if (shared_->has_failed.load(std::memory_order_relaxed) || drops_step)
             return shared_->count_dropped(all);
-        shared_->raw_tensors_dropped.fetch_add(left_out, std::memory_order_relaxed);
+        // Counted once it is known what became of the step: what throws before that loses all of it.
+        const auto goes_without = [this](std::uint64_t lost) {
+            shared_->raw_tensors_dropped.fetch_add(lost, std::memory_order_relaxed);
+        };
 
         const bool gives_up_raw =
             options_.overflow == OverflowPolicy::kKeepReductionsOnly && has_owned_bytes(item.tensors);
         std::size_t bytes = weight_of(item);
         std::optional<Item> refused =
             push(Item(std::move(item)), bytes, gives_up_raw ? nanoseconds::zero() : patience());
-        if (!refused) return;
-        auto& again = std::get<StepItem>(*refused);
+        if (!refused) return goes_without(left_out);
         if (gives_up_raw) {
-            shared_->raw_tensors_dropped.fetch_add(again.tensors.size(), std::memory_order_relaxed);
+            auto& again = std::get<StepItem>(*refused);
             again.tensors.clear();
             bytes = weight_of(again);
             refused = push(std::move(*refused), bytes, patience());
-            if (!refused) return;
+            if (!refused) return goes_without(all);
         }
-        shared_->count_dropped(std::get<StepItem>(*refused).tensors.size());
+        shared_->count_dropped(all);
     }
 
     StepRecord recycled() {
@@ -209,7 +213,7 @@ class RunWriter::Impl {
     }
 
     // A step for which there was no memory.
-    void count_lost_step() noexcept { shared_->steps_dropped.fetch_add(1, std::memory_order_relaxed); }
+    void count_lost_step(std::uint64_t whole_tensors) noexcept { shared_->count_dropped(whole_tensors); }
 
     bool flush(nanoseconds patience) {
         patience = std::min(patience, kLongestWait);
@@ -238,6 +242,7 @@ class RunWriter::Impl {
             } else {
                 shared_->is_left_behind.store(true);
                 thread_.detach();
+                shared_->drop_queued();  // what it has in hand it counts itself, if it ever comes back
                 if (sealer_) sealer_->finish(nanoseconds::zero());
                 close_status_ = Status(
                     Code::kUnavailable,
@@ -246,6 +251,7 @@ class RunWriter::Impl {
                                  std::chrono::duration_cast<std::chrono::milliseconds>(patience).count()));
                 base::log(LogLevel::kWarning, close_status_.message());
             }
+            give_arena_up();
         }
         if (!close_status_.is_ok()) return close_status_;
         if (!shared_->has_failed.load() && !shared_->is_paused.load()) return Status::ok();
@@ -279,15 +285,23 @@ class RunWriter::Impl {
         else if (patience > nanoseconds::zero()) stalled_ = true;
         return refused;
     }
-    // Made when it is needed first: most runs record no whole tensor.
-    bool has_arena() {
-        if (arena_ || arena_was_tried_) return arena_ != nullptr;
+    // Made when it is needed first: most runs record no whole tensor. Null: there is none.
+    std::shared_ptr<Arena> get_arena() {
+        const std::lock_guard lock(arena_mutex_);
+        if (arena_ || arena_was_tried_) return arena_;
         arena_was_tried_ = true;
         const std::size_t bytes = options_.arena_bytes != 0 ? options_.arena_bytes : Arena::default_bytes();
         Result<std::shared_ptr<Arena>> arena = Arena::create(bytes);
         if (arena) arena_ = std::move(arena).value();
         else base::log_once(LogLevel::kWarning, "write.arena", arena.status().message());
-        return arena_ != nullptr;
+        return arena_;
+    }
+    // For good. Blocks that are still in use keep it.
+    void give_arena_up() noexcept {
+        std::shared_ptr<Arena> let_go;
+        const std::lock_guard lock(arena_mutex_);
+        arena_was_tried_ = true;
+        let_go.swap(arena_);
     }
     bool wait_finished(nanoseconds patience) {
         std::unique_lock lock(shared_->mutex);
@@ -301,7 +315,8 @@ class RunWriter::Impl {
     const std::shared_ptr<Shared> shared_;
     const std::shared_ptr<SealThread> sealer_;  // null: nothing is sealed
     std::jthread thread_;
-    std::shared_ptr<Arena> arena_;
+    std::mutex arena_mutex_;        // guards these two: `close` may come from another thread
+    std::shared_ptr<Arena> arena_;  // shared with its blocks
     bool arena_was_tried_ = false;
     std::size_t step_bytes_ = 0;     // taken from the arena for the step under way
     bool has_too_large_ = false;     // a tensor of the step under way is larger than the arena
@@ -330,6 +345,13 @@ Result<std::unique_ptr<RunWriter>> RunWriter::open(storage::FileSystem& files, W
             return Status(Code::kResourceExhausted,
                           base::format("{}: has no free place for another worker", options.run_directory));
     }
+    // Before there is anything that another process could find there and take for left behind. A file system
+    // without locks is written all the same; nobody else changes what lies there.
+    Result<std::unique_ptr<storage::FileLock>> locked =
+        files.try_lock(layout.lock(worker), storage::LockFile::kIsMade);
+    if (!locked && locked.status().code() != Code::kUnsupported) return locked.status();
+    // Shared, because two threads need it and either may end last.
+    const std::shared_ptr<storage::FileLock> lock = locked ? std::move(locked).value() : nullptr;
     format::FileHeader header;
     header.worker = worker;
     header.salt = random_salt();
@@ -338,8 +360,8 @@ Result<std::unique_ptr<RunWriter>> RunWriter::open(storage::FileSystem& files, W
     auto shared = std::make_shared<Shared>(options);
     std::shared_ptr<SealThread> sealer;
     if (options.seals_parts)
-        sealer = std::make_shared<SealThread>(files, layout, worker, options.retention, shared);
-    auto scribe = std::make_shared<Scribe>(files, options, header, std::move(log), sealer, shared);
+        sealer = std::make_shared<SealThread>(files, layout, worker, options.retention, shared, lock);
+    auto scribe = std::make_shared<Scribe>(files, options, header, std::move(log), lock, sealer, shared);
     TRAINDBG_ASSIGN_OR_RETURN(std::jthread thread, start_thread({.name = "traindbg-writer", .nice = 5},
                                                                 [scribe] { scribe->run(); }));
     return std::unique_ptr<RunWriter>(new RunWriter(std::make_unique<Impl>(
@@ -403,10 +425,11 @@ std::optional<ArenaBlock> RunWriter::take_room(std::size_t bytes) noexcept {
 void RunWriter::append(model::StepRecord&& record, std::vector<WholeTensor>&& tensors,
                        std::uint64_t tensors_left_out) noexcept {
     if (impl_->is_abandoned()) return;
+    const std::uint64_t all = tensors.size() + record.raw.size() + tensors_left_out;
     try {
         impl_->append(std::move(record), std::move(tensors), tensors_left_out);
     } catch (const std::exception& error) {
-        impl_->count_lost_step();
+        impl_->count_lost_step(all);
         base::log_once(LogLevel::kError, "write.append", error.what());
     }
 }

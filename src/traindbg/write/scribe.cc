@@ -38,13 +38,15 @@ std::uint64_t raw_quota(std::uint64_t quota) noexcept { return quota / 10 * 9; }
 }  // namespace
 
 Scribe::Scribe(storage::FileSystem& files, const WriterOptions& options, const format::FileHeader& header,
-               FrameFile log, std::shared_ptr<SealThread> sealer, std::shared_ptr<Shared> shared)
+               FrameFile log, std::shared_ptr<storage::FileLock> lock, std::shared_ptr<SealThread> sealer,
+               std::shared_ptr<Shared> shared)
     : files_(files),
       options_(options),
       layout_{options.run_directory},
       directory_(layout_.worker_directory(header.worker)),
       header_(header),
       log_(std::move(log)),
+      directory_lock_(std::move(lock)),
       next_part_(header.part + 1),
       roll_at_bytes_(log_.size() + options.part_bytes),
       sealer_(std::move(sealer)),
@@ -66,6 +68,7 @@ void Scribe::run() noexcept {
     } catch (const std::exception& error) {
         base::log_once(LogLevel::kDebug, "write.end", error.what());  // the part stays a log
     }
+    directory_lock_.reset();
     {
         const std::lock_guard lock(shared_->mutex);
         shared_->is_finished = true;
@@ -80,12 +83,18 @@ bool Scribe::work() {
     const bool is_last = !item && shared_->queue.closed() && shared_->queue.empty();
     if (item && !reserve_was_tried_) take_reserve();
     while (item) {
-        if (shared_->is_left_behind.load(std::memory_order_relaxed)) return give_up(std::move(*item));
+        if (shared_->is_left_behind.load(std::memory_order_relaxed)) {
+            shared_->drop(*item);
+            break;
+        }
         encode(std::move(*item));
         if (batch_.size() >= kBatchBytes) break;
         item = shared_->queue.pop(nanoseconds::zero());
     }
-    if (shared_->is_left_behind.load(std::memory_order_relaxed)) return false;
+    if (shared_->is_left_behind.load(std::memory_order_relaxed)) {
+        give_up();
+        return false;
+    }
     if (is_last) look_after_room(true);
     encode_pending();
     encode_dropped();
@@ -110,15 +119,12 @@ bool Scribe::work() {
     return true;
 }
 
-// Nobody waits any more: what is still queued is lost.
-bool Scribe::give_up(Item first) {
-    std::optional<Item> item = std::move(first);
-    while (item) {
-        if (const auto* step = std::get_if<StepItem>(&*item)) shared_->count_dropped(step->tensors.size());
-        item = shared_->queue.pop(nanoseconds::zero());
-    }
+// Nobody waits any more: what is still queued or encoded is lost.
+void Scribe::give_up() {
     drop_batch(0);
-    return false;
+    shared_->drop_queued();
+    for (const std::shared_ptr<FlushMarker>& marker : markers_) marker->reach(false);
+    markers_.clear();
 }
 
 nanoseconds Scribe::wait_time() const {
@@ -138,7 +144,12 @@ bool Scribe::has_failed() const noexcept { return shared_->has_failed.load(std::
 
 void Scribe::encode(Item item) {
     if (auto* step = std::get_if<StepItem>(&item)) {
-        encode_step(*step);
+        try {
+            encode_step(*step);
+        } catch (...) {
+            shared_->count_dropped(step->tensors.size());  // nobody else has it in hand
+            throw;
+        }
         shared_->give_spare(std::move(step->record));
     } else if (const auto* event = std::get_if<format::EventRecord>(&item)) {
         encode_event(*event);
@@ -151,8 +162,6 @@ void Scribe::encode_step(StepItem& item) {
     encode_pending();  // what the step refers to was added before it
     if (has_failed() || is_paused()) return shared_->count_dropped(item.tensors.size());
     write_raw(item);
-    const std::uint64_t raw_lost = item.tensors.size() - places_.size();
-    shared_->raw_tensors_dropped.fetch_add(raw_lost, std::memory_order_relaxed);
     payload_.clear();
     if (format::encode_step(payload_, item.record, table_, places_, element_counts_) != 0)
         base::log_once(LogLevel::kWarning, "write.classes",
@@ -160,9 +169,11 @@ void Scribe::encode_step(StepItem& item) {
     const Status status = log_.add(batch_, FrameType::kStep, payload_.bytes());
     if (status.is_ok()) {
         steps_.push_back({batch_.size(), places_.size()});
+        shared_->raw_tensors_dropped.fetch_add(item.tensors.size() - places_.size(),
+                                               std::memory_order_relaxed);
         return;
     }
-    shared_->count_dropped(places_.size());
+    shared_->count_dropped(item.tensors.size());
     base::log_once(LogLevel::kWarning, "write.step_too_large",
                    base::format("a step could not be recorded: {}", status.message()));
 }
@@ -263,8 +274,7 @@ void Scribe::write_raw(StepItem& item) {
     update_bytes_written();
     if (status.is_ok()) return;
     end_blob();  // what is whole in it stays; nothing is added any more
-    if (status.code() == Code::kResourceExhausted) stop_raw(Shortage::kDisk);
-    else fail_raw(status);
+    on_raw_error(status);
 }
 
 Status Scribe::start_blob(const model::StepRecord& first) {
@@ -332,8 +342,10 @@ Status Scribe::sync_all() {
     full_blobs_.clear();
     if (blob_ && raw_status.is_ok()) raw_status = blob_->sync();
     if (!raw_status.is_ok()) {
+        // Nothing is added to a file whose sync failed; it is not synced again either.
+        if (blob_) closed_bytes_ += blob_->size();
         blob_.reset();
-        fail_raw(raw_status);
+        on_raw_error(raw_status);
     }
     return log_.sync();
 }
@@ -399,12 +411,13 @@ void Scribe::roll() {
     if (sealer_) sealer_->add(finished, blob_ ? blob_->number() : next_blob_, closed_bytes_);
 }
 
-// After the end: the last part, with its lock.
+// After the end: the last part.
 void Scribe::hand_over_part() {
     if (!sealer_ || !log_is_open_) return;
     const std::uint64_t closed_bytes = closed_bytes_ + log_.size();
-    sealer_->add(header_.part, next_blob_, closed_bytes, std::move(log_).release());
+    log_.close();
     log_is_open_ = false;
+    sealer_->add(header_.part, next_blob_, closed_bytes);
 }
 
 // The part ended with an error: what is whole in it stays.
@@ -440,7 +453,9 @@ void Scribe::fail(const Status& status) noexcept {
     }
 }
 
-void Scribe::fail_raw(const Status& status) {
+// A disk that is full may have room again; another error ends whole tensors for good.
+void Scribe::on_raw_error(const Status& status) {
+    if (status.code() == Code::kResourceExhausted) return stop_raw(Shortage::kDisk);
     if (raw_failed_) return;
     raw_failed_ = true;
     shared_->raw_is_off.store(true, std::memory_order_relaxed);

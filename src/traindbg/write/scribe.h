@@ -25,9 +25,12 @@ namespace traindbg::write {
 
 class Scribe {
   public:
-    // `header` and `log`: of part 0, which holds nothing but its header. `sealer`: null, nothing is sealed.
+    // `header` and `log`: of part 0, which holds nothing but its header. `lock`: of the worker's directory,
+    // let go when `run` ends (by the sealer, too); null: this file system has none. `sealer`: null, nothing
+    // is sealed.
     Scribe(storage::FileSystem& files, const WriterOptions& options, const format::FileHeader& header,
-           FrameFile log, std::shared_ptr<SealThread> sealer, std::shared_ptr<Shared> shared);
+           FrameFile log, std::shared_ptr<storage::FileLock> lock, std::shared_ptr<SealThread> sealer,
+           std::shared_ptr<Shared> shared);
 
     // Until the queue is closed and empty.
     void run() noexcept;
@@ -43,7 +46,7 @@ class Scribe {
     enum class Shortage : std::uint8_t { kNone, kDisk, kQuota };
 
     [[nodiscard]] bool work();
-    [[nodiscard]] bool give_up(Item first);
+    void give_up();
     [[nodiscard]] nanoseconds wait_time() const;
     [[nodiscard]] bool is_dirty() const;
     [[nodiscard]] bool has_failed() const noexcept;
@@ -72,7 +75,7 @@ class Scribe {
     void hand_over_part();
     void on_log_error(const base::Status& status);
     void fail(const base::Status& status) noexcept;
-    void fail_raw(const base::Status& status);
+    void on_raw_error(const base::Status& status);
 
     void take_reserve();
     [[nodiscard]] bool give_reserve_back();
@@ -89,6 +92,7 @@ class Scribe {
     const std::string directory_;  // the worker's
     format::FileHeader header_;    // of the part that is being written
     FrameFile log_;
+    std::shared_ptr<storage::FileLock> directory_lock_;
     std::uint32_t next_part_;
     bool log_is_open_ = true;     // false: it ended with an error
     bool was_restarted_ = false;  // after an error, once

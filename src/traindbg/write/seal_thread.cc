@@ -9,6 +9,7 @@
 #include <thread>
 #include <utility>
 
+#include "traindbg/base/fork_generation.h"
 #include "traindbg/base/format.h"
 #include "traindbg/base/log.h"
 #include "traindbg/seal/retention.h"
@@ -26,7 +27,6 @@ struct Finished {
     std::uint32_t part;
     std::uint32_t first_blob_kept;
     std::uint64_t closed_bytes;
-    std::unique_ptr<storage::AppendFile> lock;
 };
 
 }  // namespace
@@ -34,12 +34,14 @@ struct Finished {
 // Shared with the thread, which may be left behind.
 struct SealThread::State {
     State(storage::FileSystem& files_in, storage::RunLayout layout_in, model::WorkerId worker_in,
-          const model::Retention& retention_in, std::shared_ptr<Shared> shared_in)
+          const model::Retention& retention_in, std::shared_ptr<Shared> shared_in,
+          std::shared_ptr<storage::FileLock> lock_in)
         : files(files_in),
           layout(std::move(layout_in)),
           worker(worker_in),
           retention(retention_in),
-          shared(std::move(shared_in)) {}
+          shared(std::move(shared_in)),
+          directory_lock(std::move(lock_in)) {}
 
     void run() {
         while (true) {
@@ -57,6 +59,7 @@ struct SealThread::State {
                 tell(error.what());
             }
         }
+        directory_lock.reset();
         {
             const std::lock_guard lock(mutex);
             is_finished = true;
@@ -100,7 +103,8 @@ struct SealThread::State {
     const model::WorkerId worker;
     const model::Retention retention;
     const std::shared_ptr<Shared> shared;
-    bool was_told = false;  // by the thread alone
+    bool was_told = false;                              // by the thread alone
+    std::shared_ptr<storage::FileLock> directory_lock;  // the thread's, where there is one
 
     std::mutex mutex;  // guards all below
     std::condition_variable changed;
@@ -113,45 +117,61 @@ struct SealThread::State {
 };
 
 SealThread::SealThread(storage::FileSystem& files, storage::RunLayout layout, model::WorkerId worker,
-                       const model::Retention& retention, std::shared_ptr<Shared> shared)
-    : state_(std::make_shared<State>(files, std::move(layout), worker, retention, std::move(shared))) {}
+                       const model::Retention& retention, std::shared_ptr<Shared> shared,
+                       std::shared_ptr<storage::FileLock> lock)
+    : state_(std::make_unique<std::shared_ptr<State>>(std::make_shared<State>(
+          files, std::move(layout), worker, retention, std::move(shared), std::move(lock)))),
+      generation_(base::fork_generation()) {}
 
-SealThread::~SealThread() { finish(std::chrono::nanoseconds::zero()); }
+SealThread::~SealThread() {
+    if (base::fork_generation() == generation_) {
+        finish(std::chrono::nanoseconds::zero());
+        return;
+    }
+    // The parent's thread may hold the lock, and it is not here to let it go.
+    static_cast<void>(state_.release());
+}
 
-void SealThread::add(std::uint32_t part, std::uint32_t first_blob_kept, std::uint64_t closed_bytes,
-                     std::unique_ptr<storage::AppendFile> lock) noexcept {
+void SealThread::add(std::uint32_t part, std::uint32_t first_blob_kept, std::uint64_t closed_bytes) noexcept {
     try {
-        const std::lock_guard guard(state_->mutex);
-        if (state_->is_closed) return;
-        if (!state_->thread.joinable()) {
+        const std::lock_guard guard(state().mutex);
+        if (state().is_closed) return;
+        if (!state().thread.joinable()) {
             Result<std::jthread> thread =
                 start_thread({.name = "traindbg-sealer", .nice = 19, .is_batch = true},
-                             [state = state_] { state->run(); });
+                             [state = *state_] { state->run(); });
             if (!thread) return base::log_once(LogLevel::kWarning, "write.sealer", thread.status().message());
-            state_->thread = std::move(thread).value();
+            state().thread = std::move(thread).value();
         }
-        state_->parts.push_back({part, first_blob_kept, closed_bytes, std::move(lock)});
+        state().parts.push_back({part, first_blob_kept, closed_bytes});
     } catch (const std::exception& error) {
         return base::log_once(LogLevel::kWarning, "write.sealer", error.what());
     }
-    state_->changed.notify_all();
+    state().changed.notify_all();
 }
 
 SealThread::Kept SealThread::kept() const noexcept {
-    const std::lock_guard lock(state_->mutex);
-    return state_->found;
+    const std::lock_guard lock(state().mutex);
+    return state().found;
 }
 
 bool SealThread::finish(std::chrono::nanoseconds patience) noexcept {
-    std::unique_lock lock(state_->mutex);
-    const bool was_closed = std::exchange(state_->is_closed, true);
-    if (!state_->thread.joinable()) return was_closed ? state_->is_finished : true;
-    state_->changed.notify_all();
+    std::unique_lock lock(state().mutex);
+    const bool was_closed = std::exchange(state().is_closed, true);
+    if (!state().thread.joinable()) {
+        if (was_closed) return state().is_finished;
+        // There was nothing to seal.
+        state().is_finished = true;
+        const std::shared_ptr<storage::FileLock> let_go = std::move(state().directory_lock);
+        lock.unlock();
+        return true;
+    }
+    state().changed.notify_all();
     if (patience > std::chrono::nanoseconds::zero())
-        state_->changed.wait_for(lock, patience, [this] { return state_->is_finished; });
-    std::jthread thread = std::move(state_->thread);
-    const bool is_finished = state_->is_finished;
-    if (!is_finished) state_->is_left_behind = true;
+        state().changed.wait_for(lock, patience, [this] { return state().is_finished; });
+    std::jthread thread = std::move(state().thread);
+    const bool is_finished = state().is_finished;
+    if (!is_finished) state().is_left_behind = true;
     lock.unlock();
     if (is_finished) thread.join();
     else thread.detach();

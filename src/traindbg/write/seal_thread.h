@@ -18,19 +18,20 @@ namespace traindbg::write {
 
 class SealThread {
   public:
-    // `shared` counts what was sealed. `files` must live as long as the process if a thread is left behind.
+    // `shared` counts what was sealed. `lock`: of the worker's directory; it is let go once the thread has
+    // ended, and shared with the writer's thread, of which nobody knows whether it ends sooner or later.
+    // `files` must live as long as the process if a thread is left behind.
     SealThread(storage::FileSystem& files, storage::RunLayout layout, model::WorkerId worker,
-               const model::Retention& retention, std::shared_ptr<Shared> shared);
+               const model::Retention& retention, std::shared_ptr<Shared> shared,
+               std::shared_ptr<storage::FileLock> lock);
     SealThread(const SealThread&) = delete;
     SealThread& operator=(const SealThread&) = delete;
-    ~SealThread();  // finish(0)
+    ~SealThread();  // finish(0); in a child made by `fork` nothing
 
-    // `lock`: the part's own file, where no later one keeps others away; it is closed once the part is
-    // sealed. `first_blob_kept`: the blob that is being written; it and later ones are not touched.
-    // `closed_bytes`: of all files that were finished so far, whatever became of them. By the writer's
-    // thread; errors leave the part a log.
-    void add(std::uint32_t part, std::uint32_t first_blob_kept, std::uint64_t closed_bytes,
-             std::unique_ptr<storage::AppendFile> lock = nullptr) noexcept;
+    // `first_blob_kept`: the blob that is being written; it and later ones are not touched. `closed_bytes`:
+    // of all files that were finished so far, whatever became of them. By the writer's thread; errors leave
+    // the part a log.
+    void add(std::uint32_t part, std::uint32_t first_blob_kept, std::uint64_t closed_bytes) noexcept;
     // What was left of the worker's finished files after the last part was sealed, and the `closed_bytes`
     // that came with that part: what was closed since is beside it.
     struct Kept {
@@ -44,7 +45,11 @@ class SealThread {
 
   private:
     struct State;
-    std::shared_ptr<State> state_;
+    [[nodiscard]] State& state() const noexcept { return **state_; }
+
+    // Shared with the thread, and behind a pointer that can be let go without a touch: in a child.
+    std::unique_ptr<std::shared_ptr<State>> state_;
+    const std::uint32_t generation_;
 };
 
 }  // namespace traindbg::write

@@ -82,6 +82,14 @@ struct Shared {
         steps_dropped.fetch_add(1, std::memory_order_relaxed);
         raw_tensors_dropped.fetch_add(whole_tensors, std::memory_order_relaxed);
     }
+    // What is queued when nobody waits for the thread any more: by whoever comes first, each item once.
+    void drop_queued() {
+        while (std::optional<Item> item = queue.pop(std::chrono::nanoseconds::zero())) drop(*item);
+    }
+    void drop(Item& item) {
+        if (const auto* step = std::get_if<StepItem>(&item)) count_dropped(step->tensors.size());
+        if (const auto* marker = std::get_if<std::shared_ptr<FlushMarker>>(&item)) (*marker)->reach(false);
+    }
     void tell_failure(std::string message) {
         const std::lock_guard lock(mutex);
         failure = std::move(message);

@@ -7,6 +7,7 @@
 
 #include "seal/sealed_run.h"
 #include "traindbg/base/format.h"
+#include "traindbg/format/removals.h"
 #include "traindbg/storage/fault_file_system.h"
 
 namespace traindbg::seal {
@@ -98,6 +99,24 @@ TEST_F(RetentionTest, WholeTensorsOfOldStepsGo) {
     EXPECT_EQ(steps_left(), (Counts{100, 100, 100, 100, 100})) << "their statistics stay";
     EXPECT_TRUE(files_.exists("/run/w0000/removed.json"));
     EXPECT_TRUE(apply({.keep_tensors = 250}).removals.empty()) << "a second time there is nothing left to do";
+}
+
+TEST_F(RetentionTest, WhatWasRemovedIsAddedUpInTheRun) {
+    const auto stored = [this] {
+        const base::ByteBuffer bytes = files_.content(kLayout.removed_json(0));
+        return *format::removals_from_json({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
+    };
+    const RetentionReport first = apply({.keep_tensors = 250});
+    EXPECT_EQ(stored(), (format::Removals{first.bytes_freed, 0, first.removals.back().why}));
+    const RetentionReport second = apply({.keep_last = 250, .thin = 10});
+    ASSERT_GT(second.steps_removed, 0U);
+    const format::Removals both = {first.bytes_freed + second.bytes_freed, second.steps_removed,
+                                   second.removals.back().why};
+    EXPECT_EQ(stored(), both);
+    // Spoilt, it costs the numbers and nothing else.
+    files_.set_content(kLayout.removed_json(0), base::ByteBuffer(3));
+    EXPECT_TRUE(apply({.keep_tensors = 50}).problems.empty());
+    EXPECT_EQ(stored().steps, 0U) << "counted from here on";
 }
 
 TEST_F(RetentionTest, ABlobWhoseEndIsNotKnownStays) {
@@ -193,7 +212,8 @@ TEST_F(RetentionTest, AnErrorAtAnyCallRemovesNothingElse) {
 }
 
 TEST_F(RetentionTest, ARunIsCollectedUnlessItsProcessLives) {
-    auto writing = files_.create(kLayout.log(0, kParts));
+    auto writing = files_.try_lock(kLayout.lock(0), storage::LockFile::kIsMade);
+    ASSERT_TRUE(writing.is_ok());
     auto report = collect_run(files_, "/run", {.keep_last = 250, .thin = 10}, false);
     ASSERT_TRUE(report.is_ok());
     EXPECT_EQ(report->workers_alive, std::vector<model::WorkerId>{0});
@@ -204,6 +224,14 @@ TEST_F(RetentionTest, ARunIsCollectedUnlessItsProcessLives) {
     EXPECT_TRUE(report->workers_alive.empty());
     EXPECT_EQ(report->steps_removed, 140U);
     EXPECT_EQ(collect_run(files_, "/else", {}, false).status().code(), Code::kNotFound);
+}
+
+TEST_F(RetentionTest, ADryRunNeedsNoLockAndMakesNoFile) {
+    const std::vector<std::string> before = files_.paths();
+    const auto report = collect_run(files_, "/run", {.keep_last = 250, .thin = 10}, true);
+    ASSERT_TRUE(report.is_ok());
+    EXPECT_EQ(report->steps_removed, 140U);
+    EXPECT_EQ(files_.paths(), before);
 }
 
 }  // namespace

@@ -170,7 +170,8 @@ TEST(CompactRun, SealsWhatIsLeftAndCleansUp) {
     EXPECT_TRUE(report->problems.empty());
     EXPECT_EQ(done, (std::vector<std::uint64_t>{1, 2}));
     const std::vector<std::string> expected = {"/run/RUN.json", "/run/w0000/000000.seg",
-                                               "/run/w0000/000001.seg", "/run/w0000/notes.txt"};
+                                               "/run/w0000/000001.seg", "/run/w0000/lock",
+                                               "/run/w0000/notes.txt"};
     EXPECT_EQ(files.paths(), expected) << "nothing else was touched";
 }
 
@@ -206,16 +207,41 @@ TEST(CompactRun, AWorkerWhoseProcessLivesIsLeftAlone) {
     MemoryFileSystem files;
     make_run(files);
     files.set_content(kLayout.log(0, 0), make_log(log_header(0), 0, 10));
-    auto writing = files.create(kLayout.log(0, 1));
+    files.set_content("/run/w0000/reserve", {});
+    auto writing = files.try_lock(kLayout.lock(0), storage::LockFile::kIsMade);
     ASSERT_TRUE(writing.is_ok());
+    const std::vector<std::string> before = files.paths();
     auto report = compact_run(files, "/run");
     ASSERT_TRUE(report.is_ok());
     EXPECT_EQ(report->workers_alive, std::vector<model::WorkerId>{0});
-    EXPECT_TRUE(files.exists(kLayout.log(0, 0)));
-    ASSERT_TRUE((*writing)->append(make_log(log_header(1), 10, 12)).is_ok());
+    EXPECT_EQ(files.paths(), before);
     writing->reset();
     report = compact_run(files, "/run");
-    EXPECT_EQ(report->parts_sealed, 2U);
+    EXPECT_EQ(report->parts_sealed, 1U);
+}
+
+TEST(CompactRun, ADirectoryThatAWriterHasJustMadeIsLeftToIt) {
+    MemoryFileSystem files;
+    make_run(files);
+    EXPECT_TRUE(compact_run(files, "/run")->problems.empty());
+    EXPECT_FALSE(files.exists(kLayout.lock(0))) << "the writer would find it taken";
+    // The next moment: the lock's file is there, and not locked yet.
+    files.set_content(kLayout.lock(0), {});
+    EXPECT_EQ(lock_worker(files, kLayout, 0).status().code(), base::Code::kNotFound);
+}
+
+TEST(CompactRun, WithoutTheLockNothingIsTouched) {
+    MemoryFileSystem memory;
+    make_run(memory);
+    memory.set_content(kLayout.log(0, 0), make_log(log_header(0), 0, 10));
+    FaultPlan plan;
+    plan.fails = [](storage::FileCall call, const std::string&) { return call == storage::FileCall::kLock; };
+    FaultFileSystem files(memory, plan);
+    const auto report = compact_run(files, "/run");
+    ASSERT_TRUE(report.is_ok());
+    EXPECT_EQ(report->problems.size(), 1U);
+    EXPECT_TRUE(memory.exists(kLayout.log(0, 0)));
+    EXPECT_EQ(report->parts_sealed, 0U);
 }
 
 TEST(CompactRun, ADirectoryThatIsNoRunIsRefused) {

@@ -10,8 +10,10 @@
 #include <array>
 #include <csignal>
 #include <cstdlib>
+#include <filesystem>
 #include <memory>
 #include <string>
+#include <system_error>
 
 #include "storage/temporary_directory.h"
 #include "traindbg/storage/fault_file_system.h"
@@ -181,17 +183,18 @@ TEST_P(FileSystemConformance, AMappingMayBeginAnywhere) {
     }
 }
 
-TEST_P(FileSystemConformance, WhoWritesAFileHoldsItsLock) {
-    EXPECT_EQ(files_->try_lock(at("a")).status().code(), Code::kNotFound);
-    auto file = files_->create(at("a"));
-    ASSERT_TRUE(file.is_ok());
-    EXPECT_EQ(files_->try_lock(at("a")).status().code(), Code::kUnavailable);
-    file->reset();
-    auto lock = files_->try_lock(at("a"));
+TEST_P(FileSystemConformance, OneAtATimeHoldsALock) {
+    EXPECT_EQ(files_->try_lock(at("a"), LockFile::kMustExist).status().code(), Code::kNotFound);
+    EXPECT_EQ(files_->try_lock(at("no/a"), LockFile::kIsMade).status().code(), Code::kNotFound);
+    EXPECT_FALSE(files_->exists(at("a")));
+    auto lock = files_->try_lock(at("a"), LockFile::kIsMade);
     ASSERT_TRUE(lock.is_ok()) << lock.status().to_string();
-    EXPECT_EQ(files_->try_lock(at("a")).status().code(), Code::kUnavailable) << "one at a time";
+    for (const LockFile file : {LockFile::kMustExist, LockFile::kIsMade})
+        EXPECT_EQ(files_->try_lock(at("a"), file).status().code(), Code::kUnavailable);
     lock->reset();
-    EXPECT_TRUE(files_->try_lock(at("a")).is_ok());
+    EXPECT_TRUE(files_->exists(at("a")));
+    EXPECT_TRUE(files_->try_lock(at("a"), LockFile::kMustExist).is_ok());
+    EXPECT_TRUE(files_->try_lock(at("a"), LockFile::kIsMade).is_ok());
 }
 
 TEST_P(FileSystemConformance, BulkBytesAreReadBackWhateverTheirSizeAndPlace) {
@@ -265,27 +268,86 @@ TEST(PosixFileSystemTest, ASymbolicLinkIsRefused) {
     EXPECT_FALSE((*entries)[0].is_regular || (*entries)[0].is_directory) << "a link is neither";
 }
 
-TEST(PosixFileSystemTest, TheLockEndsWithTheProcessThatWrites) {
+TEST(PosixFileSystemTest, TheLockEndsWithTheProcessThatHoldsIt) {
     const TemporaryDirectory directory;
     const std::string path = directory.path() + "/a";
     int ready[2];
     ASSERT_EQ(::pipe(ready), 0);
     const pid_t child = ::fork();
     if (child == 0) {
-        auto file = posix_file_system().create(path);
-        const char word = file.is_ok() ? 'y' : 'n';
+        auto lock = posix_file_system().try_lock(path, LockFile::kIsMade);
+        const char word = lock.is_ok() ? 'y' : 'n';
         if (::write(ready[1], &word, 1) != 1) ::_exit(1);
         while (true) ::pause();
     }
     char word = 0;
     ASSERT_EQ(::read(ready[0], &word, 1), 1);
     ASSERT_EQ(word, 'y');
-    EXPECT_EQ(posix_file_system().try_lock(path).status().code(), Code::kUnavailable);
+    EXPECT_EQ(posix_file_system().try_lock(path, LockFile::kIsMade).status().code(), Code::kUnavailable);
     ASSERT_EQ(::kill(child, SIGKILL), 0);
     ASSERT_EQ(::waitpid(child, nullptr, 0), child);
-    EXPECT_TRUE(posix_file_system().try_lock(path).is_ok());
+    EXPECT_TRUE(posix_file_system().try_lock(path, LockFile::kMustExist).is_ok());
     ::close(ready[0]);
     ::close(ready[1]);
+}
+
+// How many open files of this process lie below `directory`.
+int count_open_below(const std::string& path) {
+    const std::string directory = std::filesystem::canonical(path).string();
+    int count = 0;
+    for (const auto& entry : std::filesystem::directory_iterator("/proc/self/fd")) {
+        std::error_code error;
+        const std::string target = std::filesystem::read_symlink(entry.path(), error).string();
+        count += target.starts_with(directory + "/") ? 1 : 0;
+    }
+    return count;
+}
+
+TEST(PosixFileSystemTest, AChildMadeByForkHasNothingOfWhatIsWritten) {
+    const TemporaryDirectory directory;
+    FileSystem& files = posix_file_system();
+    auto file = files.create(directory.path() + "/a");
+    auto bulk = files.create_bulk(directory.path() + "/b");
+    auto lock = files.try_lock(directory.path() + "/lock", LockFile::kIsMade);
+    ASSERT_TRUE(file.is_ok() && bulk.is_ok() && lock.is_ok());
+    ASSERT_TRUE((*file)->append(base::as_bytes("parent")).is_ok());
+    auto reading = files.open(directory.path() + "/a");
+    ASSERT_TRUE(reading.is_ok());
+    int begun[2];
+    int done[2];
+    ASSERT_EQ(::pipe(begun), 0);
+    ASSERT_EQ(::pipe(done), 0);
+    const pid_t child = ::fork();
+    if (child == 0) {
+        ::close(done[1]);
+        // What is read goes on there, the rest is refused.
+        int wrong = count_open_below(directory.path()) == 1 ? 0 : 1;
+        if (!(*reading)->read_at(0, 6).is_ok() || (*reading)->read_at(0, 6)->size() != 6) wrong |= 2;
+        if ((*file)->append(base::as_bytes("child")).is_ok() || (*file)->sync().is_ok()) wrong |= 4;
+        if ((*bulk)->append(base::as_bytes("child")).is_ok()) wrong |= 8;
+        // A file of the child's own has another number, and is not closed with those of the parent.
+        auto own = files.create(directory.path() + "/c");
+        file->reset();
+        bulk->reset();
+        lock->reset();
+        if (!own.is_ok() || !(*own)->append(base::as_bytes("own")).is_ok()) wrong |= 16;
+        if (files.try_lock(directory.path() + "/lock", LockFile::kIsMade).is_ok()) wrong |= 32;
+        // Lives on until the parent has let the lock go and has had it again.
+        char word = 0;
+        if (::write(begun[1], &word, 1) != 1 || ::read(done[0], &word, 1) != 0) wrong |= 64;
+        ::_exit(wrong);
+    }
+    char word = 0;
+    ASSERT_EQ(::read(begun[0], &word, 1), 1);
+    ASSERT_TRUE((*file)->append(base::as_bytes(" goes on")).is_ok());
+    lock->reset();
+    EXPECT_TRUE(files.try_lock(directory.path() + "/lock", LockFile::kMustExist).is_ok());
+    for (const int end : {begun[0], begun[1], done[0], done[1]}) ::close(end);
+    int status = 0;
+    ASSERT_EQ(::waitpid(child, &status, 0), child);
+    EXPECT_TRUE(WIFEXITED(status));
+    EXPECT_EQ(WEXITSTATUS(status), 0);
+    EXPECT_EQ(text(*read_whole(files, directory.path() + "/a")), "parent goes on");
 }
 
 TEST(PosixFileSystemTest, ADirectoryAndADeviceAreRefused) {

@@ -1,11 +1,13 @@
 #include "traindbg/write/run_writer.h"
 
 #include <gtest/gtest.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <atomic>
 #include <bit>
+#include <cerrno>
 #include <chrono>
 #include <condition_variable>
 #include <csignal>
@@ -14,6 +16,7 @@
 #include <limits>
 #include <memory>
 #include <mutex>
+#include <new>
 #include <optional>
 #include <string>
 #include <thread>
@@ -23,9 +26,12 @@
 #include "format/sample_records.h"
 #include "storage/temporary_directory.h"
 #include "traindbg/read/run.h"
+#include "traindbg/seal/sealer.h"
 #include "traindbg/storage/fault_file_system.h"
 #include "traindbg/storage/memory_file_system.h"
 #include "traindbg/storage/run_layout.h"
+#include "traindbg/write/seal_thread.h"
+#include "traindbg/write/shared.h"
 
 namespace traindbg::write {
 namespace {
@@ -254,7 +260,7 @@ TEST_F(StalledWriterTest, AThreadThatDoesNotAnswerIsLeftBehind) {
     EXPECT_EQ(status.code(), Code::kUnavailable);
     EXPECT_EQ(writer_->close(kLong).code(), Code::kUnavailable) << "told again, not waited for again";
     writer_->append(sample_step(4));
-    EXPECT_EQ(writer_->counts().steps_dropped, 1U) << "a step after the end";
+    EXPECT_EQ(writer_->counts().steps_dropped, 4U) << "what was queued, and a step after the end";
     // The disk comes back: the thread finishes what it had in hand and ends, touching nothing else.
     gate_.open();
     while (writer_->counts().steps_written + writer_->counts().steps_dropped < 5)
@@ -611,7 +617,279 @@ TEST(PartsTest, OldStepsAreThinnedWhileTheRecordGoesOn) {
     EXPECT_EQ(young, 300U);
     EXPECT_EQ(old_train, 100U);
     EXPECT_FALSE(files.exists(storage::RunLayout{"/run"}.blob(0, 0)));
-    EXPECT_TRUE(files.exists("/run/w0000/removed.json"));
+    // A reader says so, and says nothing of damage.
+    const auto run = read::Run::open("/run", files);
+    ASSERT_TRUE(run.is_ok());
+    const std::optional<format::Removals> removals = (*run)->removals();
+    ASSERT_TRUE(removals.has_value());
+    EXPECT_EQ(removals->steps, kManySteps - (*run)->totals().steps);
+    EXPECT_GT(removals->bytes, 0U);
+    EXPECT_FALSE(removals->last.empty());
+    EXPECT_TRUE((*run)->damage().empty());
+    // Spoilt, it hides no more than the numbers.
+    files.set_content("/run/w0000/removed.json", base::ByteBuffer(3));
+    EXPECT_EQ((*run)->removals(), format::Removals());
+}
+
+TEST(PartsTest, NothingRemovedIsNothingSaid) {
+    MemoryFileSystem files;
+    make_run(files);
+    auto writer = open_writer(files);
+    ASSERT_TRUE(writer->close(kLong).is_ok());
+    EXPECT_FALSE((*read::Run::open("/run", files))->removals().has_value());
+}
+
+// ------------------------------------------------------------------ what is lost is counted
+
+// Waits until so many steps are written or counted as dropped.
+void wait_until_counted(const RunWriter& writer, std::uint64_t steps) {
+    const auto deadline = std::chrono::steady_clock::now() + kLong;
+    while (std::chrono::steady_clock::now() < deadline) {
+        const WriterCounts counts = writer.counts();
+        if (counts.steps_written + counts.steps_dropped >= steps) return;
+        std::this_thread::sleep_for(1ms);
+    }
+    FAIL() << "steps are neither written nor counted";
+}
+
+// A writer that is left behind while its disk stands still with the first step's whole tensors, and `queued`
+// steps behind it.
+void expect_all_counted_when_left_behind(std::uint64_t queued) {
+    // Live longer than the thread.
+    struct Kept {
+        MemoryFileSystem memory;
+        Gate gate;
+        std::unique_ptr<FaultFileSystem> files;
+    };
+    Kept kept;
+    make_run(kept.memory);
+    FaultPlan plan;
+    plan.before = [&kept](FileCall call, const std::string& path) {
+        if (call == FileCall::kAppend && path.ends_with(".blob")) kept.gate.pass();
+    };
+    kept.files = std::make_unique<FaultFileSystem>(kept.memory, plan);
+    WriterOptions options;
+    options.seals_parts = false;
+    auto writer = open_writer(*kept.files, options);
+    add_tensors(*writer);
+    kept.gate.shut();
+    writer->append(sample_step(0, true));
+    kept.gate.wait_for_somebody();
+    for (std::uint64_t step = 1; step <= queued; ++step) writer->append(sample_step(step, true));
+    EXPECT_EQ(writer->close(1ms).code(), Code::kUnavailable);
+    EXPECT_EQ(writer->counts().steps_dropped, queued) << "at once, whatever becomes of the thread";
+    EXPECT_EQ(writer->counts().raw_tensors_dropped, 2 * queued);
+    kept.gate.open();
+    wait_until_counted(*writer, queued + 1);
+    EXPECT_EQ(writer->counts().steps_dropped, queued + 1);
+    EXPECT_EQ(writer->counts().raw_tensors_dropped, 2 * (queued + 1));
+    while (!seal::lock_worker(kept.memory, {"/run"}, 0).is_ok()) std::this_thread::sleep_for(1ms);
+}
+
+TEST(CountsTest, AWriterThatIsLeftBehindCountsWhatItHasInHand) { expect_all_counted_when_left_behind(0); }
+
+TEST(CountsTest, AWriterThatIsLeftBehindCountsWhatIsQueued) { expect_all_counted_when_left_behind(20); }
+
+TEST(CountsTest, AStepThatFailsForWantOfMemoryIsCounted) {
+    for (const int call : {0, 1}) {  // the blob's header, the tensors
+        MemoryFileSystem memory;
+        make_run(memory);
+        std::atomic<int> calls{0};
+        FaultPlan plan;
+        plan.before = [&](FileCall kind, const std::string& path) {
+            if (kind == FileCall::kAppend && path.ends_with(".blob") && calls++ == call)
+                throw std::bad_alloc();
+        };
+        FaultFileSystem files(memory, plan);
+        auto writer = open_writer(files);
+        add_tensors(*writer);
+        writer->append(sample_step(0));
+        ASSERT_TRUE(writer->flush(kLong));
+        for (std::uint64_t step = 1; step < 4; ++step) writer->append(sample_step(step, true));
+        EXPECT_EQ(writer->close(kLong).code(), Code::kUnavailable);
+        EXPECT_EQ(writer->counts().steps_written, 1U);
+        EXPECT_EQ(writer->counts().steps_dropped, 3U);
+        EXPECT_EQ(writer->counts().raw_tensors_dropped, 6U);
+    }
+}
+
+// ------------------------------------------------------------------ errors that pass
+
+// Some systems tell only at a sync that there was no room for what they took before.
+TEST(FullDiskTest, ADiskThatIsFullOnlyAtASyncStopsWholeTensorsUntilThereIsRoom) {
+    MemoryFileSystem memory;
+    make_run(memory);
+    std::atomic<bool> is_full{true};
+    FaultPlan plan;
+    plan.error = ENOSPC;
+    plan.fails = [&](FileCall call, const std::string& path) {
+        return is_full && call == FileCall::kSync && path.ends_with(".blob");
+    };
+    FaultFileSystem files(memory, plan);
+    WriterOptions options;
+    options.sync_interval = 1ms;
+    options.probe_interval = 1ms;
+    auto writer = open_writer(files, options);
+    add_tensors(*writer);
+    std::uint64_t step = 0;
+    const auto deadline = std::chrono::steady_clock::now() + kLong;
+    // Whether the whole tensors of one more step were taken.
+    const auto takes_tensors = [&] {
+        const std::uint64_t before = writer->counts().raw_tensors_dropped;
+        writer->append(sample_step(step++, true));
+        EXPECT_TRUE(writer->flush(kLong));
+        return writer->counts().raw_tensors_dropped == before;
+    };
+    while (takes_tensors() && std::chrono::steady_clock::now() < deadline) continue;
+    is_full = false;
+    while (!takes_tensors() && std::chrono::steady_clock::now() < deadline) continue;
+    ASSERT_LT(std::chrono::steady_clock::now(), deadline);
+    ASSERT_TRUE(writer->close(kLong).is_ok());
+    const std::vector<StepRecord> steps = read_steps(memory);
+    EXPECT_EQ(steps.size(), step) << "statistics were recorded all the time";
+    EXPECT_TRUE(steps.back() == sample_step(step - 1, true));
+}
+
+TEST(PartsTest, APartThatCannotBeBegunIsTriedAgain) {
+    MemoryFileSystem memory;
+    make_run(memory);
+    std::atomic<bool> is_refused{true};
+    std::atomic<int> tries{0};
+    FaultPlan plan;
+    plan.fails = [&](FileCall call, const std::string& path) {
+        if (call != FileCall::kCreate || !path.ends_with("000001.log")) return false;
+        ++tries;
+        return is_refused.load();
+    };
+    FaultFileSystem files(memory, plan);
+    auto writer = open_writer(files, small_parts());
+    add_tensors(*writer);
+    ::testing::internal::CaptureStderr();
+    std::uint64_t next = 0;
+    const auto record = [&](std::uint64_t last) {
+        for (; next < last; ++next) {
+            writer->append(sample_step(next, next % 4 == 0));
+            if (next % 10 == 0) {
+                ASSERT_TRUE(writer->flush(kLong));
+            }
+        }
+    };
+    record(kManySteps / 2);
+    const std::string told = ::testing::internal::GetCapturedStderr();
+    EXPECT_GT(tries, 5) << "with every quarter of a part that it grows";
+    EXPECT_NE(told.find("000001.log"), std::string::npos) << told;
+    EXPECT_EQ(told.find("000001.log"), told.rfind("000001.log")) << "said once: " << told;
+    is_refused = false;
+    record(kManySteps);
+    ASSERT_TRUE(writer->close(kLong).is_ok());
+    EXPECT_GT(count_files(memory, ".seg"), 5U);
+    EXPECT_TRUE(read_steps(memory) == many_steps());
+}
+
+// ------------------------------------------------------------------ the lock of the worker's directory
+
+TEST(DirectoryLockTest, NobodyElseTouchesTheDirectoryFromItsFirstFileToTheLastCall) {
+    MemoryFileSystem memory;
+    make_run(memory);
+    const storage::RunLayout layout{"/run"};
+    const auto has_files = [&] {
+        for (const std::string& path : memory.paths())
+            if (path.starts_with(layout.worker_directory(0)) && path != layout.lock(0)) return true;
+        return false;
+    };
+    std::atomic<int> looked{0};
+    FaultPlan plan;
+    plan.before = [&](FileCall, const std::string&) {
+        if (!has_files()) return;
+        const auto report = seal::compact_run(memory, "/run");
+        ASSERT_TRUE(report.is_ok());
+        EXPECT_EQ(report->workers_alive, std::vector<model::WorkerId>{0});
+        ++looked;
+    };
+    FaultFileSystem files(memory, plan);
+    WriterOptions options = small_parts();
+    options.retention.keep_last = 300;
+    options.retention.thin = 10;
+    options.retention.keep_tensors = 300;
+    {
+        auto writer = open_writer(files, options);
+        add_tensors(*writer);
+        for (const StepRecord& step : many_steps()) {
+            writer->append(StepRecord(step));
+            if (step.step % 50 == 0) {
+                ASSERT_TRUE(writer->flush(kLong));
+            }
+        }
+        ASSERT_TRUE(writer->close(kLong).is_ok());
+        EXPECT_GT(looked, 100);
+        // Closed is closed, whoever still has the object.
+        const auto report = seal::compact_run(memory, "/run");
+        ASSERT_TRUE(report.is_ok());
+        EXPECT_TRUE(report->workers_alive.empty());
+        EXPECT_EQ(report->parts_sealed + report->logs_removed + report->leftovers_removed, 0U);
+    }
+}
+
+TEST(DirectoryLockTest, ItIsLetGoAfterAFailureToo) {
+    for (const bool seals_parts : {true, false}) {
+        MemoryFileSystem memory;
+        make_run(memory);
+        FaultPlan plan;
+        plan.fail_sync = true;
+        FaultFileSystem files(memory, plan);
+        WriterOptions options = small_parts();
+        options.seals_parts = seals_parts;
+        auto writer = open_writer(files, options);
+        add_tensors(*writer);
+        writer->append(sample_step(0));
+        EXPECT_FALSE(writer->close(kLong).is_ok());
+        EXPECT_TRUE(seal::lock_worker(memory, {"/run"}, 0).is_ok());
+    }
+}
+
+// A file system as there are some on the network.
+class FileSystemWithoutLocks final : public storage::FileSystem {
+  public:
+    explicit FileSystemWithoutLocks(storage::FileSystem& files) : files_(files) {}
+    base::Result<std::unique_ptr<storage::AppendFile>> create(const std::string& path) override {
+        return files_.create(path);
+    }
+    base::Result<std::unique_ptr<storage::ReadFile>> open(const std::string& path) override {
+        return files_.open(path);
+    }
+    base::Status put_atomic(const std::string& path, base::ByteSpan bytes) override {
+        return files_.put_atomic(path, bytes);
+    }
+    base::Status create_directories(const std::string& path) override {
+        return files_.create_directories(path);
+    }
+    base::Status create_directory(const std::string& path) override { return files_.create_directory(path); }
+    base::Result<std::vector<storage::DirectoryEntry>> list(const std::string& path) override {
+        return files_.list(path);
+    }
+    base::Status remove(const std::string& path) override { return files_.remove(path); }
+    bool exists(const std::string& path) override { return files_.exists(path); }
+
+  private:
+    storage::FileSystem& files_;
+};
+
+TEST(DirectoryLockTest, ARunIsWrittenAndReadWhereThereAreNoLocksAndLeftAlone) {
+    MemoryFileSystem memory;
+    make_run(memory);
+    FileSystemWithoutLocks files(memory);
+    WriterOptions options;
+    options.seals_parts = false;
+    auto writer = open_writer(files, options);
+    add_tensors(*writer);
+    writer->append(sample_step(0));
+    ASSERT_TRUE(writer->close(kLong).is_ok());
+    EXPECT_EQ(read_steps(files).size(), 1U);
+    const auto report = seal::compact_run(files, "/run");
+    ASSERT_TRUE(report.is_ok());
+    EXPECT_EQ(report->parts_sealed, 0U);
+    ASSERT_EQ(report->problems.size(), 1U);
+    EXPECT_NE(report->problems[0].find("has no locks"), std::string::npos) << report->problems[0];
 }
 
 // ------------------------------------------------------------------ whole tensors from the arena
@@ -629,6 +907,32 @@ void expect_floats(const model::RawTensor& raw, std::size_t count, float first) 
     ASSERT_EQ(raw.bytes.size(), count * sizeof(float));
     const auto* values = reinterpret_cast<const float*>(raw.bytes.data());
     for (std::size_t i = 0; i < count; ++i) ASSERT_EQ(values[i], first + static_cast<float>(i)) << i;
+}
+
+// Whether this place of the process's memory is there.
+bool is_mapped(const std::byte* place) {
+    static const auto kPage = static_cast<std::uintptr_t>(::sysconf(_SC_PAGESIZE));
+    unsigned char ignored = 0;
+    auto* const page = reinterpret_cast<void*>(reinterpret_cast<std::uintptr_t>(place) / kPage * kPage);
+    return ::mincore(page, 1, &ignored) == 0 || errno != ENOMEM;
+}
+
+TEST(WholeTensorsTest, AClosedWriterGivesTheirMemoryBackOnceNoBlockIsInUse) {
+    MemoryFileSystem files;
+    make_run(files);
+    WriterOptions options;
+    options.arena_bytes = 16 << 20;
+    auto writer = open_writer(files, options);
+    add_tensors(*writer);
+    std::optional<ArenaBlock> block = writer->take_room(1000);
+    ASSERT_TRUE(block.has_value());
+    const std::byte* const place = block->bytes().data();
+    ASSERT_TRUE(writer->close(kLong).is_ok());
+    block->bytes()[0] = std::byte{1};  // it is there for whoever still has a part of it
+    EXPECT_TRUE(is_mapped(place));
+    EXPECT_FALSE(writer->take_room(1000).has_value()) << "and made for nobody again";
+    block.reset();
+    EXPECT_FALSE(is_mapped(place));
 }
 
 TEST(WholeTensorsTest, AStepLargerThanTheArenaKeepsItsStatisticsAndDoesNotWaitForItself) {
@@ -1106,6 +1410,77 @@ TEST(ForkTest, TheChildMayOpenAWriterOfItsOwn) {
     EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << status;
     ASSERT_TRUE(writer->close(kLong).is_ok());
     EXPECT_EQ(read_steps(files, directory.path()), std::vector<StepRecord>{sample_step(5)});
+}
+
+// A training that is killed while the workers of its data loader live on for a while.
+TEST(ForkTest, AChildThatOutlivesTheTrainingDoesNotHoldItsDirectory) {
+#if defined(TRAINDBG_THREAD_SANITIZER)
+    GTEST_SKIP() << "ThreadSanitizer does not let the child of a threaded process start a thread";
+#endif
+    const testing::TemporaryDirectory directory;
+    storage::FileSystem& files = storage::posix_file_system();
+    make_run(files, directory.path());
+    int begun[2];
+    int done[2];
+    ASSERT_EQ(::pipe(begun), 0);
+    ASSERT_EQ(::pipe(done), 0);
+    const pid_t training = ::fork();
+    if (training == 0) {
+        ::close(done[1]);
+        WriterOptions options;
+        options.run_directory = directory.path();
+        auto writer = RunWriter::open(files, options);
+        if (!writer.is_ok()) ::_exit(1);
+        for (const model::TensorInfo& info : testing::sample_tensors()) (*writer)->add_tensor(info);
+        (*writer)->append(sample_step(0));
+        if (!(*writer)->flush(kLong)) ::_exit(2);
+        char word = 0;
+        const pid_t loader = ::fork();
+        if (loader == 0) {
+            if (::write(begun[1], &word, 1) != 1 || ::read(done[0], &word, 1) != 0) ::_exit(1);
+            ::_exit(0);
+        }
+        while (true) ::pause();
+    }
+    char word = 0;
+    ASSERT_EQ(::read(begun[0], &word, 1), 1) << "the loader's process runs";
+    EXPECT_EQ(seal::compact_run(files, directory.path())->workers_alive, std::vector<model::WorkerId>{0});
+    ASSERT_EQ(::kill(training, SIGKILL), 0);
+    ASSERT_EQ(::waitpid(training, nullptr, 0), training);
+    const auto report = seal::compact_run(files, directory.path());
+    ASSERT_TRUE(report.is_ok());
+    EXPECT_TRUE(report->workers_alive.empty());
+    EXPECT_EQ(report->parts_sealed, 1U);
+    EXPECT_EQ(read_steps(files, directory.path()), std::vector<StepRecord>{sample_step(0)});
+    for (const int end : {begun[0], begun[1], done[0], done[1]}) ::close(end);
+}
+
+// Its lock may be held by a thread that the child does not have.
+TEST(ForkTest, ASealersLockIsNotTouchedInTheChild) {
+#if defined(TRAINDBG_THREAD_SANITIZER)
+    GTEST_SKIP() << "the sanitizer forbids forks of programs with threads";
+#endif
+    MemoryFileSystem files;
+    make_run(files);
+    WriterOptions options;
+    auto sealer = std::make_unique<SealThread>(files, storage::RunLayout{"/run"}, 0, options.retention,
+                                               std::make_shared<Shared>(options), nullptr);
+    std::atomic<bool> enough{false};
+    std::jthread holder([&] {
+        while (!enough) static_cast<void>(sealer->kept());
+    });
+    for (int i = 0; i < 60; ++i) {
+        const pid_t child = ::fork();
+        if (child == 0) {
+            ::alarm(10);  // ends it where it waits for ever
+            sealer.reset();
+            ::_exit(0);
+        }
+        int status = 0;
+        ASSERT_EQ(::waitpid(child, &status, 0), child);
+        ASSERT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << status << " at fork " << i;
+    }
+    enough = true;
 }
 
 TEST(ForkTest, AnAbandonedWriterDoesNothing) {

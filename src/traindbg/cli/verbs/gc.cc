@@ -145,7 +145,7 @@ VerbEntry gc_verb() {
             "Thins or removes training steps that are older than the last so many, whole tensors of old "
             "steps, and, over a quota, the oldest files. Losses, metrics and statistics of the steps that "
             "stay are untouched, and so is everything that is not a file of a run, that is damaged, or "
-            "that a living process writes. What was removed stands in the run.",
+            "that a living process writes. What was removed stands in the run: see traindbg show.",
         .examples =
             "  traindbg gc last --keep-last 10000 --thin 100 --dry-run\n"
             "  traindbg gc run-a run-b --keep-tensors 50 --older-than 30d\n"

@@ -159,6 +159,7 @@ class ShowVerb final : public Verb {
                               {"what", printable(place.what)},
                               {"tail", place.tail}});
         const auto end = run.end();
+        const auto removed = run.removals();
         const Json json = {{"schema_version", 1},
                            {"path", printable(path)},
                            {"state", to_string(state)},
@@ -174,6 +175,10 @@ class ShowVerb final : public Verb {
                              {"capture_nanos", totals.capture_nanos},
                              {"steps_dropped", totals.steps_dropped},
                              {"raw_tensors_dropped", totals.raw_tensors_dropped}}},
+                           {"removed", removed ? Json{{"bytes", removed->bytes},
+                                                      {"steps", removed->steps},
+                                                      {"last", printable(removed->last)}}
+                                               : Json()},
                            {"complete", run.is_complete()},
                            {"damage", std::move(damage)},
                            {"verdict", model::to_json(verdict)}};
@@ -237,6 +242,11 @@ class ShowVerb final : public Verb {
         if (totals.steps_dropped != 0 || totals.raw_tensors_dropped != 0)
             line("dropped", base::format("{} steps, {} whole tensors", totals.steps_dropped,
                                          totals.raw_tensors_dropped));
+        if (const auto removed = run.removals())
+            line("removed",
+                 base::format("{} steps, {} to save space{}", removed->steps,
+                              base::human_bytes(removed->bytes),
+                              removed->last.empty() ? "" : " (last: " + printable(removed->last) + ")"));
         for (const read::Damage& place : run.damage())
             line(place.tail ? "cut off" : "damage",
                  base::format("{}: {} bytes at {}: {}", printable(place.file), place.bytes, place.offset,
@@ -263,8 +273,8 @@ VerbEntry show_verb() {
         .summary = "Show what a run holds, how it ended and what was found.",
         .usage = "[options] RUN",
         .about =
-            "Shows a run's command, machine, workers, steps, tensors, size, cost, damage and verdict; or, "
-            "with --tensors, --match or --collection, its tensors.",
+            "Shows a run's command, machine, workers, steps, tensors, size, cost, damage, verdict and what "
+            "was removed from it to save space; or, with --tensors, --match or --collection, its tensors.",
         .examples =
             "  traindbg show last\n"
             "  traindbg show last --tensors --match 'fc\\d+' --collection gradients\n"
