@@ -78,9 +78,9 @@ class Thinner {
         if (!is_whole_) return damaged("the sealed part has no footer");
         base::ByteWriter payload;
         format::Frame frame;
-        for (std::size_t i = 0; i < steps_.size(); ++i) {
+        for (const Kept& step : steps_) {
             payload.clear();
-            if (format::encode_step(payload, steps_[i].record, table_, steps_[i].places) != 0)
+            if (format::encode_step(payload, step.record, table_, step.places) != 0)
                 return damaged("a step has too many classes");
             frame.type = FrameType::kStep;
             frame.payload = payload.bytes();
