@@ -17,7 +17,6 @@ namespace traindbg::compat {
 namespace {
 
 using base::ByteBuffer;
-using base::ByteSpan;
 using base::Code;
 using base::Result;
 using base::Status;

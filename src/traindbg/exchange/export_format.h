@@ -54,9 +54,9 @@ struct ExportFormat {
 
 [[nodiscard]] std::span<const ExportFormat> all_formats();
 
-// Checks the request against the format's row, fills in its tables, and writes. kInvalidArgument names the
-// nearest table; kAlreadyExists says how to overwrite.
-[[nodiscard]] base::Result<ExportResult> export_run(std::string_view format, ExportRequest request);
+// Checks the request against the row of the format of that name, fills in its tables, and writes.
+// kInvalidArgument names the nearest format or table; kAlreadyExists says how to overwrite.
+[[nodiscard]] base::Result<ExportResult> export_run(std::string_view name, ExportRequest request);
 
 // The rows' functions.
 [[nodiscard]] base::Result<ExportResult> export_csv(const ExportRequest& request);

@@ -17,7 +17,6 @@ namespace traindbg::exchange {
 namespace {
 
 using base::Result;
-using base::Status;
 using tables::Batch;
 using tables::Column;
 using tables::Type;

@@ -110,7 +110,7 @@ Status OutputFile::put(ByteSpan bytes) {
 }
 
 Status OutputFile::flush() {
-    const Status status = put(buffer_);
+    Status status = put(buffer_);
     buffer_.clear();
     return status;
 }

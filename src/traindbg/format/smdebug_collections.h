@@ -39,7 +39,7 @@ struct SmdebugCollections {
     friend bool operator==(const SmdebugCollections&, const SmdebugCollections&) = default;
 };
 
-[[nodiscard]] base::Result<SmdebugCollections> decode_smdebug_collections(std::string_view json);
+[[nodiscard]] base::Result<SmdebugCollections> decode_smdebug_collections(std::string_view text);
 [[nodiscard]] std::string encode_smdebug_collections(const SmdebugCollections& collections);
 
 }  // namespace traindbg::format

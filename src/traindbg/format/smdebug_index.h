@@ -57,7 +57,7 @@ struct SmdebugIndex {
     friend bool operator==(const SmdebugIndex&, const SmdebugIndex&) = default;
 };
 
-[[nodiscard]] base::Result<SmdebugIndex> decode_smdebug_index(std::string_view json);
+[[nodiscard]] base::Result<SmdebugIndex> decode_smdebug_index(std::string_view text);
 // To the byte as the original writes it.
 [[nodiscard]] std::string encode_smdebug_index(const SmdebugIndex& index);
 

@@ -122,9 +122,8 @@ std::optional<double> quantile(const Histogram& histogram, double q) noexcept {
         const auto count = static_cast<double>(entry.count);
         const BinEdges edge = edges(entry.bin);
         const double inside = std::clamp((sought - before) / count, 0.0, 1.0);
-        if (entry.bin == kOverflowBin) answer = edge.lower;
-        else if (entry.bin == -kOverflowBin) answer = edge.upper;
-        else if (edge.lower == edge.upper) answer = edge.lower;
+        if (entry.bin == -kOverflowBin) answer = edge.upper;
+        else if (entry.bin == kOverflowBin || edge.lower == edge.upper) answer = edge.lower;
         else answer = edge.lower + (edge.upper - edge.lower) * inside;
         before += count;
         if (before >= sought) break;

@@ -35,7 +35,7 @@ inline constexpr int kOverflowBin = kFirstBin + (kEndBinExponent - kLeastBinExpo
 inline constexpr int kInfiniteBin = kOverflowBin + 1;
 inline constexpr int kNanBin = kInfiniteBin + 1;
 inline constexpr int kLeastBin = -kInfiniteBin;
-inline constexpr std::size_t kMostBins = static_cast<std::size_t>(kNanBin - kLeastBin + 1);
+inline constexpr std::size_t kMostBins = kNanBin - kLeastBin + 1;
 
 struct HistogramBin {
     std::int16_t bin = 0;

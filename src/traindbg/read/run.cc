@@ -422,9 +422,9 @@ Result<bool> Run::Impl::load_if_whole(WorkerId id, WorkerState& worker, std::uin
     return true;
 }
 
-bool Run::Impl::is_retired(const WorkerState& worker, std::uint32_t number) {
+bool Run::Impl::is_retired(const WorkerState& worker, std::uint32_t blob) {
     // Retention takes the oldest first and says so in the worker's directory.
-    return worker.has_removals && (worker.blob_numbers.empty() || number < *worker.blob_numbers.begin());
+    return worker.has_removals && (worker.blob_numbers.empty() || blob < *worker.blob_numbers.begin());
 }
 
 void Run::Impl::count_skipped(WorkerState& worker, const StepRecord& record, std::uint64_t skipped) {

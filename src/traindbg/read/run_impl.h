@@ -76,10 +76,10 @@ class Run::Impl {
     // Decodes one step. `record` is overwritten; its buffers are used again.
     [[nodiscard]] base::Status load(model::WorkerId id, internal::WorkerState& worker, internal::Part& part,
                                     std::uint64_t row, model::StepRecord& record, bool with_raw);
-    // The same; a step that is damaged is told in `damage()` and gives false, a whole tensor that is
-    // damaged is told there and left out.
+    // The same, by the part's number; a step that is damaged is told in `damage()` and gives false, a
+    // whole tensor that is damaged is told there and left out.
     [[nodiscard]] base::Result<bool> load_if_whole(model::WorkerId id, internal::WorkerState& worker,
-                                                   std::uint32_t part, std::uint64_t row,
+                                                   std::uint32_t number, std::uint64_t row,
                                                    model::StepRecord& record, bool with_raw);
     // The tensor's id; kNotFound names the nearest one.
     [[nodiscard]] base::Result<model::TensorId> find_tensor(model::WorkerId id, const std::string& name);

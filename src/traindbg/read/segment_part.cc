@@ -87,7 +87,7 @@ const char* words_of(PageKind kind) {
 Result<SegmentPart::Opened> SegmentPart::open(std::unique_ptr<storage::ReadFile> file, std::string name,
                                               std::uint32_t number) {
     Opened opened;
-    opened.part.reset(new SegmentPart(std::move(file), std::move(name), number));
+    opened.part = std::unique_ptr<SegmentPart>(new SegmentPart(std::move(file), std::move(name), number));
     SegmentPart& part = *opened.part;
     TRAINDBG_ASSIGN_OR_RETURN(part.bytes_, part.file_->size());
     // The two copies are in the first 128 bytes; further ones would be a newer version's.
@@ -751,7 +751,7 @@ std::uint64_t SegmentPart::Page::memory() const noexcept {
     for (const auto& column : counts) sum += column.size() * 8;
     for (const auto& column : steps) sum += column.size() * 8;
     for (const model::Histogram& histogram : histograms)
-        sum += sizeof(histogram) + histogram.size() * sizeof(model::HistogramBin);
+        sum += sizeof(model::Histogram) + histogram.size() * sizeof(model::HistogramBin);
     return sum;
 }
 

@@ -23,9 +23,9 @@ constexpr std::int64_t kRefreshBefore = 300 * kSecond;
 
 // A word that goes into a header: whatever else it holds would make another header of it.
 bool is_header_safe(const std::string& text) {
-    for (const char letter : text)
-        if (static_cast<unsigned char>(letter) <= ' ' || letter == 0x7F) return false;
-    return true;
+    return std::all_of(text.begin(), text.end(), [](char letter) {
+        return static_cast<unsigned char>(letter) > ' ' && letter != 0x7F;
+    });
 }
 
 Result<IniFile> load_file(const std::string& path, bool must_exist, storage::FileSystem& files) {
@@ -69,7 +69,7 @@ std::string unsupported_way(const Profile& profile) {
     return {};
 }
 
-Result<Credentials> ask(HttpTransport& transport, HttpRequest request, const std::string& source,
+Result<Credentials> ask(HttpTransport& transport, const HttpRequest& request, const std::string& source,
                         const Patience& patience) {
     const auto answer = transport.perform(request, patience);
     if (!answer.is_ok()) return Status(answer.status().code(), source + ": " + answer.status().message());
@@ -109,7 +109,7 @@ Result<Credentials> container_credentials(const Environment& environment, HttpTr
         if (letter == '\r' || letter == '\n')
             return Status(Code::kInvalidArgument, "AWS_CONTAINER_AUTHORIZATION_TOKEN: holds a line end");
     if (!token.empty()) request.headers.emplace_back("authorization", token);
-    return ask(transport, std::move(request), "the container's credentials", patience);
+    return ask(transport, request, "the container's credentials", patience);
 }
 
 // Nothing: this is no EC2 machine, or it has no role.
@@ -144,7 +144,7 @@ Result<std::optional<Credentials>> machine_credentials(const Environment& enviro
     HttpRequest request = request_for("GET", path + percent_encode(first_line, false));
     request.headers.emplace_back("x-aws-ec2-metadata-token", token_text);
     TRAINDBG_ASSIGN_OR_RETURN(Credentials credentials,
-                              ask(transport, std::move(request), "the machine's role", patience));
+                              ask(transport, request, "the machine's role", patience));
     return std::optional(std::move(credentials));
 }
 
@@ -302,9 +302,7 @@ bool is_trusted_container_url(const std::string& url) {
     else host = rest.substr(0, rest.find(':'));
     constexpr std::array<std::string_view, 6> kHosts = {"localhost",     "127.0.0.1",      "[::1]",
                                                         "169.254.170.2", "169.254.170.23", "[fd00:ec2::23]"};
-    for (const std::string_view trusted : kHosts)
-        if (host == trusted) return true;
-    return false;
+    return std::find(kHosts.begin(), kHosts.end(), host) != kHosts.end();
 }
 
 Result<Credentials> credentials_from_json(std::string_view text, const std::string& source) {

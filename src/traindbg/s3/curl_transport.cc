@@ -65,6 +65,7 @@ struct Transfer {
     bool is_given_up = false;
 };
 
+// NOLINTNEXTLINE(readability-non-const-parameter): libcurl calls a function of this type
 std::size_t take_body(char* data, std::size_t size, std::size_t count, void* context) noexcept {
     auto& transfer = *static_cast<Transfer*>(context);
     const std::size_t bytes = size * count;

@@ -70,7 +70,7 @@ class Store final : public S3ObjectStore {
         if (status.code() == Code::kUnsupported) {
             // A server that knows no conditions: looked for, then put. Two who do so at once are not told
             // apart.
-            const Status there = head(key, patience).status();
+            Status there = head(key, patience).status();
             if (there.code() == Code::kNotFound) return put_object(key, bytes, false, patience);
             if (!there.is_ok()) return there;
             status = Status(Code::kAlreadyExists, name_of(key) + ": there is another object of that key");
@@ -100,7 +100,7 @@ class Store final : public S3ObjectStore {
                 upload = event.text;
         }));
         if (upload.empty()) return {Code::kDataLoss, name_of(key) + ": the server began no upload"};
-        const Status status = put_parts(key, source, size, part_bytes, upload, patience);
+        Status status = put_parts(key, source, size, part_bytes, upload, patience);
         if (!status.is_ok()) {
             // The parts cost money until somebody removes them. The caller's time may be over.
             Patience few_seconds{base::monotonic_nanos() + 5'000 * kMilli};
@@ -252,7 +252,7 @@ class Store final : public S3ObjectStore {
             const internal::ErrorAnswer error = internal::parse_error(answer.text());
             return Status(Code::kDataLoss, "the parts were not put together: " + base::printable(error.code));
         };
-        const Status status = send(complete, patience).status();
+        Status status = send(complete, patience).status();
         if (status.code() != Code::kNotFound) return status;
         // The upload is gone: an attempt whose answer was lost may have done it.
         const auto info = head(key, patience);

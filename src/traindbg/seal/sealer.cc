@@ -107,7 +107,7 @@ class LogToSegment {
             builder_.emplace(*header, random_salt());
         }
         if (frame.type == FrameType::kFileHeader) return Status::ok();
-        const Status status = builder_->add(frame);
+        Status status = builder_->add(frame);
         if (status.is_ok()) return status;
         return {status.code(), base::format("{}: frame {}: {}", path_, frame.sequence, status.message())};
     }

@@ -79,9 +79,9 @@ class Thinner {
         base::ByteWriter payload;
         format::Frame frame;
         const std::vector<std::uint64_t> counts = format::element_counts(table_);
-        for (std::size_t i = 0; i < steps_.size(); ++i) {
+        for (const Kept& step : steps_) {
             payload.clear();
-            if (format::encode_step(payload, steps_[i].record, table_, steps_[i].places, counts) != 0)
+            if (format::encode_step(payload, step.record, table_, step.places, counts) != 0)
                 return damaged("a step has too many classes");
             frame.type = FrameType::kStep;
             frame.payload = payload.bytes();

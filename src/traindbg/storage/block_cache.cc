@@ -51,7 +51,7 @@ std::string BlockCache::path_of(const std::string& name) const {
 }
 
 std::optional<base::ByteBuffer> BlockCache::get(const std::string& name) {
-    const auto found = [&]() -> std::optional<base::ByteBuffer> {
+    auto found = [&]() -> std::optional<base::ByteBuffer> {
         if (directory_.empty()) return std::nullopt;
         const std::string path = path_of(name);
         const auto bytes = read_whole(posix_file_system(), path, kMostBlockBytes);

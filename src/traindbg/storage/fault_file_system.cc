@@ -97,7 +97,7 @@ class FaultAppendFile final : public AppendFile {
         : file_(std::move(file)), faults_(std::move(faults)), path_(std::move(path)) {}
 
     Status append(ByteSpan bytes) override {
-        if (const Status status = faults_->check(FileCall::kAppend, path_); !status.is_ok()) {
+        if (Status status = faults_->check(FileCall::kAppend, path_); !status.is_ok()) {
             if (faults_->tears()) file_->append(bytes.first(bytes.size() / 2)).ignore();
             return status;
         }
@@ -174,7 +174,7 @@ Status FaultFileSystem::put_atomic(const std::string& path, ByteSpan bytes) {
         faults_->give_back(temporary);
         return Status::from_errno(path + ": write", ENOSPC);
     }
-    const Status status = files_.put_atomic(path, bytes);
+    Status status = files_.put_atomic(path, bytes);
     faults_->give_back(temporary);
     if (!status.is_ok()) return status;
     faults_->give_back(path);

@@ -171,7 +171,7 @@ class ObjectFileSystem::Core {
         ListRequest request;
         request.prefix = prefix;
         request.limit = 1;
-        const Status status = store_.list(request, patience()).status();
+        Status status = store_.list(request, patience()).status();
         if (status.is_ok()) is_reached_ = true;
         return status;
     }

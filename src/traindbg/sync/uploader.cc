@@ -377,7 +377,7 @@ Status Uploader::round(bool is_last, const Patience& patience) {
     troubles_.clear();
     has_vanished_ = false;
     counts_.objects_kept = 0;
-    const Status status = [&] {
+    Status status = [&] {
         if (!knows_bucket_) TRAINDBG_RETURN_IF_ERROR(look_at_bucket(patience));
         // The end is looked for before anything else: what was written before it is then seen below.
         const bool is_over = files_.exists(path_of(std::string(kEndJson)));

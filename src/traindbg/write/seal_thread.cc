@@ -21,7 +21,6 @@ namespace {
 
 using base::LogLevel;
 using base::Result;
-using base::Status;
 
 struct Finished {
     std::uint32_t part;
