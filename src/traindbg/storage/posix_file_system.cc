@@ -444,11 +444,12 @@ class PosixFileSystem final : public FileSystem {
     }
 
   private:
-    static Result<UnsharedDescriptor> create_new(const std::string& path, int flags,
-                                                 const std::string& shown) {
+    // Errors name `told`.
+    static Result<UnsharedDescriptor> create_new(const std::string& file, int flags,
+                                                 const std::string& told) {
         FileDescriptor descriptor(
-            open_retrying(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | flags, kFileMode));
-        if (!descriptor.is_open()) return error_at(shown, "create", errno);
+            open_retrying(file.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | flags, kFileMode));
+        if (!descriptor.is_open()) return error_at(told, "create", errno);
         return UnsharedDescriptor(std::move(descriptor));
     }
 

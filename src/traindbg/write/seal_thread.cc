@@ -49,7 +49,7 @@ struct SealThread::State {
                 std::unique_lock lock(mutex);
                 changed.wait(lock, [this] { return is_closed || !parts.empty(); });
                 if (parts.empty() || is_left_behind) break;
-                next = std::move(parts.front());
+                next = parts.front();
                 parts.pop_front();
             }
             try {
