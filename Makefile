@@ -170,11 +170,13 @@ bench-original: setup-demo ## the same beside the original client library, in an
 	@build/bench-venv/bin/python benchmarks/python/overhead.py
 
 .PHONY: bench-store
-bench-store: setup-demo ## measure what writing and reading a run costs
+bench-store: setup-demo install ## measure what writing and reading a run costs
 	@$(call configure,bench)
-	@cmake --build --preset bench -j $(JOBS) --target store_write_bench store_read_bench
+	@cmake --build --preset bench -j $(JOBS) --target store_write_bench store_read_bench store_tail_bench
 	@build/bench/benchmarks/cpp/store_write_bench build
 	@build/bench/benchmarks/cpp/store_read_bench
+	@build/bench/benchmarks/cpp/store_tail_bench
+	@$(PY) benchmarks/python/store_bytes.py
 
 .PHONY: bench-cpp
 bench-cpp: setup-demo ## measure the reducer and a step's cost in C++

@@ -1,10 +1,12 @@
 // The decoders of payloads over any bytes. What a decoder accepts must survive a trip through the
 // encoder: then no field was read from beyond its place.
+#include <algorithm>
 #include <cmath>
 #include <cstdlib>
 
 #include "format/sample_records.h"
 #include "traindbg/format/records.h"
+#include "traindbg/format/step_sample.h"
 
 using namespace traindbg;
 
@@ -25,10 +27,30 @@ bool has_nan(const model::StepRecord& record) {
     return false;
 }
 
+// One tensor alone is read as in the whole step, where that is whole.
+void check_samples(base::ByteSpan payload, const model::TensorTable& table, const model::StepRecord* whole) {
+    for (model::TensorId id = 0; id <= table.size(); ++id) {
+        model::TensorSample sample;
+        double value = 0;
+        const auto found = format::decode_sample_of(payload, table, id, format::SampleParts::kAll, sample);
+        const auto found_value = format::decode_scalar_of(payload, table, id, value);
+        if (whole == nullptr) continue;
+        const auto is_it = [id](const auto& each) { return each.tensor == id; };
+        const auto expected = std::find_if(whole->tensors.begin(), whole->tensors.end(), is_it);
+        require(found.is_ok() && *found == (expected != whole->tensors.end()));
+        if (*found && !has_nan(*whole)) require(sample == *expected);
+        const auto scalar = std::find_if(whole->scalars.begin(), whole->scalars.end(), is_it);
+        require(found_value.is_ok() && *found_value == (scalar != whole->scalars.end()));
+        if (*found_value && !has_nan(*whole)) require(value == scalar->value);
+    }
+}
+
 void check_step(base::ByteSpan payload, const model::TensorTable& table) {
     model::StepRecord record;
     std::vector<format::RawPlace> raw;
-    if (!format::decode_step(payload, table, record, &raw)) return;
+    const bool is_whole = format::decode_step(payload, table, record, &raw).is_ok();
+    check_samples(payload, table, is_whole ? &record : nullptr);
+    if (!is_whole) return;
     require(format::decode_step_prefix(payload).is_ok());
     base::ByteWriter out;
     require(format::encode_step(out, record, table, raw) == 0);

@@ -58,11 +58,14 @@ def compile_commands(build: Path) -> dict[Path, list[str]]:
 
 
 def fingerprint(command: list[str], build: Path) -> str | None:
-    """Hash of all that clang-tidy would see, or None when the file does not preprocess."""
+    """Hash of all that clang-tidy would see, or None when the file does not preprocess.
+
+    Without line markers: the same text is known in every checkout, and when only lines move.
+    """
     arguments = [a for a in command if a not in ("-c", "-o")]
     if "ccache" in Path(arguments[0]).name:
         arguments = arguments[1:]
-    arguments = ["clang++", *(a for a in arguments[1:] if not a.endswith(".o")), "-E", "-w"]
+    arguments = ["clang++", *(a for a in arguments[1:] if not a.endswith(".o")), "-E", "-P", "-w"]
     result = subprocess.run(arguments, cwd=build, check=False, capture_output=True)
     if result.returncode != 0:
         return None

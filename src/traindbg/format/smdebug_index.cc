@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <cstdint>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <utility>
 
 #include "traindbg/base/format.h"
@@ -31,26 +33,6 @@ constexpr std::array<std::pair<model::Mode, std::string_view>, 4> kModes = {{
 
 Status damaged(std::string what) { return {Code::kDataLoss, std::move(what)}; }
 
-const json* member(const json& object, const char* key) {
-    if (!object.is_object()) return nullptr;
-    const auto it = object.find(key);
-    return it == object.end() || it->is_null() ? nullptr : &*it;
-}
-
-bool read_text(const json& object, const char* key, std::string& out) {
-    const json* value = member(object, key);
-    if (value == nullptr || !value->is_string()) return false;
-    out = value->get_ref<const std::string&>();
-    return true;
-}
-
-bool read_number(const json& object, const char* key, std::uint64_t& out) {
-    const json* value = member(object, key);
-    if (value == nullptr || !value->is_number_unsigned()) return false;
-    out = value->get<std::uint64_t>();
-    return true;
-}
-
 // Only what lies in the run itself is opened.
 bool is_inside(std::string_view path) {
     if (path.empty() || path.front() == '/' || path.find('\0') != std::string_view::npos) return false;
@@ -58,17 +40,6 @@ bool is_inside(std::string_view path) {
         const std::size_t end = std::min(path.find('/'), path.size());
         if (path.substr(0, end) == "..") return false;
         path.remove_prefix(std::min(end + 1, path.size()));
-    }
-    return true;
-}
-
-bool read_shape(const json& value, std::vector<std::int64_t>& out) {
-    if (!value.is_array() || value.size() > kMostTfRank) return false;
-    for (const json& extent : value) {
-        if (!extent.is_number_unsigned()) return false;
-        const auto wide = extent.get<std::uint64_t>();
-        if (wide > static_cast<std::uint64_t>(INT64_MAX)) return false;
-        out.push_back(static_cast<std::int64_t>(wide));
     }
     return true;
 }
@@ -87,6 +58,295 @@ std::optional<std::uint64_t> parse_digits(std::string_view text) noexcept {
 
 std::string padded(std::uint64_t number, int digits) { return base::format("{:0{}}", number, digits); }
 
+// Takes an index as the parser comes to it: a document in memory would be many times the text, and take
+// longer to make than the text takes to read. As there, the last of several members of one name counts.
+class IndexEvents {
+  public:
+    // What can be said once the document has ended.
+    [[nodiscard]] Result<SmdebugIndex> finish() &&;
+
+    // What the parser calls. True: go on.
+    bool null() { return take({}); }
+    bool boolean(bool /*value*/) { return take({Value::Kind::kElse}); }
+    bool number_integer(json::number_integer_t /*value*/) { return take({Value::Kind::kElse}); }
+    bool number_unsigned(json::number_unsigned_t value) { return take({Value::Kind::kNumber, value}); }
+    bool number_float(json::number_float_t /*value*/, const std::string& /*text*/) {
+        return take({Value::Kind::kElse});
+    }
+    bool string(const std::string& value) { return take({Value::Kind::kText, 0, &value}); }
+    bool binary(const json::binary_t& /*value*/) { return take({Value::Kind::kElse}); }
+    bool key(const std::string& name) {
+        const auto* const known = std::find_if(kKeys.begin(), kKeys.end(), [&](const auto& each) {
+            return each.in == in_ && each.name == name;
+        });
+        key_ = known == kKeys.end() ? Key::kOther : known->key;
+        return true;
+    }
+    bool start_object(std::size_t /*size*/);
+    bool end_object() { return leave(); }
+    bool start_array(std::size_t /*size*/);
+    bool end_array() { return leave(); }
+    static bool parse_error(std::size_t /*at*/, const std::string& /*token*/,
+                            const json::exception& /*why*/) {
+        return false;
+    }
+
+  private:
+    enum class In { kTop, kRoot, kMeta, kTensors, kTensor, kShapes, kShapeEntry, kShape, kElsewhere };
+    enum class Key {
+        kOther,
+        kMeta,
+        kTensors,
+        kShapes,
+        kMode,
+        kModeStep,
+        kEventFile,
+        kTensor,
+        kOffset,
+        kBytes,
+        kOriginal,
+        kShape,
+    };
+    struct KnownKey {
+        In in;
+        std::string_view name;
+        Key key;
+    };
+    static constexpr std::array kKeys = {
+        KnownKey{In::kTensor, "tensorname", Key::kTensor},
+        KnownKey{In::kTensor, "start_idx", Key::kOffset},
+        KnownKey{In::kTensor, "length", Key::kBytes},
+        KnownKey{In::kShapeEntry, "tensorname", Key::kTensor},
+        KnownKey{In::kShapeEntry, "originalname", Key::kOriginal},
+        KnownKey{In::kShapeEntry, "shape", Key::kShape},
+        KnownKey{In::kRoot, "meta", Key::kMeta},
+        KnownKey{In::kRoot, "tensor_payload", Key::kTensors},
+        KnownKey{In::kRoot, "shape_payload", Key::kShapes},
+        KnownKey{In::kMeta, "mode", Key::kMode},
+        KnownKey{In::kMeta, "mode_step", Key::kModeStep},
+        KnownKey{In::kMeta, "event_file_name", Key::kEventFile},
+    };
+    struct Value {
+        enum class Kind { kNull, kText, kNumber, kElse };
+        Kind kind = Kind::kNull;
+        std::uint64_t number = 0;
+        const std::string* text = nullptr;
+    };
+    // Of a member: not there (or null), of another type than it must be, or there.
+    enum class Found { kNo, kWrong, kYes };
+
+    static void take_text(const Value& value, Found& found, std::string& out) {
+        found = value.kind == Value::Kind::kText   ? Found::kYes
+                : value.kind == Value::Kind::kNull ? Found::kNo
+                                                   : Found::kWrong;
+        if (found == Found::kYes) out = *value.text;
+        else out.clear();
+    }
+    static void take_number(const Value& value, Found& found, std::uint64_t& out) {
+        found = value.kind == Value::Kind::kNumber ? Found::kYes
+                : value.kind == Value::Kind::kNull ? Found::kNo
+                                                   : Found::kWrong;
+        out = value.number;
+    }
+    bool take(const Value& value);
+    void take_root(Found found);
+    bool enter(In in) {
+        in_ = in;
+        return true;
+    }
+    bool enter_elsewhere() {
+        if (in_ != In::kElsewhere) {
+            before_ = in_;
+            take({Value::Kind::kElse});
+        }
+        ++depth_;
+        return enter(In::kElsewhere);
+    }
+    bool leave();
+    void begin_meta(Found found);
+    void begin_tensors(Found found);
+    void begin_shapes(Found found);
+    void end_tensor();
+    void end_shape_entry();
+
+    In in_ = In::kTop;
+    Key key_ = Key::kOther;
+    In before_ = In::kTop;   // where what is of no interest began
+    std::size_t depth_ = 0;  // in it
+
+    SmdebugIndex index_;
+    Found meta_ = Found::kNo;
+    Found mode_found_ = Found::kNo;
+    Found mode_step_ = Found::kNo;
+    Found event_file_ = Found::kNo;
+    std::string mode_;
+    Found tensors_ = Found::kNo;
+    Found shapes_ = Found::kNo;
+    std::optional<std::size_t> bad_tensor_;  // the first
+    std::optional<std::size_t> bad_shape_;
+
+    // Of the entry under way.
+    Found name_ = Found::kNo;
+    Found offset_ = Found::kNo;
+    Found bytes_ = Found::kNo;
+    Found original_ = Found::kNo;
+    Found shape_ = Found::kNo;
+};
+
+bool IndexEvents::take(const Value& value) {
+    const Found found = value.kind == Value::Kind::kNull ? Found::kNo : Found::kWrong;
+    switch (in_) {
+        case In::kRoot: take_root(found); break;
+        case In::kMeta:
+            if (key_ == Key::kMode) take_text(value, mode_found_, mode_);
+            if (key_ == Key::kModeStep) take_number(value, mode_step_, index_.mode_step);
+            if (key_ == Key::kEventFile) take_text(value, event_file_, index_.event_file);
+            break;
+        case In::kTensors:  // an entry that is no object
+            start_object(0);
+            leave();
+            break;
+        case In::kTensor: {
+            SmdebugTensorEntry& entry = index_.tensors.back();
+            if (key_ == Key::kTensor) take_text(value, name_, entry.tensor);
+            if (key_ == Key::kOffset) take_number(value, offset_, entry.offset);
+            if (key_ == Key::kBytes) take_number(value, bytes_, entry.bytes);
+            break;
+        }
+        case In::kShapes:
+            start_object(0);
+            leave();
+            break;
+        case In::kShapeEntry: {
+            SmdebugShapeEntry& entry = index_.shapes.back();
+            if (key_ == Key::kTensor) take_text(value, name_, entry.tensor);
+            if (key_ == Key::kOriginal) take_text(value, original_, entry.original_name);
+            if (key_ == Key::kShape) shape_ = found;
+            break;
+        }
+        case In::kShape: {
+            std::vector<std::int64_t>& shape = index_.shapes.back().shape;
+            if (value.kind != Value::Kind::kNumber || shape.size() == kMostTfRank ||
+                value.number > static_cast<std::uint64_t>(INT64_MAX))
+                shape_ = Found::kWrong;
+            else shape.push_back(static_cast<std::int64_t>(value.number));
+            break;
+        }
+        case In::kTop:
+        case In::kElsewhere: break;
+    }
+    return true;
+}
+
+void IndexEvents::take_root(Found found) {
+    if (key_ == Key::kMeta) begin_meta(found);
+    if (key_ == Key::kTensors) begin_tensors(found);
+    if (key_ == Key::kShapes) begin_shapes(found);
+}
+
+void IndexEvents::begin_meta(Found found) {
+    meta_ = found;
+    mode_found_ = mode_step_ = event_file_ = Found::kNo;
+    index_.event_file.clear();
+}
+
+void IndexEvents::begin_tensors(Found found) {
+    tensors_ = found;
+    index_.tensors.clear();
+    bad_tensor_.reset();
+}
+
+void IndexEvents::begin_shapes(Found found) {
+    shapes_ = found;
+    index_.shapes.clear();
+    bad_shape_.reset();
+}
+
+bool IndexEvents::start_object(std::size_t /*size*/) {
+    if (in_ == In::kTop) return enter(In::kRoot);
+    if (in_ == In::kRoot && key_ == Key::kMeta) {
+        begin_meta(Found::kYes);
+        return enter(In::kMeta);
+    }
+    if (in_ == In::kTensors) {
+        if (!bad_tensor_) index_.tensors.emplace_back();  // what follows a bad one is not kept
+        name_ = offset_ = bytes_ = Found::kNo;
+        return enter(In::kTensor);
+    }
+    if (in_ == In::kShapes) {
+        if (!bad_shape_) index_.shapes.emplace_back();
+        name_ = original_ = shape_ = Found::kNo;
+        return enter(In::kShapeEntry);
+    }
+    return enter_elsewhere();
+}
+
+bool IndexEvents::start_array(std::size_t /*size*/) {
+    if (in_ == In::kRoot && key_ == Key::kTensors) {
+        begin_tensors(Found::kYes);
+        return enter(In::kTensors);
+    }
+    if (in_ == In::kRoot && key_ == Key::kShapes) {
+        begin_shapes(Found::kYes);
+        return enter(In::kShapes);
+    }
+    if (in_ == In::kShapeEntry && key_ == Key::kShape) {
+        shape_ = Found::kYes;
+        index_.shapes.back().shape.clear();
+        return enter(In::kShape);
+    }
+    return enter_elsewhere();
+}
+
+bool IndexEvents::leave() {
+    switch (in_) {
+        case In::kElsewhere:
+            if (--depth_ == 0) in_ = before_;
+            return true;
+        case In::kTensor: end_tensor(); return enter(In::kTensors);
+        case In::kShape: return enter(In::kShapeEntry);
+        case In::kShapeEntry: end_shape_entry(); return enter(In::kShapes);
+        case In::kMeta:
+        case In::kTensors:
+        case In::kShapes: return enter(In::kRoot);
+        case In::kRoot:
+        case In::kTop: break;
+    }
+    return enter(In::kTop);
+}
+
+void IndexEvents::end_tensor() {
+    const SmdebugTensorEntry& entry = index_.tensors.back();
+    const bool is_whole = name_ == Found::kYes && offset_ == Found::kYes && bytes_ == Found::kYes &&
+                          entry.bytes <= record_bytes(kMostRecordPayloadBytes) &&
+                          entry.offset <= static_cast<std::uint64_t>(INT64_MAX) - entry.bytes;
+    if (!is_whole && !bad_tensor_) bad_tensor_ = index_.tensors.size() - 1;
+}
+
+void IndexEvents::end_shape_entry() {
+    SmdebugShapeEntry& entry = index_.shapes.back();
+    if ((name_ != Found::kYes || shape_ != Found::kYes) && !bad_shape_) bad_shape_ = index_.shapes.size() - 1;
+    if (original_ != Found::kYes) entry.original_name = entry.tensor;
+}
+
+Result<SmdebugIndex> IndexEvents::finish() && {
+    if (meta_ == Found::kNo) return damaged("has no 'meta'");
+    if (mode_found_ != Found::kYes) return damaged("has no mode");
+    const std::optional<model::Mode> known = parse_smdebug_mode(mode_);
+    if (!known) return damaged("has an unknown mode");
+    index_.mode = *known;
+    if (mode_step_ != Found::kYes) return damaged("has no mode_step");
+    if (event_file_ == Found::kWrong || (event_file_ == Found::kYes && !is_inside(index_.event_file)))
+        return damaged("names an event file outside of the run");
+    if (tensors_ == Found::kWrong) return damaged("has a 'tensor_payload' that is no list");
+    if (bad_tensor_) return damaged(base::format("has no place for tensor {}", *bad_tensor_));
+    if (!index_.tensors.empty() && index_.event_file.empty())
+        return damaged("has tensors and names no event file");
+    if (shapes_ == Found::kWrong) return damaged("has a 'shape_payload' that is no list");
+    if (bad_shape_) return damaged(base::format("has no shape for entry {}", *bad_shape_));
+    return std::move(index_);
+}
+
 }  // namespace
 
 std::string_view smdebug_mode_name(model::Mode mode) noexcept {
@@ -102,47 +362,9 @@ std::optional<model::Mode> parse_smdebug_mode(std::string_view name) noexcept {
 }
 
 Result<SmdebugIndex> decode_smdebug_index(std::string_view text) {
-    const json document = json::parse(text, nullptr, false);
-    if (document.is_discarded()) return damaged("is not JSON");
-    const json* meta = member(document, "meta");
-    if (meta == nullptr) return damaged("has no 'meta'");
-    SmdebugIndex out;
-    std::string mode;
-    if (!read_text(*meta, "mode", mode)) return damaged("has no mode");
-    const std::optional<model::Mode> known = parse_smdebug_mode(mode);
-    if (!known) return damaged("has an unknown mode");
-    out.mode = *known;
-    if (!read_number(*meta, "mode_step", out.mode_step)) return damaged("has no mode_step");
-    if (member(*meta, "event_file_name") != nullptr) {
-        if (!read_text(*meta, "event_file_name", out.event_file) || !is_inside(out.event_file))
-            return damaged("names an event file outside of the run");
-    }
-    if (const json* tensors = member(document, "tensor_payload")) {
-        if (!tensors->is_array()) return damaged("has a 'tensor_payload' that is no list");
-        out.tensors.reserve(tensors->size());
-        for (const json& item : *tensors) {
-            SmdebugTensorEntry& entry = out.tensors.emplace_back();
-            if (!read_text(item, "tensorname", entry.tensor) ||
-                !read_number(item, "start_idx", entry.offset) || !read_number(item, "length", entry.bytes) ||
-                entry.bytes > record_bytes(kMostRecordPayloadBytes) ||
-                entry.offset > static_cast<std::uint64_t>(INT64_MAX) - entry.bytes)
-                return damaged(base::format("has no place for tensor {}", out.tensors.size() - 1));
-        }
-        if (!out.tensors.empty() && out.event_file.empty())
-            return damaged("has tensors and names no event file");
-    }
-    if (const json* shapes = member(document, "shape_payload")) {
-        if (!shapes->is_array()) return damaged("has a 'shape_payload' that is no list");
-        for (const json& item : *shapes) {
-            SmdebugShapeEntry& entry = out.shapes.emplace_back();
-            const json* shape = member(item, "shape");
-            if (!read_text(item, "tensorname", entry.tensor) || shape == nullptr ||
-                !read_shape(*shape, entry.shape))
-                return damaged(base::format("has no shape for entry {}", out.shapes.size() - 1));
-            if (!read_text(item, "originalname", entry.original_name)) entry.original_name = entry.tensor;
-        }
-    }
-    return out;
+    IndexEvents events;
+    if (!json::sax_parse(text, &events)) return damaged("is not JSON");
+    return std::move(events).finish();
 }
 
 std::string encode_smdebug_index(const SmdebugIndex& index) {

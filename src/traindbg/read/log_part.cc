@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "traindbg/format/step_sample.h"
 #include "traindbg/read/part.h"
 
 namespace traindbg::read::internal {
@@ -81,47 +82,55 @@ Status LogPart::load(std::uint64_t row, const TensorTable& table, StepRecord& re
     return Status::ok();
 }
 
-Status LogPart::for_each(
-    const TensorTable& table, bool with_raw_only,
-    const std::function<void(const Entry&, const StepRecord&, const std::vector<format::RawPlace>&)>& visit) {
+Status LogPart::series(model::TensorId tensor, const Statistic& statistic, const TensorTable& table,
+                       std::vector<SeriesPoint>& out) {
+    const auto parts =
+        statistic.kind == StatisticKind::kMoment ? format::SampleParts::kMoments : format::SampleParts::kAll;
+    model::TensorSample sample;
+    double value = 0;
+    // False: the step has none of it.
+    const auto read = [&](const Entry& entry) -> Result<bool> {
+        TRAINDBG_ASSIGN_OR_RETURN(const format::Frame frame, reader_.frame_at(entry.offset, entry.bytes));
+        if (statistic.kind == StatisticKind::kValue)
+            return format::decode_scalar_of(frame.payload, table, tensor, value);
+        TRAINDBG_ASSIGN_OR_RETURN(const bool is_there,
+                                  format::decode_sample_of(frame.payload, table, tensor, parts, sample));
+        if (!is_there) return false;
+        const std::optional<double> taken = value_of(statistic, sample);
+        value = taken.value_or(0);
+        return taken.has_value();
+    };
+    for (std::uint64_t row = 0; row < steps_.size(); ++row) {
+        const Entry& entry = steps_[row];
+        const Result<bool> is_there = read(entry);
+        if (!is_there) {
+            if (!is_damage(is_there.status())) return is_there.status();
+            note_row(row, is_there.status().message());
+        } else if (*is_there) {
+            out.push_back({entry.key.mode, entry.key.step, value});
+        }
+    }
+    release();
+    return Status::ok();
+}
+
+Status LogPart::places(model::TensorId tensor, const TensorTable& table, std::vector<PlacedTensor>& out) {
     StepRecord record;
     std::vector<format::RawPlace> found;
     std::uint64_t skipped = 0;
     for (std::uint64_t row = 0; row < steps_.size(); ++row) {
-        if (with_raw_only && !steps_[row].has_raw) continue;
-        const Status status = load(row, table, record, with_raw_only ? &found : nullptr, skipped);
+        if (!steps_[row].has_raw) continue;
+        const Status status = load(row, table, record, &found, skipped);
         if (is_damage(status)) {
             note_row(row, status.message());
             continue;
         }
         TRAINDBG_RETURN_IF_ERROR(status);
-        visit(steps_[row], record, found);
+        for (const format::RawPlace& place : found)
+            if (place.tensor == tensor) out.push_back({steps_[row].key, place});
     }
+    release();
     return Status::ok();
-}
-
-Status LogPart::series(model::TensorId tensor, const Statistic& statistic, const TensorTable& table,
-                       std::vector<SeriesPoint>& out) {
-    const auto is_it = [tensor](const auto& sample) { return sample.tensor == tensor; };
-    return for_each(table, false, [&](const Entry& entry, const StepRecord& record, const auto&) {
-        if (statistic.kind == StatisticKind::kValue) {
-            const auto it = std::find_if(record.scalars.begin(), record.scalars.end(), is_it);
-            if (it != record.scalars.end()) out.push_back({entry.key.mode, entry.key.step, it->value});
-            return;
-        }
-        const auto it = std::find_if(record.tensors.begin(), record.tensors.end(), is_it);
-        if (it == record.tensors.end()) return;
-        if (const std::optional<double> value = value_of(statistic, *it))
-            out.push_back({entry.key.mode, entry.key.step, *value});
-    });
-}
-
-Status LogPart::places(model::TensorId tensor, const TensorTable& table, std::vector<PlacedTensor>& out) {
-    return for_each(table, true,
-                    [&](const Entry& entry, const StepRecord&, const std::vector<format::RawPlace>& found) {
-                        for (const format::RawPlace& place : found)
-                            if (place.tensor == tensor) out.push_back({entry.key, place});
-                    });
 }
 
 }  // namespace traindbg::read::internal

@@ -34,6 +34,12 @@ class LogReader {
     // The frame at `offset`, which `poll` saw there. It stays valid until the next call.
     [[nodiscard]] base::Result<format::Frame> frame_at(std::uint64_t offset, std::size_t bytes);
 
+    // Gives back the bytes around the last frame that was gone back to.
+    void release_window() noexcept {
+        base::ByteBuffer().swap(window_);
+        window_bytes_ = 0;
+    }
+
     [[nodiscard]] storage::ReadFile& file() noexcept { return *file_; }
     // An error came before the end of the last poll: there is more than was read.
     [[nodiscard]] bool is_behind() const noexcept { return is_behind_; }
@@ -57,7 +63,8 @@ class LogReader {
     std::vector<Damage> damage_;
     std::optional<Damage> tail_;
 
-    base::ByteBuffer window_;  // of `frame_at`
+    base::ByteBuffer window_;       // of `frame_at`; its memory is used again
+    std::size_t window_bytes_ = 0;  // of it that are of the file
     std::uint64_t window_begin_ = 0;
 };
 

@@ -74,6 +74,8 @@ class Part {
     // Appends where the tensor lies as a whole, over all rows.
     [[nodiscard]] virtual base::Status places(model::TensorId tensor, const model::TensorTable& table,
                                               std::vector<PlacedTensor>& out) = 0;
+    // Gives back what `load` keeps so that the next step of the part comes quickly.
+    virtual void release() noexcept = 0;
     // TRAIN steps: their time, and what of it was spent in traindbg.
     [[nodiscard]] virtual std::uint64_t step_nanos() const noexcept = 0;
     [[nodiscard]] virtual std::uint64_t capture_nanos() const noexcept = 0;
@@ -111,6 +113,7 @@ class LogPart final : public Part {
                                       std::vector<SeriesPoint>& out) override;
     [[nodiscard]] base::Status places(model::TensorId tensor, const model::TensorTable& table,
                                       std::vector<PlacedTensor>& out) override;
+    void release() noexcept override { reader_.release_window(); }
     [[nodiscard]] std::uint64_t step_nanos() const noexcept override { return step_nanos_; }
     [[nodiscard]] std::uint64_t capture_nanos() const noexcept override { return capture_nanos_; }
     void note_row(std::uint64_t row, const std::string& what) override;
@@ -123,12 +126,6 @@ class LogPart final : public Part {
         std::uint32_t bytes = 0;
         bool has_raw = false;
     };
-    // Calls `visit` for every row that can be decoded; what cannot is noted.
-    [[nodiscard]] base::Status for_each(
-        const model::TensorTable& table, bool with_raw_only,
-        const std::function<void(const Entry&, const model::StepRecord&,
-                                 const std::vector<format::RawPlace>&)>& visit);
-
     LogReader reader_;
     std::uint32_t number_;
     std::vector<Entry> steps_;
@@ -145,9 +142,10 @@ class SegmentPart final : public Part {
         std::unique_ptr<SegmentPart> part;  // null where the file holds nothing for us, for ever:
         base::Status refused;  // kDataLoss: nothing in it can be read; kUnsupported: of a newer format
     };
-    // An error of the file system is a status: the next try may go well.
+    // An error of the file system is a status: the next try may go well. `decoder` must outlive the part; all
+    // parts of a run share one, which has memory that a run of thousands of parts would not have for each.
     [[nodiscard]] static base::Result<Opened> open(std::unique_ptr<storage::ReadFile> file, std::string name,
-                                                   std::uint32_t number);
+                                                   std::uint32_t number, format::ColumnDecoder& decoder);
 
     [[nodiscard]] const format::SegmentFooter& footer() const noexcept { return footer_; }
     // SCHEMA (unless the caller has the same already), WORKER, EVENT, DROPPED and END.
@@ -173,6 +171,7 @@ class SegmentPart final : public Part {
                                       std::vector<SeriesPoint>& out) override;
     [[nodiscard]] base::Status places(model::TensorId tensor, const model::TensorTable& table,
                                       std::vector<PlacedTensor>& out) override;
+    void release() noexcept override;
     [[nodiscard]] std::uint64_t step_nanos() const noexcept override { return footer_.step_nanos; }
     [[nodiscard]] std::uint64_t capture_nanos() const noexcept override { return footer_.capture_nanos; }
     void note_row(std::uint64_t row, const std::string& what) override;
@@ -201,8 +200,9 @@ class SegmentPart final : public Part {
         std::unique_ptr<Page> page;         // null: damaged
     };
 
-    SegmentPart(std::unique_ptr<storage::ReadFile> file, std::string name, std::uint32_t number)
-        : file_(std::move(file)), name_(std::move(name)), number_(number) {}
+    SegmentPart(std::unique_ptr<storage::ReadFile> file, std::string name, std::uint32_t number,
+                format::ColumnDecoder& decoder)
+        : file_(std::move(file)), name_(std::move(name)), number_(number), decoder_(decoder) {}
 
     [[nodiscard]] base::Status take_header(base::ByteSpan begin);
     // False: it is destroyed, or does not fit the file.
@@ -229,6 +229,7 @@ class SegmentPart final : public Part {
     std::unique_ptr<storage::ReadFile> file_;
     std::string name_;
     std::uint32_t number_;
+    format::ColumnDecoder& decoder_;
     std::uint64_t bytes_ = 0;
     std::uint64_t salt_ = 0;
     format::SegmentFooter footer_;
@@ -240,7 +241,6 @@ class SegmentPart final : public Part {
     std::vector<std::uint64_t> sequences_;
     std::vector<Chain> chains_;
     std::uint64_t decoded_bytes_ = 0;  // of the chains' pages
-    format::ColumnDecoder decoder_;
     std::vector<Damage> damage_;
     std::set<std::uint64_t> damaged_offsets_;
 };

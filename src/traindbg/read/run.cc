@@ -212,7 +212,7 @@ Result<bool> Run::Impl::open_segment(WorkerId id, WorkerState& worker, std::uint
         return file.status();
     }
     TRAINDBG_ASSIGN_OR_RETURN(internal::SegmentPart::Opened opened,
-                              internal::SegmentPart::open(std::move(file).value(), path, number));
+                              internal::SegmentPart::open(std::move(file).value(), path, number, decoder_));
     if (!opened.part) {
         if (log_is_there) {
             own_damage_.push_back(
@@ -368,6 +368,18 @@ internal::Part* WorkerState::next(internal::Cursor& cursor) const {
     return nullptr;
 }
 
+internal::Part& WorkerState::turn_to(internal::Part& part) {
+    if (at_hand && *at_hand != part.number()) leave();
+    at_hand = part.number();
+    return part;
+}
+
+void WorkerState::leave() {
+    if (!at_hand) return;
+    if (const auto before = parts.find(*at_hand); before != parts.end()) before->second->release();
+    at_hand.reset();
+}
+
 std::uint64_t WorkerState::steps() const noexcept {
     std::uint64_t steps = 0;
     for (const auto& [number, part] : parts) steps += part->rows();
@@ -378,7 +390,8 @@ Status Run::Impl::load(WorkerId id, WorkerState& worker, internal::Part& part, s
                        StepRecord& record, bool with_raw) {
     std::vector<format::RawPlace> places;
     std::uint64_t skipped = 0;
-    TRAINDBG_RETURN_IF_ERROR(part.load(row, worker.tensors, record, with_raw ? &places : nullptr, skipped));
+    TRAINDBG_RETURN_IF_ERROR(
+        worker.turn_to(part).load(row, worker.tensors, record, with_raw ? &places : nullptr, skipped));
     count_skipped(worker, record, skipped);
     for (const format::RawPlace& place : places)
         TRAINDBG_RETURN_IF_ERROR(load_raw(id, worker, place, record));
@@ -390,8 +403,8 @@ Result<bool> Run::Impl::load_if_whole(WorkerId id, WorkerState& worker, std::uin
     std::vector<format::RawPlace> places;
     std::uint64_t skipped = 0;
     const auto load_step = [&] {
-        return worker.parts.at(number)->load(row, worker.tensors, record, with_raw ? &places : nullptr,
-                                             skipped);
+        return worker.turn_to(*worker.parts.at(number))
+            .load(row, worker.tensors, record, with_raw ? &places : nullptr, skipped);
     };
     Status status = load_step();
     if (status.code() == Code::kNotFound) {
@@ -538,6 +551,7 @@ Status Run::Impl::verify() {
             for (std::uint64_t row = 0; row < part->rows(); ++row)
                 TRAINDBG_RETURN_IF_ERROR(load_if_whole(id, *worker, number, row, record, true).status());
         }
+        worker->leave();
     }
     return Status::ok();
 }
@@ -628,6 +642,7 @@ Status Run::for_each_step(const std::function<bool(const model::StepView&)>& vis
                 if (!visit({id, &record, &worker->tensors, &worker->meta})) return Status::ok();
             }
         }
+        worker->leave();
     }
     return Status::ok();
 }
@@ -706,7 +721,7 @@ Result<std::optional<MappedTensor>> Run::map_raw(WorkerId worker, Mode mode, Ste
         TRAINDBG_ASSIGN_OR_RETURN(const std::optional<std::uint64_t> row, part->find(mode, step));
         if (!row) continue;
         std::uint64_t skipped = 0;
-        TRAINDBG_RETURN_IF_ERROR(part->load(*row, state->tensors, record, &places, skipped));
+        TRAINDBG_RETURN_IF_ERROR(state->turn_to(*part).load(*row, state->tensors, record, &places, skipped));
         const auto it = std::find_if(places.begin(), places.end(),
                                      [id](const format::RawPlace& place) { return place.tensor == id; });
         if (it == places.end()) return std::optional<MappedTensor>();

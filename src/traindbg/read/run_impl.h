@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
 #include <span>
 #include <string>
@@ -50,11 +51,16 @@ struct WorkerState {
     std::uint64_t raw_tensors_dropped = 0;
     std::set<std::uint64_t> steps_with_skips;  // sequences whose unknown samples were counted
     std::set<std::pair<std::uint32_t, std::uint64_t>> damaged_tensors;  // blob and offset, told already
+    std::optional<std::uint32_t> at_hand;                               // the part that loaded a step last
     bool has_log = false;                                               // a file header was read
     bool has_ended = false;
 
     // Where the next step is, from `cursor` on; null when there is none yet.
     [[nodiscard]] Part* next(Cursor& cursor) const;
+    // Steps are mostly gone through in order: `part` is to load one, and what another part kept for that is
+    // given back. So a scan of any number of parts has the memory of one.
+    [[nodiscard]] Part& turn_to(Part& part);
+    void leave();  // there are no more to come
     [[nodiscard]] std::uint64_t steps() const noexcept;
 };
 
@@ -125,6 +131,7 @@ class Run::Impl {
     storage::FileSystem& files_;
     const storage::RunLayout layout_;
     model::RunMeta meta_;
+    format::ColumnDecoder decoder_;  // of all sealed parts
     Workers workers_;
     std::vector<RunEvent> events_;
     std::vector<Damage> own_damage_;  // beside what the parts tell

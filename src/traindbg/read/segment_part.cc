@@ -85,9 +85,10 @@ const char* words_of(PageKind kind) {
 // ---------------------------------------------------------------------------------- opening
 
 Result<SegmentPart::Opened> SegmentPart::open(std::unique_ptr<storage::ReadFile> file, std::string name,
-                                              std::uint32_t number) {
+                                              std::uint32_t number, format::ColumnDecoder& decoder) {
     Opened opened;
-    opened.part = std::unique_ptr<SegmentPart>(new SegmentPart(std::move(file), std::move(name), number));
+    opened.part =
+        std::unique_ptr<SegmentPart>(new SegmentPart(std::move(file), std::move(name), number, decoder));
     SegmentPart& part = *opened.part;
     TRAINDBG_ASSIGN_OR_RETURN(part.bytes_, part.file_->size());
     // The two copies are in the first 128 bytes; further ones would be a newer version's.
@@ -731,6 +732,11 @@ Status SegmentPart::places(TensorId tensor, const TensorTable& table, std::vecto
         }
     }
     return Status::ok();
+}
+
+void SegmentPart::release() noexcept {
+    std::vector<Chain>().swap(chains_);
+    decoded_bytes_ = 0;
 }
 
 Status SegmentPart::verify() {

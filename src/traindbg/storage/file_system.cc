@@ -1,5 +1,7 @@
 #include "traindbg/storage/file_system.h"
 
+#include <algorithm>
+
 #include "traindbg/base/format.h"
 #include "traindbg/base/text.h"
 
@@ -21,6 +23,12 @@ class OwnedMapping final : public Mapping {
 
 base::Status AppendFile::reserve(std::uint64_t /*bytes*/) {
     return {base::Code::kUnsupported, "this file system cannot set room aside"};
+}
+
+base::Result<std::size_t> ReadFile::read_into(std::uint64_t offset, std::span<std::byte> out) {
+    TRAINDBG_ASSIGN_OR_RETURN(const base::ByteBuffer bytes, read_at(offset, out.size()));
+    std::copy(bytes.begin(), bytes.end(), out.begin());
+    return bytes.size();
 }
 
 base::Result<std::unique_ptr<Mapping>> ReadFile::map(std::uint64_t offset, std::size_t size) {

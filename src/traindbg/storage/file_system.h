@@ -14,6 +14,7 @@
 #include <chrono>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -78,6 +79,9 @@ class ReadFile {
 
     // Up to `size` bytes from `offset`; fewer at the end of the file.
     [[nodiscard]] virtual base::Result<base::ByteBuffer> read_at(std::uint64_t offset, std::size_t size) = 0;
+    // The same into memory of the caller's, who so need not take fresh memory for each piece; gives how much
+    // of it was filled.
+    [[nodiscard]] virtual base::Result<std::size_t> read_into(std::uint64_t offset, std::span<std::byte> out);
     // The size now; a file that is being written grows.
     [[nodiscard]] virtual base::Result<std::uint64_t> size() = 0;
     // `size` bytes from `offset`, without copying them where the system can do that. For files that do not

@@ -261,19 +261,24 @@ class PosixReadFile final : public ReadFile {
         } catch (const std::bad_alloc&) {
             return error_at(path_, "read", ENOMEM);
         }
+        TRAINDBG_ASSIGN_OR_RETURN(const std::size_t done, read_into(offset, bytes));
+        bytes.resize(done);  // less: somebody cut the file
+        return bytes;
+    }
+
+    Result<std::size_t> read_into(std::uint64_t offset, std::span<std::byte> out) override {
         std::size_t done = 0;
-        while (done < wanted) {
-            const ssize_t count = ::pread(descriptor_.get(), bytes.data() + done, wanted - done,
+        while (done < out.size()) {
+            const ssize_t count = ::pread(descriptor_.get(), out.data() + done, out.size() - done,
                                           static_cast<off_t>(offset + done));
             if (count < 0) {
                 if (errno == EINTR) continue;
                 return error_at(path_, "read", errno);
             }
-            if (count == 0) break;  // somebody cut the file
+            if (count == 0) break;
             done += static_cast<std::size_t>(count);
         }
-        bytes.resize(done);
-        return bytes;
+        return done;
     }
 
     Result<std::uint64_t> size() override {

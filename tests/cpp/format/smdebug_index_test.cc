@@ -116,6 +116,36 @@ TEST(SmdebugIndexTest, WhatIsWrongIsNamed) {
     for (const char* text : {R"({"tensorname": "a", "shape": [-1]})", R"({"tensorname": "a", "shape": 1})",
                              R"({"tensorname": "a"})", R"({"shape": [1]})"})
         EXPECT_EQ(error(meta + R"(, "shape_payload": [)" + text + "]}"), "has no shape for entry 0") << text;
+    EXPECT_EQ(entry(R"({"tensorname": "a", "start_idx": 0, "length": 16}, null, [[]], {"length": {}}, 7)"),
+              "has no place for tensor 1");
+    EXPECT_EQ(entry("[], [{}]"), "has no place for tensor 0");
+    EXPECT_EQ(error(meta + R"(, "tensor_payload": {"tensorname": []}})"),
+              "has a 'tensor_payload' that is no list");
+    EXPECT_EQ(error(meta + R"(, "shape_payload": "x"})"), "has a 'shape_payload' that is no list");
+    EXPECT_EQ(error(R"({"meta": 1})"), "has no mode");
+    EXPECT_EQ(error(R"({"meta": null})"), "has no 'meta'");
+    EXPECT_EQ(error(meta + "} x"), "is not JSON");
+}
+
+TEST(SmdebugIndexTest, MembersInAnyOrderUnknownOnesAndRepeatedOnes) {
+    const auto index = decode_smdebug_index(R"({
+        "later": {"meta": 1, "tensor_payload": [{"tensorname": "no"}], "deep": [[{"shape": [1]}], {}]},
+        "shape_payload": [
+            {"shape": [9], "originalname": null, "tensorname": "a", "more": [1, {"shape": [3]}], "shape": [2, 0]},
+            {"originalname": "b'", "tensorname": "b", "shape": []}],
+        "tensor_payload": 5,
+        "tensor_payload": [{"length": 16, "tensorname": "x", "extra": {"length": 1}, "start_idx": 3, "tensorname": "a"}],
+        "meta": {"mode": "TRAIN", "mode_step": 1},
+        "meta": {"event_file_name": "events/a", "mode_step": 7, "mode": "EVAL", "mode_step": 8, "x": [null, true, -1, 1.5]}
+    })");
+    ASSERT_TRUE(index.is_ok()) << index.status().message();
+    EXPECT_EQ(*index,
+              (SmdebugIndex{
+                  model::Mode::kEval, 8, "events/a", {{"a", 3, 16}}, {{"a", "a", {2, 0}}, {"b", "b'", {}}}}));
+    const auto null = decode_smdebug_index(R"({"tensor_payload": null, "shape_payload": null,
+        "meta": {"mode": "TRAIN", "mode_step": 1, "event_file_name": "a", "event_file_name": null}})");
+    ASSERT_TRUE(null.is_ok());
+    EXPECT_EQ(*null, (SmdebugIndex{model::Mode::kTrain, 1, "", {}, {}}));
 }
 
 TEST(SmdebugCollectionsTest, TheOriginalsFilesAreRead) {

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <map>
 #include <memory>
 #include <random>
 #include <string>
@@ -16,6 +17,7 @@
 #include "traindbg/format/frame.h"
 #include "traindbg/format/records.h"
 #include "traindbg/read/run.h"
+#include "traindbg/storage/fault_file_system.h"
 #include "traindbg/write/run_writer.h"
 
 namespace traindbg::read {
@@ -330,6 +332,44 @@ TEST(SealedRunTest, PartsFollowEachOtherSealedOrNot) {
     EXPECT_EQ(all_steps(**without).size(), 15U);
     ASSERT_EQ((*without)->damage().size(), 1U);
     EXPECT_EQ((*without)->damage()[0].what, "part 1 is missing");
+}
+
+TEST(SealedRunTest, AScanKeepsThePagesOfOnePartAlone) {
+    MemoryFileSystem files;
+    make_run(files);
+    for (std::uint32_t part = 0; part < 3; ++part) {
+        LogWriter log(part);
+        log.schema(testing::sample_tensors());
+        for (std::uint64_t k = 0; k < 5; ++k) log.step(sample_step(part * 5 + k));
+        files.set_content(storage::RunLayout{"/run"}.log(0, part), log.take());
+        if (part != 2) seal(files, "/run", 0, part);
+    }
+    std::map<std::string, int> reads;
+    storage::FaultPlan plan;
+    plan.before = [&](storage::FileCall call, const std::string& path) {
+        if (call == storage::FileCall::kRead) ++reads[path];
+    };
+    storage::FaultFileSystem counting(files, plan);
+    const auto run = Run::open("/run", counting);
+    ASSERT_TRUE(run.is_ok());
+    const auto reads_for = [&](std::uint64_t step) {
+        reads.clear();
+        const StepRecord expected = sample_step(step);
+        EXPECT_EQ(**(*run)->step(0, expected.mode, expected.step), expected);
+        int sum = 0;
+        for (const auto& [path, count] : reads) sum += count;
+        return sum;
+    };
+    EXPECT_GT(reads_for(1), 0);
+    EXPECT_EQ(reads_for(3), 0) << "its pages are there";
+    EXPECT_GT(reads_for(6), 0);
+    EXPECT_EQ(reads_for(8), 0);
+    EXPECT_GT(reads_for(4), 0) << "were given back";
+    EXPECT_GT(reads_for(11), 0);
+    EXPECT_EQ(reads_for(13), 0);
+    EXPECT_GT(reads_for(0), 0);
+    EXPECT_GT(reads_for(12), 0);
+    EXPECT_EQ(all_steps(**run).size(), 15U);
 }
 
 TEST(SealedRunTest, ASegmentWinsOverItsLogAndTheLogOverADamagedSegment) {

@@ -71,6 +71,10 @@ TEST_P(FileSystemConformance, AppendedBytesAreReadBack) {
     EXPECT_EQ(text(*(*read)->read_at(10, 5)), "d");
     EXPECT_TRUE((*read)->read_at(11, 5)->empty());
     EXPECT_TRUE((*read)->read_at(UINT64_MAX / 4, 5)->empty());
+    base::ByteBuffer memory(6, std::byte{'-'});
+    EXPECT_EQ(*(*read)->read_into(6, memory), 5U);
+    EXPECT_EQ(text(memory), "world-");
+    EXPECT_EQ(*(*read)->read_into(11, memory), 0U);
 }
 
 TEST_P(FileSystemConformance, AnOpenFileSeesWhatIsAppendedLater) {
