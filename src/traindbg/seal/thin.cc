@@ -109,10 +109,9 @@ class Thinner {
     }
 
     Status take_page(ByteSpan payload) {
-        TRAINDBG_ASSIGN_OR_RETURN(const PageTable page, format::decode_page_table(payload, header_.salt));
-        page_ = &page;
+        TRAINDBG_ASSIGN_OR_RETURN(page_, format::decode_page_table(payload, header_.salt));
         payload_ = payload;
-        switch (page.kind) {
+        switch (page_->kind) {
             case PageKind::kSteps: return take_steps();
             case PageKind::kStatistics: return take_statistics();
             case PageKind::kScalars: return take_scalars();
@@ -300,7 +299,7 @@ class Thinner {
     bool is_whole_ = false;
 
     // Of the page under way.
-    const PageTable* page_ = nullptr;
+    std::optional<PageTable> page_;
     ByteSpan payload_;
     std::vector<std::uint64_t> rows_;
     std::vector<Kept*> targets_;
