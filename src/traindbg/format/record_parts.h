@@ -1,6 +1,7 @@
-// Pieces of a STEP that pages of sealed parts hold as well. Private to `format`, `read` and `seal`.
+// What a STEP is made of, for all that read or write a piece of one. Private to `format`, `read` and `seal`.
 #pragma once
 
+#include <array>
 #include <cstdint>
 
 #include "traindbg/base/bytes.h"
@@ -9,6 +10,26 @@
 #include "traindbg/model/step_source.h"
 
 namespace traindbg::format::internal {
+
+// Parts of a STEP. The numbers are written into files: never change one, only add.
+enum class Section : std::uint64_t {
+    kStatistics = 1,
+    kUnits = 2,
+    kScalars = 3,
+    kClasses = 4,
+    kRaw = 5,
+    kHistograms = 6
+};
+
+// The columns of the statistics, in their order; and what may follow for a tensor, in the order of the bits
+// of its mark: the element count where it is not that of the description, and the others where they are not
+// 0.
+inline constexpr std::array kMoments = {&model::Statistics::min,  &model::Statistics::max,
+                                        &model::Statistics::mean, &model::Statistics::std,
+                                        &model::Statistics::l1,   &model::Statistics::l2};
+inline constexpr std::array kCounts = {&model::Statistics::count, &model::Statistics::nan,
+                                       &model::Statistics::positive_infinite,
+                                       &model::Statistics::negative_infinite, &model::Statistics::zero};
 
 // How many classes there are, then the three columns.
 void encode_class_counts(base::ByteWriter& out, const model::ClassCounts& counts);

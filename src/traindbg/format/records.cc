@@ -23,6 +23,8 @@ using base::ByteWriter;
 using base::Code;
 using base::Result;
 using base::Status;
+using internal::kMoments;
+using internal::Section;
 using model::ClassSample;
 using model::HistogramSample;
 using model::ScalarSample;
@@ -33,25 +35,12 @@ using model::TensorInfo;
 using model::TensorSample;
 using model::TensorTable;
 
-// Parts of a STEP. The numbers are written into files: never change one, only add.
-enum class Section : std::uint64_t {
-    kStatistics = 1,
-    kUnits = 2,
-    kScalars = 3,
-    kClasses = 4,
-    kRaw = 5,
-    kHistograms = 6
-};
-
 // Which counts of a tensor are not what they usually are, and follow as varints in this order.
 constexpr std::uint8_t kCountFollows = 1;  // not the element count of the tensor's description
 constexpr std::uint8_t kNanFollows = 2;    // not 0, as for all below
 constexpr std::uint8_t kPositiveInfiniteFollows = 4;
 constexpr std::uint8_t kNegativeInfiniteFollows = 8;
 constexpr std::uint8_t kZeroFollows = 16;
-
-constexpr std::array kMoments = {&Statistics::min, &Statistics::max, &Statistics::mean,
-                                 &Statistics::std, &Statistics::l1,  &Statistics::l2};
 
 Status damaged(const char* what) { return {Code::kDataLoss, base::format("a {} record is damaged", what)}; }
 

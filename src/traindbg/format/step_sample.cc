@@ -7,6 +7,7 @@
 #include <limits>
 #include <optional>
 
+#include "traindbg/format/record_parts.h"
 #include "traindbg/format/records.h"
 
 namespace traindbg::format {
@@ -17,21 +18,14 @@ using base::ByteSpan;
 using base::Code;
 using base::Result;
 using base::Status;
+using internal::kCounts;
+using internal::kMoments;
+using internal::Section;
 using model::Statistics;
 using model::TensorId;
 using model::TensorSample;
 using model::TensorTable;
 
-// As in records.cc and in docs/format/native.md.
-constexpr std::uint64_t kStatisticsSection = 1;
-constexpr std::uint64_t kUnitsSection = 2;
-constexpr std::uint64_t kScalarsSection = 3;
-
-constexpr std::array kMoments = {&Statistics::min, &Statistics::max, &Statistics::mean,
-                                 &Statistics::std, &Statistics::l1,  &Statistics::l2};
-// In the order of the bits of a mark.
-constexpr std::array kCounts = {&Statistics::count, &Statistics::nan, &Statistics::positive_infinite,
-                                &Statistics::negative_infinite, &Statistics::zero};
 constexpr unsigned kKnownMarks = (1U << kCounts.size()) - 1;
 
 Status damaged() { return {Code::kDataLoss, "a step record is damaged"}; }
@@ -47,10 +41,10 @@ void skip_prefix(ByteReader& reader) {
 }
 
 // The sections with these numbers, wherever they stand; one that is not there is empty. False: damaged.
-bool find_sections(ByteReader& reader, std::uint64_t first, ByteSpan& first_content, std::uint64_t second,
+bool find_sections(ByteReader& reader, Section first, ByteSpan& first_content, Section second,
                    ByteSpan& second_content) {
     while (reader.ok() && reader.remaining() != 0) {
-        const std::uint64_t number = reader.varint();
+        const auto number = static_cast<Section>(reader.varint());
         const ByteSpan content = reader.raw(reader.count());
         if (number == first) first_content = content;
         if (number == second) second_content = content;
@@ -135,8 +129,8 @@ Result<bool> decode_sample_of(ByteSpan payload, const TensorTable& table, Tensor
     ByteSpan content;
     ByteSpan units;
     const bool with_counts = parts == SampleParts::kAll;
-    const std::uint64_t last = with_counts ? kUnitsSection : kStatisticsSection;
-    if (!find_sections(step, kStatisticsSection, content, last, units)) return damaged();
+    const Section last = with_counts ? Section::kUnits : Section::kStatistics;
+    if (!find_sections(step, Section::kStatistics, content, last, units)) return damaged();
     if (content.empty() || !is_known(table, tensor)) return false;
     ByteReader reader(content);
     constexpr std::size_t kLeastBytesEach = 1 + kMoments.size() * sizeof(float) + 1;
@@ -165,7 +159,7 @@ Result<bool> decode_scalar_of(ByteSpan payload, const TensorTable& table, Tensor
     skip_prefix(step);
     ByteSpan content;
     ByteSpan same;
-    if (!find_sections(step, kScalarsSection, content, kScalarsSection, same)) return damaged();
+    if (!find_sections(step, Section::kScalars, content, Section::kScalars, same)) return damaged();
     if (content.empty() || !is_known(table, tensor)) return false;
     ByteReader reader(content);
     const std::size_t size = reader.count(1 + sizeof(double));
