@@ -134,8 +134,9 @@ class TimedFileSystem final : public storage::FileSystem {
     }
     base::Status remove(const std::string& path) override { return files_.remove(path); }
     bool exists(const std::string& path) override { return files_.exists(path); }
-    base::Result<std::unique_ptr<storage::FileLock>> try_lock(const std::string& path) override {
-        return files_.try_lock(path);
+    base::Result<std::unique_ptr<storage::FileLock>> try_lock(const std::string& path,
+                                                              storage::LockFile file) override {
+        return files_.try_lock(path, file);
     }
     base::Result<std::uint64_t> free_bytes(const std::string& path) override {
         return files_.free_bytes(path);

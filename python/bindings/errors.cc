@@ -2,9 +2,6 @@
 
 #include <nanobind/nanobind.h>
 
-#include <optional>
-#include <utility>
-
 namespace traindbg::bindings {
 namespace {
 
@@ -24,26 +21,17 @@ const char* class_name(base::Code code) {
     return "TraindbgError";
 }
 
-// Of the one thread that handles signals.
-std::optional<nanobind::python_error> interrupt;
-
 }  // namespace
 
 bool was_interrupted() noexcept {
-    // Who reads an Arrow stream does it without; to wait for it here could be for ever.
-    if (PyGILState_Check() == 0) return false;
-    if (!interrupt && PyErr_CheckSignals() != 0) interrupt.emplace();
-    return interrupt.has_value();
-}
-
-void throw_interrupt() {
-    if (!interrupt) return;
-    nanobind::python_error kept = std::move(*interrupt);
-    interrupt.reset();
-    throw kept;
+    // Who reads an Arrow stream may do it without; to wait for it here could be for ever.
+    if (PyGILState_Check() == 0 || PyOS_InterruptOccurred() == 0) return false;
+    PyErr_SetInterrupt();  // the question took it away
+    return true;
 }
 
 void raise(const base::Status& status) {
+    if (PyErr_CheckSignals() != 0) throw nanobind::python_error();  // that is why it failed
     const nanobind::object type =
         nanobind::module_::import_("traindbg.errors").attr(class_name(status.code()));
     const nanobind::object message = nanobind::steal(PyUnicode_DecodeUTF8(

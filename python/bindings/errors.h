@@ -10,20 +10,16 @@ namespace traindbg::bindings {
 // Throws the exception class of `status.code()` with `status.message()`. Needs the GIL.
 [[noreturn]] void raise(const base::Status& status);
 
-// Runs the handlers of signals that came while we wait for something. True: one of them raised (Ctrl-C); the
-// exception is kept for the next of the functions below, which the waiting call ends in. Without the GIL:
-// false.
+// Ctrl-C was pressed while we wait for something. Its handler does not run yet: it may call us. Python runs
+// it when the waiting call has come back; where that failed for it, the functions below run it first. False
+// in any thread but the main one, and without the GIL.
 [[nodiscard]] bool was_interrupted() noexcept;
-// Throws what `was_interrupted` has kept.
-void throw_interrupt();
 
 inline void raise_if_error(const base::Status& status) {
-    throw_interrupt();
     if (!status.is_ok()) raise(status);
 }
 template <typename T>
 [[nodiscard]] T value_or_raise(base::Result<T> result) {
-    throw_interrupt();
     if (!result.is_ok()) raise(result.status());
     return std::move(result).value();
 }

@@ -68,8 +68,10 @@ bool Follower::advance(std::chrono::nanoseconds slice) {
             on_read_error(step.status());
             break;
         }
-        if (std::exchange(failing_since_nanos_, 0) != 0)
-            console_.warn(base::format("{}: can be read again", base::printable(options_.run)));
+        if (const std::int64_t since = std::exchange(failing_since_nanos_, 0); since != 0)
+            trouble(base::format("{}: can be read again after {}; nothing is left out",
+                                 base::printable(options_.run),
+                                 base::human_duration(base::monotonic_nanos() - since)));
         if (!step->has_value()) break;
         on_step(**step);
         if (base::monotonic_nanos() >= until) {

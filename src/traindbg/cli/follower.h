@@ -58,11 +58,14 @@ class Follower {
     // their last word and keeps the verdict.
     void finish(const std::function<bool()>& interrupted);
     [[nodiscard]] model::Verdict verdict() const { return engine_->verdict(); }
+    // The last look at the run failed; another one is due.
+    [[nodiscard]] bool is_failing() const noexcept { return failing_since_nanos_ != 0; }
     // Fills in what the steps tell.
     void describe(StatusFacts& facts) const;
     [[nodiscard]] std::uint64_t steps_seen() const noexcept { return steps_seen_; }
     // The finding for which an action was taken first.
     [[nodiscard]] const std::optional<model::Finding>& acted_on() const noexcept { return acted_on_; }
+    // What went wrong, and what came of it: a run that could not be read for a while is told here, too.
     [[nodiscard]] const std::vector<std::string>& troubles() const noexcept { return troubles_; }
 
   private:

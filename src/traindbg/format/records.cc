@@ -498,6 +498,7 @@ std::uint64_t element_count(const std::vector<std::int64_t>& shape) noexcept {
         if (count > UINT64_MAX / static_cast<std::uint64_t>(extent)) return 0;
         count *= static_cast<std::uint64_t>(extent);
     }
+    if (count == kNotDescribed) return 0;
     return count;
 }
 

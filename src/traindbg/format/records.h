@@ -32,7 +32,7 @@ inline constexpr std::uint32_t kMostTensors = 1U << 20;
 inline constexpr std::uint32_t kMostClasses = 1U << 20;  // of all class samples of a step together
 inline constexpr std::size_t kMostRank = 64;
 
-// Elements of a tensor of this shape; 1 for no dimension, 0 where one is negative.
+// Elements of a tensor of this shape; 1 for no dimension, 0 where one is negative or it is 2^64 - 1 or more.
 [[nodiscard]] std::uint64_t element_count(const std::vector<std::int64_t>& shape) noexcept;
 // `id` was described in the log that `table` was read from (after damage, ids may be missing).
 [[nodiscard]] inline bool is_known(const model::TensorTable& table, model::TensorId id) noexcept {

@@ -6,6 +6,7 @@
 #include <cstring>
 #include <limits>
 #include <optional>
+#include <span>
 
 #include "traindbg/format/record_parts.h"
 #include "traindbg/format/records.h"
@@ -40,14 +41,22 @@ void skip_prefix(ByteReader& reader) {
     for (int i = 0; i < 3; ++i) static_cast<void>(reader.varint());
 }
 
-// The sections with these numbers, wherever they stand; one that is not there is empty. False: damaged.
-bool find_sections(ByteReader& reader, Section first, ByteSpan& first_content, Section second,
-                   ByteSpan& second_content) {
+// The content of these sections, wherever they stand; one that is not there is empty. False: damaged.
+struct Wanted {
+    Section section;
+    ByteSpan content;
+    bool is_there = false;
+};
+bool find_sections(ByteReader& reader, std::span<Wanted> wanted) {
     while (reader.ok() && reader.remaining() != 0) {
-        const auto number = static_cast<Section>(reader.varint());
+        const auto section = static_cast<Section>(reader.varint());
         const ByteSpan content = reader.raw(reader.count());
-        if (number == first) first_content = content;
-        if (number == second) second_content = content;
+        for (Wanted& one : wanted) {
+            if (one.section != section) continue;
+            if (one.is_there) return false;
+            one.content = content;
+            one.is_there = true;
+        }
     }
     return reader.ok();
 }
@@ -126,11 +135,11 @@ Result<bool> decode_sample_of(ByteSpan payload, const TensorTable& table, Tensor
                               TensorSample& out) {
     ByteReader step(payload);
     skip_prefix(step);
-    ByteSpan content;
-    ByteSpan units;
     const bool with_counts = parts == SampleParts::kAll;
-    const Section last = with_counts ? Section::kUnits : Section::kStatistics;
-    if (!find_sections(step, Section::kStatistics, content, last, units)) return damaged();
+    std::array<Wanted, 2> sections = {{{Section::kStatistics, {}}, {Section::kUnits, {}}}};
+    if (!find_sections(step, sections)) return damaged();
+    const ByteSpan content = sections[0].content;
+    const ByteSpan units = sections[1].content;
     if (content.empty() || !is_known(table, tensor)) return false;
     ByteReader reader(content);
     constexpr std::size_t kLeastBytesEach = 1 + kMoments.size() * sizeof(float) + 1;
@@ -157,9 +166,9 @@ Result<bool> decode_sample_of(ByteSpan payload, const TensorTable& table, Tensor
 Result<bool> decode_scalar_of(ByteSpan payload, const TensorTable& table, TensorId tensor, double& out) {
     ByteReader step(payload);
     skip_prefix(step);
-    ByteSpan content;
-    ByteSpan same;
-    if (!find_sections(step, Section::kScalars, content, Section::kScalars, same)) return damaged();
+    std::array<Wanted, 1> sections = {{{Section::kScalars, {}}}};
+    if (!find_sections(step, sections)) return damaged();
+    const ByteSpan content = sections[0].content;
     if (content.empty() || !is_known(table, tensor)) return false;
     ByteReader reader(content);
     const std::size_t size = reader.count(1 + sizeof(double));

@@ -68,10 +68,11 @@ Status LogReader::poll(const std::function<void(std::uint64_t, const format::Fra
 
 Result<format::Frame> LogReader::frame_at(std::uint64_t offset, std::size_t bytes) {
     if (offset < window_begin_ || offset + bytes > window_begin_ + window_bytes_) {
-        // A larger piece, because the frames that follow will most likely be asked for next.
+        // A larger piece, because the frames that follow will most likely be asked for next. The frame itself
+        // may end behind the size that the last look began with: the file grows while it is looked at.
         const std::uint64_t most = size_ > offset ? size_ - offset : 0;
-        const auto wanted =
-            static_cast<std::size_t>(std::min<std::uint64_t>(std::max(bytes, kLookBackBytes), most));
+        const auto wanted = static_cast<std::size_t>(
+            std::max<std::uint64_t>(bytes, std::min<std::uint64_t>(kLookBackBytes, most)));
         window_bytes_ = 0;
         if (window_.size() < wanted) window_.resize(wanted);
         TRAINDBG_ASSIGN_OR_RETURN(window_bytes_, file_->read_into(offset, std::span(window_).first(wanted)));

@@ -78,6 +78,7 @@ Result<bool> Run::Impl::refresh() {
     bool is_new = false;
     TRAINDBG_ASSIGN_OR_RETURN(const std::vector<storage::DirectoryEntry> entries, files_.list(layout_.root));
     unread_.clear();
+    passing_trouble_ = Status::ok();
     Status trouble;
     for (const storage::DirectoryEntry& entry : entries) {
         if (!entry.is_directory) continue;
@@ -90,6 +91,8 @@ Result<bool> Run::Impl::refresh() {
         }
         // What cannot be read does not hide the other workers.
         trouble = worker_is_new.status();
+        if (trouble.code() == Code::kUnavailable || trouble.code() == Code::kResourceExhausted)
+            passing_trouble_ = trouble;
         unread_.push_back({layout_.worker_directory(*worker), 0, 0, trouble.message(), false});
     }
     const bool has_any = std::any_of(workers_.begin(), workers_.end(),

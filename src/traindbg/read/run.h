@@ -156,6 +156,7 @@ class Run {
 // Woken by the file system (inotify), not by a clock; where that is not to be had it looks every
 // 20 ms. `path` must exist; its workers may come later. The source is ended once every worker has
 // ended and `finish_when_idle` was called (the writer may have died without an end record).
+// kUnavailable: some of it cannot be read just now; the next call goes on where this one left off.
 class RunTail : public model::StepSource {
   public:
     [[nodiscard]] static base::Result<std::unique_ptr<RunTail>> open(

@@ -76,6 +76,8 @@ class Run::Impl {
     [[nodiscard]] base::Result<bool> refresh();
     [[nodiscard]] base::Result<bool> wait(std::chrono::nanoseconds patience);
     [[nodiscard]] std::optional<format::Removals> removals() const;
+    // Why the last `refresh` left something out that may be there at the next one.
+    [[nodiscard]] const base::Status& passing_trouble() const noexcept { return passing_trouble_; }
     [[nodiscard]] int wake_descriptor() const noexcept { return watcher_ ? watcher_->descriptor() : -1; }
     // Watches every directory that is not watched yet; true when there was one.
     bool watch_all(internal::DirectoryWatcher& watcher) const;
@@ -135,9 +137,10 @@ class Run::Impl {
     Workers workers_;
     std::vector<RunEvent> events_;
     std::vector<Damage> own_damage_;  // beside what the parts tell
-    std::vector<Damage> unread_;      // what the last refresh could not read; the next one tries again
-    base::Status refused_;            // the first file of a newer format
-    std::vector<Damage> damage_;      // all of it
+    base::Status passing_trouble_;
+    std::vector<Damage> unread_;  // what the last refresh could not read; the next one tries again
+    base::Status refused_;        // the first file of a newer format
+    std::vector<Damage> damage_;  // all of it
     std::uint64_t samples_skipped_ = 0;
     std::unique_ptr<internal::DirectoryWatcher> watcher_;  // once somebody waits
 };

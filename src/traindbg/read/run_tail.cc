@@ -38,6 +38,8 @@ class RunTail::Impl {
             // A worker that was found just now may have written between the look and its watch.
             const bool look_again = watch_all();
             if (is_new || look_again) continue;
+            // There may be steps that nobody has seen: the caller decides how often to try.
+            TRAINDBG_RETURN_IF_ERROR(run_->passing_trouble());
             if (is_finishing) {
                 has_ended_ = true;
                 return std::optional<StepView>();

@@ -130,25 +130,15 @@ class PipeFileSystem::Connection {
 
     // The content of the answer.
     Result<ByteBuffer> ask(ByteWriter&& request) {
-        if (base::fork_generation() != generation_)
-            return lost("belongs to the process that opened the run; open it again after a fork");
+        if (!is_ours()) return lost("belongs to the process that opened the run; open it again after a fork");
         ByteBuffer message = request.take();
         if (message.size() > kMostRequestBytes) return Status(Code::kInvalidArgument, "a path is too long");
         put_length(message);
         const std::lock_guard lock(mutex_);
         if (is_lost_) return lost("has ended");
         const std::int64_t deadline = base::monotonic_nanos() + kPatienceNanos;
-        if (has_unwanted_answer_) {
-            TRAINDBG_RETURN_IF_ERROR(take_answer(deadline).status());
-            has_unwanted_answer_ = false;
-        }
-        if (!send_all(socket_.get(), message)) {
-            is_lost_ = true;
-            return lost("has ended");
-        }
-        has_unwanted_answer_ = true;  // unless we wait for it
-        TRAINDBG_ASSIGN_OR_RETURN(ByteBuffer answer, take_answer(deadline));
-        has_unwanted_answer_ = false;
+        TRAINDBG_RETURN_IF_ERROR(catch_up(deadline));
+        TRAINDBG_ASSIGN_OR_RETURN(ByteBuffer answer, exchange(message, deadline));
         const auto code = std::to_integer<std::uint8_t>(answer.front());
         answer.erase(answer.begin());
         if (code > static_cast<std::uint8_t>(Code::kInternal)) {
@@ -160,12 +150,47 @@ class PipeFileSystem::Connection {
         return Status(static_cast<Code>(code), base::printable(message_text.substr(0, 4096)));
     }
 
+    // Not those of the process that we were forked from.
+    [[nodiscard]] bool is_ours() const noexcept { return base::fork_generation() == generation_; }
+    // Told with the next request: to close a file waits for nothing.
+    void close_file(std::uint64_t handle) {
+        const std::lock_guard lock(mutex_);
+        if (!is_lost_) to_close_.push_back(handle);
+    }
+
     void set_interrupt(Interrupt is_interrupted) {
         const std::lock_guard lock(mutex_);
         is_interrupted_ = std::move(is_interrupted);
     }
 
   private:
+    // What an interrupted caller left, and the files that were closed since.
+    Status catch_up(std::int64_t deadline) {
+        if (has_unwanted_answer_) TRAINDBG_RETURN_IF_ERROR(take_answer(deadline).status());
+        has_unwanted_answer_ = false;
+        while (!to_close_.empty()) {
+            ByteWriter request = begin_message();
+            request.fixed(Request::kClose);
+            request.varint(to_close_.back());
+            to_close_.pop_back();
+            ByteBuffer message = request.take();
+            put_length(message);
+            TRAINDBG_RETURN_IF_ERROR(exchange(message, deadline).status());
+        }
+        return Status::ok();
+    }
+
+    Result<ByteBuffer> exchange(ByteSpan message, std::int64_t deadline) {
+        if (!send_all(socket_.get(), message)) {
+            is_lost_ = true;
+            return lost("has ended");
+        }
+        has_unwanted_answer_ = true;  // unless we wait for it
+        TRAINDBG_ASSIGN_OR_RETURN(ByteBuffer answer, take_answer(deadline));
+        has_unwanted_answer_ = false;
+        return answer;
+    }
+
     // One answer. After any error but an interruption there is no conversation any more.
     Result<ByteBuffer> take_answer(std::int64_t deadline) {
         bool was_interrupted = false;
@@ -191,6 +216,7 @@ class PipeFileSystem::Connection {
     std::mutex mutex_;
     Interrupt is_interrupted_;
     bool has_unwanted_answer_ = false;  // of a request whose caller was interrupted
+    std::vector<std::uint64_t> to_close_;
     bool is_lost_ = false;
 };
 
@@ -201,10 +227,7 @@ class PipeReadFile final : public ReadFile {
     PipeReadFile(std::shared_ptr<PipeFileSystem::Connection> connection, std::uint64_t handle)
         : connection_(std::move(connection)), handle_(handle) {}
     ~PipeReadFile() override {
-        ByteWriter request = begin_message();
-        request.fixed(Request::kClose);
-        request.varint(handle_);
-        connection_->ask(std::move(request)).status().ignore();
+        if (connection_->is_ours()) connection_->close_file(handle_);
     }
 
     Result<ByteBuffer> read_at(std::uint64_t offset, std::size_t size) override {

@@ -34,7 +34,7 @@ class PipeFileSystem final : public FileSystem {
     ~PipeFileSystem() override;
 
     // Asked about ten times a second while an answer is waited for, in the thread that waits; true: the call
-    // gives kUnavailable now. The next call finds everything as it was.
+    // gives kUnavailable now. The next call finds everything as it was. It must not call this file system.
     void set_interrupt(std::function<bool()> is_interrupted);
 
     base::Result<std::unique_ptr<AppendFile>> create(const std::string& path) override;

@@ -32,6 +32,11 @@ class FollowerTest : public ::testing::Test {
         ASSERT_TRUE(memory_.create_directories("/run").is_ok());
         ASSERT_TRUE(
             memory_.put_atomic("/run/RUN.json", base::as_bytes(traindbg::testing::kSampleRunJson)).is_ok());
+        record();
+    }
+
+    // What one worker more records.
+    void record() {
         write::WriterOptions options;
         options.run_directory = "/run";
         auto writer = write::RunWriter::open(memory_, options);
@@ -47,7 +52,7 @@ class FollowerTest : public ::testing::Test {
         options.keeps_verdict = false;
         options.retry_after = 1ms;
         options.give_up_after = give_up_after_;
-        options.give_up_at_end_after = 50ms;
+        options.give_up_at_end_after = give_up_at_end_after_;
         auto follower = Follower::open(std::move(options), console_, files_);
         EXPECT_TRUE(follower.is_ok()) << follower.status().to_string();
         return std::move(follower).value();
@@ -55,7 +60,9 @@ class FollowerTest : public ::testing::Test {
 
     // The network between us and the run.
     std::atomic<bool> is_away_ = false;
+    std::string only_below_ = "/run";
     std::chrono::nanoseconds give_up_after_ = 60s;
+    std::chrono::nanoseconds give_up_at_end_after_ = 60s;
     MemoryFileSystem memory_;
     FaultFileSystem files_{memory_, plan()};
     Console console_;
@@ -64,8 +71,8 @@ class FollowerTest : public ::testing::Test {
     FaultPlan plan() {
         FaultPlan plan;
         plan.error = ETIMEDOUT;
-        plan.fails = [this](FileCall call, const std::string&) {
-            return is_away_ &&
+        plan.fails = [this](FileCall call, const std::string& path) {
+            return is_away_ && path.starts_with(only_below_) &&
                    (call == FileCall::kList || call == FileCall::kRead || call == FileCall::kOpen);
         };
         return plan;
@@ -85,7 +92,25 @@ TEST_F(FollowerTest, ARunThatWasAwayIsJudgedFromWhereItLeftOff) {
     std::this_thread::sleep_for(2ms);
     follower->finish([] { return false; });
     EXPECT_EQ(follower->steps_seen(), kSteps);
-    EXPECT_EQ(follower->troubles().size(), 1U);
+    ASSERT_EQ(follower->troubles().size(), 2U);
+    EXPECT_NE(follower->troubles()[1].find("can be read again"), std::string::npos)
+        << follower->troubles()[1];
+}
+
+TEST_F(FollowerTest, OneWorkerThatIsAwayAtTheEndIsNotTakenForOneThatHasEnded) {
+    const auto follower = follow();
+    EXPECT_FALSE(follower->advance(1s));
+    EXPECT_EQ(follower->steps_seen(), kSteps);
+    only_below_ = "/run/w0001";
+    is_away_ = true;
+    record();
+    std::thread coming_back([this] {
+        std::this_thread::sleep_for(20ms);
+        is_away_ = false;
+    });
+    follower->finish([] { return false; });
+    coming_back.join();
+    EXPECT_EQ(follower->steps_seen(), 2 * kSteps);
 }
 
 TEST_F(FollowerTest, ARunThatStaysAwayIsGivenUp) {
@@ -102,6 +127,7 @@ TEST_F(FollowerTest, ARunThatStaysAwayIsGivenUp) {
 }
 
 TEST_F(FollowerTest, TheEndDoesNotWaitForEver) {
+    give_up_at_end_after_ = 50ms;
     const auto follower = follow();
     is_away_ = true;
     follower->finish([] { return false; });

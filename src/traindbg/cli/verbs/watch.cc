@@ -107,7 +107,8 @@ class WatchVerb final : public Verb {
         static_cast<void>(::setpriority(PRIO_PROCESS, 0, ::getpriority(PRIO_PROCESS, 0) + 5));
 
         const bool ended = follow(**follower, control.get(), *path, *gate, files, console, lock.has_value());
-        (*follower)->finish([&] { return false; });
+        // Who left does not wait for a run that cannot be read, and nobody waits after another Ctrl-C.
+        (*follower)->finish([&] { return asks_to_leave(*gate) || (!ended && (*follower)->is_failing()); });
         const model::Verdict verdict = (*follower)->verdict();
         if (lock && ended) write_report_at_end(*path, verdict, files, console);
         if (json_) {
@@ -171,6 +172,15 @@ class WatchVerb final : public Verb {
                 }
             }
         }
+    }
+
+    [[nodiscard]] static bool asks_to_leave(SignalGate& gate) {
+        bool asks = false;
+        while (const auto signal = gate.next()) {
+            const int number = static_cast<int>(signal->ssi_signo);
+            asks = asks || number == SIGINT || number == SIGTERM || number == SIGHUP || number == SIGQUIT;
+        }
+        return asks;
     }
 
     [[nodiscard]] bool is_over(const storage::ControlBlock* control, const std::string& path,
