@@ -25,6 +25,7 @@
 
 #include "format/sample_records.h"
 #include "storage/temporary_directory.h"
+#include "traindbg/base/fork_generation.h"
 #include "traindbg/read/run.h"
 #include "traindbg/seal/sealer.h"
 #include "traindbg/storage/fault_file_system.h"
@@ -1368,6 +1369,17 @@ TEST(FailingDiskTest, AfterAPowerLossSyncedStepsAreThereAndNoWrongOnes) {
 }
 
 // ------------------------------------------------------------------ processes and threads
+
+// Nobody has asked for the number before, where this test runs alone: it is counted from the start, so that
+// no thread has to begin with that while another one forks.
+TEST(ForkTest, AChildIsAnotherGenerationWhoeverAsksFirst) {
+    const pid_t child = ::fork();
+    ASSERT_GE(child, 0);
+    if (child == 0) ::_exit(base::fork_generation() == 0 ? 1 : 0);
+    int status = 0;
+    ASSERT_EQ(::waitpid(child, &status, 0), child);
+    EXPECT_EQ(status, 0);
+}
 
 TEST(ForkTest, AWriterDoesNothingInTheChild) {
     const testing::TemporaryDirectory directory;
