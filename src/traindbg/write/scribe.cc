@@ -293,7 +293,8 @@ Status Scribe::start_blob(const model::StepRecord& first) {
 void Scribe::end_blob() {
     if (!blob_) return;
     closed_bytes_ += blob_->size();
-    full_blobs_.push_back(std::move(*blob_));
+    // Where nothing is ever synced nobody would let it go.
+    if (options_.sync_interval > nanoseconds::zero()) full_blobs_.push_back(std::move(*blob_));
     blob_.reset();
 }
 

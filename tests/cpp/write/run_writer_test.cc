@@ -948,6 +948,34 @@ TEST(WholeTensorsTest, AClosedWriterGivesTheirMemoryBackOnceNoBlockIsInUse) {
     EXPECT_FALSE(is_mapped(place, options.arena_bytes));
 }
 
+TEST(WholeTensorsTest, WhereNothingIsSyncedAFullFileIsClosed) {
+    const testing::TemporaryDirectory directory;
+    const std::string path = std::filesystem::canonical(directory.path()).string() + "/run";
+    make_run(storage::posix_file_system(), path);
+    WriterOptions options;
+    options.run_directory = path;
+    options.blob_bytes = 1;  // a blob per step
+    options.sync_interval = 0ms;
+    options.seals_parts = false;
+    auto writer = open_writer(storage::posix_file_system(), options);
+    add_tensors(*writer);
+    for (std::uint64_t step = 0; step < 20; ++step) writer->append(sample_step(step, true));
+    ASSERT_TRUE(writer->flush(kLong));
+    const storage::RunLayout layout{path};
+    EXPECT_TRUE(std::filesystem::exists(layout.blob(0, 19)));
+    std::size_t open_files = 0;
+    for (const auto& entry : std::filesystem::directory_iterator("/proc/self/fd")) {
+        std::error_code gone;
+        const std::string file = std::filesystem::read_symlink(entry.path(), gone).string();
+        if (!file.starts_with(path) || !file.ends_with(".blob")) continue;
+        EXPECT_EQ(file, layout.blob(0, 19));
+        ++open_files;
+    }
+    EXPECT_GT(open_files, 0U);
+    EXPECT_TRUE(writer->close(kLong).is_ok());
+    EXPECT_EQ(read_steps(storage::posix_file_system(), path).size(), 20U);
+}
+
 TEST(WholeTensorsTest, AStepLargerThanTheArenaKeepsItsStatisticsAndDoesNotWaitForItself) {
     MemoryFileSystem files;
     make_run(files);
