@@ -335,18 +335,19 @@ void Scribe::sync(bool at_once) {
     if (!status.is_ok()) on_log_error(status);
 }
 
-// A step must not outlive the tensors that it names: their files come first.
+// A step must not outlive the tensors that it names: their files come first, each of them, whatever became
+// of the others.
 Status Scribe::sync_all() {
-    Status raw_status;
     for (BlobFile& blob : full_blobs_)
-        if (raw_status.is_ok()) raw_status = blob.sync();
+        if (const Status status = blob.sync(); !status.is_ok()) on_raw_error(status);
     full_blobs_.clear();
-    if (blob_ && raw_status.is_ok()) raw_status = blob_->sync();
-    if (!raw_status.is_ok()) {
-        // Nothing is added to a file whose sync failed; it is not synced again either.
-        if (blob_) closed_bytes_ += blob_->size();
-        blob_.reset();
-        on_raw_error(raw_status);
+    if (blob_) {
+        if (const Status status = blob_->sync(); !status.is_ok()) {
+            // Nothing is added to a file whose sync failed; it is not synced again either.
+            closed_bytes_ += blob_->size();
+            blob_.reset();
+            on_raw_error(status);
+        }
     }
     return log_.sync();
 }

@@ -1334,6 +1334,33 @@ TEST(FailingDiskTest, AFailedSyncEndsTheRecording) {
     EXPECT_EQ(read_steps(memory).size(), 1U);
 }
 
+TEST(FailingDiskTest, AFailedSyncOfOneFileOfTensorsLeavesTheOthersTheirs) {
+    for (const int error : {EIO, ENOSPC}) {
+        MemoryFileSystem memory;
+        make_run(memory);
+        FaultPlan plan;
+        plan.error = error;
+        plan.fails = [](FileCall call, const std::string& path) {
+            return call == FileCall::kSync && path.ends_with("000000.blob");
+        };
+        FaultFileSystem files(memory, plan);
+        WriterOptions options;
+        options.blob_bytes = 1;  // a blob per step
+        options.sync_interval = std::chrono::hours(1);
+        options.seals_parts = false;
+        auto writer = open_writer(files, options);
+        add_tensors(*writer);
+        for (std::uint64_t step = 0; step < 4; ++step) writer->append(sample_step(step, true));
+        EXPECT_TRUE(writer->close(kLong).is_ok());
+        const storage::RunLayout layout{"/run"};
+        EXPECT_EQ(memory.synced_bytes(layout.blob(0, 0)), 0U);
+        for (std::uint32_t blob = 1; blob < 4; ++blob)
+            EXPECT_EQ(memory.synced_bytes(layout.blob(0, blob)), memory.content(layout.blob(0, blob)).size())
+                << "the log names its tensors: blob " << blob;
+        EXPECT_GT(memory.synced_bytes(layout.log(0, 0)), 0U);
+    }
+}
+
 TEST(FailingDiskTest, WithoutRoomForWholeTensorsTheStatisticsGoOn) {
     MemoryFileSystem memory;
     make_run(memory);
