@@ -760,6 +760,53 @@ TEST(FullDiskTest, ADiskThatIsFullOnlyAtASyncStopsWholeTensorsUntilThereIsRoom) 
     EXPECT_TRUE(steps.back() == sample_step(step - 1, true));
 }
 
+TEST(FullDiskTest, ALogThatIsFullOnlyAtASyncGoesOnInWhatWasSetAside) {
+    for (const std::chrono::milliseconds sync_interval :
+         {1ms, 3'600'000ms}) {  // the second: none before the end
+        MemoryFileSystem memory;
+        make_run(memory);
+        const storage::RunLayout layout{"/run"};
+        std::atomic<bool> has_failed{false};
+        FaultPlan plan;
+        plan.error = ENOSPC;
+        plan.fails = [&](FileCall call, const std::string& path) {
+            // For as long as the reserve takes the room.
+            const bool fails =
+                call == FileCall::kSync && path.ends_with(".log") && memory.exists("/run/w0000/reserve");
+            if (fails) has_failed = true;
+            return fails;
+        };
+        FaultFileSystem files(memory, plan);
+        WriterOptions options;
+        options.sync_interval = sync_interval;
+        options.probe_interval = kLong;
+        options.seals_parts = false;
+        auto writer = open_writer(files, options);
+        add_tensors(*writer);
+        std::uint64_t step = 0;
+        EXPECT_TRUE(becomes_true([&] {
+            writer->append(sample_step(step++));
+            EXPECT_TRUE(writer->flush(kLong));
+            return has_failed || sync_interval > 1s;
+        }));
+        for (int i = 0; i < 3; ++i) {
+            writer->append(sample_step(step++));
+            EXPECT_TRUE(writer->flush(kLong));
+        }
+        EXPECT_TRUE(writer->close(kLong).is_ok());
+        EXPECT_TRUE(has_failed);
+        EXPECT_EQ(writer->counts().steps_written, step);
+        EXPECT_EQ(writer->counts().steps_dropped, 0U);
+        EXPECT_FALSE(writer->counts().failure.empty()) << "it was said";
+        EXPECT_EQ(writer->counts().bytes_written,
+                  memory.content(layout.log(0, 0)).size() + memory.content(layout.log(0, 1)).size());
+        EXPECT_EQ(memory.synced_bytes(layout.log(0, 1)), memory.content(layout.log(0, 1)).size());
+        EXPECT_EQ(read_steps(memory).size(), step);
+        EXPECT_TRUE((*read::Run::open("/run", memory))->is_complete());
+        EXPECT_FALSE(memory.exists("/run/w0000/reserve"));
+    }
+}
+
 TEST(PartsTest, APartThatCannotBeBegunIsTriedAgain) {
     MemoryFileSystem memory;
     make_run(memory);
