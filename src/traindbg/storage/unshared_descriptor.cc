@@ -26,12 +26,14 @@ void leave_to_parent() {
     if (stand_in >= 0) ::close(stand_in);
 }
 
+// At load time, not by the first who needs it: a thread that forks meanwhile would leave the child a static
+// variable locked for ever. It fails only for want of memory, and then children hold more than they need to.
+[[maybe_unused]] const int kRegistered = ::pthread_atfork(nullptr, nullptr, &leave_to_parent);
+
 }  // namespace
 
 UnsharedDescriptor::UnsharedDescriptor(FileDescriptor descriptor) noexcept
     : descriptor_(std::move(descriptor)) {
-    // It fails only for want of memory, and then children hold more than they need to.
-    [[maybe_unused]] static const int registered = ::pthread_atfork(nullptr, nullptr, &leave_to_parent);
     if (!descriptor_.is_open()) return;
     for (std::size_t i = 0; i < slots.size(); ++i) {
         int free = 0;

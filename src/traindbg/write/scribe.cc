@@ -293,7 +293,8 @@ Status Scribe::start_blob(const model::StepRecord& first) {
 void Scribe::end_blob() {
     if (!blob_) return;
     closed_bytes_ += blob_->size();
-    full_blobs_.push_back(std::move(*blob_));
+    // Where nothing is ever synced nobody would let it go.
+    if (options_.sync_interval > nanoseconds::zero()) full_blobs_.push_back(std::move(*blob_));
     blob_.reset();
 }
 
@@ -334,18 +335,19 @@ void Scribe::sync(bool at_once) {
     if (!status.is_ok()) on_log_error(status);
 }
 
-// A step must not outlive the tensors that it names: their files come first.
+// A step must not outlive the tensors that it names: their files come first, each of them, whatever became
+// of the others.
 Status Scribe::sync_all() {
-    Status raw_status;
     for (BlobFile& blob : full_blobs_)
-        if (raw_status.is_ok()) raw_status = blob.sync();
+        if (const Status status = blob.sync(); !status.is_ok()) on_raw_error(status);
     full_blobs_.clear();
-    if (blob_ && raw_status.is_ok()) raw_status = blob_->sync();
-    if (!raw_status.is_ok()) {
-        // Nothing is added to a file whose sync failed; it is not synced again either.
-        if (blob_) closed_bytes_ += blob_->size();
-        blob_.reset();
-        on_raw_error(raw_status);
+    if (blob_) {
+        if (const Status status = blob_->sync(); !status.is_ok()) {
+            // Nothing is added to a file whose sync failed; it is not synced again either.
+            closed_bytes_ += blob_->size();
+            blob_.reset();
+            on_raw_error(status);
+        }
     }
     return log_.sync();
 }
@@ -393,22 +395,27 @@ Status Scribe::start_part() {
     return Status::ok();
 }
 
+// Begins the next part and hands the one under way to the sealer; after an error it is as it was.
+Status Scribe::replace_part() {
+    const std::uint32_t finished = header_.part;
+    const std::uint64_t bytes = log_.size();
+    TRAINDBG_RETURN_IF_ERROR(start_part());
+    closed_bytes_ += bytes;
+    if (sealer_) sealer_->add(finished, blob_ ? blob_->number() : next_blob_, closed_bytes_);
+    return Status::ok();
+}
+
 // The part is full.
 void Scribe::roll() {
     if (options_.sync_interval > nanoseconds::zero()) {
         if (const Status status = sync_all(); !status.is_ok()) return on_log_error(status);
         last_sync_nanos_ = base::monotonic_nanos();
     }
-    const std::uint32_t finished = header_.part;
-    const std::uint64_t bytes = log_.size();
-    if (const Status status = start_part(); !status.is_ok()) {
+    if (const Status status = replace_part(); !status.is_ok()) {
         roll_at_bytes_ = log_.size() + options_.part_bytes / 4;
         base::log_once(LogLevel::kWarning, "write.roll",
                        base::format("the log goes on in a part that is full already: {}", status.message()));
-        return;
     }
-    closed_bytes_ += bytes;
-    if (sealer_) sealer_->add(finished, blob_ ? blob_->number() : next_blob_, closed_bytes_);
 }
 
 // After the end: the last part.
@@ -424,20 +431,21 @@ void Scribe::hand_over_part() {
 void Scribe::on_log_error(const Status& status) {
     drop_batch(0);
     log_is_open_ = false;
-    if (status.code() == Code::kResourceExhausted) return pause(Shortage::kDisk, status);
+    if (status.code() == Code::kResourceExhausted) {
+        // At a sync the room that was set aside is there still: a new part gets it.
+        stop_raw(Shortage::kDisk);
+        if (!give_reserve_back() || !replace_part().is_ok()) pause(Shortage::kDisk, status);
+        return;
+    }
     if (was_restarted_) return fail(status);
     was_restarted_ = true;
-    const std::uint32_t suspect = header_.part;
-    const std::uint64_t bytes = log_.size();
-    if (const Status started = start_part(); !started.is_ok()) {
+    if (const Status started = replace_part(); !started.is_ok()) {
         if (started.code() == Code::kResourceExhausted) return pause(Shortage::kDisk, started);
         return fail(status);
     }
-    closed_bytes_ += bytes;
     shared_->tell_failure(status.message());
     base::log(LogLevel::kWarning,
               base::format("recording goes on in a new file after an error: {}", status.message()));
-    if (sealer_) sealer_->add(suspect, blob_ ? blob_->number() : next_blob_, closed_bytes_);
 }
 
 void Scribe::fail(const Status& status) noexcept {
@@ -559,11 +567,7 @@ void Scribe::look_after_room(bool is_last) {
 
 bool Scribe::resume() {
     if (!log_is_open_) {
-        const std::uint32_t finished = header_.part;
-        const std::uint64_t bytes = log_.size();
-        if (!start_part().is_ok()) return false;
-        closed_bytes_ += bytes;
-        if (sealer_) sealer_->add(finished, blob_ ? blob_->number() : next_blob_, closed_bytes_);
+        if (!replace_part().is_ok()) return false;
     } else {
         // The part goes on, but what was described meanwhile stands in the table only. The first
         // description of a tensor counts: told twice is told once.

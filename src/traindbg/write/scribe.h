@@ -71,6 +71,7 @@ class Scribe {
     [[nodiscard]] base::Status sync_all();
 
     [[nodiscard]] base::Status start_part();
+    [[nodiscard]] base::Status replace_part();
     void roll();
     void hand_over_part();
     void on_log_error(const base::Status& status);

@@ -162,6 +162,12 @@ TEST_F(ObjectFiles, WithoutAnETagNothingIsKept) {
         ObjectFileSystem files(nameless, cache_, {"s3://b", "memory", {}, std::chrono::seconds(5)});
         EXPECT_EQ(text((*files.open("s3://b/a/w0000/000000.seg"))->read_at(0, 9)), content);
     }
+    // Nor in the memory of one file system.
+    ObjectFileSystem files(nameless, cache_, {"s3://b", "memory", {}, std::chrono::seconds(5)});
+    for (const char* content : {"third", "fifth"}) {
+        put("a/w0000/000000.seg", content);
+        EXPECT_EQ(text((*files.open("s3://b/a/w0000/000000.seg"))->read_at(0, 9)), content);
+    }
 }
 
 TEST_F(ObjectFiles, AnObjectThatIsReplacedWhileItIsReadIsDamage) {
