@@ -61,6 +61,19 @@ class ByteWriter {
         varint(value.size());
         append(as_bytes(value));
     }
+    // `size` zeros more, to be written to by the caller before anything else is appended.
+    [[nodiscard]] std::span<std::byte> extend(std::size_t size) {
+        bytes_.resize(bytes_.size() + size);
+        return std::span(bytes_).last(size);
+    }
+    // Puts a varint before what was written from `offset` on: the length of something that is known
+    // afterwards.
+    void insert_varint(std::size_t offset, std::uint64_t value) {
+        ByteWriter number;
+        number.varint(value);
+        bytes_.insert(bytes_.begin() + static_cast<std::ptrdiff_t>(offset), number.bytes_.begin(),
+                      number.bytes_.end());
+    }
     void pad_to(std::size_t alignment) {
         while (bytes_.size() % alignment != 0) bytes_.push_back(std::byte{0});
     }

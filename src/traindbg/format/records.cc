@@ -111,14 +111,13 @@ tensor::DType decode_dtype(std::uint8_t number) noexcept {
 
 bool is_mode(std::uint8_t number) noexcept { return number >= 1 && number < model::kModeCount; }
 
-// Writes a section's number and length, then what `write` puts into it.
+// Writes a section's number and length, then what `write` puts there.
 template <typename Write>
 void section(ByteWriter& out, Section number, const Write& write) {
-    ByteWriter content;
-    write(content);
     out.varint(static_cast<std::uint64_t>(number));
-    out.varint(content.size());
-    out.append(content.bytes());
+    const std::size_t begin = out.size();
+    write(out);
+    out.insert_varint(begin, out.size() - begin);
 }
 
 // The element counts of a table's tensors, from the caller's list or from the descriptions.
@@ -161,7 +160,7 @@ void encode_statistics(ByteWriter& out, const std::vector<TensorSample>& samples
     // In one pass over the samples, which are much larger than what is kept of them.
     const std::size_t size = samples.size();
     const std::size_t marks_offset = kMoments.size() * size * sizeof(float);
-    base::ByteBuffer columns(marks_offset + size);
+    const std::span<std::byte> columns = out.extend(marks_offset + size);
     bool any_counts = false;
     for (std::size_t i = 0; i < size; ++i) {
         const TensorSample& sample = samples[i];
@@ -177,10 +176,10 @@ void encode_statistics(ByteWriter& out, const std::vector<TensorSample>& samples
         columns[marks_offset + i] = static_cast<std::byte>(marks);
         any_counts = any_counts || marks != 0;
     }
-    out.append(columns);
     if (!any_counts) return;
+    const std::size_t first_mark = out.size() - size;  // `columns` may move
     for (std::size_t i = 0; i < size; ++i) {
-        const auto marks = std::to_integer<std::uint8_t>(columns[marks_offset + i]);
+        const auto marks = std::to_integer<std::uint8_t>(out.bytes()[first_mark + i]);
         const Statistics& s = samples[i].statistics;
         if ((marks & kCountFollows) != 0) out.varint(s.count);
         if ((marks & kNanFollows) != 0) out.varint(s.nan);
