@@ -106,7 +106,7 @@ class Worker:
         c.end()
         usual = math.prod(tensor["shape"]) if all(e > 0 for e in tensor["shape"]) else 0
         if id_ == len(self.tensors):
-            self.tensors.append(tensor | {"usual_count": usual if usual < 1 << 64 else 0})
+            self.tensors.append(tensor | {"usual_count": usual if usual < (1 << 64) - 1 else 0})
         return id_ == known
 
     def add_step(self, values: tuple[int, ...]) -> None:

@@ -185,12 +185,14 @@ class Collector {
         if (!first) return;
         for (Part& part : known_.parts) {
             const format::SegmentFooter::ModeRange& train = part.footer.modes[kTrain];
-            // A part of which some steps are too young waits, so that none is written anew at every turn.
-            if (part.number >= limits_.first_live_part || train.steps == 0 || train.most >= *first) continue;
-            std::uint64_t most_left = 0;
+            if (part.number >= limits_.first_live_part || train.steps == 0 || train.least >= *first) continue;
+            const bool has_young = train.most >= *first;
+            if (has_young && !limits_.splits_parts) continue;
+            const model::StepIndex last_old = has_young ? *first - 1 : train.most;
+            std::uint64_t most_left = has_young ? train.most - last_old : 0;
             if (retention_.thin != 0)
-                most_left =
-                    train.most / retention_.thin - (train.least + retention_.thin - 1) / retention_.thin + 1;
+                most_left +=
+                    last_old / retention_.thin + 1 - (train.least + retention_.thin - 1) / retention_.thin;
             if (train.steps <= most_left) continue;
             if (const Status status = thin(part, *first); !status.is_ok())
                 report_.problems.push_back(
@@ -314,8 +316,9 @@ Result<CollectReport> collect_run(storage::FileSystem& files, const std::string&
             report.problems.push_back(lock.status().message());
             continue;
         }
-        Result<RetentionReport> one = apply_retention(files, layout, worker, retention,
-                                                      {.is_dry_run = is_dry_run, .quota_removes = true});
+        Result<RetentionReport> one =
+            apply_retention(files, layout, worker, retention,
+                            {.is_dry_run = is_dry_run, .quota_removes = true, .splits_parts = true});
         if (!one) {
             report.problems.push_back(one.status().message());
             continue;

@@ -27,6 +27,9 @@ struct RetentionLimits {
     // Over its quota, a worker whose retention keeps everything loses its oldest files all the same. Asked
     // for by a user, never by a training: that stops recording instead.
     bool quota_removes = false;
+    // Thins a part of which some steps are too young as well. A training waits until none is, so that none is
+    // written anew at every turn.
+    bool splits_parts = false;
 };
 
 struct Removal {

@@ -143,6 +143,15 @@ TEST_F(RetentionTest, OldStepsAreThinned) {
     EXPECT_TRUE(files_.content(kLayout.segment(0, 0)) == before) << "nothing is written anew for nothing";
 }
 
+TEST_F(RetentionTest, WhoAsksForItGetsThePartThinnedThatHasYoungStepsToo) {
+    // Part 2 begins with 200, and 249 is the first young step: of the 40 TRAIN steps before, 200, 210, ...
+    // 240 stay.
+    const RetentionReport report = apply({.keep_last = 250, .thin = 10}, {.splits_parts = true});
+    EXPECT_EQ(steps_left(), (Counts{30, 30, 65, 100, 100}));
+    EXPECT_EQ(report.steps_removed, 175U);
+    EXPECT_TRUE(apply({.keep_last = 250, .thin = 10}, {.splits_parts = true}).removals.empty());
+}
+
 TEST_F(RetentionTest, WithoutThinningNoOldTrainStepStays) {
     apply({.keep_last = 1});
     EXPECT_EQ(steps_left(), (Counts{20, 20, 20, 20, 100}))
@@ -222,7 +231,7 @@ TEST_F(RetentionTest, ARunIsCollectedUnlessItsProcessLives) {
     report = collect_run(files_, "/run", {.keep_last = 250, .thin = 10}, false);
     ASSERT_TRUE(report.is_ok());
     EXPECT_TRUE(report->workers_alive.empty());
-    EXPECT_EQ(report->steps_removed, 140U);
+    EXPECT_EQ(report->steps_removed, 175U);
     EXPECT_EQ(collect_run(files_, "/else", {}, false).status().code(), Code::kNotFound);
 }
 
@@ -230,7 +239,7 @@ TEST_F(RetentionTest, ADryRunNeedsNoLockAndMakesNoFile) {
     const std::vector<std::string> before = files_.paths();
     const auto report = collect_run(files_, "/run", {.keep_last = 250, .thin = 10}, true);
     ASSERT_TRUE(report.is_ok());
-    EXPECT_EQ(report->steps_removed, 140U);
+    EXPECT_EQ(report->steps_removed, 175U);
     EXPECT_EQ(files_.paths(), before);
 }
 
