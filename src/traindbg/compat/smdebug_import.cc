@@ -29,6 +29,7 @@ Result<Target> open_target(const SmdebugImport& job, const model::StepView& view
     options.worker = view.worker;
     options.overflow = write::OverflowPolicy::kBlockFor;
     options.block_for = kForever;
+    options.sealer_nice = 0;  // no training is in its way
     Target target;
     TRAINDBG_ASSIGN_OR_RETURN(target.writer, write::RunWriter::open(files, options));
     target.writer->describe(*view.meta);

@@ -518,7 +518,8 @@ Status write_worker(const std::string& directory, WorkerId id, Worker& worker, I
                                                               .worker = id,
                                                               .overflow = write::OverflowPolicy::kBlockFor,
                                                               .block_for = std::chrono::hours(1),
-                                                              .sync_interval = 0ms}));
+                                                              .sync_interval = 0ms,
+                                                              .sealer_nice = 0}));
     model::WorkerMeta meta;
     meta.worker = id;
     meta.framework = "TensorBoard log";

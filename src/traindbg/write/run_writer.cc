@@ -360,7 +360,8 @@ Result<std::unique_ptr<RunWriter>> RunWriter::open(storage::FileSystem& files, W
     auto shared = std::make_shared<Shared>(options);
     std::shared_ptr<SealThread> sealer;
     if (options.seals_parts)
-        sealer = std::make_shared<SealThread>(files, layout, worker, options.retention, shared, lock);
+        sealer = std::make_shared<SealThread>(files, layout, worker, options.retention, options.sealer_nice,
+                                              shared, lock);
     auto scribe = std::make_shared<Scribe>(files, options, header, std::move(log), lock, sealer, shared);
     TRAINDBG_ASSIGN_OR_RETURN(std::jthread thread, start_thread({.name = "traindbg-writer", .nice = 5},
                                                                 [scribe] { scribe->run(); }));

@@ -49,6 +49,7 @@ struct WriterOptions {
     std::uint64_t reserve_bytes = 16ULL << 20;  // set aside for statistics on a disk that gets full; 0: none
     std::chrono::milliseconds probe_interval{5000};  // how often a full disk is asked again
     bool seals_parts = true;                         // false: somebody else does (`traindbg compact`)
+    int sealer_nice = 19;  // of the thread that seals: it takes what the training leaves
     model::Retention retention = {};
 };
 

@@ -33,12 +33,13 @@ struct Finished {
 // Shared with the thread, which may be left behind.
 struct SealThread::State {
     State(storage::FileSystem& files_in, storage::RunLayout layout_in, model::WorkerId worker_in,
-          const model::Retention& retention_in, std::shared_ptr<Shared> shared_in,
+          const model::Retention& retention_in, int nice_in, std::shared_ptr<Shared> shared_in,
           std::shared_ptr<storage::FileLock> lock_in)
         : files(files_in),
           layout(std::move(layout_in)),
           worker(worker_in),
           retention(retention_in),
+          nice(nice_in),
           shared(std::move(shared_in)),
           directory_lock(std::move(lock_in)) {}
 
@@ -101,6 +102,7 @@ struct SealThread::State {
     const storage::RunLayout layout;
     const model::WorkerId worker;
     const model::Retention retention;
+    const int nice;
     const std::shared_ptr<Shared> shared;
     bool was_told = false;                              // by the thread alone
     std::shared_ptr<storage::FileLock> directory_lock;  // the thread's, where there is one
@@ -116,10 +118,10 @@ struct SealThread::State {
 };
 
 SealThread::SealThread(storage::FileSystem& files, storage::RunLayout layout, model::WorkerId worker,
-                       const model::Retention& retention, std::shared_ptr<Shared> shared,
+                       const model::Retention& retention, int nice, std::shared_ptr<Shared> shared,
                        std::shared_ptr<storage::FileLock> lock)
     : state_(std::make_unique<std::shared_ptr<State>>(std::make_shared<State>(
-          files, std::move(layout), worker, retention, std::move(shared), std::move(lock)))),
+          files, std::move(layout), worker, retention, nice, std::move(shared), std::move(lock)))),
       generation_(base::fork_generation()) {}
 
 SealThread::~SealThread() {
@@ -137,7 +139,7 @@ void SealThread::add(std::uint32_t part, std::uint32_t first_blob_kept, std::uin
         if (state().is_closed) return;
         if (!state().thread.joinable()) {
             Result<std::jthread> thread =
-                start_thread({.name = "traindbg-sealer", .nice = 19, .is_batch = true},
+                start_thread({.name = "traindbg-sealer", .nice = state().nice, .is_batch = true},
                              [state = *state_] { state->run(); });
             if (!thread) return base::log_once(LogLevel::kWarning, "write.sealer", thread.status().message());
             state().thread = std::move(thread).value();

@@ -1,8 +1,9 @@
 // The thread that turns finished parts of the log into sealed ones. Private to `write`.
 //
-// It starts with the first part and has the lowest priority there is; nobody waits for it but `finish`, and
-// that with a deadline. What it cannot seal stays a log, which readers read as well, and `traindbg compact`
-// seals later; the first error is said. After each part it removes what the retention does not keep.
+// It starts with the first part and has the lowest priority there is unless told otherwise; nobody waits for
+// it but `finish`, and that with a deadline. What it cannot seal stays a log, which readers read as well, and
+// `traindbg compact` seals later; the first error is said. After each part it removes what the retention does
+// not keep.
 #pragma once
 
 #include <chrono>
@@ -22,7 +23,7 @@ class SealThread {
     // ended, and shared with the writer's thread, of which nobody knows whether it ends sooner or later.
     // `files` must live as long as the process if a thread is left behind.
     SealThread(storage::FileSystem& files, storage::RunLayout layout, model::WorkerId worker,
-               const model::Retention& retention, std::shared_ptr<Shared> shared,
+               const model::Retention& retention, int nice, std::shared_ptr<Shared> shared,
                std::shared_ptr<storage::FileLock> lock);
     SealThread(const SealThread&) = delete;
     SealThread& operator=(const SealThread&) = delete;

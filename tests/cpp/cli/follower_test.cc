@@ -39,6 +39,7 @@ class FollowerTest : public ::testing::Test {
     void record() {
         write::WriterOptions options;
         options.run_directory = "/run";
+        options.seals_parts = false;
         auto writer = write::RunWriter::open(memory_, options);
         ASSERT_TRUE(writer.is_ok()) << writer.status().to_string();
         for (const model::TensorInfo& info : traindbg::testing::sample_tensors()) (*writer)->add_tensor(info);

@@ -26,8 +26,8 @@ class TableReaderTest : public ::testing::Test {
         ASSERT_TRUE(files_.create_directories("/run").is_ok());
         ASSERT_TRUE(files_.put_atomic("/run/RUN.json", base::as_bytes("{}")).is_ok());
         for (const model::WorkerId worker : {0U, 1U}) {
-            auto writer =
-                write::RunWriter::open(files_, {.run_directory = "/run", .worker = worker, .block_for = 10s});
+            auto writer = write::RunWriter::open(
+                files_, {.run_directory = "/run", .worker = worker, .block_for = 60s, .seals_parts = false});
             ASSERT_TRUE(writer.is_ok()) << writer.status().message();
             for (const model::TensorInfo& info : sample_tensors()) (*writer)->add_tensor(info);
             for (std::uint64_t step = 0; step < 8; ++step) {
@@ -37,7 +37,7 @@ class TableReaderTest : public ::testing::Test {
                 (*writer)->append(std::move(record));
             }
             (*writer)->event("note", R"({"text": "hello"})");
-            ASSERT_TRUE((*writer)->close(10s).is_ok());
+            ASSERT_TRUE((*writer)->close(60s).is_ok());
         }
     }
 

@@ -92,6 +92,7 @@ class PoweredRecording {
         FaultFileSystem files(memory_, plan);
         WriterOptions options;
         options.run_directory = "/run";
+        options.sealer_nice = 0;  // it is waited for
         options.part_bytes = 2000 + random_() % 10'000;
         options.blob_bytes = 5000 + random_() % 20'000;
         options.sync_interval = std::chrono::milliseconds(1 + random_() % 3);
@@ -102,10 +103,10 @@ class PoweredRecording {
         for (std::uint64_t step = 0; step < kSteps; ++step) {
             (*writer)->append(expected_step(step));
             if (step % 7 == 0) {
-                ASSERT_TRUE((*writer)->flush(60s));
+                ASSERT_TRUE((*writer)->flush(240s));
             }
         }
-        ASSERT_TRUE((*writer)->close(60s).is_ok());
+        ASSERT_TRUE((*writer)->close(240s).is_ok());
         lose_power();
         EXPECT_EQ(durable_, kSteps) << "what was closed is on the disk";
     }
