@@ -91,12 +91,12 @@ bool has_owned_bytes(const std::vector<WholeTensor>& tensors) {
 class RunWriter::Impl {
   public:
     Impl(WriterOptions options, model::WorkerId worker, std::shared_ptr<Shared> shared,
-         std::shared_ptr<SealThread> sealer, std::jthread thread)
+         std::shared_ptr<SealThread> sealer)
         : options_(std::move(options)),
           worker_(worker),
           shared_(std::move(shared)),
-          sealer_(std::move(sealer)),
-          thread_(std::move(thread)) {}
+          sealer_(std::move(sealer)) {}
+    void own(std::jthread thread) noexcept { thread_ = std::move(thread); }
 
     [[nodiscard]] model::WorkerId worker() const noexcept { return worker_; }
     [[nodiscard]] bool is_abandoned() const noexcept {
@@ -329,9 +329,18 @@ class RunWriter::Impl {
     Status close_status_;
 };
 
-RunWriter::RunWriter(std::unique_ptr<Impl> impl) noexcept : impl_(std::move(impl)) {}
+RunWriter::RunWriter() noexcept = default;
 
 Result<std::unique_ptr<RunWriter>> RunWriter::open(storage::FileSystem& files, WriterOptions options) {
+    try {
+        return open_or_throw(files, std::move(options));
+    } catch (const std::exception& error) {
+        return Status(Code::kResourceExhausted, error.what());
+    }
+}
+
+Result<std::unique_ptr<RunWriter>> RunWriter::open_or_throw(storage::FileSystem& files,
+                                                            WriterOptions options) {
     const storage::RunLayout layout{options.run_directory};
     model::WorkerId worker = options.worker;
     if (worker > kLargestWorker)
@@ -363,13 +372,18 @@ Result<std::unique_ptr<RunWriter>> RunWriter::open(storage::FileSystem& files, W
         sealer = std::make_shared<SealThread>(files, layout, worker, options.retention, options.sealer_nice,
                                               shared, lock);
     auto scribe = std::make_shared<Scribe>(files, options, header, std::move(log), lock, sealer, shared);
+    auto impl = std::make_unique<Impl>(std::move(options), worker, std::move(shared), std::move(sealer));
+    std::unique_ptr<RunWriter> writer(new RunWriter);
+    // Last, because nothing would end it if something failed after it.
     TRAINDBG_ASSIGN_OR_RETURN(std::jthread thread, start_thread({.name = "traindbg-writer", .nice = 5},
                                                                 [scribe] { scribe->run(); }));
-    return std::unique_ptr<RunWriter>(new RunWriter(std::make_unique<Impl>(
-        std::move(options), worker, std::move(shared), std::move(sealer), std::move(thread))));
+    impl->own(std::move(thread));
+    writer->impl_ = std::move(impl);
+    return writer;
 }
 
 RunWriter::~RunWriter() {
+    if (!impl_) return;  // it could not be opened
     if (impl_->is_abandoned()) {
         if (impl_->is_over()) return;  // it was closed before: no thread is left that could matter
         // The thread and the locks are the parent's; even destroying them could hang. A few hundred

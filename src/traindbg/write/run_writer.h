@@ -67,7 +67,8 @@ struct WriterCounts {
 
 class RunWriter {
   public:
-    // Claims a worker directory in an existing run directory and starts the thread.
+    // Claims a worker directory in an existing run directory and starts the thread. kResourceExhausted also
+    // where memory or threads are.
     [[nodiscard]] static base::Result<std::unique_ptr<RunWriter>> open(storage::FileSystem& files,
                                                                        WriterOptions options);
     RunWriter(const RunWriter&) = delete;
@@ -105,7 +106,10 @@ class RunWriter {
 
   private:
     class Impl;
-    explicit RunWriter(std::unique_ptr<Impl> impl) noexcept;
+    RunWriter() noexcept;
+    static base::Result<std::unique_ptr<RunWriter>> open_or_throw(storage::FileSystem& files,
+                                                                  WriterOptions options);
+
     std::unique_ptr<Impl> impl_;
 };
 

@@ -81,7 +81,6 @@ bool Scribe::work() {
     std::optional<Item> item = shared_->queue.pop(wait_time());
     // Asked after the wait: a queue that is closed and empty now stays so.
     const bool is_last = !item && shared_->queue.closed() && shared_->queue.empty();
-    if (item && !reserve_was_tried_) take_reserve();
     while (item) {
         if (shared_->is_left_behind.load(std::memory_order_relaxed)) {
             shared_->drop(*item);
@@ -95,6 +94,7 @@ bool Scribe::work() {
         give_up();
         return false;
     }
+    if (!reserve_was_tried_ && batch_.size() != 0) take_reserve();
     if (is_last) look_after_room(true);
     encode_pending();
     encode_dropped();

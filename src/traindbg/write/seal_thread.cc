@@ -94,8 +94,12 @@ struct SealThread::State {
     void tell(std::string_view why) noexcept {
         if (was_told) return;
         was_told = true;
-        base::log(LogLevel::kWarning,
-                  base::format("a finished part of the log stays as it is, nothing is lost: {}", why));
+        try {
+            base::log(LogLevel::kWarning,
+                      base::format("a finished part of the log stays as it is, nothing is lost: {}", why));
+        } catch (const std::exception&) {
+            return;  // out of memory: silence is better than harm
+        }
     }
 
     storage::FileSystem& files;

@@ -697,6 +697,29 @@ TEST(CountsTest, AWriterThatIsLeftBehindCountsWhatItHasInHand) { expect_all_coun
 
 TEST(CountsTest, AWriterThatIsLeftBehindCountsWhatIsQueued) { expect_all_counted_when_left_behind(20); }
 
+TEST(CountsTest, WhatCannotBeOpenedForWantOfMemoryIsToldAndNotThrown) {
+    int failing = 0;
+    for (bool was_opened = false; !was_opened; ++failing) {
+        MemoryFileSystem memory;
+        make_run(memory);
+        std::atomic<int> calls{0};
+        FaultPlan plan;
+        plan.before = [&](FileCall, const std::string&) {
+            if (calls++ == failing) throw std::bad_alloc();
+        };
+        FaultFileSystem files(memory, plan);
+        WriterOptions options;
+        options.run_directory = "/run";
+        options.sealer_nice = 0;
+        const auto writer = RunWriter::open(files, options);
+        was_opened = writer.is_ok();
+        if (!was_opened) {
+            EXPECT_EQ(writer.status().code(), Code::kResourceExhausted) << failing;
+        }
+    }
+    EXPECT_GT(failing, 3) << "the directory, the lock, the log";
+}
+
 TEST(CountsTest, AStepThatFailsForWantOfMemoryIsCounted) {
     for (const int call : {0, 1}) {  // the blob's header, the tensors
         MemoryFileSystem memory;
