@@ -272,7 +272,7 @@ TEST(SealedRunTest, RandomRecordsComeBackBitByBit) {
     EXPECT_TRUE((*run)->damage().empty());
 }
 
-TEST(SealedRunTest, SevenHundredTensorsTakeLessThanTwentyBytesEach) {
+TEST(SealedRunTest, SevenHundredTensorsTakeAtMostTwentyTwoBytesEach) {
     std::mt19937 random(1);
     std::normal_distribution<float> noise(0, 0.05F);
     model::TensorTable table(700);
