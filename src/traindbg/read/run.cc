@@ -93,7 +93,7 @@ Result<bool> Run::Impl::refresh() {
         trouble = worker_is_new.status();
         if (trouble.code() == Code::kUnavailable || trouble.code() == Code::kResourceExhausted)
             passing_trouble_ = trouble;
-        unread_.push_back({layout_.worker_directory(*worker), 0, 0, trouble.message(), false});
+        note_unread(layout_.worker_directory(*worker), trouble);
     }
     const bool has_any = std::any_of(workers_.begin(), workers_.end(),
                                      [](const auto& entry) { return entry.second->has_log; });
@@ -317,6 +317,12 @@ const std::vector<Damage>& Run::Impl::damage() {
     return damage_;
 }
 
+void Run::Impl::note_unread(const std::string& file, const Status& status) {
+    if (status.is_ok()) return;
+    if (std::none_of(unread_.begin(), unread_.end(), [&](const Damage& told) { return told.file == file; }))
+        unread_.push_back({file, 0, 0, status.message(), false});
+}
+
 std::optional<format::Removals> Run::Impl::removals() const {
     std::optional<format::Removals> all;
     for (const auto& [id, worker] : workers_) {
@@ -360,6 +366,53 @@ RunTotals Run::Impl::totals() const {
     return totals;
 }
 
+std::optional<model::RunEnd> Run::Impl::end() const {
+    const Result<ByteBuffer> bytes = storage::read_whole(files_, layout_.end_json(), kMostJsonBytes);
+    if (!bytes) return std::nullopt;
+    const Result<model::RunEnd> end = model::run_end_from_json(text_of(*bytes));
+    return end ? std::optional(*end) : std::nullopt;
+}
+
+WorkerGaps Run::Impl::worker_gaps() {
+    WorkerGaps gaps;
+    std::uint64_t expected = 0;
+    for (const auto& [id, worker] : workers_)
+        for (const auto& [name, value] : worker->meta.environment)
+            if (name == "WORLD_SIZE" && value.size() <= 6 && !value.empty() &&
+                value.find_first_not_of("0123456789") == std::string::npos)
+                expected = std::max<std::uint64_t>(expected, std::stoul(value));
+    for (WorkerId id = 0; id < expected; ++id) {
+        const WorkerState* worker = find(id);
+        if (worker == nullptr || !worker->has_log) gaps.missing.push_back(id);
+    }
+
+    std::map<WorkerId, std::optional<StepIndex>> last_steps;
+    std::optional<StepIndex> last;         // of all
+    std::optional<StepIndex> last_closed;  // of those that closed their record
+    for (const auto& [id, worker] : workers_) {
+        if (!worker->has_log) continue;
+        const Result<std::optional<StepIndex>> read = worker->last_train_step();
+        if (!read) {  // nobody knows how far it is
+            note_unread(layout_.worker_directory(id), read.status());
+            continue;
+        }
+        const std::optional<StepIndex> step = *read;
+        last_steps[id] = step;
+        last = std::max(last, step);
+        if (worker->has_ended) last_closed = std::max(last_closed, step);
+    }
+    const std::optional<model::RunEnd> told = last_steps.size() > 1 ? end() : std::nullopt;
+    for (const auto& [id, step] : last_steps) {
+        if (step >= last) continue;
+        const bool has_closed = find(id)->has_ended;
+        // Each leaves at the next end of a step when a rule stops them.
+        const bool is_early = has_closed ? expected > 1 && !(told && told->stopped_by_rule)
+                                         : told.has_value() || step < last_closed;
+        if (is_early) gaps.stopped.push_back({id, step, *last, has_closed});
+    }
+    return gaps;
+}
+
 // ---------------------------------------------------------------------------------- steps
 
 internal::Part* WorkerState::next(internal::Cursor& cursor) const {
@@ -381,6 +434,13 @@ void WorkerState::leave() {
     if (!at_hand) return;
     if (const auto before = parts.find(*at_hand); before != parts.end()) before->second->release();
     at_hand.reset();
+}
+
+Result<std::optional<StepIndex>> WorkerState::last_train_step() const {
+    std::vector<StepIndex> steps;
+    for (auto it = parts.rbegin(); it != parts.rend() && steps.empty(); ++it)
+        TRAINDBG_RETURN_IF_ERROR(it->second->steps(Mode::kTrain, steps));
+    return steps.empty() ? std::nullopt : std::optional(*std::max_element(steps.begin(), steps.end()));
 }
 
 std::uint64_t WorkerState::steps() const noexcept {
@@ -580,13 +640,7 @@ Result<bool> Run::refresh() { return impl_->refresh(); }
 Result<bool> Run::wait(std::chrono::nanoseconds patience) { return impl_->wait(patience); }
 int Run::wake_descriptor() const noexcept { return impl_->wake_descriptor(); }
 
-std::optional<model::RunEnd> Run::end() const {
-    const Result<ByteBuffer> bytes =
-        storage::read_whole(impl_->files(), impl_->layout().end_json(), kMostJsonBytes);
-    if (!bytes) return std::nullopt;
-    const Result<model::RunEnd> end = model::run_end_from_json(text_of(*bytes));
-    return end ? std::optional(*end) : std::nullopt;
-}
+std::optional<model::RunEnd> Run::end() const { return impl_->end(); }
 
 bool Run::is_complete() const noexcept {
     bool any = false;
@@ -628,7 +682,7 @@ std::vector<StepIndex> Run::steps(Mode mode) const {
     std::vector<StepIndex> steps;
     for (const auto& [id, worker] : impl_->workers())
         for (const auto& [number, part] : worker->parts)
-            part->steps(mode, steps).ignore();  // what cannot be read is in the damage
+            impl_->note_unread(part->name(), part->steps(mode, steps));
     std::sort(steps.begin(), steps.end());
     steps.erase(std::unique(steps.begin(), steps.end()), steps.end());
     return steps;
@@ -740,20 +794,8 @@ Result<std::optional<MappedTensor>> Run::map_raw(WorkerId worker, Mode mode, Ste
     return std::optional<MappedTensor>();
 }
 
-std::vector<WorkerId> Run::missing_workers() const {
-    std::uint64_t expected = 0;
-    for (const auto& [id, worker] : impl_->workers())
-        for (const auto& [name, value] : worker->meta.environment)
-            if (name == "WORLD_SIZE" && value.size() <= 6 && !value.empty() &&
-                value.find_first_not_of("0123456789") == std::string::npos)
-                expected = std::max<std::uint64_t>(expected, std::stoul(value));
-    std::vector<WorkerId> missing;
-    for (WorkerId id = 0; id < expected; ++id) {
-        const WorkerState* worker = impl_->find(id);
-        if (worker == nullptr || !worker->has_log) missing.push_back(id);
-    }
-    return missing;
-}
+std::vector<WorkerId> Run::missing_workers() const { return impl_->worker_gaps().missing; }
+WorkerGaps Run::worker_gaps() const { return impl_->worker_gaps(); }
 
 Status Run::verify() { return impl_->verify(); }
 

@@ -61,6 +61,8 @@ struct WorkerState {
     // given back. So a scan of any number of parts has the memory of one.
     [[nodiscard]] Part& turn_to(Part& part);
     void leave();  // there are no more to come
+    // The last TRAIN step; nothing: there is none.
+    [[nodiscard]] base::Result<std::optional<model::StepIndex>> last_train_step() const;
     [[nodiscard]] std::uint64_t steps() const noexcept;
 };
 
@@ -107,6 +109,10 @@ class Run::Impl {
     [[nodiscard]] const std::vector<Damage>& damage();
     [[nodiscard]] const std::vector<RunEvent>& events() const noexcept { return events_; }
     [[nodiscard]] RunTotals totals() const;
+    [[nodiscard]] std::optional<model::RunEnd> end() const;
+    [[nodiscard]] WorkerGaps worker_gaps();
+    // What cannot be read just now: told in the damage until the next `refresh`.
+    void note_unread(const std::string& file, const base::Status& status);
     [[nodiscard]] const Workers& workers() const noexcept { return workers_; }
     [[nodiscard]] internal::WorkerState* find(model::WorkerId id) const {
         const auto it = workers_.find(id);
@@ -138,7 +144,7 @@ class Run::Impl {
     std::vector<RunEvent> events_;
     std::vector<Damage> own_damage_;  // beside what the parts tell
     base::Status passing_trouble_;
-    std::vector<Damage> unread_;  // what the last refresh could not read; the next one tries again
+    std::vector<Damage> unread_;  // since the last refresh; the next one tries again
     base::Status refused_;        // the first file of a newer format
     std::vector<Damage> damage_;  // all of it
     std::uint64_t samples_skipped_ = 0;
