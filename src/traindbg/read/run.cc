@@ -47,6 +47,11 @@ bool is_damage(const Status& status) {
     return status.code() == Code::kDataLoss || status.code() == Code::kUnsupported;
 }
 
+// It may go well the next time.
+bool is_passing(const Status& status) {
+    return status.code() == Code::kUnavailable || status.code() == Code::kResourceExhausted;
+}
+
 const model::WorkerMeta kNoMeta;
 const model::TensorTable kNoTensors;
 
@@ -91,8 +96,7 @@ Result<bool> Run::Impl::refresh() {
         }
         // What cannot be read does not hide the other workers.
         trouble = worker_is_new.status();
-        if (trouble.code() == Code::kUnavailable || trouble.code() == Code::kResourceExhausted)
-            passing_trouble_ = trouble;
+        if (is_passing(trouble)) passing_trouble_ = trouble;
         note_unread(layout_.worker_directory(*worker), trouble);
     }
     const bool has_any = std::any_of(workers_.begin(), workers_.end(),
@@ -125,30 +129,52 @@ Result<bool> Run::Impl::wait(std::chrono::nanoseconds patience) {
     }
 }
 
-Result<bool> Run::Impl::refresh_worker(WorkerId id) {
-    const std::string directory = layout_.worker_directory(id);
-    const Result<std::vector<storage::DirectoryEntry>> entries = files_.list(directory);
-    if (!entries) {
-        if (entries.status().code() == Code::kNotFound) return false;  // just removed
-        return entries.status();
-    }
+Result<std::map<std::uint32_t, internal::PartFiles>> Run::Impl::list_parts(WorkerId id) {
+    TRAINDBG_ASSIGN_OR_RETURN(const std::vector<storage::DirectoryEntry> entries,
+                              files_.list(layout_.worker_directory(id)));
     std::unique_ptr<WorkerState>& slot = workers_[id];
     if (!slot) slot = std::make_unique<WorkerState>();
     WorkerState& worker = *slot;
-    struct Found {
-        bool log = false;
-        bool segment = false;
-    };
-    std::map<std::uint32_t, Found> found;
+    std::map<std::uint32_t, internal::PartFiles> found;
     worker.blob_numbers.clear();
-    for (const storage::DirectoryEntry& entry : *entries) {
+    for (const storage::DirectoryEntry& entry : entries) {
         if (!entry.is_regular) continue;
         if (entry.name == "removed.json") worker.has_removals = true;
         if (const auto number = storage::parse_part(entry.name, ".blob")) worker.blob_numbers.insert(*number);
         if (const auto part = storage::parse_part(entry.name, ".log")) found[*part].log = true;
         else if (const auto sealed = storage::parse_part(entry.name, ".seg")) found[*sealed].segment = true;
     }
+    return found;
+}
+
+Result<bool> Run::Impl::poll_log(WorkerId id, WorkerState& worker, internal::LogPart& log) {
+    return log.poll([&](std::uint64_t offset, const format::Frame& frame) {
+        if (const Status status = take_frame(id, worker, frame, log.number()); !status.is_ok())
+            log.note(offset, frame.bytes, status.message());
+    });
+}
+
+Result<bool> Run::Impl::refresh_worker(WorkerId id) {
+    auto listed = list_parts(id);
+    // A list is no picture of one moment: where a log becomes a segment meanwhile, it may show neither, and
+    // the steps of the parts behind would come first. The segment was there before the log went.
+    if (listed.is_ok() && !find(id)->is_covered_by(*listed)) listed = list_parts(id);
+    if (!listed) {
+        if (listed.status().code() == Code::kNotFound) return false;  // just removed
+        return listed.status();
+    }
+    WorkerState& worker = *find(id);
+    const std::map<std::uint32_t, internal::PartFiles>& found = *listed;
     bool is_new = false;
+    for (const auto& [number, part] : worker.parts) {
+        auto* const log = dynamic_cast<internal::LogPart*>(part.get());
+        if (log == nullptr || found.contains(number) || worker.gone.contains(number)) continue;
+        // Retention took it; who has it open reads it to its end.
+        const Result<bool> polled = poll_log(id, worker, *log);
+        if (is_passing(polled.status())) return polled.status();
+        if (polled.is_ok() && *polled) is_new = true;
+        worker.gone.insert(number);
+    }
     for (const auto& [number, kinds] : found) {  // in the order of writing
         if (worker.refused.contains(number)) continue;
         const auto known = worker.parts.find(number);
@@ -158,11 +184,7 @@ Result<bool> Run::Impl::refresh_worker(WorkerId id) {
         if (kinds.segment && (log == nullptr || !kinds.log)) {
             if (log != nullptr) {
                 // The log that was followed is gone, but not for who has it open: to its end first.
-                const Result<bool> polled =
-                    log->poll([&, number = number](std::uint64_t offset, const format::Frame& frame) {
-                        if (const Status status = take_frame(id, worker, frame, number); !status.is_ok())
-                            log->note(offset, frame.bytes, status.message());
-                    });
+                const Result<bool> polled = poll_log(id, worker, *log);
                 if (polled.is_ok() && *polled) is_new = true;
             }
             TRAINDBG_ASSIGN_OR_RETURN(const bool opened, open_segment(id, worker, number, kinds.log, is_new));
@@ -181,11 +203,7 @@ Result<bool> Run::Impl::refresh_worker(WorkerId id) {
             log = added.get();
             worker.parts[number] = std::move(added);
         }
-        const Result<bool> polled =
-            log->poll([&, number = number](std::uint64_t offset, const format::Frame& frame) {
-                if (const Status status = take_frame(id, worker, frame, number); !status.is_ok())
-                    log->note(offset, frame.bytes, status.message());
-            });
+        const Result<bool> polled = poll_log(id, worker, *log);
         if (polled.is_ok()) {
             is_new = is_new || *polled;
         } else if (polled.status().code() == Code::kUnsupported) {
@@ -415,11 +433,26 @@ WorkerGaps Run::Impl::worker_gaps() {
 
 // ---------------------------------------------------------------------------------- steps
 
+bool WorkerState::is_covered_by(const std::map<std::uint32_t, internal::PartFiles>& files) const {
+    for (const auto& [number, part] : parts)
+        if (dynamic_cast<internal::LogPart*>(part.get()) != nullptr && !files.contains(number) &&
+            !gone.contains(number))
+            return false;
+    // Behind those that are known, each follows the one before.
+    std::optional<std::uint32_t> before;
+    if (!parts.empty()) before = parts.rbegin()->first;
+    for (const auto& [number, kinds] : files) {
+        if (before && number > *before + 1) return false;
+        if (!before || number > *before) before = number;
+    }
+    return true;
+}
+
 internal::Part* WorkerState::next(internal::Cursor& cursor) const {
     for (auto it = parts.lower_bound(cursor.part); it != parts.end(); ++it) {
         if (it->first != cursor.part) cursor = {it->first, 0};
         if (cursor.row < it->second->rows()) return it->second.get();
-        if (it->second->is_behind()) return nullptr;
+        if (it->second->is_behind() && !gone.contains(it->first)) return nullptr;
     }
     return nullptr;
 }

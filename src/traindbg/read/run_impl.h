@@ -35,8 +35,15 @@ struct Cursor {
     std::uint64_t row = 0;
 };
 
+// Which files of a part are there.
+struct PartFiles {
+    bool log = false;
+    bool segment = false;
+};
+
 struct WorkerState {
     std::map<std::uint32_t, std::unique_ptr<Part>> parts;  // by number, as they were recorded
+    std::set<std::uint32_t> gone;                          // logs among them of which no file is left
     std::set<std::uint32_t> refused;                       // of a newer format
     std::map<std::uint32_t, Blob> blobs;
     model::TensorTable tensors;
@@ -55,6 +62,8 @@ struct WorkerState {
     bool has_log = false;                                               // a file header was read
     bool has_ended = false;
 
+    // False: a part that there must be is not in `files`.
+    [[nodiscard]] bool is_covered_by(const std::map<std::uint32_t, PartFiles>& files) const;
     // Where the next step is, from `cursor` on; null when there is none yet.
     [[nodiscard]] Part* next(Cursor& cursor) const;
     // Steps are mostly gone through in order: `part` is to load one, and what another part kept for that is
@@ -123,6 +132,11 @@ class Run::Impl {
     Impl(std::string root, storage::FileSystem& files) : files_(files), layout_{std::move(root)} {}
 
     [[nodiscard]] base::Result<bool> refresh_worker(model::WorkerId id);
+    // The parts by number, and what else its directory tells of the worker.
+    [[nodiscard]] base::Result<std::map<std::uint32_t, internal::PartFiles>> list_parts(model::WorkerId id);
+    // Reads what was appended to a log; true: there was something.
+    [[nodiscard]] base::Result<bool> poll_log(model::WorkerId id, internal::WorkerState& worker,
+                                              internal::LogPart& log);
     // Opens the segment and takes what it says of the worker. False: it is damaged beyond use.
     [[nodiscard]] base::Result<bool> open_segment(model::WorkerId id, internal::WorkerState& worker,
                                                   std::uint32_t number, bool log_is_there, bool& is_new);
