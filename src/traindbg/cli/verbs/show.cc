@@ -208,7 +208,9 @@ class ShowVerb final : public Verb {
         if (!command.empty()) line("command", base::join(command, " "));
         if (meta.started_wall_nanos != 0) {
             std::string when = base::iso_time(meta.started_wall_nanos);
-            if (end) when += ", for " + base::human_duration(end->wall_nanos - meta.started_wall_nanos);
+            // A clock that was set back meanwhile tells no duration.
+            if (end && end->wall_nanos >= meta.started_wall_nanos)
+                when += ", for " + base::human_duration(end->wall_nanos - meta.started_wall_nanos);
             line("started", when);
         }
         if (!meta.host.empty()) line("machine", printable(meta.host + ", " + meta.platform));
