@@ -127,6 +127,29 @@ def test_a_run_without_a_model_is_listed_shown_and_not_clean(tmp_path: Path) -> 
     assert traindbg("watch", "a", **variables).returncode == 0  # it has ended: so does watching it
 
 
+def test_a_clock_that_was_set_back_gives_no_negative_times(tmp_path: Path) -> None:
+    begun = 1_700_000_000_000_000_000
+    run = tmp_path / "back"
+    run.mkdir()
+    (run / "RUN.json").write_text(json.dumps({"run_id": "back", "started_wall_nanos": begun}))
+    end = {"wall_nanos": begun - 86_400_000_000_000, "exit_code": 0}
+    (run / "END.json").write_text(json.dumps(end))
+    shown = traindbg("show", str(run))
+    assert shown.returncode == 0, shown.stderr
+    (started,) = [line for line in shown.stdout.splitlines() if line.startswith("started")]
+    assert started.endswith("2023-11-14T22:13:20Z")
+    listed = traindbg("ls", "--json", TRAINDBG_RUNS=str(tmp_path))
+    assert json.loads(listed.stdout)["runs"][0]["duration_nanos"] is None
+    page = tmp_path / "page.html"
+    assert traindbg("report", str(run), "-o", str(page)).returncode == 0
+    assert "Duration" not in page.read_text()
+    # Begun in the future: not older than anything.
+    ahead = {"run_id": "back", "started_wall_nanos": 2**62}
+    (run / "RUN.json").write_text(json.dumps(ahead))
+    kept = traindbg("gc", str(run), "--older-than", "1d", "--keep-last", "1", "--json")
+    assert kept.returncode == 0, kept.stderr
+
+
 def test_json_and_colour(tmp_path: Path) -> None:
     assert json.loads(traindbg("version", "--json").stdout)["version"]
     assert "\x1b" not in traindbg("rules", "list").stdout

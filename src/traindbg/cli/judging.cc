@@ -10,19 +10,19 @@
 namespace traindbg::cli {
 
 base::Result<model::Verdict> judge_run(const std::string& run, const std::vector<rules::RuleChoice>& choices,
-                                       storage::FileSystem& files, std::size_t* damaged) {
+                                       storage::FileSystem& files, Unseen* unseen) {
     TRAINDBG_ASSIGN_OR_RETURN(const auto engine, engine::Engine::make(choices));
     if (compat::SmdebugRun::is_one(run, files)) {
         TRAINDBG_ASSIGN_OR_RETURN(const auto source, compat::SmdebugSource::open(run, files));
         source->finish_when_idle();
         TRAINDBG_RETURN_IF_ERROR(engine::judge(*source, *engine));
-        if (damaged != nullptr) *damaged = source->run().damage().size();
+        if (unseen != nullptr) *unseen = {source->run().damage().size(), {}};
         return engine->verdict();
     }
     TRAINDBG_ASSIGN_OR_RETURN(const auto tail, read::RunTail::open(run, files));
     tail->finish_when_idle();
     TRAINDBG_RETURN_IF_ERROR(engine::judge(*tail, *engine));
-    if (damaged != nullptr) *damaged = tail->damage().size();
+    if (unseen != nullptr) *unseen = {tail->damage().size(), tail->worker_gaps()};
     return engine->verdict();
 }
 

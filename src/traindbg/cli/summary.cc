@@ -13,6 +13,7 @@
 #include "traindbg/cli/console.h"
 #include "traindbg/cli/exit_code.h"
 #include "traindbg/cli/run_names.h"
+#include "traindbg/cli/worker_gaps_json.h"
 #include "traindbg/model/json.h"
 #include "traindbg/report/report.h"
 
@@ -129,6 +130,7 @@ std::string summary_text(const Summary& summary, bool colour, std::size_t column
     if (summary.cut_off)
         text += line("cut off",
                      "the training ended without closing its record: its last steps may be missing", colour);
+    for (const std::string& gap : summary.workers.in_words()) text += line("missing", gap, colour);
     if (summary.damaged_places != 0)
         text += line("damage",
                      base::format("{} not readable; traindbg show names it",
@@ -173,6 +175,7 @@ std::string summary_json(const Summary& summary) {
                           {"raw_tensors_dropped", summary.totals->raw_tensors_dropped}};
     json["damaged_places"] = summary.damaged_places;
     json["cut_off"] = summary.cut_off;
+    put_worker_gaps(json, summary.workers);
     json["report"] = summary.report.empty() ? nlohmann::ordered_json()
                                             : nlohmann::ordered_json(base::printable(summary.report));
     if (!summary.upload_url.empty())

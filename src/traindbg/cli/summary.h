@@ -22,9 +22,10 @@ struct Summary {
     const Supervised* supervised = nullptr;
     std::optional<read::RunTotals> totals;
     std::uint64_t damaged_places = 0;
-    bool cut_off = false;    // a worker never closed its record: its last steps may be missing
-    std::string report;      // its path; empty: none
-    std::string upload_url;  // where the run was uploaded to; empty: nowhere
+    read::WorkerGaps workers;  // that are missing or stopped early
+    bool cut_off = false;      // a worker never closed its record: its last steps may be missing
+    std::string report;        // its path; empty: none
+    std::string upload_url;    // where the run was uploaded to; empty: nowhere
     bool upload_is_whole = false;
     std::uint64_t upload_objects = 0;
     std::uint64_t upload_bytes = 0;

@@ -47,6 +47,11 @@ bool is_damage(const Status& status) {
     return status.code() == Code::kDataLoss || status.code() == Code::kUnsupported;
 }
 
+// It may go well the next time.
+bool is_passing(const Status& status) {
+    return status.code() == Code::kUnavailable || status.code() == Code::kResourceExhausted;
+}
+
 const model::WorkerMeta kNoMeta;
 const model::TensorTable kNoTensors;
 
@@ -91,9 +96,8 @@ Result<bool> Run::Impl::refresh() {
         }
         // What cannot be read does not hide the other workers.
         trouble = worker_is_new.status();
-        if (trouble.code() == Code::kUnavailable || trouble.code() == Code::kResourceExhausted)
-            passing_trouble_ = trouble;
-        unread_.push_back({layout_.worker_directory(*worker), 0, 0, trouble.message(), false});
+        if (is_passing(trouble)) passing_trouble_ = trouble;
+        note_unread(layout_.worker_directory(*worker), trouble);
     }
     const bool has_any = std::any_of(workers_.begin(), workers_.end(),
                                      [](const auto& entry) { return entry.second->has_log; });
@@ -125,30 +129,52 @@ Result<bool> Run::Impl::wait(std::chrono::nanoseconds patience) {
     }
 }
 
-Result<bool> Run::Impl::refresh_worker(WorkerId id) {
-    const std::string directory = layout_.worker_directory(id);
-    const Result<std::vector<storage::DirectoryEntry>> entries = files_.list(directory);
-    if (!entries) {
-        if (entries.status().code() == Code::kNotFound) return false;  // just removed
-        return entries.status();
-    }
+Result<std::map<std::uint32_t, internal::PartFiles>> Run::Impl::list_parts(WorkerId id) {
+    TRAINDBG_ASSIGN_OR_RETURN(const std::vector<storage::DirectoryEntry> entries,
+                              files_.list(layout_.worker_directory(id)));
     std::unique_ptr<WorkerState>& slot = workers_[id];
     if (!slot) slot = std::make_unique<WorkerState>();
     WorkerState& worker = *slot;
-    struct Found {
-        bool log = false;
-        bool segment = false;
-    };
-    std::map<std::uint32_t, Found> found;
+    std::map<std::uint32_t, internal::PartFiles> found;
     worker.blob_numbers.clear();
-    for (const storage::DirectoryEntry& entry : *entries) {
+    for (const storage::DirectoryEntry& entry : entries) {
         if (!entry.is_regular) continue;
         if (entry.name == "removed.json") worker.has_removals = true;
         if (const auto number = storage::parse_part(entry.name, ".blob")) worker.blob_numbers.insert(*number);
         if (const auto part = storage::parse_part(entry.name, ".log")) found[*part].log = true;
         else if (const auto sealed = storage::parse_part(entry.name, ".seg")) found[*sealed].segment = true;
     }
+    return found;
+}
+
+Result<bool> Run::Impl::poll_log(WorkerId id, WorkerState& worker, internal::LogPart& log) {
+    return log.poll([&](std::uint64_t offset, const format::Frame& frame) {
+        if (const Status status = take_frame(id, worker, frame, log.number()); !status.is_ok())
+            log.note(offset, frame.bytes, status.message());
+    });
+}
+
+Result<bool> Run::Impl::refresh_worker(WorkerId id) {
+    auto listed = list_parts(id);
+    // A list is no picture of one moment: where a log becomes a segment meanwhile, it may show neither, and
+    // the steps of the parts behind would come first. The segment was there before the log went.
+    if (listed.is_ok() && !find(id)->is_covered_by(*listed)) listed = list_parts(id);
+    if (!listed) {
+        if (listed.status().code() == Code::kNotFound) return false;  // just removed
+        return listed.status();
+    }
+    WorkerState& worker = *find(id);
+    const std::map<std::uint32_t, internal::PartFiles>& found = *listed;
     bool is_new = false;
+    for (const auto& [number, part] : worker.parts) {
+        auto* const log = dynamic_cast<internal::LogPart*>(part.get());
+        if (log == nullptr || found.contains(number) || worker.gone.contains(number)) continue;
+        // Retention took it; who has it open reads it to its end.
+        const Result<bool> polled = poll_log(id, worker, *log);
+        if (is_passing(polled.status())) return polled.status();
+        if (polled.is_ok() && *polled) is_new = true;
+        worker.gone.insert(number);
+    }
     for (const auto& [number, kinds] : found) {  // in the order of writing
         if (worker.refused.contains(number)) continue;
         const auto known = worker.parts.find(number);
@@ -158,11 +184,7 @@ Result<bool> Run::Impl::refresh_worker(WorkerId id) {
         if (kinds.segment && (log == nullptr || !kinds.log)) {
             if (log != nullptr) {
                 // The log that was followed is gone, but not for who has it open: to its end first.
-                const Result<bool> polled =
-                    log->poll([&, number = number](std::uint64_t offset, const format::Frame& frame) {
-                        if (const Status status = take_frame(id, worker, frame, number); !status.is_ok())
-                            log->note(offset, frame.bytes, status.message());
-                    });
+                const Result<bool> polled = poll_log(id, worker, *log);
                 if (polled.is_ok() && *polled) is_new = true;
             }
             TRAINDBG_ASSIGN_OR_RETURN(const bool opened, open_segment(id, worker, number, kinds.log, is_new));
@@ -181,11 +203,7 @@ Result<bool> Run::Impl::refresh_worker(WorkerId id) {
             log = added.get();
             worker.parts[number] = std::move(added);
         }
-        const Result<bool> polled =
-            log->poll([&, number = number](std::uint64_t offset, const format::Frame& frame) {
-                if (const Status status = take_frame(id, worker, frame, number); !status.is_ok())
-                    log->note(offset, frame.bytes, status.message());
-            });
+        const Result<bool> polled = poll_log(id, worker, *log);
         if (polled.is_ok()) {
             is_new = is_new || *polled;
         } else if (polled.status().code() == Code::kUnsupported) {
@@ -317,6 +335,12 @@ const std::vector<Damage>& Run::Impl::damage() {
     return damage_;
 }
 
+void Run::Impl::note_unread(const std::string& file, const Status& status) {
+    if (status.is_ok()) return;
+    if (std::none_of(unread_.begin(), unread_.end(), [&](const Damage& told) { return told.file == file; }))
+        unread_.push_back({file, 0, 0, status.message(), false});
+}
+
 std::optional<format::Removals> Run::Impl::removals() const {
     std::optional<format::Removals> all;
     for (const auto& [id, worker] : workers_) {
@@ -360,13 +384,75 @@ RunTotals Run::Impl::totals() const {
     return totals;
 }
 
+std::optional<model::RunEnd> Run::Impl::end() const {
+    const Result<ByteBuffer> bytes = storage::read_whole(files_, layout_.end_json(), kMostJsonBytes);
+    if (!bytes) return std::nullopt;
+    const Result<model::RunEnd> end = model::run_end_from_json(text_of(*bytes));
+    return end ? std::optional(*end) : std::nullopt;
+}
+
+WorkerGaps Run::Impl::worker_gaps() {
+    WorkerGaps gaps;
+    std::uint64_t expected = 0;
+    for (const auto& [id, worker] : workers_)
+        for (const auto& [name, value] : worker->meta.environment)
+            if (name == "WORLD_SIZE" && value.size() <= 6 && !value.empty() &&
+                value.find_first_not_of("0123456789") == std::string::npos)
+                expected = std::max<std::uint64_t>(expected, std::stoul(value));
+    for (WorkerId id = 0; id < expected; ++id) {
+        const WorkerState* worker = find(id);
+        if (worker == nullptr || !worker->has_log) gaps.missing.push_back(id);
+    }
+
+    std::map<WorkerId, std::optional<StepIndex>> last_steps;
+    std::optional<StepIndex> last;         // of all
+    std::optional<StepIndex> last_closed;  // of those that closed their record
+    for (const auto& [id, worker] : workers_) {
+        if (!worker->has_log) continue;
+        const Result<std::optional<StepIndex>> read = worker->last_train_step();
+        if (!read) {  // nobody knows how far it is
+            note_unread(layout_.worker_directory(id), read.status());
+            continue;
+        }
+        const std::optional<StepIndex> step = *read;
+        last_steps[id] = step;
+        last = std::max(last, step);
+        if (worker->has_ended) last_closed = std::max(last_closed, step);
+    }
+    const std::optional<model::RunEnd> told = last_steps.size() > 1 ? end() : std::nullopt;
+    for (const auto& [id, step] : last_steps) {
+        if (step >= last) continue;
+        const bool has_closed = find(id)->has_ended;
+        // Each leaves at the next end of a step when a rule stops them.
+        const bool is_early = has_closed ? expected > 1 && !(told && told->stopped_by_rule)
+                                         : told.has_value() || step < last_closed;
+        if (is_early) gaps.stopped.push_back({id, step, *last, has_closed});
+    }
+    return gaps;
+}
+
 // ---------------------------------------------------------------------------------- steps
+
+bool WorkerState::is_covered_by(const std::map<std::uint32_t, internal::PartFiles>& files) const {
+    for (const auto& [number, part] : parts)
+        if (dynamic_cast<internal::LogPart*>(part.get()) != nullptr && !files.contains(number) &&
+            !gone.contains(number))
+            return false;
+    // Behind those that are known, each follows the one before.
+    std::optional<std::uint32_t> before;
+    if (!parts.empty()) before = parts.rbegin()->first;
+    for (const auto& [number, kinds] : files) {
+        if (before && number > *before + 1) return false;
+        if (!before || number > *before) before = number;
+    }
+    return true;
+}
 
 internal::Part* WorkerState::next(internal::Cursor& cursor) const {
     for (auto it = parts.lower_bound(cursor.part); it != parts.end(); ++it) {
         if (it->first != cursor.part) cursor = {it->first, 0};
         if (cursor.row < it->second->rows()) return it->second.get();
-        if (it->second->is_behind()) return nullptr;
+        if (it->second->is_behind() && !gone.contains(it->first)) return nullptr;
     }
     return nullptr;
 }
@@ -381,6 +467,13 @@ void WorkerState::leave() {
     if (!at_hand) return;
     if (const auto before = parts.find(*at_hand); before != parts.end()) before->second->release();
     at_hand.reset();
+}
+
+Result<std::optional<StepIndex>> WorkerState::last_train_step() const {
+    std::vector<StepIndex> steps;
+    for (auto it = parts.rbegin(); it != parts.rend() && steps.empty(); ++it)
+        TRAINDBG_RETURN_IF_ERROR(it->second->steps(Mode::kTrain, steps));
+    return steps.empty() ? std::nullopt : std::optional(*std::max_element(steps.begin(), steps.end()));
 }
 
 std::uint64_t WorkerState::steps() const noexcept {
@@ -580,13 +673,7 @@ Result<bool> Run::refresh() { return impl_->refresh(); }
 Result<bool> Run::wait(std::chrono::nanoseconds patience) { return impl_->wait(patience); }
 int Run::wake_descriptor() const noexcept { return impl_->wake_descriptor(); }
 
-std::optional<model::RunEnd> Run::end() const {
-    const Result<ByteBuffer> bytes =
-        storage::read_whole(impl_->files(), impl_->layout().end_json(), kMostJsonBytes);
-    if (!bytes) return std::nullopt;
-    const Result<model::RunEnd> end = model::run_end_from_json(text_of(*bytes));
-    return end ? std::optional(*end) : std::nullopt;
-}
+std::optional<model::RunEnd> Run::end() const { return impl_->end(); }
 
 bool Run::is_complete() const noexcept {
     bool any = false;
@@ -628,7 +715,7 @@ std::vector<StepIndex> Run::steps(Mode mode) const {
     std::vector<StepIndex> steps;
     for (const auto& [id, worker] : impl_->workers())
         for (const auto& [number, part] : worker->parts)
-            part->steps(mode, steps).ignore();  // what cannot be read is in the damage
+            impl_->note_unread(part->name(), part->steps(mode, steps));
     std::sort(steps.begin(), steps.end());
     steps.erase(std::unique(steps.begin(), steps.end()), steps.end());
     return steps;
@@ -740,20 +827,8 @@ Result<std::optional<MappedTensor>> Run::map_raw(WorkerId worker, Mode mode, Ste
     return std::optional<MappedTensor>();
 }
 
-std::vector<WorkerId> Run::missing_workers() const {
-    std::uint64_t expected = 0;
-    for (const auto& [id, worker] : impl_->workers())
-        for (const auto& [name, value] : worker->meta.environment)
-            if (name == "WORLD_SIZE" && value.size() <= 6 && !value.empty() &&
-                value.find_first_not_of("0123456789") == std::string::npos)
-                expected = std::max<std::uint64_t>(expected, std::stoul(value));
-    std::vector<WorkerId> missing;
-    for (WorkerId id = 0; id < expected; ++id) {
-        const WorkerState* worker = impl_->find(id);
-        if (worker == nullptr || !worker->has_log) missing.push_back(id);
-    }
-    return missing;
-}
+std::vector<WorkerId> Run::missing_workers() const { return impl_->worker_gaps().missing; }
+WorkerGaps Run::worker_gaps() const { return impl_->worker_gaps(); }
 
 Status Run::verify() { return impl_->verify(); }
 

@@ -20,6 +20,7 @@
 #include "traindbg/format/removals.h"
 #include "traindbg/model/run_meta.h"
 #include "traindbg/model/step_source.h"
+#include "traindbg/read/worker_gaps.h"
 #include "traindbg/storage/file_system.h"
 
 namespace traindbg::read {
@@ -138,6 +139,11 @@ class Run {
                                                                     const std::string& tensor);
     // Workers that the others expect (their WORLD_SIZE) and that have recorded nothing.
     [[nodiscard]] std::vector<model::WorkerId> missing_workers() const;
+    // These, and the workers that stopped while others went on. While a run is recorded, one that has not
+    // closed its record may only be slow: it is named once one that got farther has closed its own, or the
+    // run has an END.json. One that has closed its record is named where WORLD_SIZE says that all train
+    // together, and no rule stopped them.
+    [[nodiscard]] WorkerGaps worker_gaps() const;
     // Reads every byte of the run; `damage` holds all there is afterwards.
     [[nodiscard]] base::Status verify();
     [[nodiscard]] static const std::vector<std::string>& statistic_names();
@@ -168,6 +174,8 @@ class RunTail : public model::StepSource {
     [[nodiscard]] bool ended() const override;
     // What could not be read so far. Valid until the next call.
     [[nodiscard]] const std::vector<Damage>& damage() const;
+    // As `Run::worker_gaps`, of what was seen so far.
+    [[nodiscard]] WorkerGaps worker_gaps() const;
     // Nobody writes any more: ended() becomes true once all that is there was given.
     void finish_when_idle() noexcept;
     // A descriptor that becomes readable when there may be something new, for poll(); -1 if none.

@@ -35,8 +35,15 @@ struct Cursor {
     std::uint64_t row = 0;
 };
 
+// Which files of a part are there.
+struct PartFiles {
+    bool log = false;
+    bool segment = false;
+};
+
 struct WorkerState {
     std::map<std::uint32_t, std::unique_ptr<Part>> parts;  // by number, as they were recorded
+    std::set<std::uint32_t> gone;                          // logs among them of which no file is left
     std::set<std::uint32_t> refused;                       // of a newer format
     std::map<std::uint32_t, Blob> blobs;
     model::TensorTable tensors;
@@ -55,12 +62,16 @@ struct WorkerState {
     bool has_log = false;                                               // a file header was read
     bool has_ended = false;
 
+    // False: a part that there must be is not in `files`.
+    [[nodiscard]] bool is_covered_by(const std::map<std::uint32_t, PartFiles>& files) const;
     // Where the next step is, from `cursor` on; null when there is none yet.
     [[nodiscard]] Part* next(Cursor& cursor) const;
     // Steps are mostly gone through in order: `part` is to load one, and what another part kept for that is
     // given back. So a scan of any number of parts has the memory of one.
     [[nodiscard]] Part& turn_to(Part& part);
     void leave();  // there are no more to come
+    // The last TRAIN step; nothing: there is none.
+    [[nodiscard]] base::Result<std::optional<model::StepIndex>> last_train_step() const;
     [[nodiscard]] std::uint64_t steps() const noexcept;
 };
 
@@ -107,6 +118,10 @@ class Run::Impl {
     [[nodiscard]] const std::vector<Damage>& damage();
     [[nodiscard]] const std::vector<RunEvent>& events() const noexcept { return events_; }
     [[nodiscard]] RunTotals totals() const;
+    [[nodiscard]] std::optional<model::RunEnd> end() const;
+    [[nodiscard]] WorkerGaps worker_gaps();
+    // What cannot be read just now: told in the damage until the next `refresh`.
+    void note_unread(const std::string& file, const base::Status& status);
     [[nodiscard]] const Workers& workers() const noexcept { return workers_; }
     [[nodiscard]] internal::WorkerState* find(model::WorkerId id) const {
         const auto it = workers_.find(id);
@@ -117,6 +132,11 @@ class Run::Impl {
     Impl(std::string root, storage::FileSystem& files) : files_(files), layout_{std::move(root)} {}
 
     [[nodiscard]] base::Result<bool> refresh_worker(model::WorkerId id);
+    // The parts by number, and what else its directory tells of the worker.
+    [[nodiscard]] base::Result<std::map<std::uint32_t, internal::PartFiles>> list_parts(model::WorkerId id);
+    // Reads what was appended to a log; true: there was something.
+    [[nodiscard]] base::Result<bool> poll_log(model::WorkerId id, internal::WorkerState& worker,
+                                              internal::LogPart& log);
     // Opens the segment and takes what it says of the worker. False: it is damaged beyond use.
     [[nodiscard]] base::Result<bool> open_segment(model::WorkerId id, internal::WorkerState& worker,
                                                   std::uint32_t number, bool log_is_there, bool& is_new);
@@ -138,7 +158,7 @@ class Run::Impl {
     std::vector<RunEvent> events_;
     std::vector<Damage> own_damage_;  // beside what the parts tell
     base::Status passing_trouble_;
-    std::vector<Damage> unread_;  // what the last refresh could not read; the next one tries again
+    std::vector<Damage> unread_;  // since the last refresh; the next one tries again
     base::Status refused_;        // the first file of a newer format
     std::vector<Damage> damage_;  // all of it
     std::uint64_t samples_skipped_ = 0;

@@ -52,6 +52,7 @@ class RunTail::Impl {
 
     [[nodiscard]] bool ended() const noexcept { return has_ended_; }
     [[nodiscard]] const std::vector<Damage>& damage() { return run_->damage(); }
+    [[nodiscard]] WorkerGaps worker_gaps() { return run_->worker_gaps(); }
     void finish_when_idle() noexcept { is_finishing_ = true; }
     [[nodiscard]] int wake_descriptor() const noexcept { return watcher_.descriptor(); }
 
@@ -104,6 +105,7 @@ Result<std::unique_ptr<RunTail>> RunTail::open(const std::string& path, storage:
 Result<std::optional<StepView>> RunTail::next(nanoseconds patience) { return impl_->next(patience); }
 bool RunTail::ended() const { return impl_->ended(); }
 const std::vector<Damage>& RunTail::damage() const { return impl_->damage(); }
+WorkerGaps RunTail::worker_gaps() const { return impl_->worker_gaps(); }
 void RunTail::finish_when_idle() noexcept { impl_->finish_when_idle(); }
 int RunTail::wake_descriptor() const noexcept { return impl_->wake_descriptor(); }
 

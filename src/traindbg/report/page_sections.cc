@@ -112,6 +112,9 @@ std::string command_line(const model::RunMeta& meta) {
 
 bool is_incomplete(const ReportData& data) {
     return !data.damage.empty() || data.totals.steps_dropped != 0 || data.totals.raw_tensors_dropped != 0 ||
+           !data.worker_gaps.missing.empty() ||
+           std::any_of(data.worker_gaps.stopped.begin(), data.worker_gaps.stopped.end(),
+                       [](const read::StoppedWorker& worker) { return !worker.has_closed; }) ||
            (!data.complete && data.end.has_value());
 }
 
@@ -313,6 +316,7 @@ void put_cost(Markup& out, const ReportData& data) {
          data.damage.empty() ? std::string("none found")
                              : counted(data.damage.size(), "damaged place", "damaged places"));
     if (!data.complete) fact(out, "Record", "has no end mark: the training was cut off, or is still running");
+    for (const std::string& gap : data.worker_gaps.in_words()) fact(out, "Missing", gap);
     out.raw("</dl>\n");
     if (!data.damage.empty()) {
         out.raw("<ul class=\"plain\">");
@@ -412,7 +416,7 @@ std::string banner_section(const ReportData& data) {
         out.raw("<p>").text(data.end->reason).raw("</p>\n");
     if (is_incomplete(data))
         out.raw(
-            "<p class=\"caution\"><strong>The record is not complete:</strong> some data was lost or "
+            "<p class=\"caution\"><strong>The record is not complete:</strong> some data is missing or "
             "damaged. "
             "<a href=\"#run\">What is missing</a></p>\n");
     out.raw("</div></div>\n<p class=\"identity\"><span class=\"brand\">traindbg report</span> <span>")

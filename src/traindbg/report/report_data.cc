@@ -220,6 +220,7 @@ class Collector {
         data_.meta = run_.meta();
         data_.end = run_.end();
         data_.complete = run_.is_complete();
+        data_.worker_gaps = run_.worker_gaps();
         data_.totals = run_.totals();
         data_.damage = run_.damage();
         data_.events = run_.events();

@@ -94,6 +94,7 @@ struct ReportData {
     std::vector<model::WorkerMeta> workers;
     std::optional<model::RunEnd> end;
     bool complete = false;  // every worker wrote its end record
+    read::WorkerGaps worker_gaps;
     read::RunTotals totals;
     std::vector<read::Damage> damage;
     std::vector<read::RunEvent> events;

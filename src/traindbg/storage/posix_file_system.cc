@@ -49,11 +49,20 @@ std::string parent_of(const std::string& path) {
     return slash == 0 ? "/" : path.substr(0, slash);
 }
 
+// What `sync` gives; over a network a signal may interrupt it, and it then has lost nothing.
+template <typename Sync>
+int sync_retrying(Sync sync, int descriptor) noexcept {
+    int result = 0;
+    do result = sync(descriptor);
+    while (result != 0 && errno == EINTR);
+    return result;
+}
+
 Status sync_directory(const std::string& path) {
     const FileDescriptor directory(open_retrying(path.c_str(), O_RDONLY | O_DIRECTORY));
     if (!directory.is_open()) return error_at(path, "open", errno);
     // Some network file systems cannot sync a directory and say so; there is nothing more to do.
-    if (::fsync(directory.get()) != 0 && errno != EINVAL && errno != ENOTSUP)
+    if (sync_retrying(::fsync, directory.get()) != 0 && errno != EINVAL && errno != ENOTSUP)
         return error_at(path, "fsync", errno);
     return Status::ok();
 }
@@ -99,7 +108,7 @@ class Syncer {
   public:
     Status sync(int descriptor, const std::string& path) {
         if (!failure_.is_ok()) return failure_;
-        if (::fdatasync(descriptor) != 0) {
+        if (sync_retrying(::fdatasync, descriptor) != 0) {
             // The kernel may have dropped the pages and marked them clean: a second call would say "ok".
             failure_ = error_at(path, "fdatasync", errno);
             return failure_;
@@ -353,7 +362,8 @@ class PosixFileSystem final : public FileSystem {
         TRAINDBG_ASSIGN_OR_RETURN(UnsharedDescriptor descriptor, create_new(temporary, 0, path));
         std::uint64_t written = 0;
         Status status = write_all(descriptor.get(), bytes, path, &written);
-        if (status.is_ok() && ::fsync(descriptor.get()) != 0) status = error_at(path, "fsync", errno);
+        if (status.is_ok() && sync_retrying(::fsync, descriptor.get()) != 0)
+            status = error_at(path, "fsync", errno);
         descriptor.reset();
         if (status.is_ok() && ::rename(temporary.c_str(), path.c_str()) != 0)
             status = error_at(path, "rename", errno);

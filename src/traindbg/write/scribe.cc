@@ -266,7 +266,9 @@ void Scribe::write_raw(StepItem& item) {
     places_.clear();
     if (item.tensors.empty() || raw_failed_ || raw_shortage_ != Shortage::kNone) return;
     if (options_.retention.quota_bytes != 0 && bytes_used() >= raw_quota(options_.retention.quota_bytes))
-        return stop_raw(Shortage::kQuota);
+        return stop_raw(Shortage::kQuota,
+                        base::format("{}: nine tenths of the quota of {} are used up", directory_,
+                                     base::human_bytes(options_.retention.quota_bytes)));
     if (blob_ && blob_->size() >= options_.blob_bytes) end_blob();
     Status status;
     if (!blob_) status = start_blob(item.record);
@@ -306,7 +308,7 @@ void Scribe::commit() {
     Status status = log_.append(batch_.bytes());
     if (status.code() == Code::kResourceExhausted) {
         // The disk is full: whole tensors stop, and the rest gets the room that was set aside.
-        stop_raw(Shortage::kDisk);
+        stop_raw(Shortage::kDisk, status.message());
         if (give_reserve_back())
             status = log_.append(base::ByteSpan(batch_.bytes()).subspan(log_.size() - before));
     }
@@ -433,7 +435,7 @@ void Scribe::on_log_error(const Status& status) {
     log_is_open_ = false;
     if (status.code() == Code::kResourceExhausted) {
         // At a sync the room that was set aside is there still: a new part gets it.
-        stop_raw(Shortage::kDisk);
+        stop_raw(Shortage::kDisk, status.message());
         if (!give_reserve_back() || !replace_part().is_ok()) pause(Shortage::kDisk, status);
         return;
     }
@@ -463,7 +465,7 @@ void Scribe::fail(const Status& status) noexcept {
 
 // A disk that is full may have room again; another error ends whole tensors for good.
 void Scribe::on_raw_error(const Status& status) {
-    if (status.code() == Code::kResourceExhausted) return stop_raw(Shortage::kDisk);
+    if (status.code() == Code::kResourceExhausted) return stop_raw(Shortage::kDisk, status.message());
     if (raw_failed_) return;
     raw_failed_ = true;
     shared_->raw_is_off.store(true, std::memory_order_relaxed);
@@ -504,25 +506,20 @@ std::uint64_t Scribe::bytes_used() const {
     return kept.bytes + (closed_bytes_ - std::min(closed_bytes_, kept.closed_bytes)) + open;
 }
 
-void Scribe::stop_raw(Shortage why) {
+void Scribe::stop_raw(Shortage why, const std::string& reason) {
     if (raw_shortage_ != Shortage::kNone) return;
     raw_shortage_ = why;
     last_probe_nanos_ = base::monotonic_nanos();
     shared_->raw_is_off.store(true, std::memory_order_relaxed);
     if (std::exchange(raw_stop_was_told_, true)) return;
-    const std::string reason = why == Shortage::kDisk
-                                   ? std::string("the disk is full")
-                                   : base::format("nine tenths of the quota of {} are used up",
-                                                  base::human_bytes(options_.retention.quota_bytes));
-    shared_->tell_failure(base::format("{}: {}", directory_, reason));
-    base::log(
-        LogLevel::kWarning,
-        base::format("{}: {}: whole tensors are not recorded for now, statistics are", directory_, reason));
+    shared_->tell_failure(reason);
+    base::log(LogLevel::kWarning,
+              base::format("whole tensors are not recorded for now, statistics are: {}", reason));
 }
 
 void Scribe::pause(Shortage why, const Status& status) {
     if (is_paused()) return;
-    stop_raw(why);
+    stop_raw(why, status.message());
     pause_ = why;
     shared_->is_paused.store(true, std::memory_order_relaxed);
     last_probe_nanos_ = base::monotonic_nanos();

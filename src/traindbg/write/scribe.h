@@ -80,7 +80,7 @@ class Scribe {
 
     void take_reserve();
     [[nodiscard]] bool give_reserve_back();
-    void stop_raw(Shortage why);
+    void stop_raw(Shortage why, const std::string& reason);
     void pause(Shortage why, const base::Status& status);
     void look_after_room(bool is_last);
     [[nodiscard]] bool resume();

@@ -20,6 +20,7 @@
 #include "traindbg/format/records.h"
 #include "traindbg/storage/fault_file_system.h"
 #include "traindbg/storage/memory_file_system.h"
+#include "traindbg/storage/run_layout.h"
 #include "traindbg/write/run_writer.h"
 
 namespace traindbg::read {
@@ -261,6 +262,123 @@ TEST(RunTest, AnErrorOfOneReadCostsNoWorkerAndIsMadeGood) {
         EXPECT_TRUE((*run)->damage().empty()) << call;
     }
     EXPECT_LE(refused, 4U) << "RUN.json and the list of workers are needed, nothing else";
+}
+
+// ------------------------------------------------------------------ workers that are missing
+
+enum class Record { kClosed, kOpen };
+
+// A worker of a training of `world` (0: it does not say) that recorded `steps` training steps.
+void write_worker(MemoryFileSystem& files, model::WorkerId worker, std::uint64_t steps, Record record,
+                  std::uint64_t world = 3) {
+    base::ByteWriter log;
+    format::FileHeader header;
+    header.worker = worker;
+    header.salt = 0xA110C + worker;
+    format::append_file_header(log, header);
+    std::uint64_t sequence = 2;
+    base::ByteWriter payload;
+    const auto add = [&](format::FrameType type) {
+        ASSERT_TRUE(format::append_frame(log, type, sequence++, payload.bytes(), header.salt).is_ok());
+        payload = base::ByteWriter();
+    };
+    model::WorkerMeta meta = testing::sample_meta();
+    if (world != 0) meta.environment = {{"WORLD_SIZE", std::to_string(world)}};
+    format::encode_worker(payload, meta);
+    add(format::FrameType::kWorker);
+    for (std::uint64_t step = 0; step < steps; ++step) {
+        StepRecord empty;
+        empty.step = step;
+        empty.sequence = step;
+        EXPECT_EQ(format::encode_step(payload, empty, {}, {}), 0U);
+        add(format::FrameType::kStep);
+    }
+    if (record == Record::kClosed) {
+        format::encode_totals(payload, {1, steps, 0, 0});
+        add(format::FrameType::kEnd);
+    }
+    const storage::RunLayout layout{"/run"};
+    ASSERT_TRUE(files.create_directories(layout.worker_directory(worker)).is_ok());
+    files.set_content(layout.log(worker, 0), log.take());
+}
+
+void put_end(MemoryFileSystem& files, const char* json) {
+    ASSERT_TRUE(files.put_atomic("/run/END.json", base::as_bytes(json)).is_ok());
+}
+
+std::vector<std::string> gaps_of(MemoryFileSystem& files) {
+    auto run = Run::open("/run", files);
+    auto tail = RunTail::open("/run", files);
+    EXPECT_TRUE(run.is_ok() && tail.is_ok());
+    EXPECT_EQ((*tail)->worker_gaps().in_words(), (*run)->worker_gaps().in_words());
+    EXPECT_EQ((*run)->worker_gaps().empty(), (*run)->worker_gaps().in_words().empty());
+    return (*run)->worker_gaps().in_words();
+}
+
+using Lines = std::vector<std::string>;
+
+TEST(WorkerGapsTest, WorkersThatRecordedAlikeLeaveNone) {
+    MemoryFileSystem files;
+    make_run(files);
+    EXPECT_EQ(gaps_of(files), Lines());
+    for (model::WorkerId worker = 0; worker < 3; ++worker) write_worker(files, worker, 4, Record::kClosed);
+    EXPECT_EQ(gaps_of(files), Lines());
+}
+
+TEST(WorkerGapsTest, OneThatNeverStartedIsNamed) {
+    MemoryFileSystem files;
+    make_run(files);
+    write_worker(files, 0, 4, Record::kClosed);
+    write_worker(files, 2, 4, Record::kClosed);
+    EXPECT_EQ(gaps_of(files), (Lines{"worker 1 has recorded nothing, though others expect it"}));
+    auto run = Run::open("/run", files);
+    EXPECT_EQ((*run)->missing_workers(), (std::vector<model::WorkerId>{1}));
+}
+
+TEST(WorkerGapsTest, ManyAreToldInALine) {
+    MemoryFileSystem files;
+    make_run(files);
+    for (const model::WorkerId worker : {0U, 1U, 3U, 6U, 8U, 9U})
+        write_worker(files, worker, worker < 6 ? 9 : 5, worker < 6 ? Record::kClosed : Record::kOpen, 12);
+    EXPECT_EQ(gaps_of(files),
+              (Lines{"workers 2, 4, 5, 7, 10 and 11 have recorded nothing, though others expect them",
+                     "workers 6, 8 and 9 stopped at step 4, their records not closed; others went on to "
+                     "step 8"}));
+    write_worker(files, 4, 9, Record::kClosed, 4000);
+    EXPECT_EQ(gaps_of(files)[0],
+              "workers 2, 5, 7 and 10 to 3999 have recorded nothing, though others expect them");
+}
+
+TEST(WorkerGapsTest, OneThatWasCutOffIsNamedOnceItCannotBeSlowAnyMore) {
+    MemoryFileSystem files;
+    make_run(files);
+    write_worker(files, 0, 9, Record::kOpen);
+    write_worker(files, 1, 5, Record::kOpen);
+    write_worker(files, 2, 0, Record::kOpen);
+    EXPECT_EQ(gaps_of(files), Lines()) << "it is recorded, and one is slower than the other";
+    const Lines expected = {
+        "worker 2 stopped before a training step, its record not closed; others went on "
+        "to step 8",
+        "worker 1 stopped at step 4, its record not closed; others went on to step 8"};
+    write_worker(files, 0, 9, Record::kClosed);
+    EXPECT_EQ(gaps_of(files), expected) << "another came to its end";
+    write_worker(files, 0, 9, Record::kOpen);
+    put_end(files, R"({"exit_code":1})");
+    EXPECT_EQ(gaps_of(files), expected) << "the training is over";
+}
+
+TEST(WorkerGapsTest, OneThatLeftEarlyByItselfIsNamedWhereAllTrainTogether) {
+    MemoryFileSystem files;
+    make_run(files);
+    write_worker(files, 0, 9, Record::kOpen, 2);
+    write_worker(files, 1, 5, Record::kClosed, 2);
+    EXPECT_EQ(gaps_of(files), (Lines{"worker 1 stopped at step 4; others went on to step 8"}));
+    put_end(files, R"({"exit_code":90,"stopped_by_rule":true})");
+    EXPECT_EQ(gaps_of(files), Lines()) << "each leaves at the next end of a step";
+    ASSERT_TRUE(files.remove("/run/END.json").is_ok());
+    write_worker(files, 0, 9, Record::kClosed, 0);
+    write_worker(files, 1, 5, Record::kClosed, 0);
+    EXPECT_EQ(gaps_of(files), Lines()) << "two trainings in a directory need not be equally long";
 }
 
 TEST(RunTest, RefreshFindsNewStepsAndNewWorkers) {

@@ -413,6 +413,81 @@ TEST(SealedRunTest, AFollowerGoesOnWhereTheLogBecomesASegment) {
     EXPECT_FALSE((*tail)->next(0ns)->has_value());
 }
 
+// A directory whose list was begun before a log was sealed and ended after it was removed: it shows neither.
+class StaleListing final : public storage::FileSystem {
+  public:
+    explicit StaleListing(MemoryFileSystem& files) : files_(files) {}
+    // The next list of a worker's directory does not show it.
+    void hide(std::string name) { hidden_ = std::move(name); }
+
+    base::Result<std::vector<storage::DirectoryEntry>> list(const std::string& path) override {
+        auto entries = files_.list(path);
+        if (!entries.is_ok() || !path.ends_with("w0000")) return entries;
+        std::erase_if(*entries, [&](const auto& entry) { return entry.name == hidden_; });
+        hidden_.clear();
+        return entries;
+    }
+    base::Result<std::unique_ptr<storage::AppendFile>> create(const std::string& path) override {
+        return files_.create(path);
+    }
+    base::Result<std::unique_ptr<storage::ReadFile>> open(const std::string& path) override {
+        return files_.open(path);
+    }
+    base::Status put_atomic(const std::string& path, base::ByteSpan bytes) override {
+        return files_.put_atomic(path, bytes);
+    }
+    base::Status create_directories(const std::string& path) override {
+        return files_.create_directories(path);
+    }
+    base::Status create_directory(const std::string& path) override { return files_.create_directory(path); }
+    base::Status remove(const std::string& path) override { return files_.remove(path); }
+    bool exists(const std::string& path) override { return files_.exists(path); }
+
+  private:
+    MemoryFileSystem& files_;
+    std::string hidden_;
+};
+
+TEST(SealedRunTest, APartThatAListMissesIsNotPassedOver) {
+    const auto content = [](std::uint64_t begin, std::uint64_t end, std::uint32_t part) {
+        LogWriter log(part);
+        log.schema(testing::sample_tensors());
+        for (std::uint64_t step = begin; step < end; ++step) log.step(sample_step(step));
+        return log.take();
+    };
+    const auto expect_steps = [](RunTail& tail, std::uint64_t begin, std::uint64_t end) {
+        for (std::uint64_t step = begin; step < end; ++step) {
+            auto view = tail.next(0ns);
+            ASSERT_TRUE(view.is_ok() && view->has_value()) << step;
+            EXPECT_EQ(*(**view).record, sample_step(step));
+        }
+        EXPECT_FALSE(tail.next(0ns)->has_value());
+    };
+    // It had begun to read the log; it had not seen that part yet; retention has taken the part meanwhile.
+    for (const bool is_taken : {false, true}) {
+        for (const std::uint64_t seen : {2U, 4U}) {
+            MemoryFileSystem memory;
+            make_run(memory);
+            StaleListing files(memory);
+            memory.set_content(kLog, content(0, seen, 0));
+            auto tail = RunTail::open("/run", files);
+            ASSERT_TRUE(tail.is_ok());
+            expect_steps(**tail, 0, seen);
+            memory.set_content(kLog, content(0, 4, 0));
+            memory.set_content("/run/w0000/000001.log", content(4, 7, 1));
+            seal(memory, "/run", 0, 0);
+            seal(memory, "/run", 0, 1);
+            memory.set_content("/run/w0000/000002.log", content(7, 9, 2));
+            if (is_taken) {
+                ASSERT_TRUE(memory.remove(kSegment).is_ok());
+            } else {
+                files.hide(seen == 4 ? "000001.seg" : "000000.seg");
+            }
+            expect_steps(**tail, seen, 9);
+        }
+    }
+}
+
 // Between two looks a log gets tensors, steps, an event and its end, becomes a segment and is gone.
 TEST(SealedRunTest, WhatALogHeldBeforeItWasSealedIsNotMissed) {
     for (const bool has_begun : {false, true}) {

@@ -1,6 +1,7 @@
 #include "traindbg/storage/file_system.h"
 
 #include <gtest/gtest.h>
+#include <pthread.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -8,12 +9,14 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <csignal>
 #include <cstdlib>
 #include <filesystem>
 #include <memory>
 #include <string>
 #include <system_error>
+#include <thread>
 
 #include "storage/temporary_directory.h"
 #include "traindbg/storage/fault_file_system.h"
@@ -376,6 +379,63 @@ TEST(PosixFileSystemTest, AShortWriteIsContinuedAndItsErrorTold) {
     // The size limit of a process stands in for a full disk: the first write is short, the next fails.
     const TemporaryDirectory directory;
     EXPECT_EXIT(::_exit(append_beyond_the_limit(directory.path() + "/a")), ::testing::ExitedWithCode(0), "");
+}
+
+std::atomic<std::uint64_t> signals_handled{0};
+
+// A training's handlers may run in any of its threads, and a call that they interrupt is not begun anew.
+TEST(PosixFileSystemTest, SignalsAreNotNoticed) {
+    struct sigaction action {};
+    action.sa_handler = [](int) { signals_handled.fetch_add(1); };  // no SA_RESTART
+    struct sigaction before {};
+    ASSERT_EQ(::sigaction(SIGUSR1, &action, &before), 0);
+    const TemporaryDirectory directory;
+    FileSystem& files = posix_file_system();
+    constexpr std::size_t kPiece = std::size_t{64} << 10;
+    constexpr std::size_t kBulk = std::size_t{3} << 20;
+    base::ByteBuffer bytes(kBulk);
+    for (std::size_t i = 0; i < bytes.size(); ++i) bytes[i] = static_cast<std::byte>(i * 7 + i / 4099);
+    const auto work = [&] {
+        for (int round = 0; round < 20; ++round) {
+            const std::string name = directory.path() + "/" + std::to_string(round);
+            auto file = files.create(name);
+            ASSERT_TRUE(file.is_ok()) << file.status().to_string();
+            const base::Status reserved = (*file)->reserve(kBulk);
+            EXPECT_TRUE(reserved.is_ok() || reserved.code() == Code::kUnsupported) << reserved.to_string();
+            for (std::size_t at = 0; at < bytes.size(); at += kPiece)
+                ASSERT_TRUE((*file)->append(base::ByteSpan(bytes).subspan(at, kPiece)).is_ok());
+            EXPECT_TRUE((*file)->sync().is_ok());
+            EXPECT_TRUE(!reserved.is_ok() || (*file)->reserve(0).is_ok());
+            auto bulk = files.create_bulk(name + "b");
+            ASSERT_TRUE(bulk.is_ok()) << bulk.status().to_string();
+            ASSERT_TRUE((*bulk)->append(bytes).is_ok());
+            EXPECT_TRUE((*bulk)->sync().is_ok());
+            ASSERT_TRUE(files.put_atomic(name + "a", bytes).is_ok());
+            EXPECT_TRUE(files.try_lock(name + "l", LockFile::kIsMade).is_ok());
+            EXPECT_TRUE(files.list(directory.path()).is_ok());
+            for (const char* const kind : {"", "b", "a"}) {
+                const auto read = read_whole(files, name + kind);
+                ASSERT_TRUE(read.is_ok()) << read.status().to_string();
+                EXPECT_TRUE(*read == bytes) << name << kind;
+                EXPECT_TRUE(files.remove(name + kind).is_ok());
+            }
+        }
+    };
+    std::atomic<bool> is_done{false};
+    std::jthread working([&] {
+        work();
+        is_done = true;
+    });
+    const pthread_t thread = working.native_handle();
+    while (!is_done) {
+        const std::uint64_t handled = signals_handled.load();
+        if (::pthread_kill(thread, SIGUSR1) != 0) break;
+        // One after the other: else the thread does nothing but handle them.
+        while (signals_handled.load() == handled && !is_done) std::this_thread::yield();
+    }
+    working.join();
+    ASSERT_EQ(::sigaction(SIGUSR1, &before, nullptr), 0);
+    EXPECT_GT(signals_handled.load(), 100U);
 }
 
 // ------------------------------------------------------------------ the doubles themselves

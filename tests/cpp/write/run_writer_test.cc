@@ -1,9 +1,11 @@
 #include "traindbg/write/run_writer.h"
 
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <bit>
 #include <cerrno>
@@ -12,6 +14,7 @@
 #include <csignal>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <limits>
 #include <memory>
 #include <mutex>
@@ -861,6 +864,108 @@ TEST(PartsTest, APartThatCannotBeBegunIsTriedAgain) {
     ASSERT_TRUE(writer->close(kLong).is_ok());
     EXPECT_GT(count_files(memory, ".seg"), 5U);
     EXPECT_TRUE(read_steps(memory) == many_steps());
+}
+
+// The training has opened as many files as it may.
+TEST(PartsTest, WithoutDescriptorsTheRecordGoesOnOrPausesAndResumes) {
+    for (const auto sync_interval : {0ms, 1ms}) {
+        const testing::TemporaryDirectory directory;
+        storage::FileSystem& files = storage::posix_file_system();
+        make_run(files, directory.path());
+        WriterOptions options = small_parts();
+        options.run_directory = directory.path();
+        options.sync_interval = sync_interval;
+        options.probe_interval = 1ms;
+        options.reserve_bytes = 0;
+        auto writer = open_writer(files, options);
+        add_tensors(*writer);
+        std::uint64_t next = 0;
+        const auto record = [&](std::uint64_t last) {
+            for (; next < last; ++next) {
+                writer->append(sample_step(next, next % 4 == 0));
+                if (next % 10 == 0) static_cast<void>(writer->flush(kLong));
+            }
+        };
+        record(11);  // its log and its file of whole tensors are open
+        ::testing::internal::CaptureStderr();
+        rlimit limit{};
+        ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &limit), 0);
+        const rlimit none{0, limit.rlim_max};
+        ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &none), 0);
+        record(kManySteps / 2);
+        const base::Status refused = RunWriter::open(files, options).status();
+        ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &limit), 0);
+        EXPECT_TRUE(becomes_true([&] { return !writer->counts().is_paused; }));
+        record(kManySteps);
+        ASSERT_TRUE(writer->close(kLong).is_ok());
+        static_cast<void>(::testing::internal::GetCapturedStderr());  // each thing is said once only
+        EXPECT_EQ(refused.code(), Code::kResourceExhausted) << refused.to_string();
+        const WriterCounts counts = writer->counts();
+        EXPECT_FALSE(counts.failed) << counts.failure;
+        EXPECT_EQ(counts.steps_written + counts.steps_dropped, kManySteps);
+        if (sync_interval == 0ms) {
+            EXPECT_EQ(counts.steps_dropped, 0U) << "the log is open, only full";
+        } else if (counts.steps_dropped != 0) {
+            // A new file is not safe before its name is, and for that its directory is opened.
+            EXPECT_NE(counts.failure.find("Too many open files"), std::string::npos) << counts.failure;
+        }
+        std::uint64_t raw_missing = 0;
+        const std::vector<StepRecord> steps = read_steps(files, directory.path());
+        EXPECT_EQ(steps.size(), counts.steps_written);
+        for (const StepRecord& step : steps) {
+            StepRecord expected = sample_step(step.step, step.step % 4 == 0);
+            if (step.raw.empty()) raw_missing += std::exchange(expected.raw, {}).size();
+            EXPECT_TRUE(step == expected) << step.step;
+        }
+        EXPECT_LE(raw_missing, counts.raw_tensors_dropped);
+        ASSERT_FALSE(steps.empty());
+        EXPECT_EQ(steps.back().step, kManySteps - 1) << "it goes on once there are some again";
+    }
+}
+
+// ------------------------------------------------------------------ clocks
+
+// Wall time is set back by a day and forward by hours while a training runs: it is recorded as it was, and
+// nothing else depends on it.
+TEST(ClockTest, AWallClockThatJumpsMovesNoStep) {
+    MemoryFileSystem files;
+    make_run(files);
+    WriterOptions options = small_parts();
+    options.retention.keep_last = 300;
+    options.retention.thin = 10;
+    auto writer = open_writer(files, options);
+    add_tensors(*writer);
+    constexpr std::int64_t kHour = 3'600'000'000'000;
+    const auto step_at = [](std::uint64_t number) {
+        StepRecord record = sample_step(number);
+        const std::int64_t jumps[] = {0, -24 * kHour, kHour, -record.wall_nanos, 200 * kHour};
+        record.wall_nanos += jumps[number / 7 % std::size(jumps)];
+        return record;
+    };
+    for (std::uint64_t number = 0; number < kManySteps; ++number) {
+        writer->append(step_at(number));
+        if (number % 50 == 0) {
+            ASSERT_TRUE(writer->flush(kLong));
+        }
+    }
+    ASSERT_TRUE(writer->close(kLong).is_ok());
+    const auto tail = read::RunTail::open("/run", files);
+    ASSERT_TRUE(tail.is_ok()) << tail.status().to_string();
+    (*tail)->finish_when_idle();
+    std::vector<std::uint64_t> steps;
+    while (true) {
+        const auto view = (*tail)->next(0ns);
+        ASSERT_TRUE(view.is_ok()) << view.status().to_string();
+        if (!view->has_value()) break;
+        const StepRecord& record = *(**view).record;
+        EXPECT_TRUE(record == step_at(record.step)) << record.step;
+        EXPECT_TRUE(steps.empty() || steps.back() < record.step);
+        steps.push_back(record.step);
+    }
+    for (std::uint64_t young = kManySteps - 300; young < kManySteps; ++young)
+        EXPECT_TRUE(std::binary_search(steps.begin(), steps.end(), young)) << young;
+    EXPECT_LT(steps.size(), kManySteps) << "the oldest by number were thinned";
+    EXPECT_TRUE((*tail)->damage().empty());
 }
 
 // ------------------------------------------------------------------ the lock of the worker's directory

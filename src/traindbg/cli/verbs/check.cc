@@ -9,6 +9,7 @@
 #include "traindbg/cli/run_location.h"
 #include "traindbg/cli/run_names.h"
 #include "traindbg/cli/verb.h"
+#include "traindbg/cli/worker_gaps_json.h"
 #include "traindbg/compat/smdebug_run.h"
 #include "traindbg/model/json.h"
 #include "traindbg/report/report.h"
@@ -44,8 +45,8 @@ class CheckVerb final : public Verb {
         if (!path.is_ok()) return fail(console, path.status());
         auto choices = rules_.choices(rules_of_run(*path, files));
         if (!choices.is_ok()) return fail(console, choices.status());
-        std::size_t damaged = 0;
-        const auto verdict = judge_run(*path, *choices, files, &damaged);
+        Unseen unseen;
+        const auto verdict = judge_run(*path, *choices, files, &unseen);
         if (!verdict.is_ok()) return fail(console, verdict.status());
 
         const int code = exit_code_of_check(*verdict, *fail_on);
@@ -53,7 +54,8 @@ class CheckVerb final : public Verb {
             model::Json json = {{"schema_version", 1},
                                 {"run", base::printable(*path)},
                                 {"exit_code", code},
-                                {"damaged_places", damaged}};
+                                {"damaged_places", unseen.damaged_places}};
+            put_worker_gaps(json, unseen.workers);
             json.update(model::to_json(*verdict));
             console.out(json.dump(2) + "\n");
         } else {
@@ -62,11 +64,14 @@ class CheckVerb final : public Verb {
             if (!text.empty() && text.back() != '\n') text += '\n';
             console.out(text);
         }
+        const std::size_t damaged = unseen.damaged_places;
         if (damaged != 0)
             console.warn(base::format(
                 "{}: damage in {} was skipped, what is whole was judged; traindbg show "
                 "names it",
                 base::printable(*path), damaged == 1 ? "1 place" : base::format("{} places", damaged)));
+        for (const std::string& line : unseen.workers.in_words())
+            console.warn(base::format("{}: {}", base::printable(*path), line));
         if (code == kExitUsage)
             console.warn(base::format("{}: no rule had anything to judge; the reasons stand with each rule",
                                       base::printable(*path)));

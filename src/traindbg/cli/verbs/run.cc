@@ -286,6 +286,7 @@ class RunVerb final : public Verb {
             console.warn(run.status().message());
         } else {
             summary.totals = (*run)->totals();
+            summary.workers = (*run)->worker_gaps();
             summary.damaged_places = (*run)->damage().size();
             summary.cut_off = supervised.attached && !(*run)->is_complete();
             if (!no_report_ && supervised.attached) {

@@ -11,6 +11,7 @@
 #include "traindbg/cli/run_location.h"
 #include "traindbg/cli/run_names.h"
 #include "traindbg/cli/verb.h"
+#include "traindbg/cli/worker_gaps_json.h"
 #include "traindbg/model/json.h"
 #include "traindbg/read/run.h"
 #include "traindbg/report/report.h"
@@ -160,28 +161,29 @@ class ShowVerb final : public Verb {
                               {"tail", place.tail}});
         const auto end = run.end();
         const auto removed = run.removals();
-        const Json json = {{"schema_version", 1},
-                           {"path", printable(path)},
-                           {"state", to_string(state)},
-                           {"meta", model::to_json(run.meta())},
-                           {"end", end ? model::to_json(*end) : Json()},
-                           {"workers", std::move(workers)},
-                           {"steps", std::move(steps)},
-                           {"tensors", collections},
-                           {"totals",
-                            {{"steps", totals.steps},
-                             {"bytes", totals.bytes},
-                             {"step_nanos", totals.step_nanos},
-                             {"capture_nanos", totals.capture_nanos},
-                             {"steps_dropped", totals.steps_dropped},
-                             {"raw_tensors_dropped", totals.raw_tensors_dropped}}},
-                           {"removed", removed ? Json{{"bytes", removed->bytes},
-                                                      {"steps", removed->steps},
-                                                      {"last", printable(removed->last)}}
-                                               : Json()},
-                           {"complete", run.is_complete()},
-                           {"damage", std::move(damage)},
-                           {"verdict", model::to_json(verdict)}};
+        Json json = {{"schema_version", 1},
+                     {"path", printable(path)},
+                     {"state", to_string(state)},
+                     {"meta", model::to_json(run.meta())},
+                     {"end", end ? model::to_json(*end) : Json()},
+                     {"workers", std::move(workers)},
+                     {"steps", std::move(steps)},
+                     {"tensors", collections},
+                     {"totals",
+                      {{"steps", totals.steps},
+                       {"bytes", totals.bytes},
+                       {"step_nanos", totals.step_nanos},
+                       {"capture_nanos", totals.capture_nanos},
+                       {"steps_dropped", totals.steps_dropped},
+                       {"raw_tensors_dropped", totals.raw_tensors_dropped}}},
+                     {"removed", removed ? Json{{"bytes", removed->bytes},
+                                                {"steps", removed->steps},
+                                                {"last", printable(removed->last)}}
+                                         : Json()},
+                     {"complete", run.is_complete()},
+                     {"damage", std::move(damage)},
+                     {"verdict", model::to_json(verdict)}};
+        put_worker_gaps(json, run.worker_gaps());
         console.out(json.dump(2) + "\n");
     }
 
@@ -206,7 +208,9 @@ class ShowVerb final : public Verb {
         if (!command.empty()) line("command", base::join(command, " "));
         if (meta.started_wall_nanos != 0) {
             std::string when = base::iso_time(meta.started_wall_nanos);
-            if (end) when += ", for " + base::human_duration(end->wall_nanos - meta.started_wall_nanos);
+            // A clock that was set back meanwhile tells no duration.
+            if (end && end->wall_nanos >= meta.started_wall_nanos)
+                when += ", for " + base::human_duration(end->wall_nanos - meta.started_wall_nanos);
             line("started", when);
         }
         if (!meta.host.empty()) line("machine", printable(meta.host + ", " + meta.platform));
@@ -223,6 +227,7 @@ class ShowVerb final : public Verb {
             }
             line(base::format("worker {}", id), text);
         }
+        for (const std::string& gap : run.worker_gaps().in_words()) line("missing", gap);
         std::vector<std::string> steps;
         for (const model::Mode mode : kModes)
             if (const auto recorded = run.steps(mode); !recorded.empty())
@@ -273,7 +278,8 @@ VerbEntry show_verb() {
         .summary = "Show what a run holds, how it ended and what was found.",
         .usage = "[options] RUN",
         .about =
-            "Shows a run's command, machine, workers, steps, tensors, size, cost, damage, verdict and what "
+            "Shows a run's command, machine, workers (and those that are missing or stopped early), steps, "
+            "tensors, size, cost, damage, verdict and what "
             "was removed from it to save space; or, with --tensors, --match or --collection, its tensors.",
         .examples =
             "  traindbg show last\n"
