@@ -223,6 +223,7 @@ class RunReader {
             entry["bytes"] = damage.bytes;
             entry["what"] = damage.what;
             entry["tail"] = damage.tail;
+            entry["newer"] = damage.newer;
             out.append(entry);
         }
         return out;

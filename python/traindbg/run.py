@@ -262,7 +262,10 @@ class Run:
 
     @property
     def damage(self) -> list[dict[str, Any]]:
-        """Places that could not be read; what a crash leaves behind has `tail` set."""
+        """Places that could not be read; what a crash leaves behind has `tail` set.
+
+        `newer`: no damage, but written by a newer version, so that this one cannot read it.
+        """
         return list(self._reader.damage())
 
     @property
