@@ -23,9 +23,15 @@ const char* class_name(base::Code code) {
 
 }  // namespace
 
-bool was_interrupted() noexcept {
-    // Who reads an Arrow stream may do it without; to wait for it here could be for ever.
-    if (PyGILState_Check() == 0 || PyOS_InterruptOccurred() == 0) return false;
+unsigned long main_thread() {
+    const nanobind::object thread = nanobind::module_::import_("threading").attr("main_thread")();
+    return nanobind::cast<unsigned long>(thread.attr("ident"));
+}
+
+bool was_interrupted(unsigned long main_thread) noexcept {
+    if (PyThread_get_thread_ident() != main_thread) return false;
+    const nanobind::gil_scoped_acquire to_ask;
+    if (PyOS_InterruptOccurred() == 0) return false;
     PyErr_SetInterrupt();  // the question took it away
     return true;
 }

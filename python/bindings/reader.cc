@@ -16,11 +16,12 @@
 
 #include "bindings.h"
 #include "errors.h"
+#include "run_files.h"
 #include "tensor_access.h"
 #include "traindbg/model/json.h"
 #include "traindbg/read/run.h"
 #include "traindbg/reduce/reducer.h"
-#include "traindbg/storage/pipe_file_system.h"
+#include "waiting.h"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -28,6 +29,8 @@ using namespace nb::literals;
 namespace traindbg::bindings {
 namespace {
 
+using base::Result;
+using base::Status;
 using model::Mode;
 using model::Statistics;
 
@@ -37,7 +40,7 @@ using Array = nb::ndarray<nb::numpy, T, nb::ndim<1>>;
 using Bytes = nb::ndarray<nb::numpy, const std::uint8_t, nb::ndim<1>>;
 
 // Looks until that gives true or the time is up, sleeping on `descriptor` between two looks. Other threads of
-// Python run meanwhile; the run is only ever touched with the GIL held. Ctrl-C is heard.
+// Python run meanwhile, and may use the run. Ctrl-C is heard.
 template <typename Look, typename Descriptor>
 bool look_until(double timeout_seconds, const Look& look, const Descriptor& descriptor) {
     using Clock = std::chrono::steady_clock;
@@ -51,7 +54,7 @@ bool look_until(double timeout_seconds, const Look& look, const Descriptor& desc
         pollfd events{descriptor(), POLLIN, 0};  // a negative descriptor is ignored: a plain sleep
         const int longest = events.fd < 0 ? 20 : 100;
         {
-            const nb::gil_scoped_release others_may_run;
+            const OthersMayRun while_it_sleeps;
             ::poll(&events, 1, static_cast<int>(std::clamp<std::int64_t>(left.count(), 1, longest)));
         }
         if (PyErr_CheckSignals() != 0) throw nb::python_error();
@@ -136,80 +139,98 @@ nb::dict info_dict(const model::TensorInfo& info) {
     return out;
 }
 
-// A run in a bucket is read through the program `traindbg`: this process talks to no network.
-std::shared_ptr<storage::PipeFileSystem> files_of(const std::string& path, const std::string& program) {
-    if (!path.starts_with("s3://")) return nullptr;
-    if (program.empty())
-        raise(
-            {base::Code::kUnsupported,
-             path + ": the program traindbg, which reads from buckets, was not found; set TRAINDBG_PROGRAM"});
-    std::shared_ptr<storage::PipeFileSystem> files =
-        value_or_raise(storage::PipeFileSystem::start({program, "--serve-files", path}));
-    files->set_interrupt(was_interrupted);
-    return files;
+template <typename Opened>
+std::unique_ptr<Opened> open_or_raise(const std::string& path, const RunFiles& files) {
+    auto opened = [&] {
+        const OthersMayRun while_it_reads;
+        return Opened::open(path, *files);
+    }();
+    return value_or_raise(std::move(opened));
 }
 
-storage::FileSystem& files_or_disk(const std::shared_ptr<storage::PipeFileSystem>& files) {
-    return files ? *files : storage::posix_file_system();
-}
-
+// Any number of Python threads may use one: they take turns. Whatever may have to read waits without the GIL.
 class RunReader {
   public:
     RunReader(const std::string& path, const std::string& program)
-        : files_(files_of(path, program)),
-          run_(value_or_raise(read::Run::open(path, files_or_disk(files_)))) {}
+        : files_(path, program), run_(open_or_raise<read::Run>(path, files_)), path_(run_->path()) {}
+    RunReader(const RunReader&) = delete;
+    RunReader& operator=(const RunReader&) = delete;
+    ~RunReader() {
+        const OthersMayRun while_files_are_closed;
+        run_.reset();
+    }
 
-    [[nodiscard]] const std::shared_ptr<storage::PipeFileSystem>& files() const noexcept { return files_; }
+    [[nodiscard]] const RunFiles& files() const noexcept { return files_; }
+    const std::string& path() const noexcept { return path_; }
 
     // A file of the run's own directory; nothing when it is not there.
     std::optional<nb::bytes> file(const std::string& name) {
-        const auto bytes = storage::read_whole(run_->files(), run_->path() + "/" + name);
+        const auto bytes = [&] {
+            const OthersMayRun while_it_reads;
+            return storage::read_whole(*files_, path_ + "/" + name);
+        }();
         if (bytes.status().code() == base::Code::kNotFound) return std::nullopt;
         const base::ByteBuffer content = value_or_raise(bytes);
         return nb::bytes(content.data(), content.size());
     }
 
-    const std::string& path() const { return run_->path(); }
-    bool is_complete() const { return run_->is_complete(); }
-    bool refresh() { return value_or_raise(run_->refresh()); }
-    std::string meta() const { return model::to_json(run_->meta()).dump(); }
-    std::optional<std::string> end() const {
-        const std::optional<model::RunEnd> end = run_->end();
+    bool is_complete() {
+        return turns_.look([this] { return run_->is_complete(); });
+    }
+    bool refresh() {
+        return value_or_raise(turns_.wait_for([this] { return run_->refresh(); }));
+    }
+    std::string meta() {
+        return turns_.look([this] { return model::to_json(run_->meta()).dump(); });
+    }
+    std::optional<std::string> end() {
+        const std::optional<model::RunEnd> end = turns_.wait_for([this] { return run_->end(); });
         if (!end) return std::nullopt;
         return model::to_json(*end).dump();
     }
-    std::vector<model::WorkerId> workers() const { return run_->workers(); }
-    std::string worker_meta(model::WorkerId worker) const {
-        check(worker);
-        return model::to_json(run_->worker_meta(worker)).dump();
+    std::vector<model::WorkerId> workers() {
+        return turns_.look([this] { return run_->workers(); });
     }
-    nb::list tensors(model::WorkerId worker) const {
-        check(worker);
+    std::string worker_meta(model::WorkerId worker) {
+        return value_or_raise(turns_.look([&]() -> Result<std::string> {
+            TRAINDBG_RETURN_IF_ERROR(check(worker));
+            return model::to_json(run_->worker_meta(worker)).dump();
+        }));
+    }
+    nb::list tensors(model::WorkerId worker) {
+        const model::TensorTable table = value_or_raise(turns_.look([&]() -> Result<model::TensorTable> {
+            TRAINDBG_RETURN_IF_ERROR(check(worker));
+            return run_->tensors(worker);
+        }));
         nb::list out;
-        for (const model::TensorInfo& info : run_->tensors(worker)) out.append(info_dict(info));
+        for (const model::TensorInfo& info : table) out.append(info_dict(info));
         return out;
     }
-    std::vector<std::string> tensor_names() const { return run_->tensor_names(); }
-    Array<std::uint64_t> steps(const std::string& mode) const {
-        return to_array(run_->steps(mode_or_raise(mode)));
+    std::vector<std::string> tensor_names() {
+        return turns_.look([this] { return run_->tensor_names(); });
+    }
+    Array<std::uint64_t> steps(const std::string& mode) {
+        const Mode wanted = mode_or_raise(mode);
+        return to_array(turns_.wait_for([&] { return run_->steps(wanted); }));
     }
 
-    nb::list damage() const {
+    nb::list damage() {
         nb::list out;
-        for (const read::Damage& damage : run_->damage()) {
+        for (const read::Damage& damage : turns_.look([this] { return run_->damage(); })) {
             nb::dict entry;
             entry["file"] = damage.file;
             entry["offset"] = damage.offset;
             entry["bytes"] = damage.bytes;
             entry["what"] = damage.what;
             entry["tail"] = damage.tail;
+            entry["newer"] = damage.newer;
             out.append(entry);
         }
         return out;
     }
-    nb::list events() const {
+    nb::list events() {
         nb::list out;
-        for (const read::RunEvent& event : run_->events()) {
+        for (const read::RunEvent& event : turns_.look([this] { return run_->events(); })) {
             nb::dict entry;
             entry["worker"] = event.worker;
             entry["wall_nanos"] = event.wall_nanos;
@@ -219,8 +240,8 @@ class RunReader {
         }
         return out;
     }
-    nb::dict totals() const {
-        const read::RunTotals totals = run_->totals();
+    nb::dict totals() {
+        const read::RunTotals totals = turns_.look([this] { return run_->totals(); });
         nb::dict out;
         out["steps"] = totals.steps;
         out["bytes"] = totals.bytes;
@@ -233,31 +254,42 @@ class RunReader {
 
     nb::tuple series(model::WorkerId worker, const std::string& tensor, const std::string& statistic,
                      const std::string& mode) {
-        check(worker);
         const Mode wanted = mode_or_raise(mode);
         std::vector<std::uint64_t> steps;
         std::vector<double> values;
-        for (const read::SeriesPoint& point : value_or_raise(run_->series(worker, tensor, statistic))) {
-            if (point.mode != wanted) continue;
-            steps.push_back(point.step);
-            values.push_back(point.value);
-        }
+        raise_if_error(turns_.wait_for([&]() -> Status {
+            TRAINDBG_RETURN_IF_ERROR(check(worker));
+            TRAINDBG_ASSIGN_OR_RETURN(const std::vector<read::SeriesPoint> points,
+                                      run_->series(worker, tensor, statistic));
+            for (const read::SeriesPoint& point : points) {
+                if (point.mode != wanted) continue;
+                steps.push_back(point.step);
+                values.push_back(point.value);
+            }
+            return Status::ok();
+        }));
         return nb::make_tuple(to_array(std::move(steps)), to_array(std::move(values)));
     }
 
     std::optional<Step> step(model::WorkerId worker, const std::string& mode, model::StepIndex step) {
-        check(worker);
-        const auto record = value_or_raise(run_->step(worker, mode_or_raise(mode), step));
-        if (!record) return std::nullopt;
-        return to_step(worker, *record, run_->tensors(worker));
+        const Mode wanted = mode_or_raise(mode);
+        return value_or_raise(turns_.wait_for([&]() -> Result<std::optional<Step>> {
+            TRAINDBG_RETURN_IF_ERROR(check(worker));
+            TRAINDBG_ASSIGN_OR_RETURN(const auto record, run_->step(worker, wanted, step));
+            if (!record) return std::optional<Step>();
+            return std::optional(to_step(worker, *record, run_->tensors(worker)));
+        }));
     }
 
     // (dtype, shape, bytes) of a whole tensor, which lies where it is as long as the array lives; None
     // when it was not kept at that step.
     nb::object raw(model::WorkerId worker, const std::string& mode, model::StepIndex step,
                    const std::string& tensor) {
-        check(worker);
-        auto found = value_or_raise(run_->map_raw(worker, mode_or_raise(mode), step, tensor));
+        const Mode wanted = mode_or_raise(mode);
+        auto found = value_or_raise(turns_.wait_for([&]() -> Result<std::optional<read::MappedTensor>> {
+            TRAINDBG_RETURN_IF_ERROR(check(worker));
+            return run_->map_raw(worker, wanted, step, tensor);
+        }));
         if (!found) return nb::none();
         std::unique_ptr<storage::Mapping> mapping = std::move(found->mapping);
         const base::ByteSpan bytes = mapping->bytes();
@@ -271,14 +303,20 @@ class RunReader {
 
     Array<std::uint64_t> raw_steps(model::WorkerId worker, const std::string& mode,
                                    const std::string& tensor) {
-        check(worker);
-        return to_array(value_or_raise(run_->raw_steps(worker, tensor, mode_or_raise(mode))));
+        const Mode wanted = mode_or_raise(mode);
+        return to_array(value_or_raise(turns_.wait_for([&]() -> Result<std::vector<model::StepIndex>> {
+            TRAINDBG_RETURN_IF_ERROR(check(worker));
+            return run_->raw_steps(worker, tensor, wanted);
+        })));
     }
 
     // (dtype, shape, steps, bytes) of a whole tensor at all steps at which it was kept.
     nb::tuple raw_series(model::WorkerId worker, const std::string& mode, const std::string& tensor) {
-        check(worker);
-        read::RawSeries series = value_or_raise(run_->raw_series(worker, tensor, mode_or_raise(mode)));
+        const Mode wanted = mode_or_raise(mode);
+        read::RawSeries series = value_or_raise(turns_.wait_for([&]() -> Result<read::RawSeries> {
+            TRAINDBG_RETURN_IF_ERROR(check(worker));
+            return run_->raw_series(worker, tensor, wanted);
+        }));
         std::vector<std::uint64_t> steps(series.steps.begin(), series.steps.end());
         return nb::make_tuple(std::string(tensor::to_string(series.dtype)), nb::tuple(nb::cast(series.shape)),
                               to_array(std::move(steps)), to_array(std::move(series.bytes)));
@@ -286,50 +324,71 @@ class RunReader {
 
     bool wait(double timeout_seconds) {
         return look_until(
-            timeout_seconds, [this] { return value_or_raise(run_->wait(std::chrono::nanoseconds(0))); },
-            [this] { return run_->wake_descriptor(); });
+            timeout_seconds,
+            [this] {
+                return value_or_raise(
+                    turns_.wait_for([this] { return run_->wait(std::chrono::nanoseconds(0)); }));
+            },
+            [this] { return turns_.look([this] { return run_->wake_descriptor(); }); });
     }
-    std::vector<model::WorkerId> missing_workers() const { return run_->missing_workers(); }
-    void verify() { raise_if_error(run_->verify()); }
+    std::vector<model::WorkerId> missing_workers() {
+        return turns_.look([this] { return run_->missing_workers(); });
+    }
+    void verify() {
+        raise_if_error(turns_.wait_for([this] { return run_->verify(); }));
+    }
 
   private:
-    void check(model::WorkerId worker) const {
+    Status check(model::WorkerId worker) const {
         const std::vector<model::WorkerId> workers = run_->workers();
-        if (std::find(workers.begin(), workers.end(), worker) == workers.end())
-            raise({base::Code::kNotFound,
-                   run_->path() + ": worker " + std::to_string(worker) + " has recorded nothing"});
+        if (std::find(workers.begin(), workers.end(), worker) != workers.end()) return Status::ok();
+        return {base::Code::kNotFound,
+                path_ + ": worker " + std::to_string(worker) + " has recorded nothing"};
     }
 
-    // Of a run in a bucket; must outlive it. Shared with those who follow the run.
-    std::shared_ptr<storage::PipeFileSystem> files_;
+    const RunFiles files_;  // must outlive the run
+    Turns turns_;           // of those who use the run
     std::unique_ptr<read::Run> run_;
+    const std::string path_;
 };
 
+// As RunReader: threads take turns, and wait without the GIL.
 class Tail {
   public:
-    // With the reader's files: in a bucket, both must see the same moment.
     explicit Tail(const RunReader& reader)
-        : files_(reader.files()),
-          tail_(value_or_raise(read::RunTail::open(reader.path(), files_or_disk(files_)))) {}
+        : files_(reader.files()), tail_(open_or_raise<read::RunTail>(reader.path(), files_)) {}
+    Tail(const Tail&) = delete;
+    Tail& operator=(const Tail&) = delete;
+    ~Tail() {
+        const OthersMayRun while_files_are_closed;
+        tail_.reset();
+    }
 
     std::optional<Step> next(double timeout_seconds) {
         std::optional<Step> step;
         look_until(
             timeout_seconds,
             [&] {
-                const std::optional<model::StepView> view =
-                    value_or_raise(tail_->next(std::chrono::nanoseconds(0)));
-                if (view) step = to_step(view->worker, *view->record, *view->tensors);
-                return view.has_value() || tail_->ended();
+                return value_or_raise(turns_.wait_for([&]() -> Result<bool> {
+                    TRAINDBG_ASSIGN_OR_RETURN(const std::optional<model::StepView> view,
+                                              tail_->next(std::chrono::nanoseconds(0)));
+                    if (view) step = to_step(view->worker, *view->record, *view->tensors);
+                    return view.has_value() || tail_->ended();
+                }));
             },
-            [this] { return tail_->wake_descriptor(); });
+            [this] { return turns_.look([this] { return tail_->wake_descriptor(); }); });
         return step;
     }
-    bool ended() const { return tail_->ended(); }
-    void finish_when_idle() { tail_->finish_when_idle(); }
+    bool ended() {
+        return turns_.look([this] { return tail_->ended(); });
+    }
+    void finish_when_idle() {
+        turns_.look([this] { tail_->finish_when_idle(); });
+    }
 
   private:
-    std::shared_ptr<storage::PipeFileSystem> files_;  // as above
+    const RunFiles files_;  // the reader's: in a bucket, both must see the same moment
+    Turns turns_;
     std::unique_ptr<read::RunTail> tail_;
 };
 
@@ -387,10 +446,14 @@ void bind_reader(nb::module_& module) {
                    std::to_string(self.tensors.size()) + " tensors>";
         });
 
-    nb::class_<RunReader>(module, "RunReader", "A run, opened for reading.")
+    nb::class_<RunFiles>(module, "RunFiles", "Where a run's files are: on this machine, or in a bucket.")
+        .def(nb::init<const std::string&, const std::string&>(), "path"_a, "program"_a = "");
+    nb::class_<RunReader>(module, "RunReader",
+                          "A run, opened for reading. Threads take turns, and wait without the GIL.")
         .def(nb::init<const std::string&, const std::string&>(), "path"_a, "program"_a = "",
              "`program`: the native program, which reads runs in buckets.")
         .def_prop_ro("path", &RunReader::path)
+        .def_prop_ro("files", &RunReader::files)
         .def("file", &RunReader::file, "name"_a, "A file of the run's directory; None when it is not there.")
         .def_prop_ro("is_complete", &RunReader::is_complete)
         .def("refresh", &RunReader::refresh, "Reads what was appended since; whether there was anything.")

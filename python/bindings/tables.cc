@@ -11,7 +11,9 @@
 
 #include "bindings.h"
 #include "errors.h"
+#include "run_files.h"
 #include "traindbg/tables/arrow_stream.h"
+#include "waiting.h"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -45,13 +47,59 @@ nb::object to_capsule(std::unique_ptr<Structure> structure, const char* name) {
     return nb::steal(capsule);
 }
 
+// A stream around the core's, which keeps the run's files and waits for them without the GIL: some consumers
+// come with it, some without.
+struct PatientStream {
+    RunFiles files;
+    ArrowArrayStream inner{};
+
+    explicit PatientStream(RunFiles its_files) : files(std::move(its_files)) {}
+    PatientStream(const PatientStream&) = delete;
+    PatientStream& operator=(const PatientStream&) = delete;
+    ~PatientStream() {
+        const OthersMayRun while_files_are_closed;
+        if (inner.release != nullptr) inner.release(&inner);
+    }
+    static PatientStream& of(ArrowArrayStream* stream) noexcept {
+        return *static_cast<PatientStream*>(stream->private_data);
+    }
+};
+
+std::unique_ptr<ArrowArrayStream> to_patient_stream(std::unique_ptr<tables::TableReader> reader,
+                                                    const RunFiles& files) {
+    auto patient = std::make_unique<PatientStream>(files);
+    if (!tables::to_arrow_stream(std::move(reader), &patient->inner)) return nullptr;
+    auto stream = std::make_unique<ArrowArrayStream>();
+    stream->get_schema = [](ArrowArrayStream* self, ArrowSchema* out) {
+        ArrowArrayStream& inner = PatientStream::of(self).inner;
+        return inner.get_schema(&inner, out);
+    };
+    stream->get_next = [](ArrowArrayStream* self, ArrowArray* out) {
+        ArrowArrayStream& inner = PatientStream::of(self).inner;
+        const OthersMayRun while_it_reads;
+        return inner.get_next(&inner, out);
+    };
+    stream->get_last_error = [](ArrowArrayStream* self) {
+        ArrowArrayStream& inner = PatientStream::of(self).inner;
+        return inner.get_last_error(&inner);
+    };
+    stream->release = [](ArrowArrayStream* self) {
+        const std::unique_ptr<PatientStream> last(&PatientStream::of(self));
+        self->release = nullptr;
+        self->private_data = nullptr;
+    };
+    stream->private_data = patient.release();
+    return stream;
+}
+
+// Nothing in it changes once it is made: any number of threads may take streams of it, each its own.
 class Table {
   public:
-    Table(std::string path, const std::string& name, std::optional<std::vector<std::string>> names,
-          std::vector<std::string> collections, const std::optional<std::string>& mode,
-          std::uint64_t first_step, std::uint64_t end_step, std::optional<model::WorkerId> worker,
-          std::vector<std::string> statistics)
-        : path_(std::move(path)), kind_(value_or_raise(tables::parse_table(name))) {
+    Table(const RunFiles& files, std::string path, const std::string& name,
+          std::optional<std::vector<std::string>> names, std::vector<std::string> collections,
+          const std::optional<std::string>& mode, std::uint64_t first_step, std::uint64_t end_step,
+          std::optional<model::WorkerId> worker, std::vector<std::string> statistics)
+        : files_(files), path_(std::move(path)), kind_(value_or_raise(tables::parse_table(name))) {
         if (names) {
             // No call into Python: consumers pull from threads that do not hold its lock.
             auto wanted =
@@ -70,7 +118,12 @@ class Table {
         selection_.worker = worker;
         selection_.statistics = std::move(statistics);
         // Finds mistakes now and not when it is read.
-        fields_ = value_or_raise(tables::TableReader::open(path_, kind_, selection_))->fields();
+        auto fields = [this]() -> base::Result<std::vector<tables::Field>> {
+            const OthersMayRun while_it_reads;
+            TRAINDBG_ASSIGN_OR_RETURN(const std::unique_ptr<tables::TableReader> reader, open());
+            return reader->fields();
+        }();
+        fields_ = value_or_raise(std::move(fields));
     }
 
     std::vector<std::string> columns() const {
@@ -87,17 +140,22 @@ class Table {
 
     nb::object stream(const nb::object& requested_schema) const {
         check_request(requested_schema);
-        auto opened = [this] {
-            const nb::gil_scoped_release others_may_run;
-            return tables::TableReader::open(path_, kind_, selection_);
+        using Stream = std::unique_ptr<ArrowArrayStream>;
+        auto opened = [this]() -> base::Result<Stream> {
+            const OthersMayRun while_it_reads;
+            TRAINDBG_ASSIGN_OR_RETURN(std::unique_ptr<tables::TableReader> reader, open());
+            return to_patient_stream(std::move(reader), files_);
         }();
-        std::unique_ptr<tables::TableReader> reader = value_or_raise(std::move(opened));
-        auto stream = std::make_unique<ArrowArrayStream>();
-        if (!tables::to_arrow_stream(std::move(reader), stream.get())) raise_no_memory();
+        Stream stream = value_or_raise(std::move(opened));
+        if (!stream) raise_no_memory();
         return to_capsule(std::move(stream), kStreamCapsule);
     }
 
   private:
+    [[nodiscard]] base::Result<std::unique_ptr<tables::TableReader>> open() const {
+        return tables::TableReader::open(path_, kind_, selection_, *files_);
+    }
+
     // A consumer may ask for other representations, which a producer need not have; what it may not do is
     // to ask for other columns.
     void check_request(const nb::object& request) const {
@@ -116,6 +174,7 @@ class Table {
                    "requested_schema: it must have the columns of this table, in their order"});
     }
 
+    RunFiles files_;
     std::string path_;
     tables::TableKind kind_;
     tables::Selection selection_;
@@ -131,11 +190,12 @@ void bind_tables(nb::module_& module) {
         return out;
     });
     nb::class_<Table>(module, "Table", "A table of a run; read through Arrow.")
-        .def(nb::init<std::string, const std::string&, std::optional<std::vector<std::string>>,
-                      std::vector<std::string>, const std::optional<std::string>&, std::uint64_t,
-                      std::uint64_t, std::optional<model::WorkerId>, std::vector<std::string>>(),
-             "path"_a, "name"_a, "names"_a.none(), "collections"_a, "mode"_a.none(), "first_step"_a,
-             "end_step"_a, "worker"_a.none(), "statistics"_a)
+        .def(nb::init<const RunFiles&, std::string, const std::string&,
+                      std::optional<std::vector<std::string>>, std::vector<std::string>,
+                      const std::optional<std::string>&, std::uint64_t, std::uint64_t,
+                      std::optional<model::WorkerId>, std::vector<std::string>>(),
+             "files"_a, "path"_a, "name"_a, "names"_a.none(), "collections"_a, "mode"_a.none(),
+             "first_step"_a, "end_step"_a, "worker"_a.none(), "statistics"_a)
         .def_prop_ro("columns", &Table::columns)
         .def("schema", &Table::schema, nb::sig("def schema(self) -> typing.Any"))
         .def("stream", &Table::stream,

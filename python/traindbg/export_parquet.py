@@ -31,9 +31,11 @@ def write(request: dict[str, Any]) -> dict[str, Any]:
     """Writes the file that `request` asks for; says how many rows and bytes."""
     global _next
     name = str(request["table"])
+    files = _core.RunFiles(request["run"])
 
     def make() -> _core.Table:
         return _core.Table(
+            files,
             request["run"],
             name,
             request.get("names"),

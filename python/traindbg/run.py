@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from traindbg import _core
-from traindbg.errors import InvalidArgument, NotFound, RunNotFound, TraindbgError, Unsupported
+from traindbg.errors import InvalidArgument, NotFound, RunNotFound, TraindbgError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -196,6 +196,9 @@ class Run:
     `path` is its directory, or its `s3://` URL: then the native program, found beside Python,
     in PATH or by TRAINDBG_PROGRAM, reads for us, with the credentials of the environment.
 
+    Several threads may use one: they take turns. While one waits for a disk or a bucket, all
+    other threads of Python go on.
+
     Raises RunNotFound when `path` is no run directory.
     """
 
@@ -259,7 +262,10 @@ class Run:
 
     @property
     def damage(self) -> list[dict[str, Any]]:
-        """Places that could not be read; what a crash leaves behind has `tail` set."""
+        """Places that could not be read; what a crash leaves behind has `tail` set.
+
+        `newer`: no damage, but written by a newer version, so that this one cannot read it.
+        """
         return list(self._reader.damage())
 
     @property
@@ -307,7 +313,7 @@ class Run:
         """Reads what was appended since; whether there was anything."""
         new = self._reader.refresh()
         if new:
-            self._infos.clear()
+            self._infos = {}
         return new
 
     def wait(self, timeout: float = 60.0) -> bool:
@@ -317,7 +323,7 @@ class Run:
         """
         new = self._reader.wait(timeout)
         if new:
-            self._infos.clear()
+            self._infos = {}
         return new
 
     # What was found.
@@ -348,9 +354,11 @@ class Run:
     # Tensors.
 
     def _tensors(self, worker: int) -> dict[str, dict[str, Any]]:
-        if worker not in self._infos:
-            self._infos[worker] = {info["name"]: info for info in self._reader.tensors(worker)}
-        return self._infos[worker]
+        infos = self._infos  # another thread's refresh replaces it
+        found = infos.get(worker)
+        if found is None:
+            found = infos[worker] = {info["name"]: info for info in self._reader.tensors(worker)}
+        return found
 
     def names(
         self,
@@ -456,11 +464,6 @@ class Run:
         """
         from traindbg.table import Table
 
-        if _is_remote(self.location):
-            raise Unsupported(
-                f"{self.location}: tables are made of runs on this machine; "
-                "`traindbg export` writes one of a run in a bucket"
-            )
         first, end = _step_bounds(steps)
         if worker is not None and worker not in self.workers:
             raise NotFound(f"{self.name}: worker {worker} has recorded nothing")
@@ -471,6 +474,7 @@ class Run:
                 self.refresh()  # tensors that came since must be judged, too
                 wanted = self.names(names)
             return _core.Table(
+                self._reader.files,
                 self._reader.path,
                 name,
                 wanted,

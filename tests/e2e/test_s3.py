@@ -6,6 +6,7 @@ that drops, delays, cuts off and answers with errors.
 
 from __future__ import annotations
 
+import ast
 import json
 import os
 import re
@@ -212,13 +213,14 @@ if run.location.startswith("s3://"):
         run.path
     except InvalidArgument:
         facts["path"] = "refused"
-print(json.dumps(facts))
+print(repr(json.dumps(facts)))
 """
 
 
-def read_in_python(run: object, **extra: str) -> dict[str, Any]:
+def run_python(script: str, *arguments: object, **extra: str) -> Any:
+    """What a script prints, which is a Python value."""
     result = subprocess.run(
-        [sys.executable, "-c", READ_IN_PYTHON, str(run)],
+        [sys.executable, "-c", script, *map(str, arguments)],
         capture_output=True,
         text=True,
         check=False,
@@ -227,7 +229,11 @@ def read_in_python(run: object, **extra: str) -> dict[str, Any]:
         env=clean_environment(**extra),
     )
     assert result.returncode == 0, result.stderr
-    return dict(json.loads(result.stdout))
+    return ast.literal_eval(result.stdout)
+
+
+def read_in_python(run: object, **extra: str) -> dict[str, Any]:
+    return dict(json.loads(run_python(READ_IN_PYTHON, run, **extra)))
 
 
 def test_python_reads_a_bucket(server: S3Server, healthy: Outcome) -> None:
@@ -265,27 +271,61 @@ def test_python_tells_what_is_wrong_with_a_bucket(server: S3Server) -> None:
         assert said in result.stderr
 
 
-INTERRUPTED_IN_PYTHON = """
-import os, signal, subprocess, sys
+# What the scripts below share: the process that reads from the bucket, and how it is made to stand
+# still, as behind a network that does not answer.
+STANDING_STILL = """
+import _thread, contextlib, os, signal, subprocess, sys, threading
 import traindbg as td
 
+def reader():
+    with open(f"/proc/{os.getpid()}/task/{os.getpid()}/children") as children:
+        return int(children.read().split()[0])
+
+def stop():
+    os.kill(reader(), signal.SIGSTOP)
+
+def go_on():
+    with contextlib.suppress(ProcessLookupError):
+        os.kill(reader(), signal.SIGCONT)
+"""
+
+INTERRUPTED_IN_PYTHON = (
+    STANDING_STILL
+    + """
+import pyarrow as pa
+
+def interrupt(what):
+    presses = subprocess.Popen(["sh", "-c", f"sleep 0.5; kill -INT {os.getpid()}"])
+    try:
+        what()
+    except KeyboardInterrupt:
+        print("interrupted")
+    presses.wait()
+
+def read_a_table():
+    try:
+        stream.read_all()
+    except OSError as error:  # pyarrow's, of an error in the stream
+        assert "interrupted" in str(error), error
+
 run = td.Run(sys.argv[1])
-children = f"/proc/{os.getpid()}/task/{os.getpid()}/children"
-reader = int(open(children).read().split()[0])
-os.kill(reader, signal.SIGSTOP)  # as behind a network that stands still
+stream = pa.RecordBatchReader.from_stream(run.table("statistics"))
+stop()
 try:
-    for _ in range(2):
-        presses = subprocess.Popen(["sh", "-c", f"sleep 0.5; kill -INT {os.getpid()}"])
-        try:
-            run.refresh()
-        except KeyboardInterrupt:
-            print("interrupted")
-        presses.wait()
+    interrupt(run.refresh)
+    interrupt(run.refresh)
+    interrupt(lambda: run.table("scalars"))
+    interrupt(read_a_table)
+    other = threading.Thread(target=run.refresh)
+    other.start()
+    interrupt(run.refresh)  # waits for the other thread
 finally:
-    os.kill(reader, signal.SIGCONT)
+    go_on()
+other.join()
 run.refresh()
 print(len(run.steps()), "steps")
 """
+)
 
 
 def test_ctrl_c_ends_a_read_in_python_but_not_the_run(server: S3Server, healthy: Outcome) -> None:
@@ -301,8 +341,204 @@ def test_ctrl_c_ends_a_read_in_python_but_not_the_run(server: S3Server, healthy:
     )
     assert result.returncode == 0, result.stderr
     *interrupted, steps = result.stdout.splitlines()
-    assert interrupted == ["interrupted", "interrupted"]
+    assert interrupted == ["interrupted"] * 5
     assert int(steps.split()[0]) > 0
+
+
+# The other thread can only run when the main one gives the lock of the interpreter away, and the
+# main one can only go on when the other one has run.
+OTHERS_GO_ON = (
+    STANDING_STILL
+    + """
+import polars as pl
+import pyarrow as pa
+import traindbg.table
+from traindbg import _core
+
+sys.setswitchinterval(1000)
+
+def while_another_counts(what, let_go_on=go_on):
+    begin = _thread.allocate_lock()
+    begin.acquire()
+    counted = []
+    def count():
+        begin.acquire()
+        counted.append(sum(range(100_000)))
+        let_go_on()
+    other = threading.Thread(target=count)
+    other.start()
+    begin.release()
+    result = what()
+    assert counted, what
+    other.join()
+    return result
+
+def wait_while_another_counts(what):
+    stop()
+    return while_another_counts(what)
+
+url, waits_for = sys.argv[1:]
+run = while_another_counts(
+    lambda: _core.RunReader(url, os.environ["TRAINDBG_PROGRAM"]),
+    lambda: open(waits_for, "w").close(),
+)
+del run  # and its process, so that the next is the only one
+run = td.Run(url)
+table = wait_while_another_counts(lambda: run.table("statistics"))
+follower = run.follow(timeout=60)
+facts = {
+    "end": wait_while_another_counts(lambda: run.end)["exit_code"],
+    "verdict": len(wait_while_another_counts(lambda: run.verdict)["rules"]) > 0,
+    "refresh": wait_while_another_counts(run.refresh),
+    "wait": wait_while_another_counts(lambda: run.wait(0)),
+    "series": len(wait_while_another_counts(lambda: run.scalars("loss/cross_entropy")).steps) > 0,
+    "step": wait_while_another_counts(lambda: run.step(3)).step,
+    "follow": wait_while_another_counts(lambda: next(follower)).step,
+    "pyarrow": wait_while_another_counts(lambda: pa.table(table)).num_rows > 0,
+    "polars": wait_while_another_counts(lambda: pl.DataFrame(table)).height > 0,
+    "verify": len(wait_while_another_counts(run.verify)),
+}
+del follower, table
+wait_while_another_counts(lambda: globals().update(run=None))
+print(facts)
+"""
+)
+
+
+def test_other_threads_go_on_while_one_waits_for_a_bucket(
+    server: S3Server, healthy: Outcome, tmp_path: Path
+) -> None:
+    assert call("sync", healthy.run, url_of("waiting/"), **server.environment()).returncode == 0
+    go, program = tmp_path / "go", tmp_path / "late"
+    program.write_text(
+        f'#!/bin/sh\nwhile [ ! -e {go} ]; do sleep 0.05; done\nexec {PROGRAM} "$@"\n'
+    )
+    program.chmod(0o755)
+    told = run_python(
+        OTHERS_GO_ON,
+        url_of(f"waiting/{healthy.run.name}"),
+        go,
+        **server.environment(TRAINDBG_PROGRAM=str(program)),
+    )
+    assert told == {
+        "end": 0,
+        "refresh": False,
+        "wait": False,
+        "step": 3,
+        "follow": 0,
+        "verify": 0,
+        **dict.fromkeys(("verdict", "series", "pyarrow", "polars"), True),
+    }
+
+
+FORKED_IN_PYTHON = (
+    STANDING_STILL
+    + """
+from traindbg.errors import Unavailable
+
+sys.setswitchinterval(1000)
+run = td.Run(sys.argv[1])
+stop()
+other = threading.Thread(target=run.refresh)
+other.start()  # comes back when the other thread waits for the bucket
+child = os.fork()
+if child == 0:
+    try:
+        run.is_complete
+    except Unavailable as error:
+        os._exit(10 if "forked" in str(error) else 11)
+    os._exit(12)
+code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+go_on()
+other.join()
+print({"child": code, "parent": run.is_complete})
+"""
+)
+
+
+def test_a_fork_in_the_middle_of_a_read_is_told_in_the_child(
+    server: S3Server, healthy: Outcome
+) -> None:
+    assert call("sync", healthy.run, url_of("forked/"), **server.environment()).returncode == 0
+    told = run_python(
+        FORKED_IN_PYTHON, url_of(f"forked/{healthy.run.name}"), **server.environment()
+    )
+    assert told == {"child": 10, "parent": True}
+
+
+TWO_THREADS = """
+import sys, threading
+from concurrent.futures import ThreadPoolExecutor
+import pyarrow as pa
+import traindbg as td
+
+here, there = td.Run(sys.argv[1]), td.Run(sys.argv[2])
+
+def read(run):
+    table = pa.table(run.table("scalars"))
+    return {
+        "series": {n: run[n].values().tolist() for n in run.names("^gradient|^loss")},
+        "steps": [(s.step, dict(s.scalars)) for s in run.iter_steps()],
+        "table": table.to_pydict(),
+        "new": run.refresh(),
+    }
+
+wanted = repr(read(here))
+begin = threading.Barrier(3)
+
+def read_at_once(_):
+    begin.wait()
+    return repr(read(there)) == wanted
+
+with ThreadPoolExecutor(3) as pool:
+    print(list(pool.map(read_at_once, range(3))))
+"""
+
+
+def test_threads_read_one_run_at_once(server: S3Server, healthy: Outcome) -> None:
+    assert call("sync", healthy.run, url_of("shared/"), **server.environment()).returncode == 0
+    with FaultProxy(server.port, seed=2, share=0.3, faults=("latency",)) as proxy:
+        told = run_python(
+            TWO_THREADS,
+            healthy.run,
+            url_of(f"shared/{healthy.run.name}"),
+            **server.environment(proxy.url),
+        )
+    assert told == [True, True, True]
+
+
+TABLES = """
+import sys
+import pyarrow as pa
+import traindbg as td
+from traindbg import _core
+runs = [td.Run(path) for path in sys.argv[1:]]
+differing = []
+for name in _core.table_names():
+    here, there = (pa.table(run.table(name)) for run in runs)
+    if here != there or here.schema != there.schema:
+        differing.append(name)
+chosen = [
+    pa.table(
+        run.table("statistics", names="weight$", collection="gradients", steps=(2, 9), mode="train")
+    )
+    for run in runs
+]
+print({"differing": differing, "chosen": chosen[0] == chosen[1] and chosen[0].num_rows > 0})
+"""
+
+
+def test_tables_are_those_of_the_run_here(server: S3Server, healthy: Outcome) -> None:
+    assert call("sync", healthy.run, url_of("tables/"), **server.environment()).returncode == 0
+    with FaultProxy(server.port, seed=13, share=0.5) as proxy:
+        told = run_python(
+            TABLES,
+            healthy.run,
+            url_of(f"tables/{healthy.run.name}"),
+            **server.environment(proxy.url),
+        )
+        assert sum(count for fault, count in proxy.counts.items() if fault != "passed") > 0
+    assert told == {"differing": [], "chosen": True}
 
 
 def test_the_doctor_looks_into_the_bucket(server: S3Server) -> None:

@@ -147,7 +147,8 @@ class Page(NamedTuple):
     tensor: int
     rows: int
     table_bytes: int
-    columns: dict[str, Any]  # those that are there, by name
+    # Those that are there, by name; None for one in an encoding that is not known.
+    columns: dict[str, Any]
 
 
 def read_page(payload: bytes, salt: bytes) -> Page:
@@ -155,16 +156,23 @@ def read_page(payload: bytes, salt: bytes) -> Page:
     checksum, table_bytes = c.unpack("II")
     need(crc32c(salt + payload[4:table_bytes]) == checksum, "the checksum of a page's table")
     kind, tensor, n, count = c.take(1)[0], c.varint(), c.varint(), c.varint()
-    need(kind < 6 and 0 < n <= 4096 and (kind or not tensor), "kind, rows or tensor of a page")
+    need(0 < n <= 4096 and (kind or not tensor), "rows or tensor of a page")
     table = [(*c.unpack("BB"), c.varint(), c.varint(), *c.unpack("I")) for _ in range(count)]
     numbers = {entry[0] for entry in table}
     need(c.at == table_bytes and len(numbers) == count, "the table of a page")
-    need(ALWAYS[kind] <= numbers <= ALWAYS[kind] | MAYBE[kind], f"columns of kind {kind}")
+    is_known = kind < len(ALWAYS)
+    always, maybe = (ALWAYS[kind], MAYBE[kind]) if is_known else ({0}, {*COLUMNS})
+    need(always <= numbers & {*COLUMNS} <= always | maybe, f"columns of kind {kind}")
     columns: dict[str, Any] = {}
     for number, encoding, whole_bytes, stored_bytes, stored_checksum in table:
-        data, how, name = c.take(stored_bytes), encoding & 127, COLUMNS[number]
+        data, how, name = c.take(stored_bytes), encoding & 127, COLUMNS.get(number)
         need(crc32c(salt + data) == stored_checksum, "the checksum of a column")
         need(whole_bytes <= 64 << 20, "size of a column")
+        if name is None or (not is_known and name != "row"):
+            continue
+        if how > 4:
+            columns[name] = None
+            continue
         if encoding & 128:
             size = zstandard.frame_content_size(data)
             need(size in {whole_bytes, -1}, "size of a compressed column")

@@ -192,19 +192,21 @@ class Worker:
         entries = []
         for frame in file.of("P"):
             page = read_page(frame.payload, file.salt)
-            begin = len(self.steps) - first
+            begin, rows = len(self.steps) - first, page.columns["row"]
+            need(rows is not None, "the rows of a page are not known")
             if page.kind == 0:
-                need(page.columns["row"] == [*range(begin, begin + page.rows)], "rows of steps")
+                need(rows == [*range(begin, begin + page.rows)], "rows of steps")
                 zeros = [0] * page.rows
-                columns = (page.columns.get(name, zeros) for name in STEP)
+                need(all(page.columns.get(name, zeros) for name in STEP[:3]), "steps not known")
+                columns = (page.columns.get(name) or zeros for name in STEP)
                 for values in zip(*columns, strict=True):
                     self.add_step(values)
             else:
-                need(page.tensor < len(self.tensors), "a page of a tensor without SCHEMA")
-                rows = page.columns["row"]
                 need(all(a < b for a, b in pairwise(rows)) and rows[-1] < begin, "rows of a page")
-                for row, sample in zip(rows, self.samples(page), strict=True):
-                    self.add(first + row, SECTIONS[page.kind - 1], page.tensor, sample)
+                if page.kind <= len(SECTIONS) and None not in page.columns.values():
+                    need(page.tensor < len(self.tensors), "a page of a tensor without SCHEMA")
+                    for row, sample in zip(rows, self.samples(page), strict=True):
+                        self.add(first + row, SECTIONS[page.kind - 1], page.tensor, sample)
                 begin = rows[0]
             place = (frame.at, frame.end - frame.at, page.table_bytes)
             entries.append((page.kind, 0, 0, 0, page.tensor, begin, page.rows, *place))

@@ -8,6 +8,7 @@ import re
 import shutil
 import subprocess
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +16,9 @@ import pytest
 import torch
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from native_bytes import COUNTS, REALS, UNITS, Cursor, File, FormatError, crc32c
+from native_bytes import COLUMNS, COUNTS, REALS, UNITS, Cursor, File, FormatError, crc32c
 from native_reader import MODES, SECTIONS, Worker
+from native_segment import StoredColumn, StoredPage, rewrite
 from torch import nn
 
 import traindbg as td
@@ -339,3 +341,110 @@ def test_random_runs_are_read_alike(seed: int) -> None:
             assert exact(found_steps(worker)) == exact(wanted)
         assert (directory / "w0001" / "000000.seg").is_file()
         check_package(directory, expected)
+
+
+# What a newer version may add to a segment.
+
+ROWS_OF_FIVE = StoredColumn(0, 0, 2, bytes([0, 2]))  # 0, 1, 2, 3, 4
+
+
+def both_read(directory: Path) -> tuple[list[dict[str, Any]], td.Run]:
+    """The steps as our own reader has them, compared with what the package tells; and the run."""
+    steps = found_steps(Worker(directory / "w0000"))
+    run = td.Run(directory)
+    names = [info["name"] for info in run._reader.tensors(0)]
+    for step in steps:
+        check_step(run, 0, step, names)
+    return steps, run
+
+
+@pytest.fixture(name="run_copy")
+def _run_copy(tmp_path: Path) -> Path:
+    shutil.copytree(GOLDEN, tmp_path / "run")
+    return tmp_path / "run"
+
+
+def test_an_unknown_column_and_an_unknown_kind_of_page_are_skipped(run_copy: Path) -> None:
+    wanted, _ = both_read(run_copy)
+
+    def add(page: StoredPage) -> list[StoredPage]:
+        more = StoredColumn(99, 4, 3, b"new")
+        pages = [page._replace(columns=(*page.columns, more, StoredColumn(255, 9, 0, b"")))]
+        if page.kind == 0:
+            columns = (ROWS_OF_FIVE, StoredColumn(32, 9, 7, b"newer"))
+            pages.append(StoredPage(9, 70_000, page.rows, 0, columns))
+        return pages
+
+    rewrite(run_copy / "w0000" / "000000.seg", add)
+    found, run = both_read(run_copy)
+    assert exact(found) == exact(wanted)
+    assert run.verify() == []
+    # Also where the index has to be made anew.
+    path = run_copy / "w0000" / "000000.seg"
+    data = path.read_bytes()
+    path.write_bytes(data[:-200] + bytes(byte ^ 255 for byte in data[-200:]))
+    run = td.Run(run_copy)
+    for step in wanted:
+        check_step(run, 0, step, run.names())
+    assert run.damage
+    assert not any(place["newer"] for place in run.damage)
+
+
+def unknown_encoding(kind: int, tensor: int, column: str) -> Callable[[StoredPage], Any]:
+    """Gives one column of the pages an encoding that nobody knows."""
+
+    def change(page: StoredPage) -> list[StoredPage]:
+        columns = [
+            entry._replace(encoding=entry.encoding & 128 | 9)
+            if (page.kind, page.tensor, COLUMNS[entry.number]) == (kind, tensor, column)
+            else entry
+            for entry in page.columns
+        ]
+        return [page._replace(columns=tuple(columns))]
+
+    return change
+
+
+@pytest.mark.parametrize(
+    ("kind", "tensor", "column"),
+    [
+        (1, 0, "l2"),
+        (1, 0, "zero"),
+        (1, 1, "units"),
+        (2, 2, "value"),
+        (3, 3, "bytes"),
+        (4, 0, "lengths"),
+    ],
+)
+def test_a_column_in_an_unknown_encoding_costs_nothing_else(
+    run_copy: Path, kind: int, tensor: int, column: str
+) -> None:
+    wanted, run = both_read(run_copy)
+    name = run.names()[tensor]
+    wanted_series = {
+        statistic: exact(run[name].series(statistic).values.tolist()) for statistic in STATISTICS
+    }
+    rewrite(run_copy / "w0000" / "000000.seg", unknown_encoding(kind, tensor, column))
+    found, run = both_read(run_copy)
+    for step in wanted[:5]:
+        step[SECTIONS[kind - 1]].pop(tensor, None)
+    assert exact(found) == exact(wanted)
+    for statistic in STATISTICS if kind == 1 else ():
+        values = exact(run[name].series(statistic).values.tolist())
+        depends_on_it = statistic == column or (column == "units" and statistic in UNITS)
+        assert (values == wanted_series[statistic]) == (not depends_on_it), statistic
+    [place] = run.verify()
+    assert place["newer"]
+    assert "newer version" in place["what"]
+    assert "not read: " in place["what"]
+    assert "lost" not in place["what"]
+
+
+def test_a_time_in_an_unknown_encoding_is_not_known(run_copy: Path) -> None:
+    wanted, _ = both_read(run_copy)
+    rewrite(run_copy / "w0000" / "000000.seg", unknown_encoding(0, 0, "wall_nanos"))
+    found, run = both_read(run_copy)
+    for step in wanted[:5]:
+        step["wall_nanos"] = 0
+    assert exact(found) == exact(wanted)
+    assert [place["newer"] for place in run.verify()] == [True]

@@ -6,6 +6,8 @@ import json
 import os
 import subprocess
 import sys
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -126,3 +128,66 @@ def test_missing_workers_are_named(tmp_path: Path) -> None:
     assert run.missing_workers == [0, 2]
     assert list(run.step_of_workers(0)) == [1]
     assert json.dumps(run.to_dict())
+
+
+def read_all(run: td.Run) -> str:
+    """Most that can be asked of a run, as text."""
+    names = run.names()
+    return repr(
+        (
+            names,
+            [run[name].values().tolist() for name in names if run[name].role != "classes"],
+            [(step.step, dict(step.scalars), sorted(step.tensors)) for step in run.iter_steps()],
+            run["weight/0.weight"].raw_series().values.tolist(),
+            (run.totals, run.damage, run.end, run.is_complete, run.refresh(), run.verify()),
+        )
+    )
+
+
+def test_threads_read_one_run_at_once(run: td.Run) -> None:
+    wanted = read_all(run)
+    again = td.Run(run.path)
+    begin = threading.Barrier(4)
+
+    def read() -> list[str]:
+        begin.wait(60)
+        return [read_all(again) for _ in range(5)]
+
+    with ThreadPoolExecutor(4) as pool:
+        found = [future.result(120) for future in [pool.submit(read) for _ in range(4)]]
+    assert [text == wanted for texts in found for text in texts] == [True] * 20
+
+
+WAIT_AS_DAEMONS = """
+import sys, threading, time
+import traindbg as td
+
+class Slow:
+    def __del__(self, sleep=time.sleep):
+        sleep(0.5)  # Python ends, and other threads come back meanwhile
+
+slow = Slow()
+run = td.Run(sys.argv[1])
+for _ in range(8):
+    threading.Thread(target=run.wait, args=(1000,), daemon=True).start()
+"""
+
+
+def test_threads_that_wait_do_not_disturb_the_end_of_python(run: td.Run) -> None:
+    result = subprocess.run(
+        [sys.executable, "-c", WAIT_AS_DAEMONS, str(run.path)],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
+    )
+    assert (result.returncode, result.stderr) == (0, "")
+
+
+def test_the_child_of_a_fork_reads_on(run: td.Run) -> None:
+    again = td.Run(run.path)
+    wanted = again.scalars("loss").values.tolist()
+    child = os.fork()
+    if child == 0:
+        os._exit(0 if again.scalars("loss").values.tolist() == wanted else 1)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0

@@ -6,6 +6,7 @@
 #include <type_traits>
 
 #include "traindbg/base/crc32c.h"
+#include "traindbg/base/format.h"
 #include "traindbg/format/frame.h"
 
 namespace traindbg::format {
@@ -24,6 +25,19 @@ constexpr std::uint32_t kMostColumnBytes = std::uint32_t{64} << 20;
 constexpr std::size_t kLeastToCompress = 32;
 
 Status damaged(const char* what) { return {Code::kDataLoss, what}; }
+
+Encoding encoding_of(const ColumnEntry& entry) noexcept {
+    return static_cast<Encoding>(entry.encoding & ~kCompressed);
+}
+
+// Why a column in an encoding that its values do not have cannot be read: nobody knows yet what it means, or
+// it is wrong. The table that says it has a checksum.
+Status not_decoded(const ColumnEntry& entry, const char* damage) {
+    if (encoding_of(entry) <= Encoding::kBytes) return damaged(damage);
+    return {Code::kUnsupported,
+            base::format("written by a newer version of traindbg (column {} in encoding {})",
+                         unsigned{entry.column}, static_cast<unsigned>(encoding_of(entry)))};
+}
 
 std::int64_t difference(std::uint64_t a, std::uint64_t b) noexcept {
     return static_cast<std::int64_t>(a - b);
@@ -116,7 +130,9 @@ Result<ByteSpan> ColumnDecoder::open(const ColumnEntry& entry, ByteSpan stored, 
 
 Status ColumnDecoder::integers(const ColumnEntry& entry, ByteSpan stored, std::uint64_t salt,
                                std::size_t rows, std::vector<std::uint64_t>& out) {
-    const auto encoding = static_cast<Encoding>(entry.encoding & ~kCompressed);
+    const Encoding encoding = encoding_of(entry);
+    if (encoding != Encoding::kLinear && encoding != Encoding::kDeltas)
+        return not_decoded(entry, "a column of integers does not hold any");
     if (rows > kMostPageRows || entry.raw_bytes > 20 + rows * 10)
         return damaged("a column is larger than its values can be");
     TRAINDBG_ASSIGN_OR_RETURN(const ByteSpan raw, open(entry, stored, salt));
@@ -129,14 +145,12 @@ Status ColumnDecoder::integers(const ColumnEntry& entry, ByteSpan stored, std::u
             each = value;
             value += stride;
         }
-    } else if (encoding == Encoding::kDeltas) {
+    } else {
         std::uint64_t value = 0;
         for (std::uint64_t& each : out) {
             value += static_cast<std::uint64_t>(reader.zigzag());
             each = value;
         }
-    } else {
-        return damaged("a column of integers has an unknown encoding");
     }
     if (!reader.ok() || reader.remaining() != 0) return damaged("a column does not hold its values");
     return Status::ok();
@@ -146,10 +160,9 @@ template <typename T>
 Status ColumnDecoder::join(const ColumnEntry& entry, ByteSpan stored, std::uint64_t salt, std::size_t rows,
                            std::vector<T>& out) {
     using Bits = std::conditional_t<sizeof(T) == 4, std::uint32_t, std::uint64_t>;
-    const auto encoding = static_cast<Encoding>(entry.encoding & ~kCompressed);
-    const bool is_constant = encoding == Encoding::kConstant;
-    if (!is_constant && encoding != Encoding::kPlanes)
-        return damaged("a column of floats has an unknown encoding");
+    const bool is_constant = encoding_of(entry) == Encoding::kConstant;
+    if (!is_constant && encoding_of(entry) != Encoding::kPlanes)
+        return not_decoded(entry, "a column of floats does not hold any");
     if (rows > kMostPageRows || entry.raw_bytes != (is_constant ? sizeof(T) : rows * sizeof(T)))
         return damaged("a column is not as large as its values");
     TRAINDBG_ASSIGN_OR_RETURN(const ByteSpan raw, open(entry, stored, salt));
@@ -181,8 +194,8 @@ Status ColumnDecoder::doubles(const ColumnEntry& entry, ByteSpan stored, std::ui
 }
 
 Result<ByteSpan> ColumnDecoder::bytes(const ColumnEntry& entry, ByteSpan stored, std::uint64_t salt) {
-    if (static_cast<Encoding>(entry.encoding & ~kCompressed) != Encoding::kBytes)
-        return damaged("a column of bytes has an unknown encoding");
+    if (encoding_of(entry) != Encoding::kBytes)
+        return not_decoded(entry, "a column of bytes does not hold any");
     return open(entry, stored, salt);
 }
 

@@ -4,7 +4,8 @@
 // so that a reader fetches and verifies what it wants and nothing else.
 //
 // Decoders are pure functions over bytes that nobody vouches for: the number of values is bounded by
-// the page, sizes by the table, and the answer is a value or kDataLoss.
+// the page, sizes by the table, and the answer is a value, kDataLoss, or kUnsupported for an encoding of a
+// newer version, whose bytes are not looked at.
 //
 // Thread-safety: free functions and plain values; a codec's scratch memory belongs to one thread.
 // Cost: one pass over the values, and zstd.

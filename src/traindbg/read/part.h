@@ -16,6 +16,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "traindbg/base/status.h"
@@ -152,7 +153,8 @@ class SegmentPart final : public Part {
     [[nodiscard]] base::Status visit_frames(bool with_schema, const FrameVisitor& visit);
     // Reads and verifies every byte; what is found goes into the damage.
     [[nodiscard]] base::Status verify();
-    void note(std::uint64_t offset, std::uint64_t bytes, std::string what);
+    // `newer`: what is there is whole, and of a newer version.
+    void note(std::uint64_t offset, std::uint64_t bytes, std::string what, bool newer = false);
 
     [[nodiscard]] std::uint32_t number() const noexcept override { return number_; }
     [[nodiscard]] const std::string& name() const noexcept override { return name_; }
@@ -242,7 +244,7 @@ class SegmentPart final : public Part {
     std::vector<Chain> chains_;
     std::uint64_t decoded_bytes_ = 0;  // of the chains' pages
     std::vector<Damage> damage_;
-    std::set<std::uint64_t> damaged_offsets_;
+    std::set<std::pair<std::uint64_t, bool>> told_;  // of `damage_`: offset and newer
 };
 
 }  // namespace traindbg::read::internal

@@ -221,7 +221,7 @@ void Run::Impl::refuse(WorkerState& worker, std::uint32_t number, const std::str
     // With a message when it is all there is; damage beside other files.
     worker.refused.insert(number);
     if (refused_.is_ok()) refused_ = status;
-    own_damage_.push_back({file, 0, 0, status.message(), false});
+    own_damage_.push_back({file, 0, 0, status.message(), false, true});
 }
 
 Result<bool> Run::Impl::open_segment(WorkerId id, WorkerState& worker, std::uint32_t number,
@@ -236,14 +236,15 @@ Result<bool> Run::Impl::open_segment(WorkerId id, WorkerState& worker, std::uint
                               internal::SegmentPart::open(std::move(file).value(), path, number, decoder_));
     if (!opened.part) {
         if (log_is_there) {
-            own_damage_.push_back(
-                {path, 0, 0, opened.refused.message() + "; its log is read instead", false});
+            own_damage_.push_back({path, 0, 0, opened.refused.message() + "; its log is read instead", false,
+                                   opened.refused.code() == Code::kUnsupported});
             return false;
         }
         worker.refused.insert(number);
         // Of a newer format: with a message when it is all there is; damage beside other files.
-        if (opened.refused.code() == Code::kUnsupported && refused_.is_ok()) refused_ = opened.refused;
-        own_damage_.push_back({path, 0, 0, opened.refused.message(), false});
+        const bool newer = opened.refused.code() == Code::kUnsupported;
+        if (newer && refused_.is_ok()) refused_ = opened.refused;
+        own_damage_.push_back({path, 0, 0, opened.refused.message(), false, newer});
         return true;
     }
     internal::SegmentPart& part = *opened.part;

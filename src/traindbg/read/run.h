@@ -31,6 +31,8 @@ struct Damage {
     std::uint64_t bytes = 0;
     std::string what;   // "checksum does not match", "the file ends inside a frame"
     bool tail = false;  // at the end of the file: what a crash leaves behind
+    // No damage: whole, but written by a newer version, so that this one cannot read it.
+    bool newer = false;
 };
 
 struct RunEvent {

@@ -47,6 +47,7 @@ constexpr std::array kCountColumns = {
 constexpr std::array kStepColumns = {Column::kMode,        Column::kStep,           Column::kSequence,
                                      Column::kWallNanos,   Column::kMonotonicNanos, Column::kStepNanos,
                                      Column::kCaptureNanos};
+constexpr std::size_t kStepKeys = 3;  // of these: which step it is
 
 Status damaged(const char* what) { return {Code::kDataLoss, what}; }
 
@@ -60,6 +61,9 @@ ByteSpan column_bytes(ByteSpan payload, const ColumnEntry& entry) {
 }
 
 auto place_of(const PageEntry& entry) { return std::tuple(entry.kind, entry.tensor, entry.first_row); }
+
+// Others are of a newer version, and nothing that is asked for here.
+bool is_known(PageKind kind) { return kind <= PageKind::kHistograms; }
 
 bool is_mode(std::uint64_t number) { return number >= 1 && number < model::kModeCount; }
 
@@ -181,6 +185,8 @@ Status SegmentPart::rebuild() {
         if (frame.type != FrameType::kPage) return;
         const Result<PageTable> table = format::decode_page_table(frame.payload, salt_);
         if (!table) return note(offset, frame.bytes, table.status().message());
+        footer.index_offset = offset + frame.bytes;
+        if (!is_known(table->kind)) return;
         const auto column_of = [&](Column column) {
             const ColumnEntry* found = table->find(column);
             numbers.clear();
@@ -190,15 +196,20 @@ Status SegmentPart::rebuild() {
                 numbers.assign(table->rows, 0);
             return numbers;
         };
-        if (table->rows == 0 || table->find(Column::kRow) == nullptr)
+        const ColumnEntry* const row_column = table->find(Column::kRow);
+        if (table->rows == 0 || row_column == nullptr)
             return note(offset, frame.bytes, "a page without its rows");
-        const std::vector<std::uint64_t> rows = column_of(Column::kRow);
+        std::vector<std::uint64_t> rows;
+        if (const Status status = decoder_.integers(*row_column, column_bytes(frame.payload, *row_column),
+                                                    salt_, table->rows, rows);
+            !status.is_ok())
+            return note(offset, frame.bytes, base::format("{}: {}", words_of(table->kind), status.message()),
+                        status.code() == Code::kUnsupported);
         if (rows.back() >= format::kMostPartSteps || rows.front() > rows.back())
             return note(offset, frame.bytes, "a page of steps that there cannot be");
         index.push_back({table->kind, table->tensor, static_cast<std::uint32_t>(rows.front()), table->rows,
                          offset, static_cast<std::uint32_t>(frame.bytes),
                          static_cast<std::uint32_t>(table->bytes)});
-        footer.index_offset = offset + frame.bytes;
         if (table->kind != PageKind::kSteps) return;
         footer.steps = std::max(footer.steps, rows.back() + 1);
         const std::vector<std::uint64_t> modes = column_of(Column::kMode);
@@ -286,18 +297,20 @@ Status SegmentPart::need_index() {
 
 // ---------------------------------------------------------------------------------- pages
 
-void SegmentPart::note(std::uint64_t offset, std::uint64_t bytes, std::string what) {
-    if (damage_.size() < kMostDamage && damaged_offsets_.insert(offset).second)
-        damage_.push_back({name(), offset, bytes, std::move(what), false});
+void SegmentPart::note(std::uint64_t offset, std::uint64_t bytes, std::string what, bool newer) {
+    if (damage_.size() < kMostDamage && told_.emplace(offset, newer).second)
+        damage_.push_back({name(), offset, bytes, std::move(what), false, newer});
 }
 
 void SegmentPart::note_page(const PageEntry& entry, const Status& status) {
+    const bool newer = status.code() == Code::kUnsupported;
+    const std::string tensor =
+        entry.kind == PageKind::kSteps ? std::string() : base::format(" (tensor {})", entry.tensor);
     note(entry.offset, entry.frame_bytes,
-         base::format(
-             "{}; lost: {}{} at {} step{} of this part, from its step {} on", status.message(),
-             words_of(entry.kind),
-             entry.kind == PageKind::kSteps ? std::string() : base::format(" (tensor {})", entry.tensor),
-             entry.rows, entry.rows == 1 ? "" : "s", entry.first_row));
+         base::format("{}; {}: {}{} at {} step{} of this part, from its step {} on{}", status.message(),
+                      newer ? "not read" : "lost", words_of(entry.kind), tensor, entry.rows,
+                      entry.rows == 1 ? "" : "s", entry.first_row, newer ? "; use a newer traindbg" : ""),
+         newer);
 }
 
 void SegmentPart::note_row(std::uint64_t row, const std::string& what) {
@@ -364,6 +377,10 @@ Status SegmentPart::decode_page(const PageEntry& entry, Page& page) {
     TRAINDBG_ASSIGN_OR_RETURN(const PageTable table, format::decode_page_table(payload, salt_));
     if (table.kind != entry.kind || table.tensor != entry.tensor || table.rows != entry.rows)
         return damaged("a page is not the one that the index says");
+    if (!is_known(entry.kind)) {
+        page.rows.clear();
+        return Status::ok();
+    }
     const std::size_t rows = table.rows;
     const auto integers = [&](Column column, std::vector<std::uint64_t>& out) -> Status {
         out.clear();
@@ -373,7 +390,14 @@ Status SegmentPart::decode_page(const PageEntry& entry, Page& page) {
     };
     if (entry.kind == PageKind::kSteps) {
         for (std::size_t i = 0; i < kStepColumns.size(); ++i) {
-            TRAINDBG_RETURN_IF_ERROR(integers(kStepColumns[i], page.steps[i]));
+            const Status status = integers(kStepColumns[i], page.steps[i]);
+            // A step is one without its times, but not without its number.
+            if (i >= kStepKeys && status.code() == Code::kUnsupported) {
+                note_page(entry, status);
+                page.steps[i].clear();
+            } else {
+                TRAINDBG_RETURN_IF_ERROR(status);
+            }
             page.steps[i].resize(rows);  // one that is left out is 0
         }
         page.rows.resize(rows);
@@ -551,7 +575,7 @@ Status SegmentPart::load(std::uint64_t row, const TensorTable& table, StepRecord
     std::uint64_t classes_left = format::kMostClasses;  // of a step
     for (Chain& chain : chains_) {
         const PageEntry& entry = index_[chain.begin];
-        if (entry.kind == PageKind::kRaw && places == nullptr) continue;
+        if (!is_known(entry.kind) || (entry.kind == PageKind::kRaw && places == nullptr)) continue;
         TRAINDBG_ASSIGN_OR_RETURN(const Page* const page, page_for(chain, row));
         if (page == nullptr) continue;
         const std::size_t at = chain.cursor;

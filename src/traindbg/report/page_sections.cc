@@ -326,7 +326,10 @@ void put_cost(Markup& out, const ReportData& data) {
                 .text(damage.file)
                 .raw("</code>, byte ")
                 .text(base::format("{}", damage.offset));
-            out.raw(": ").text(damage.what).text(base::format(" ({} lost", base::human_bytes(damage.bytes)));
+            out.raw(": ")
+                .text(damage.what)
+                .text(base::format(" ({} {}", base::human_bytes(damage.bytes),
+                                   damage.newer ? "not read" : "lost"));
             out.raw(damage.tail ? ", at the end of the file: what a crash leaves behind)</li>" : ")</li>");
         }
         if (data.damage.size() > kMostDamage)

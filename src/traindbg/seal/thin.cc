@@ -48,6 +48,17 @@ constexpr std::array kCounts = {
 
 Status damaged(const char* what) { return {Code::kDataLoss, what}; }
 
+// One that is not would get lost here.
+bool is_known(const ColumnEntry& entry) {
+    const std::uint8_t number = entry.column;
+    const auto lies = [number](Column first, Column last) {
+        return number >= static_cast<std::uint8_t>(first) && number <= static_cast<std::uint8_t>(last);
+    };
+    return lies(Column::kRow, Column::kL2) || lies(Column::kCount, Column::kHigh) ||
+           lies(Column::kValue, Column::kValue) || lies(Column::kLengths, Column::kBins) ||
+           lies(Column::kMode, Column::kCaptureNanos);
+}
+
 // The part's frames, in memory: the kept steps get their content page by page.
 class Thinner {
   public:
@@ -110,6 +121,9 @@ class Thinner {
 
     Status take_page(ByteSpan payload) {
         TRAINDBG_ASSIGN_OR_RETURN(page_, format::decode_page_table(payload, header_.salt));
+        for (const ColumnEntry& column : page_->columns)
+            if (!is_known(column))
+                return {Code::kUnsupported, "holds columns that this version does not know"};
         payload_ = payload;
         switch (page_->kind) {
             case PageKind::kSteps: return take_steps();

@@ -11,8 +11,8 @@
 namespace traindbg::seal {
 
 // The sealed part `segment` with those steps alone for which `keeps` gives true; events, descriptions and
-// totals stay. kDataLoss when it is damaged anywhere: then it is better kept as it is. `steps_removed` may be
-// null. Memory: the steps that stay, decoded.
+// totals stay. kDataLoss when it is damaged anywhere, kUnsupported when it holds what this version does not
+// know: then it is better kept as it is. `steps_removed` may be null. Memory: the steps that stay, decoded.
 [[nodiscard]] base::Result<base::ByteBuffer> thin_segment(
     base::ByteSpan segment, const std::function<bool(model::Mode mode, model::StepIndex step)>& keeps,
     std::uint64_t* steps_removed);

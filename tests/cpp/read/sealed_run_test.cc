@@ -13,7 +13,9 @@
 #include <utility>
 #include <vector>
 
+#include "format/newer_segment.h"
 #include "format/sample_records.h"
+#include "traindbg/base/format.h"
 #include "traindbg/format/frame.h"
 #include "traindbg/format/records.h"
 #include "traindbg/read/run.h"
@@ -619,6 +621,64 @@ TEST_F(DamagedSegmentTest, EveryTruncationIsToldAndNothingIsMisread) {
         EXPECT_TRUE(!run.is_ok() || !damage_.empty()) << size;
         if (HasFailure()) return;
     }
+}
+
+TEST_F(DamagedSegmentTest, AColumnInAnEncodingOfANewerVersionIsToldAsThatAndIsNoDamage) {
+    const auto footer = format::find_footer(base::ByteSpan(segment_).last(512), 0x5EA1);
+    ASSERT_TRUE(footer.has_value());
+    std::size_t columns = 0;
+    testing::for_each_column(segment_, [&](const format::PageTable& table, const format::ColumnEntry& column,
+                                           const testing::Recoded& recoded) {
+        const std::string where =
+            base::format("column {} of kind {}", unsigned{column.column}, static_cast<unsigned>(table.kind));
+        const bool is_row = column.column == static_cast<std::uint8_t>(format::Column::kRow);
+        ByteBuffer bytes =
+            recoded(column.column, static_cast<std::uint8_t>((column.encoding & format::kCompressed) | 9));
+        files_.set_content(kSegment, bytes);
+        expect_nothing_wrong(where);
+        // The rows of the steps themselves are needed by nobody who has the index.
+        EXPECT_EQ(damage_.size(), is_row && table.kind == format::PageKind::kSteps ? 0U : 1U) << where;
+        for (const Damage& place : damage_) {
+            EXPECT_TRUE(place.newer) << where;
+            EXPECT_NE(place.what.find("newer version"), std::string::npos) << place.what;
+            EXPECT_EQ(place.what.find("lost"), std::string::npos) << place.what;
+        }
+        // Also where the index has to be made anew.
+        std::fill(bytes.begin() + static_cast<std::ptrdiff_t>(footer->index_offset), bytes.end(),
+                  std::byte{});
+        files_.set_content(kSegment, bytes);
+        expect_nothing_wrong(where + ", without index");
+        EXPECT_EQ(std::count_if(damage_.begin(), damage_.end(), [](const Damage& d) { return d.newer; }), 1)
+            << where;
+        ++columns;
+    });
+    EXPECT_GT(columns, 30U);
+}
+
+TEST_F(DamagedSegmentTest, DamageIsToldBesideWhatIsOfANewerVersion) {
+    ByteBuffer bytes;
+    testing::for_each_column(segment_, [&](const format::PageTable& table, const format::ColumnEntry& column,
+                                           const testing::Recoded& recoded) {
+        if (table.kind != format::PageKind::kStatistics || table.tensor != 0) return;
+        if (column.column == static_cast<std::uint8_t>(format::Column::kMax))
+            bytes = recoded(column.column, 9);
+        if (bytes.empty() || column.column != static_cast<std::uint8_t>(format::Column::kStd)) return;
+        const auto changed = static_cast<std::size_t>(
+            std::mismatch(bytes.begin(), bytes.end(), segment_.begin()).first - bytes.begin());
+        const std::size_t frame = (changed - 16) / 8 * 8;  // its checksum is the first that differs
+        bytes[frame + format::kFrameHeaderBytes + column.offset] ^= std::byte{1};
+    });
+    files_.set_content(kSegment, bytes);
+    auto run = Run::open("/run", files_);
+    ASSERT_TRUE(run.is_ok());
+    const std::string name = testing::sample_tensors()[0].name;
+    EXPECT_TRUE((*run)->series(0, name, "max")->empty());
+    EXPECT_EQ((*run)->series(0, name, "l2")->size(), kSteps);
+    ASSERT_EQ((*run)->damage().size(), 1U);
+    EXPECT_TRUE((*run)->damage()[0].newer);
+    ASSERT_TRUE((*run)->verify().is_ok());
+    ASSERT_EQ((*run)->damage().size(), 2U);
+    EXPECT_FALSE((*run)->damage()[1].newer);
 }
 
 TEST_F(DamagedSegmentTest, WithoutFooterAndIndexEverythingIsStillThere) {

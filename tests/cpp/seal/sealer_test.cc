@@ -5,6 +5,7 @@
 #include <chrono>
 #include <string>
 
+#include "format/newer_segment.h"
 #include "seal/sealed_run.h"
 #include "storage/temporary_directory.h"
 #include "traindbg/seal/thin.h"
@@ -278,6 +279,28 @@ TEST(ThinSegment, NothingMayStay) {
     EXPECT_EQ(footer->steps, 0U);
     EXPECT_EQ(footer->tensors, 4U) << "descriptions and totals stay";
     EXPECT_EQ(footer->steps_dropped, 7U);
+}
+
+TEST(ThinSegment, WhatANewerVersionWroteIsNotTakenAway) {
+    const auto all = [](std::uint64_t) { return true; };
+    const base::ByteBuffer whole = testing::make_segment(log_header(4), 1001, 0, 30, true, all);
+    const auto code_of = [](const base::ByteBuffer& segment) {
+        return thin_segment(
+                   segment, [](model::Mode, model::StepIndex step) { return step % 2 == 0; }, nullptr)
+            .status()
+            .code();
+    };
+    ASSERT_EQ(code_of(whole), base::Code::kOk);
+    std::size_t columns = 0;
+    testing::for_each_column(whole, [&](const format::PageTable& table, const format::ColumnEntry& column,
+                                        const testing::Recoded& recoded) {
+        EXPECT_EQ(code_of(recoded(99, column.encoding)), base::Code::kUnsupported) << unsigned{column.column};
+        ++columns;
+        // Which rows a page of steps has is no question: all.
+        if (table.kind == format::PageKind::kSteps && column.column == 0) return;
+        EXPECT_EQ(code_of(recoded(column.column, 9)), base::Code::kUnsupported) << unsigned{column.column};
+    });
+    EXPECT_GT(columns, 10U);
 }
 
 TEST(ThinSegment, DamageAnywhereIsRefused) {

@@ -158,7 +158,8 @@ class ShowVerb final : public Verb {
                               {"offset", place.offset},
                               {"bytes", place.bytes},
                               {"what", printable(place.what)},
-                              {"tail", place.tail}});
+                              {"tail", place.tail},
+                              {"newer", place.newer}});
         const auto end = run.end();
         const auto removed = run.removals();
         Json json = {{"schema_version", 1},
@@ -253,7 +254,9 @@ class ShowVerb final : public Verb {
                               base::human_bytes(removed->bytes),
                               removed->last.empty() ? "" : " (last: " + printable(removed->last) + ")"));
         for (const read::Damage& place : run.damage())
-            line(place.tail ? "cut off" : "damage",
+            line(place.tail    ? "cut off"
+                 : place.newer ? "newer"
+                               : "damage",
                  base::format("{}: {} bytes at {}: {}", printable(place.file), place.bytes, place.offset,
                               printable(place.what)));
         std::string text = report::terminal_verdict(verdict, colour, console.out_columns());

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "traindbg/base/format.h"
@@ -36,10 +37,14 @@ class VerifyVerb final : public Verb {
         const std::vector<read::Damage>& damage = run.damage();
         if (json_) print_json(run, damage, console);
         else print_text(run, damage, console);
-        return damage.empty() ? kExitClean : kExitFired;
+        return damaged_places(damage) == 0 ? kExitClean : kExitFired;
     }
 
   private:
+    static std::size_t damaged_places(const std::vector<read::Damage>& damage) {
+        return static_cast<std::size_t>(std::count_if(
+            damage.begin(), damage.end(), [](const read::Damage& place) { return !place.newer; }));
+    }
     static void print_json(const read::Run& run, const std::vector<read::Damage>& damage, Console& console) {
         Json places = Json::array();
         for (const read::Damage& place : damage)
@@ -47,7 +52,8 @@ class VerifyVerb final : public Verb {
                               {"offset", place.offset},
                               {"bytes", place.bytes},
                               {"what", printable(place.what)},
-                              {"tail", place.tail}});
+                              {"tail", place.tail},
+                              {"newer", place.newer}});
         const read::RunTotals totals = run.totals();
         console.out(Json{{"schema_version", 1},
                          {"path", printable(run.path())},
@@ -65,11 +71,11 @@ class VerifyVerb final : public Verb {
                                      printable(place.what),
                                      place.tail ? " (at the end: what a crash leaves behind)" : ""));
         const read::RunTotals totals = run.totals();
+        const std::size_t damaged = damaged_places(damage);
         console.out(base::format("{} steps, {}: {}\n", totals.steps, base::human_bytes(totals.bytes),
-                                 damage.empty()
-                                     ? "every byte is as it was written"
-                                     : base::format("{} place{} damaged; all else is whole", damage.size(),
-                                                    damage.size() == 1 ? "" : "s")));
+                                 damaged == 0 ? "every byte is as it was written"
+                                              : base::format("{} place{} damaged; all else is whole", damaged,
+                                                             damaged == 1 ? "" : "s")));
         for (const model::WorkerId worker : run.missing_workers())
             console.out(base::format("worker {} has recorded nothing, though others expect it\n", worker));
     }
