@@ -64,7 +64,7 @@ class CheckVerb final : public Verb {
         }
         if (damaged != 0)
             console.warn(base::format(
-                "{}: damage in {} was skipped, what is whole was judged; traindbg show "
+                "{}: damage in {} was skipped, what is whole was judged; traindbg verify "
                 "names it",
                 base::printable(*path), damaged == 1 ? "1 place" : base::format("{} places", damaged)));
         if (code == kExitUsage)
