@@ -662,9 +662,8 @@ Status Run::Impl::verify_blob(const std::string& path, std::vector<format::RawPl
         at = std::max(at, place.offset + place.bytes);
     }
     if (of_no_step != 0)
-        unverified_.push_back(
-            {path, base::format("{} between its whole tensors belong to no step that is there",
-                                base::human_bytes(of_no_step))});
+        unverified_.push_back({path, base::format("{} of whole tensors in it belong to no step that is there",
+                                                  base::human_bytes(of_no_step))});
     return Status::ok();
 }
 

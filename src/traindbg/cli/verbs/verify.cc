@@ -87,12 +87,13 @@ class VerifyVerb final : public Verb {
         const bool is_all = found.unverified.empty() && found.unclosed.empty() && found.missing.empty() &&
                             !run.workers().empty();
         const read::RunTotals totals = run.totals();
-        console.out(base::format("{} steps, {}: {}\n", totals.steps, base::human_bytes(totals.bytes),
-                                 !found.damage.empty()
-                                     ? base::format("{} place{} damaged or missing; all else is whole",
-                                                    found.damage.size(), found.damage.size() == 1 ? "" : "s")
-                                 : is_all ? "every byte of the record is as it was written"
-                                          : "nothing that could be verified is damaged"));
+        console.out(base::format(
+            "{} steps, {}: {}\n", totals.steps, base::human_bytes(totals.bytes),
+            !found.damage.empty()
+                ? base::format("{} place{} damaged or missing; all else that could be verified is whole",
+                               found.damage.size(), found.damage.size() == 1 ? "" : "s")
+            : is_all ? "every byte of the record is as it was written"
+                     : "nothing that could be verified is damaged"));
     }
 
     std::string run_;
