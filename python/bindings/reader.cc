@@ -194,19 +194,7 @@ class RunReader {
         return to_array(run_->steps(mode_or_raise(mode)));
     }
 
-    nb::list damage() const {
-        nb::list out;
-        for (const read::Damage& damage : run_->damage()) {
-            nb::dict entry;
-            entry["file"] = damage.file;
-            entry["offset"] = damage.offset;
-            entry["bytes"] = damage.bytes;
-            entry["what"] = damage.what;
-            entry["tail"] = damage.tail;
-            out.append(entry);
-        }
-        return out;
-    }
+    nb::list damage() const { return to_list(run_->damage()); }
     nb::list events() const {
         nb::list out;
         for (const read::RunEvent& event : run_->events()) {
@@ -326,6 +314,7 @@ class Tail {
         return step;
     }
     bool ended() const { return tail_->ended(); }
+    nb::list damage() const { return to_list(tail_->damage()); }
     void finish_when_idle() { tail_->finish_when_idle(); }
 
   private:
@@ -334,6 +323,20 @@ class Tail {
 };
 
 }  // namespace
+
+nb::list to_list(const std::vector<read::Damage>& places) {
+    nb::list out;
+    for (const read::Damage& damage : places) {
+        nb::dict entry;
+        entry["file"] = damage.file;
+        entry["offset"] = damage.offset;
+        entry["bytes"] = damage.bytes;
+        entry["what"] = damage.what;
+        entry["tail"] = damage.tail;
+        out.append(entry);
+    }
+    return out;
+}
 
 void bind_reader(nb::module_& module) {
     nb::class_<Statistics>(module, "Statistics",
@@ -432,6 +435,7 @@ void bind_reader(nb::module_& module) {
         .def(nb::init<const RunReader&>(), "reader"_a)
         .def("next", &Tail::next, "timeout"_a, "The next step, or None when none came in `timeout` seconds.")
         .def_prop_ro("ended", &Tail::ended)
+        .def("damage", &Tail::damage, nb::sig("def damage(self) -> list[dict[str, typing.Any]]"))
         .def("finish_when_idle", &Tail::finish_when_idle);
     module.def("statistic_names", [] { return read::Run::statistic_names(); });
     module.def(
