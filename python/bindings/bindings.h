@@ -3,6 +3,10 @@
 
 #include <nanobind/nanobind.h>
 
+#include <vector>
+
+#include "traindbg/read/run.h"
+
 namespace traindbg::bindings {
 
 void bind_hot_path(nanobind::module_& module);  // after bind_session
@@ -11,5 +15,8 @@ void bind_rules(nanobind::module_& module);
 void bind_session(nanobind::module_& module);
 void bind_tables(nanobind::module_& module);
 void bind_tensor_access(nanobind::module_& module);
+
+// Dictionaries of `file`, `offset`, `bytes`, `what` and `tail`.
+nanobind::list to_list(const std::vector<read::Damage>& places);
 
 }  // namespace traindbg::bindings

@@ -215,18 +215,7 @@ class RunReader {
     }
 
     nb::list damage() {
-        nb::list out;
-        for (const read::Damage& damage : turns_.look([this] { return run_->damage(); })) {
-            nb::dict entry;
-            entry["file"] = damage.file;
-            entry["offset"] = damage.offset;
-            entry["bytes"] = damage.bytes;
-            entry["what"] = damage.what;
-            entry["tail"] = damage.tail;
-            entry["newer"] = damage.newer;
-            out.append(entry);
-        }
-        return out;
+        return to_list(turns_.look([this] { return run_->damage(); }));
     }
     nb::list events() {
         nb::list out;
@@ -382,6 +371,9 @@ class Tail {
     bool ended() {
         return turns_.look([this] { return tail_->ended(); });
     }
+    nb::list damage() {
+        return to_list(turns_.look([this] { return tail_->damage(); }));
+    }
     void finish_when_idle() {
         turns_.look([this] { tail_->finish_when_idle(); });
     }
@@ -393,6 +385,21 @@ class Tail {
 };
 
 }  // namespace
+
+nb::list to_list(const std::vector<read::Damage>& places) {
+    nb::list out;
+    for (const read::Damage& damage : places) {
+        nb::dict entry;
+        entry["file"] = damage.file;
+        entry["offset"] = damage.offset;
+        entry["bytes"] = damage.bytes;
+        entry["what"] = damage.what;
+        entry["tail"] = damage.tail;
+        entry["newer"] = damage.newer;
+        out.append(entry);
+    }
+    return out;
+}
 
 void bind_reader(nb::module_& module) {
     nb::class_<Statistics>(module, "Statistics",
@@ -495,6 +502,7 @@ void bind_reader(nb::module_& module) {
         .def(nb::init<const RunReader&>(), "reader"_a)
         .def("next", &Tail::next, "timeout"_a, "The next step, or None when none came in `timeout` seconds.")
         .def_prop_ro("ended", &Tail::ended)
+        .def("damage", &Tail::damage, nb::sig("def damage(self) -> list[dict[str, typing.Any]]"))
         .def("finish_when_idle", &Tail::finish_when_idle);
     module.def("statistic_names", [] { return read::Run::statistic_names(); });
     module.def(

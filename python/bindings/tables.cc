@@ -7,6 +7,7 @@
 
 #include <cstring>
 #include <memory>
+#include <mutex>
 #include <set>
 
 #include "bindings.h"
@@ -46,6 +47,65 @@ nb::object to_capsule(std::unique_ptr<Structure> structure, const char* name) {
     static_cast<void>(structure.release());
     return nb::steal(capsule);
 }
+
+// What the stream that was asked for last could not read. It may be pulled by any thread.
+struct MetDamage {
+    std::mutex mutex;
+    std::vector<read::Damage> places;
+};
+
+// Tells Python of damage when the stream ends. A consumer pulls with or without Python's lock and may keep
+// another thread from it meanwhile: so the main thread is asked to do it, when it comes to it.
+class TellingReader final : public tables::TableReader {
+  public:
+    TellingReader(std::unique_ptr<tables::TableReader> reader, std::shared_ptr<MetDamage> met,
+                  std::uint64_t receiver)
+        : reader_(std::move(reader)), met_(std::move(met)), receiver_(receiver) {}
+    ~TellingReader() override { tell(); }
+
+    const std::vector<tables::Field>& fields() const noexcept override { return reader_->fields(); }
+    std::uint64_t steps_read() const noexcept override { return reader_->steps_read(); }
+    const std::vector<read::Damage>& damage() const override { return reader_->damage(); }
+    base::Result<std::optional<tables::Batch>> next() override {
+        auto batch = reader_->next();
+        if (!batch.is_ok() || !*batch) tell();
+        return batch;
+    }
+
+  private:
+    struct Message {
+        std::uint64_t receiver;
+        std::vector<read::Damage> places;
+    };
+
+    void tell() {
+        const std::vector<read::Damage>& places = reader_->damage();
+        if (places.size() == told_) return;
+        told_ = places.size();
+        {
+            const std::scoped_lock lock(met_->mutex);
+            met_->places = places;
+        }
+        if (Py_IsInitialized() == 0) return;
+        auto message = std::make_unique<Message>(Message{receiver_, places});
+        if (Py_AddPendingCall(&deliver, message.get()) == 0) static_cast<void>(message.release());
+    }
+    static int deliver(void* argument) {
+        const std::unique_ptr<Message> message(static_cast<Message*>(argument));
+        try {
+            nb::module_::import_("traindbg._damage")
+                .attr("deliver")(message->receiver, to_list(message->places));
+        } catch (nb::python_error& error) {  // of whatever the main thread does, this is no error
+            error.discard_as_unraisable("traindbg._damage.deliver");
+        }
+        return 0;
+    }
+
+    std::unique_ptr<tables::TableReader> reader_;
+    std::shared_ptr<MetDamage> met_;
+    std::uint64_t receiver_;
+    std::size_t told_ = 0;
+};
 
 // A stream around the core's, which keeps the run's files and waits for them without the GIL: some consumers
 // come with it, some without.
@@ -138,17 +198,27 @@ class Table {
         return to_capsule(std::move(schema), kSchemaCapsule);
     }
 
-    nb::object stream(const nb::object& requested_schema) const {
+    nb::object stream(const nb::object& requested_schema, std::uint64_t receiver) const {
         check_request(requested_schema);
         using Stream = std::unique_ptr<ArrowArrayStream>;
-        auto opened = [this]() -> base::Result<Stream> {
+        auto opened = [&]() -> base::Result<Stream> {
             const OthersMayRun while_it_reads;
             TRAINDBG_ASSIGN_OR_RETURN(std::unique_ptr<tables::TableReader> reader, open());
-            return to_patient_stream(std::move(reader), files_);
+            return to_patient_stream(std::make_unique<TellingReader>(std::move(reader), met_, receiver),
+                                     files_);
         }();
         Stream stream = value_or_raise(std::move(opened));
         if (!stream) raise_no_memory();
         return to_capsule(std::move(stream), kStreamCapsule);
+    }
+
+    nb::list damage() const {
+        std::vector<read::Damage> places;
+        {
+            const std::scoped_lock lock(met_->mutex);
+            places = met_->places;
+        }
+        return to_list(places);
     }
 
   private:
@@ -179,6 +249,7 @@ class Table {
     tables::TableKind kind_;
     tables::Selection selection_;
     std::vector<tables::Field> fields_;
+    std::shared_ptr<MetDamage> met_ = std::make_shared<MetDamage>();
 };
 
 }  // namespace
@@ -198,9 +269,11 @@ void bind_tables(nb::module_& module) {
              "first_step"_a, "end_step"_a, "worker"_a.none(), "statistics"_a)
         .def_prop_ro("columns", &Table::columns)
         .def("schema", &Table::schema, nb::sig("def schema(self) -> typing.Any"))
-        .def("stream", &Table::stream,
-             nb::sig("def stream(self, requested_schema: typing.Any = None) -> typing.Any"),
-             "requested_schema"_a = nb::none());
+        .def(
+            "stream", &Table::stream,
+            nb::sig("def stream(self, requested_schema: typing.Any = None, receiver: int = 0) -> typing.Any"),
+            "requested_schema"_a = nb::none(), "receiver"_a = 0)
+        .def("damage", &Table::damage, nb::sig("def damage(self) -> list[dict[str, typing.Any]]"));
 }
 
 }  // namespace traindbg::bindings

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from traindbg._core import __version__ as __version__
+    from traindbg.errors import DamageWarning as DamageWarning
     from traindbg.errors import TraindbgError as TraindbgError
     from traindbg.errors import TrainingStopped as TrainingStopped
     from traindbg.hooks.torch import Watcher as Watcher
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from traindbg.table import Table as Table
 
 _LAZY = {
+    "DamageWarning": "traindbg.errors",
     "Run": "traindbg.run",
     "Table": "traindbg.table",
     "TraindbgError": "traindbg.errors",
@@ -35,6 +37,7 @@ _LAZY = {
 }
 
 __all__ = [
+    "DamageWarning",
     "Run",
     "Table",
     "TraindbgError",

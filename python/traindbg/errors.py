@@ -41,6 +41,10 @@ class DataLoss(TraindbgError):  # noqa: N818
     """Stored bytes are damaged."""
 
 
+class DamageWarning(UserWarning):
+    """Something of a run could not be read: what is whole was given, the rest is missing."""
+
+
 class Unavailable(TraindbgError):  # noqa: N818
     """Not now; it may work later."""
 

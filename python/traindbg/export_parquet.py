@@ -8,10 +8,11 @@ from __future__ import annotations
 import json
 import sys
 import time
+import warnings
 from typing import Any
 
 from traindbg import _core
-from traindbg.errors import TraindbgError
+from traindbg.errors import DamageWarning, TraindbgError
 from traindbg.table import Table
 
 
@@ -51,15 +52,20 @@ def write(request: dict[str, Any]) -> dict[str, Any]:
     _next = time.monotonic() + 0.5
     path = str(request["to"])
     try:
-        rows = Table(name, request["run"], make).to_parquet(
-            path, overwrite=bool(request["overwrite"]), progress=_progress if is_terminal else None
-        )
+        table = Table(name, request["run"], make)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", DamageWarning)  # the program tells of it
+            rows = table.to_parquet(
+                path,
+                overwrite=bool(request["overwrite"]),
+                progress=_progress if is_terminal else None,
+            )
     finally:
         if is_terminal:
             sys.stderr.write("\r\x1b[K")
     from pathlib import Path
 
-    return {"rows": rows, "bytes": Path(path).stat().st_size}
+    return {"rows": rows, "bytes": Path(path).stat().st_size, "damage": table.damage}
 
 
 def main(arguments: list[str]) -> int:

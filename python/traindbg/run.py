@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from traindbg import _core
+from traindbg._damage import MetDamage
 from traindbg.errors import InvalidArgument, NotFound, RunNotFound, TraindbgError
 
 if TYPE_CHECKING:
@@ -86,6 +87,7 @@ class Tensor:
         """A statistic over the steps; by default `value` of a loss or metric, `l2` of others."""
         chosen = statistic or ("value" if self.role in ("loss", "metric") else "l2")
         steps, values = self._run._reader.series(self.worker, self.name, chosen, mode)
+        self._run._tell_damage()
         return Series(steps, values)
 
     def values(self, statistic: str = "", mode: str = "train") -> NDArray[np.float64]:
@@ -115,6 +117,7 @@ class Tensor:
         Raises NotFound when it was not kept at that step.
         """
         kept = self._run._reader.raw(self.worker, mode, step, self.name)
+        self._run._tell_damage()
         if kept is None:
             raise NotFound(
                 f"{self.name}: not kept as a whole at {mode} step {step}; "
@@ -130,11 +133,14 @@ class Tensor:
         Raises InvalidArgument when its shape or type changes on the way.
         """
         dtype, shape, steps, data = self._run._reader.raw_series(self.worker, mode, self.name)
+        self._run._tell_damage()
         return RawSeries(steps, _array(dtype, (len(steps), *shape), data))
 
     def raw_steps(self, mode: str = "train") -> NDArray[np.uint64]:
         """The steps at which the whole tensor was kept: uint64 [n]."""
-        return self._run._reader.raw_steps(self.worker, mode, self.name)
+        steps = self._run._reader.raw_steps(self.worker, mode, self.name)
+        self._run._tell_damage()
+        return steps
 
     def __repr__(self) -> str:
         return f"<traindbg.Tensor {self.name} {list(self.shape)} {self.info['dtype']}>"
@@ -210,6 +216,10 @@ class Run:
         except NotFound as error:
             raise RunNotFound(str(error)) from None
         self._infos: dict[int, dict[str, dict[str, Any]]] = {}
+        self._met = MetDamage()
+
+    def _tell_damage(self) -> None:
+        self._met.tell(self._reader.damage(), stacklevel=4)
 
     # What it is.
 
@@ -262,11 +272,13 @@ class Run:
 
     @property
     def damage(self) -> list[dict[str, Any]]:
-        """Places that could not be read; what a crash leaves behind has `tail` set.
+        """Places that could not be read so far; what a crash leaves behind has `tail` set.
 
         `newer`: no damage, but written by a newer version, so that this one cannot read it.
+        Values are read when they are asked for, and damage is found then: with a `DamageWarning`
+        for each place, once. `verify` looks for all of it.
         """
-        return list(self._reader.damage())
+        return self._met.beside(list(self._reader.damage()))
 
     @property
     def events(self) -> list[dict[str, Any]]:
@@ -293,7 +305,11 @@ class Run:
         return list(self._reader.missing_workers())
 
     def verify(self) -> list[dict[str, Any]]:
-        """Reads every byte of the run and gives all that is damaged (see `damage`)."""
+        """Reads every byte of the record and gives all that is damaged or missing.
+
+        See `damage`. What has no checksum, and workers whose record was not closed, are no damage:
+        `traindbg verify` names them.
+        """
         self._reader.verify()
         return self.damage
 
@@ -334,6 +350,7 @@ class Run:
         verdict: dict[str, Any] = {"findings": [], "rules": [], "causes": []}
         with contextlib.suppress(OSError, ValueError, TraindbgError):
             verdict.update(json.loads(self._reader.file("verdict.json") or b"{}"))
+            verdict.pop("crc32c", None)  # of the file
         return verdict
 
     @property
@@ -409,7 +426,7 @@ class Run:
         if step is None:
             tensor = self.tensor(name, worker)
             return bool(tensor.steps(mode).size or tensor.raw_steps(mode).size)
-        found = self._reader.step(worker, mode, step)
+        found = self.step(step, mode, worker)
         if found is None:
             return False
         if name in found.tensors or name in found.scalars or name in found.classes:
@@ -486,29 +503,37 @@ class Run:
                 _words(statistics),
             )
 
-        return Table(name, self.name, make)
+        return Table(name, self.name, make, self._met)
 
     # Steps.
 
     def steps(self, mode: str = "train") -> NDArray[np.uint64]:
         """The recorded steps of a mode: uint64 [n], ascending."""
-        return self._reader.steps(mode)
+        steps = self._reader.steps(mode)
+        self._tell_damage()
+        return steps
 
     def step(self, step: int, mode: str = "train", worker: int = 0) -> Step | None:
         """All that was recorded about one step; None when it was not recorded."""
-        return self._reader.step(worker, mode, step)
+        found = self._reader.step(worker, mode, step)
+        self._tell_damage()
+        return found
 
     def step_of_workers(self, step: int, mode: str = "train") -> dict[int, Step]:
         """What each worker recorded about one step; workers that did not are not in it."""
         found = {worker: self._reader.step(worker, mode, step) for worker in self.workers}
+        self._tell_damage()
         return {worker: record for worker, record in found.items() if record is not None}
 
     def iter_steps(self, mode: str = "train", worker: int = 0) -> Iterator[Step]:
         """All steps of a mode that are recorded so far."""
-        for number in self.steps(mode):
-            found = self._reader.step(worker, mode, int(number))
-            if found is not None:
-                yield found
+        try:
+            for number in self.steps(mode):
+                found = self._reader.step(worker, mode, int(number))
+                if found is not None:
+                    yield found
+        finally:
+            self._tell_damage()
 
     def follow(self, timeout: float | None = None) -> Iterator[Step]:
         """The steps of all workers and modes, those recorded and those to come.
@@ -526,10 +551,12 @@ class Run:
                 last = time.monotonic()
                 yield step
                 continue
+            self._met.tell(tail.damage())
             self.refresh()
             if tail.ended or (self.is_complete and bool(self.workers)):
                 while (step := tail.next(0)) is not None:
                     yield step
+                self._met.tell(tail.damage())
                 return
             if timeout is not None and time.monotonic() - last >= timeout:
                 return

@@ -10,6 +10,7 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from traindbg._damage import MetDamage
 from traindbg.errors import TraindbgError, Unsupported
 
 if TYPE_CHECKING:
@@ -23,13 +24,22 @@ class Table:
 
     Give it to `pyarrow.table`, `polars.from_arrow`, `pandas.DataFrame.from_arrow` (pandas 3),
     `duckdb.from_arrow` or anything else that knows `__arrow_c_stream__`. It may be read many
-    times; each reading gives what is in the run by then.
+    times; each reading gives what is in the run by then. What is damaged is left out, with a
+    `DamageWarning` for each place once it was read.
     """
 
-    def __init__(self, name: str, run_name: str, make: Callable[[], _core.Table]) -> None:
+    def __init__(
+        self,
+        name: str,
+        run_name: str,
+        make: Callable[[], _core.Table],
+        met: MetDamage | None = None,
+    ) -> None:
         self._name = name
         self._run_name = run_name
         self._make = make
+        self._met = met or MetDamage()
+        self._read: _core.Table | None = None  # whose stream was asked for last
         self._columns = list(make().columns)  # mistakes are told here
 
     @property
@@ -46,7 +56,8 @@ class Table:
         return self._make().schema()
 
     def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
-        return self._make().stream(requested_schema)
+        self._read = self._make()
+        return self._read.stream(requested_schema, self._met.number)
 
     def to_parquet(
         self,
@@ -97,7 +108,13 @@ class Table:
             raise TraindbgError(f"{target}: {error}") from None
         finally:
             partial.unlink(missing_ok=True)
+        self._met.tell(self.damage)
         return rows
+
+    @property
+    def damage(self) -> list[dict[str, Any]]:
+        """Places that the last reading met and could not read; see `Run.damage`."""
+        return [] if self._read is None else list(self._read.damage())
 
     def __repr__(self) -> str:
         return f"<traindbg.Table {self._name} of {self._run_name}: {', '.join(self._columns)}>"

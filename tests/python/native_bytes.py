@@ -51,6 +51,12 @@ def crc32c(data: bytes) -> int:
     return crc ^ 0xFFFFFFFF
 
 
+def json_is_whole(data: bytes) -> bool | None:
+    """Whether a JSON file is as it was written; None for one without a checksum."""
+    end = re.search(rb'"crc32c": "([0-9a-f]{8})"\n}\n\Z', data)
+    return None if end is None else int(end[1], 16) == crc32c(data[: end.start()])
+
+
 class Cursor:
     def __init__(self, data: bytes) -> None:
         self.data, self.at = data, 0

@@ -185,6 +185,7 @@ class Worker:
         data = blob.data[at : at + size]
         need(at >= 4096 and crc32c(blob.salt + data) == checksum, "the checksum of a whole tensor")
         values = np.frombuffer(data, DTYPES.split(",")[dtype])
+        need(not any(blob.data[at + size : (at + size + 63) & -64]), "zeros behind a whole tensor")
         need(len(data) == size and (not dtype or values.size == math.prod(shape)), "its size")
         return dtype, shape, values.reshape(shape) if dtype else values
 

@@ -16,7 +16,7 @@ import pytest
 import torch
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from native_bytes import COLUMNS, COUNTS, REALS, UNITS, Cursor, File, FormatError, crc32c
+from native_bytes import COLUMNS, COUNTS, REALS, UNITS, Cursor, File, FormatError, crc32c, json_is_whole
 from native_reader import MODES, SECTIONS, Worker
 from native_segment import StoredColumn, StoredPage, rewrite
 from torch import nn
@@ -155,8 +155,25 @@ def test_a_changed_byte_is_found(tmp_path: Path, name: str) -> None:
             continue
         unnoticed.append(at)
         assert found_steps(worker) == whole
-    # Of a blob, nothing covers the bytes between whole tensors.
-    assert not unnoticed or (name == "000000.blob" and min(unnoticed) > 4096)
+    assert not unnoticed
+
+
+def test_the_checksum_of_json_files(run_dir: Path) -> None:
+    text = (ROOT / "docs" / "format" / "native.md").read_text()
+    block = re.search(r"```json\n(.*?)```", text, re.DOTALL)
+    assert block is not None
+    assert json_is_whole(block.group(1).encode())
+    assert json_is_whole((GOLDEN / "RUN.json").read_bytes()) is None
+    with td.watch(nn.Linear(2, 2), run_dir=run_dir, supervise=False):
+        pass
+    for name in ("RUN.json", "plan.json"):
+        data = (run_dir / name).read_bytes()
+        assert json_is_whole(data), name
+        assert list(json.loads(data))[-1] == "crc32c"
+        assert not any(
+            json_is_whole(data[:at] + bytes([data[at] ^ 1]) + data[at + 1 :])
+            for at in range(len(data))
+        )
 
 
 def test_the_log_is_read_where_the_segment_is_damaged(tmp_path: Path) -> None:

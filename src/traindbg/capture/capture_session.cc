@@ -23,6 +23,7 @@
 #include "traindbg/base/log.h"
 #include "traindbg/base/text.h"
 #include "traindbg/base/version.h"
+#include "traindbg/model/checked_json.h"
 #include "traindbg/model/json.h"
 #include "traindbg/reduce/reducer.h"
 #include "traindbg/storage/control_block.h"
@@ -87,7 +88,7 @@ std::string_view last_component(std::string_view path) {
 
 Status put_if_missing(storage::FileSystem& files, const std::string& path, const model::Json& json) {
     if (files.exists(path)) return Status::ok();
-    return files.put_atomic(path, base::as_bytes(json.dump(2) + "\n"));
+    return files.put_atomic(path, base::as_bytes(model::to_checked_text(json)));
 }
 
 // The run directory with its description and plan, as far as nobody made them before.

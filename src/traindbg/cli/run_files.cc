@@ -19,6 +19,7 @@
 #include "traindbg/base/version.h"
 #include "traindbg/cli/redact.h"
 #include "traindbg/cli/run_location.h"
+#include "traindbg/model/checked_json.h"
 #include "traindbg/model/json.h"
 #include "traindbg/storage/control_block.h"
 #include "traindbg/storage/run_layout.h"
@@ -48,8 +49,7 @@ Result<T> read_json(const std::string& path, Result<T> (*decode)(std::string_vie
 }
 
 Status put(const std::string& path, const model::Json& json, storage::FileSystem& files) {
-    const std::string text = json.dump(2) + "\n";
-    return files.put_atomic(path, base::as_bytes(text));
+    return files.put_atomic(path, base::as_bytes(model::to_checked_text(json)));
 }
 
 std::string random_uuid() {

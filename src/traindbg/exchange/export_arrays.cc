@@ -61,11 +61,16 @@ Status each_whole_tensor(read::Run& run, const ExportRequest& request, std::uint
     return problem.is_ok() ? read : problem;
 }
 
-Status nothing_selected(const ExportRequest& request) {
-    return {Code::kNotFound,
-            base::format("{}: no whole tensor fits the selection; record them with --raw COLLECTION, and see "
-                         "traindbg show --tensors",
-                         base::printable(request.run))};
+Status nothing_selected(const ExportRequest& request, const read::Run& run) {
+    const std::vector<read::Damage>& damage = run.damage();
+    const bool is_damaged =
+        std::any_of(damage.begin(), damage.end(), [](const read::Damage& place) { return !place.tail; });
+    return {
+        Code::kNotFound,
+        base::format("{}: no whole tensor {}fits the selection; record them with --raw COLLECTION, and see "
+                     "traindbg show --tensors{}",
+                     base::printable(request.run), is_damaged ? "that can be read " : "",
+                     is_damaged ? "; the run is damaged: traindbg verify names it" : "")};
 }
 
 // ---- NumPy ----
@@ -179,7 +184,7 @@ struct Series {
 };
 
 Status add_series(const std::string& table, const ExportRequest& request, bool several, std::uint64_t total,
-                  ZipWriter& zip, UniqueNames& names) {
+                  ZipWriter& zip, UniqueNames& names, ExportResult& result) {
     TRAINDBG_ASSIGN_OR_RETURN(const tables::TableKind kind, tables::parse_table(table));
     TRAINDBG_ASSIGN_OR_RETURN(
         const auto reader, tables::TableReader::open(request.run, kind, request.selection, *request.files));
@@ -223,6 +228,7 @@ Status add_series(const std::string& table, const ExportRequest& request, bool s
         }
         request.tell(reader->steps_read(), total);
     }
+    result.add_damage(reader->damage());
     for (const auto& [key, series] : all) {
         const std::vector<std::int64_t> shape = {static_cast<std::int64_t>(series.steps.size())};
         TRAINDBG_RETURN_IF_ERROR(zip.add(names.take(key + "/step") + ".npy",
@@ -283,19 +289,20 @@ Result<ExportResult> export_npz(const ExportRequest& request) {
     ExportResult result;
     for (const std::string& table : request.tables) {
         if (table != kWholeTensors) {
-            TRAINDBG_RETURN_IF_ERROR(
-                add_series(table, request, run->workers().size() > 1, run->totals().steps, zip, names));
+            TRAINDBG_RETURN_IF_ERROR(add_series(table, request, run->workers().size() > 1,
+                                                run->totals().steps, zip, names, result));
             continue;
         }
         TRAINDBG_ASSIGN_OR_RETURN(const std::uint64_t added,
                                   add_whole_tensors(*run, request, zip, names, result));
-        if (added == 0 && request.tables.size() == 1) return nothing_selected(request);
+        if (added == 0 && request.tables.size() == 1) return nothing_selected(request, *run);
     }
     TRAINDBG_RETURN_IF_ERROR(zip.finish());
     TRAINDBG_RETURN_IF_ERROR(file.commit());
     result.items = zip.entries();
     result.bytes = file.size();
     result.files = 1;
+    result.add_damage(run->damage());
     return result;
 }
 
@@ -322,7 +329,7 @@ Result<ExportResult> export_safetensors(const ExportRequest& request) {
             steps.insert(slots.back().step);
             return Status::ok();
         }));
-    if (slots.empty()) return nothing_selected(request);
+    if (slots.empty()) return nothing_selected(request, *run);
     if (left_out > 0)
         result.notes.push_back(
             base::format("{} tensors of complex128 were left out: safetensors has no such type", left_out));
@@ -370,6 +377,7 @@ Result<ExportResult> export_safetensors(const ExportRequest& request) {
     result.items = slots.size();
     result.bytes = file.size();
     result.files = 1;
+    result.add_damage(run->damage());
     return result;
 }
 

@@ -75,6 +75,14 @@ std::vector<ExportFormat> make_formats() {
 
 }  // namespace
 
+void ExportResult::add_damage(const std::vector<read::Damage>& places) {
+    for (const read::Damage& place : places)
+        if (std::none_of(damage.begin(), damage.end(), [&](const read::Damage& known) {
+                return known.file == place.file && known.offset == place.offset && known.what == place.what;
+            }))
+            damage.push_back(place);
+}
+
 std::span<const ExportFormat> all_formats() {
     static const std::vector<ExportFormat> formats = make_formats();
     return formats;

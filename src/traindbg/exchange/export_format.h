@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "traindbg/base/status.h"
+#include "traindbg/read/run.h"
 #include "traindbg/storage/file_system.h"
 #include "traindbg/tables/selection.h"
 
@@ -21,7 +22,10 @@ struct ExportResult {
     std::uint64_t items = 0;  // rows, arrays or events
     std::uint64_t bytes = 0;
     std::uint64_t files = 0;
-    std::vector<std::string> notes{};  // what was left out or changed, for people
+    std::vector<std::string> notes{};    // what was left out or changed, for people
+    std::vector<read::Damage> damage{};  // what could not be read, each place once
+
+    void add_damage(const std::vector<read::Damage>& places);
 };
 
 struct ExportRequest {

@@ -44,6 +44,7 @@ Result<ExportResult> export_smdebug(const ExportRequest& request) {
                               compat::export_smdebug(*run, job, storage::posix_file_system()));
     TRAINDBG_RETURN_IF_ERROR(directory.commit());
     ExportResult result{.items = done.records, .bytes = done.bytes, .files = done.files};
+    result.add_damage(run->damage());
     if (done.widened != 0)
         result.notes.push_back(
             base::format("{} whole tensors were widened to a type that the client can read", done.widened));

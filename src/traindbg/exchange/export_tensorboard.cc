@@ -236,6 +236,7 @@ Result<ExportResult> export_tensorboard(const ExportRequest& request) {
                               OutputDirectory::create(request.to, request.overwrite, kMark));
     TRAINDBG_ASSIGN_OR_RETURN(ExportResult result, Exporter(request, *run, directory).write());
     TRAINDBG_RETURN_IF_ERROR(directory.commit());
+    result.add_damage(run->damage());
     return result;
 }
 

@@ -180,6 +180,7 @@ Result<ExportResult> export_text(const ExportRequest& request) {
     TRAINDBG_RETURN_IF_ERROR(file.commit());
     result.bytes = file.size();
     result.files = 1;
+    result.add_damage(reader->damage());
     return result;
 }
 

@@ -8,6 +8,7 @@
 #include "traindbg/base/version.h"
 #include "traindbg/compat/smdebug_import.h"
 #include "traindbg/exchange/output_file.h"
+#include "traindbg/model/checked_json.h"
 #include "traindbg/model/json.h"
 #include "traindbg/storage/run_layout.h"
 
@@ -21,8 +22,7 @@ using base::Status;
 constexpr std::size_t kMostProblems = 100;
 
 Status put_json(const std::string& path, const model::Json& json) {
-    const std::string text = json.dump(2) + "\n";
-    return storage::posix_file_system().put_atomic(path, base::as_bytes(text));
+    return storage::posix_file_system().put_atomic(path, base::as_bytes(model::to_checked_text(json)));
 }
 
 void tell_skips(const compat::SmdebugSkips& skips, std::vector<std::string>& notes) {

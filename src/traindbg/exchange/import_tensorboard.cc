@@ -16,6 +16,7 @@
 #include "traindbg/exchange/output_file.h"
 #include "traindbg/format/tf_event.h"
 #include "traindbg/format/tfrecord.h"
+#include "traindbg/model/checked_json.h"
 #include "traindbg/model/histogram.h"
 #include "traindbg/model/json.h"
 #include "traindbg/storage/run_layout.h"
@@ -568,8 +569,7 @@ std::string last_component(std::string_view path) {
 }
 
 Status put_json(const std::string& path, const model::Json& json) {
-    const std::string text = json.dump(2, ' ', false, model::Json::error_handler_t::replace) + "\n";
-    return storage::posix_file_system().put_atomic(path, base::as_bytes(text));
+    return storage::posix_file_system().put_atomic(path, base::as_bytes(model::to_checked_text(json)));
 }
 
 }  // namespace

@@ -2,14 +2,17 @@
 
 #include <nlohmann/json.hpp>
 
+#include "traindbg/model/checked_json.h"
+
 namespace traindbg::format {
 
 using nlohmann::json;
 
 std::string to_json(const Removals& removals) {
-    const json value = {
-        {"schema_version", 1}, {"bytes", removals.bytes}, {"steps", removals.steps}, {"last", removals.last}};
-    return value.dump(2, ' ', false, json::error_handler_t::replace) + "\n";
+    return model::to_checked_text({{"schema_version", 1},
+                                   {"bytes", removals.bytes},
+                                   {"steps", removals.steps},
+                                   {"last", removals.last}});
 }
 
 base::Result<Removals> removals_from_json(std::string_view text) {

@@ -306,7 +306,7 @@ Result<CaptureConfig> capture_config_from_json(std::string_view text) {
     CaptureConfig out;
     ObjectReader reader(json, "capture plan");
     reader.only({"schema_version", "queue_bytes", "arena_bytes", "overflow", "block_for_ms", "part_bytes",
-                 "retention", "collections", "requirements"});
+                 "retention", "collections", "requirements", "crc32c"});
     std::uint32_t version = 1;
     reader.integer("schema_version", version);
     if (version != 1)

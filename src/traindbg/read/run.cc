@@ -4,6 +4,7 @@
 #include <array>
 #include <limits>
 #include <map>
+#include <nlohmann/json.hpp>
 #include <set>
 #include <unordered_set>
 #include <utility>
@@ -13,6 +14,7 @@
 #include "traindbg/base/format.h"
 #include "traindbg/base/text.h"
 #include "traindbg/format/records.h"
+#include "traindbg/model/checked_json.h"
 #include "traindbg/model/json.h"
 #include "traindbg/read/run_impl.h"
 #include "traindbg/storage/run_layout.h"
@@ -38,6 +40,9 @@ constexpr std::chrono::nanoseconds kLongestWait = std::chrono::hours(24);
 // than the second.
 constexpr std::uint64_t kMostGapBytes = 16 << 10;
 constexpr std::uint64_t kMostStretchBytes = 4 << 20;
+
+// Of what lies between whole tensors, so much is looked at with one call.
+constexpr std::uint64_t kGapWindowBytes = 1 << 20;
 
 std::string_view text_of(const ByteBuffer& bytes) {
     return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
@@ -71,10 +76,13 @@ Result<std::unique_ptr<Run::Impl>> Run::Impl::open(const std::string& path, stor
     }
     Result<model::RunMeta> meta = model::run_meta_from_json(text_of(*bytes));
     // The description is for people; the record is whole without it.
-    if (meta) impl->meta_ = std::move(meta).value();
-    else
+    if (!meta)
         impl->own_damage_.push_back(
             {impl->layout_.run_json(), 0, bytes->size(), meta.status().message(), false});
+    else if (model::check_text(text_of(*bytes)) == model::TextCheck::kDamaged)
+        impl->own_damage_.push_back(
+            {impl->layout_.run_json(), 0, bytes->size(), std::string(model::kWrongText), false});
+    if (meta) impl->meta_ = std::move(meta).value();
     TRAINDBG_RETURN_IF_ERROR(impl->refresh().status());
     return impl;
 }
@@ -315,17 +323,17 @@ Status Run::Impl::take_frame(WorkerId id, WorkerState& worker, const format::Fra
 const std::vector<Damage>& Run::Impl::damage() {
     damage_ = own_damage_;
     damage_.insert(damage_.end(), unread_.begin(), unread_.end());
+    damage_.insert(damage_.end(), verified_damage_.begin(), verified_damage_.end());
     for (const auto& [id, worker] : workers_) {
-        std::optional<std::uint32_t> before;
+        std::uint32_t expected = 0;
         for (const auto& [number, part] : worker->parts) {
-            if (before && number != *before + 1 && !worker->refused.contains(*before + 1) &&
-                !worker->has_removals)
+            if (number != expected && !worker->refused.contains(expected) && !worker->has_removals)
                 damage_.push_back({layout_.worker_directory(id), 0, 0,
-                                   number == *before + 2
-                                       ? base::format("part {} is missing", *before + 1)
-                                       : base::format("parts {} to {} are missing", *before + 1, number - 1),
+                                   number == expected + 1
+                                       ? base::format("part {} is missing", expected)
+                                       : base::format("parts {} to {} are missing", expected, number - 1),
                                    false});
-            before = number;
+            expected = number + 1;
             const std::size_t first = damage_.size();
             part->append_damage(damage_);
             // What a crash leaves behind is at the end of the last part only.
@@ -496,7 +504,8 @@ Status Run::Impl::load(WorkerId id, WorkerState& worker, internal::Part& part, s
 }
 
 Result<bool> Run::Impl::load_if_whole(WorkerId id, WorkerState& worker, std::uint32_t number,
-                                      std::uint64_t row, StepRecord& record, bool with_raw) {
+                                      std::uint64_t row, StepRecord& record, bool with_raw,
+                                      std::vector<format::RawPlace>* places_found) {
     std::vector<format::RawPlace> places;
     std::uint64_t skipped = 0;
     const auto load_step = [&] {
@@ -517,6 +526,7 @@ Result<bool> Run::Impl::load_if_whole(WorkerId id, WorkerState& worker, std::uin
     }
     TRAINDBG_RETURN_IF_ERROR(status);
     count_skipped(worker, record, skipped);
+    if (places_found != nullptr) places_found->insert(places_found->end(), places.begin(), places.end());
     for (const format::RawPlace& place : places) {
         const Status opened = blob(id, worker, place.blob).status();
         if (opened.code() == Code::kNotFound && is_retired(worker, place.blob)) continue;  // on purpose
@@ -640,16 +650,114 @@ Result<std::vector<internal::PlacedTensor>> Run::Impl::places(WorkerId id, const
 }
 
 Status Run::Impl::verify() {
+    verified_damage_.clear();
+    unverified_.clear();
+    for (const std::string& path :
+         {layout_.run_json(), layout_.plan_json(), layout_.end_json(), layout_.verdict_json()})
+        TRAINDBG_RETURN_IF_ERROR(verify_json(path));
     StepRecord record;
+    std::vector<format::RawPlace> found;
     for (const auto& [id, worker] : workers_) {
+        TRAINDBG_RETURN_IF_ERROR(verify_json(layout_.removed_json(id)));
+        if (worker->parts.empty() && worker->refused.empty())
+            verified_damage_.push_back(
+                {layout_.worker_directory(id), 0, 0, "no part of what this worker recorded is there", false});
+        std::map<std::uint32_t, std::vector<format::RawPlace>> places;  // by blob
         for (const auto& [number, part] : worker->parts) {
             if (auto* segment = dynamic_cast<internal::SegmentPart*>(part.get()))
                 TRAINDBG_RETURN_IF_ERROR(segment->verify());
-            for (std::uint64_t row = 0; row < part->rows(); ++row)
-                TRAINDBG_RETURN_IF_ERROR(load_if_whole(id, *worker, number, row, record, true).status());
+            for (std::uint64_t row = 0; row < part->rows(); ++row) {
+                found.clear();
+                TRAINDBG_RETURN_IF_ERROR(
+                    load_if_whole(id, *worker, number, row, record, true, &found).status());
+                for (format::RawPlace& place : found) {
+                    place.shape.clear();
+                    places[place.blob].push_back(std::move(place));
+                }
+            }
         }
+        for (const std::uint32_t number : worker->blob_numbers)
+            TRAINDBG_RETURN_IF_ERROR(verify_blob(layout_.blob(id, number), std::move(places[number])));
         worker->leave();
     }
+    return Status::ok();
+}
+
+Status Run::Impl::verify_json(const std::string& path) {
+    const Result<ByteBuffer> bytes = storage::read_whole(files_, path, kMostJsonBytes);
+    if (!bytes) return bytes.status().code() == Code::kNotFound ? Status::ok() : bytes.status();
+    const bool is_told = path == layout_.run_json();  // on opening
+    const model::TextCheck check = model::check_text(text_of(*bytes));
+    if (check == model::TextCheck::kWhole) return Status::ok();
+    if (check == model::TextCheck::kUnchecked && model::Json::accept(text_of(*bytes)))
+        unverified_.push_back({path, "has no checksum"});
+    else if (!is_told)
+        verified_damage_.push_back(
+            {path, 0, bytes->size(),
+             check == model::TextCheck::kDamaged ? std::string(model::kWrongText) : "is not JSON", false});
+    return Status::ok();
+}
+
+Status Run::Impl::verify_blob(const std::string& path, std::vector<format::RawPlace> places) {
+    const auto note = [&](std::uint64_t offset, std::uint64_t bytes, std::string what) {
+        if (verified_damage_.size() < kMostDamage)
+            verified_damage_.push_back({path, offset, bytes, std::move(what), false});
+    };
+    const Result<std::unique_ptr<storage::ReadFile>> file = files_.open(path);
+    if (!file) return file.status().code() == Code::kNotFound ? Status::ok() : file.status();  // just removed
+    TRAINDBG_ASSIGN_OR_RETURN(const std::uint64_t size, (*file)->size());
+    TRAINDBG_ASSIGN_OR_RETURN(const ByteBuffer head,
+                              (*file)->read_at(0, static_cast<std::size_t>(format::kBlobHeaderBytes)));
+    const base::ByteSpan zone(head);
+    if (zone.size() < format::kBlobHeaderBytes) note(0, size, "the file ends inside its header");
+    else if (const auto header = format::find_file_header(zone); !header)
+        note(0, format::kBlobHeaderBytes, "the file has no header");
+    else {
+        base::ByteWriter expected;
+        format::append_file_header(expected, *header);
+        const std::size_t copies_bytes = expected.bytes().size();
+        expected.pad_to(format::kBlobHeaderBytes);
+        const base::ByteSpan wanted = expected.bytes();
+        const auto found = std::mismatch(zone.begin(), zone.end(), wanted.begin(), wanted.end()).first;
+        const auto wrong = static_cast<std::uint64_t>(found - zone.begin());
+        // Of a newer version there may be more in it.
+        if (found != zone.end() && header->minor <= format::kFormatMinor)
+            note(wrong, 1,
+                 wrong < copies_bytes ? "one of the two copies of the header is damaged; the other is whole"
+                                      : "the zeros behind the header are damaged; nothing is lost with it");
+    }
+
+    std::sort(places.begin(), places.end(), [](const auto& a, const auto& b) { return a.offset < b.offset; });
+    places.emplace_back().offset = size;  // the gap behind the last one
+    std::uint64_t at = format::kBlobHeaderBytes;
+    std::uint64_t of_no_step = 0;
+    for (const format::RawPlace& place : places) {
+        // What reaches up to the next place where a tensor may begin is zeros. Behind that, there may be
+        // tensors whose steps were cut off, or removed.
+        const std::uint64_t aligned =
+            (at + format::kBlobAlignment - 1) / format::kBlobAlignment * format::kBlobAlignment;
+        const std::uint64_t end = std::min(place.offset, size);
+        bool is_used = false;
+        for (std::uint64_t from = at; from < end;) {
+            const std::uint64_t most = from < aligned ? aligned - from : kGapWindowBytes;
+            TRAINDBG_ASSIGN_OR_RETURN(
+                const ByteBuffer bytes,
+                (*file)->read_at(from, static_cast<std::size_t>(std::min(most, end - from))));
+            if (bytes.empty()) break;
+            const auto wrong =
+                std::find_if(bytes.begin(), bytes.end(), [](std::byte byte) { return byte != std::byte{0}; });
+            if (wrong != bytes.end() && from < aligned)
+                note(from + static_cast<std::uint64_t>(wrong - bytes.begin()), 1,
+                     "the zeros behind a whole tensor are damaged; nothing is lost with it");
+            else if (wrong != bytes.end()) is_used = true;
+            from += bytes.size();
+        }
+        if (is_used) of_no_step += end - std::max(at, aligned);
+        at = std::max(at, place.offset + place.bytes);
+    }
+    if (of_no_step != 0)
+        unverified_.push_back({path, base::format("{} of whole tensors in it belong to no step that is there",
+                                                  base::human_bytes(of_no_step))});
     return Status::ok();
 }
 
@@ -831,7 +939,15 @@ Result<std::optional<MappedTensor>> Run::map_raw(WorkerId worker, Mode mode, Ste
 std::vector<WorkerId> Run::missing_workers() const { return impl_->worker_gaps().missing; }
 WorkerGaps Run::worker_gaps() const { return impl_->worker_gaps(); }
 
+std::vector<WorkerId> Run::unclosed_workers() const {
+    std::vector<WorkerId> unclosed;
+    for (const auto& [id, worker] : impl_->workers())
+        if (worker->has_log && !worker->has_ended) unclosed.push_back(id);
+    return unclosed;
+}
+
 Status Run::verify() { return impl_->verify(); }
+const std::vector<Unverified>& Run::unverified() const noexcept { return impl_->unverified(); }
 
 const std::vector<std::string>& Run::statistic_names() { return internal::statistic_names(); }
 

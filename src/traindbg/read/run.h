@@ -35,6 +35,12 @@ struct Damage {
     bool newer = false;
 };
 
+// Something of a run of which nobody can tell whether it is as it was written.
+struct Unverified {
+    std::string file;
+    std::string what;  // "has no checksum"
+};
+
 struct RunEvent {
     model::WorkerId worker = 0;
     std::int64_t wall_nanos = 0;
@@ -90,8 +96,8 @@ class Run {
     [[nodiscard]] std::optional<model::RunEnd> end() const;
     // True when every worker wrote its end record: no more data will come.
     [[nodiscard]] bool is_complete() const noexcept;
-    // What could not be read so far. Pages of sealed parts are looked at when they are needed: `verify`
-    // looks at all. Valid until the next call.
+    // What could not be read so far, and what is missing. Pages of sealed parts are looked at when they are
+    // needed: who has read values looks here again; `verify` looks at all. Valid until the next call.
     [[nodiscard]] const std::vector<Damage>& damage() const;
     [[nodiscard]] const std::vector<RunEvent>& events() const noexcept;
     [[nodiscard]] RunTotals totals() const noexcept;
@@ -146,8 +152,16 @@ class Run {
     // run has an END.json. One that has closed its record is named where WORLD_SIZE says that all train
     // together, and no rule stopped them.
     [[nodiscard]] WorkerGaps worker_gaps() const;
-    // Reads every byte of the run; `damage` holds all there is afterwards.
+    // Workers without an end record: they go on, or were cut off, or their last part is gone. Their last
+    // steps may be missing.
+    [[nodiscard]] std::vector<model::WorkerId> unclosed_workers() const;
+    // Reads every byte of the record: parts, whole tensors with what lies between them, and the JSON files
+    // (docs/format/native.md says what belongs to it). `damage` holds all there is afterwards, `unverified`
+    // what has no checksum. Neither knows of files at the end of what a worker recorded (see
+    // `unclosed_workers`), nor of workers of whom nothing is there (see `missing_workers`).
     [[nodiscard]] base::Status verify();
+    // What the last `verify` found and could not judge.
+    [[nodiscard]] const std::vector<Unverified>& unverified() const noexcept;
     [[nodiscard]] static const std::vector<std::string>& statistic_names();
     // The one number of `sample` that `statistic` names.
     [[nodiscard]] static std::optional<double> statistic_of(const model::TensorSample& sample,

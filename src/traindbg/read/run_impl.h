@@ -99,7 +99,8 @@ class Run::Impl {
     // whole tensor that is damaged is told there and left out.
     [[nodiscard]] base::Result<bool> load_if_whole(model::WorkerId id, internal::WorkerState& worker,
                                                    std::uint32_t number, std::uint64_t row,
-                                                   model::StepRecord& record, bool with_raw);
+                                                   model::StepRecord& record, bool with_raw,
+                                                   std::vector<format::RawPlace>* places_found = nullptr);
     // The tensor's id; kNotFound names the nearest one.
     [[nodiscard]] base::Result<model::TensorId> find_tensor(model::WorkerId id, const std::string& name);
     [[nodiscard]] base::Result<std::vector<internal::PlacedTensor>> places(model::WorkerId id,
@@ -111,6 +112,7 @@ class Run::Impl {
     [[nodiscard]] base::Status read_raw(model::WorkerId id, internal::WorkerState& worker,
                                         std::span<const format::RawPlace> places, base::ByteBuffer& out);
     [[nodiscard]] base::Status verify();
+    [[nodiscard]] const std::vector<Unverified>& unverified() const noexcept { return unverified_; }
 
     [[nodiscard]] storage::FileSystem& files() const noexcept { return files_; }
     [[nodiscard]] const storage::RunLayout& layout() const noexcept { return layout_; }
@@ -148,6 +150,10 @@ class Run::Impl {
                 const base::Status& status);
     [[nodiscard]] base::Status load_raw(model::WorkerId id, internal::WorkerState& worker,
                                         const format::RawPlace& place, model::StepRecord& record);
+    // Reads a JSON file of the run, where it is; notes what is wrong with it.
+    [[nodiscard]] base::Status verify_json(const std::string& path);
+    // The header of a blob, and all that lies between the whole tensors of which `places` tells.
+    [[nodiscard]] base::Status verify_blob(const std::string& path, std::vector<format::RawPlace> places);
     void count_skipped(internal::WorkerState& worker, const model::StepRecord& record, std::uint64_t skipped);
 
     storage::FileSystem& files_;
@@ -156,7 +162,9 @@ class Run::Impl {
     format::ColumnDecoder decoder_;  // of all sealed parts
     Workers workers_;
     std::vector<RunEvent> events_;
-    std::vector<Damage> own_damage_;  // beside what the parts tell
+    std::vector<Damage> own_damage_;       // beside what the parts tell
+    std::vector<Damage> verified_damage_;  // what only the last `verify` looks at
+    std::vector<Unverified> unverified_;
     base::Status passing_trouble_;
     std::vector<Damage> unread_;  // since the last refresh; the next one tries again
     base::Status refused_;        // the first file of a newer format

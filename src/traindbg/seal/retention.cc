@@ -245,6 +245,7 @@ class Collector {
 
     bool remove(const std::string& path, std::uint64_t bytes, const std::string& why) {
         if (!limits_.is_dry_run) {
+            if (!announce(why)) return false;
             if (const Status status = files_.remove(path); !status.is_ok()) {
                 report_.problems.push_back(status.message());
                 return false;
@@ -252,6 +253,18 @@ class Collector {
         }
         note(path, bytes, why);
         return true;
+    }
+
+    // Before the first file goes: without a word in the run, its absence would be damage to who reads now, or
+    // for ever when this process dies before the sum is written.
+    bool announce(const std::string& why) {
+        const std::string path = layout_.removed_json(worker_);
+        if (is_announced_ || files_.exists(path)) return is_announced_ = true;
+        format::Removals removals;
+        removals.last = why;
+        const Status status = files_.put_atomic(path, base::as_bytes(format::to_json(removals)));
+        if (!status.is_ok()) report_.problems.push_back(status.message());
+        return is_announced_ = status.is_ok();
     }
 
     void note(const std::string& path, std::uint64_t bytes, const std::string& why) {
@@ -283,6 +296,7 @@ class Collector {
     const RetentionLimits& limits_;
     Known known_;
     RetentionReport report_;
+    bool is_announced_ = false;
 };
 
 }  // namespace

@@ -9,6 +9,7 @@
 
 #include "traindbg/base/format.h"
 #include "traindbg/base/text.h"
+#include "traindbg/model/checked_json.h"
 #include "traindbg/model/histogram.h"
 #include "traindbg/model/json.h"
 #include "traindbg/read/run.h"
@@ -165,6 +166,7 @@ class StepTable : public TableReader {
 
     [[nodiscard]] const std::vector<Field>& fields() const noexcept override { return builder_.fields(); }
     [[nodiscard]] std::uint64_t steps_read() const noexcept override { return steps_read_; }
+    [[nodiscard]] const std::vector<read::Damage>& damage() const override { return tail_->damage(); }
 
     [[nodiscard]] Result<std::optional<Batch>> next() override {
         while (!ended_) {
@@ -382,7 +384,8 @@ class StepsTable final : public StepTable {
 
 class SmallTable final : public TableReader {
   public:
-    SmallTable(std::vector<Field> fields, std::size_t batch_rows) : builder_(std::move(fields), batch_rows) {}
+    SmallTable(std::vector<Field> fields, const read::Run& run, std::size_t batch_rows)
+        : builder_(std::move(fields), batch_rows), damage_(run.damage()) {}
 
     Builder& row() {
         if (builder_.is_full()) batches_.push_back(builder_.take());
@@ -395,9 +398,12 @@ class SmallTable final : public TableReader {
         return std::optional(std::move(batches_[given_++]));
     }
     [[nodiscard]] std::uint64_t steps_read() const noexcept override { return 0; }
+    [[nodiscard]] const std::vector<read::Damage>& damage() const override { return damage_; }
+    void add(read::Damage damage) { damage_.push_back(std::move(damage)); }
 
   private:
     Builder builder_;
+    std::vector<read::Damage> damage_;
     std::vector<Batch> batches_;
     std::size_t given_ = 0;
 };
@@ -416,7 +422,7 @@ std::unique_ptr<TableReader> tensor_table(const read::Run& run, const Selection&
                                                                  {"dtype", Type::kWord},
                                                                  {"shape", Type::kInt64List},
                                                                  {"collections", Type::kTextList}},
-                                              batch_rows);
+                                              run, batch_rows);
     for (const WorkerId worker : run.workers()) {
         if (!selection.wants(worker)) continue;
         for (const TensorInfo& info : run.tensors(worker)) {
@@ -444,7 +450,7 @@ std::unique_ptr<TableReader> event_table(const read::Run& run, const Selection& 
                                                                  {"wall_time", Type::kTime},
                                                                  {"kind", Type::kWord},
                                                                  {"json", Type::kText}},
-                                              batch_rows);
+                                              run, batch_rows);
     for (const read::RunEvent& event : run.events())
         if (selection.wants(event.worker))
             table->row()
@@ -456,8 +462,8 @@ std::unique_ptr<TableReader> event_table(const read::Run& run, const Selection& 
     return table;
 }
 
-Result<std::unique_ptr<TableReader>> finding_table(const std::string& run, const Selection& selection,
-                                                   storage::FileSystem& files, std::size_t batch_rows) {
+Result<std::unique_ptr<TableReader>> finding_table(const read::Run& run, const Selection& selection,
+                                                   std::size_t batch_rows) {
     auto table = std::make_unique<SmallTable>(std::vector<Field>{{"worker", Type::kUInt32},
                                                                  {"mode", Type::kWord},
                                                                  {"step", Type::kUInt64},
@@ -473,12 +479,14 @@ Result<std::unique_ptr<TableReader>> finding_table(const std::string& run, const
                                                                  {"message", Type::kText},
                                                                  {"fix", Type::kText},
                                                                  {"evidence", Type::kText}},
-                                              batch_rows);
-    const std::string path = storage::RunLayout{run}.verdict_json();
-    if (!files.exists(path)) return std::unique_ptr<TableReader>(std::move(table));  // never judged
-    TRAINDBG_ASSIGN_OR_RETURN(const base::ByteBuffer bytes, storage::read_whole(files, path));
-    const auto verdict =
-        model::verdict_from_json({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
+                                              run, batch_rows);
+    const std::string path = storage::RunLayout{run.path()}.verdict_json();
+    if (!run.files().exists(path)) return std::unique_ptr<TableReader>(std::move(table));  // never judged
+    TRAINDBG_ASSIGN_OR_RETURN(const base::ByteBuffer bytes, storage::read_whole(run.files(), path));
+    const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+    if (model::check_text(text) == model::TextCheck::kDamaged)
+        table->add({path, 0, text.size(), std::string(model::kWrongText), false});
+    const auto verdict = model::verdict_from_json(text);
     if (!verdict.is_ok())
         return Status(verdict.status().code(), base::format("{}: {}", path, verdict.status().message()));
     for (const model::Finding& finding : verdict->findings) {
@@ -570,7 +578,7 @@ Result<std::unique_ptr<TableReader>> TableReader::open(const std::string& run, T
         TRAINDBG_RETURN_IF_ERROR(check_collections(*opened, selection.collections));
         if (kind == TableKind::kTensors) return tensor_table(*opened, selection, batch_rows);
         if (kind == TableKind::kEvents) return event_table(*opened, selection, batch_rows);
-        if (kind == TableKind::kFindings) return finding_table(run, selection, files, batch_rows);
+        if (kind == TableKind::kFindings) return finding_table(*opened, selection, batch_rows);
     }
     TRAINDBG_ASSIGN_OR_RETURN(auto tail, read::RunTail::open(run, files));
     switch (kind) {

@@ -1,7 +1,7 @@
 // The tables of a run, pulled batch by batch.
 //
 // What is in the run when the reader comes to it is given, in the order in which it was recorded; a run
-// that grows does not keep a reader from ending. Damage is skipped, as everywhere in reading.
+// that grows does not keep a reader from ending. Damage is skipped, as everywhere in reading, and told.
 //
 // Errors: opening fails with kNotFound for no run and kInvalidArgument for an unknown table, statistic or
 // collection, naming the nearest. Thread-safety: one thread at a time. Memory: one batch, one step, and the
@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "traindbg/base/status.h"
+#include "traindbg/read/run.h"
 #include "traindbg/storage/file_system.h"
 #include "traindbg/tables/selection.h"
 #include "traindbg/tables/table.h"
@@ -58,6 +59,9 @@ class TableReader {
     [[nodiscard]] virtual const std::vector<Field>& fields() const noexcept = 0;
     // The next rows, never an empty batch; nothing at the end, and from then on.
     [[nodiscard]] virtual base::Result<std::optional<Batch>> next() = 0;
+    // What could not be read so far, of all that the reader looked at; complete at the end. Valid until the
+    // next call.
+    [[nodiscard]] virtual const std::vector<read::Damage>& damage() const = 0;
     // Steps looked at so far, for a progress line; 0 for tables that are not about steps.
     [[nodiscard]] virtual std::uint64_t steps_read() const noexcept = 0;
 };

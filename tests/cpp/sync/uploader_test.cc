@@ -199,12 +199,14 @@ TEST_F(Upload, BlobsGoUpBeforeTheLogsThatNameTheirBytes) {
     writer_.frames("w0000/000000.log", 3);
     writer_.bytes("w0000/000000.blob", ByteBuffer(100));
     writer_.text("plan.json", "{}");
+    writer_.text("w0000/removed.json", "{}");
     writer_.text("verdict.json", "{}");
     writer_.text("END.json", "{}");
     Uploader uploader(options(), files_, watched);
     ASSERT_TRUE(uploader.round(true, {}).is_ok());
-    EXPECT_EQ(order, (std::vector<std::string>{"RUN.json", "plan.json", "w0000/000000.blob",
-                                               "w0000/000000.log.0000", "verdict.json", "END.json"}));
+    EXPECT_EQ(order,
+              (std::vector<std::string>{"RUN.json", "plan.json", "w0000/removed.json", "w0000/000000.blob",
+                                        "w0000/000000.log.0000", "verdict.json", "END.json"}));
     EXPECT_TRUE(uploader.has_end());
 }
 

@@ -319,8 +319,10 @@ class FailingReader final : public TableReader {
         return std::optional(std::move(batch));
     }
     std::uint64_t steps_read() const noexcept override { return 0; }
+    const std::vector<read::Damage>& damage() const override { return damage_; }
 
   private:
+    std::vector<read::Damage> damage_;
     std::vector<Field> fields_ = {{"value", Type::kDouble}};
     bool given_ = false;
 };

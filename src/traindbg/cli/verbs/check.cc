@@ -67,7 +67,7 @@ class CheckVerb final : public Verb {
         const std::size_t damaged = unseen.damaged_places;
         if (damaged != 0)
             console.warn(base::format(
-                "{}: damage in {} was skipped, what is whole was judged; traindbg show "
+                "{}: damage in {} was skipped, what is whole was judged; traindbg verify "
                 "names it",
                 base::printable(*path), damaged == 1 ? "1 place" : base::format("{} places", damaged)));
         for (const std::string& line : unseen.workers.in_words())

@@ -6,6 +6,7 @@
 #include "traindbg/base/format.h"
 #include "traindbg/base/text.h"
 #include "traindbg/cli/bootstrap.h"
+#include "traindbg/cli/damage.h"
 #include "traindbg/cli/exit_code.h"
 #include "traindbg/cli/name_filter.h"
 #include "traindbg/cli/process.h"
@@ -142,6 +143,7 @@ class ExportVerb final : public Verb {
         progress.clear();
         if (!result.is_ok()) return fail(console, result.status());
         for (const std::string& note : result->notes) console.warn(note);
+        warn_of_damage(console, *path, result->damage);
         if (json_) print_json(*path, *result, console);
         else if (to_ != "-")
             console.error(base::format("{}: {} {}, {}\n", base::printable(to_), result->items, items_word(),
@@ -168,7 +170,8 @@ class ExportVerb final : public Verb {
                                 {"items", result.items},
                                 {"bytes", result.bytes},
                                 {"files", result.files},
-                                {"notes", std::move(notes)}}
+                                {"notes", std::move(notes)},
+                                {"damage", damage_json(result.damage)}}
                         .dump(2) +
                     "\n");
     }
@@ -246,6 +249,12 @@ Result<ExportResult> ExportVerb::write_parquet(const ExportRequest& request) con
     result.items = answer.value("rows", std::uint64_t{0});
     result.bytes = answer.value("bytes", std::uint64_t{0});
     result.files = 1;
+    if (const auto damage = answer.find("damage"); damage != answer.end() && damage->is_array())
+        for (const model::Json& place : *damage)
+            if (place.is_object())
+                result.damage.push_back({place.value("file", ""), place.value("offset", std::uint64_t{0}),
+                                         place.value("bytes", std::uint64_t{0}), place.value("what", ""),
+                                         place.value("tail", false), place.value("newer", false)});
     return result;
 }
 
@@ -259,7 +268,9 @@ VerbEntry export_verb() {
         .about =
             "Writes tables (csv, jsonl, parquet), arrays (npz, safetensors) or a TensorBoard log. What is at "
             "PATH already is not touched without --force; a new file appears there when it is whole. A run "
-            "that is still growing is exported as far as it is there.",
+            "that is still growing is exported as far as it is there; what is damaged is left out and named "
+            "on "
+            "standard error.",
         .examples =
             "  traindbg export last --format csv --table scalars --to - | head\n"
             "  traindbg export last --format parquet --table statistics --to run.parquet\n"

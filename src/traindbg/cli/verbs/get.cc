@@ -5,6 +5,7 @@
 
 #include "traindbg/base/format.h"
 #include "traindbg/base/text.h"
+#include "traindbg/cli/damage.h"
 #include "traindbg/cli/exit_code.h"
 #include "traindbg/cli/run_location.h"
 #include "traindbg/cli/run_names.h"
@@ -78,6 +79,8 @@ class GetVerb final : public Verb {
             auto series = run.series(worker, tensor_, statistic);
             if (!series.is_ok()) {
                 problem = series.status();
+                // A tensor that this worker did not record is no news beside those that did.
+                if (problem.code() != base::Code::kNotFound) return fail(console, problem);
                 continue;
             }
             std::erase_if(*series, [&](const read::SeriesPoint& point) {
@@ -86,8 +89,10 @@ class GetVerb final : public Verb {
             all.push_back({worker, std::move(series).value()});
         }
         if (all.empty()) return fail(console, problem);
-        if (json_) print_json(all, statistic, console);
+        const std::vector<read::Damage>& damage = run.damage();
+        if (json_) print_json(all, statistic, damage, console);
         else print_table(all, statistic, console);
+        warn_of_damage(console, *path, damage);
         return kExitClean;
     }
 
@@ -100,7 +105,7 @@ class GetVerb final : public Verb {
     }
 
     void print_json(const std::vector<WorkerSeries>& all, const std::string& statistic,
-                    Console& console) const {
+                    const std::vector<read::Damage>& damage, Console& console) const {
         Json series = Json::array();
         for (const WorkerSeries& one : all) {
             Json points = Json::array();
@@ -113,7 +118,8 @@ class GetVerb final : public Verb {
         console.out(Json{{"schema_version", 1},
                          {"tensor", base::printable(tensor_)},
                          {"statistic", statistic},
-                         {"workers", std::move(series)}}
+                         {"workers", std::move(series)},
+                         {"damage", damage_json(damage)}}
                         .dump(2) +
                     "\n");
     }
@@ -155,7 +161,8 @@ VerbEntry get_verb() {
         .summary = "Print a statistic of a tensor, step by step.",
         .usage = "[options] RUN TENSOR",
         .about =
-            "Prints one statistic of one tensor over the recorded steps. CSV and JSON hold full precision.",
+            "Prints one statistic of one tensor over the recorded steps. CSV and JSON hold full precision. "
+            "What is damaged is left out and named on standard error.",
         .examples =
             "  traindbg get last loss\n"
             "  traindbg get last gradient/fc1.weight --stat max --steps 0:100\n"

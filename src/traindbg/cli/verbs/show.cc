@@ -4,6 +4,7 @@
 
 #include "traindbg/base/format.h"
 #include "traindbg/base/text.h"
+#include "traindbg/cli/damage.h"
 #include "traindbg/cli/exit_code.h"
 #include "traindbg/cli/judging.h"
 #include "traindbg/cli/name_filter.h"
@@ -152,14 +153,6 @@ class ShowVerb final : public Verb {
         Json steps = Json::object();
         for (const model::Mode mode : kModes)
             steps[std::string(model::to_string(mode))] = run.steps(mode).size();
-        Json damage = Json::array();
-        for (const read::Damage& place : run.damage())
-            damage.push_back({{"file", printable(place.file)},
-                              {"offset", place.offset},
-                              {"bytes", place.bytes},
-                              {"what", printable(place.what)},
-                              {"tail", place.tail},
-                              {"newer", place.newer}});
         const auto end = run.end();
         const auto removed = run.removals();
         Json json = {{"schema_version", 1},
@@ -182,7 +175,7 @@ class ShowVerb final : public Verb {
                                                 {"last", printable(removed->last)}}
                                          : Json()},
                      {"complete", run.is_complete()},
-                     {"damage", std::move(damage)},
+                     {"damage", damage_json(run.damage())},
                      {"verdict", model::to_json(verdict)}};
         put_worker_gaps(json, run.worker_gaps());
         console.out(json.dump(2) + "\n");

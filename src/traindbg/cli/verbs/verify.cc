@@ -3,6 +3,7 @@
 
 #include "traindbg/base/format.h"
 #include "traindbg/base/text.h"
+#include "traindbg/cli/damage.h"
 #include "traindbg/cli/exit_code.h"
 #include "traindbg/cli/run_location.h"
 #include "traindbg/cli/run_names.h"
@@ -34,50 +35,72 @@ class VerifyVerb final : public Verb {
         if (!opened.is_ok()) return fail(console, opened.status());
         read::Run& run = **opened;
         if (const base::Status status = run.verify(); !status.is_ok()) return fail(console, status);
-        const std::vector<read::Damage>& damage = run.damage();
-        if (json_) print_json(run, damage, console);
-        else print_text(run, damage, console);
-        return damaged_places(damage) == 0 ? kExitClean : kExitFired;
+        const Found found{run.damage(), run.unverified(), run.unclosed_workers(), run.missing_workers()};
+        const bool is_empty = run.workers().empty();
+        if (json_) print_json(run, found, console);
+        else print_text(run, found, console);
+        if (found.damaged_places() != 0) return kExitFired;
+        if (is_empty)
+            console.warn(
+                base::format("{}: no training has recorded anything in this run; there was nothing to "
+                             "verify",
+                             printable(*path)));
+        return is_empty ? kExitUsage : kExitClean;
     }
 
   private:
-    static std::size_t damaged_places(const std::vector<read::Damage>& damage) {
-        return static_cast<std::size_t>(std::count_if(
-            damage.begin(), damage.end(), [](const read::Damage& place) { return !place.newer; }));
-    }
-    static void print_json(const read::Run& run, const std::vector<read::Damage>& damage, Console& console) {
-        Json places = Json::array();
-        for (const read::Damage& place : damage)
-            places.push_back({{"file", printable(place.file)},
-                              {"offset", place.offset},
-                              {"bytes", place.bytes},
-                              {"what", printable(place.what)},
-                              {"tail", place.tail},
-                              {"newer", place.newer}});
+    struct Found {
+        const std::vector<read::Damage>& damage;
+        const std::vector<read::Unverified>& unverified;
+        std::vector<model::WorkerId> unclosed;
+        std::vector<model::WorkerId> missing;
+
+        // What a newer version wrote is whole.
+        [[nodiscard]] std::size_t damaged_places() const {
+            return static_cast<std::size_t>(std::count_if(
+                damage.begin(), damage.end(), [](const read::Damage& place) { return !place.newer; }));
+        }
+    };
+
+    static void print_json(const read::Run& run, const Found& found, Console& console) {
+        Json unverified = Json::array();
+        for (const read::Unverified& place : found.unverified)
+            unverified.push_back({{"file", printable(place.file)}, {"what", printable(place.what)}});
         const read::RunTotals totals = run.totals();
         console.out(Json{{"schema_version", 1},
                          {"path", printable(run.path())},
+                         {"workers", run.workers()},
                          {"steps", totals.steps},
                          {"bytes", totals.bytes},
-                         {"missing_workers", run.missing_workers()},
-                         {"damage", std::move(places)}}
+                         {"missing_workers", found.missing},
+                         {"unclosed_workers", found.unclosed},
+                         {"unverified", std::move(unverified)},
+                         {"damage", damage_json(found.damage)}}
                         .dump(2) +
                     "\n");
     }
 
-    static void print_text(const read::Run& run, const std::vector<read::Damage>& damage, Console& console) {
-        for (const read::Damage& place : damage)
-            console.out(base::format("{}, byte {}: {}{}\n", printable(place.file), place.offset,
-                                     printable(place.what),
-                                     place.tail ? " (at the end: what a crash leaves behind)" : ""));
-        const read::RunTotals totals = run.totals();
-        const std::size_t damaged = damaged_places(damage);
-        console.out(base::format("{} steps, {}: {}\n", totals.steps, base::human_bytes(totals.bytes),
-                                 damaged == 0 ? "every byte is as it was written"
-                                              : base::format("{} place{} damaged; all else is whole", damaged,
-                                                             damaged == 1 ? "" : "s")));
-        for (const model::WorkerId worker : run.missing_workers())
+    static void print_text(const read::Run& run, const Found& found, Console& console) {
+        for (const read::Damage& place : found.damage) console.out(damage_line(place) + "\n");
+        for (const read::Unverified& place : found.unverified)
+            console.out(base::format("{}: {}: not verified\n", printable(place.file), printable(place.what)));
+        for (const model::WorkerId worker : found.unclosed)
+            console.out(base::format(
+                "worker {}: not closed: the last steps may be missing (it is still recording, was "
+                "cut off, or its last files are gone)\n",
+                worker));
+        for (const model::WorkerId worker : found.missing)
             console.out(base::format("worker {} has recorded nothing, though others expect it\n", worker));
+        const bool is_all = found.damage.empty() && found.unverified.empty() && found.unclosed.empty() &&
+                            found.missing.empty() && !run.workers().empty();
+        const read::RunTotals totals = run.totals();
+        const std::size_t damaged = found.damaged_places();
+        console.out(base::format(
+            "{} steps, {}: {}\n", totals.steps, base::human_bytes(totals.bytes),
+            damaged != 0 ? base::format("{} place{} damaged or missing; all else that could be verified is whole",
+                                        damaged, damaged == 1 ? "" : "s")
+            : is_all     ? "every byte of the record is as it was written"
+                         : "nothing that could be verified is damaged"));
     }
 
     std::string run_;
@@ -88,15 +111,17 @@ class VerifyVerb final : public Verb {
 }  // namespace
 
 VerbEntry verify_verb() {
-    return {.name = "verify",
-            .summary = "Read every byte of a run and name what is damaged.",
-            .usage = "[options] RUN",
-            .about =
-                "Other verbs look at what they need and name the damage that they meet. This one reads "
-                "all of it, whole tensors included. Exits with 1 when anything is damaged; what is whole "
-                "can still be read, shown and judged.",
-            .examples = "  traindbg verify last\n  traindbg verify s3://my-bucket/runs/night --json\n",
-            .make = []() -> std::unique_ptr<Verb> { return std::make_unique<VerifyVerb>(); }};
+    return {
+        .name = "verify",
+        .summary = "Read every byte of a run and name what is damaged or missing.",
+        .usage = "[options] RUN",
+        .about =
+            "Other verbs look at what they need and name the damage that they meet. This one reads "
+            "all of it, whole tensors included. Exits with 1 when anything is damaged or missing, with 2 "
+            "when nothing was recorded; what is whole can still be read, shown and judged. A worker whose "
+            "record was not closed, and what has no checksum, is named and no failure.",
+        .examples = "  traindbg verify last\n  traindbg verify s3://my-bucket/runs/night --json\n",
+        .make = []() -> std::unique_ptr<Verb> { return std::make_unique<VerifyVerb>(); }};
 }
 
 }  // namespace traindbg::cli
