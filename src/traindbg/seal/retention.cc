@@ -245,7 +245,7 @@ class Collector {
 
     bool remove(const std::string& path, std::uint64_t bytes, const std::string& why) {
         if (!limits_.is_dry_run) {
-            if (!announce(why)) return false;
+            announce(why);
             if (const Status status = files_.remove(path); !status.is_ok()) {
                 report_.problems.push_back(status.message());
                 return false;
@@ -256,15 +256,15 @@ class Collector {
     }
 
     // Before the first file goes: without a word in the run, its absence would be damage to who reads now, or
-    // for ever when this process dies before the sum is written.
-    bool announce(const std::string& why) {
+    // for ever when this process dies before the sum is written. On a full disk the file goes all the same:
+    // then there is room for the sum.
+    void announce(const std::string& why) {
+        if (std::exchange(is_announced_, true)) return;
         const std::string path = layout_.removed_json(worker_);
-        if (is_announced_ || files_.exists(path)) return is_announced_ = true;
+        if (files_.exists(path)) return;
         format::Removals removals;
         removals.last = why;
-        const Status status = files_.put_atomic(path, base::as_bytes(format::to_json(removals)));
-        if (!status.is_ok()) report_.problems.push_back(status.message());
-        return is_announced_ = status.is_ok();
+        files_.put_atomic(path, base::as_bytes(format::to_json(removals))).ignore();
     }
 
     void note(const std::string& path, std::uint64_t bytes, const std::string& why) {

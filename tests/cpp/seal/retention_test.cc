@@ -203,6 +203,35 @@ TEST_F(RetentionTest, ADamagedPartStaysAndIsNamed) {
     EXPECT_TRUE(files_.content(kLayout.segment(0, 0)) == bytes);
 }
 
+TEST_F(RetentionTest, TheRunSaysSoBeforeTheFirstFileGoes) {
+    int removed = 0;
+    storage::FaultPlan plan;
+    plan.before = [&](storage::FileCall call, const std::string&) {
+        if (call != storage::FileCall::kRemove) return;
+        ++removed;
+        EXPECT_TRUE(files_.exists(kLayout.removed_json(0)));
+    };
+    storage::FaultFileSystem watched(files_, plan);
+    const auto report = apply_retention(watched, kLayout, 0, {.keep_tensors = 50}, {});
+    ASSERT_TRUE(report.is_ok());
+    EXPECT_GT(removed, 0);
+}
+
+TEST_F(RetentionTest, AFullDiskIsMadeRoomOnAllTheSame) {
+    storage::FaultPlan plan;
+    bool is_full = true;
+    plan.fails = [&](storage::FileCall call, const std::string&) {
+        is_full = is_full && call != storage::FileCall::kRemove;
+        return call == storage::FileCall::kPutAtomic && is_full;
+    };
+    storage::FaultFileSystem full(files_, plan);
+    const auto report = apply_retention(full, kLayout, 0, {.keep_tensors = 50}, {});
+    ASSERT_TRUE(report.is_ok());
+    EXPECT_FALSE(report->removals.empty());
+    EXPECT_TRUE(report->problems.empty());
+    EXPECT_TRUE(files_.exists(kLayout.removed_json(0)));
+}
+
 TEST_F(RetentionTest, AnErrorAtAnyCallRemovesNothingElse) {
     for (std::uint64_t call = 0; call < 60; ++call) {
         storage::FaultPlan plan;
