@@ -7,6 +7,7 @@ import os
 import re
 import shutil
 import subprocess
+import sys
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
@@ -455,6 +456,21 @@ def test_a_column_in_an_unknown_encoding_costs_nothing_else(
     assert "newer version" in place["what"]
     assert "not read: " in place["what"]
     assert "lost" not in place["what"]
+
+
+def test_the_program_does_not_call_damage_what_is_newer(run_copy: Path) -> None:
+    rewrite(run_copy / "w0000" / "000000.seg", unknown_encoding(1, 0, "l2"))
+    done = subprocess.run(
+        [Path(sys.executable).parent / "traindbg", "verify", run_copy],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+        stdin=subprocess.DEVNULL,
+    )
+    assert done.returncode == 0
+    assert "written by a newer version" in done.stdout
+    assert "every byte is as it was written" in done.stdout
 
 
 def test_a_time_in_an_unknown_encoding_is_not_known(run_copy: Path) -> None:
