@@ -8,6 +8,7 @@
 #include "traindbg/cli/run_location.h"
 #include "traindbg/cli/run_names.h"
 #include "traindbg/cli/verb.h"
+#include "traindbg/cli/worker_gaps_json.h"
 #include "traindbg/model/json.h"
 #include "traindbg/read/run.h"
 
@@ -35,7 +36,7 @@ class VerifyVerb final : public Verb {
         if (!opened.is_ok()) return fail(console, opened.status());
         read::Run& run = **opened;
         if (const base::Status status = run.verify(); !status.is_ok()) return fail(console, status);
-        const Found found{run.damage(), run.unverified(), run.unclosed_workers(), run.missing_workers()};
+        const Found found{run.damage(), run.unverified(), run.unclosed_workers(), run.worker_gaps()};
         const bool is_empty = run.workers().empty();
         if (json_) print_json(run, found, console);
         else print_text(run, found, console);
@@ -53,7 +54,7 @@ class VerifyVerb final : public Verb {
         const std::vector<read::Damage>& damage;
         const std::vector<read::Unverified>& unverified;
         std::vector<model::WorkerId> unclosed;
-        std::vector<model::WorkerId> missing;
+        read::WorkerGaps gaps;
 
         // What a newer version wrote is whole.
         [[nodiscard]] std::size_t damaged_places() const {
@@ -67,17 +68,16 @@ class VerifyVerb final : public Verb {
         for (const read::Unverified& place : found.unverified)
             unverified.push_back({{"file", printable(place.file)}, {"what", printable(place.what)}});
         const read::RunTotals totals = run.totals();
-        console.out(Json{{"schema_version", 1},
-                         {"path", printable(run.path())},
-                         {"workers", run.workers()},
-                         {"steps", totals.steps},
-                         {"bytes", totals.bytes},
-                         {"missing_workers", found.missing},
-                         {"unclosed_workers", found.unclosed},
-                         {"unverified", std::move(unverified)},
-                         {"damage", damage_json(found.damage)}}
-                        .dump(2) +
-                    "\n");
+        Json json = {{"schema_version", 1},
+                     {"path", printable(run.path())},
+                     {"workers", run.workers()},
+                     {"steps", totals.steps},
+                     {"bytes", totals.bytes}};
+        put_worker_gaps(json, found.gaps);
+        json["unclosed_workers"] = found.unclosed;
+        json["unverified"] = std::move(unverified);
+        json["damage"] = damage_json(found.damage);
+        console.out(json.dump(2) + "\n");
     }
 
     static void print_text(const read::Run& run, const Found& found, Console& console) {
@@ -89,18 +89,18 @@ class VerifyVerb final : public Verb {
                 "worker {}: not closed: the last steps may be missing (it is still recording, was "
                 "cut off, or its last files are gone)\n",
                 worker));
-        for (const model::WorkerId worker : found.missing)
-            console.out(base::format("worker {} has recorded nothing, though others expect it\n", worker));
+        for (const std::string& line : found.gaps.in_words()) console.out(line + "\n");
         const bool is_all = found.damage.empty() && found.unverified.empty() && found.unclosed.empty() &&
-                            found.missing.empty() && !run.workers().empty();
+                            found.gaps.empty() && !run.workers().empty();
         const read::RunTotals totals = run.totals();
         const std::size_t damaged = found.damaged_places();
         console.out(base::format(
             "{} steps, {}: {}\n", totals.steps, base::human_bytes(totals.bytes),
-            damaged != 0 ? base::format("{} place{} damaged or missing; all else that could be verified is whole",
-                                        damaged, damaged == 1 ? "" : "s")
-            : is_all     ? "every byte of the record is as it was written"
-                         : "nothing that could be verified is damaged"));
+            damaged != 0
+                ? base::format("{} place{} damaged or missing; all else that could be verified is whole",
+                               damaged, damaged == 1 ? "" : "s")
+            : is_all ? "every byte of the record is as it was written"
+                     : "nothing that could be verified is damaged"));
     }
 
     std::string run_;
