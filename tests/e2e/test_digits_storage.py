@@ -37,7 +37,9 @@ def part_of(run: Path) -> Path:
 
 class TestARunThatCannotBeWritten:
     @pytest.mark.parametrize("limit", [4096, 40_000])
-    def test_a_full_disk_ends_the_recording_only(self, tmp_path: Path, limit: int) -> None:
+    def test_a_full_disk_ends_the_recording_only(
+        self, healthy: Outcome, tmp_path: Path, limit: int
+    ) -> None:
         script = tmp_path / "limited.py"
         script.write_text(LIMITED.format(limit=limit, digits=str(DIGITS)))
         outcome = run_training(tmp_path / "runs", script)
@@ -45,7 +47,8 @@ class TestARunThatCannotBeWritten:
         assert outcome.stdout == run_plain(DIGITS).stdout
         shown = traindbg_json("show", outcome.run)
         assert shown["damage"] == []
-        assert shown["steps"].get("train", 0) < 300
+        # On a slow machine a part more is begun when the disk is asked again.
+        assert shown["steps"].get("train", 0) < traindbg_json("show", healthy.run)["steps"]["train"]
         assert "<html" in outcome.report
         # Said once, with the file and the reason.
         lines = [line for line in outcome.stderr.splitlines() if "recording pauses" in line]
