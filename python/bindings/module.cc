@@ -3,13 +3,16 @@
 #include <string>
 
 #include "bindings.h"
+#include "errors.h"
 #include "traindbg/base/version.h"
+#include "waiting.h"
 
 NB_MODULE(_core, module) {
     module.doc() = "The native half of traindbg. Use the package `traindbg`; this may change.";
     module.attr("__version__") = std::string(traindbg::base::version()).c_str();
     // A session that is alive when the interpreter ends is no leak, and the terminal is the training's.
     nanobind::set_leak_warnings(false);
+    traindbg::bindings::EndOfPython::expect(traindbg::bindings::main_thread());
     traindbg::bindings::bind_tensor_access(module);
     traindbg::bindings::bind_session(module);
     traindbg::bindings::bind_hot_path(module);

@@ -230,7 +230,7 @@ class RunReader {
         return out;
     }
     nb::dict totals() {
-        const read::RunTotals totals = turns_.look([this] { return run_->totals(); });
+        const read::RunTotals totals = turns_.wait_for([this] { return run_->totals(); });
         nb::dict out;
         out["steps"] = totals.steps;
         out["bytes"] = totals.bytes;
@@ -321,7 +321,7 @@ class RunReader {
             [this] { return turns_.look([this] { return run_->wake_descriptor(); }); });
     }
     std::vector<model::WorkerId> missing_workers() {
-        return turns_.look([this] { return run_->missing_workers(); });
+        return turns_.wait_for([this] { return run_->missing_workers(); });
     }
     void verify() {
         raise_if_error(turns_.wait_for([this] { return run_->verify(); }));

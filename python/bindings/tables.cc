@@ -78,7 +78,14 @@ class TellingReader final : public tables::TableReader {
         std::vector<read::Damage> places;
     };
 
-    void tell() {
+    void tell() noexcept {
+        try {
+            try_to_tell();
+        } catch (const std::exception&) {
+            return;  // out of memory: the values that are whole have been given
+        }
+    }
+    void try_to_tell() {
         const std::vector<read::Damage>& places = reader_->damage();
         if (places.size() == told_) return;
         told_ = places.size();
@@ -95,8 +102,14 @@ class TellingReader final : public tables::TableReader {
         try {
             nb::module_::import_("traindbg._damage")
                 .attr("deliver")(message->receiver, to_list(message->places));
-        } catch (nb::python_error& error) {  // of whatever the main thread does, this is no error
-            error.discard_as_unraisable("traindbg._damage.deliver");
+        } catch (nb::python_error& error) {
+            if (!error.matches(PyExc_Exception)) {  // Ctrl-C, which is the main thread's
+                error.restore();
+                return -1;
+            }
+            error.discard_as_unraisable("traindbg._damage.deliver");  // for the main thread no error
+        } catch (const std::exception&) {
+            return 0;  // out of memory
         }
         return 0;
     }

@@ -11,30 +11,76 @@
 #include <atomic>
 #include <chrono>
 #include <mutex>
+#include <thread>
 
 #include "errors.h"
 #include "traindbg/base/fork_generation.h"
 
 namespace traindbg::bindings {
 
+// Before Python 3.13 a daemon thread that asks for the GIL while the interpreter ends is unwound by Python,
+// which ends a C++ process. So such a thread asks only before the end has begun, comes in here only before
+// that, and stands still after it.
+class EndOfPython {
+  public:
+    // At import, with the GIL; `main_thread` is Python's number of it.
+    static void expect(unsigned long main_thread);
+    // By who comes in, with the GIL.
+    static void enter() {
+        if (is_main_thread()) return;
+        has_others_.store(true);
+        if (!has_begun_.load()) return;
+        PyEval_SaveThread();
+        while (true) ::pause();
+    }
+    // Takes the GIL back for a thread that gave it away.
+    static void restore(PyThreadState* state) {
+        if (is_main_thread()) return PyEval_RestoreThread(state);
+        ++returning_;
+        if (has_begun_.load()) {
+            --returning_;
+            while (true) ::pause();
+        }
+        PyEval_RestoreThread(state);
+        --returning_;
+    }
+
+  private:
+    static bool is_main_thread() noexcept { return PyThread_get_thread_ident() == main_thread_.load(); }
+    // Of the main thread, by `atexit`: gives the GIL to those that are on their way back or in here.
+    static void begin() {
+        has_begun_.store(true);
+        if (!has_others_.load()) return;
+        const nanobind::gil_scoped_release to_them;
+        constexpr int kLeastMillis = 20;  // some of Python's turns
+        constexpr int kMostMillis = 2000;
+        for (int i = 0; i < kLeastMillis || (i < kMostMillis && returning_.load() != 0); ++i)
+            std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+
+    static inline std::atomic<unsigned long> main_thread_{0};
+    static inline std::atomic<int> returning_{0};
+    static inline std::atomic<bool> has_others_{false};
+    static inline std::atomic<bool> has_begun_{false};
+};
+
 // Gives the GIL back as long as it lives. Also for destructors and for calls out of other libraries, which
 // come with it or without it: changes nothing where this thread does not hold it, or where nobody else will
 // run.
 class OthersMayRun {
   public:
-    OthersMayRun() noexcept
-        : state_(PyGILState_Check() != 0 && !is_python_ending() ? PyEval_SaveThread() : nullptr) {}
+    OthersMayRun() noexcept : state_(holds_gil() && !is_python_ending() ? PyEval_SaveThread() : nullptr) {}
     OthersMayRun(const OthersMayRun&) = delete;
     OthersMayRun& operator=(const OthersMayRun&) = delete;
     ~OthersMayRun() {
-        if (state_ == nullptr) return;
-        // Python unwinds the stack of a daemon thread that comes back too late, which ends a C++ process.
-        // Newer versions let it stand still until the process is gone, and so do we.
-        while (is_python_ending()) ::pause();
-        PyEval_RestoreThread(state_);
+        if (state_ != nullptr) EndOfPython::restore(state_);
     }
 
   private:
+    // With a subinterpreter in the process `PyGILState_Check` says yes of every thread.
+    static bool holds_gil() noexcept {
+        return PyGILState_GetThisThreadState() != nullptr && PyGILState_Check() != 0;
+    }
     static bool is_python_ending() noexcept {
 #if PY_VERSION_HEX >= 0x030D0000
         return Py_IsFinalizing() != 0;
@@ -69,7 +115,9 @@ class Turns {
   private:
     class Turn {
       public:
-        explicit Turn(Turns& turns) : lock_(turns.mutex_, std::try_to_lock) {
+        explicit Turn(Turns& turns) : lock_(turns.mutex_, std::defer_lock) {
+            EndOfPython::enter();
+            lock_.try_lock();
             while (!lock_.owns_lock()) {
                 {
                     const OthersMayRun while_it_waits;

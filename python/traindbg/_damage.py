@@ -18,20 +18,27 @@ class MetDamage:
 
     def __init__(self) -> None:
         self.number = next(_numbers)
+        self._told: set[tuple[str, int, str]] = set()
         self._places: dict[tuple[str, int, str], dict[str, Any]] = {}
         _by_number[self.number] = self
 
-    def tell(self, places: list[dict[str, Any]], stacklevel: int = 3) -> None:
-        """Warns of each place that is new.
+    def tell(
+        self, places: list[dict[str, Any]], *, keeps: bool = False, stacklevel: int = 3
+    ) -> None:
+        """Warns of each place that is new; with `keeps`, `beside` gives it from then on.
 
         Not of the end of what a crash cut off or what is just being written: nothing that was
-        recorded is lost with it.
+        recorded is lost with it. A place without bytes is not kept: it may be there the next time.
         """
         for place in places:
             key = (place["file"], place["offset"], place["what"])
-            if place["tail"] or key in self._places:
+            if place["tail"]:
                 continue
-            self._places[key] = place
+            if keeps and place["bytes"]:
+                self._places[key] = place
+            if key in self._told:
+                continue
+            self._told.add(key)
             warnings.warn(
                 f"{place['file']}, byte {place['offset']}: {place['what']}",
                 DamageWarning,
@@ -41,9 +48,9 @@ class MetDamage:
     def beside(self, places: list[dict[str, Any]]) -> list[dict[str, Any]]:
         """`places`, and those that were met elsewhere."""
         known = {(place["file"], place["offset"], place["what"]) for place in places}
-        return places + [place for key, place in self._places.items() if key not in known]
+        return places + [place for key, place in list(self._places.items()) if key not in known]
 
 
 def deliver(number: int, places: list[dict[str, Any]]) -> None:
     """Called by the core, in the main thread, for a stream that another thread may have read."""
-    (_by_number.get(number) or MetDamage()).tell(places, stacklevel=1)
+    (_by_number.get(number) or MetDamage()).tell(places, keeps=True, stacklevel=1)

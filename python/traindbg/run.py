@@ -311,7 +311,7 @@ class Run:
         `traindbg verify` names them.
         """
         self._reader.verify()
-        return self.damage
+        return list(self._reader.damage())
 
     # While it grows.
 
@@ -551,12 +551,12 @@ class Run:
                 last = time.monotonic()
                 yield step
                 continue
-            self._met.tell(tail.damage())
+            self._met.tell(tail.damage(), keeps=True)
             self.refresh()
             if tail.ended or (self.is_complete and bool(self.workers)):
                 while (step := tail.next(0)) is not None:
                     yield step
-                self._met.tell(tail.damage())
+                self._met.tell(tail.damage(), keeps=True)
                 return
             if timeout is not None and time.monotonic() - last >= timeout:
                 return

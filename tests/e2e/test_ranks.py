@@ -7,11 +7,16 @@ import os
 import signal
 import subprocess
 import sys
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from trainings import PROGRAM, SECONDS, clean_environment, traindbg, traindbg_json
 
 import traindbg as td
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 # What torchrun does for a training, less the collectives: a process for each rank, and none is told
 # of another's end. argv: world size, the ranks to start. Exit code 1: one of them failed.
@@ -51,10 +56,14 @@ while target is None or step <= target:
 """
 
 
-def start(
+@contextmanager
+def started(
     folder: Path, world: int, ranks: list[int], *options: str
-) -> tuple[subprocess.Popen[str], dict[int, int]]:
-    """`traindbg run` of a launcher of these ranks into `folder`/run; also the pids of the ranks."""
+) -> Iterator[tuple[subprocess.Popen[str], dict[int, int]]]:
+    """`traindbg run` of a launcher of these ranks into `folder`/run; also the pids of the ranks.
+
+    None of them lives on.
+    """
     rank = folder / "rank.py"
     rank.write_text(RANK.replace("TARGET", repr(str(folder / "target"))))
     launcher = folder / "launch.py"
@@ -74,7 +83,14 @@ def start(
     for _ in ranks:
         _, number, _, pid = program.stdout.readline().split()
         pids[int(number)] = int(pid)
-    return program, pids
+    try:
+        yield program, pids
+    finally:
+        if program.poll() is None:
+            for pid in [*pids.values(), program.pid]:
+                with suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
+            program.communicate()
 
 
 def finish(program: subprocess.Popen[str], folder: Path, target: int) -> tuple[str, str]:
@@ -99,14 +115,14 @@ def steps_of(run: td.Run, worker: int) -> list[int]:
 
 
 def test_a_rank_that_is_killed_is_named_and_costs_the_others_nothing(tmp_path: Path) -> None:
-    program, pids = start(tmp_path, 3, [0, 1, 2])
-    run = td.Run(tmp_path / "run")
-    wait_for_step(run, 5, {0, 1, 2})
-    acknowledged = steps_of(run, 1)
-    os.kill(pids[1], signal.SIGKILL)
-    # It ends at once, but what it wrote last may come after this look.
-    target = acknowledged[-1] + 1000
-    _, errors = finish(program, tmp_path, target)
+    with started(tmp_path, 3, [0, 1, 2]) as (program, pids):
+        run = td.Run(tmp_path / "run")
+        wait_for_step(run, 5, {0, 1, 2})
+        acknowledged = steps_of(run, 1)
+        os.kill(pids[1], signal.SIGKILL)
+        # It ends at once, but what it wrote last may come after this look.
+        target = acknowledged[-1] + 1000
+        _, errors = finish(program, tmp_path, target)
 
     run = td.Run(tmp_path / "run")
     assert run.workers == [0, 1, 2]
@@ -141,10 +157,10 @@ def test_a_rank_that_is_killed_is_named_and_costs_the_others_nothing(tmp_path: P
 
 
 def test_a_rank_that_never_began_is_named(tmp_path: Path) -> None:
-    program, _ = start(tmp_path, 3, [0, 2], "--json")
-    run = td.Run(tmp_path / "run")
-    wait_for_step(run, 5, {0, 2})
-    output, errors = finish(program, tmp_path, 400)
+    with started(tmp_path, 3, [0, 2], "--json") as (program, _):
+        run = td.Run(tmp_path / "run")
+        wait_for_step(run, 5, {0, 2})
+        output, errors = finish(program, tmp_path, 400)
 
     run = td.Run(tmp_path / "run")
     assert run.missing_workers == [1]

@@ -398,8 +398,6 @@ facts = {
     "polars": wait_while_another_counts(lambda: pl.DataFrame(table)).height > 0,
     "verify": len(wait_while_another_counts(run.verify)),
 }
-del follower, table
-wait_while_another_counts(lambda: globals().update(run=None))
 print(facts)
 """
 )

@@ -25,6 +25,7 @@ Status Status::from_errno(std::string_view what, int error) {
     Code code = Code::kUnavailable;
     switch (error) {
         case ENOENT:
+        case ESTALE:  // removed by another machine that has the file system mounted
         case ENOTDIR: code = Code::kNotFound; break;
         case EEXIST:
         case ENOTEMPTY: code = Code::kAlreadyExists; break;

@@ -1,7 +1,7 @@
 // The JSON files of a run directory: an object, and behind its members a checksum of the text before it.
 //
-// docs/format/native.md describes it: the text ends with the 23 bytes `"crc32c": "` + eight hexadecimal
-// digits +
+// docs/format/native.md describes it: the text ends with the 23 bytes `"crc32c": "`, eight hexadecimal
+// digits,
 // `"`, line feed, `}`, line feed, and the digits are the CRC-32C of all bytes before these. To every other
 // program it is a member like any other. A file without it (of an older version, or written by hand) is as
 // good for reading; nobody can tell whether it is as it was written.

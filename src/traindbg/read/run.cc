@@ -184,6 +184,7 @@ Result<bool> Run::Impl::refresh_worker(WorkerId id) {
         worker.gone.insert(number);
     }
     for (const auto& [number, kinds] : found) {  // in the order of writing
+        worker.gone.erase(number);
         if (worker.refused.contains(number)) continue;
         const auto known = worker.parts.find(number);
         auto* log =
@@ -327,7 +328,8 @@ const std::vector<Damage>& Run::Impl::damage() {
     for (const auto& [id, worker] : workers_) {
         std::uint32_t expected = 0;
         for (const auto& [number, part] : worker->parts) {
-            if (number != expected && !worker->refused.contains(expected) && !worker->has_removals)
+            if (number != expected && !worker->refused.contains(expected) &&
+                !(worker->has_removals && expected == 0))  // the oldest go first
                 damage_.push_back({layout_.worker_directory(id), 0, 0,
                                    number == expected + 1
                                        ? base::format("part {} is missing", expected)
@@ -447,12 +449,13 @@ bool WorkerState::is_covered_by(const std::map<std::uint32_t, internal::PartFile
         if (dynamic_cast<internal::LogPart*>(part.get()) != nullptr && !files.contains(number) &&
             !gone.contains(number))
             return false;
-    // Behind those that are known, each follows the one before.
-    std::optional<std::uint32_t> before;
-    if (!parts.empty()) before = parts.rbegin()->first;
+    // Behind those that are known, each follows the one before; the first is 0 but where some were removed.
+    std::optional<std::uint32_t> next;
+    if (!parts.empty()) next = parts.rbegin()->first + 1;
+    else if (!has_removals) next = 0;
     for (const auto& [number, kinds] : files) {
-        if (before && number > *before + 1) return false;
-        if (!before || number > *before) before = number;
+        if (next && number > *next) return false;
+        if (!next || number == *next) next = number + 1;
     }
     return true;
 }

@@ -212,14 +212,16 @@ class Collector {
                 [this, first](model::Mode mode, model::StepIndex step) { return stays(mode, step, first); },
                 &removed));
         if (removed == 0 || after.size() >= before.size()) return Status::ok();
-        if (!limits_.is_dry_run) TRAINDBG_RETURN_IF_ERROR(files_.put_atomic(path, after));
-        part.bytes = after.size();
-        report_.steps_removed += removed;
-        const std::uint64_t freed = before.size() - after.size();
         const std::string why = retention_.thin == 0 ? base::format("{} steps before {}", removed, first)
                                                      : base::format("{} steps before {}; every {}th stays",
                                                                     removed, first, retention_.thin);
-        note(path, freed, why);
+        if (!limits_.is_dry_run) {
+            announce(why);
+            TRAINDBG_RETURN_IF_ERROR(files_.put_atomic(path, after));
+        }
+        part.bytes = after.size();
+        report_.steps_removed += removed;
+        note(path, before.size() - after.size(), why);
         return Status::ok();
     }
 
@@ -238,8 +240,9 @@ class Collector {
             if (part.number >= limits_.first_live_part || part.number == known_.parts.back().number) continue;
             // Behind a log that stays, a gap in the middle would look like damage.
             if (!known_.files.logs.empty() && known_.files.logs.front().number < part.number) return;
-            if (remove(layout_.segment(worker_, part.number), part.bytes, why))
-                report_.steps_removed += part.footer.steps;
+            // One that cannot be removed would have a gap behind it.
+            if (!remove(layout_.segment(worker_, part.number), part.bytes, why)) return;
+            report_.steps_removed += part.footer.steps;
         }
     }
 
@@ -255,9 +258,9 @@ class Collector {
         return true;
     }
 
-    // Before the first file goes: without a word in the run, its absence would be damage to who reads now, or
-    // for ever when this process dies before the sum is written. On a full disk the file goes all the same:
-    // then there is room for the sum.
+    // Before the first file goes or gets smaller: without a word in the run, its absence would be damage to
+    // who reads now, or for ever when this process dies before the sum is written. On a full disk the file
+    // goes all the same: then there is room for the sum.
     void announce(const std::string& why) {
         if (std::exchange(is_announced_, true)) return;
         const std::string path = layout_.removed_json(worker_);

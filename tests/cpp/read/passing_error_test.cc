@@ -142,7 +142,7 @@ class PassingErrorTest : public ::testing::Test {
         (*writer)->describe(testing::sample_meta());
         for (std::uint64_t step = 0; step < 12; ++step)
             (*writer)->append(testing::sample_step(step, step % 2 == 0));
-        ASSERT_TRUE((*writer)->close(60s).is_ok());
+        ASSERT_TRUE((*writer)->close(240s).is_ok());
         ASSERT_GT((*writer)->counts().parts_sealed, 1U);
         ASSERT_FALSE(memory_.exists("/run/w0000/000000.log"));
     }

@@ -589,7 +589,7 @@ TEST(GrowingRunTest, TheTailOfAWritersThreadGetsEveryStep) {
             (*writer)->append(sample_step(step, step % 50 == 0));
             if (step % 20 == 0) std::this_thread::yield();
         }
-        EXPECT_TRUE((*writer)->close(60s).is_ok());
+        EXPECT_TRUE((*writer)->close(240s).is_ok());
     });
     for (std::uint64_t step = 0; step < kSteps; ++step) {
         auto view = (*tail)->next(60s);

@@ -57,7 +57,7 @@ class VerifyTest : public ::testing::Test {
                 (*writer)->append(testing::sample_step(step, worker == 0 && step % 2 == 0));
                 ASSERT_TRUE((*writer)->flush(60s));  // a part ends between two commits
             }
-            ASSERT_TRUE((*writer)->close(60s).is_ok());
+            ASSERT_TRUE((*writer)->close(240s).is_ok());
         }
         for (const storage::DirectoryEntry& entry : list("/run/w0000"))
             if (const auto part = storage::parse_part(entry.name, ".log"))

@@ -268,9 +268,8 @@ VerbEntry export_verb() {
         .about =
             "Writes tables (csv, jsonl, parquet), arrays (npz, safetensors) or a TensorBoard log. What is at "
             "PATH already is not touched without --force; a new file appears there when it is whole. A run "
-            "that is still growing is exported as far as it is there; what is damaged is left out and named "
-            "on "
-            "standard error.",
+            "that is still growing is exported as far as it is there. What is damaged is left out and named "
+            "on standard error.",
         .examples =
             "  traindbg export last --format csv --table scalars --to - | head\n"
             "  traindbg export last --format parquet --table statistics --to run.parquet\n"
