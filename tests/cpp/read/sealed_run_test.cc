@@ -18,6 +18,7 @@
 #include "traindbg/base/format.h"
 #include "traindbg/format/frame.h"
 #include "traindbg/format/records.h"
+#include "traindbg/format/removals.h"
 #include "traindbg/read/run.h"
 #include "traindbg/storage/fault_file_system.h"
 #include "traindbg/write/run_writer.h"
@@ -334,6 +335,17 @@ TEST(SealedRunTest, PartsFollowEachOtherSealedOrNot) {
     EXPECT_EQ(all_steps(**without).size(), 15U);
     ASSERT_EQ((*without)->damage().size(), 1U);
     EXPECT_EQ((*without)->damage()[0].what, "part 1 is missing");
+
+    // What was removed on purpose was the oldest: that excuses a gap at the beginning, and no other.
+    ASSERT_TRUE(files
+                    .put_atomic("/run/w0000/removed.json",
+                                base::as_bytes(format::to_json(format::Removals{17, 4, "the quota"})))
+                    .is_ok());
+    auto removed = Run::open("/run", files);
+    ASSERT_EQ((*removed)->damage().size(), 1U);
+    EXPECT_EQ((*removed)->damage()[0].what, "part 1 is missing");
+    ASSERT_TRUE(files.remove("/run/w0000/000000.seg").is_ok());
+    EXPECT_TRUE((*Run::open("/run", files))->damage().empty());
 }
 
 TEST(SealedRunTest, AScanKeepsThePagesOfOnePartAlone) {
@@ -487,6 +499,33 @@ TEST(SealedRunTest, APartThatAListMissesIsNotPassedOver) {
             }
             expect_steps(**tail, seen, 9);
         }
+    }
+}
+
+TEST(SealedRunTest, WhoBeginsWithAListThatMissesTheFirstPartLooksAgain) {
+    for (const bool was_removed : {false, true}) {
+        MemoryFileSystem memory;
+        make_run(memory);
+        StaleListing files(memory);
+        for (std::uint32_t part = 0; part < 2; ++part) {
+            LogWriter log(part);
+            log.schema(testing::sample_tensors());
+            for (std::uint64_t k = 0; k < 3; ++k) log.step(sample_step(3 * part + k));
+            memory.set_content(storage::RunLayout{"/run"}.log(0, part), log.take());
+        }
+        if (was_removed) {
+            ASSERT_TRUE(memory.remove(kLog).is_ok());
+        } else {
+            files.hide("000000.log");
+        }
+        auto tail = RunTail::open("/run", files);
+        ASSERT_TRUE(tail.is_ok());
+        for (std::uint64_t step = was_removed ? 3 : 0; step < 6; ++step) {
+            auto view = (*tail)->next(0ns);
+            ASSERT_TRUE(view.is_ok() && view->has_value()) << step;
+            EXPECT_EQ(*(**view).record, sample_step(step));
+        }
+        EXPECT_FALSE((*tail)->next(0ns)->has_value());
     }
 }
 
