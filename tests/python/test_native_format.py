@@ -17,7 +17,17 @@ import pytest
 import torch
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from native_bytes import COLUMNS, COUNTS, REALS, UNITS, Cursor, File, FormatError, crc32c, json_is_whole
+from native_bytes import (
+    COLUMNS,
+    COUNTS,
+    REALS,
+    UNITS,
+    Cursor,
+    File,
+    FormatError,
+    crc32c,
+    json_is_whole,
+)
 from native_reader import MODES, SECTIONS, Worker
 from native_segment import StoredColumn, StoredPage, rewrite
 from torch import nn
