@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "format/sample_records.h"
+#include "read/every_nth.h"
 #include "storage/temporary_directory.h"
 #include "traindbg/format/frame.h"
 #include "traindbg/format/records.h"
@@ -467,7 +468,7 @@ TEST_F(DamagedRunTest, EveryTruncationGivesAPrefix) {
 
 TEST_F(DamagedRunTest, EveryFlippedBitIsToldAndCostsOneFrame) {
     skipped_allowed_ = true;
-    for (std::size_t bit = 0; bit < log_.size() * 8; ++bit) {
+    for (std::size_t bit = 0; bit < log_.size() * 8; bit += testing::kEveryNthBit) {
         base::ByteBuffer bytes = log_;
         bytes[bit / 8] ^= static_cast<std::byte>(1U << (bit % 8));
         files_.set_content(kLog, std::move(bytes));
@@ -480,8 +481,9 @@ TEST_F(DamagedRunTest, EveryFlippedBitIsToldAndCostsOneFrame) {
 }
 
 TEST_F(DamagedRunTest, EveryFlippedBitOfAWholeTensorIsTold) {
-    for (std::size_t bit = 0; bit < raw_.size() * 8; ++bit) {
-        if (bit == 1024) bit = (format::kBlobHeaderBytes - 1) * 8;  // the rest of the header's zeros
+    for (std::size_t bit = 0; bit < raw_.size() * 8; bit += testing::kEveryNthBit) {
+        constexpr std::size_t kHeaderEnd = (format::kBlobHeaderBytes - 1) * 8;
+        if (bit >= 1024 && bit < kHeaderEnd) bit = kHeaderEnd;  // the rest of the header's zeros
         base::ByteBuffer bytes = raw_;
         bytes[bit / 8] ^= static_cast<std::byte>(1U << (bit % 8));
         files_.set_content(kRaw, std::move(bytes));

@@ -15,6 +15,7 @@
 
 #include "format/newer_segment.h"
 #include "format/sample_records.h"
+#include "read/every_nth.h"
 #include "traindbg/base/format.h"
 #include "traindbg/format/frame.h"
 #include "traindbg/format/records.h"
@@ -637,7 +638,7 @@ TEST_F(DamagedSegmentTest, EveryFlippedBitIsToldAndNothingIsMisread) {
     expect_nothing_wrong("whole");
     const std::uint64_t all = numbers_;
     ASSERT_EQ(all, 30U);
-    for (std::size_t bit = 0; bit < segment_.size() * 8; ++bit) {
+    for (std::size_t bit = 0; bit < segment_.size() * 8; bit += testing::kEveryNthBit) {
         ByteBuffer bytes = segment_;
         bytes[bit / 8] ^= static_cast<std::byte>(1U << (bit % 8));
         files_.set_content(kSegment, std::move(bytes));
@@ -651,7 +652,7 @@ TEST_F(DamagedSegmentTest, EveryFlippedBitIsToldAndNothingIsMisread) {
 }
 
 TEST_F(DamagedSegmentTest, EveryTruncationIsToldAndNothingIsMisread) {
-    for (std::size_t size = 0; size < segment_.size(); ++size) {
+    for (std::size_t size = 0; size < segment_.size(); size += testing::kEveryNthByte) {
         files_.set_content(kSegment,
                            {segment_.begin(), segment_.begin() + static_cast<std::ptrdiff_t>(size)});
         damage_.clear();
