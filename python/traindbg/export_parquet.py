@@ -32,7 +32,7 @@ def write(request: dict[str, Any]) -> dict[str, Any]:
     """Writes the file that `request` asks for; says how many rows and bytes."""
     global _next
     name = str(request["table"])
-    files = _core.RunFiles(request["run"])
+    files = _core.RunFiles(request["run"], request["program"])
 
     def make() -> _core.Table:
         return _core.Table(

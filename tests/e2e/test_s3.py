@@ -539,6 +539,27 @@ def test_tables_are_those_of_the_run_here(server: S3Server, healthy: Outcome) ->
     assert told == {"differing": [], "chosen": True}
 
 
+def test_exports_are_those_of_the_run_here(
+    server: S3Server, healthy: Outcome, tmp_path: Path
+) -> None:
+    assert call("sync", healthy.run, url_of("exports/"), **server.environment()).returncode == 0
+    url = url_of(f"exports/{healthy.run.name}")
+    for kind in ("csv", "jsonl", "parquet", "tensorboard", "smdebug"):
+        made: list[dict[str, bytes]] = []
+        for source, extra in ((healthy.run, {}), (url, server.environment())):
+            target = tmp_path / kind / str(len(made))
+            target.parent.mkdir(exist_ok=True)
+            told = call_json(
+                "export", source, "--format", kind, "--name", "loss|weight",
+                "--to", target, **extra,
+            )  # fmt: skip
+            assert told["items"] > 0, kind
+            made.append(files_of(target) if target.is_dir() else {"": target.read_bytes()})
+        if kind == "tensorboard":  # its file's name has the time and the process in it
+            made = [{"": b"".join(files.values())} for files in made]
+        assert made[0] == made[1], kind
+
+
 def test_the_doctor_looks_into_the_bucket(server: S3Server) -> None:
     good = call("doctor", "--runs", url_of("runs"), **server.environment())
     assert f"{url_of('runs')} can be read" in good.stdout

@@ -34,11 +34,13 @@ std::vector<fs::path> installed_places(const fs::path& prefix) {
 
 }  // namespace
 
-std::string executable_directory() {
+std::string executable() {
     std::error_code error;
     const fs::path program = fs::read_symlink("/proc/self/exe", error);
-    return error ? std::string() : program.parent_path().string();
+    return error ? std::string() : program.string();
 }
+
+std::string executable_directory() { return fs::path(executable()).parent_path().string(); }
 
 base::Result<std::string> find_bootstrap(const std::string& executable_directory) {
     if (const char* setting = std::getenv("TRAINDBG_BOOTSTRAP"); setting != nullptr && *setting != '\0') {

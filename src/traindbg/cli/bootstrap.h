@@ -7,7 +7,8 @@
 
 namespace traindbg::cli {
 
-// The directory of this program's file, symbolic links resolved; empty when the system does not say.
+// This program's file and its directory, symbolic links resolved; empty when the system does not say.
+[[nodiscard]] std::string executable();
 [[nodiscard]] std::string executable_directory();
 
 // The directory that holds `sitecustomize.py`: TRAINDBG_BOOTSTRAP, else beside the program at

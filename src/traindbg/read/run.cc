@@ -17,6 +17,7 @@
 #include "traindbg/model/checked_json.h"
 #include "traindbg/model/json.h"
 #include "traindbg/read/run_impl.h"
+#include "traindbg/read/salvaging_file.h"
 #include "traindbg/storage/run_layout.h"
 
 namespace traindbg::read {
@@ -41,6 +42,8 @@ constexpr std::chrono::nanoseconds kLongestWait = std::chrono::hours(24);
 constexpr std::uint64_t kMostGapBytes = 16 << 10;
 constexpr std::uint64_t kMostStretchBytes = 4 << 20;
 
+// After so many looks in a row that failed, a part is taken for one that nobody can read.
+constexpr unsigned kMostLooks = 3;
 // Of what lies between whole tensors, so much is looked at with one call.
 constexpr std::uint64_t kGapWindowBytes = 1 << 20;
 
@@ -91,8 +94,7 @@ Result<bool> Run::Impl::refresh() {
     bool is_new = false;
     TRAINDBG_ASSIGN_OR_RETURN(const std::vector<storage::DirectoryEntry> entries, files_.list(layout_.root));
     unread_.clear();
-    passing_trouble_ = Status::ok();
-    Status trouble;
+    passing_trouble_ = trouble_ = Status::ok();
     for (const storage::DirectoryEntry& entry : entries) {
         if (!entry.is_directory) continue;
         const std::optional<WorkerId> worker = storage::parse_worker_directory(entry.name);
@@ -103,14 +105,14 @@ Result<bool> Run::Impl::refresh() {
             continue;
         }
         // What cannot be read does not hide the other workers.
-        trouble = worker_is_new.status();
-        if (is_passing(trouble)) passing_trouble_ = trouble;
-        note_unread(layout_.worker_directory(*worker), trouble);
+        trouble_ = worker_is_new.status();
+        if (is_passing(trouble_)) passing_trouble_ = trouble_;
+        note_unread(layout_.worker_directory(*worker), trouble_);
     }
     const bool has_any = std::any_of(workers_.begin(), workers_.end(),
                                      [](const auto& entry) { return entry.second->has_log; });
     if (!has_any && !refused_.is_ok()) return refused_;
-    if (!has_any && !trouble.is_ok()) return trouble;
+    if (!has_any && !trouble_.is_ok()) return trouble_;
     return is_new;
 }
 
@@ -183,46 +185,67 @@ Result<bool> Run::Impl::refresh_worker(WorkerId id) {
         if (polled.is_ok() && *polled) is_new = true;
         worker.gone.insert(number);
     }
+    std::erase_if(worker.unread, [&](const auto& entry) { return !found.contains(entry.first); });
     for (const auto& [number, kinds] : found) {  // in the order of writing
         worker.gone.erase(number);
         if (worker.refused.contains(number)) continue;
-        const auto known = worker.parts.find(number);
-        auto* log =
-            known == worker.parts.end() ? nullptr : dynamic_cast<internal::LogPart*>(known->second.get());
-        if (known != worker.parts.end() && log == nullptr) continue;  // sealed: it does not change
-        if (kinds.segment && (log == nullptr || !kinds.log)) {
-            if (log != nullptr) {
-                // The log that was followed is gone, but not for who has it open: to its end first.
-                const Result<bool> polled = poll_log(id, worker, *log);
-                if (polled.is_ok() && *polled) is_new = true;
-            }
-            TRAINDBG_ASSIGN_OR_RETURN(const bool opened, open_segment(id, worker, number, kinds.log, is_new));
-            if (opened) continue;
+        const Status status = refresh_part(id, worker, number, kinds, is_new);
+        if (status.is_ok()) {
+            worker.unread.erase(number);
+            continue;
         }
-        if (log == nullptr) {
-            if (!kinds.log) continue;
-            const std::string path = layout_.log(id, number);
-            Result<std::unique_ptr<storage::ReadFile>> file = files_.open(path);
-            if (!file) {
-                // Just sealed: the next look finds the segment.
-                if (file.status().code() == Code::kNotFound) break;
-                return file.status();
-            }
-            auto added = std::make_unique<internal::LogPart>(std::move(file).value(), path, number);
-            log = added.get();
-            worker.parts[number] = std::move(added);
-        }
-        const Result<bool> polled = poll_log(id, worker, *log);
-        if (polled.is_ok()) {
-            is_new = is_new || *polled;
-        } else if (polled.status().code() == Code::kUnsupported) {
-            refuse(worker, number, log->name(), polled.status());
-            worker.parts.erase(number);
-        } else {
-            return polled.status();
-        }
+        if (status.code() == Code::kNotFound) break;  // just sealed: the next look finds the segment
+        if (is_passing(status)) return status;        // the steps behind it would come first
+        // For what nobody can read, those behind it do not wait.
+        internal::UnreadPart& unread = worker.unread[number];
+        unread.file = kinds.log ? layout_.log(id, number) : layout_.segment(id, number);
+        ++unread.looks;
+        trouble_ = status;
+        note_unread(unread.file, status);
     }
     return is_new;
+}
+
+Status Run::Impl::refresh_part(WorkerId id, WorkerState& worker, std::uint32_t number,
+                               const internal::PartFiles& kinds, bool& is_new) {
+    const auto known = worker.parts.find(number);
+    auto* log = known == worker.parts.end() ? nullptr : dynamic_cast<internal::LogPart*>(known->second.get());
+    if (known != worker.parts.end() && log == nullptr) return Status::ok();  // sealed: it does not change
+    if (kinds.segment && (log == nullptr || !kinds.log)) {
+        if (log != nullptr) {
+            // The log that was followed is gone, but not for who has it open: to its end first.
+            const Result<bool> polled = poll_log(id, worker, *log);
+            if (polled.is_ok() && *polled) is_new = true;
+        }
+        TRAINDBG_ASSIGN_OR_RETURN(const bool opened, open_segment(id, worker, number, kinds.log, is_new));
+        if (opened) return Status::ok();
+    }
+    if (log == nullptr) {
+        if (!kinds.log) return Status::ok();
+        const std::string path = layout_.log(id, number);
+        TRAINDBG_ASSIGN_OR_RETURN(std::unique_ptr<storage::ReadFile> file, open_file(path));
+        auto added = std::make_unique<internal::LogPart>(std::move(file), path, number);
+        log = added.get();
+        worker.parts[number] = std::move(added);
+    }
+    const std::uint64_t rows_before = log->rows();
+    const Result<bool> polled = poll_log(id, worker, *log);
+    if (polled.status().code() == Code::kUnsupported) {
+        refuse(worker, number, log->name(), polled.status());
+        worker.parts.erase(number);
+        return Status::ok();
+    }
+    is_new = is_new || (polled.is_ok() ? *polled : log->rows() != rows_before);
+    return polled.status();
+}
+
+Result<std::unique_ptr<storage::ReadFile>> Run::Impl::open_file(const std::string& path) {
+    TRAINDBG_ASSIGN_OR_RETURN(std::unique_ptr<storage::ReadFile> file, files_.open(path));
+    return internal::salvaging(std::move(file),
+                               [this, path](std::uint64_t offset, std::uint64_t bytes, const Status& status) {
+                                   if (own_damage_.size() < kMostDamage && lost_.emplace(path, offset).second)
+                                       own_damage_.push_back({path, offset, bytes, status.message(), false});
+                               });
 }
 
 void Run::Impl::refuse(WorkerState& worker, std::uint32_t number, const std::string& file,
@@ -236,7 +259,7 @@ void Run::Impl::refuse(WorkerState& worker, std::uint32_t number, const std::str
 Result<bool> Run::Impl::open_segment(WorkerId id, WorkerState& worker, std::uint32_t number,
                                      bool log_is_there, bool& is_new) {
     const std::string path = layout_.segment(id, number);
-    Result<std::unique_ptr<storage::ReadFile>> file = files_.open(path);
+    Result<std::unique_ptr<storage::ReadFile>> file = open_file(path);
     if (!file) {
         if (file.status().code() == Code::kNotFound) return false;
         return file.status();
@@ -329,6 +352,7 @@ const std::vector<Damage>& Run::Impl::damage() {
         std::uint32_t expected = 0;
         for (const auto& [number, part] : worker->parts) {
             if (number != expected && !worker->refused.contains(expected) &&
+                !worker->unread.contains(expected) &&
                 !(worker->has_removals && expected == 0))  // the oldest go first
                 damage_.push_back({layout_.worker_directory(id), 0, 0,
                                    number == expected + 1
@@ -344,6 +368,12 @@ const std::vector<Damage>& Run::Impl::damage() {
         }
     }
     return damage_;
+}
+
+void Run::Impl::note_passed(const internal::UnreadPart& part) {
+    if (own_damage_.size() < kMostDamage)
+        own_damage_.push_back(
+            {part.file, 0, 0, "could not be read when it was its turn; its steps were passed", false});
 }
 
 void Run::Impl::note_unread(const std::string& file, const Status& status) {
@@ -435,8 +465,10 @@ WorkerGaps Run::Impl::worker_gaps() {
         if (step >= last) continue;
         const bool has_closed = find(id)->has_ended;
         // Each leaves at the next end of a step when a rule stops them.
-        const bool is_early = has_closed ? expected > 1 && !(told && told->stopped_by_rule)
-                                         : told.has_value() || step < last_closed;
+        // A step that was dropped leaves no number.
+        const bool is_early =
+            has_closed ? expected > 1 && find(id)->steps_dropped == 0 && !(told && told->stopped_by_rule)
+                       : told.has_value() || step < last_closed;
         if (is_early) gaps.stopped.push_back({id, step, *last, has_closed});
     }
     return gaps;
@@ -462,11 +494,27 @@ bool WorkerState::is_covered_by(const std::map<std::uint32_t, internal::PartFile
 
 internal::Part* WorkerState::next(internal::Cursor& cursor) const {
     for (auto it = parts.lower_bound(cursor.part); it != parts.end(); ++it) {
-        if (it->first != cursor.part) cursor = {it->first, 0};
+        if (it->first != cursor.part) {
+            // One that could never be opened is in `unread` alone.
+            for (auto missing = unread.lower_bound(cursor.part);
+                 missing != unread.end() && missing->first < it->first; ++missing)
+                if (!is_given_up(missing->first)) return nullptr;
+            cursor = {it->first, 0};
+        }
         if (cursor.row < it->second->rows()) return it->second.get();
-        if (it->second->is_behind() && !gone.contains(it->first)) return nullptr;
+        if (it->second->is_behind() && !gone.contains(it->first) && !is_given_up(it->first)) return nullptr;
     }
     return nullptr;
+}
+
+bool WorkerState::is_given_up(std::uint32_t part) const {
+    const auto found = unread.find(part);
+    return found != unread.end() && found->second.looks >= kMostLooks;
+}
+
+bool WorkerState::is_undecided() const {
+    return std::any_of(unread.begin(), unread.end(),
+                       [](const auto& entry) { return entry.second.looks < kMostLooks; });
 }
 
 internal::Part& WorkerState::turn_to(internal::Part& part) {
@@ -536,7 +584,11 @@ Result<bool> Run::Impl::load_if_whole(WorkerId id, WorkerState& worker, std::uin
         // A blob that is gone is told once, not for each tensor in it.
         const Status loaded = opened.is_ok() ? load_raw(id, worker, place, record) : opened;
         if (loaded.is_ok()) continue;
-        if (!is_damage(loaded) && loaded.code() != Code::kNotFound) return loaded;
+        if (is_passing(loaded)) return loaded;
+        if (!is_damage(loaded) && loaded.code() != Code::kNotFound) {
+            note_unread(layout_.blob(id, place.blob), loaded);
+            continue;
+        }
         const std::uint64_t offset = opened.is_ok() ? place.offset : 0;
         if (own_damage_.size() < kMostDamage && worker.damaged_tensors.insert({place.blob, offset}).second)
             own_damage_.push_back({layout_.blob(id, place.blob), offset, opened.is_ok() ? place.bytes : 0,
@@ -558,7 +610,7 @@ Result<internal::Blob*> Run::Impl::blob(WorkerId id, WorkerState& worker, std::u
     internal::Blob& blob = worker.blobs[number];
     if (blob.file) return &blob;
     const std::string path = layout_.blob(id, number);
-    TRAINDBG_ASSIGN_OR_RETURN(std::unique_ptr<storage::ReadFile> file, files_.open(path));
+    TRAINDBG_ASSIGN_OR_RETURN(std::unique_ptr<storage::ReadFile> file, open_file(path));
     TRAINDBG_ASSIGN_OR_RETURN(const ByteBuffer begin,
                               file->read_at(0, static_cast<std::size_t>(format::kBlobHeaderBytes)));
     const std::optional<format::FileHeader> header = format::find_file_header(begin);
@@ -667,8 +719,11 @@ Status Run::Impl::verify() {
                 {layout_.worker_directory(id), 0, 0, "no part of what this worker recorded is there", false});
         std::map<std::uint32_t, std::vector<format::RawPlace>> places;  // by blob
         for (const auto& [number, part] : worker->parts) {
-            if (auto* segment = dynamic_cast<internal::SegmentPart*>(part.get()))
-                TRAINDBG_RETURN_IF_ERROR(segment->verify());
+            if (auto* segment = dynamic_cast<internal::SegmentPart*>(part.get())) {
+                const Status status = segment->verify();
+                if (!is_damage(status)) TRAINDBG_RETURN_IF_ERROR(status);
+                else segment->note(0, 0, status.message());
+            }
             for (std::uint64_t row = 0; row < part->rows(); ++row) {
                 found.clear();
                 TRAINDBG_RETURN_IF_ERROR(
@@ -679,8 +734,13 @@ Status Run::Impl::verify() {
                 }
             }
         }
-        for (const std::uint32_t number : worker->blob_numbers)
-            TRAINDBG_RETURN_IF_ERROR(verify_blob(layout_.blob(id, number), std::move(places[number])));
+        for (const std::uint32_t number : worker->blob_numbers) {
+            const std::string path = layout_.blob(id, number);
+            const Status status = verify_blob(path, std::move(places[number]));
+            if (status.is_ok() || status.code() == Code::kNotFound) continue;  // just removed
+            if (is_passing(status)) return status;
+            verified_damage_.push_back({path, 0, 0, status.message(), false});
+        }
         worker->leave();
     }
     return Status::ok();
@@ -688,7 +748,12 @@ Status Run::Impl::verify() {
 
 Status Run::Impl::verify_json(const std::string& path) {
     const Result<ByteBuffer> bytes = storage::read_whole(files_, path, kMostJsonBytes);
-    if (!bytes) return bytes.status().code() == Code::kNotFound ? Status::ok() : bytes.status();
+    if (bytes.status().code() == Code::kNotFound) return Status::ok();
+    if (is_passing(bytes.status())) return bytes.status();
+    if (!bytes) {
+        verified_damage_.push_back({path, 0, 0, bytes.status().message(), false});
+        return Status::ok();
+    }
     const bool is_told = path == layout_.run_json();  // on opening
     const model::TextCheck check = model::check_text(text_of(*bytes));
     if (check == model::TextCheck::kWhole) return Status::ok();
@@ -706,11 +771,10 @@ Status Run::Impl::verify_blob(const std::string& path, std::vector<format::RawPl
         if (verified_damage_.size() < kMostDamage)
             verified_damage_.push_back({path, offset, bytes, std::move(what), false});
     };
-    const Result<std::unique_ptr<storage::ReadFile>> file = files_.open(path);
-    if (!file) return file.status().code() == Code::kNotFound ? Status::ok() : file.status();  // just removed
-    TRAINDBG_ASSIGN_OR_RETURN(const std::uint64_t size, (*file)->size());
+    TRAINDBG_ASSIGN_OR_RETURN(const std::unique_ptr<storage::ReadFile> file, open_file(path));
+    TRAINDBG_ASSIGN_OR_RETURN(const std::uint64_t size, file->size());
     TRAINDBG_ASSIGN_OR_RETURN(const ByteBuffer head,
-                              (*file)->read_at(0, static_cast<std::size_t>(format::kBlobHeaderBytes)));
+                              file->read_at(0, static_cast<std::size_t>(format::kBlobHeaderBytes)));
     const base::ByteSpan zone(head);
     if (zone.size() < format::kBlobHeaderBytes) note(0, size, "the file ends inside its header");
     else if (const auto header = format::find_file_header(zone); !header)
@@ -745,7 +809,7 @@ Status Run::Impl::verify_blob(const std::string& path, std::vector<format::RawPl
             const std::uint64_t most = from < aligned ? aligned - from : kGapWindowBytes;
             TRAINDBG_ASSIGN_OR_RETURN(
                 const ByteBuffer bytes,
-                (*file)->read_at(from, static_cast<std::size_t>(std::min(most, end - from))));
+                file->read_at(from, static_cast<std::size_t>(std::min(most, end - from))));
             if (bytes.empty()) break;
             const auto wrong =
                 std::find_if(bytes.begin(), bytes.end(), [](std::byte byte) { return byte != std::byte{0}; });

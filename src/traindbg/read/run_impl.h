@@ -41,10 +41,17 @@ struct PartFiles {
     bool segment = false;
 };
 
+// A part that cannot be read: how many looks in a row failed.
+struct UnreadPart {
+    std::string file;
+    unsigned looks = 0;
+};
+
 struct WorkerState {
     std::map<std::uint32_t, std::unique_ptr<Part>> parts;  // by number, as they were recorded
     std::set<std::uint32_t> gone;                          // logs among them of which no file is left
     std::set<std::uint32_t> refused;                       // of a newer format
+    std::map<std::uint32_t, UnreadPart> unread;            // by number
     std::map<std::uint32_t, Blob> blobs;
     model::TensorTable tensors;
     std::unordered_map<std::string, model::TensorId> ids;  // of the first `named` tensors
@@ -64,8 +71,12 @@ struct WorkerState {
 
     // False: a part that there must be is not in `files`.
     [[nodiscard]] bool is_covered_by(const std::map<std::uint32_t, PartFiles>& files) const;
-    // Where the next step is, from `cursor` on; null when there is none yet.
+    // Where the next step is, from `cursor` on; null when there is none yet. A part that cannot be read is
+    // waited for until it is given up, and passed then.
     [[nodiscard]] Part* next(Cursor& cursor) const;
+    [[nodiscard]] bool is_given_up(std::uint32_t part) const;
+    // One cannot be read, and was not given up yet.
+    [[nodiscard]] bool is_undecided() const;
     // Steps are mostly gone through in order: `part` is to load one, and what another part kept for that is
     // given back. So a scan of any number of parts has the memory of one.
     [[nodiscard]] Part& turn_to(Part& part);
@@ -122,6 +133,8 @@ class Run::Impl {
     [[nodiscard]] RunTotals totals() const;
     [[nodiscard]] std::optional<model::RunEnd> end() const;
     [[nodiscard]] WorkerGaps worker_gaps();
+    // A follower went past what cannot be read of a part: that stays told, whatever comes later.
+    void note_passed(const internal::UnreadPart& part);
     // What cannot be read just now: told in the damage until the next `refresh`.
     void note_unread(const std::string& file, const base::Status& status);
     [[nodiscard]] const Workers& workers() const noexcept { return workers_; }
@@ -146,6 +159,12 @@ class Run::Impl {
     // What is wrong with a frame, or nothing.
     [[nodiscard]] base::Status take_frame(model::WorkerId id, internal::WorkerState& worker,
                                           const format::Frame& frame, std::uint32_t part);
+    // The file, read around what the disk no longer gives; that is told in the damage.
+    [[nodiscard]] base::Result<std::unique_ptr<storage::ReadFile>> open_file(const std::string& path);
+    // Takes what is new of one part. Ok also where the next look will find more.
+    [[nodiscard]] base::Status refresh_part(model::WorkerId id, internal::WorkerState& worker,
+                                            std::uint32_t number, const internal::PartFiles& kinds,
+                                            bool& is_new);
     void refuse(internal::WorkerState& worker, std::uint32_t number, const std::string& file,
                 const base::Status& status);
     [[nodiscard]] base::Status load_raw(model::WorkerId id, internal::WorkerState& worker,
@@ -162,10 +181,12 @@ class Run::Impl {
     format::ColumnDecoder decoder_;  // of all sealed parts
     Workers workers_;
     std::vector<RunEvent> events_;
-    std::vector<Damage> own_damage_;       // beside what the parts tell
-    std::vector<Damage> verified_damage_;  // what only the last `verify` looks at
+    std::vector<Damage> own_damage_;                        // beside what the parts tell
+    std::set<std::pair<std::string, std::uint64_t>> lost_;  // of it: file and offset of what no disk gave
+    std::vector<Damage> verified_damage_;                   // what only the last `verify` looks at
     std::vector<Unverified> unverified_;
     base::Status passing_trouble_;
+    base::Status trouble_;        // what the last refresh could not read
     std::vector<Damage> unread_;  // since the last refresh; the next one tries again
     base::Status refused_;        // the first file of a newer format
     std::vector<Damage> damage_;  // all of it

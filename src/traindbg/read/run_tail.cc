@@ -18,6 +18,9 @@ using model::StepView;
 using model::WorkerId;
 using std::chrono::nanoseconds;
 
+constexpr nanoseconds kBetweenLooks = std::chrono::milliseconds(100);
+constexpr unsigned kMostLastLooks = 10;
+
 }  // namespace
 
 class RunTail::Impl {
@@ -34,19 +37,23 @@ class RunTail::Impl {
             // Read before looking: what is written after the last look counts as written in time.
             const bool is_finishing = is_finishing_;
             watcher_.drain();
+            const bool was_undecided = has_undecided();
             TRAINDBG_ASSIGN_OR_RETURN(const bool is_new, run_->refresh());
+            const bool is_undecided = has_undecided();
             // A worker that was found just now may have written between the look and its watch.
             const bool look_again = watch_all();
-            if (is_new || look_again) continue;
+            if (is_new || look_again || (was_undecided && !is_undecided)) continue;
             // There may be steps that nobody has seen: the caller decides how often to try.
             TRAINDBG_RETURN_IF_ERROR(run_->passing_trouble());
             if (is_finishing) {
+                if (is_undecided && ++last_looks_ < kMostLastLooks) continue;
                 has_ended_ = true;
                 return std::optional<StepView>();
             }
             const nanoseconds left(deadline - base::monotonic_nanos());
             if (left <= nanoseconds::zero()) return std::optional<StepView>();
-            watcher_.wait(left);
+            // Nobody tells when a file can be read again.
+            watcher_.wait(is_undecided ? std::min(left, kBetweenLooks) : left);
         }
     }
 
@@ -65,9 +72,14 @@ class RunTail::Impl {
             WorkerId chosen = 0;
             std::uint64_t least = 0;
             for (const auto& [id, worker] : run_->workers()) {
-                Part* const next = worker->next(cursors_[id]);
+                internal::Cursor& cursor = cursors_[id];
+                const std::uint32_t before = cursor.part;
+                Part* const next = worker->next(cursor);
+                for (auto it = worker->unread.lower_bound(before);
+                     it != worker->unread.end() && it->first < cursor.part; ++it)
+                    run_->note_passed(it->second);
                 if (next == nullptr) continue;
-                TRAINDBG_ASSIGN_OR_RETURN(const std::optional<StepKey> key, next->key(cursors_[id].row));
+                TRAINDBG_ASSIGN_OR_RETURN(const std::optional<StepKey> key, next->key(cursor.row));
                 const std::uint64_t sequence = key ? key->sequence : 0;  // a damaged one is told at once
                 if (best != nullptr && sequence >= least) continue;
                 best = worker.get();
@@ -84,6 +96,11 @@ class RunTail::Impl {
         }
     }
 
+    [[nodiscard]] bool has_undecided() const {
+        return std::any_of(run_->workers().begin(), run_->workers().end(),
+                           [](const auto& worker) { return worker.second->is_undecided(); });
+    }
+
     bool watch_all() { return run_->watch_all(watcher_); }
 
     std::unique_ptr<Run::Impl> run_;
@@ -91,6 +108,7 @@ class RunTail::Impl {
     std::map<WorkerId, internal::Cursor> cursors_;  // behind the steps that were given
     model::StepRecord record_;
     bool is_finishing_ = false;
+    unsigned last_looks_ = 0;  // for what could not be read, when all else was
     bool has_ended_ = false;
 };
 

@@ -100,8 +100,9 @@ Result<SegmentPart::Opened> SegmentPart::open(std::unique_ptr<storage::ReadFile>
     opened.refused = part.take_header(begin);
     if (opened.refused.is_ok()) {
         const std::uint64_t at = part.bytes_ - std::min<std::uint64_t>(part.bytes_, format::kFooterZoneBytes);
-        TRAINDBG_ASSIGN_OR_RETURN(const ByteBuffer tail, part.file_->read_at(at, format::kFooterZoneBytes));
-        if (!part.take_footer(tail)) {
+        const Result<ByteBuffer> tail = part.file_->read_at(at, format::kFooterZoneBytes);
+        if (!tail && tail.status().code() != Code::kDataLoss) return tail.status();
+        if (!tail || !part.take_footer(*tail)) {
             TRAINDBG_RETURN_IF_ERROR(part.rebuild());
             if (part.footer_.steps == 0 && part.footer_.schema_offset == 0)
                 opened.refused = {Code::kDataLoss, part.name_ + ": nothing in it can be read"};
@@ -241,7 +242,13 @@ Status SegmentPart::visit_frames(bool with_schema, const FrameVisitor& visit) {
         with_schema ? footer_.schema_offset : footer_.schema_offset + footer_.schema_bytes;
     if (footer_.pages_offset <= begin) return Status::ok();
     const std::uint64_t size = footer_.pages_offset - begin;
-    TRAINDBG_ASSIGN_OR_RETURN(const ByteBuffer bytes, file_->read_at(begin, static_cast<std::size_t>(size)));
+    const Result<ByteBuffer> read = file_->read_at(begin, static_cast<std::size_t>(size));
+    if (read.status().code() == Code::kDataLoss) {
+        note(begin, size, read.status().message());
+        return Status::ok();
+    }
+    TRAINDBG_RETURN_IF_ERROR(read.status());
+    const ByteBuffer& bytes = *read;
     format::FileHeader header;
     header.salt = salt_;
     format::FrameScanner scanner(begin, header);
@@ -265,12 +272,13 @@ Status SegmentPart::visit_frames(bool with_schema, const FrameVisitor& visit) {
 
 Status SegmentPart::need_index() {
     if (has_index_) return Status::ok();
-    TRAINDBG_ASSIGN_OR_RETURN(
-        const ByteBuffer bytes,
-        file_->read_at(footer_.index_offset, static_cast<std::size_t>(footer_.index_bytes)));
+    Result<ByteBuffer> read =
+        file_->read_at(footer_.index_offset, static_cast<std::size_t>(footer_.index_bytes));
+    Status status = read.status();
+    if (!read && status.code() != Code::kDataLoss) return status;
+    const ByteBuffer bytes = read ? std::move(read).value() : ByteBuffer();
     std::vector<PageEntry> entries;
     ByteSpan rest(bytes);
-    Status status;
     while (!rest.empty() && status.is_ok()) {
         const format::ParsedFrame parsed = format::parse_frame(rest, salt_, false);
         if (parsed.outcome != format::ParseOutcome::kFrame) {

@@ -32,6 +32,12 @@ class FaultFileSystem::Faults {
         if (call == FileCall::kSync && plan_.fail_sync) return Status::from_errno(path + ": injected", EIO);
         return Status::ok();
     }
+    [[nodiscard]] Status check_sector(const std::string& path, std::uint64_t offset, std::size_t size) const {
+        const BadSector& bad = plan_.bad_sector;
+        if (path != bad.path || offset >= bad.offset + bad.bytes || offset + size <= bad.offset)
+            return Status::ok();
+        return Status::from_errno(path + ": injected", EIO);
+    }
     // How many of `bytes` more, for the file at `path`, still fit; they are used up. What was set aside for
     // the file is used first.
     std::size_t take_space(const std::string& path, std::size_t bytes) {
@@ -131,6 +137,7 @@ class FaultReadFile final : public ReadFile {
 
     Result<ByteBuffer> read_at(std::uint64_t offset, std::size_t size) override {
         TRAINDBG_RETURN_IF_ERROR(faults_->check(FileCall::kRead, path_));
+        TRAINDBG_RETURN_IF_ERROR(faults_->check_sector(path_, offset, size));
         return file_->read_at(offset, size);
     }
     Result<std::uint64_t> size() override {

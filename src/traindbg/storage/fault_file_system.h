@@ -35,6 +35,13 @@ enum class FileCall : std::uint8_t {
     kLock,
 };
 
+// Bytes that the disk cannot read any more: a call that touches one of them fails with EIO.
+struct BadSector {
+    std::string path;
+    std::uint64_t offset = 0;
+    std::uint64_t bytes = 0;
+};
+
 struct FaultPlan {
     std::uint64_t fail_at_call = UINT64_MAX;  // the call with this number (from 0) and ...
     bool keep_failing = true;                 // ... all after it, or this one alone
@@ -42,7 +49,8 @@ struct FaultPlan {
     bool tear_append = false;                // an append that is to fail writes the first half before
     std::uint64_t space_bytes = UINT64_MAX;  // of all files together; then ENOSPC, after what still fits
     bool fail_sync = false;                  // every sync: EIO
-    std::chrono::nanoseconds latency{0};     // before every append and sync
+    BadSector bad_sector;
+    std::chrono::nanoseconds latency{0};  // before every append and sync
     // Beside these, the calls for which it says so.
     std::function<bool(FileCall, const std::string& path)> fails;
     // Called before every call goes on, in the thread that makes it: may wait, to be a slow disk.

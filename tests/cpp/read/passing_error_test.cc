@@ -216,7 +216,8 @@ TEST_F(PassingErrorTest, WhatTheDiskCannotReadIsToldAsDamageAndNothingIsWrong) {
             Answer answer;
             const Status status = operation.run(**run, answer);
             if (!has_failed()) break;
-            EXPECT_TRUE(!status.is_ok() || !(*run)->damage().empty()) << where;
+            // Most calls are made again, block by block, and that goes well.
+            EXPECT_TRUE(answer == expected || !status.is_ok() || !(*run)->damage().empty()) << where;
             expect_part_of(answer, expected, where);
             auto other = Run::open("/run", *files);
             ASSERT_TRUE(other.is_ok());

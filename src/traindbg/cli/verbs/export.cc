@@ -204,13 +204,8 @@ Status ExportVerb::need_worker(const std::string& path, storage::FileSystem& fil
 
 // Python reads the table from us, through its Arrow stream, and pyarrow writes the file.
 Result<ExportResult> ExportVerb::write_parquet(const ExportRequest& request) const {
-    if (request.files != &storage::posix_file_system())
-        return Status(
-            Code::kUnsupported,
-            base::format("{}: a Parquet file is made of a run on this machine; copy the run here, or "
-                         "export it as csv, jsonl or npz",
-                         base::printable(request.run)));
     model::Json asked = {{"run", request.run},
+                         {"program", executable()},  // which reads runs in buckets
                          {"to", request.to},
                          {"table", request.tables.front()},
                          {"overwrite", request.overwrite},
