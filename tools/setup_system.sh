@@ -49,6 +49,7 @@ look() {
         header_or_need re2/re2.h libre2-dev "regular expressions"
         header_or_need zstd.h libzstd-dev "compression"
         header_or_need protozero/pbf_reader.hpp libprotozero-dev "protocol buffers, header-only"
+        header_or_need toml++/toml.h libtomlplusplus-dev "settings files, header-only"
     else
         need libfmt-dev "text formatting, header-only use"
         need nlohmann-json3-dev "JSON"
@@ -57,6 +58,7 @@ look() {
         need libre2-dev "regular expressions"
         need libzstd-dev "compression"
         need libprotozero-dev "protocol buffers, header-only"
+        need libtomlplusplus-dev "settings files, header-only"
     fi
     if have_command "$python"; then
         "$python" -c 'import venv, ensurepip' 2>/dev/null || need python3-venv "Python environments"

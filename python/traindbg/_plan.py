@@ -43,6 +43,7 @@ def wishes(
     raw: Patterns | None,
     histograms: Patterns | None,
     collections: Mapping[str, Patterns] | None,
+    captures: Iterable[Mapping[str, Any]] | None = None,
 ) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
     """The requirements and the collections that arguments of `watch` stand for."""
     if every is not None and every < 1:
@@ -71,7 +72,47 @@ def wishes(
     requirements = [requirement(name, "statistics") for name in kept]
     requirements += [requirement(name, "raw") for name in _words(raw)]
     requirements += [requirement(name, "histogram") for name in _words(histograms)]
+    for capture in captures or ():
+        requirements += _requirements_of(capture)
     return requirements, named
+
+
+_CAPTURE = ("collection", "what", "mode", "every", "start", "end", "steps", "seconds")
+
+
+def _requirements_of(capture: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """What one entry of `capture=` asks for: the words of `[[capture]]` in a settings file."""
+    for key in capture:
+        if key not in _CAPTURE:
+            near = difflib.get_close_matches(key, _CAPTURE, 1)
+            hint = f"did you mean '{near[0]}'?" if near else "there are " + ", ".join(_CAPTURE)
+            raise InvalidArgument(f"capture: unknown key '{key}'; {hint}")
+    names = _words(capture.get("collection"))
+    if not names:
+        raise InvalidArgument("capture: 'collection' is missing")
+    what = {"statistics", *_words(capture.get("what"))}
+    mode = capture.get("mode", "train")
+    if mode not in ("train", "eval", "predict", "every"):
+        raise InvalidArgument(f"capture: mode '{mode}' is not one of train, eval, predict, every")
+    schedule: dict[str, Any] = {key: capture[key] for key in ("start", "end") if key in capture}
+    if "steps" in capture:
+        schedule["steps"] = sorted(int(step) for step in capture["steps"])
+    if "seconds" in capture:
+        if not 0.001 <= capture["seconds"] <= 1e9:
+            raise InvalidArgument(f"capture: seconds={capture['seconds']} is no time")
+        schedule["every_ms"] = int(capture["seconds"] * 1000)
+    other = "steps" in capture or "seconds" in capture
+    schedule["every"] = capture.get("every", 0 if other else 1)
+    return [
+        {
+            "collection": name,
+            "mode": "global" if mode == "every" else mode,
+            "what": sorted(what),
+            "schedule": schedule,
+            "for": "user",
+        }
+        for name in names
+    ]
 
 
 def make_plan(

@@ -135,6 +135,7 @@ def watch(
     raw: _plan.Patterns | None = None,
     histograms: _plan.Patterns | None = None,
     collections: Mapping[str, _plan.Patterns] | None = None,
+    capture: Iterable[Mapping[str, Any]] | None = None,
     store: Mapping[str, Any] | None = None,
     supervise: bool = True,
 ) -> Watcher:
@@ -153,6 +154,9 @@ def watch(
         raw: collections of which whole tensors are kept, at the same steps.
         histograms: collections of which it is kept how their values are distributed, likewise.
         collections: your own, {name: regular expression(s) searched in tensor names}; recorded too.
+        capture: captures with schedules of their own, e.g. [{"collection": "gradients", "what":
+            ["histogram"], "steps": [0, 100]}, {"collection": "outputs", "mode": "eval",
+            "seconds": 60}]; the words of docs/settings.md.
         store: how the run is kept, e.g. {"overflow": "block_for", "block_for_ms": 200,
             "keep_last": 5000, "thin": 100, "keep_tensors": 50, "quota_bytes": 2 * 1024**3}; the
             words of `plan.json`. Under `traindbg run` its own options decide.
@@ -171,10 +175,10 @@ def watch(
     root, compiled = unwrap(model)
     recording = recordings.current
     if recording is not None:
-        wishes = collect or every or raw or histograms or collections
+        wishes = collect or every or raw or histograms or collections or capture
         watcher = _join(recording, root, optimizer, compiled, run_dir, wishes)
     else:
-        requirements, named = _plan.wishes(collect, every, raw, histograms, collections)
+        requirements, named = _plan.wishes(collect, every, raw, histograms, collections, capture)
         began = os.environ.get("TRAINDBG_RUN_DIR")
         chosen = None if rules is None else _plan.rule_choices(rules)
         directory = os.fspath(run_dir) if run_dir is not None else began or _new_run_directory()
@@ -215,8 +219,8 @@ def _join(
         )
     if wishes:
         say(
-            "the recording has begun; collect, every, raw, histograms and collections of this call "
-            "are ignored"
+            "the recording has begun; collect, every, raw, histograms, collections and capture of "
+            "this call are ignored"
         )
     for watcher in recording.watchers:
         if watcher.model is root:

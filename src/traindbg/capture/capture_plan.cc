@@ -27,8 +27,8 @@ bool holds_in(const Requirement& requirement, Mode mode) noexcept {
     return requirement.mode == mode || requirement.mode == Mode::kGlobal;
 }
 
-// The first step >= `from` at which the schedule is due.
-std::optional<StepIndex> next_due(const Schedule& schedule, StepIndex from) noexcept {
+// The first step >= `from` at which the schedule is due by interval.
+std::optional<StepIndex> next_by_interval(const Schedule& schedule, StepIndex from) noexcept {
     StepIndex step = std::max(from, schedule.start);
     if (step >= schedule.dense_until) {
         if (schedule.every == 0) return std::nullopt;
@@ -38,12 +38,32 @@ std::optional<StepIndex> next_due(const Schedule& schedule, StepIndex from) noex
     return step < schedule.end ? std::optional(step) : std::nullopt;
 }
 
-std::string describe(const Schedule& schedule) {
+// The same of all that it says of steps; by time it may be due at each.
+std::optional<StepIndex> next_due(const Requirement& requirement, StepIndex from) noexcept {
+    const Schedule& schedule = requirement.schedule;
+    const StepIndex first = std::max(from, schedule.start);
+    if (requirement.every_ms != 0) return first < schedule.end ? std::optional(first) : std::nullopt;
+    std::optional<StepIndex> next = next_by_interval(schedule, from);
+    const auto named = std::lower_bound(requirement.steps.begin(), requirement.steps.end(), first);
+    if (named != requirement.steps.end() && *named < schedule.end && (!next || *named < *next)) next = *named;
+    return next;
+}
+
+std::string describe(const Requirement& requirement) {
+    const Schedule& schedule = requirement.schedule;
     std::string out;
     if (schedule.every == 1) out = "at every step";
     else if (schedule.every > 1) out = base::format("at every {}th step", schedule.every);
     if (schedule.dense_until > 0 && schedule.every != 1)
         out += base::format("{}at each step below {}", out.empty() ? "" : " and ", schedule.dense_until);
+    const auto also = [&out](const std::string& more) { out += (out.empty() ? "" : " and ") + more; };
+    if (!requirement.steps.empty()) {
+        std::vector<std::string> words;
+        for (const StepIndex step : requirement.steps) words.push_back(base::format("{}", step));
+        also(base::format("at step{} {}", words.size() == 1 ? "" : "s", base::join(words, ", ")));
+    }
+    if (requirement.every_ms != 0)
+        also(base::format("every {} s", static_cast<double>(requirement.every_ms) / 1000));
     if (out.empty()) return "never";
     if (schedule.start > 0) out += base::format(", from step {}", schedule.start);
     if (schedule.end != UINT64_MAX) out += base::format(", before step {}", schedule.end);
@@ -134,6 +154,7 @@ CapturePlan::CapturePlan(model::CaptureConfig config, std::shared_ptr<const Patt
         const std::optional<Role> role = model::role_of_collection(requirement.collection);
         roles_of_.push_back(role ? mask_of(*role) : 0);
         is_users_.push_back(!role.has_value());
+        if (requirement.every_ms != 0) timed_.push_back({roles_of_.size() - 1});
     }
 }
 
@@ -155,13 +176,35 @@ Result<CapturePlan> CapturePlan::make(model::CaptureConfig config) {
     return CapturePlan(std::move(config), std::move(patterns));
 }
 
+void CapturePlan::begin_step(Mode mode, StepIndex step, std::int64_t now) noexcept {
+    const std::uint32_t bit = 1U << static_cast<unsigned>(mode);
+    for (Timed& timed : timed_) {
+        timed.due_in &= ~bit;
+        const Requirement& requirement = config_.requirements[timed.requirement];
+        if (!holds_in(requirement, mode) || !requirement.schedule.holds(step)) continue;
+        if (timed.last >= 0 &&
+            static_cast<std::uint64_t>(now - timed.last) / 1'000'000 < requirement.every_ms)
+            continue;
+        timed.last = now;
+        timed.due_in |= bit;
+    }
+}
+
+bool CapturePlan::is_due(std::size_t index, Mode mode, StepIndex step) const noexcept {
+    const Requirement& requirement = config_.requirements[index];
+    if (!holds_in(requirement, mode)) return false;
+    if (requirement.is_due(step)) return true;
+    if (requirement.every_ms == 0) return false;
+    const auto timed = std::find_if(timed_.begin(), timed_.end(),
+                                    [index](const Timed& each) { return each.requirement == index; });
+    return timed != timed_.end() && (timed->due_in >> static_cast<unsigned>(mode) & 1U) != 0;
+}
+
 RoleMask CapturePlan::due_roles(Mode mode, StepIndex step) const noexcept {
     RoleMask mask = 0;
     for (std::size_t i = 0; i < config_.requirements.size(); ++i) {
         const Requirement& requirement = config_.requirements[i];
-        if (requirement.what == What::kNothing || !holds_in(requirement, mode) ||
-            !requirement.schedule.is_due(step))
-            continue;
+        if (requirement.what == What::kNothing || !is_due(i, mode, step)) continue;
         mask |= roles_of_[i];
         if (is_users_[i]) mask |= kAllRoles & ~roles_seen_;
     }
@@ -175,8 +218,7 @@ StepIndex CapturePlan::next_step_needed(Mode mode, StepIndex from) const noexcep
         const Requirement& requirement = config_.requirements[i];
         if (requirement.what == What::kNothing || !holds_in(requirement, mode)) continue;
         if (!is_users_[i] && (roles_of_[i] & ~kScalars) == 0) continue;
-        if (const std::optional<StepIndex> next = next_due(requirement.schedule, from))
-            first = std::min(first, *next);
+        if (const std::optional<StepIndex> next = next_due(requirement, from)) first = std::min(first, *next);
     }
     return first;
 }
@@ -185,8 +227,7 @@ What CapturePlan::due(model::TensorId tensor, Mode mode, StepIndex step) const n
     What what = What::kNothing;
     if (tensor >= requirements_of_.size()) return what;
     for (const std::uint32_t index : requirements_of_[tensor]) {
-        const Requirement& requirement = config_.requirements[index];
-        if (holds_in(requirement, mode) && requirement.schedule.is_due(step)) what |= requirement.what;
+        if (is_due(index, mode, step)) what |= config_.requirements[index].what;
     }
     return what;
 }
@@ -223,7 +264,7 @@ std::vector<std::string> CapturePlan::explain(const TensorInfo& info) const {
                                      : std::string(model::to_string(requirement.mode));
         out.push_back(
             base::format("{} in {}, {}, as one of '{}', for {}", describe(requirement.what), mode,
-                         describe(requirement.schedule), requirement.collection,
+                         describe(requirement), requirement.collection,
                          requirement.asked_by.empty() ? "nobody in particular" : requirement.asked_by));
     }
     if (out.empty()) out.emplace_back("nothing: no requirement touches it");

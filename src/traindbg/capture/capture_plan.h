@@ -1,10 +1,10 @@
 // Decides, from requirements alone, what is taken of which tensor at which step.
 //
-// A pure function of its configuration: no clock, no I/O, no state but a cache. `capture` asks it
-// once per tensor (when the tensor is registered) and once per step. A requirement of mode GLOBAL holds
-// in every mode.
+// A function of its configuration, and of the times that `begin_step` is told where something is due by
+// time; no clock of its own, no I/O. `capture` asks it once per tensor (when the tensor is registered) and
+// once per step. A requirement of mode GLOBAL holds in every mode.
 //
-// Thread-safety: const members from any thread after construction.
+// Thread-safety: const members from any thread while nothing else is called.
 #pragma once
 
 #include <cstdint>
@@ -33,11 +33,14 @@ class CapturePlan {
     // that is no regular expression.
     [[nodiscard]] static base::Result<CapturePlan> make(model::CaptureConfig config);
 
+    // A step begins; what is due by time is due at it when enough has passed since the last such step.
+    // `now`: nanoseconds of a clock that only goes forward.
+    void begin_step(model::Mode mode, model::StepIndex step, std::int64_t now) noexcept;
     // Which roles have anything due at this step. Collections of the user's may hold tensors of any
     // role: while one is due, the mask has the roles of its registered tensors (`note_tensor`), and
     // those roles of which no tensor at all is known yet, since one of the collection's may come.
     [[nodiscard]] RoleMask due_roles(model::Mode mode, model::StepIndex step) const noexcept;
-    // The first step >= `from` at which anything but scalars is due; UINT64_MAX: never.
+    // The first step >= `from` at which anything but scalars is due, or may be by time; UINT64_MAX: never.
     [[nodiscard]] model::StepIndex next_step_needed(model::Mode mode, model::StepIndex from) const noexcept;
 
     // What is due of one tensor at this step. Cheap: indexes of its requirements are cached.
@@ -57,6 +60,8 @@ class CapturePlan {
     class Patterns;  // the collections' regular expressions, compiled
 
     CapturePlan(model::CaptureConfig config, std::shared_ptr<const Patterns> patterns);
+    [[nodiscard]] bool is_due(std::size_t requirement, model::Mode mode,
+                              model::StepIndex step) const noexcept;
     [[nodiscard]] bool touches(const model::Requirement& requirement, const model::TensorInfo& info) const;
 
     model::CaptureConfig config_;
@@ -65,6 +70,13 @@ class CapturePlan {
     std::vector<RoleMask> roles_of_;  // requirement -> roles of the tensors it touches
     std::vector<bool> is_users_;      // requirement -> whether its collection is one of the user's
     RoleMask roles_seen_ = 0;         // of all tensors noted
+    // Of those with a time.
+    struct Timed {
+        std::size_t requirement = 0;
+        std::int64_t last = -1;    // when it was due; -1: never yet
+        std::uint32_t due_in = 0;  // a set of bits (1 << Mode): at the step under way
+    };
+    std::vector<Timed> timed_;
 };
 
 }  // namespace traindbg::capture

@@ -123,6 +123,8 @@ class CaptureSession::Impl {
           control_(std::move(control)) {
         train_.record.mode = Mode::kTrain;
         eval_.record.mode = Mode::kEval;
+        for (const Mode mode : {Mode::kTrain, Mode::kEval})
+            plan_.begin_step(mode, 0, base::monotonic_nanos());
         if (control_) {
             control_->publish_pid(getpid());
             control_->publish_state(TrainingState::kAttached);
@@ -281,6 +283,7 @@ class CaptureSession::Impl {
         } else {
             record.step = next;
         }
+        plan_.begin_step(mode, next, now);
         last_end_ = now;
         step_cost_ = 0;
         if (mode == Mode::kTrain && control_) control_->publish_step(next);

@@ -41,7 +41,7 @@ class OptionSet::Impl {
         app_.set_help_flag();  // --help is ours
         app_.allow_extras();
         app_.allow_windows_style_options(false);
-        groups_.push_back({"Options", {}});
+        groups_.push_back({"Options", false, {}});
     }
 
     // `check` looks at one value and gives what is wrong with it, or nothing.
@@ -50,37 +50,54 @@ class OptionSet::Impl {
         const std::string label =
             option.positional ? option.placeholder : option.spellings().back() + " " + option.placeholder;
         const std::vector<std::string> choices = option.choices;
-        CLI::Option* added = app_.add_option(
-            option.positional ? "positional_" + std::to_string(positionals_++) : option.names,
-            [this, label, choices, accept = std::move(accept)](const CLI::results_t& values) {
-                for (const std::string& value : values) {
-                    if (choices.empty() || std::find(choices.begin(), choices.end(), value) != choices.end())
-                        continue;
-                    problem_ = base::format("{}: '{}' is not one of {}{}", label, base::printable(value),
-                                            base::join(choices, ", "), base::did_you_mean(value, choices));
-                    return true;
-                }
-                if (std::string problem = accept(values); !problem.empty())
-                    problem_ = base::format("{}: {}", label, problem);
-                return true;
-            });
+        const auto take = [label, choices, accept = std::move(accept)](const std::vector<std::string>& values,
+                                                                       const std::string& where) {
+            for (const std::string& value : values) {
+                if (choices.empty() || std::find(choices.begin(), choices.end(), value) != choices.end())
+                    continue;
+                return base::format("{}: '{}' is not one of {}{}", where, base::printable(value),
+                                    base::join(choices, ", "), base::did_you_mean(value, choices));
+            }
+            const std::string problem = accept(values);
+            return problem.empty() ? problem : base::format("{}: {}", where, problem);
+        };
+        CLI::Option* added =
+            app_.add_option(option.positional ? "positional_" + std::to_string(positionals_++) : option.names,
+                            [this, label, take](const CLI::results_t& values) {
+                                if (std::string problem = take(values, label); !problem.empty())
+                                    problem_ = std::move(problem);
+                                return true;
+                            });
         added->expected(1);
         if (option.repeatable)
             added->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
                 ->expected(1, option.positional ? 1 << 20 : 1)  // `--option a b`: b is not its value
                 ->allow_extra_args(option.positional);
         else added->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
-        remember(std::move(option), added);
+        remember(std::move(option), added, take);
     }
 
     void add_flag(Option option, bool& target) {
         CLI::Option* added = app_.add_flag(option.names, target);
-        remember(std::move(option), added);
+        remember(std::move(option), added,
+                 [&target](const std::vector<std::string>& values, const std::string& where) {
+                     const std::string& word = values.back();
+                     if (word != "true" && word != "false" && word != "1" && word != "0")
+                         return base::format("{}: '{}' is not true or false", where, base::printable(word));
+                     target = word == "true" || word == "1";
+                     return std::string();
+                 });
     }
 
-    void remember(Option option, CLI::Option* added) {
-        if (!option.positional)
-            for (std::string& spelling : option.spellings()) known_.emplace_back(std::move(spelling), added);
+    // Takes values that stood at `where`; gives what is wrong with them, or nothing.
+    using Take = std::function<std::string(const std::vector<std::string>& values, const std::string& where)>;
+    void remember(Option option, CLI::Option* added, Take take) {
+        if (!option.positional) {
+            std::vector<std::string> spellings = option.spellings();
+            if (groups_.back().settable && spellings.back().starts_with("--"))
+                settable_.push_back({spellings.back().substr(2), added, option.repeatable, std::move(take)});
+            for (std::string& spelling : spellings) known_.emplace_back(std::move(spelling), added);
+        }
         groups_.back().options.push_back(std::move(option));
     }
 
@@ -158,6 +175,16 @@ class OptionSet::Impl {
     CLI::App app_;
     std::vector<Group> groups_;
     std::vector<std::pair<std::string, CLI::Option*>> known_;
+    // An option that may also stand elsewhere than on the command line.
+    struct Settable {
+        std::string name;
+        CLI::Option* option = nullptr;
+        bool is_list = false;
+        Take take;
+        bool is_applied = false;
+    };
+    std::vector<Settable> settable_;
+    std::vector<std::function<Status(const settings::Settings&)>> on_settings_;
     std::vector<std::string>* command_ = nullptr;
     std::string problem_;
     int positionals_ = 0;
@@ -166,7 +193,9 @@ class OptionSet::Impl {
 OptionSet::OptionSet(std::string_view verb) : impl_(std::make_unique<Impl>(verb)) {}
 OptionSet::~OptionSet() = default;
 
-void OptionSet::group(std::string_view title) { impl_->groups_.push_back({std::string(title), {}}); }
+void OptionSet::group(std::string_view title, bool settable) {
+    impl_->groups_.push_back({std::string(title), settable, {}});
+}
 
 void OptionSet::flag(Option option, bool& target) { impl_->add_flag(std::move(option), target); }
 
@@ -224,10 +253,38 @@ bool OptionSet::takes_command() const noexcept { return impl_->command_ != nullp
 
 Status OptionSet::parse(const std::vector<std::string>& arguments) { return impl_->parse(arguments); }
 
-bool OptionSet::was_given(std::string_view spelling) const {
-    for (const auto& [name, option] : impl_->known_)
-        if (name == spelling) return option->count() > 0;
-    return false;
+void OptionSet::on_settings(std::function<Status(const settings::Settings&)> take) {
+    impl_->on_settings_.push_back(std::move(take));
+}
+
+std::vector<std::string> OptionSet::settable() const {
+    std::vector<std::string> names;
+    for (const Impl::Settable& each : impl_->settable_) names.push_back(each.name);
+    return names;
+}
+
+Status OptionSet::apply(const std::vector<settings::Setting>& settings) {
+    std::vector<Impl::Settable*> taken;
+    for (const settings::Setting& setting : settings) {
+        const auto found =
+            std::find_if(impl_->settable_.begin(), impl_->settable_.end(),
+                         [&](const Impl::Settable& each) { return each.name == setting.name; });
+        if (found == impl_->settable_.end() || found->option->count() > 0 || found->is_applied) continue;
+        const std::string where = base::format("{}: {}", setting.origin, setting.name);
+        if (setting.values.empty() || (setting.values.size() > 1 && !found->is_list))
+            return {Code::kInvalidArgument,
+                    base::format("{}: expected {} value", where, setting.values.empty() ? "a" : "one")};
+        if (std::string problem = found->take(setting.values, where); !problem.empty())
+            return {Code::kInvalidArgument, std::move(problem)};
+        taken.push_back(&*found);
+    }
+    for (Impl::Settable* each : taken) each->is_applied = true;
+    return Status::ok();
+}
+
+Status OptionSet::apply_rest(const settings::Settings& settings) {
+    for (const auto& take : impl_->on_settings_) TRAINDBG_RETURN_IF_ERROR(take(settings));
+    return Status::ok();
 }
 
 const std::vector<OptionSet::Group>& OptionSet::groups() const noexcept { return impl_->groups_; }

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "traindbg/base/status.h"
+#include "traindbg/settings/settings.h"
 
 namespace traindbg::cli {
 
@@ -44,8 +45,9 @@ class OptionSet {
     OptionSet& operator=(const OptionSet&) = delete;
     ~OptionSet();
 
-    // A heading for the options declared after it.
-    void group(std::string_view title);
+    // A heading for the options declared after it. `settable`: those may also stand in the environment
+    // and in a settings file (settings_file.h).
+    void group(std::string_view title, bool settable = false);
 
     void flag(Option option, bool& target);
     void text(Option option, std::string& target);
@@ -60,11 +62,18 @@ class OptionSet {
     [[nodiscard]] bool takes_command() const noexcept;
 
     [[nodiscard]] base::Status parse(const std::vector<std::string>& arguments);
-    // Whether this option was on the command line.
-    [[nodiscard]] bool was_given(std::string_view spelling) const;
+    // Called with a settings file's collections, captures and parameters of rules, where there is one.
+    void on_settings(std::function<base::Status(const settings::Settings&)> take);
+    // The names of the options that may stand elsewhere, without dashes.
+    [[nodiscard]] std::vector<std::string> settable() const;
+    // Values from elsewhere, in the order of precedence: those of options that were given already, here or on
+    // the command line, count nothing. To be called after `parse`.
+    [[nodiscard]] base::Status apply(const std::vector<settings::Setting>& settings);
+    [[nodiscard]] base::Status apply_rest(const settings::Settings& settings);
 
     struct Group {
         std::string title;
+        bool settable = false;
         std::vector<Option> options;
     };
     [[nodiscard]] const std::vector<Group>& groups() const noexcept;

@@ -9,6 +9,8 @@
 #include "traindbg/base/text.h"
 #include "traindbg/cli/name_filter.h"
 #include "traindbg/model/tensor_info.h"
+#include "traindbg/settings/hook_json.h"
+#include "traindbg/storage/file_system.h"
 #include "traindbg/storage/run_layout.h"
 
 namespace traindbg::cli {
@@ -28,14 +30,16 @@ Status need_rule(std::string_view option, const std::string& name) {
     return found.is_ok() ? Status::ok() : in_option(option, found.status());
 }
 
-Status apply_setting(const std::string& setting, std::vector<RuleChoice>& choices) {
+// `option`: where it stands. `optional`: a rule that was not chosen is left alone.
+Status apply_setting(std::string_view option, const std::string& setting, bool optional,
+                     std::vector<RuleChoice>& choices) {
     const std::size_t equals = setting.find('=');
     const std::size_t dot = setting.find('.');
     if (equals == std::string::npos || dot == std::string::npos || dot > equals)
         return {Code::kInvalidArgument,
-                base::format("--rule: '{}' is not NAME.PARAMETER=VALUE, as in vanishing_gradient.ratio=1e-4; "
+                base::format("{}: '{}' is not NAME.PARAMETER=VALUE, as in vanishing_gradient.ratio=1e-4; "
                              "traindbg rules explain NAME lists the parameters",
-                             base::printable(setting))};
+                             option, base::printable(setting))};
     const std::string name = setting.substr(0, dot);
     const std::string parameter = setting.substr(dot + 1, equals - dot - 1);
     const std::string_view text = std::string_view(setting).substr(equals + 1);
@@ -43,11 +47,12 @@ Status apply_setting(const std::string& setting, std::vector<RuleChoice>& choice
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
     if (text.empty() || error != std::errc() || end != text.data() + text.size() || !std::isfinite(value))
         return {Code::kInvalidArgument,
-                base::format("--rule: {}.{}: '{}' is not a number", base::printable(name),
+                base::format("{}: {}.{}: '{}' is not a number", option, base::printable(name),
                              base::printable(parameter), base::printable(text))};
-    TRAINDBG_RETURN_IF_ERROR(need_rule("--rule", name));
+    TRAINDBG_RETURN_IF_ERROR(need_rule(option, name));
     const auto chosen = std::find_if(choices.begin(), choices.end(),
                                      [&](const RuleChoice& choice) { return choice.name == name; });
+    if (chosen == choices.end() && optional) return Status::ok();
     if (chosen == choices.end())
         return {
             Code::kInvalidArgument,
@@ -55,13 +60,25 @@ Status apply_setting(const std::string& setting, std::vector<RuleChoice>& choice
     chosen->parameters[parameter] = value;
     const auto entry = rules::find_rule(name);
     const auto completed = rules::complete_parameters(*(*entry)->info, chosen->parameters);
-    return completed.is_ok() ? Status::ok() : in_option("--rule", completed.status());
+    return completed.is_ok() ? Status::ok() : in_option(option, completed.status());
+}
+
+Result<settings::Settings> read_hook_config(const std::string& path) {
+    const auto bytes = storage::read_whole(storage::posix_file_system(), path, settings::kMostBytes);
+    if (!bytes.is_ok()) return in_option("--hook-config", bytes.status());
+    const std::string_view text(reinterpret_cast<const char*>(bytes->data()), bytes->size());
+    return settings::parse_hook_json(text, base::printable(path));
 }
 
 }  // namespace
 
-void RuleOptions::declare(OptionSet& options) {
-    options.group("Rules");
+void RuleOptions::declare(OptionSet& options, bool settable) {
+    options.group("Rules", settable);
+    if (settable)
+        options.on_settings([this](const settings::Settings& file) {
+            file_settings = file.rule_settings;
+            return Status::ok();
+        });
     options.texts({.names = "--rules",
                    .placeholder = "NAME[,NAME...]",
                    .help = "Judge by these rules only (default: all of `traindbg rules list`).",
@@ -96,12 +113,20 @@ Result<std::vector<RuleChoice>> RuleOptions::choices(std::vector<RuleChoice> all
         TRAINDBG_RETURN_IF_ERROR(need_rule("--no-rule", name));
         std::erase_if(chosen, [&](const RuleChoice& choice) { return choice.name == name; });
     }
-    for (const std::string& setting : settings) TRAINDBG_RETURN_IF_ERROR(apply_setting(setting, chosen));
+    for (const std::string& setting : file_settings)
+        TRAINDBG_RETURN_IF_ERROR(apply_setting("settings file: rule", setting, true, chosen));
+    for (const std::string& setting : settings)
+        TRAINDBG_RETURN_IF_ERROR(apply_setting("--rule", setting, false, chosen));
     return chosen;
 }
 
 void CaptureOptions::declare(OptionSet& options) {
-    options.group("Capture");
+    options.group("Capture", true);
+    options.on_settings([this](const settings::Settings& file) {
+        file_collections = file.collections;
+        file_captures = file.captures;
+        return Status::ok();
+    });
     options.texts(
         {.names = "--collect",
          .placeholder = "COLLECTION[,...]",
@@ -128,6 +153,29 @@ void CaptureOptions::declare(OptionSet& options) {
          .help = "Record what --collect, --raw, --histograms and --collection ask for at every N-th step "
                  "(default 10)."},
         every, 1);
+    options.texts({.names = "--at-steps",
+                   .placeholder = "STEP[,...]",
+                   .help = "... at these steps; alone, at no others."},
+                  at_steps, true);
+    options.number({.names = "--every-seconds",
+                    .placeholder = "SECONDS",
+                    .help = "... when so much time has passed since the last such step; alone, only then."},
+                   every_seconds, 0.001, 1e9);
+    options.count({.names = "--first-step", .placeholder = "STEP", .help = "... never before this step."},
+                  first_step);
+    options.count({.names = "--end-step", .placeholder = "STEP", .help = "... never at or after this step."},
+                  end_step, 1);
+    options.text({.names = "--capture-in",
+                  .placeholder = "MODE",
+                  .help = "... in the steps of training (default), of evaluation, or in every step.",
+                  .choices = {"train", "eval", "every"}},
+                 mode);
+    options.text(
+        {.names = "--hook-config",
+         .placeholder = "FILE",
+         .help = "Also record what this hook configuration of the SageMaker Debugger client asks for.",
+         .completes = Completes::kFile},
+        hook_config);
 }
 
 Result<model::CaptureConfig> CaptureOptions::config(const std::vector<RuleChoice>& choices) const {
@@ -161,8 +209,64 @@ Result<model::CaptureConfig> CaptureOptions::config(const std::vector<RuleChoice
         };
         if (!is_in(raw) && !is_in(histograms)) asked.push_back(name);
     }
+    std::vector<model::CollectionSpec> specs = file_collections;
+    std::vector<model::Requirement> captures = file_captures;
+    if (!hook_config.empty()) {
+        TRAINDBG_ASSIGN_OR_RETURN(const settings::Settings hook, read_hook_config(hook_config));
+        specs.insert(specs.end(), hook.collections.begin(), hook.collections.end());
+        captures.insert(captures.end(), hook.captures.begin(), hook.captures.end());
+    }
+    for (const model::CollectionSpec& spec : specs) {
+        if (model::role_of_collection(spec.name))
+            return Status(
+                Code::kInvalidArgument,
+                base::format("settings file: collection: {} is a built-in collection; take another name",
+                             base::printable(spec.name)));
+        for (const auto* patterns : {&spec.include, &spec.exclude})
+            for (const std::string& pattern : *patterns)
+                if (Status status = check_pattern(pattern); !status.is_ok())
+                    return in_option("settings file: collection " + base::printable(spec.name), status);
+        // The command line's one of the same name counts.
+        if (std::find(known.begin(), known.end(), spec.name) != known.end()) continue;
+        config.collections.push_back(spec);
+        known.push_back(spec.name);
+        const auto names_it = [&spec](const auto& names) {
+            return std::find(names.begin(), names.end(), spec.name) != names.end();
+        };
+        const bool is_captured =
+            std::any_of(captures.begin(), captures.end(),
+                        [&](const model::Requirement& each) { return each.collection == spec.name; });
+        if (!is_captured && !names_it(raw) && !names_it(histograms) && !names_it(collect))
+            asked.push_back(spec.name);
+    }
     TRAINDBG_ASSIGN_OR_RETURN(config.requirements, rules::requirements_of(choices));
+    for (const model::Requirement& capture : captures) {
+        if (std::find(known.begin(), known.end(), capture.collection) == known.end())
+            return Status(
+                Code::kInvalidArgument,
+                base::format("settings file: capture: no collection '{}'{}; there are {}",
+                             base::printable(capture.collection),
+                             base::did_you_mean(capture.collection, known), base::join(known, ", ")));
+        config.requirements.push_back(capture);
+    }
 
+    std::vector<model::StepIndex> steps;
+    for (const std::string& text : at_steps) {
+        model::StepIndex step = 0;
+        const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), step);
+        if (error != std::errc() || end != text.data() + text.size())
+            return Status(Code::kInvalidArgument, base::format("--at-steps: '{}' is not the number of a step",
+                                                               base::printable(text)));
+        steps.push_back(step);
+    }
+    std::sort(steps.begin(), steps.end());
+    if (end_step <= first_step)
+        return Status(Code::kInvalidArgument,
+                      base::format("--end-step: {} is not after --first-step {}", end_step, first_step));
+    model::Schedule schedule;
+    schedule.every = every != 0 ? every : steps.empty() && every_seconds == 0 ? 10 : 0;
+    schedule.start = first_step;
+    schedule.end = end_step;
     const auto add = [&](std::string_view option, const std::vector<std::string>& names, model::What what) {
         for (const std::string& name : names) {
             if (std::find(known.begin(), known.end(), name) == known.end())
@@ -173,7 +277,11 @@ Result<model::CaptureConfig> CaptureOptions::config(const std::vector<RuleChoice
             model::Requirement requirement;
             requirement.collection = name;
             requirement.what = what;
-            requirement.schedule.every = every;
+            requirement.schedule = schedule;
+            requirement.steps = steps;
+            requirement.every_ms = static_cast<std::uint64_t>(every_seconds * 1000);
+            if (mode == "every") requirement.mode = model::Mode::kGlobal;
+            else if (mode == "eval") requirement.mode = model::Mode::kEval;
             requirement.asked_by = "user";
             if (std::find(config.requirements.begin(), config.requirements.end(), requirement) ==
                 config.requirements.end())

@@ -18,8 +18,11 @@ struct RuleOptions {
     std::vector<std::string> only;      // --rules a,b
     std::vector<std::string> without;   // --no-rule a
     std::vector<std::string> settings;  // --rule a.parameter=0.1
+    std::vector<std::string>
+        file_settings;  // the same, of a settings file: of rules that are not chosen, too
 
-    void declare(OptionSet& options);
+    // `settable`: they may stand in a settings file as well.
+    void declare(OptionSet& options, bool settable = false);
     [[nodiscard]] bool any() const noexcept { return !only.empty() || !without.empty() || !settings.empty(); }
     // Beginning from `all` (the default set, or what a run was judged by).
     [[nodiscard]] base::Result<std::vector<rules::RuleChoice>> choices(
@@ -31,7 +34,15 @@ struct CaptureOptions {
     std::vector<std::string> raw;          // --raw losses
     std::vector<std::string> histograms;   // --histograms gradients
     std::vector<std::string> collections;  // --collection NAME=REGEX
-    std::uint64_t every = 10;
+    std::uint64_t every = 0;               // 0: 10, or never by interval where the next two say when
+    std::vector<std::string> at_steps;     // --at-steps 0,100
+    double every_seconds = 0;              // --every-seconds 60
+    std::uint64_t first_step = 0;          // --first-step 1000
+    std::uint64_t end_step = UINT64_MAX;   // --end-step 2000
+    std::string mode;                      // --capture-in eval
+    std::string hook_config;               // --hook-config debughookconfig.json
+    std::vector<model::CollectionSpec> file_collections;  // of a settings file
+    std::vector<model::Requirement> file_captures;
 
     void declare(OptionSet& options);
     // What these options and the rules need together.

@@ -52,7 +52,7 @@ Status RetentionOptions::apply(model::Retention& retention) const {
 }
 
 void StoreOptions::declare(OptionSet& options) {
-    options.group("Storage");
+    options.group("Storage", true);
     options.text(
         {.names = "--overflow",
          .placeholder = "POLICY",

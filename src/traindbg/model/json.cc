@@ -163,11 +163,14 @@ constexpr std::array kWhatWords = {
     WhatWord{What::kHistogram, "histogram"},
 };
 
-Json to_json(const Schedule& schedule) {
+Json schedule_json(const Requirement& requirement) {
+    const Schedule& schedule = requirement.schedule;
     Json out = {{"every", schedule.every}};
     if (schedule.dense_until != 0) out["dense_until"] = schedule.dense_until;
     if (schedule.start != 0) out["start"] = schedule.start;
     if (schedule.end != UINT64_MAX) out["end"] = schedule.end;
+    if (!requirement.steps.empty()) out["steps"] = requirement.steps;
+    if (requirement.every_ms != 0) out["every_ms"] = requirement.every_ms;
     return out;
 }
 
@@ -186,16 +189,22 @@ void read_requirement(const Json& json, Requirement& out, ObjectReader& parent) 
                 return;
             }
         }
-        reader.fail(
-            base::format("'what' has the unknown value {} (statistics, units, classes or raw)", item.dump()));
+        reader.fail(base::format(
+            "'what' has the unknown value {} (statistics, units, classes, raw or histogram)", item.dump()));
     });
     if (const Json* schedule = reader.find("schedule")) {
         ObjectReader inner(*schedule, "schedule of '" + out.collection + "'");
-        inner.only({"every", "dense_until", "start", "end"});
+        inner.only({"every", "dense_until", "start", "end", "steps", "every_ms"});
         inner.integer("every", out.schedule.every);
         inner.integer("dense_until", out.schedule.dense_until);
         inner.integer("start", out.schedule.start);
         inner.integer("end", out.schedule.end);
+        inner.integer("every_ms", out.every_ms);
+        inner.each("steps", [&](const Json& item) {
+            if (!item.is_number_unsigned()) return inner.fail("'steps' holds something that is no step");
+            out.steps.push_back(item.get<StepIndex>());
+        });
+        std::sort(out.steps.begin(), out.steps.end());
         if (inner.failed()) parent.fail(inner.status().message());
     }
     if (reader.failed()) parent.fail(reader.status().message());
@@ -257,7 +266,7 @@ Json to_json(const Requirement& requirement) {
     return {{"collection", safe(requirement.collection)},
             {"mode", to_string(requirement.mode)},
             {"what", std::move(what)},
-            {"schedule", to_json(requirement.schedule)},
+            {"schedule", schedule_json(requirement)},
             {"for", safe(requirement.asked_by)}};
 }
 

@@ -6,6 +6,7 @@
 //    "schedule": {"every": 10, "dense_until": 20}, "for": "vanishing_gradient"}
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -23,8 +24,9 @@ struct Schedule {
     std::uint64_t start = 0;         // never before this step
     std::uint64_t end = UINT64_MAX;  // never at or after it
 
+    [[nodiscard]] bool holds(StepIndex step) const noexcept { return step >= start && step < end; }
     [[nodiscard]] bool is_due(StepIndex step) const noexcept {
-        if (step < start || step >= end) return false;
+        if (!holds(step)) return false;
         return step < dense_until || (every != 0 && step % every == 0);
     }
     friend bool operator==(const Schedule&, const Schedule&) = default;
@@ -52,8 +54,15 @@ struct Requirement {
     Mode mode = Mode::kTrain;
     What what = What::kStatistics;
     Schedule schedule;
-    std::string asked_by;  // rule name, or "user": shown by explanations
+    std::string asked_by;               // rule name, or "user": shown by explanations
+    std::vector<StepIndex> steps = {};  // and at these; sorted
+    std::uint64_t every_ms = 0;         // and when so long has passed since it was due last; 0: never by time
 
+    // By step; whether it is by time, only a clock can tell.
+    [[nodiscard]] bool is_due(StepIndex step) const noexcept {
+        return schedule.is_due(step) ||
+               (schedule.holds(step) && std::binary_search(steps.begin(), steps.end(), step));
+    }
     friend bool operator==(const Requirement&, const Requirement&) = default;
 };
 

@@ -353,12 +353,22 @@ std::string what_in_words(model::What what) {
     return out;
 }
 
-std::string schedule_in_words(const model::Schedule& schedule) {
-    std::string out = schedule.every == 0   ? std::string("by interval never")
+std::string schedule_in_words(const model::Requirement& requirement) {
+    const model::Schedule& schedule = requirement.schedule;
+    const bool is_other = !requirement.steps.empty() || requirement.every_ms != 0;
+    std::string out = schedule.every == 0   ? std::string(is_other ? "" : "by interval never")
                       : schedule.every == 1 ? std::string("every step")
                                             : base::format("every {} steps", schedule.every);
     if (schedule.dense_until != 0 && schedule.every != 1)
         out += base::format(", and each step below {}", schedule.dense_until);
+    const auto also = [&out](const std::string& more) { out += (out.empty() ? "" : ", and ") + more; };
+    if (!requirement.steps.empty()) {
+        std::vector<std::string> words;
+        for (const model::StepIndex step : requirement.steps) words.push_back(base::format("{}", step));
+        also(base::format("step{} {}", words.size() == 1 ? "" : "s", base::join(words, ", ")));
+    }
+    if (requirement.every_ms != 0)
+        also(base::format("every {} s", static_cast<double>(requirement.every_ms) / 1000));
     if (schedule.start != 0) out += base::format(", from step {}", schedule.start);
     if (schedule.end != UINT64_MAX) out += base::format(", before step {}", schedule.end);
     return out;
@@ -374,9 +384,7 @@ void put_plan(Markup& out, const ReportData& data) {
     for (const model::Requirement& requirement : data.plan->requirements) {
         out.raw("<tr><th scope=\"row\">").text(requirement.collection).raw("</th>");
         out.element("td", to_string(requirement.mode)).element("td", what_in_words(requirement.what));
-        out.element("td", schedule_in_words(requirement.schedule))
-            .element("td", requirement.asked_by)
-            .raw("</tr>\n");
+        out.element("td", schedule_in_words(requirement)).element("td", requirement.asked_by).raw("</tr>\n");
     }
     out.raw("</tbody></table></div></details>\n");
 }

@@ -90,6 +90,45 @@ TEST(CapturePlan, TheNextStepNeededIsTheFirstOneDue) {
     }
 }
 
+TEST(CapturePlan, NamedStepsAreDueAndNoOthers) {
+    Requirement at = need("weights", {.every = 0, .start = 5, .end = 40});
+    at.steps = {0, 7, 30, 40};
+    const CapturePlan plan = plan_of({.requirements = {at}, .collections = {}});
+    std::vector<model::StepIndex> due;
+    for (model::StepIndex step = 0; step < 60; ++step)
+        if (plan.due_roles(Mode::kTrain, step) != 0) due.push_back(step);
+    EXPECT_EQ(due, (std::vector<model::StepIndex>{7, 30}))
+        << "those before the start and from the end are not";
+    EXPECT_EQ(plan.next_step_needed(Mode::kTrain, 0), 7U);
+    EXPECT_EQ(plan.next_step_needed(Mode::kTrain, 8), 30U);
+    EXPECT_EQ(plan.next_step_needed(Mode::kTrain, 31), UINT64_MAX);
+    EXPECT_NE(plan.explain(tensor("weight/a", Role::kWeight)).at(0).find("at steps 0, 7, 30, 40"),
+              std::string::npos);
+}
+
+TEST(CapturePlan, ByTimeAStepIsDueWhenEnoughHasPassedSinceTheLastOne) {
+    Requirement timed = need("weights", {.every = 0, .start = 2});
+    timed.every_ms = 1000;
+    timed.mode = Mode::kGlobal;
+    CapturePlan plan = plan_of({.requirements = {timed}, .collections = {}});
+    plan.note_tensor(tensor("weight/a", Role::kWeight));
+    const auto begin = [&](Mode mode, model::StepIndex step, std::int64_t milliseconds) {
+        plan.begin_step(mode, step, milliseconds * 1'000'000);
+        EXPECT_EQ(plan.due(0, mode, step) != What::kNothing, plan.due_roles(mode, step) != 0);
+        return plan.due_roles(mode, step) != 0;
+    };
+    EXPECT_FALSE(begin(Mode::kTrain, 0, 0)) << "before its start";
+    EXPECT_TRUE(begin(Mode::kTrain, 2, 5000));
+    EXPECT_FALSE(begin(Mode::kEval, 2, 5500));
+    EXPECT_NE(plan.due_roles(Mode::kTrain, 2), 0U) << "another mode's step takes nothing from this one";
+    EXPECT_FALSE(begin(Mode::kTrain, 3, 5999));
+    EXPECT_TRUE(begin(Mode::kTrain, 4, 6000));
+    EXPECT_FALSE(begin(Mode::kTrain, 5, 6001));
+    EXPECT_TRUE(begin(Mode::kTrain, 6, 60'000)) << "once, however long it took";
+    EXPECT_FALSE(begin(Mode::kTrain, 7, 60'001));
+    EXPECT_EQ(plan.next_step_needed(Mode::kTrain, 0), 2U);
+}
+
 TEST(CapturePlan, TheNextStepNeededDoesNotWrapAround) {
     const CapturePlan plan = plan_of({.requirements = {need("weights", {.every = 10})}, .collections = {}});
     EXPECT_EQ(plan.next_step_needed(Mode::kTrain, UINT64_MAX - 3), UINT64_MAX);

@@ -21,8 +21,9 @@ struct RunLike {
     OptionSet options{"run"};
 
     RunLike() {
-        options.flag({.names = "-q,--quiet"}, quiet);
         options.text({.names = "--name", .placeholder = "NAME"}, name);
+        options.group("Settable", true);
+        options.flag({.names = "-q,--quiet"}, quiet);
         options.text({.names = "--on-finding", .placeholder = "ACTION", .choices = {"none", "stop"}}, action);
         options.texts({.names = "--rules", .placeholder = "A,B"}, rules, true);
         options.texts({.names = "--rule", .placeholder = "SETTING"}, settings, false);
@@ -54,6 +55,50 @@ TEST(OptionSet, AValueMayBeJoinedByAnEqualsSign) {
     EXPECT_EQ(run.name, "a=b");
     EXPECT_EQ(run.grace, 1.5);
     EXPECT_EQ(run.command, (Words{"python"}));
+}
+
+TEST(OptionSet, WhatTheCommandLineLeftOpenComesFromElsewhereTheFirstPlaceCounts) {
+    RunLike run;
+    ASSERT_TRUE(run.parse({"--every", "5", "python"}).is_ok());
+    ASSERT_TRUE(run.options
+                    .apply({{"every", {"7"}, "TRAINDBG_EVERY"},
+                            {"rules", {"a,b"}, "TRAINDBG_RULES"},
+                            {"name", {"x"}, "not settable"}})
+                    .is_ok());
+    ASSERT_TRUE(run.options
+                    .apply({{"every", {"8"}, "file:1"},
+                            {"rules", {"c", "d"}, "file:2"},
+                            {"quiet", {"true"}, "file:3"},
+                            {"on-finding", {"stop"}, "file:4"},
+                            {"stop-grace", {"1.5"}, "file:5"},
+                            {"rule", {"x.y=1", "x.z=2"}, "file:6"}})
+                    .is_ok());
+    EXPECT_EQ(run.every, 5U);
+    EXPECT_EQ(run.rules, (Words{"a", "b"}));
+    EXPECT_EQ(run.name, "");
+    EXPECT_TRUE(run.quiet);
+    EXPECT_EQ(run.action, "stop");
+    EXPECT_EQ(run.grace, 1.5);
+    EXPECT_EQ(run.settings, (Words{"x.y=1", "x.z=2"}));
+    EXPECT_EQ(run.options.settable(), (Words{"quiet", "on-finding", "rules", "rule", "stop-grace", "every"}));
+}
+
+TEST(OptionSet, ABadValueFromElsewhereNamesItsPlace) {
+    const std::vector<std::pair<settings::Setting, std::string>> cases = {
+        {{"every", {"x"}, "file:7"}, "file:7: every: 'x' is not a whole number"},
+        {{"every", {"0"}, "file:7"}, "file:7: every: 0 is less than 1"},
+        {{"every", {"1", "2"}, "file:7"}, "file:7: every: expected one value"},
+        {{"every", {}, "file:7"}, "file:7: every: expected a value"},
+        {{"quiet", {"yes"}, "file:7"}, "file:7: quiet: 'yes' is not true or false"},
+        {{"on-finding", {"stopp"}, "TRAINDBG_ON_FINDING"}, "TRAINDBG_ON_FINDING: on-finding: 'stopp' is not"},
+    };
+    for (const auto& [setting, message] : cases) {
+        RunLike run;
+        ASSERT_TRUE(run.parse({"python"}).is_ok());
+        const base::Status status = run.options.apply({setting});
+        EXPECT_EQ(status.code(), base::Code::kInvalidArgument) << message;
+        EXPECT_NE(status.message().find(message), std::string::npos) << status.message();
+    }
 }
 
 TEST(OptionSet, TheLastOfTwoValuesCounts) {

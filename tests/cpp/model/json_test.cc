@@ -26,7 +26,9 @@ TEST(Json, ACapturePlanComesBack) {
          .mode = Mode::kEval,
          .what = What::kRaw | What::kUnits | What::kClasses | What::kHistogram,
          .schedule = {.every = 0, .dense_until = 5, .start = 2, .end = 9},
-         .asked_by = "user"},
+         .asked_by = "user",
+         .steps = {3, 8},
+         .every_ms = 1500},
     };
     const auto back = capture_config_from_json(to_json(config).dump());
     ASSERT_TRUE(back) << back.status().message();

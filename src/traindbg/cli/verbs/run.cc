@@ -13,6 +13,7 @@
 #include "traindbg/cli/run_files.h"
 #include "traindbg/cli/run_location.h"
 #include "traindbg/cli/run_names.h"
+#include "traindbg/cli/settings_file.h"
 #include "traindbg/cli/store_options.h"
 #include "traindbg/cli/summary.h"
 #include "traindbg/cli/supervisor.h"
@@ -42,6 +43,7 @@ class RunVerb final : public Verb {
         options.text(
             {.names = "--name", .placeholder = "NAME", .help = "Name of the run (default: time and script)."},
             name_);
+        options.group("Upload", true);
         options.text(
             {.names = "--upload",
              .placeholder = "URL",
@@ -61,7 +63,7 @@ class RunVerb final : public Verb {
                       .help = "Of the upload's server, if it is not AWS (default: AWS_ENDPOINT_URL_S3, "
                               "AWS_ENDPOINT_URL, the profile's endpoint_url)."},
                      endpoint_url_);
-        options.group("When a rule fires");
+        options.group("When a rule fires", true);
         options.text({.names = "--on-finding",
                       .placeholder = "ACTION",
                       .help = "What to do: none (default), or stop the training at its next step boundary.",
@@ -85,9 +87,19 @@ class RunVerb final : public Verb {
                      "(default never).",
              .choices = fail_on_words()},
             fail_on_);
-        rules_.declare(options);
+        rules_.declare(options, true);
         capture_.declare(options);
         store_.declare(options);
+        options.group("Settings");
+        options.text({.names = "--config",
+                      .placeholder = "FILE",
+                      .help = "Read options from there (default: TRAINDBG_CONFIG, ./traindbg.toml, or "
+                              "[tool.traindbg] of ./pyproject.toml; none: no file). Options of the groups "
+                              "above but the first may stand there, or in the environment, as "
+                              "TRAINDBG_ON_FINDING.",
+                      .completes = Completes::kFile},
+                     config_);
+        options_ = &options;
         options.group("Output");
         options.text({.names = "--report",
                       .placeholder = "PATH",
@@ -106,6 +118,10 @@ class RunVerb final : public Verb {
 
     int run(Console& console) override {
         // All that a user may have got wrong is found before anything is started.
+        const auto file = find_settings(config_);
+        if (!file.is_ok()) return fail(console, file.status());
+        if (const Status status = apply_settings(*file, *options_); !status.is_ok())
+            return fail(console, status);
         auto fail_on = parse_fail_on(fail_on_);
         if (!fail_on.is_ok()) return fail(console, fail_on.status());
         SupervisorOptions options;
@@ -367,6 +383,8 @@ class RunVerb final : public Verb {
     std::string endpoint_url_;
     std::optional<UploadTarget> target_;  // the upload's thread uses it
     std::unique_ptr<sync::UploadThread> uploading_;
+    OptionSet* options_ = nullptr;  // what `declare` was called with
+    std::string config_;
     std::string run_dir_;
     std::string runs_;
     std::string name_;

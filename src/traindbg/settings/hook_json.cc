@@ -1,0 +1,234 @@
+#include "traindbg/settings/hook_json.h"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <utility>
+
+#include "traindbg/base/format.h"
+#include "traindbg/base/text.h"
+#include "traindbg/model/tensor_info.h"
+
+namespace traindbg::settings {
+namespace {
+
+using base::Code;
+using base::Result;
+using base::Status;
+using model::Mode;
+using model::Requirement;
+using model::What;
+using nlohmann::json;
+
+constexpr std::uint64_t kUsualInterval = 500;
+constexpr std::string_view kAll = "all";
+// What the original saves of `all`: everything that is a tensor.
+constexpr std::array kAllTensors = {"weights", "biases",  "gradients",   "losses",
+                                    "inputs",  "outputs", "activations", "metrics"};
+struct ModePrefix {
+    Mode mode;
+    std::string_view prefix;
+};
+constexpr std::array kModes = {ModePrefix{Mode::kTrain, "train."}, ModePrefix{Mode::kEval, "eval."},
+                               ModePrefix{Mode::kPredict, "predict."}, ModePrefix{Mode::kGlobal, "global."}};
+
+class HookReader {
+  public:
+    explicit HookReader(std::string name) : name_(std::move(name)) {}
+
+    Result<Settings> read(const json& file) {
+        if (!file.is_object()) return wrong("expected an object");
+        const json* const hook = object(file, "HookParameters");
+        if (hook != nullptr) {
+            TRAINDBG_ASSIGN_OR_RETURN(const bool is_all, truth(*hook, "save_all", false));
+            if (is_all) TRAINDBG_RETURN_IF_ERROR(add(std::string(kAll), nullptr, hook));
+            if (hook->contains("include_regex")) TRAINDBG_RETURN_IF_ERROR(add("default", hook, hook));
+        }
+        const auto list = file.find("CollectionConfigurations");
+        if (list != file.end() && !list->is_null()) {
+            if (!list->is_array()) return wrong("CollectionConfigurations: expected a list");
+            for (const json& item : *list) {
+                const auto called = item.is_object() ? item.find("CollectionName") : item.end();
+                if (!item.is_object() || called == item.end() || !called->is_string())
+                    return wrong("CollectionConfigurations: a CollectionName is missing");
+                TRAINDBG_RETURN_IF_ERROR(
+                    add(called->get<std::string>(), object(item, "CollectionParameters"), hook));
+            }
+        }
+        if (!problem_.is_ok()) return problem_;
+        if (out_.captures.empty()) TRAINDBG_RETURN_IF_ERROR(add("losses", nullptr, hook));
+        return std::move(out_);
+    }
+
+  private:
+    [[nodiscard]] Status wrong(std::string_view what) const {
+        return {Code::kInvalidArgument, base::format("{}: {}", name_, what)};
+    }
+
+    const json* object(const json& parent, const char* key) {
+        const auto found = parent.find(key);
+        if (found == parent.end() || found->is_null()) return nullptr;
+        if (found->is_object()) return &*found;
+        problem_ = wrong(base::format("{}: expected an object", key));
+        return nullptr;
+    }
+
+    [[nodiscard]] Result<bool> truth(const json& parameters, const char* key, bool fallback) const {
+        const auto found = parameters.find(key);
+        if (found == parameters.end()) return fallback;
+        if (found->is_boolean()) return found->get<bool>();
+        if (found->is_string()) {
+            const auto& word = found->get_ref<const std::string&>();
+            if (word == "True" || word == "true") return true;
+            if (word == "False" || word == "false") return false;
+        }
+        return wrong(base::format("{}: expected true or false", key));
+    }
+
+    [[nodiscard]] Result<std::uint64_t> number(std::string_view text, std::string_view key) const {
+        while (!text.empty() && text.front() == ' ') text.remove_prefix(1);
+        while (!text.empty() && text.back() == ' ') text.remove_suffix(1);
+        std::uint64_t value = 0;
+        const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+        if (text.empty() || error != std::errc() || end != text.data() + text.size())
+            return wrong(base::format("{}: '{}' is not a whole number", key, base::printable(text)));
+        return value;
+    }
+
+    static std::vector<std::string> parts_of(const std::string& text) {
+        std::vector<std::string> parts;
+        for (std::size_t begin = 0; begin <= text.size();) {
+            const std::size_t end = std::min(text.find(',', begin), text.size());
+            std::string part = text.substr(begin, end - begin);
+            part.erase(0, std::min(part.find_first_not_of(' '), part.size()));
+            part.erase(part.find_last_not_of(' ') + 1);
+            if (!part.empty()) parts.push_back(std::move(part));
+            begin = end + 1;
+        }
+        return parts;
+    }
+
+    // What the collection says for this mode, else for all; else what the hook says.
+    static const json* look_up(const json* own, const json* hook, std::string_view prefix,
+                               std::string_view key) {
+        for (const json* place : {own, hook}) {
+            if (place == nullptr) continue;
+            for (const std::string& name : {std::string(prefix) + std::string(key), std::string(key)})
+                if (const auto found = place->find(name); found != place->end() && !found->is_null())
+                    return &*found;
+        }
+        return nullptr;
+    }
+
+    [[nodiscard]] Result<Requirement> schedule_of(const json* own, const json* hook,
+                                                  std::string_view prefix) const {
+        Requirement out;
+        out.schedule.every = kUsualInterval;
+        const auto read = [&](std::string_view key, std::uint64_t& into) -> Status {
+            const json* value = look_up(own, hook, prefix, key);
+            if (value == nullptr) return Status::ok();
+            const std::string text = value->is_string() ? value->get<std::string>() : value->dump();
+            TRAINDBG_ASSIGN_OR_RETURN(into, number(text, key));
+            return Status::ok();
+        };
+        TRAINDBG_RETURN_IF_ERROR(read("save_interval", out.schedule.every));
+        if (out.schedule.every == 0) return wrong("save_interval: must not be 0");
+        TRAINDBG_RETURN_IF_ERROR(read("start_step", out.schedule.start));
+        TRAINDBG_RETURN_IF_ERROR(read("end_step", out.schedule.end));
+        if (const json* steps = look_up(own, hook, prefix, "save_steps")) {
+            if (!steps->is_string()) return wrong("save_steps: expected a text, as \"0,10,100\"");
+            for (const std::string& part : parts_of(steps->get<std::string>())) {
+                TRAINDBG_ASSIGN_OR_RETURN(const std::uint64_t step, number(part, "save_steps"));
+                out.steps.push_back(step);
+            }
+            std::sort(out.steps.begin(), out.steps.end());
+        }
+        return out;
+    }
+
+    [[nodiscard]] Result<What> what_of(const json* own, const json* hook) const {
+        const json* reductions = look_up(own, hook, "", "reductions");
+        if (reductions == nullptr) return What::kStatistics | What::kRaw;
+        if (!reductions->is_string()) return wrong("reductions: expected a text, as \"min,max,mean\"");
+        static const std::vector<std::string> kWords = {
+            "min",     "max",     "mean",     "std",          "variance",    "sum",
+            "prod",    "l1_norm", "l2_norm",  "abs_min",      "abs_max",     "abs_mean",
+            "abs_std", "abs_sum", "abs_prod", "abs_variance", "abs_l1_norm", "abs_l2_norm"};
+        for (const std::string& word : parts_of(reductions->get<std::string>()))
+            if (std::find(kWords.begin(), kWords.end(), word) == kWords.end())
+                return wrong(base::format("reductions: '{}' does not exist{}; there are {}",
+                                          base::printable(word), base::did_you_mean(word, kWords),
+                                          base::join(kWords, ", ")));
+        const json* whole = look_up(own, hook, "", "save_raw_tensor");
+        if (whole == nullptr) return What::kStatistics;
+        if (!whole->is_boolean()) return wrong("save_raw_tensor: expected true or false");
+        return whole->get<bool>() ? What::kStatistics | What::kRaw : What::kStatistics;
+    }
+
+    // Whether some key of the modes' own is there.
+    static bool tells_modes_apart(const json* parameters) {
+        if (parameters == nullptr) return false;
+        for (const auto& [key, value] : parameters->items())
+            for (const ModePrefix& each : kModes)
+                if (key.starts_with(each.prefix)) return true;
+        return false;
+    }
+
+    Status add(const std::string& collection, const json* own, const json* hook) {
+        TRAINDBG_ASSIGN_OR_RETURN(const What what, what_of(own, hook));
+        TRAINDBG_RETURN_IF_ERROR(make_collection(collection, own));
+        const bool apart = tells_modes_apart(own) || tells_modes_apart(hook);
+        for (const ModePrefix& each : kModes) {
+            if (apart == (each.mode == Mode::kGlobal)) continue;
+            TRAINDBG_ASSIGN_OR_RETURN(Requirement requirement, schedule_of(own, hook, each.prefix));
+            requirement.mode = each.mode;
+            requirement.what = what;
+            requirement.asked_by = "user";
+            if (collection != kAll) {
+                requirement.collection = collection;
+                out_.captures.push_back(std::move(requirement));
+                continue;
+            }
+            for (const char* part : kAllTensors) {
+                requirement.collection = part;
+                out_.captures.push_back(requirement);
+            }
+        }
+        return Status::ok();
+    }
+
+    Status make_collection(const std::string& collection, const json* own) {
+        std::vector<std::string> patterns;
+        if (const json* given = look_up(own, nullptr, "", "include_regex")) {
+            if (!given->is_string()) return wrong("include_regex: expected a text");
+            patterns = parts_of(given->get<std::string>());
+        }
+        if (collection == kAll || model::role_of_collection(collection)) return Status::ok();
+        if (patterns.empty() && collection == "relu_output") patterns = {"^activation/.*[Rr]e[Ll][Uu]"};
+        const auto same = std::find_if(out_.collections.begin(), out_.collections.end(),
+                                       [&](const auto& spec) { return spec.name == collection; });
+        if (patterns.empty() && same == out_.collections.end())
+            return wrong(base::format("collection '{}' is none of ours and has no include_regex",
+                                      base::printable(collection)));
+        if (same == out_.collections.end()) out_.collections.push_back({collection, std::move(patterns), {}});
+        else same->include.insert(same->include.end(), patterns.begin(), patterns.end());
+        return Status::ok();
+    }
+
+    std::string name_;
+    Settings out_;
+    Status problem_;
+};
+
+}  // namespace
+
+Result<Settings> parse_hook_json(std::string_view text, const std::string& name) {
+    const json file = json::parse(text.begin(), text.end(), nullptr, /*allow_exceptions=*/false);
+    if (file.is_discarded()) return Status(Code::kInvalidArgument, base::format("{}: is not JSON", name));
+    HookReader reader(name);
+    return reader.read(file);
+}
+
+}  // namespace traindbg::settings

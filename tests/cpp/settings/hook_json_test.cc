@@ -1,0 +1,113 @@
+#include "traindbg/settings/hook_json.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+namespace traindbg::settings {
+namespace {
+
+using base::Code;
+using model::Mode;
+using model::Requirement;
+using model::Schedule;
+using model::What;
+
+Settings read(std::string_view text) {
+    auto settings = parse_hook_json(text, "hook.json");
+    EXPECT_TRUE(settings.is_ok()) << settings.status().message();
+    return settings.is_ok() ? std::move(settings).value() : Settings();
+}
+
+void expect_refused(std::string_view text, const std::vector<std::string>& parts) {
+    const auto settings = parse_hook_json(text, "hook.json");
+    ASSERT_FALSE(settings.is_ok()) << text;
+    EXPECT_EQ(settings.status().code(), Code::kInvalidArgument);
+    for (const std::string& part : parts)
+        EXPECT_NE(settings.status().message().find(part), std::string::npos)
+            << settings.status().message() << " lacks " << part;
+}
+
+TEST(HookJson, WhatACollectionSaysBeatsTheHookAndWithoutReductionsTensorsAreWhole) {
+    const Settings settings = read(R"({
+        "S3OutputPath": "s3://ignored", "LocalPath": "/ignored",
+        "HookParameters": {"save_interval": "100", "start_step": 5, "unknown": "ignored"},
+        "CollectionConfigurations": [
+            {"CollectionName": "losses", "CollectionParameters": {"save_interval": "50"}},
+            {"CollectionName": "weights", "CollectionParameters": {
+                "save_steps": "70, 3", "end_step": "2000", "reductions": "min, abs_mean,l2_norm"}},
+            {"CollectionName": "biases", "CollectionParameters": {"reductions": "", "save_raw_tensor": true}},
+            {"CollectionName": "heads", "CollectionParameters": {"include_regex": "attn.*q, attn.*k"}},
+            {"CollectionName": "relu_output", "CollectionParameters": null}]})");
+    ASSERT_EQ(settings.captures.size(), 5U);
+    Requirement expected;
+    expected.collection = "losses";
+    expected.mode = Mode::kGlobal;
+    expected.what = What::kStatistics | What::kRaw;
+    expected.schedule = {.every = 50, .start = 5};
+    expected.asked_by = "user";
+    EXPECT_EQ(settings.captures[0], expected);
+    expected.collection = "weights";
+    expected.what = What::kStatistics;
+    expected.schedule = {.every = 100, .start = 5, .end = 2000};
+    expected.steps = {3, 70};
+    EXPECT_EQ(settings.captures[1], expected);
+    EXPECT_EQ(settings.captures[2].what, What::kStatistics | What::kRaw);
+    EXPECT_EQ(settings.captures[3].collection, "heads");
+    ASSERT_EQ(settings.collections.size(), 2U);
+    EXPECT_EQ(settings.collections[0], (model::CollectionSpec{"heads", {"attn.*q", "attn.*k"}, {}}));
+    EXPECT_EQ(settings.collections[1].name, "relu_output");
+}
+
+TEST(HookJson, ModesHaveValuesOfTheirOwn) {
+    const Settings settings = read(R"({
+        "HookParameters": {"save_interval": "100", "train.save_interval": "10", "eval.start_step": "3"},
+        "CollectionConfigurations": [
+            {"CollectionName": "gradients"},
+            {"CollectionName": "weights", "CollectionParameters": {"save_interval": "7", "eval.save_interval": "2"}}]})");
+    ASSERT_EQ(settings.captures.size(), 6U);
+    const auto expect_schedule = [&](std::size_t at, Mode mode, const Schedule& schedule) {
+        EXPECT_EQ(settings.captures[at].mode, mode) << at;
+        EXPECT_EQ(settings.captures[at].schedule, schedule) << at;
+    };
+    expect_schedule(0, Mode::kTrain, {.every = 10});
+    expect_schedule(1, Mode::kEval, {.every = 100, .start = 3});
+    expect_schedule(2, Mode::kPredict, {.every = 100});
+    expect_schedule(3, Mode::kTrain, {.every = 7});  // the collection's value for all modes beats the hook's
+    expect_schedule(4, Mode::kEval, {.every = 2, .start = 3});
+    expect_schedule(5, Mode::kPredict, {.every = 7});
+}
+
+TEST(HookJson, WithoutCollectionsThoseOfTheHookOrTheLosses) {
+    for (const char* text : {"{}", R"({"HookParameters": null, "CollectionConfigurations": null})"}) {
+        const Settings settings = read(text);
+        ASSERT_EQ(settings.captures.size(), 1U);
+        EXPECT_EQ(settings.captures[0].collection, "losses");
+        EXPECT_EQ(settings.captures[0].schedule.every, 500U);
+    }
+    const Settings all = read(R"({"HookParameters": {"save_all": "true", "include_regex": "conv1"}})");
+    EXPECT_EQ(all.captures.size(), 9U);
+    ASSERT_EQ(all.collections.size(), 1U);
+    EXPECT_EQ(all.collections[0], (model::CollectionSpec{"default", {"conv1"}, {}}));
+}
+
+TEST(HookJson, WhatIsWrongIsNamed) {
+    expect_refused("{", {"hook.json", "JSON"});
+    expect_refused("[]", {"object"});
+    expect_refused(R"({"HookParameters": 3})", {"HookParameters"});
+    expect_refused(R"({"HookParameters": {"save_interval": "often"}})", {"save_interval", "often"});
+    expect_refused(R"({"HookParameters": {"save_interval": 0}})", {"save_interval"});
+    expect_refused(R"({"HookParameters": {"save_steps": [1, 2]}})", {"save_steps", "text"});
+    expect_refused(R"({"HookParameters": {"save_all": "yes"}})", {"save_all"});
+    expect_refused(R"({"HookParameters": {"reductions": "l1"}})", {"l1", "l1_norm"});
+    expect_refused(R"({"HookParameters": {"reductions": "", "save_raw_tensor": "True"}})",
+                   {"save_raw_tensor"});
+    expect_refused(R"({"CollectionConfigurations": {}})", {"CollectionConfigurations"});
+    expect_refused(R"({"CollectionConfigurations": [{}]})", {"CollectionName"});
+    expect_refused(R"({"CollectionConfigurations": [{"CollectionName": "mine"}]})",
+                   {"mine", "include_regex"});
+}
+
+}  // namespace
+}  // namespace traindbg::settings
