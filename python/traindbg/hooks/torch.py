@@ -149,7 +149,8 @@ def watch(
         rules: names, or {name: {parameter: value}}; None for the default ones, [] for none. Under
             `traindbg run` its own options decide.
         collect: collections to record beside what the rules need, e.g. ("weights", "gradients").
-        every: record those every so many steps (default 1); alone, it means all collections.
+        every: record those every so many steps (default 1); alone, it means weights, biases,
+            gradients, inputs, outputs and activations.
         raw: collections of which whole tensors are kept, at the same steps.
         histograms: collections of which it is kept how their values are distributed, likewise.
         collections: your own, {name: regular expression(s) searched in tensor names}; recorded too.

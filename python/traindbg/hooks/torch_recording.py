@@ -36,7 +36,9 @@ from traindbg.hooks.torch_forward import (
 )
 from traindbg.hooks.torch_guard import STRIKES, boundary, failed, failures, guarded
 from traindbg.hooks.torch_names import is_compiled
+from traindbg.hooks.torch_optimizer import STATE, UPDATES, OptimizerObserver
 from traindbg.hooks.torch_parameters import (
+    Owner,
     Parameters,
     learning_rates,
     number_of,
@@ -157,6 +159,7 @@ class Recording:
         )
         self._strangers: weakref.WeakSet[torch.optim.Optimizer] = weakref.WeakSet()
         self._driver: weakref.ref[torch.optim.Optimizer] | None = None
+        self._optimizers = OptimizerObserver(self)
         self._lr: tuple[float, ...] = ()
         self._eval_names: set[str] = set()
         self._scaled: tuple[weakref.ref[torch.Tensor], weakref.ref[torch.Tensor]] | None = None
@@ -294,6 +297,7 @@ class Recording:
         module: str = "",
         module_type: str = "",
         layer: int = -1,
+        always: bool = False,
     ) -> int:
         known = self._ids.get(name)
         if known is None:
@@ -306,6 +310,7 @@ class Recording:
                 layer=layer,
                 dtype="" if tensor is None else word_of(tensor.dtype),
                 shape=[] if tensor is None else list(tensor.shape),
+                always=always,
             )
         return known
 
@@ -543,6 +548,8 @@ class Recording:
             return
         self._end_evaluation()
         self._observe_parameters(table)
+        if self.hot.due & UPDATES:
+            guarded("weight updates", self._optimizers.will_step, optimizer, table)
         if self._driver is not None and self._driver() is optimizer:
             self._check_settings(optimizer)
 
@@ -607,6 +614,7 @@ class Recording:
             "layer": layer,
         }
         table.values.append(parameter)
+        table.owners.append(Owner(full, **facts))  # type: ignore[arg-type]
         table.weight_ids.append(self._id(f"{role}/{full}", role, parameter, **facts))  # type: ignore[arg-type]
         table.gradient_ids.append(self._id(f"gradient/{full}", "gradient", parameter, **facts))  # type: ignore[arg-type]
 
@@ -662,15 +670,8 @@ class Recording:
                 if gradient is not None:
                     tensors.append(gradient)
                     ids.append(gradient_id)
-        if not tensors:
-            return
-        if self.on_device_only:
-            elsewhere = list(range(len(tensors)))
-        else:
-            elsewhere = self.session.observe_batch(_TRAIN, ids, tensors)
-        for index in elsewhere:
-            self.deferred.add_tensor(_TRAIN, ids[index], tensors[index])
-            self.hot.has_deferred = True
+        if tensors:
+            self.take_batch(ids, tensors)
 
     def _check_settings(self, optimizer: torch.optim.Optimizer) -> None:
         rates = learning_rates(optimizer)
@@ -680,8 +681,51 @@ class Recording:
             facts = optimizer_facts(optimizer) | {"step": self.hot.steps}
             self.session.event("optimizer", json.dumps(facts))
 
+    # What an optimizer did (Taker).
+
+    def tensor_id(
+        self, name: str, role: str, tensor: torch.Tensor | None, owner: Owner | None
+    ) -> int:
+        known = self._ids.get(name)
+        if known is not None:
+            return known
+        facts = {} if owner is None else owner._asdict()
+        facts.pop("path", None)
+        return self._id(name, role, tensor, **facts)
+
+    def take_batch(self, ids: list[int], tensors: list[torch.Tensor]) -> None:
+        """Takes tensors of the step under way."""
+        if self.on_device_only:
+            elsewhere = list(range(len(tensors)))
+        else:
+            elsewhere = self.session.observe_batch(_TRAIN, ids, tensors)
+        for index in elsewhere:
+            self.deferred.add_tensor(_TRAIN, ids[index], tensors[index])
+            self.hot.has_deferred = True
+
+    def take_number(self, tensor_id: int, value: float | torch.Tensor) -> None:
+        if not isinstance(value, torch.Tensor):
+            self.session.observe_scalar(_TRAIN, tensor_id, float(value))
+        elif value.numel() == 1:
+            self._take_scalar(_TRAIN, tensor_id, value)
+
+    def take_update(
+        self, update_id: int, ratio_id: int, before: torch.Tensor, after: torch.Tensor
+    ) -> None:
+        """Of a parameter on a device."""
+        self.deferred.add_update(_TRAIN, update_id, ratio_id, before, after)
+        self.hot.has_deferred = True
+
+    @boundary("optimizer state")
+    def _observe_stepped(self, optimizer: torch.optim.Optimizer) -> None:
+        table = None if type(optimizer).__hash__ is None else self._tables.get(optimizer)
+        if table is not None:
+            self._optimizers.stepped(optimizer, table, self.hot.due)
+
     def optimizer_stepped(self, optimizer: torch.optim.Optimizer) -> None:
         """Ends the step. Raises TrainingStopped when the supervisor asked for it."""
+        if self.hot.due & (STATE | UPDATES):
+            self._observe_stepped(optimizer)
         self._stop_if_asked(self._end_step_of(optimizer))
 
     @boundary("steps")
