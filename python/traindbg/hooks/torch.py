@@ -1,4 +1,4 @@
-"""`watch` and `log` for PyTorch, and what a process needs around them.
+"""`watch`, `log` and `save` for PyTorch, and what a process needs around them.
 
 This is what `traindbg run` installs by itself and what `traindbg.watch` calls. The recording itself
 is in `torch_recording`.
@@ -30,7 +30,7 @@ from traindbg.hooks.torch_recording import Recording, Watcher
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-__all__ = ["Watcher", "is_watched", "log", "watch"]
+__all__ = ["Watcher", "is_watched", "log", "save", "watch"]
 
 _process_prepared = False
 _supervisors: list[subprocess.Popen[bytes]] = []
@@ -121,6 +121,12 @@ def log(name: str, value: float) -> None:
     """See `traindbg.log`."""
     if recordings.current is not None:
         recordings.current.metric(name, value)
+
+
+def save(name: str, tensor: Any) -> None:
+    """See `traindbg.save`."""
+    if recordings.current is not None and not torch.compiler.is_compiling():
+        recordings.current.save(name, tensor)
 
 
 def watch(

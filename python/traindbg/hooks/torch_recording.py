@@ -19,6 +19,7 @@ import weakref
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import torch
 
 from traindbg import _core
@@ -71,6 +72,15 @@ _ENVIRONMENT = (
 )
 
 current: Recording | None = None  # of this process
+
+
+def _array_of(value: Any) -> np.ndarray[Any, Any] | None:
+    """A number or an array of NumPy's as an array; None for anything else."""
+    if isinstance(value, np.ndarray):
+        return value
+    if isinstance(value, (bool, int, float, complex, np.generic)):
+        return np.asarray(value)
+    return None
 
 
 class Watcher:
@@ -780,3 +790,27 @@ class Recording:
         if mode == _EVAL:
             self._eval_names.add(f"metric/{name}")
         self.session.observe_scalar(mode, tensor_id, float(value))
+
+    @boundary("saved tensors")
+    def save(self, name: str, value: Any) -> None:
+        if not isinstance(value, torch.Tensor):
+            value = _array_of(value)
+        if not isinstance(name, str) or value is None or _core.readable(value) == "no":
+            self.session.skip()
+            self._explain(
+                "saved",
+                f"custom/{name}"[:200],
+                "what was given to traindbg.save is no dense tensor, no array and no number; "
+                "there may be more of them",
+            )
+            return
+        mode = self._mode()
+        tensor_id = self._ids.get(f"custom/{name}")
+        if tensor_id is None:
+            tensor_id = self._id(f"custom/{name}", "other", value, always=True)
+        if mode == _EVAL:
+            self._eval_names.add(f"custom/{name}")
+        if isinstance(value, torch.Tensor):
+            self._take(mode, tensor_id, value)
+        else:
+            self.session.observe(mode, tensor_id, value)
