@@ -12,6 +12,7 @@
 #include <random>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "traindbg/reduce/reducer.h"
@@ -127,6 +128,30 @@ void whole_tensor_memcpy_alone(benchmark::State& state) {
         std::memcpy(room.data(), view.data, room.size());
         benchmark::ClobberMemory();
     });
+}
+
+// What a step did to the weights: two arrays are read, and the bytes are those of both.
+template <typename T>
+void measure_difference(benchmark::State& state, DType dtype, std::vector<T> before, std::vector<T> after) {
+    const auto count = static_cast<std::int64_t>(before.size());
+    const TensorView first{before.data(), dtype, {&count, 1}, {}};
+    const TensorView second{after.data(), dtype, {&count, 1}, {}};
+    for (auto _ : state) benchmark::DoNotOptimize(traindbg::reduce::difference_statistics(first, second));
+    state.SetBytesProcessed(state.iterations() * count * 2 * static_cast<std::int64_t>(sizeof(T)));
+}
+
+void difference_float32(benchmark::State& state) {
+    auto before = normal_values<float>(state.range(0) / 8, 0.02);
+    auto after = before;
+    for (float& value : after) value *= 0.999F;
+    measure_difference(state, DType::kFloat32, std::move(before), std::move(after));
+}
+
+void difference_bfloat16(benchmark::State& state) {
+    auto before = brain_values(state.range(0) / 4);
+    auto after = before;
+    for (std::uint16_t& bits : after) bits ^= 1;
+    measure_difference(state, DType::kBFloat16, std::move(before), std::move(after));
 }
 
 // Gradients that vanish leave the range of float squares: the slow path.
@@ -257,6 +282,8 @@ BENCHMARK(naive_loop)->Apply(sizes);
 BENCHMARK(statistics_bfloat16)->Apply(sizes);
 BENCHMARK(statistics_float16)->Arg(256 << 10)->Arg(100 << 20);
 BENCHMARK(statistics_float64)->Arg(256 << 10)->Arg(100 << 20);
+BENCHMARK(difference_float32)->Apply(sizes);
+BENCHMARK(difference_bfloat16)->Arg(256 << 10)->Arg(100 << 20);
 BENCHMARK(statistics_vanishing)->Arg(256 << 10);
 BENCHMARK(statistics_one_nan)->Arg(256 << 10);
 BENCHMARK(statistics_strided)->Arg(256 << 10);

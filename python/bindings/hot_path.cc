@@ -20,7 +20,10 @@ using model::Role;
 
 constexpr int kTrain = static_cast<int>(model::Mode::kTrain);
 constexpr RoleMask kForward = mask_of(Role::kInput) | mask_of(Role::kOutput) | mask_of(Role::kActivation);
-constexpr RoleMask kParameters = mask_of(Role::kWeight) | mask_of(Role::kBias) | mask_of(Role::kGradient);
+// What an optimizer's step needs the other hooks for: before it, and after it.
+constexpr RoleMask kAfterStep = mask_of(Role::kOptimizerState) | mask_of(Role::kWeightUpdate);
+constexpr RoleMask kBeforeStep =
+    mask_of(Role::kWeight) | mask_of(Role::kBias) | mask_of(Role::kGradient) | kAfterStep;
 
 // Adds the time until the end of the scope.
 class Timed {
@@ -169,13 +172,14 @@ bool HotPath::backward_begins(nb::handle root) noexcept {
 }
 
 bool HotPath::optimizer_will_step(nb::handle optimizer) {
-    if (!is_armed_ || has_open_evaluation() || (due & kParameters) != 0) return false;
+    if (!is_armed_ || has_open_evaluation() || (due & kBeforeStep) != 0) return false;
     const Timed timed(nanos);
     return is_driver(optimizer) && settings_are_unchanged(optimizer);
 }
 
 std::int64_t HotPath::optimizer_stepped(nb::handle optimizer) noexcept {
-    if (!is_armed_ || has_deferred || (due & kForward) != 0 || !is_driver(optimizer)) return kNotHandled;
+    if (!is_armed_ || has_deferred || (due & (kForward | kAfterStep)) != 0 || !is_driver(optimizer))
+        return kNotHandled;
     const Timed timed(nanos);
     const RoleMask answer = end_step();
     return (answer & (kForward | kStopRequested)) != 0 ? static_cast<std::int64_t>(answer) : kNothingToDo;

@@ -136,6 +136,7 @@ nb::dict info_dict(const model::TensorInfo& info) {
     out["dtype"] = std::string(tensor::to_string(info.dtype));
     out["shape"] = nb::tuple(nb::cast(info.shape));
     out["collections"] = info.collections;
+    out["is_number"] = model::is_number(info);
     return out;
 }
 

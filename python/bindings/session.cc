@@ -55,7 +55,8 @@ Session::Session(const std::string& run_directory, const std::string& config_jso
 model::TensorId Session::register_tensor(std::string name, const std::string& role,
                                          const std::string& activation, std::string module,
                                          std::string module_type, std::int32_t layer,
-                                         const std::string& dtype, std::vector<std::int64_t> shape) {
+                                         const std::string& dtype, std::vector<std::int64_t> shape,
+                                         bool always) {
     model::TensorInfo info;
     info.name = std::move(name);
     info.role = word_or_raise<model::Role>(role, "role", model::parse_role);
@@ -67,7 +68,10 @@ model::TensorId Session::register_tensor(std::string name, const std::string& ro
     info.dtype = tensor::parse_dtype(dtype).value_or(tensor::DType::kUnknown);
     info.shape = std::move(shape);
     const Inside inside(*this);
-    return inside ? session_->register_tensor(std::move(info)) : capture::kNoTensor;
+    if (!inside) return capture::kNoTensor;
+    const model::TensorId id = session_->register_tensor(std::move(info));
+    if (always) session_->keep_always(id);
+    return id;
 }
 
 void Session::describe(const std::string& json) {
@@ -151,6 +155,78 @@ std::vector<std::size_t> Session::observe_batch(int mode, const nb::list& ids,
         ++unreadable_;
     }
     return on_device;
+}
+
+CopiedTensors Session::copy(const nb::list& tensors) noexcept {
+    CopiedTensors out;
+    try {
+        TensorReader reader;
+        std::vector<nb::object> held;
+        std::vector<TensorView> views(nb::len(tensors));
+        std::uint64_t bytes = 0;
+        held.reserve(views.size());
+        for (std::size_t i = 0; i < views.size(); ++i) {
+            PyObject* object = PyList_GET_ITEM(tensors.ptr(), static_cast<Py_ssize_t>(i));
+            TensorView view;
+            const Readable readable = reader.read(object, view);
+            if (readable == Readable::kOnDevice) out.on_device.push_back(i);
+            if (readable == Readable::kNo) ++unreadable_;
+            if (readable != Readable::kYes) continue;
+            held.push_back(nb::borrow(object));
+            views[i] = view;
+            bytes += bytes_of(view);
+        }
+        base::Result<capture::TensorCopies> copies = [&] {
+            if (bytes < kBigBatchBytes) return capture::TensorCopies::make(views);
+            const nb::gil_scoped_release others_may_run;
+            return capture::TensorCopies::make(views);
+        }();
+        if (copies) out.copies = std::move(copies).value();
+        else unreadable_ += held.size();
+    } catch (...) {  // out of memory: nothing is copied
+        ++unreadable_;
+    }
+    return out;
+}
+
+void Session::observe_updates(int mode, const std::vector<model::TensorId>& updates,
+                              const std::vector<model::TensorId>& ratios, const CopiedTensors& before,
+                              const nb::list& tensors) noexcept {
+    struct Update {
+        model::TensorId update, ratio;
+        TensorView before, after;
+    };
+    try {
+        TensorReader reader;
+        std::vector<nb::object> held;
+        std::vector<Update> all;
+        std::uint64_t bytes = 0;
+        const std::size_t size =
+            std::min({updates.size(), ratios.size(), before.copies.size(), nb::len(tensors)});
+        for (std::size_t i = 0; i < size; ++i) {
+            Update one{updates[i], ratios[i], before.copies.view(i), {}};
+            if (one.before.data == nullptr) continue;
+            PyObject* object = PyList_GET_ITEM(tensors.ptr(), static_cast<Py_ssize_t>(i));
+            if (reader.read(object, one.after) != Readable::kYes) {
+                ++unreadable_;
+                continue;
+            }
+            held.push_back(nb::borrow(object));
+            bytes += bytes_of(one.after);
+            all.push_back(one);
+        }
+        const auto observe = [&] {
+            const Inside inside(*this);
+            if (!inside) return;
+            for (const Update& one : all)
+                session_->observe_update(mode_of(mode), one.update, one.ratio, one.before, one.after);
+        };
+        if (bytes < kBigBatchBytes) return observe();
+        const nb::gil_scoped_release others_may_run;
+        observe();
+    } catch (...) {  // out of memory: these updates are not recorded
+        ++unreadable_;
+    }
 }
 
 void Session::observe_scalar(int mode, model::TensorId id, double value) noexcept {
@@ -260,12 +336,18 @@ void bind_session(nb::module_& module) {
     module.attr("TRAIN") = static_cast<int>(Mode::kTrain);
     module.attr("EVAL") = static_cast<int>(Mode::kEval);
 
+    nb::class_<CopiedTensors>(module, "CopiedTensors", "What tensors held when they were copied.")
+        .def_ro("on_device", &CopiedTensors::on_device,
+                "The positions of those on a device, which were not copied.");
+
     nb::class_<Session>(module, "Session", "One process's recording into a run directory.")
         .def(nb::init<const std::string&, const std::string&, model::WorkerId>(), "run_dir"_a, "config"_a,
              "worker"_a = 0, "`config` is the JSON of a plan.json. Raises traindbg.errors.")
         .def("register_tensor", &Session::register_tensor, "name"_a, "role"_a, nb::kw_only(),
              "activation"_a = "none", "module"_a = "", "module_type"_a = "", "layer"_a = -1, "dtype"_a = "",
-             "shape"_a = std::vector<std::int64_t>{}, "The tensor's id; the same name gives the same id.")
+             "shape"_a = std::vector<std::int64_t>{}, "always"_a = false,
+             "The tensor's id; the same name gives the same id. `always`: whenever it is observed, due or "
+             "not.")
         .def("describe", &Session::describe, "json"_a,
              "Facts about this process, as the JSON of a WorkerMeta.")
         .def("event", &Session::event, "kind"_a, "json"_a)
@@ -279,6 +361,13 @@ void bind_session(nb::module_& module) {
                 "def observe_batch(self, mode: int, ids: list[int], tensors: list[typing.Any]) -> list[int]"),
             "mode"_a, "ids"_a, "tensors"_a,
             "Takes what is due of many tensors; the positions of those on a device, which were not read.")
+        .def("copy", &Session::copy, nb::sig("def copy(self, tensors: list[typing.Any]) -> CopiedTensors"),
+             "tensors"_a, "Copies tensors into memory that is given back with the result.")
+        .def("observe_updates", &Session::observe_updates,
+             nb::sig("def observe_updates(self, mode: int, updates: list[int], ratios: list[int], "
+                     "before: CopiedTensors, tensors: list[typing.Any]) -> None"),
+             "mode"_a, "updates"_a, "ratios"_a, "before"_a, "tensors"_a,
+             "Takes what is due of what became of tensors since they were copied.")
         .def("observe_scalar", &Session::observe_scalar, "mode"_a, "id"_a, "value"_a)
         .def("observe_scalar_tensor", &Session::observe_scalar_tensor, "mode"_a, "id"_a, "tensor"_a.none(),
              "Takes the value of a tensor with one element. False: it lives on a device.")

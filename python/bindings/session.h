@@ -21,11 +21,18 @@
 #include "traindbg/base/clock.h"
 #include "traindbg/base/fork_generation.h"
 #include "traindbg/capture/capture_session.h"
+#include "traindbg/capture/tensor_copies.h"
 
 namespace traindbg::bindings {
 
 // In what `end_step` returns, beside the mask of roles.
 inline constexpr capture::RoleMask kStopRequested = capture::RoleMask{1} << 31;
+
+// What the tensors of a list held when they were copied.
+struct CopiedTensors {
+    capture::TensorCopies copies;
+    std::vector<std::size_t> on_device;  // positions of those that live on a device: not copied
+};
 
 class Session {
   public:
@@ -33,7 +40,7 @@ class Session {
 
     model::TensorId register_tensor(std::string name, const std::string& role, const std::string& activation,
                                     std::string module, std::string module_type, std::int32_t layer,
-                                    const std::string& dtype, std::vector<std::int64_t> shape);
+                                    const std::string& dtype, std::vector<std::int64_t> shape, bool always);
     void describe(const std::string& json);
     void event(const std::string& kind, const std::string& json);
 
@@ -45,6 +52,11 @@ class Session {
     // The positions of tensors that live on a device.
     std::vector<std::size_t> observe_batch(int mode, const nanobind::list& ids,
                                            const nanobind::list& tensors) noexcept;
+    CopiedTensors copy(const nanobind::list& tensors) noexcept;
+    // What became of `tensors` since they were copied. Those that were not are left out.
+    void observe_updates(int mode, const std::vector<model::TensorId>& updates,
+                         const std::vector<model::TensorId>& ratios, const CopiedTensors& before,
+                         const nanobind::list& tensors) noexcept;
     void observe_scalar(int mode, model::TensorId id, double value) noexcept;
     // Takes the value of a tensor with one element. False when it lives on a device.
     bool observe_scalar_tensor(int mode, model::TensorId id, nanobind::handle tensor) noexcept;

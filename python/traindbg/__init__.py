@@ -46,6 +46,7 @@ __all__ = [
     "__version__",
     "log",
     "runs",
+    "save",
     "watch",
 ]
 
@@ -60,6 +61,26 @@ def log(name: str, value: float) -> None:
     hook = sys.modules.get("traindbg.hooks.torch")
     if hook is not None:
         hook.log(name, value)
+
+
+def save(name: str, tensor: Any) -> None:
+    """Records a tensor of your own as `custom/<name>` of the current step, as it is now.
+
+    Args:
+        name: what it is called in the run; of one name, the first of a step is kept.
+        tensor: of any shape, strides and real type: a torch tensor, on a device too, a NumPy array,
+            or a number.
+
+    Its statistics are kept at every step at which it is given; whole values and histograms where
+    they are asked for, of the collection `other` or of one of yours whose pattern finds the name.
+    What cannot be read (a string, None, a sparse tensor) is skipped and counted. Does nothing when
+    no training is being watched, so it may stay in a script for good.
+    """
+    import sys
+
+    hook = sys.modules.get("traindbg.hooks.torch")
+    if hook is not None:
+        hook.save(name, tensor)
 
 
 def runs(root: str | Path = "traindbg-runs") -> list[Run]:

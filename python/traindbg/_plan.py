@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 Rules = Iterable[str] | Mapping[str, Mapping[str, float]]
 Patterns = str | Iterable[str]
 
-# What `every=` alone means: all that has statistics.
+# What `every=` alone means: what a forward and a backward pass leave.
 _ALL = ("weights", "biases", "gradients", "inputs", "outputs", "activations")
 
 

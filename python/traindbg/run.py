@@ -84,8 +84,8 @@ class Tensor:
         return tuple(self.info["shape"])
 
     def series(self, statistic: str = "", mode: str = "train") -> Series:
-        """A statistic over the steps; by default `value` of a loss or metric, `l2` of others."""
-        chosen = statistic or ("value" if self.role in ("loss", "metric") else "l2")
+        """A statistic over the steps; by default `value` of a number (a loss, say), else `l2`."""
+        chosen = statistic or ("value" if self.info["is_number"] else "l2")
         steps, values = self._run._reader.series(self.worker, self.name, chosen, mode)
         self._run._tell_damage()
         return Series(steps, values)

@@ -98,7 +98,8 @@ class Worker:
         """Whether it is new to this part."""
         id_, name, (role, activation) = c.varint(), c.text(), c.unpack("BB")
         need(id_ <= known and id_ < 1 << 20 and name, "id or name of a tensor")
-        need(role <= 10 and activation <= 4, "role or activation")
+        need(activation <= 4, "activation")
+        role = role if role <= 12 else 0  # a newer version's
         tensor = {"name": name, "role": role, "activation": activation, "module": c.text()}
         tensor |= {"module_type": c.text(), "layer": c.zigzag()}
         tensor["dtype"], tensor["shape"] = c.type_and_shape()

@@ -125,8 +125,13 @@ def record(train, directory, **settings) -> list[tuple]:
     ] + [(event["kind"], str(event["data"])) for event in run.events]
 
 
+OPTIMIZERS = {"rules": [], "collect": ["optimizer_state", "weight_updates"], "every": 2}
+
+
 @pytest.mark.parametrize(
-    "settings", [{}, {"rules": [], "collect": ["losses"]}], ids=["default", "losses"]
+    "settings",
+    [{}, {"rules": [], "collect": ["losses"]}, OPTIMIZERS],
+    ids=["default", "losses", "optimizers"],
 )
 @pytest.mark.parametrize(
     "train",
@@ -146,10 +151,12 @@ def test_it_records_what_the_hooks_in_python_record(train, settings, tmp_path, m
     hot = record(train, tmp_path / "hot", **settings)
     monkeypatch.setattr(Recording, "_arm", lambda self: None)
     assert hot == record(train, tmp_path / "python", **settings)
-    assert len(hot) > 8
+    assert len(hot) > 5
 
 
-def test_ordinary_steps_reach_no_hook_in_python(tmp_path, monkeypatch) -> None:
+@pytest.fixture
+def calls(monkeypatch) -> Counter[str]:
+    """How often each hook in Python was called."""
     calls: Counter[str] = Counter()
     for name in ("loss_computed", "backward_begins", "optimizer_will_step", "optimizer_stepped"):
         method = getattr(Recording, name)
@@ -159,9 +166,21 @@ def test_ordinary_steps_reach_no_hook_in_python(tmp_path, monkeypatch) -> None:
             return _method(self, *args)
 
         monkeypatch.setattr(Recording, name, counted)
+    return calls
+
+
+def test_ordinary_steps_reach_no_hook_in_python(tmp_path, calls) -> None:
     steps = record(plain, tmp_path / "run", rules=[], collect=["losses"])
     assert len([step for step in steps if step[0] == "train"]) == 48
     assert set(calls.values()) <= {1, 2}, calls  # until it is known what an ordinary step is
+
+
+def test_steps_between_those_that_look_at_the_optimizer_are_ordinary(tmp_path, calls) -> None:
+    steps = record(plain, tmp_path / "run", **OPTIMIZERS | {"every": 6})
+    assert [step[1] for step in steps if step[0] == "train"] == list(range(0, 48, 6))
+    assert calls["optimizer_stepped"] == 8
+    assert calls["optimizer_will_step"] == 8
+    assert max(calls["loss_computed"], calls["backward_begins"]) <= 2, calls
 
 
 def test_the_hot_path_keeps_neither_model_nor_recording_alive(tmp_path) -> None:

@@ -8,6 +8,7 @@ import trainings
 from torch import nn
 
 import traindbg as td
+from traindbg import _core
 
 
 @pytest.mark.parametrize("kind", trainings.KINDS)
@@ -21,6 +22,33 @@ def test_watching_changes_no_bit(kind, run_dir):
     recorded = td.Run(run_dir)
     assert len(recorded.steps()) > 0
     assert recorded.names(collection="gradients")
+
+
+@pytest.mark.parametrize("path", ["cpu path", "device path"])
+@pytest.mark.parametrize("kind", trainings.KINDS)
+def test_all_collections_change_no_bit(kind, path, run_dir, monkeypatch):
+    plain = trainings.train(kind)
+    if path == "device path":
+        monkeypatch.setenv("TRAINDBG_DEVICE_PATH", "1")
+
+    def watch(model, optimizer):
+        td.watch(
+            model,
+            optimizer,
+            run_dir=run_dir,
+            collect=_core.builtin_collections(),
+            raw=("optimizer_state", "weight_updates"),
+            supervise=False,
+        )
+
+    assert trainings.train(kind, watch) == plain
+    recorded = td.Run(run_dir)
+    steps = recorded.steps().tolist()
+    for collection in ("optimizer_state", "weight_updates"):
+        # A parameter that begins at zero has no ratio there.
+        names = recorded.names(r"^(?!update_ratio/)", collection=collection)
+        assert names
+        assert all(recorded[name].steps().tolist() == steps for name in names)
 
 
 def test_device_path_changes_no_bit(run_dir, monkeypatch):

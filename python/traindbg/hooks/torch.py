@@ -1,4 +1,4 @@
-"""`watch` and `log` for PyTorch, and what a process needs around them.
+"""`watch`, `log` and `save` for PyTorch, and what a process needs around them.
 
 This is what `traindbg run` installs by itself and what `traindbg.watch` calls. The recording itself
 is in `torch_recording`.
@@ -30,7 +30,7 @@ from traindbg.hooks.torch_recording import Recording, Watcher
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-__all__ = ["Watcher", "is_watched", "log", "watch"]
+__all__ = ["Watcher", "is_watched", "log", "save", "watch"]
 
 _process_prepared = False
 _supervisors: list[subprocess.Popen[bytes]] = []
@@ -123,6 +123,12 @@ def log(name: str, value: float) -> None:
         recordings.current.metric(name, value)
 
 
+def save(name: str, tensor: Any) -> None:
+    """See `traindbg.save`."""
+    if recordings.current is not None and not torch.compiler.is_compiling():
+        recordings.current.save(name, tensor)
+
+
 def watch(
     model: torch.nn.Module,
     optimizer: torch.optim.Optimizer | None = None,
@@ -150,7 +156,8 @@ def watch(
         rules: names, or {name: {parameter: value}}; None for the default ones, [] for none. Under
             `traindbg run` its own options decide.
         collect: collections to record beside what the rules need, e.g. ("weights", "gradients").
-        every: record those every so many steps (default 1); alone, it means all collections.
+        every: record those every so many steps (default 1); alone, it means weights, biases,
+            gradients, inputs, outputs and activations.
         raw: collections of which whole tensors are kept, at the same steps.
         histograms: collections of which it is kept how their values are distributed, likewise.
         collections: your own, {name: regular expression(s) searched in tensor names}; recorded too.

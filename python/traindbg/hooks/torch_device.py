@@ -6,6 +6,7 @@ all vectors of a step come over in one copy when the step ends.
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 import torch
@@ -52,7 +53,8 @@ def statistics_vector(tensor: torch.Tensor) -> torch.Tensor:
     )
 
 
-def _capturing_graph(tensor: torch.Tensor) -> bool:
+def capturing_graph(tensor: torch.Tensor) -> bool:
+    """Whether what is done with the tensor now would become part of a CUDA graph."""
     return bool(tensor.is_cuda and torch.cuda.is_current_stream_capturing())
 
 
@@ -63,10 +65,11 @@ class Deferred:
         self._session = session
         self._vectors: list[tuple[int, int, torch.Tensor]] = []
         self._scalars: list[tuple[int, int, torch.Tensor]] = []
+        self._ratios: set[int] = set()  # ids of numbers that are left out where they are not finite
 
     def add_tensor(self, mode: int, tensor_id: int, tensor: torch.Tensor) -> None:
         """Takes its statistics; the tensor may change afterwards."""
-        if tensor.is_complex() or tensor.layout is not torch.strided or _capturing_graph(tensor):
+        if tensor.is_complex() or tensor.layout is not torch.strided or capturing_graph(tensor):
             self._session.skip()
         elif tensor.numel() == 0:
             self._session.observe_statistics(mode, tensor_id, _core.Statistics())
@@ -74,9 +77,32 @@ class Deferred:
             with torch.no_grad():
                 self._vectors.append((mode, tensor_id, statistics_vector(tensor)))
 
+    def add_update(
+        self,
+        mode: int,
+        update_id: int,
+        ratio_id: int,
+        before: torch.Tensor,
+        after: torch.Tensor,
+    ) -> None:
+        """Takes the statistics of `after - before`, and how large that is beside `before`."""
+        if after.is_complex() or after.layout is not torch.strided or capturing_graph(after):
+            self._session.skip()
+            return
+        with torch.no_grad():
+            if before.dtype.is_floating_point and before.element_size() < 4:
+                before, after = before.float(), after.float()
+            difference = after - before
+            self.add_tensor(mode, update_id, difference)
+            if difference.numel() > 0:
+                wide = torch.float32 if before.device.type == "mps" else torch.float64
+                norms = [torch.linalg.vector_norm(x, dtype=wide) for x in (difference, before)]
+                self._ratios.add(ratio_id)
+                self.add_scalar(mode, ratio_id, norms[0] / norms[1])
+
     def add_scalar(self, mode: int, tensor_id: int, tensor: torch.Tensor) -> None:
         """Takes the value of a tensor with one element."""
-        if _capturing_graph(tensor):
+        if capturing_graph(tensor):
             self._session.skip()
         else:
             self._scalars.append((mode, tensor_id, tensor.detach().reshape(1).clone()))
@@ -97,6 +123,8 @@ class Deferred:
                 size = vector.numel()
                 values, at = flat[at : at + size], at + size
                 if size == 1:
+                    if tensor_id in self._ratios and not math.isfinite(values[0]):
+                        continue
                     self._session.observe_scalar(mode, tensor_id, values[0])
                 else:
                     counts = [int(value) for value in values[:5]]

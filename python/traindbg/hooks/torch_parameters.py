@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 
@@ -18,11 +18,21 @@ _NUMBER_SETTINGS = (
 )
 
 
+class Owner(NamedTuple):
+    """Where a parameter is, beside its whole name."""
+
+    path: str
+    module: str
+    module_type: str
+    layer: int
+
+
 class Parameters:
     """The parameters that one optimizer answers for, with the ids of their tensors."""
 
     def __init__(self) -> None:
         self.values: list[torch.nn.Parameter] = []
+        self.owners: list[Owner] = []
         self.weight_ids: list[int] = []
         self.gradient_ids: list[int] = []
         self.groups = 0

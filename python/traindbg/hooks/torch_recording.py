@@ -19,6 +19,7 @@ import weakref
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import torch
 
 from traindbg import _core
@@ -36,7 +37,9 @@ from traindbg.hooks.torch_forward import (
 )
 from traindbg.hooks.torch_guard import STRIKES, boundary, failed, failures, guarded
 from traindbg.hooks.torch_names import is_compiled
+from traindbg.hooks.torch_optimizer import STATE, UPDATES, OptimizerObserver
 from traindbg.hooks.torch_parameters import (
+    Owner,
     Parameters,
     learning_rates,
     number_of,
@@ -69,6 +72,15 @@ _ENVIRONMENT = (
 )
 
 current: Recording | None = None  # of this process
+
+
+def _array_of(value: Any) -> np.ndarray[Any, Any] | None:
+    """A number or an array of NumPy's as an array; None for anything else."""
+    if isinstance(value, np.ndarray):
+        return value
+    if isinstance(value, (bool, int, float, complex, np.generic)):
+        return np.asarray(value)
+    return None
 
 
 class Watcher:
@@ -157,6 +169,7 @@ class Recording:
         )
         self._strangers: weakref.WeakSet[torch.optim.Optimizer] = weakref.WeakSet()
         self._driver: weakref.ref[torch.optim.Optimizer] | None = None
+        self._optimizers = OptimizerObserver(self)
         self._lr: tuple[float, ...] = ()
         self._eval_names: set[str] = set()
         self._scaled: tuple[weakref.ref[torch.Tensor], weakref.ref[torch.Tensor]] | None = None
@@ -294,6 +307,7 @@ class Recording:
         module: str = "",
         module_type: str = "",
         layer: int = -1,
+        always: bool = False,
     ) -> int:
         known = self._ids.get(name)
         if known is None:
@@ -306,6 +320,7 @@ class Recording:
                 layer=layer,
                 dtype="" if tensor is None else word_of(tensor.dtype),
                 shape=[] if tensor is None else list(tensor.shape),
+                always=always,
             )
         return known
 
@@ -543,6 +558,8 @@ class Recording:
             return
         self._end_evaluation()
         self._observe_parameters(table)
+        if self.hot.due & UPDATES:
+            guarded("weight updates", self._optimizers.will_step, optimizer, table)
         if self._driver is not None and self._driver() is optimizer:
             self._check_settings(optimizer)
 
@@ -607,6 +624,7 @@ class Recording:
             "layer": layer,
         }
         table.values.append(parameter)
+        table.owners.append(Owner(full, **facts))  # type: ignore[arg-type]
         table.weight_ids.append(self._id(f"{role}/{full}", role, parameter, **facts))  # type: ignore[arg-type]
         table.gradient_ids.append(self._id(f"gradient/{full}", "gradient", parameter, **facts))  # type: ignore[arg-type]
 
@@ -662,15 +680,8 @@ class Recording:
                 if gradient is not None:
                     tensors.append(gradient)
                     ids.append(gradient_id)
-        if not tensors:
-            return
-        if self.on_device_only:
-            elsewhere = list(range(len(tensors)))
-        else:
-            elsewhere = self.session.observe_batch(_TRAIN, ids, tensors)
-        for index in elsewhere:
-            self.deferred.add_tensor(_TRAIN, ids[index], tensors[index])
-            self.hot.has_deferred = True
+        if tensors:
+            self.take_batch(ids, tensors)
 
     def _check_settings(self, optimizer: torch.optim.Optimizer) -> None:
         rates = learning_rates(optimizer)
@@ -680,8 +691,51 @@ class Recording:
             facts = optimizer_facts(optimizer) | {"step": self.hot.steps}
             self.session.event("optimizer", json.dumps(facts))
 
+    # What an optimizer did (Taker).
+
+    def tensor_id(
+        self, name: str, role: str, tensor: torch.Tensor | None, owner: Owner | None
+    ) -> int:
+        known = self._ids.get(name)
+        if known is not None:
+            return known
+        facts = {} if owner is None else owner._asdict()
+        facts.pop("path", None)
+        return self._id(name, role, tensor, **facts)
+
+    def take_batch(self, ids: list[int], tensors: list[torch.Tensor]) -> None:
+        """Takes tensors of the step under way."""
+        if self.on_device_only:
+            elsewhere = list(range(len(tensors)))
+        else:
+            elsewhere = self.session.observe_batch(_TRAIN, ids, tensors)
+        for index in elsewhere:
+            self.deferred.add_tensor(_TRAIN, ids[index], tensors[index])
+            self.hot.has_deferred = True
+
+    def take_number(self, tensor_id: int, value: float | torch.Tensor) -> None:
+        if not isinstance(value, torch.Tensor):
+            self.session.observe_scalar(_TRAIN, tensor_id, float(value))
+        elif value.numel() == 1:
+            self._take_scalar(_TRAIN, tensor_id, value)
+
+    def take_update(
+        self, update_id: int, ratio_id: int, before: torch.Tensor, after: torch.Tensor
+    ) -> None:
+        """Of a parameter on a device."""
+        self.deferred.add_update(_TRAIN, update_id, ratio_id, before, after)
+        self.hot.has_deferred = True
+
+    @boundary("optimizer state")
+    def _observe_stepped(self, optimizer: torch.optim.Optimizer) -> None:
+        table = None if type(optimizer).__hash__ is None else self._tables.get(optimizer)
+        if table is not None:
+            self._optimizers.stepped(optimizer, table, self.hot.due)
+
     def optimizer_stepped(self, optimizer: torch.optim.Optimizer) -> None:
         """Ends the step. Raises TrainingStopped when the supervisor asked for it."""
+        if self.hot.due & (STATE | UPDATES):
+            self._observe_stepped(optimizer)
         self._stop_if_asked(self._end_step_of(optimizer))
 
     @boundary("steps")
@@ -736,3 +790,27 @@ class Recording:
         if mode == _EVAL:
             self._eval_names.add(f"metric/{name}")
         self.session.observe_scalar(mode, tensor_id, float(value))
+
+    @boundary("saved tensors")
+    def save(self, name: str, value: Any) -> None:
+        if not isinstance(value, torch.Tensor):
+            value = _array_of(value)
+        if not isinstance(name, str) or value is None or _core.readable(value) == "no":
+            self.session.skip()
+            self._explain(
+                "saved",
+                f"custom/{name}"[:200],
+                "what was given to traindbg.save is no dense tensor, no array and no number; "
+                "there may be more of them",
+            )
+            return
+        mode = self._mode()
+        tensor_id = self._ids.get(f"custom/{name}")
+        if tensor_id is None:
+            tensor_id = self._id(f"custom/{name}", "other", value, always=True)
+        if mode == _EVAL:
+            self._eval_names.add(f"custom/{name}")
+        if isinstance(value, torch.Tensor):
+            self._take(mode, tensor_id, value)
+        else:
+            self.session.observe(mode, tensor_id, value)

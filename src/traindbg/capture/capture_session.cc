@@ -225,6 +225,31 @@ class CaptureSession::Impl {
         if (model::has(what, What::kHistogram)) add_histogram(*current, id, view);
     }
 
+    void keep_always(TensorId id) noexcept {
+        if (id < slots_.size()) slots_[id].is_always_kept = true;
+    }
+
+    void observe_update(Mode mode, TensorId update, TensorId ratio, const TensorView& before,
+                        const TensorView& after) {
+        Current* current = find(mode);
+        if (current == nullptr || update >= slots_.size() || ratio >= slots_.size()) return;
+        const What what = take(*current, update);
+        const bool wants_ratio = model::has(take(*current, ratio), What::kStatistics);
+        if (what == What::kNothing && !wants_ratio) return;
+        const Result<reduce::DifferenceStatistics> found = reduce::difference_statistics(before, after);
+        if (!found) {
+            skip(update, found.status());
+            return;
+        }
+        const model::Statistics& difference = found->difference;
+        if (model::has(what, What::kStatistics)) add_statistics(*current, update, difference, {});
+        const double relative = difference.l2 / found->before_l2;
+        if (wants_ratio && difference.count > 0 && difference.not_finite() == 0 && std::isfinite(relative))
+            current->record.scalars.push_back({ratio, relative});
+        if (model::has(what, What::kRaw) || model::has(what, What::kHistogram))
+            add_difference(*current, update, what, before, after);
+    }
+
     void observe_statistics(Mode mode, TensorId id, const model::Statistics& statistics) {
         Current* current = find(mode);
         if (current == nullptr || id >= slots_.size()) return;
@@ -341,6 +366,7 @@ class CaptureSession::Impl {
         model::ActivationKind activation = model::ActivationKind::kNone;
         bool loss_is_bad = false;
         bool skip_was_told = false;
+        bool is_always_kept = false;  // the user hands it over for that
     };
     // The step under way of one mode.
     struct Current {
@@ -375,7 +401,7 @@ class CaptureSession::Impl {
     [[nodiscard]] What wanted(const Current& current, TensorId id) const noexcept {
         What what = plan_.due(id, current.record.mode, current.record.step);
         const Slot& slot = slots_[id];
-        if (slot.role == Role::kMetric) what |= What::kStatistics;  // the user hands it over to be kept
+        if (slot.role == Role::kMetric || slot.is_always_kept) what |= What::kStatistics;
         if (everything()) {
             what |= slot.role == Role::kClasses ? What::kClasses : What::kStatistics;
             if (slot.role == Role::kActivation && slot.activation != model::ActivationKind::kNone)
@@ -433,6 +459,21 @@ class CaptureSession::Impl {
         current.tensors.push_back(
             {id, view.dtype, {view.shape.begin(), view.shape.end()}, std::move(*room), {}});
         return statistics;
+    }
+
+    void add_difference(Current& current, TensorId id, What what, const TensorView& before,
+                        const TensorView& after) {
+        const tensor::DType dtype = reduce::difference_type(after.dtype);
+        std::vector<std::byte> values(static_cast<std::size_t>(after.element_count()) *
+                                      tensor::byte_size(dtype));
+        if (const Status status = reduce::subtract(before, after, values); !status.is_ok()) {
+            skip(id, status);
+            return;
+        }
+        const TensorView view{values.data(), dtype, after.shape, {}};
+        if (model::has(what, What::kRaw))
+            if (const auto copied = add_whole(current, id, view, false); !copied) skip(id, copied.status());
+        if (model::has(what, What::kHistogram)) add_histogram(current, id, view);
     }
 
     void add_histogram(Current& current, TensorId id, const TensorView& view) {
@@ -579,6 +620,15 @@ void CaptureSession::observe_scalar(Mode mode, TensorId tensor, double value) no
 void CaptureSession::observe_classes(Mode mode, TensorId tensor, const TensorView& logits,
                                      const TensorView& labels) noexcept {
     guarded(*impl_, [&] { impl_->observe_classes(mode, tensor, logits, labels); });
+}
+
+void CaptureSession::keep_always(TensorId tensor) noexcept {
+    if (impl_->alive()) impl_->keep_always(tensor);
+}
+
+void CaptureSession::observe_update(Mode mode, TensorId update, TensorId ratio, const TensorView& before,
+                                    const TensorView& after) noexcept {
+    guarded(*impl_, [&] { impl_->observe_update(mode, update, ratio, before, after); });
 }
 
 void CaptureSession::observe_statistics(Mode mode, TensorId tensor,

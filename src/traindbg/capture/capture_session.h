@@ -68,6 +68,8 @@ class CaptureSession {
     // gives the same id. kNoTensor: the session is closed or out of memory, or the tensor cannot be
     // described (no name, a text of more than 4096 bytes, more than 64 dimensions).
     [[nodiscard]] model::TensorId register_tensor(model::TensorInfo info) noexcept;
+    // From now on its statistics are taken whenever it is observed, due or not: for what a user hands over.
+    void keep_always(model::TensorId tensor) noexcept;
     void describe(model::WorkerMeta meta) noexcept;
     void event(std::string_view kind, std::string_view json) noexcept;
 
@@ -85,6 +87,12 @@ class CaptureSession {
     void observe_scalar(model::Mode mode, model::TensorId tensor, double value) noexcept;
     void observe_classes(model::Mode mode, model::TensorId tensor, const tensor::TensorView& logits,
                          const tensor::TensorView& labels) noexcept;
+    // What an optimizer's step did to a tensor: of `after - before` what is due of the tensor `update`, and
+    // as the number `ratio` the l2 norm of that beside the one of `before`. The ratio is left out where it
+    // is not finite, or an element is not. Whole differences and histograms are taken of float32, or of
+    // float64 where a float32 does not hold the element type.
+    void observe_update(model::Mode mode, model::TensorId update, model::TensorId ratio,
+                        const tensor::TensorView& before, const tensor::TensorView& after) noexcept;
     // Statistics that were taken elsewhere (on a device).
     void observe_statistics(model::Mode mode, model::TensorId tensor,
                             const model::Statistics& statistics) noexcept;

@@ -38,20 +38,34 @@ constexpr std::array kModes = {
     Word<Mode>{Mode::kGlobal, "global"},
 };
 constexpr std::array kRoles = {
-    Word<Role>{Role::kOther, "other"},   Word<Role>{Role::kWeight, "weight"},
-    Word<Role>{Role::kBias, "bias"},     Word<Role>{Role::kGradient, "gradient"},
-    Word<Role>{Role::kLoss, "loss"},     Word<Role>{Role::kInput, "input"},
-    Word<Role>{Role::kOutput, "output"}, Word<Role>{Role::kActivation, "activation"},
-    Word<Role>{Role::kMetric, "metric"}, Word<Role>{Role::kClasses, "classes"},
+    Word<Role>{Role::kOther, "other"},
+    Word<Role>{Role::kWeight, "weight"},
+    Word<Role>{Role::kBias, "bias"},
+    Word<Role>{Role::kGradient, "gradient"},
+    Word<Role>{Role::kLoss, "loss"},
+    Word<Role>{Role::kInput, "input"},
+    Word<Role>{Role::kOutput, "output"},
+    Word<Role>{Role::kActivation, "activation"},
+    Word<Role>{Role::kMetric, "metric"},
+    Word<Role>{Role::kClasses, "classes"},
     Word<Role>{Role::kLoop, "loop"},
+    Word<Role>{Role::kOptimizerState, "optimizer_state"},
+    Word<Role>{Role::kWeightUpdate, "weight_update"},
 };
 constexpr std::array kCollections = {
-    Word<Role>{Role::kOther, "other"},    Word<Role>{Role::kWeight, "weights"},
-    Word<Role>{Role::kBias, "biases"},    Word<Role>{Role::kGradient, "gradients"},
-    Word<Role>{Role::kLoss, "losses"},    Word<Role>{Role::kInput, "inputs"},
-    Word<Role>{Role::kOutput, "outputs"}, Word<Role>{Role::kActivation, "activations"},
-    Word<Role>{Role::kMetric, "metrics"}, Word<Role>{Role::kClasses, "classes"},
+    Word<Role>{Role::kOther, "other"},
+    Word<Role>{Role::kWeight, "weights"},
+    Word<Role>{Role::kBias, "biases"},
+    Word<Role>{Role::kGradient, "gradients"},
+    Word<Role>{Role::kLoss, "losses"},
+    Word<Role>{Role::kInput, "inputs"},
+    Word<Role>{Role::kOutput, "outputs"},
+    Word<Role>{Role::kActivation, "activations"},
+    Word<Role>{Role::kMetric, "metrics"},
+    Word<Role>{Role::kClasses, "classes"},
     Word<Role>{Role::kLoop, "loop"},
+    Word<Role>{Role::kOptimizerState, "optimizer_state"},
+    Word<Role>{Role::kWeightUpdate, "weight_updates"},
 };
 constexpr std::array kOverflowPolicies = {
     Word<OverflowPolicy>{OverflowPolicy::kBlockFor, "block_for"},
@@ -96,6 +110,15 @@ std::optional<Role> parse_role(std::string_view word) noexcept { return value_of
 std::string_view collection_of(Role role) noexcept { return word_of(kCollections, role); }
 std::optional<Role> role_of_collection(std::string_view collection) noexcept {
     return value_of(kCollections, collection);
+}
+bool is_number(const TensorInfo& info) noexcept {
+    switch (info.role) {
+        case Role::kLoss:
+        case Role::kMetric: return true;
+        case Role::kOptimizerState:
+        case Role::kWeightUpdate: return info.dtype == tensor::DType::kUnknown && info.shape.empty();
+        default: return false;
+    }
 }
 const std::vector<std::string>& builtin_collections() {
     static const std::vector<std::string> names = [] {

@@ -22,7 +22,7 @@ struct TensorSample {
     friend bool operator==(const TensorSample&, const TensorSample&) = default;
 };
 
-// A loss or a metric.
+// One number: a loss, a metric, a learning rate.
 struct ScalarSample {
     TensorId tensor = 0;
     double value = 0;

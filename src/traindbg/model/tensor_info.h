@@ -23,14 +23,16 @@ enum class Role : std::uint8_t {
     kBias = 2,
     kGradient = 3,  // of a weight or bias, as the optimizer is about to use it
     kLoss = 4,
-    kInput = 5,       // of the whole model
-    kOutput = 6,      // of a module that is not an activation function
-    kActivation = 7,  // output of an activation function
-    kMetric = 8,      // a number that the user logged
-    kClasses = 9,     // labels, predictions and hits per class, counted
-    kLoop = 10,       // what the training loop did, e.g. the gradient that was there before backward
+    kInput = 5,            // of the whole model
+    kOutput = 6,           // of a module that is not an activation function
+    kActivation = 7,       // output of an activation function
+    kMetric = 8,           // a number that the user logged
+    kClasses = 9,          // labels, predictions and hits per class, counted
+    kLoop = 10,            // what the training loop did, e.g. the gradient that was there before backward
+    kOptimizerState = 11,  // of a parameter, after the step (a moment, say); a group's learning rate
+    kWeightUpdate = 12,    // what the step added to a parameter; how large that is beside the parameter
 };
-inline constexpr std::uint8_t kRoleCount = 11;
+inline constexpr std::uint8_t kRoleCount = 13;
 
 [[nodiscard]] std::string_view to_string(Role role) noexcept;  // "weight"
 [[nodiscard]] std::optional<Role> parse_role(std::string_view word) noexcept;
@@ -66,5 +68,9 @@ struct TensorInfo {
 
     friend bool operator==(const TensorInfo&, const TensorInfo&) = default;
 };
+
+// Whether one number per step is recorded of it (`ScalarSample`), and no statistics: a loss, a metric, a
+// learning rate, how large an update is. Those that are no loss and no metric have no element type.
+[[nodiscard]] bool is_number(const TensorInfo& info) noexcept;
 
 }  // namespace traindbg::model

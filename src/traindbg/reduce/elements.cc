@@ -132,6 +132,45 @@ void add_elements(const KernelTable& kernel, DType dtype, const std::byte* data,
     }
 }
 
+void add_differences(const KernelTable& kernel, DType dtype, const std::byte* before, const std::byte* after,
+                     std::size_t n, DifferenceAccumulator& into) noexcept {
+    const std::size_t bytes = tensor::byte_size(dtype);
+    if (is_aligned(before, bytes) && is_aligned(after, bytes)) {
+        switch (dtype) {
+            case DType::kFloat32:
+                return kernel.add_difference_float32(reinterpret_cast<const float*>(before),
+                                                     reinterpret_cast<const float*>(after), n, into);
+            case DType::kFloat64:
+                return kernel.add_difference_float64(reinterpret_cast<const double*>(before),
+                                                     reinterpret_cast<const double*>(after), n, into);
+            case DType::kFloat16:
+                return kernel.add_difference_float16(reinterpret_cast<const std::uint16_t*>(before),
+                                                     reinterpret_cast<const std::uint16_t*>(after), n, into);
+            case DType::kBFloat16:
+                return kernel.add_difference_bfloat16(reinterpret_cast<const std::uint16_t*>(before),
+                                                      reinterpret_cast<const std::uint16_t*>(after), n, into);
+            default: break;
+        }
+    }
+    std::array<std::array<float, kBlock>, 2> floats;
+    std::array<std::array<double, kBlock>, 2> doubles;
+    while (n > 0) {
+        const std::size_t part = std::min(n, kBlock);
+        if (fits_float(dtype)) {
+            to_floats(kernel, dtype, before, part, floats[0].data());
+            to_floats(kernel, dtype, after, part, floats[1].data());
+            kernel.add_difference_float32(floats[0].data(), floats[1].data(), part, into);
+        } else {
+            to_doubles(dtype, before, part, doubles[0].data());
+            to_doubles(dtype, after, part, doubles[1].data());
+            kernel.add_difference_float64(doubles[0].data(), doubles[1].data(), part, into);
+        }
+        before += part * bytes;
+        after += part * bytes;
+        n -= part;
+    }
+}
+
 double to_double(DType dtype, const std::byte* data) noexcept {
     if (fits_float(dtype)) {
         // The table with the plainest code will do for one element.

@@ -26,6 +26,10 @@ namespace traindbg::reduce {
 void add_elements(const KernelTable& kernel, tensor::DType dtype, const std::byte* data, std::size_t n,
                   Accumulator& into) noexcept;
 
+// The same of `after - before`, element by element.
+void add_differences(const KernelTable& kernel, tensor::DType dtype, const std::byte* before,
+                     const std::byte* after, std::size_t n, DifferenceAccumulator& into) noexcept;
+
 // As float32. Exact for floats of at most 32 bits; a double is rounded, but one that is not zero stays
 // so, with its sign.
 void to_floats(const KernelTable& kernel, tensor::DType dtype, const std::byte* data, std::size_t n,

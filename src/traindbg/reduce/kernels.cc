@@ -56,9 +56,18 @@ struct Group {
     VectorOf<Lane> a, b, c, d;
 };
 
-// What the elements in memory are and how they become lanes.
+// What the elements in memory are and how they become lanes. `Data` is where they lie.
+template <typename ElementType, typename LaneType>
+struct OneArray {
+    using Element = ElementType;
+    using Lane = LaneType;
+    using Data = const Element*;
+    using Sums = Accumulator;
+    static constexpr bool kIsDifference = false;
+};
+
 template <typename Float>
-struct Plain {
+struct Plain : OneArray<Float, Float> {
     using Element = Float;
     using Lane = Float;
     static HWY_INLINE Group<Lane> load_group(const Element* data) {
@@ -117,9 +126,7 @@ HWY_NOINLINE void widen_all(const std::uint16_t* data, std::size_t n, float* out
     std::memcpy(out + i, wide.data(), (n - i) * sizeof(float));
 }
 
-struct Brain {
-    using Element = std::uint16_t;
-    using Lane = float;
+struct Brain : OneArray<std::uint16_t, float> {
     static HWY_INLINE Group<float> load_group(const Element* data) {
         const FloatTag tag;
         const std::size_t lanes = hn::Lanes(tag);
@@ -142,9 +149,7 @@ struct Brain {
     }
 };
 
-struct Half {
-    using Element = std::uint16_t;
-    using Lane = float;
+struct Half : OneArray<std::uint16_t, float> {
     static HWY_INLINE Group<float> load_group(const Element* data) {
         const std::size_t lanes = hn::Lanes(FloatTag());
         return {widen_half(data), widen_half(data + lanes), widen_half(data + 2 * lanes),
@@ -152,6 +157,46 @@ struct Half {
     }
     static HWY_INLINE void widen(const Element* data, std::size_t n, float* out) {
         widen_all(data, n, out, [](const std::uint16_t* from) HWY_ATTR { return widen_half(from); });
+    }
+};
+
+// Two arrays of the same type: an element is what the second has more than the first.
+template <typename Inner>
+struct Difference {
+    using Array = Inner;
+    using Lane = typename Inner::Lane;
+    using Sums = DifferenceAccumulator;
+    static constexpr bool kIsDifference = true;
+    struct Data {
+        const typename Inner::Element* before;
+        const typename Inner::Element* after;
+
+        Data operator+(std::size_t n) const { return {before + n, after + n}; }
+        Data& operator+=(std::size_t n) { return *this = *this + n; }
+    };
+
+    // Adds the squares of the first array to `squares`.
+    static HWY_INLINE Group<Lane> load_group(const Data& data, VectorOf<Lane>& squares) {
+        const Group<Lane> x = Inner::load_group(data.before);
+        const Group<Lane> y = Inner::load_group(data.after);
+        squares = hn::Add(squares, hn::Add(hn::MulAdd(x.a, x.a, hn::Mul(x.b, x.b)),
+                                           hn::MulAdd(x.c, x.c, hn::Mul(x.d, x.d))));
+        return {hn::Sub(y.a, x.a), hn::Sub(y.b, x.b), hn::Sub(y.c, x.c), hn::Sub(y.d, x.d)};
+    }
+    static HWY_INLINE Group<Lane> load_group(const Data& data) {
+        const Group<Lane> x = Inner::load_group(data.before);
+        const Group<Lane> y = Inner::load_group(data.after);
+        return {hn::Sub(y.a, x.a), hn::Sub(y.b, x.b), hn::Sub(y.c, x.c), hn::Sub(y.d, x.d)};
+    }
+    // Less than a group. `before` gets the first array.
+    static HWY_INLINE void widen(const Data& data, std::size_t n, Lane* out, Lane* before) {
+        Inner::widen(data.before, n, before);
+        Inner::widen(data.after, n, out);
+        for (std::size_t i = 0; i < n; ++i) out[i] -= before[i];
+    }
+    static HWY_INLINE void widen(const Data& data, std::size_t n, Lane* out) {
+        HWY_ALIGN std::array<Lane, kGroup * kMostLanes> before;
+        widen(data, n, out, before.data());
     }
 };
 
@@ -226,14 +271,36 @@ HWY_INLINE void to_doubles(const float* lanes, std::size_t n, double* out) {
     for (std::size_t i = 0; i < n; ++i) out[i] = static_cast<double>(lanes[i]);
 }
 
+// At most kSlowBlock elements as doubles.
 template <typename Source>
-HWY_NOINLINE void add_slowly(const typename Source::Element* data, std::size_t n, Accumulator& into) {
+HWY_INLINE void widen_slowly(const typename Source::Data& data, std::size_t n, double* out) {
     HWY_ALIGN std::array<typename Source::Lane, kSlowBlock> lanes;
+    Source::widen(data, n, lanes.data());
+    to_doubles(lanes.data(), n, out);
+}
+template <typename Inner>
+HWY_INLINE void subtract_slowly(const typename Difference<Inner>::Data& data, std::size_t n, double* out,
+                                DifferenceAccumulator& into) {
+    HWY_ALIGN std::array<double, kSlowBlock> before;
+    widen_slowly<Inner>(data.before, n, before.data());
+    widen_slowly<Inner>(data.after, n, out);
+    double squares = 0;
+    for (std::size_t i = 0; i < n; ++i) {
+        const double square = before[i] * before[i];
+        squares += before[i] - before[i] == 0 ? square : 0.0;
+        out[i] -= before[i];
+    }
+    into.before_squares += squares;
+}
+
+template <typename Source>
+HWY_NOINLINE void add_slowly(typename Source::Data data, std::size_t n, typename Source::Sums& into) {
     HWY_ALIGN std::array<double, kSlowBlock + kMostLanes> doubles;
     while (n > 0) {
         const std::size_t part = std::min(n, kSlowBlock);
-        Source::widen(data, part, lanes.data());
-        to_doubles(lanes.data(), part, doubles.data());
+        if constexpr (Source::kIsDifference)
+            subtract_slowly<typename Source::Array>(data, part, doubles.data(), into);
+        else widen_slowly<Source>(data, part, doubles.data());
         add_masked(doubles.data(), part, into);
         data += part;
         n -= part;
@@ -243,7 +310,7 @@ HWY_NOINLINE void add_slowly(const typename Source::Element* data, std::size_t n
 // The mean of a block, roughly. All of the block takes part (but an incomplete last group), so that one
 // large element cannot make the shift larger than what the block's own sum of |x| allows.
 template <typename Source>
-HWY_INLINE typename Source::Lane shift_for(const typename Source::Element* data, std::size_t n) {
+HWY_INLINE typename Source::Lane shift_for(const typename Source::Data& data, std::size_t n) {
     using Lane = typename Source::Lane;
     const TagOf<Lane> tag;
     const std::size_t lanes = hn::Lanes(tag);
@@ -267,7 +334,7 @@ HWY_INLINE typename Source::Lane shift_for(const typename Source::Element* data,
 // One block, not empty. False, and nothing added: it holds something that is not
 // finite, or is so large or so small that squares of lanes are not to be trusted.
 template <typename Source>
-HWY_INLINE bool add_block(const typename Source::Element* data, std::size_t n, Accumulator& into) {
+HWY_INLINE bool add_block(const typename Source::Data& data, std::size_t n, typename Source::Sums& into) {
     using Lane = typename Source::Lane;
     const TagOf<Lane> tag;
     const hn::RebindToSigned<TagOf<Lane>> integers;
@@ -279,6 +346,7 @@ HWY_INLINE bool add_block(const typename Source::Element* data, std::size_t n, A
     auto l1 = none;
     auto sum = none;
     Group<Lane> squares{none, none, none, none};
+    [[maybe_unused]] auto before = none;  // the squares of the first of two arrays
     auto smallest = hn::Set(tag, std::numeric_limits<Lane>::infinity());
     auto largest = hn::Neg(smallest);
     std::size_t zero = 0;
@@ -287,7 +355,10 @@ HWY_INLINE bool add_block(const typename Source::Element* data, std::size_t n, A
 #endif
     std::size_t i = 0;
     for (; i + step <= n; i += step) {
-        const Group<Lane> x = Source::load_group(data + i);
+        const Group<Lane> x = [&]() HWY_ATTR {
+            if constexpr (Source::kIsDifference) return Source::load_group(data + i, before);
+            else return Source::load_group(data + i);
+        }();
         l1 = hn::Add(l1, hn::Add(hn::Add(hn::Abs(x.a), hn::Abs(x.b)), hn::Add(hn::Abs(x.c), hn::Abs(x.d))));
         smallest = hn::Min(smallest, hn::Min(hn::Min(x.a, x.b), hn::Min(x.c, x.d)));
         largest = hn::Max(largest, hn::Max(hn::Max(x.a, x.b), hn::Max(x.c, x.d)));
@@ -311,7 +382,17 @@ HWY_INLINE bool add_block(const typename Source::Element* data, std::size_t n, A
     }
     if (const std::size_t rest = n - i; rest > 0) {
         HWY_ALIGN std::array<Lane, kGroup * kMostLanes> tail;
-        Source::widen(data + i, rest, tail.data());
+        if constexpr (Source::kIsDifference) {
+            HWY_ALIGN std::array<Lane, kGroup * kMostLanes> first;
+            Source::widen(data + i, rest, tail.data(), first.data());
+            for (std::size_t k = rest; k % lanes != 0; ++k) first[k] = 0;
+            for (std::size_t k = 0; k < rest; k += lanes) {
+                const auto x = hn::Load(tag, first.data() + k);
+                before = hn::MulAdd(x, x, before);
+            }
+        } else {
+            Source::widen(data + i, rest, tail.data());
+        }
         // Lanes without an element repeat one: harmless to the extremes, masked out of the sums.
         for (std::size_t k = rest; k % lanes != 0; ++k) tail[k] = tail[0];
         for (std::size_t k = 0; k < rest; k += lanes) {
@@ -340,7 +421,12 @@ HWY_INLINE bool add_block(const typename Source::Element* data, std::size_t n, A
         // Below this, squares that were flushed to zero could weigh more than 1e-6 of the sum.
         constexpr double kLeastSquares = 1e-28;
         if (block_squares < kLeastSquares && block_min < block_max) return false;
+        if constexpr (Source::kIsDifference) {
+            const double before_squares = sum_of<Lane>(before);
+            if (!(before_squares < kInfinity) || before_squares < kLeastSquares) return false;
+        }
     }
+    if constexpr (Source::kIsDifference) into.before_squares += sum_of<Lane>(before);
     const auto size = static_cast<double>(n);
     const double total = sum_of<Lane>(sum);
     into.count += n;
@@ -354,7 +440,7 @@ HWY_INLINE bool add_block(const typename Source::Element* data, std::size_t n, A
 }
 
 template <typename Source>
-HWY_INLINE void add_all(const typename Source::Element* data, std::size_t n, Accumulator& into) {
+HWY_INLINE void add_all(typename Source::Data data, std::size_t n, typename Source::Sums& into) {
     // At most 32 turns of the loop, and so additions per lane.
     const std::size_t block = std::min(kMostBlock, 32 * kGroup * hn::Lanes(TagOf<typename Source::Lane>()));
     while (n > 0) {
@@ -376,6 +462,22 @@ void add_float16(const std::uint16_t* data, std::size_t n, Accumulator& into) no
 }
 void add_bfloat16(const std::uint16_t* data, std::size_t n, Accumulator& into) noexcept {
     add_all<Brain>(data, n, into);
+}
+void add_difference_float32(const float* before, const float* after, std::size_t n,
+                            DifferenceAccumulator& into) noexcept {
+    add_all<Difference<Plain<float>>>({before, after}, n, into);
+}
+void add_difference_float64(const double* before, const double* after, std::size_t n,
+                            DifferenceAccumulator& into) noexcept {
+    add_all<Difference<Plain<double>>>({before, after}, n, into);
+}
+void add_difference_float16(const std::uint16_t* before, const std::uint16_t* after, std::size_t n,
+                            DifferenceAccumulator& into) noexcept {
+    add_all<Difference<Half>>({before, after}, n, into);
+}
+void add_difference_bfloat16(const std::uint16_t* before, const std::uint16_t* after, std::size_t n,
+                             DifferenceAccumulator& into) noexcept {
+    add_all<Difference<Brain>>({before, after}, n, into);
 }
 void widen_float16(const std::uint16_t* data, std::size_t n, float* out) noexcept {
     Half::widen(data, n, out);
@@ -475,9 +577,21 @@ constexpr std::string_view kName =
 }  // namespace
 
 extern const KernelTable kTable;
-const KernelTable kTable = {kName,        add_float32,   add_float64,    add_float16,
-                            add_bfloat16, widen_float16, widen_bfloat16, largest,
-                            raise,        count_outside, stream};
+const KernelTable kTable = {kName,
+                            add_float32,
+                            add_float64,
+                            add_float16,
+                            add_bfloat16,
+                            add_difference_float32,
+                            add_difference_float64,
+                            add_difference_float16,
+                            add_difference_bfloat16,
+                            widen_float16,
+                            widen_bfloat16,
+                            largest,
+                            raise,
+                            count_outside,
+                            stream};
 
 }  // namespace traindbg::reduce::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();

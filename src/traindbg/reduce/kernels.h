@@ -14,6 +14,10 @@
 // NaN and infinities cost nothing where there are none: they make the block's sum of |x| not finite,
 // and only then is the block read again, by a masked loop in doubles. Blocks whose squares would
 // underflow go the same way.
+//
+// A difference of two arrays goes through the same loop: it is taken in registers, and the squares of the
+// first array are added up beside. In float lanes it is rounded to a float once; in the masked loop it
+// is taken in doubles.
 #pragma once
 
 #include <cstddef>
@@ -47,6 +51,11 @@ struct Accumulator {
     }
 };
 
+// Of `after - before`, element by element, and of `before` the sum of the squares of what is finite.
+struct DifferenceAccumulator : Accumulator {
+    double before_squares = 0;
+};
+
 struct KernelTable {
     std::string_view name;
 
@@ -54,6 +63,15 @@ struct KernelTable {
     void (*add_float64)(const double* data, std::size_t n, Accumulator& into) noexcept;
     void (*add_float16)(const std::uint16_t* data, std::size_t n, Accumulator& into) noexcept;
     void (*add_bfloat16)(const std::uint16_t* data, std::size_t n, Accumulator& into) noexcept;
+
+    void (*add_difference_float32)(const float* before, const float* after, std::size_t n,
+                                   DifferenceAccumulator& into) noexcept;
+    void (*add_difference_float64)(const double* before, const double* after, std::size_t n,
+                                   DifferenceAccumulator& into) noexcept;
+    void (*add_difference_float16)(const std::uint16_t* before, const std::uint16_t* after, std::size_t n,
+                                   DifferenceAccumulator& into) noexcept;
+    void (*add_difference_bfloat16)(const std::uint16_t* before, const std::uint16_t* after, std::size_t n,
+                                    DifferenceAccumulator& into) noexcept;
 
     void (*widen_float16)(const std::uint16_t* data, std::size_t n, float* out) noexcept;
     void (*widen_bfloat16)(const std::uint16_t* data, std::size_t n, float* out) noexcept;

@@ -124,6 +124,147 @@ Result<Statistics> statistics_by(const KernelTable& kernel, const TensorView& vi
     return strided_statistics(kernel, view);
 }
 
+// ---- differences ----
+
+// Reads the elements of a view in row-major order, some at a time.
+class RowMajorReader {
+  public:
+    explicit RowMajorReader(const CheckedView& view)
+        : walk_(Walk::row_major(view)), bytes_(view.element_bytes()), at_(walk_.begin) {
+        std::fill_n(index_.begin(), walk_.rank, 0);
+    }
+
+    // The next `n` elements; there must be as many.
+    void read(std::size_t n, std::byte* out) noexcept {
+        const Dimension& run = walk_.dimensions[0];
+        while (n > 0) {
+            const std::size_t part = std::min(n, static_cast<std::size_t>(run.extent - index_[0]));
+            gather_bytes(bytes_, at_, part, run.stride, out);
+            out += part * bytes_;
+            n -= part;
+            move(0, static_cast<std::int64_t>(part));
+            for (std::size_t i = 0; i + 1 < walk_.rank && index_[i] == walk_.dimensions[i].extent; ++i) {
+                move(i, -index_[i]);
+                move(i + 1, 1);
+            }
+        }
+    }
+
+  private:
+    void move(std::size_t dimension, std::int64_t by) noexcept {
+        index_[dimension] += by;
+        at_ += by * walk_.dimensions[dimension].stride * static_cast<std::int64_t>(bytes_);
+    }
+
+    Walk walk_;
+    std::size_t bytes_;
+    const std::byte* at_;
+    std::array<std::int64_t, kMostDimensions> index_;
+};
+
+bool have_one_shape(const CheckedView& a, const CheckedView& b) noexcept {
+    if (a.rank() != b.rank() || a.dtype() != b.dtype()) return false;
+    for (std::size_t i = 0; i < a.rank(); ++i)
+        if (a.dimension(i).extent != b.dimension(i).extent) return false;
+    return true;
+}
+
+bool lie_alike(const CheckedView& a, const CheckedView& b) noexcept {
+    for (std::size_t i = 0; i < a.rank(); ++i)
+        if (a.dimension(i).extent > 1 && a.dimension(i).stride != b.dimension(i).stride) return false;
+    return true;
+}
+
+// Calls `visit(before, after, n)` for contiguous stretches of elements that belong together. How often
+// all of them have to be counted is returned. The views have one shape and are not empty.
+template <typename Visit>
+std::uint64_t for_each_pair(const CheckedView& before, const CheckedView& after, const Visit& visit) {
+    if (lie_alike(before, after)) {
+        const Walk first = Walk::any_order(before);
+        const Walk second = Walk::any_order(after);
+        if (first.rank == 1 && first.dimensions[0].stride == 1) {
+            visit(first.begin, second.begin, static_cast<std::size_t>(first.dimensions[0].extent));
+            return first.repeats;
+        }
+    }
+    constexpr std::size_t kAtOnce = 1024;
+    RowMajorReader first(before);
+    RowMajorReader second(after);
+    alignas(64) std::array<std::byte, kAtOnce * sizeof(double)> first_buffer;
+    alignas(64) std::array<std::byte, kAtOnce * sizeof(double)> second_buffer;
+    for (std::uint64_t left = before.count(); left > 0;) {
+        const auto part = static_cast<std::size_t>(std::min<std::uint64_t>(left, kAtOnce));
+        first.read(part, first_buffer.data());
+        second.read(part, second_buffer.data());
+        visit(static_cast<const std::byte*>(first_buffer.data()),
+              static_cast<const std::byte*>(second_buffer.data()), part);
+        left -= part;
+    }
+    return 1;
+}
+
+// Of doubles whose squares left the range of double.
+Statistics rescaled_difference(const KernelTable& kernel, const CheckedView& before, const CheckedView& after,
+                               double factor) {
+    Accumulator sums;
+    const std::uint64_t repeats =
+        for_each_pair(before, after, [&](const std::byte* first, const std::byte* second, std::size_t n) {
+            std::array<double, 512> scaled;
+            for (std::size_t done = 0; done < n;) {
+                const std::size_t part = std::min(n - done, scaled.size());
+                for (std::size_t i = 0; i < part; ++i) {
+                    const std::size_t at = (done + i) * sizeof(double);
+                    scaled[i] =
+                        (to_double(DType::kFloat64, second + at) - to_double(DType::kFloat64, first + at)) *
+                        factor;
+                }
+                kernel.add_float64(scaled.data(), part, sums);
+                done += part;
+            }
+        });
+    return finish(sums, repeats);
+}
+
+Status check_pair(const CheckedView& before, const CheckedView& after) {
+    if (!have_one_shape(before, after))
+        return Status(Code::kInvalidArgument, "tensor: before and after differ in shape or element type");
+    if (!is_real(after.dtype()))
+        return Status(Code::kUnsupported,
+                      base::format("tensor: no difference of {}", tensor::to_string(after.dtype())));
+    return Status::ok();
+}
+
+Result<DifferenceStatistics> difference_by(const KernelTable& kernel, const TensorView& before,
+                                           const TensorView& after) {
+    TRAINDBG_ASSIGN_OR_RETURN(const CheckedView first, CheckedView::make(before));
+    TRAINDBG_ASSIGN_OR_RETURN(const CheckedView second, CheckedView::make(after));
+    TRAINDBG_RETURN_IF_ERROR(check_pair(first, second));
+    DifferenceStatistics out;
+    if (first.count() == 0) return out;
+    DifferenceAccumulator sums;
+    const std::uint64_t repeats =
+        for_each_pair(first, second, [&](const std::byte* a, const std::byte* b, std::size_t n) {
+            add_differences(kernel, after.dtype, a, b, n, sums);
+        });
+    out.difference = finish(sums, repeats);
+    out.before_l2 = std::sqrt(sums.before_squares * static_cast<double>(repeats));
+    if (after.dtype != DType::kFloat64) return out;
+    if (left_the_range(sums)) {
+        const double factor = rescaling_factor(largest_magnitude(sums));
+        const Statistics moments = rescaled_difference(kernel, first, second, factor);
+        out.difference.mean = std::clamp(moments.mean / factor, out.difference.min, out.difference.max);
+        out.difference.std = moments.std / factor;
+        out.difference.l1 = moments.l1 / factor;
+        out.difference.l2 = moments.l2 / factor;
+    }
+    constexpr double kLeastSquares = 1e-280;
+    if (!(sums.before_squares >= kLeastSquares) || !std::isfinite(sums.before_squares)) {
+        TRAINDBG_ASSIGN_OR_RETURN(const Statistics of_before, statistics_by(kernel, before));
+        out.before_l2 = of_before.l2;
+    }
+    return out;
+}
+
 // ---- copies ----
 
 // What is copied at a time: it stays in the first-level cache between being read for the statistics and
@@ -332,6 +473,44 @@ Result<Statistics> statistics_with_kernel(std::string_view kernel, const TensorV
     if (table == nullptr)
         return Status(Code::kNotFound, base::format("kernel '{}': this CPU has no such kernel", kernel));
     return statistics_by(*table, view);
+}
+
+Result<DifferenceStatistics> difference_statistics(const TensorView& before, const TensorView& after) {
+    return difference_by(chosen_kernel(), before, after);
+}
+
+DType difference_type(DType dtype) noexcept { return fits_float(dtype) ? DType::kFloat32 : DType::kFloat64; }
+
+Status subtract(const TensorView& before, const TensorView& after, std::span<std::byte> out) {
+    TRAINDBG_ASSIGN_OR_RETURN(const CheckedView first, CheckedView::make(before));
+    TRAINDBG_ASSIGN_OR_RETURN(const CheckedView second, CheckedView::make(after));
+    TRAINDBG_RETURN_IF_ERROR(check_pair(first, second));
+    const bool is_float = fits_float(after.dtype);
+    const std::size_t each = is_float ? sizeof(float) : sizeof(double);
+    if (out.size() / each != first.count() || out.size() % each != 0)
+        return Status(Code::kInvalidArgument, "tensor: the room for the difference is not of its size");
+    RowMajorReader first_reader(first);
+    RowMajorReader second_reader(second);
+    std::array<std::byte, sizeof(double)> element{};
+    for (std::size_t at = 0; at < out.size(); at += each) {
+        first_reader.read(1, element.data());
+        const double subtrahend = to_double(after.dtype, element.data());
+        second_reader.read(1, element.data());
+        const double difference = to_double(after.dtype, element.data()) - subtrahend;
+        const auto narrow = static_cast<float>(difference);
+        if (is_float) std::memcpy(out.data() + at, &narrow, each);
+        else std::memcpy(out.data() + at, &difference, each);
+    }
+    return Status::ok();
+}
+
+Result<DifferenceStatistics> difference_statistics_with_kernel(std::string_view kernel,
+                                                               const TensorView& before,
+                                                               const TensorView& after) {
+    const KernelTable* table = find_kernel(kernel);
+    if (table == nullptr)
+        return Status(Code::kNotFound, base::format("kernel '{}': this CPU has no such kernel", kernel));
+    return difference_by(*table, before, after);
 }
 
 Result<UnitStatistics> unit_statistics(const TensorView& view, ActivationKind kind) {

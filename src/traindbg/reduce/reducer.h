@@ -39,6 +39,22 @@ namespace traindbg::reduce {
 [[nodiscard]] base::Result<model::Statistics> copy_with_statistics(const tensor::TensorView& view,
                                                                    std::span<std::byte> out);
 
+// What became of a tensor: `difference` is of `after - before`, element by element. Both have one shape and
+// one element type (kInvalidArgument), each may have its own strides. One pass over both. The accuracy is
+// that of `statistics`, but that a difference of a type of at most 32 bits is rounded to float32 once, min
+// and max included. Where one element is not finite, the difference is what IEEE 754 says (inf - inf is NaN).
+struct DifferenceStatistics {
+    model::Statistics difference;
+    double before_l2 = 0;  // of the finite elements of `before`
+};
+[[nodiscard]] base::Result<DifferenceStatistics> difference_statistics(const tensor::TensorView& before,
+                                                                       const tensor::TensorView& after);
+// The differences themselves, row-major in `out`, which has element_count() elements of
+// `difference_type(dtype)`: float32, or float64 where a float32 does not hold every value of the type.
+[[nodiscard]] base::Status subtract(const tensor::TensorView& before, const tensor::TensorView& after,
+                                    std::span<std::byte> out);
+[[nodiscard]] tensor::DType difference_type(tensor::DType dtype) noexcept;
+
 // What an activation's units do; see model::UnitStatistics for what a unit is. Float types only.
 [[nodiscard]] base::Result<model::UnitStatistics> unit_statistics(const tensor::TensorView& view,
                                                                   model::ActivationKind kind);
@@ -62,8 +78,10 @@ inline constexpr std::int64_t kMostClasses = 65'536;
 // compares them. Kernels are also chosen by TRAINDBG_KERNEL=<name>.
 [[nodiscard]] std::string_view kernel_name();
 [[nodiscard]] std::vector<std::string_view> available_kernels();
-// For tests and benchmarks: `statistics` of a flat array by a kernel of that name.
+// For tests and benchmarks: the same by a kernel of that name.
 [[nodiscard]] base::Result<model::Statistics> statistics_with_kernel(std::string_view kernel,
                                                                      const tensor::TensorView& view);
+[[nodiscard]] base::Result<DifferenceStatistics> difference_statistics_with_kernel(
+    std::string_view kernel, const tensor::TensorView& before, const tensor::TensorView& after);
 
 }  // namespace traindbg::reduce

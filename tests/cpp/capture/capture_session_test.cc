@@ -322,6 +322,78 @@ TEST(CaptureSession, MetricsAreKeptWithoutBeingAskedFor) {
     EXPECT_EQ(run.steps[0].scalars[0].value, 0.75);
 }
 
+TEST(CaptureSession, WhatIsAlwaysKeptNeedsNobodyToAskForIt) {
+    const TemporaryDirectory directory;
+    const std::string path = directory.path() + "/run";
+    {
+        auto session = open(path, {});
+        const TensorId saved = session->register_tensor(tensor("custom/x", Role::kOther));
+        const TensorId other = session->register_tensor(tensor("custom/y", Role::kOther));
+        session->keep_always(saved);
+        session->keep_always(kNoTensor);
+        const Values values({3, 4});
+        session->observe(Mode::kTrain, saved, values.view());
+        session->observe(Mode::kTrain, saved, Values({9}).view());
+        session->observe(Mode::kTrain, other, values.view());
+        session->observe(Mode::kEval, saved, values.view());
+        session->end_eval_step();
+        static_cast<void>(session->end_step());
+        model::Statistics elsewhere;
+        elsewhere.count = 7;
+        session->observe_statistics(Mode::kTrain, saved, elsewhere);
+        static_cast<void>(session->end_step());
+    }
+    const Recorded recorded = read_back(path);
+    ASSERT_EQ(recorded.steps.size(), 3U);
+    for (const StepRecord& step : recorded.steps) ASSERT_EQ(step.tensors.size(), 1U);
+    EXPECT_EQ(recorded.steps[1].tensors[0].statistics.l2, 5);
+    EXPECT_EQ(recorded.steps[2].tensors[0].statistics.count, 7U);
+}
+
+TEST(CaptureSession, AnUpdateIsADifferenceAndItsSizeBesideTheTensor) {
+    const TemporaryDirectory directory;
+    const std::string path = directory.path() + "/run";
+    const Values before({3, 4});
+    const Values after({3, 3.5});
+    const Values zero({0, 0});
+    const Values not_a_number({3, static_cast<float>(kNan)});
+    {
+        auto session = open(path, {need("weight_updates", 2, What::kStatistics),
+                                   need("weight_updates", 4, What::kRaw | What::kHistogram)});
+        const TensorId update = session->register_tensor(tensor("weight_update/w", Role::kWeightUpdate));
+        const TensorId ratio = session->register_tensor(tensor("update_ratio/w", Role::kWeightUpdate));
+        for (const auto& [first, second] :
+             {std::pair(&before, &after), std::pair(&before, &after), std::pair(&zero, &after),
+              std::pair(&before, &after), std::pair(&before, &not_a_number)}) {
+            session->observe_update(Mode::kTrain, update, ratio, first->view(), second->view());
+            session->observe_update(Mode::kTrain, update, ratio, zero.view(), second->view());
+            static_cast<void>(session->end_step());
+        }
+        static_cast<void>(session->end_step());
+        session->observe_update(Mode::kTrain, update, ratio, before.view(), Values({1}).view());
+        session->observe_update(Mode::kTrain, kNoTensor, ratio, before.view(), after.view());
+        static_cast<void>(session->end_step());
+        EXPECT_EQ(session->counts().tensors_skipped, 1U);
+    }
+    const Recorded recorded = read_back(path);
+    ASSERT_EQ(recorded.steps.size(), 3U);  // 0, 2 and 4
+    const StepRecord& first = recorded.steps[0];
+    ASSERT_EQ(first.tensors.size(), 1U);
+    EXPECT_EQ(first.tensors[0].statistics.count, 2U);
+    EXPECT_EQ(first.tensors[0].statistics.zero, 1U);
+    EXPECT_EQ(first.tensors[0].statistics.min, -0.5);
+    ASSERT_EQ(first.scalars.size(), 1U);
+    EXPECT_DOUBLE_EQ(first.scalars[0].value, 0.1);
+    ASSERT_EQ(first.raw.size(), 1U);
+    EXPECT_EQ(first.raw[0].dtype, DType::kFloat32);
+    EXPECT_EQ(first.raw[0].shape, before.shape);
+    ASSERT_EQ(first.histograms.size(), 1U);
+    EXPECT_TRUE(recorded.steps[1].scalars.empty());  // nothing to compare with
+    EXPECT_TRUE(recorded.steps[1].raw.empty());
+    EXPECT_EQ(recorded.steps[2].tensors[0].statistics.nan, 1U);
+    EXPECT_TRUE(recorded.steps[2].scalars.empty());
+}
+
 TEST(CaptureSession, ALossThatTurnsBadKeepsItsNeighbourhoodOnce) {
     storage::MemoryFileSystem files;
     auto session = open("/run", {need("losses", 1)}, files);

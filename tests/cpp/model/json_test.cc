@@ -200,6 +200,20 @@ TEST(Json, ProseKeepsItsLinesButNoOtherControlCharacter) {
     EXPECT_EQ(to_json(cause)["fix"], "a\nb");
 }
 
+TEST(TensorInfo, ANumberHasNoElementType) {
+    TensorInfo info;
+    for (const auto& [role, as_unknown, as_float] :
+         {std::tuple(Role::kLoss, true, true), std::tuple(Role::kMetric, true, true),
+          std::tuple(Role::kOptimizerState, true, false), std::tuple(Role::kWeightUpdate, true, false),
+          std::tuple(Role::kOther, false, false), std::tuple(Role::kGradient, false, false)}) {
+        info.role = role;
+        info.dtype = tensor::DType::kUnknown;
+        EXPECT_EQ(is_number(info), as_unknown) << to_string(role);
+        info.dtype = tensor::DType::kFloat32;
+        EXPECT_EQ(is_number(info), as_float) << to_string(role);
+    }
+}
+
 TEST(Json, EveryEnumerationHasItsWords) {
     for (std::uint8_t i = 0; i < kRoleCount; ++i) {
         const auto role = static_cast<Role>(i);

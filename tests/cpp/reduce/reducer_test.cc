@@ -346,6 +346,207 @@ TEST(Strides, RandomLayoutsGiveTheStatisticsOfTheirElements) {
     }
 }
 
+// The second array is near the first one, as weights are after a step; some elements stay the same.
+StridedTensor near(const StridedTensor& before, std::mt19937& random) {
+    StridedTensor after = before;
+    std::size_t at = 0;
+    for (const double value : before.values()) {
+        if (random() % 4 != 0) after.set(at, value * (1 + normal(random, 0, 0.01)));
+        ++at;
+    }
+    return after;
+}
+
+std::vector<double> difference_of(const StridedTensor& before, const StridedTensor& after) {
+    std::vector<double> out = after.values();
+    const std::vector<double> first = before.values();
+    for (std::size_t i = 0; i < out.size(); ++i) out[i] -= first[i];
+    return out;
+}
+
+// What the header promises of a difference.
+void expect_difference(const base::Result<DifferenceStatistics>& result, const StridedTensor& before,
+                       const StridedTensor& after, const std::string& what) {
+    SCOPED_TRACE(what);
+    ASSERT_TRUE(result) << result.status().message();
+    const Statistics& got = result->difference;
+    const Statistics want = test::reference(difference_of(before, after));
+    constexpr double kOneRounding = 1.2e-7;
+    EXPECT_EQ(got.count, want.count);
+    EXPECT_EQ(got.nan, want.nan);
+    EXPECT_EQ(got.positive_infinite, want.positive_infinite);
+    EXPECT_EQ(got.negative_infinite, want.negative_infinite);
+    EXPECT_EQ(got.zero, want.zero);
+    EXPECT_NEAR(got.min, want.min, kOneRounding * std::abs(want.min));
+    EXPECT_NEAR(got.max, want.max, kOneRounding * std::abs(want.max));
+    const double mean_size = want.finite() == 0 ? 0 : want.l1 / static_cast<double>(want.finite());
+    EXPECT_NEAR(got.mean, want.mean, 1e-6 * mean_size);
+    EXPECT_NEAR(got.l1, want.l1, 1e-6 * want.l1);
+    EXPECT_NEAR(got.l2, want.l2, 1e-5 * want.l2);
+    EXPECT_NEAR(got.std, want.std, 1e-5 * want.std + kOneRounding * mean_size);
+    const double before_l2 = test::reference(before.values()).l2;
+    EXPECT_NEAR(result->before_l2, before_l2, 1e-5 * before_l2);
+}
+
+TEST_P(Kernel, DifferencesAgreeWithTheReferenceForEverySizeAroundTheBlocks) {
+    std::mt19937 random(21);
+    for (const DType dtype : {DType::kFloat32, DType::kFloat64, DType::kFloat16, DType::kBFloat16}) {
+        for (const std::int64_t size :
+             {1,   2,   3,   4,   7,   8,   9,    15,   16,   17,   31,   33,   63,   64,   65,   127,
+              129, 255, 256, 257, 511, 513, 1023, 1025, 2047, 2048, 2049, 2111, 4095, 4097, 6143, 10001}) {
+            StridedTensor before(dtype, {size});
+            before.fill([&] { return normal(random, 0.5, 2); });
+            const StridedTensor after = near(before, random);
+            expect_difference(difference_statistics_with_kernel(GetParam(), before.view(), after.view()),
+                              before, after,
+                              std::string(tensor::to_string(dtype)) + " of " + std::to_string(size));
+        }
+    }
+}
+
+TEST_P(Kernel, DifferencesAgreeWithTheReferenceForEveryDistribution) {
+    std::mt19937 random(22);
+    for (const DType dtype : {DType::kFloat32, DType::kFloat64, DType::kFloat16, DType::kBFloat16}) {
+        for (const Data& kind : distributions()) {
+            for (const std::int64_t size : {1, 50, 777, 5000}) {
+                StridedTensor before(dtype, {size});
+                before.fill([&] { return kind.next(random); });
+                StridedTensor unrelated(dtype, {size});
+                unrelated.fill([&] { return kind.next(random); });
+                for (const StridedTensor& after : {before, near(before, random), unrelated})
+                    expect_difference(
+                        difference_statistics_with_kernel(GetParam(), before.view(), after.view()), before,
+                        after,
+                        std::string(tensor::to_string(dtype)) + ", " + kind.name + ", " +
+                            std::to_string(size));
+            }
+        }
+    }
+}
+
+TEST_P(Kernel, DifferencesBeyondTheRangeOfTheirSquaresKeepTheirMoments) {
+    std::mt19937 random(23);
+    for (const double scale : {1e-320, 1e-300, 1e-160, 1e-24, 1e160, 1e300}) {
+        for (const DType dtype : {DType::kFloat64, DType::kFloat32}) {
+            if (dtype == DType::kFloat32 && scale != 1e-24) continue;
+            StridedTensor before(dtype, {3000});
+            before.fill([&] { return normal(random, 2, 1) * scale; });
+            before.set(17, 0);
+            StridedTensor after(dtype, {3000});
+            after.fill([&] { return normal(random, 2, 1) * scale; });
+            expect_difference(difference_statistics_with_kernel(GetParam(), before.view(), after.view()),
+                              before, after, std::to_string(std::log10(scale)));
+        }
+    }
+}
+
+TEST_P(Kernel, ADifferenceThatNoFloatHoldsIsTakenInDoubles) {
+    StridedTensor before(DType::kFloat32, {3});
+    StridedTensor after(DType::kFloat32, {3});
+    before.fill([] { return -3e38; });
+    after.fill([] { return 3e38; });
+    const auto got = difference_statistics_with_kernel(GetParam(), before.view(), after.view());
+    ASSERT_TRUE(got);
+    EXPECT_EQ(got->difference.not_finite(), 0U);
+    EXPECT_NEAR(got->difference.max, 6e38, 1e32);
+    EXPECT_NEAR(got->before_l2, 3e38 * std::sqrt(3.0), 1e33);
+}
+
+TEST(Difference, EveryRealElementTypeIsRead) {
+    std::mt19937 random(24);
+    for (const DType dtype :
+         {DType::kFloat8E4M3, DType::kFloat8E5M2, DType::kInt64, DType::kInt32, DType::kInt16, DType::kInt8,
+          DType::kUInt64, DType::kUInt32, DType::kUInt16, DType::kUInt8, DType::kBool}) {
+        for (const std::int64_t size : {1, 100, 3000}) {
+            StridedTensor before(dtype, {size});
+            StridedTensor after(dtype, {size});
+            before.fill([&] { return static_cast<double>(random() % 256); });
+            after.fill([&] { return static_cast<double>(random() % 256); });
+            expect_difference(difference_statistics(before.view(), after.view()), before, after,
+                              std::string(tensor::to_string(dtype)));
+        }
+    }
+}
+
+TEST(Difference, EveryLayoutGivesTheStatisticsOfItsElements) {
+    std::mt19937 random(25);
+    for (const Layout& layout : layouts()) {
+        if (std::string_view(layout.name).starts_with("one value")) continue;
+        for (const DType dtype : {DType::kFloat32, DType::kFloat64, DType::kBFloat16, DType::kInt8}) {
+            StridedTensor after(dtype, layout.elements, layout.offset, layout.shape, layout.strides);
+            after.fill([&] { return normal(random, 20, 9); });
+            StridedTensor alike(dtype, layout.elements, layout.offset, layout.shape, layout.strides);
+            alike.fill([&] { return normal(random, 20, 9); });
+            StridedTensor in_a_row(dtype, layout.shape);
+            in_a_row.fill([&] { return normal(random, 20, 9); });
+            for (const StridedTensor& before : {alike, in_a_row}) {
+                expect_difference(difference_statistics(before.view(), after.view()), before, after,
+                                  layout.name);
+                expect_difference(difference_statistics(after.view(), before.view()), after, before,
+                                  layout.name);
+            }
+        }
+    }
+}
+
+TEST(Difference, OneElementAndNoneAreTaken) {
+    StridedTensor before(DType::kFloat32, std::vector<std::int64_t>{});
+    StridedTensor after(DType::kFloat32, std::vector<std::int64_t>{});
+    before.set(0, 2);
+    after.set(0, 1.5);
+    const auto got = difference_statistics(before.view(), after.view());
+    ASSERT_TRUE(got);
+    EXPECT_EQ(got->difference.mean, -0.5);
+    EXPECT_EQ(got->before_l2, 2);
+    const StridedTensor none(DType::kFloat32, {3, 0});
+    const auto of_none = difference_statistics(none.view(), none.view());
+    ASSERT_TRUE(of_none);
+    EXPECT_EQ(of_none->difference, Statistics{});
+}
+
+TEST(Difference, TheDifferencesThemselvesComeInRowMajorOrder) {
+    std::mt19937 random(26);
+    for (const Layout& layout : layouts()) {
+        if (std::string_view(layout.name).starts_with("one value")) continue;
+        for (const DType dtype : {DType::kFloat32, DType::kFloat64, DType::kBFloat16, DType::kInt64}) {
+            StridedTensor after(dtype, layout.elements, layout.offset, layout.shape, layout.strides);
+            after.fill([&] { return normal(random, 20, 9); });
+            StridedTensor before(dtype, layout.shape);
+            before.fill([&] { return normal(random, 20, 9); });
+            const std::vector<double> want = difference_of(before, after);
+            const bool is_float = difference_type(dtype) == DType::kFloat32;
+            EXPECT_EQ(is_float, dtype == DType::kFloat32 || dtype == DType::kBFloat16);
+            std::vector<float> floats(want.size());
+            std::vector<double> doubles(want.size());
+            const auto room = is_float ? std::as_writable_bytes(std::span(floats))
+                                       : std::as_writable_bytes(std::span(doubles));
+            ASSERT_TRUE(subtract(before.view(), after.view(), room));
+            for (std::size_t i = 0; i < want.size(); ++i)
+                ASSERT_EQ(is_float ? static_cast<double>(floats[i]) : doubles[i],
+                          is_float ? static_cast<double>(static_cast<float>(want[i])) : want[i])
+                    << layout.name << " at " << i;
+            EXPECT_EQ(subtract(before.view(), after.view(), room.first(room.size() - 1)).code(),
+                      Code::kInvalidArgument);
+        }
+    }
+}
+
+TEST(Difference, WhatDoesNotBelongTogetherIsRefused) {
+    const StridedTensor floats(DType::kFloat32, {2, 3});
+    const auto code = [&](const StridedTensor& other) {
+        return difference_statistics(floats.view(), other.view()).status().code();
+    };
+    EXPECT_EQ(code(StridedTensor(DType::kFloat32, {3, 2})), Code::kInvalidArgument);
+    EXPECT_EQ(code(StridedTensor(DType::kFloat32, {6})), Code::kInvalidArgument);
+    EXPECT_EQ(code(StridedTensor(DType::kFloat64, {2, 3})), Code::kInvalidArgument);
+    const std::vector<std::int64_t> shape = {2};
+    const std::vector<double> data(4);
+    const TensorView complex{data.data(), DType::kComplex64, shape, {}};
+    EXPECT_EQ(difference_statistics(complex, complex).status().code(), Code::kUnsupported);
+    EXPECT_EQ(difference_statistics_with_kernel("mmx", floats.view(), floats.view()).status().code(),
+              Code::kNotFound);
+}
+
 TEST(Copy, EveryElementSizeIsCopiedInRowMajorOrder) {
     for (const DType dtype : {DType::kUInt8, DType::kUInt16, DType::kInt32, DType::kFloat64}) {
         StridedTensor data(dtype, 200, 0, {10, 20}, {1, 10});

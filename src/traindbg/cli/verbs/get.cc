@@ -36,7 +36,7 @@ class GetVerb final : public Verb {
                      tensor_);
         options.text({.names = "--stat",
                       .placeholder = "NAME",
-                      .help = "The statistic (default: value of a loss or metric, l2 of any other tensor).",
+                      .help = "The statistic (default: value of a loss, metric or other number, else l2).",
                       .choices = read::Run::statistic_names()},
                      statistic_);
         options.text({.names = "--steps",
@@ -99,8 +99,7 @@ class GetVerb final : public Verb {
   private:
     [[nodiscard]] std::string usual_statistic(const model::TensorTable& tensors) const {
         for (const model::TensorInfo& info : tensors)
-            if (info.name == tensor_)
-                return info.role == model::Role::kLoss || info.role == model::Role::kMetric ? "value" : "l2";
+            if (info.name == tensor_) return model::is_number(info) ? "value" : "l2";
         return "l2";
     }
 

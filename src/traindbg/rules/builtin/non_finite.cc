@@ -67,7 +67,9 @@ Pass pass_of(Role role) {
         case Role::kOther:
         case Role::kMetric:
         case Role::kClasses:
-        case Role::kLoop: return Pass::kNone;
+        case Role::kLoop:
+        case Role::kOptimizerState:
+        case Role::kWeightUpdate: return Pass::kNone;
     }
     return Pass::kNone;
 }
