@@ -19,7 +19,7 @@ using capture::RoleMask;
 using model::Role;
 
 constexpr int kTrain = static_cast<int>(model::Mode::kTrain);
-constexpr RoleMask kForward = mask_of(Role::kInput) | mask_of(Role::kOutput) | mask_of(Role::kActivation);
+constexpr RoleMask kForward = capture::kForwardRoles;
 constexpr RoleMask kParameters = mask_of(Role::kWeight) | mask_of(Role::kBias) | mask_of(Role::kGradient);
 
 // Adds the time until the end of the scope.

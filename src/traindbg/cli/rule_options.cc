@@ -128,6 +128,14 @@ void CaptureOptions::declare(OptionSet& options) {
          .help = "Record what --collect, --raw, --histograms and --collection ask for at every N-th step "
                  "(default 10)."},
         every, 1);
+    options.text(
+        {.names = "--compiled",
+         .placeholder = "CHOICE",
+         .help = "What a model under torch.compile does at a step that needs inputs, outputs or "
+                 "activations: eager runs that step uncompiled, skip leaves it alone and does not capture "
+                 "them; auto (default) is eager for what you ask for, skip for what rules need.",
+         .choices = {"auto", "skip", "eager"}},
+        compiled);
 }
 
 Result<model::CaptureConfig> CaptureOptions::config(const std::vector<RuleChoice>& choices) const {
@@ -162,6 +170,7 @@ Result<model::CaptureConfig> CaptureOptions::config(const std::vector<RuleChoice
         if (!is_in(raw) && !is_in(histograms)) asked.push_back(name);
     }
     TRAINDBG_ASSIGN_OR_RETURN(config.requirements, rules::requirements_of(choices));
+    if (const auto choice = model::parse_compiled_models(compiled)) config.compiled = *choice;
 
     const auto add = [&](std::string_view option, const std::vector<std::string>& names, model::What what) {
         for (const std::string& name : names) {

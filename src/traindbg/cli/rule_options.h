@@ -32,6 +32,7 @@ struct CaptureOptions {
     std::vector<std::string> histograms;   // --histograms gradients
     std::vector<std::string> collections;  // --collection NAME=REGEX
     std::uint64_t every = 10;
+    std::string compiled;  // --compiled eager
 
     void declare(OptionSet& options);
     // What these options and the rules need together.
