@@ -364,6 +364,31 @@ def test_a_collection_of_weights_runs_no_further_step_uncompiled(run_dir):
         assert counter.frame_count == 1
 
 
+@pytest.mark.parametrize("whole", [False, True])
+def test_steps_that_end_in_compiled_code_are_said_to_be_missing(whole, run_dir, capfd):
+    torch._dynamo.reset()
+    model = Net()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    update = optimizer.step
+    x, y = batch(0)
+
+    def train():
+        optimizer.zero_grad()
+        F.cross_entropy(model(x), y).backward()
+        update()
+
+    with td.watch(model, run_dir=run_dir, rules=[], supervise=False):
+        if whole:
+            train = torch.compile(train, backend="eager")
+        else:
+            update = torch.compile(optimizer.step, backend="eager")
+        for _ in range(3):
+            train()
+    assert "optimizer.step()" in capfd.readouterr().err
+    kinds = [event["kind"] for event in td.Run(run_dir).events]
+    assert kinds.count("not_captured") == 1
+
+
 def test_an_unknown_choice_is_named(run_dir):
     with pytest.raises(td.TraindbgError, match="eagre"):
         td.watch(Net(), run_dir=run_dir, compiled="eagre", supervise=False)

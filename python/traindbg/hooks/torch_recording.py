@@ -217,6 +217,8 @@ class Recording:
         if self.dead:
             return
         guarded("closing", self._flush)
+        if self._compiler and self.hot.steps == 0:
+            guarded("closing", self._explain_steps)
         self.dead = True
         self.hot.disarm()
         self.end_eager()
@@ -523,6 +525,8 @@ class Recording:
     def compiler_used(self, target: Any) -> None:
         """torch.compile is called for `target`, perhaps in the middle of a step."""
         self._compiler = True
+        if isinstance(getattr(target, "__self__", None), torch.optim.Optimizer):
+            self._explain_steps()
         parts = list(target.modules()) if isinstance(target, torch.nn.Module) else []
         for watcher in self.watchers:
             watcher._compiled = watcher._compiled or any(part is watcher.model for part in parts)
@@ -543,6 +547,12 @@ class Recording:
         """Some module got another part: a watched model may have other parameters now."""
         for table in self._tables.values():
             table.is_stale = True
+
+    def _explain_steps(self) -> None:
+        why = (
+            "a compiled optimizer.step() is not seen, and a step ends with one; leave it uncompiled"
+        )
+        self._explain("steps", "training steps that end in compiled code", why)
 
     # Losses (Listener).
 
