@@ -133,6 +133,22 @@ def test_wrapped_values_of_torch_func_are_not_read(run_dir, capfd):
     assert "torch.func" in capfd.readouterr().err
 
 
+def test_a_part_that_runs_inside_of_vmap_is_not_read(run_dir):
+    class Mapped(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.part = nn.Sequential(nn.Linear(8, 4), nn.ReLU())
+            self.last = nn.Linear(4, 1)
+
+        def forward(self, x):
+            return self.last(torch.func.vmap(lambda row: torch.tanh(self.part(row)))(x))
+
+    model = Mapped()
+    run = recorded(run_dir, model, model, 2)
+    assert set(run.names(FORWARD)) == {"input/0", "output/last"}
+    assert [event["kind"] for event in run.events].count("not_captured") == 1
+
+
 def test_a_functional_call_is_a_call(run_dir):
     model = nn.Sequential(nn.Linear(8, 4), nn.ReLU())
     weights = {name: torch.zeros_like(value) for name, value in model.named_parameters()}

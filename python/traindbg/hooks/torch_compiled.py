@@ -80,7 +80,7 @@ class EagerStep:
             before = before._before
         ours = _Stance(before, self._is_wanted)
         # PyTorch's own setter takes only words, and its stances cannot depend on anything.
-        eval_frame._set_stance(ours)  # type: ignore[arg-type]
+        eval_frame._set_stance(ours)
         self._ours = ours
 
     def end(self) -> None:
@@ -96,12 +96,7 @@ class EagerStep:
                 eval_frame._set_stance(ours._before)
 
 
-_our_hooks: set[int] = set()  # ids of global module hooks
-
-
-def mark_as_ours(hooks: list[torch.utils.hooks.RemovableHandle]) -> None:
-    """These global hooks are not told to the user, see `others_have_global_hooks`."""
-    _our_hooks.update(hook.id for hook in hooks)
+our_hooks: set[int] = set()  # ids of global module hooks that are attached now
 
 
 def others_have_global_hooks() -> bool:
@@ -111,7 +106,7 @@ def others_have_global_hooks() -> bool:
     """
     module = torch.nn.modules.module
     return any(
-        not _our_hooks.issuperset(getattr(module, name, ()))
+        not our_hooks.issuperset(getattr(module, name, ()))
         for name in (
             "_global_backward_pre_hooks",
             "_global_backward_hooks",

@@ -19,7 +19,7 @@ from torch.nn.modules.module import (
 )
 from torch.overrides import TorchFunctionMode
 
-from traindbg.hooks.torch_compiled import HiddenFromCompiler, mark_as_ours
+from traindbg.hooks.torch_compiled import HiddenFromCompiler, our_hooks
 from traindbg.hooks.torch_names import ACTIVATION_FUNCTIONS, activation_kind, is_leaf, tensors_in
 
 if TYPE_CHECKING:
@@ -114,6 +114,7 @@ class ForwardObserver:
         self._prefix = prefix
         self._handles: list[RemovableHandle] = []
         self._beside_compiler = False
+        self._uncompiled: tuple[Any, Any] | None = None
         self._hidden: HiddenFromCompiler | None = None
         self._mode: _FunctionMode | None = None
         self._known: dict[int, Place] = {}  # the modules inside, by id, while a pass is observed
@@ -145,12 +146,15 @@ class ForwardObserver:
             self._beside_compiler = beside_compiler
             before, after = self._before, self._after
             if beside_compiler:  # where compiled code calls them, they would be compiled themselves
-                before, after = torch.compiler.disable(before), torch.compiler.disable(after)
+                if self._uncompiled is None:
+                    disable = torch.compiler.disable
+                    self._uncompiled = disable(before), disable(after)
+                before, after = self._uncompiled
             self._handles = [
                 register_module_forward_pre_hook(before),
                 register_module_forward_hook(after, with_kwargs=True, always_call=True),
             ]
-            mark_as_ours(self._handles)
+            our_hooks.update(handle.id for handle in self._handles)
         if self._hidden is None or not self._hidden.is_active:
             tables = torch.nn.modules.module
             self._hidden = HiddenFromCompiler(
@@ -168,6 +172,7 @@ class ForwardObserver:
             self._hidden = None
         for handle in self._handles:
             handle.remove()
+            our_hooks.discard(handle.id)
             # PyTorch forgets to clear this one.
             torch.nn.modules.module._global_forward_hooks_with_kwargs.pop(handle.id, None)
         self._handles = []

@@ -186,6 +186,7 @@ class Recording:
             number += 1
         watcher = Watcher(model, prefix, self)
         watcher._compiled = compiled or is_compiled(model)
+        self._compiler = self._compiler or watcher._compiled
         self.watchers.append(watcher)
         guarded("forward", self._begin_eager)
         self._strangers.clear()  # one of them may be this model's
@@ -414,6 +415,9 @@ class Recording:
 
     @boundary("outputs")
     def module_output(self, place: Place, suffix: str, tensor: torch.Tensor) -> None:
+        if patches.is_transforming():
+            self.transformed()
+            return
         role = "output" if place.kind == "none" else "activation"
         name = f"{role}/{place.name}{suffix}"
         tensor_id = self._place_id(name, role, place, place.kind, tensor)
@@ -423,6 +427,9 @@ class Recording:
     def function_output(
         self, place: Place, function: str, kind: str, number: int, tensor: torch.Tensor
     ) -> None:
+        if patches.is_transforming():
+            self.transformed()
+            return
         name = f"activation/{place.name}.{function}" + (f"#{number}" if number > 1 else "")
         self._take(self._now, self._place_id(name, "activation", place, kind, tensor), tensor)
 
