@@ -19,7 +19,7 @@ using capture::RoleMask;
 using model::Role;
 
 constexpr int kTrain = static_cast<int>(model::Mode::kTrain);
-constexpr RoleMask kForward = mask_of(Role::kInput) | mask_of(Role::kOutput) | mask_of(Role::kActivation);
+constexpr RoleMask kForward = capture::kForwardRoles;
 // What an optimizer's step needs the other hooks for: before it, and after it.
 constexpr RoleMask kAfterStep = mask_of(Role::kOptimizerState) | mask_of(Role::kWeightUpdate);
 constexpr RoleMask kBeforeStep =

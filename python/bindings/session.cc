@@ -86,6 +86,13 @@ RoleMask Session::due(int mode) noexcept {
     const Inside inside(*this);
     return inside ? session_->due(mode_of(mode)) : 0;
 }
+RoleMask Session::eager(int mode) noexcept {
+    const Inside inside(*this);
+    return inside ? session_->eager(mode_of(mode)) : 0;
+}
+void Session::forward_passed() noexcept {
+    if (const Inside inside(*this); inside) session_->forward_passed();
+}
 std::uint64_t Session::step(int mode) noexcept {
     const Inside inside(*this);
     return inside ? session_->step(mode_of(mode)) : 0;
@@ -352,6 +359,9 @@ void bind_session(nb::module_& module) {
              "Facts about this process, as the JSON of a WorkerMeta.")
         .def("event", &Session::event, "kind"_a, "json"_a)
         .def("due", &Session::due, "mode"_a, "The roles due at the mode's step, as a set of ROLE_BITS.")
+        .def("eager", &Session::eager, "mode"_a,
+             "Those of the roles due for which a compiled model is to run uncompiled.")
+        .def("forward_passed", &Session::forward_passed, "A whole forward pass was looked at.")
         .def("step", &Session::step, "mode"_a)
         .def("observe", &Session::observe, "mode"_a, "id"_a, "tensor"_a.none(),
              "Takes what is due of a tensor. False: it lives on a device and was not read.")

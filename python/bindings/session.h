@@ -45,6 +45,8 @@ class Session {
     void event(const std::string& kind, const std::string& json);
 
     capture::RoleMask due(int mode) noexcept;
+    capture::RoleMask eager(int mode) noexcept;
+    void forward_passed() noexcept;
     std::uint64_t step(int mode) noexcept;
 
     // False: it lives on a device and was not read.

@@ -151,6 +151,15 @@ def with_store(base: str, store: Mapping[str, Any]) -> str:
     return text
 
 
+def with_compiled(base: str, compiled: str) -> str:
+    """`base` (JSON of a plan) with what compiled models do; InvalidArgument for an unknown word."""
+    plan = json.loads(base)
+    plan["compiled"] = compiled
+    text = json.dumps(plan)
+    _core.check_plan(text)
+    return text
+
+
 def stored_plan(run_dir: Path) -> str | None:
     """The plan that a run directory holds already; None when it holds none."""
     try:

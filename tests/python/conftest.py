@@ -17,7 +17,7 @@ import torch
 import traindbg
 from traindbg import _say
 from traindbg.hooks import torch_guard, torch_recording
-from traindbg.hooks.torch_forward import compiler_in_use
+from traindbg.hooks.torch_compiled import compiler_in_use
 
 PACKAGE = Path(traindbg.__file__).parent
 

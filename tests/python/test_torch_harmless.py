@@ -39,6 +39,11 @@ def traces_of_us(model: nn.Module) -> dict[str, object]:
             len(torch_module._global_forward_hooks_always_called),
             len(torch_module._global_forward_hooks_with_kwargs),
         ),
+        "registration hooks": (
+            len(torch_module._global_module_registration_hooks),
+            len(torch_module._global_parameter_registration_hooks),
+        ),
+        "asked for hooks": torch_module._has_any_global_hook,
         "optimizer hooks": (
             len(torch_optimizer._global_optimizer_pre_hooks),
             len(torch_optimizer._global_optimizer_post_hooks),

@@ -44,6 +44,7 @@ def _after_fork_in_child() -> None:
     if recording is not None:
         recording.dead = True
         recording.hot.disarm()
+        recording.end_eager()
         recording.session.abandon()
 
 
@@ -143,6 +144,7 @@ def watch(
     collections: Mapping[str, _plan.Patterns] | None = None,
     capture: Iterable[Mapping[str, Any]] | None = None,
     store: Mapping[str, Any] | None = None,
+    compiled: str | None = None,
     supervise: bool = True,
 ) -> Watcher:
     """Watches a model while it is trained. Call it before the first step; once per model.
@@ -167,6 +169,10 @@ def watch(
         store: how the run is kept, e.g. {"overflow": "block_for", "block_for_ms": 200,
             "keep_last": 5000, "thin": 100, "keep_tensors": 50, "quota_bytes": 2 * 1024**3}; the
             words of `plan.json`. Under `traindbg run` its own options decide.
+        compiled: what a model under torch.compile does at a step that needs inputs, outputs or
+            activations. "eager" runs the step uncompiled, "skip" leaves it alone and does not
+            capture them. By default, "auto": eager for what collect, raw, histograms and
+            collections ask for, skip for what rules need. Under `traindbg run` its option decides.
         supervise: judge the run while it grows, in a process beside the training.
 
     Returns:
@@ -179,11 +185,11 @@ def watch(
     """
     if not isinstance(model, torch.nn.Module):
         raise InvalidArgument(f"watch: expected a torch.nn.Module, got {type(model).__name__}")
-    root, compiled = unwrap(model)
+    root, is_compiled = unwrap(model)
     recording = recordings.current
     if recording is not None:
-        wishes = collect or every or raw or histograms or collections or capture
-        watcher = _join(recording, root, optimizer, compiled, run_dir, wishes)
+        wishes = collect or every or raw or histograms or collections or capture or compiled
+        watcher = _join(recording, root, optimizer, is_compiled, run_dir, wishes)
     else:
         requirements, named = _plan.wishes(collect, every, raw, histograms, collections, capture)
         began = os.environ.get("TRAINDBG_RUN_DIR")
@@ -193,9 +199,11 @@ def watch(
         base = stored or _core.plan_for_rules(_plan.rule_choices(rules))
         if store and not stored:
             base = _plan.with_store(base, store)
+        if compiled is not None and not stored:
+            base = _plan.with_compiled(base, compiled)
         plan = _plan.make_plan(base, requirements, named)
         try:
-            watcher = _begin(os.path.abspath(directory), plan, root, optimizer, compiled)
+            watcher = _begin(os.path.abspath(directory), plan, root, optimizer, is_compiled)
         except InvalidArgument:
             raise
         except TraindbgError as error:
@@ -226,8 +234,8 @@ def _join(
         )
     if wishes:
         say(
-            "the recording has begun; collect, every, raw, histograms, collections and capture of "
-            "this call are ignored"
+            "the recording has begun; collect, every, raw, histograms, collections, capture and "
+            "compiled of this call are ignored"
         )
     for watcher in recording.watchers:
         if watcher.model is root:

@@ -19,28 +19,24 @@ from torch.nn.modules.module import (
 )
 from torch.overrides import TorchFunctionMode
 
+from traindbg.hooks.torch_compiled import HiddenFromCompiler, our_hooks
 from traindbg.hooks.torch_names import ACTIVATION_FUNCTIONS, activation_kind, is_leaf, tensors_in
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
+    from types import FrameType
 
     from torch.utils.hooks import RemovableHandle
 
 
-def compiler_in_use() -> bool:
-    """Whether torch.compile was used in this process, though perhaps nothing is compiled yet."""
-    frames = sys.modules.get("torch._dynamo.eval_frame")
-    # What only switches the compiler off is registered there too, with a callback of None.
-    return any(callable(backend) for backend in getattr(frames, "cached_backends", {}).values())
-
-
 NOTHING, INPUTS, EVERYTHING = range(3)
+_CALL = torch.nn.Module._call_impl.__code__
 
 
 class Place:
     """A module of a watched model: where it is, what it is."""
 
-    __slots__ = ("is_leaf", "kind", "layer", "module_type", "name")
+    __slots__ = ("is_leaf", "is_seen", "kind", "layer", "module_type", "name")
 
     def __init__(self, name: str, module: torch.nn.Module, layer: int) -> None:
         self.name = name
@@ -48,20 +44,43 @@ class Place:
         self.layer = layer
         self.kind = activation_kind(module)
         self.is_leaf = is_leaf(module)
+        self.is_seen = False  # in the pass that is looked at
+
+
+def _names_above(name: str) -> Iterator[str]:
+    """`a` and `a.b` of `a.b.c`."""
+    position = name.find(".")
+    while position >= 0:
+        yield name[:position]
+        position = name.find(".", position + 1)
+
+
+def _is_nested(module: torch.nn.Module) -> bool:
+    """In a hook of `module`: whether it was called by its own forward."""
+    calls = 0
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None and calls < 2:
+        if frame.f_code is _CALL and frame.f_locals.get("self") is module:
+            calls += 1
+        frame = frame.f_back
+    return calls > 1
 
 
 class Sink(Protocol):
     """Where the tensors of a forward pass go. Raises nothing.
 
-    `wants_forward` answers what of the pass is wanted: 0, INPUTS, or EVERYTHING.
+    `wants_forward` answers what of the pass is wanted: 0, INPUTS, or EVERYTHING; `takes_functions`,
+    whether functions may be listened to in it: what is compiled would be compiled again for that.
     """
 
     def wants_forward(self, root: torch.nn.Module) -> int: ...
+    def takes_functions(self) -> bool: ...
     def model_input(self, place: Place, number: int, tensor: torch.Tensor) -> None: ...
     def module_output(self, place: Place, suffix: str, tensor: torch.Tensor) -> None: ...
     def function_output(
         self, place: Place, function: str, kind: str, number: int, tensor: torch.Tensor
     ) -> None: ...
+    def forward_raised(self) -> None: ...
     def failed(self, feature: str, error: Exception) -> None: ...
 
 
@@ -94,6 +113,9 @@ class ForwardObserver:
         self._root_place = Place(name, root, 0)
         self._prefix = prefix
         self._handles: list[RemovableHandle] = []
+        self._beside_compiler = False
+        self._uncompiled: tuple[Any, Any] | None = None
+        self._hidden: HiddenFromCompiler | None = None
         self._mode: _FunctionMode | None = None
         self._known: dict[int, Place] = {}  # the modules inside, by id, while a pass is observed
         self._running: list[Place] = []  # those whose forward runs, innermost last
@@ -103,25 +125,54 @@ class ForwardObserver:
         self.observing = False  # more than the inputs
         self.calls = 0  # of the root, seen in Python
         self.outputs = 0  # of modules inside, seen in Python
+        self.took_functions = True  # in the last pass
+        self.counts_unseen = False  # the next whole pass fills these two:
+        self.unseen: list[str] | None = None  # names of modules whose call was not seen
+        self.seen = 0  # how many were
 
     @property
     def armed(self) -> bool:
         """Whether anything is attached."""
         return bool(self._handles)
 
-    def arm(self) -> None:
-        """From now on a call of the root is observed when the sink wants it."""
+    def arm(self, beside_compiler: bool) -> None:
+        """From now on a call of the root is observed when the sink wants it.
+
+        `beside_compiler`: torch.compile is in use in this process.
+        """
+        if self._handles and self._beside_compiler != beside_compiler and not self.observing:
+            self.disarm()
         if not self._handles:
+            self._beside_compiler = beside_compiler
+            before, after = self._before, self._after
+            if beside_compiler:  # where compiled code calls them, they would be compiled themselves
+                if self._uncompiled is None:
+                    disable = torch.compiler.disable
+                    self._uncompiled = disable(before), disable(after)
+                before, after = self._uncompiled
             self._handles = [
-                register_module_forward_pre_hook(self._before),
-                register_module_forward_hook(self._after, with_kwargs=True, always_call=True),
+                register_module_forward_pre_hook(before),
+                register_module_forward_hook(after, with_kwargs=True, always_call=True),
             ]
+            our_hooks.update(handle.id for handle in self._handles)
+        if self._hidden is None or not self._hidden.is_active:
+            tables = torch.nn.modules.module
+            self._hidden = HiddenFromCompiler(
+                [
+                    (tables._global_forward_pre_hooks, self._handles[0].id),
+                    (tables._global_forward_hooks, self._handles[1].id),
+                ]
+            )
 
     def disarm(self) -> None:
         """Takes everything off."""
         self._leave()
+        if self._hidden is not None:
+            self._hidden.stop()
+            self._hidden = None
         for handle in self._handles:
             handle.remove()
+            our_hooks.discard(handle.id)
             # PyTorch forgets to clear this one.
             torch.nn.modules.module._global_forward_hooks_with_kwargs.pop(handle.id, None)
         self._handles = []
@@ -142,7 +193,7 @@ class ForwardObserver:
             if place is not None:
                 self._running.append(place)
                 return
-        if module is self._root():
+        if module is self._root() and not (self.observing and _is_nested(module)):
             self._root_begins(module, args)
 
     def _after(self, module: torch.nn.Module, args: Any, *rest: Any) -> None:
@@ -151,17 +202,23 @@ class ForwardObserver:
         try:
             # After an exception PyTorch leaves out the keyword arguments, and there is no output.
             output = rest[-1]
+            raised = len(rest) == 1
             place = self._known.get(id(module))
             if place is not None:
                 while self._running and self._running.pop() is not place:
                     pass  # modules inside that raised
-                if place.is_leaf:
+                if place.is_leaf and not raised:
                     self._module_called(place, output)
-            elif module is self._root():
-                if len(rest) == 2:
-                    self._take_inputs(rest[0])
+            elif module is self._root() and not _is_nested(module):
+                if raised:
+                    self._leave()
+                    self._sink.forward_raised()
+                    return
+                self._take_inputs(rest[0])
                 if self._root_place.is_leaf and self.observing:
                     self._module_called(self._root_place, output)
+                if self.observing and self.counts_unseen:
+                    self._count_unseen()
                 self._leave()
         except Exception as error:
             self._sink.failed("forward", error)
@@ -181,8 +238,10 @@ class ForwardObserver:
             if self._inputs_only:
                 return
             self._enter(root)
-            self._mode = _FunctionMode(self._function_called)
-            self._mode.__enter__()
+            self.took_functions = self._sink.takes_functions()
+            if self.took_functions:
+                self._mode = _FunctionMode(self._function_called)
+                self._mode.__enter__()
         except Exception as error:
             self._sink.failed("forward", error)
 
@@ -201,8 +260,19 @@ class ForwardObserver:
             self._sink.model_input(self._root_place, self._inputs, tensor)
             self._inputs += 1
 
+    def _count_unseen(self) -> None:
+        self.counts_unseen = False
+        leaves = {place.name: place for place in self._known.values() if place.is_leaf}
+        # Of a module that is looked at as a whole, those inside are not.
+        inner = {name for name in leaves if any(above in leaves for above in _names_above(name))}
+        self.unseen = [
+            name for name, place in leaves.items() if not place.is_seen and name not in inner
+        ]
+        self.seen = len(leaves) - len(inner) - len(self.unseen)
+
     def _module_called(self, place: Place, output: Any) -> None:
         self.outputs += 1
+        place.is_seen = True
         for suffix, tensor in tensors_in(output):
             self._sink.module_output(place, suffix, tensor)
 

@@ -79,8 +79,8 @@ ACTIVATION_FUNCTIONS: dict[Any, tuple[str, str]] = {
 }
 ACTIVATION_FUNCTIONS[torch.special.expit] = ("sigmoid", "sigmoid")
 
-# These hold modules that they never call.
-_CALLED_AS_A_WHOLE = (nn.MultiheadAttention,)
+# These hold modules that they never call, or call without their hooks.
+_CALLED_AS_A_WHOLE = (nn.MultiheadAttention, torch.jit.ScriptModule)
 _WRAPPERS = {"DataParallel", "DistributedDataParallel"}
 
 

@@ -36,6 +36,7 @@ class Parameters:
         self.weight_ids: list[int] = []
         self.gradient_ids: list[int] = []
         self.groups = 0
+        self.is_stale = False  # modules or parameters were put somewhere since
         self.smallest: torch.nn.Parameter | None = None
         self.smallest_name = ""
 

@@ -3,8 +3,10 @@
 A training says which number it minimises only by calling `backward()`, and how it got it only by
 calling a loss function. Neither has a hook, so these functions are wrapped while somebody listens:
 `torch.autograd.backward`, the losses of `torch.nn.functional`, `torch.amp.GradScaler.scale`;
-beside them `torch.jit.script`, which must see the originals, and `torch.compile`, after which
-nothing may be attached any more. Optimizer steps have a hook of PyTorch's own.
+beside them `torch.jit.script`, which must see the originals, `torch.compile`, because what it
+compiles calls no hooks, and the function by which PyTorch finds out that there are global hooks, to
+warn of them. Optimizer steps, and modules and parameters that are put into a module, have hooks of
+PyTorch's own.
 
 Everything is counted: the first `acquire` puts it in, the last `release` takes it out. A wrapper
 calls the original first and always; it adds nothing inside compiled code, and nothing at all
@@ -19,12 +21,17 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import torch
 from torch.nn import functional
+from torch.nn.modules.module import (
+    register_module_module_registration_hook,
+    register_module_parameter_registration_hook,
+)
 from torch.optim.optimizer import (
     register_optimizer_step_post_hook,
     register_optimizer_step_pre_hook,
 )
 
 from traindbg._core import NOT_HANDLED, NOTHING_TO_DO
+from traindbg.hooks.torch_compiled import others_have_global_hooks
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -34,6 +41,16 @@ if TYPE_CHECKING:
 # Looked up once, because they are asked at every step. Dynamo knows the function by any name.
 _is_compiling = torch.compiler.is_compiling
 _is_tracing = getattr(torch._C, "_is_tracing", torch.jit.is_tracing)
+_transforms = getattr(getattr(torch._C, "_functorch", None), "peek_interpreter_stack", None)
+
+
+def is_transforming() -> bool:
+    """Whether torch.func (grad, vmap, ...) is at work: values are wrapped then, and not to be read.
+
+    Their type is torch.Tensor all the same.
+    """
+    return _transforms is not None and _transforms() is not None
+
 
 # Names in torch.nn.functional.
 LOSSES = (
@@ -69,7 +86,9 @@ class Listener(Protocol):
     ) -> None: ...
     def loss_scaled(self, scaled: Any, loss: Any) -> None: ...
     def backward_begins(self, tensors: Any) -> None: ...
-    def compiler_used(self) -> None: ...
+    def compiler_used(self, target: Any) -> None: ...
+    def transformed(self) -> None: ...
+    def modules_changed(self) -> None: ...
     def optimizer_will_step(self, optimizer: torch.optim.Optimizer) -> None: ...
     def optimizer_stepped(self, optimizer: torch.optim.Optimizer) -> None: ...
     def step_ended(self, answer: int) -> None: ...
@@ -101,7 +120,9 @@ def _listening_loss(name: str, original: Callable[..., Any]) -> Callable[..., An
         finally:
             _local.inside_loss = False
         listener = state.listener
-        if listener is not None and not _is_tracing():
+        if listener is not None and is_transforming():
+            listener.transformed()
+        elif listener is not None and not _is_tracing():
             hot = state.hot
             if hot is None or not hot.loss_computed(name, value):
                 listener.loss_computed(name, value, args, kwargs)
@@ -157,7 +178,7 @@ def _listening_compile(original: Callable[..., Any]) -> Callable[..., Any]:
     def compile(*args: Any, **kwargs: Any) -> Any:  # noqa: A001
         listener = state.listener
         if listener is not None:
-            listener.compiler_used()
+            listener.compiler_used(args[0] if args else kwargs.get("model"))
         return original(*args, **kwargs)
 
     return compile
@@ -201,6 +222,12 @@ def _after_step(optimizer: torch.optim.Optimizer, args: Any, kwargs: Any) -> Non
                 listener.step_ended(answer)
 
 
+def _registered(module: torch.nn.Module, name: str, value: Any) -> None:
+    listener = state.listener
+    if listener is not None and not _is_compiling():
+        listener.modules_changed()
+
+
 def acquire() -> None:
     """Puts the wrappers in, unless they are. Every call needs a `release`."""
     global _users
@@ -212,11 +239,14 @@ def acquire() -> None:
     _replace(torch.autograd, "backward", _listening_backward)
     _replace(torch.jit, "script", _scripting_with_originals)
     _replace(torch, "compile", _listening_compile)
+    _replace(torch.nn.modules.module, "_has_any_global_hook", lambda _: others_have_global_hooks)
     scaler = getattr(torch.amp, "GradScaler", None) or torch.cuda.amp.GradScaler
     _replace(scaler, "scale", _listening_scale)
     before = register_optimizer_step_pre_hook(_before_step)
     after = register_optimizer_step_post_hook(_after_step)
     _undo.extend((before.remove, after.remove))
+    _undo.append(register_module_module_registration_hook(_registered).remove)
+    _undo.append(register_module_parameter_registration_hook(_registered).remove)
 
 
 def release() -> None:

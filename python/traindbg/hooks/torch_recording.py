@@ -26,6 +26,7 @@ from traindbg import _core
 from traindbg._say import say
 from traindbg.errors import TrainingStopped
 from traindbg.hooks import torch_patches as patches
+from traindbg.hooks.torch_compiled import EagerStep, compiler_in_use
 from traindbg.hooks.torch_device import Deferred
 from traindbg.hooks.torch_forward import (
     EVERYTHING,
@@ -33,7 +34,6 @@ from traindbg.hooks.torch_forward import (
     NOTHING,
     ForwardObserver,
     Place,
-    compiler_in_use,
 )
 from traindbg.hooks.torch_guard import STRIKES, boundary, failed, failures, guarded
 from traindbg.hooks.torch_names import is_compiled
@@ -55,6 +55,7 @@ _EVAL = _core.EVAL
 _BIT = _core.ROLE_BITS
 _FORWARD_ROLES = _BIT["input"] | _BIT["output"] | _BIT["activation"]
 _PARAMETER_ROLES = _BIT["weight"] | _BIT["bias"]
+_OF_FIXED_SHAPE = frozenset({"weight", "bias", "gradient"})
 _CLOSE_SECONDS = 5.0
 # When the optimizer that drives the steps was silent for so many steps of another one, the other
 # one drives.
@@ -69,6 +70,11 @@ _ENVIRONMENT = (
     "PYTHONHASHSEED",
     "RANK",
     "WORLD_SIZE",
+)
+
+_HOW_EAGER = (
+    '`traindbg run --compiled eager`, or watch(compiled="eager"), runs the steps that need it '
+    "uncompiled"
 )
 
 current: Recording | None = None  # of this process
@@ -98,6 +104,8 @@ class Watcher:
         self._observer: ForwardObserver | None = None
         self._loss_hook: torch.utils.hooks.RemovableHandle | None = None
         self._compiled = False  # it runs as compiled code, in which hooks do not fire
+        scripts = (isinstance(module, torch.jit.ScriptModule) for module in model.modules())
+        self._has_scripts = any(scripts)
         if recording is not None:
             root_name = prefix.rstrip(".") or "model"
             self._observer = ForwardObserver(model, root_name, prefix, recording)
@@ -163,6 +171,7 @@ class Recording:
         self.deferred = Deferred(self.session)
         self.on_device_only = os.environ.get("TRAINDBG_DEVICE_PATH") == "1"
         self._ids: dict[str, int] = {}
+        self._shapes: dict[str, torch.Size] = {}  # by the names of parameters and gradients
         self._loss_ids: dict[str, int] = {}  # by the function's name
         self._tables: weakref.WeakKeyDictionary[torch.optim.Optimizer, Parameters] = (
             weakref.WeakKeyDictionary()
@@ -175,6 +184,8 @@ class Recording:
         self._scaled: tuple[weakref.ref[torch.Tensor], weakref.ref[torch.Tensor]] | None = None
         self._explained: set[str] = set()
         self._compiler = compiler_in_use()
+        self._compiled: str = json.loads(plan).get("compiled", "auto")
+        self._eager = EagerStep(self._wants_eager)
 
     # Watchers.
 
@@ -187,8 +198,10 @@ class Recording:
             prefix = type(model).__name__ + (f"#{number}" if number > 1 else "") + "."
             number += 1
         watcher = Watcher(model, prefix, self)
-        watcher._compiled = compiled or any(is_compiled(module) for module in model.modules())
+        watcher._compiled = compiled or is_compiled(model)
+        self._compiler = self._compiler or watcher._compiled
         self.watchers.append(watcher)
+        guarded("forward", self._begin_eager)
         self._strangers.clear()  # one of them may be this model's
         self._arm()
         if len(self.watchers) == 1:
@@ -218,8 +231,11 @@ class Recording:
         if self.dead:
             return
         guarded("closing", self._flush)
+        if self._compiler and self.hot.steps == 0:
+            guarded("closing", self._explain_steps)
         self.dead = True
         self.hot.disarm()
+        self.end_eager()
         for watcher in list(self.watchers):
             watcher.detach()
         if current is self:
@@ -309,6 +325,8 @@ class Recording:
         layer: int = -1,
         always: bool = False,
     ) -> int:
+        if role in _OF_FIXED_SHAPE and tensor is not None:
+            name = self._name_for_shape(name, role, tensor.shape)
         known = self._ids.get(name)
         if known is None:
             known = self._ids[name] = self.session.register_tensor(
@@ -323,6 +341,20 @@ class Recording:
                 always=always,
             )
         return known
+
+    def _name_for_shape(self, name: str, role: str, shape: torch.Size) -> str:
+        """`name`, or `name#2` and so on where tensors of other shapes had the names before.
+
+        So the values of a module that was replaced are not mixed with those of its successor.
+        """
+        number, wanted = 1, name
+        while self._shapes.setdefault(wanted, shape) != shape:
+            number += 1
+            wanted = f"{name}#{number}"
+        if number > 1 and wanted not in self._ids and role != "gradient":
+            facts = {"tensor": wanted, "instead_of": name, "step": self.hot.steps}
+            self.session.event("tensor_replaced", json.dumps(facts | {"shape": list(shape)}))
+        return wanted
 
     def _take(self, mode: int, tensor_id: int, tensor: torch.Tensor) -> None:
         if self.on_device_only or not self.session.observe(mode, tensor_id, tensor):
@@ -362,6 +394,9 @@ class Recording:
         """TRAIN or EVAL where something of a forward pass is due now, else 0."""
         if root is None or self.dead or torch.jit.is_tracing():
             return 0
+        if patches.is_transforming():
+            self.transformed()
+            return 0
         if root.training and torch.is_grad_enabled():
             return _TRAIN if self.hot.due & _FORWARD_ROLES else 0
         return _EVAL if self.session.due(_EVAL) & _FORWARD_ROLES else 0
@@ -382,6 +417,9 @@ class Recording:
     def wants_forward(self, root: torch.nn.Module) -> int:
         return self._wants_forward(root) or NOTHING
 
+    def takes_functions(self) -> bool:
+        return not self._compiler or self._eager.is_in_force
+
     _now = 0
 
     @boundary("inputs")
@@ -392,6 +430,9 @@ class Recording:
 
     @boundary("outputs")
     def module_output(self, place: Place, suffix: str, tensor: torch.Tensor) -> None:
+        if patches.is_transforming():
+            self.transformed()
+            return
         role = "output" if place.kind == "none" else "activation"
         name = f"{role}/{place.name}{suffix}"
         tensor_id = self._place_id(name, role, place, place.kind, tensor)
@@ -401,50 +442,139 @@ class Recording:
     def function_output(
         self, place: Place, function: str, kind: str, number: int, tensor: torch.Tensor
     ) -> None:
+        if patches.is_transforming():
+            self.transformed()
+            return
         name = f"activation/{place.name}.{function}" + (f"#{number}" if number > 1 else "")
         self._take(self._now, self._place_id(name, "activation", place, kind, tensor), tensor)
+
+    @boundary("forward")
+    def forward_raised(self) -> None:
+        self.end_eager()
+
+    def _wants_eager(self) -> bool:
+        """Whether compiled code that is called now belongs to a training step.
+
+        Gradients may be off in one: a checkpointed part (`use_reentrant=True`) runs without, and
+        again with them in the backward pass, where it must draw the same random numbers.
+        """
+        models = (watcher.model for watcher in self.watchers)
+        return any(model is not None and model.training for model in models)
+
+    def _begin_eager(self) -> None:
+        """Makes compiled code run uncompiled in the step that begins, if the step needs it."""
+        self._compiler = self._compiler or compiler_in_use()
+        if not self._compiler or not self.session.eager(_TRAIN):
+            self._eager.end()
+            return
+        try:
+            self._eager.begin()
+        except (AttributeError, ImportError, RuntimeError) as error:
+            self._explain("eager", "what compiled modules return", f"torch.compile: {error}")
+
+    def end_eager(self) -> None:
+        """Compiled code runs as it would without us."""
+        guarded("compiled", self._eager.end)
 
     def _prepare(self, watcher: Watcher) -> None:
         """Attaches for the step that begins, or takes off, as it needs."""
         model, observer = watcher.model, watcher._observer
         if model is None or observer is None:
             return
-        if self._compiler or watcher._compiled:
-            if self.hot.due & _FORWARD_ROLES:
-                self._explain(
-                    "compiled",
-                    f"what the modules of {type(model).__name__} return",
-                    "torch.compile is in use, and compiled code would be compiled anew; weights, "
-                    "gradients and losses are recorded",
-                )
+        train = self.hot.due & _FORWARD_ROLES
+        if self._compiler and watcher._compiled and not self._eager.is_on:
+            observer.disarm()
+            if train:
+                self._explain_compiled(model)
             return
-        if not (self.hot.due | self.session.due(_EVAL)) & _FORWARD_ROLES:
+        if not train and not self.session.due(_EVAL) & _FORWARD_ROLES:
             if observer.armed or observer.observing:
                 observer.disarm()
             return
-        observer.arm()
-        if self.hot.steps >= 1 and observer.calls == 0 and self.hot.due & _FORWARD_ROLES:
+        observer.counts_unseen = self._compiler and observer.unseen is None
+        observer.arm(self._compiler)
+        if self.hot.steps >= 1 and observer.calls == 0 and train:
             # A step went by in which the model itself was not called: look at its parts.
             self._now = _TRAIN
             observer.observe_without_root()
 
+    def _explain_compiled(self, model: torch.nn.Module) -> None:
+        only = ", at steps where only rules need it" if self._compiled == "auto" else ""
+        self._explain(
+            "compiled",
+            f"what the modules of {type(model).__name__} return{only}",
+            f"torch.compile is in use, and compiled code shows nothing of it; {_HOW_EAGER}; "
+            "weights, gradients and losses are recorded",
+        )
+
     def _check_forward(self, watcher: Watcher) -> None:
-        """After a step that wanted a forward pass: says so when none could be seen."""
-        observer = watcher._observer
+        """After a step that wanted a forward pass: says so when one, or a part, was not seen."""
+        observer, model = watcher._observer, watcher.model
         if observer is None or not observer.armed or not self.hot.due & _FORWARD_ROLES:
             return
-        if self.hot.steps >= 1 and observer.calls == 0 and observer.outputs == 0:
-            model = watcher.model
-            what = f"what the modules of {type(model).__name__} return"
-            self._explain("silent", what, "no module of it was called in Python")
+        if watcher._has_scripts:
+            what = "what modules inside of scripted or traced modules return"
+            self._explain("scripts", what, "torch.jit's code calls no hooks")
+        if observer.calls == 0 and observer.outputs == 0:
+            if self._compiler and not self._eager.is_on and model is not None:
+                self._explain_compiled(model)
+            elif self.hot.steps >= 1:
+                what = f"what the modules of {type(model).__name__} return"
+                self._explain("silent", what, "no module of it was called in Python")
+            return
+        if self.hot.forward_seen:
+            self.session.forward_passed()
+        if self._compiler and observer.unseen:
+            self._explain_unseen(observer.unseen, observer.seen)
+            observer.unseen = []
+        if not observer.took_functions and self.hot.due & _BIT["activation"]:
+            self._explain(
+                "functions",
+                "what activation functions that are called as functions return",
+                "torch.compile is in use, and listening to them would compile again what is "
+                f"compiled; {_HOW_EAGER}",
+            )
+
+    def _explain_unseen(self, unseen: list[str], seen: int) -> None:
+        first = ", ".join(unseen[:3]) + (", ..." if len(unseen) > 3 else "")
+        why = "they were not called in Python, at least not in the first step that was looked at"
+        if not self._eager.is_on:
+            why += f"; torch.compile is in use; {_HOW_EAGER}"
+        what = f"what {len(unseen)} of {len(unseen) + seen} modules return ({first})"
+        self._explain("unseen", what, why)
 
     @boundary("forward")
-    def compiler_used(self) -> None:
-        """Compiled code depends on hooks being there or not: from now on there are none."""
+    def compiler_used(self, target: Any) -> None:
+        """torch.compile is called for `target`, perhaps in the middle of a step."""
         self._compiler = True
+        if isinstance(getattr(target, "__self__", None), torch.optim.Optimizer):
+            self._explain_steps()
+        parts = list(target.modules()) if isinstance(target, torch.nn.Module) else []
         for watcher in self.watchers:
-            if watcher._observer is not None:
-                watcher._observer.disarm()
+            watcher._compiled = watcher._compiled or any(part is watcher.model for part in parts)
+        if not self._eager.is_on:
+            self._begin_eager()
+        for watcher in self.watchers:
+            self._prepare(watcher)
+
+    @boundary("forward")
+    def transformed(self) -> None:
+        """A forward pass or a loss is computed inside of torch.func."""
+        self.session.skip()
+        why = "values are wrapped there (torch.func.grad, vmap, ...), and stand for many or none"
+        self._explain("transformed", "what is computed inside of torch.func", why)
+
+    @boundary("parameters")
+    def modules_changed(self) -> None:
+        """Some module got another part: a watched model may have other parameters now."""
+        for table in self._tables.values():
+            table.is_stale = True
+
+    def _explain_steps(self) -> None:
+        why = (
+            "a compiled optimizer.step() is not seen, and a step ends with one; leave it uncompiled"
+        )
+        self._explain("steps", "training steps that end in compiled code", why)
 
     # Losses (Listener).
 
@@ -548,7 +678,7 @@ class Recording:
             )
             return
         table = self._tables.get(optimizer)
-        if table is None or table.groups != len(optimizer.param_groups):
+        if table is None or table.is_stale or table.groups != len(optimizer.param_groups):
             if optimizer in self._strangers:
                 return
             table = self._learn(optimizer)
@@ -770,6 +900,7 @@ class Recording:
 
     def _begin_step(self, due_before: int) -> None:
         if (self.hot.due | due_before) & _FORWARD_ROLES:
+            self._begin_eager()
             for watcher in self.watchers:
                 if watcher._observer is not None and watcher._observer.observing:
                     watcher._observer.disarm()

@@ -211,6 +211,20 @@ RoleMask CapturePlan::due_roles(Mode mode, StepIndex step) const noexcept {
     return mask;
 }
 
+RoleMask CapturePlan::eager_roles(Mode mode, StepIndex step) const noexcept {
+    if (config_.compiled == model::CompiledModels::kSkip) return 0;
+    if (config_.compiled == model::CompiledModels::kEager) return due_roles(mode, step) & kForwardRoles;
+    RoleMask mask = 0;
+    for (std::size_t i = 0; i < config_.requirements.size(); ++i) {
+        const Requirement& requirement = config_.requirements[i];
+        if (requirement.asked_by != "user" || requirement.what == What::kNothing || !is_due(i, mode, step))
+            continue;
+        mask |= roles_of_[i];
+        if (is_users_[i] && !is_forward_known_) mask |= kAllRoles & ~roles_seen_;
+    }
+    return mask & kForwardRoles;
+}
+
 StepIndex CapturePlan::next_step_needed(Mode mode, StepIndex from) const noexcept {
     constexpr RoleMask kScalars = mask_of(Role::kLoss) | mask_of(Role::kMetric);
     StepIndex first = UINT64_MAX;

@@ -26,6 +26,9 @@ using RoleMask = std::uint32_t;
 }
 
 inline constexpr RoleMask kAllRoles = (RoleMask{1} << model::kRoleCount) - 1;
+// What only a forward pass shows.
+inline constexpr RoleMask kForwardRoles =
+    mask_of(model::Role::kInput) | mask_of(model::Role::kOutput) | mask_of(model::Role::kActivation);
 
 class CapturePlan {
   public:
@@ -40,6 +43,9 @@ class CapturePlan {
     // role: while one is due, the mask has the roles of its registered tensors (`note_tensor`), and
     // those roles of which no tensor at all is known yet, since one of the collection's may come.
     [[nodiscard]] RoleMask due_roles(model::Mode mode, model::StepIndex step) const noexcept;
+    // Those of kForwardRoles for which a compiled model is to run uncompiled at this step: all that are
+    // due, none, or those that the user asked for, as the configuration's `compiled` says.
+    [[nodiscard]] RoleMask eager_roles(model::Mode mode, model::StepIndex step) const noexcept;
     // The first step >= `from` at which anything but scalars is due, or may be by time; UINT64_MAX: never.
     [[nodiscard]] model::StepIndex next_step_needed(model::Mode mode, model::StepIndex from) const noexcept;
 
@@ -48,6 +54,9 @@ class CapturePlan {
                                   model::StepIndex step) const noexcept;
     // Must be called once per tensor, in id order.
     void note_tensor(const model::TensorInfo& info);
+    // A whole forward pass was looked at. From now on a collection of the user's makes a compiled model
+    // run uncompiled only for roles of which it holds a tensor.
+    void note_forward_pass() noexcept { is_forward_known_ = true; }
     // The user's collections that a tensor of this name is in, in the order of the configuration.
     [[nodiscard]] std::vector<std::string> collections_of(std::string_view tensor) const;
 
@@ -70,6 +79,7 @@ class CapturePlan {
     std::vector<RoleMask> roles_of_;  // requirement -> roles of the tensors it touches
     std::vector<bool> is_users_;      // requirement -> whether its collection is one of the user's
     RoleMask roles_seen_ = 0;         // of all tensors noted
+    bool is_forward_known_ = false;
     // Of those with a time.
     struct Timed {
         std::size_t requirement = 0;

@@ -192,6 +192,13 @@ class CaptureSession::Impl {
         if (current == nullptr) return 0;
         return everything() ? kAllRoles : plan_.due_roles(current->record.mode, current->record.step);
     }
+    [[nodiscard]] RoleMask eager(Mode mode) const noexcept {
+        const Current* current = find(mode);
+        if (current == nullptr) return 0;
+        if (everything() && plan_.config().compiled == model::CompiledModels::kEager) return kForwardRoles;
+        return plan_.eager_roles(current->record.mode, current->record.step);
+    }
+    void forward_passed() noexcept { plan_.note_forward_pass(); }
     [[nodiscard]] StepIndex step(Mode mode) const noexcept {
         const Current* current = find(mode);
         return current == nullptr ? 0 : current->record.step;
@@ -598,6 +605,8 @@ void CaptureSession::event(std::string_view kind, std::string_view json) noexcep
 }
 
 RoleMask CaptureSession::due(Mode mode) const noexcept { return impl_->alive() ? impl_->due(mode) : 0; }
+RoleMask CaptureSession::eager(Mode mode) const noexcept { return impl_->alive() ? impl_->eager(mode) : 0; }
+void CaptureSession::forward_passed() noexcept { impl_->forward_passed(); }
 StepIndex CaptureSession::step(Mode mode) const noexcept { return impl_->step(mode); }
 
 void CaptureSession::observe(Mode mode, TensorId tensor, const TensorView& view) noexcept {

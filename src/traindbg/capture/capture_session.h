@@ -75,6 +75,10 @@ class CaptureSession {
 
     // Roles due at the TRAIN step under way, or at the next EVAL step.
     [[nodiscard]] RoleMask due(model::Mode mode) const noexcept;
+    // Those for which a compiled model is to run uncompiled at that step (CapturePlan::eager_roles).
+    [[nodiscard]] RoleMask eager(model::Mode mode) const noexcept;
+    // A whole forward pass of a model was looked at.
+    void forward_passed() noexcept;
     [[nodiscard]] model::StepIndex step(model::Mode mode) const noexcept;
 
     // Takes what the plan asks of this tensor at the step under way; nothing when it is not due. A

@@ -176,6 +176,14 @@ void CaptureOptions::declare(OptionSet& options) {
          .help = "Also record what this hook configuration of the SageMaker Debugger client asks for.",
          .completes = Completes::kFile},
         hook_config);
+    options.text(
+        {.names = "--compiled",
+         .placeholder = "CHOICE",
+         .help = "What a model under torch.compile does at a step that needs inputs, outputs or "
+                 "activations: eager runs that step uncompiled, skip leaves it alone and does not capture "
+                 "them; auto (default) is eager for what you ask for, skip for what rules need.",
+         .choices = {"auto", "skip", "eager"}},
+        compiled);
 }
 
 Result<model::CaptureConfig> CaptureOptions::config(const std::vector<RuleChoice>& choices) const {
@@ -249,6 +257,7 @@ Result<model::CaptureConfig> CaptureOptions::config(const std::vector<RuleChoice
                              base::did_you_mean(capture.collection, known), base::join(known, ", ")));
         config.requirements.push_back(capture);
     }
+    if (const auto choice = model::parse_compiled_models(compiled)) config.compiled = *choice;
 
     std::vector<model::StepIndex> steps;
     for (const std::string& text : at_steps) {

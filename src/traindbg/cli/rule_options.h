@@ -43,6 +43,7 @@ struct CaptureOptions {
     std::string hook_config;               // --hook-config debughookconfig.json
     std::vector<model::CollectionSpec> file_collections;  // of a settings file
     std::vector<model::Requirement> file_captures;
+    std::string compiled;  // --compiled eager
 
     void declare(OptionSet& options);
     // What these options and the rules need together.

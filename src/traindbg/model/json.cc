@@ -306,6 +306,7 @@ Json to_json(const CaptureConfig& config) {
             {"block_for_ms", config.block_for_ms},
             {"part_bytes", config.part_bytes},
             {"retention", to_json(config.retention)},
+            {"compiled", to_string(config.compiled)},
             {"collections", std::move(collections)},
             {"requirements", std::move(requirements)}};
 }
@@ -315,7 +316,7 @@ Result<CaptureConfig> capture_config_from_json(std::string_view text) {
     CaptureConfig out;
     ObjectReader reader(json, "capture plan");
     reader.only({"schema_version", "queue_bytes", "arena_bytes", "overflow", "block_for_ms", "part_bytes",
-                 "retention", "collections", "requirements", "crc32c"});
+                 "retention", "compiled", "collections", "requirements", "crc32c"});
     std::uint32_t version = 1;
     reader.integer("schema_version", version);
     if (version != 1)
@@ -325,6 +326,7 @@ Result<CaptureConfig> capture_config_from_json(std::string_view text) {
     reader.word("overflow", out.overflow, &parse_overflow_policy);
     reader.integer("block_for_ms", out.block_for_ms);
     reader.integer("part_bytes", out.part_bytes);
+    reader.word("compiled", out.compiled, &parse_compiled_models);
     if (const Json* retention = reader.find("retention")) read_retention(*retention, out.retention, reader);
     reader.each("collections", [&](const Json& item) {
         ObjectReader inner(item, "collection");

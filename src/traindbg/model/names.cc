@@ -72,6 +72,11 @@ constexpr std::array kOverflowPolicies = {
     Word<OverflowPolicy>{OverflowPolicy::kDropNewest, "drop_newest"},
     Word<OverflowPolicy>{OverflowPolicy::kKeepReductionsOnly, "keep_reductions_only"},
 };
+constexpr std::array kCompiledModels = {
+    Word<CompiledModels>{CompiledModels::kAuto, "auto"},
+    Word<CompiledModels>{CompiledModels::kSkip, "skip"},
+    Word<CompiledModels>{CompiledModels::kEager, "eager"},
+};
 constexpr std::array kActivations = {
     Word<ActivationKind>{ActivationKind::kNone, "none"},
     Word<ActivationKind>{ActivationKind::kRelu, "relu"},
@@ -103,6 +108,11 @@ std::optional<Mode> parse_mode(std::string_view word) noexcept { return value_of
 std::string_view to_string(OverflowPolicy policy) noexcept { return word_of(kOverflowPolicies, policy); }
 std::optional<OverflowPolicy> parse_overflow_policy(std::string_view word) noexcept {
     return value_of(kOverflowPolicies, word);
+}
+
+std::string_view to_string(CompiledModels choice) noexcept { return word_of(kCompiledModels, choice); }
+std::optional<CompiledModels> parse_compiled_models(std::string_view word) noexcept {
+    return value_of(kCompiledModels, word);
 }
 
 std::string_view to_string(Role role) noexcept { return word_of(kRoles, role); }

@@ -85,6 +85,17 @@ enum class OverflowPolicy : std::uint8_t {
 [[nodiscard]] std::string_view to_string(OverflowPolicy policy) noexcept;  // "block_for", ...
 [[nodiscard]] std::optional<OverflowPolicy> parse_overflow_policy(std::string_view word) noexcept;
 
+// What happens at a step that needs what modules return, when the model is compiled (torch.compile).
+// Compiled code shows nothing of that, and what it computes differs in the last bits from what the same
+// model computes uncompiled.
+enum class CompiledModels : std::uint8_t {
+    kAuto,   // kEager for what the user asked for, kSkip for what rules need
+    kSkip,   // it runs as it would; inputs, outputs and activations are not captured
+    kEager,  // that step runs uncompiled
+};
+[[nodiscard]] std::string_view to_string(CompiledModels choice) noexcept;  // "auto", "skip", "eager"
+[[nodiscard]] std::optional<CompiledModels> parse_compiled_models(std::string_view word) noexcept;
+
 // What is kept of a worker's steps. A step's age is counted in steps of its mode.
 struct Retention {
     std::uint64_t quota_bytes = 10ULL << 30;  // of one worker's files; 0: no limit
@@ -105,6 +116,7 @@ struct CaptureConfig {
     std::uint64_t block_for_ms = 50;
     std::uint64_t part_bytes = 16ULL << 20;
     Retention retention = {};
+    CompiledModels compiled = CompiledModels::kAuto;
 
     friend bool operator==(const CaptureConfig&, const CaptureConfig&) = default;
 };

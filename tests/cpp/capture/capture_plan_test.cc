@@ -65,6 +65,37 @@ TEST(CapturePlan, RolesAreDueAtTheirSteps) {
     EXPECT_EQ(plan.due_roles(Mode::kPredict, 10), 0U);
 }
 
+RoleMask eager_of(model::CompiledModels choice, model::StepIndex step) {
+    Requirement users = need("outputs", {.every = 10});
+    users.asked_by = "user";
+    return plan_of({.requirements = {need("activations", {.every = 1}), need("weights", {.every = 1}), users},
+                    .collections = {},
+                    .compiled = choice})
+        .eager_roles(Mode::kTrain, step);
+}
+
+TEST(CapturePlan, CompiledModelsRunUncompiledForWhatTheUserAskedForUnlessToldOtherwise) {
+    using model::CompiledModels;
+    const RoleMask output = mask_of(Role::kOutput);
+    EXPECT_EQ(eager_of(CompiledModels::kAuto, 10), output);
+    EXPECT_EQ(eager_of(CompiledModels::kAuto, 11), 0U);
+    EXPECT_EQ(eager_of(CompiledModels::kSkip, 10), 0U);
+    EXPECT_EQ(eager_of(CompiledModels::kEager, 10), output | mask_of(Role::kActivation));
+    EXPECT_EQ(eager_of(CompiledModels::kEager, 11), mask_of(Role::kActivation));
+}
+
+TEST(CapturePlan, ACollectionOfTheUsersMakesCompiledModelsRunUncompiledUntilItsRolesAreKnown) {
+    Requirement users = need("mine", {.every = 1});
+    users.asked_by = "user";
+    CapturePlan plan = plan_of(
+        {.requirements = {users}, .collections = {{.name = "mine", .include = {"fc1"}, .exclude = {}}}});
+    EXPECT_EQ(plan.eager_roles(Mode::kTrain, 0), kForwardRoles) << "it may hold tensors of any role";
+    plan.note_tensor(tensor("output/fc1", Role::kOutput));
+    plan.note_tensor(tensor("input/0", Role::kInput));
+    plan.note_forward_pass();
+    EXPECT_EQ(plan.eager_roles(Mode::kTrain, 1), mask_of(Role::kOutput));
+}
+
 TEST(CapturePlan, TheNextStepNeededIsTheFirstOneDue) {
     const std::vector<Schedule> schedules = {
         {.every = 1},

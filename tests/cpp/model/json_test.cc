@@ -15,6 +15,7 @@ using base::Code;
 TEST(Json, ACapturePlanComesBack) {
     CaptureConfig config;
     config.queue_bytes = 12345;
+    config.compiled = CompiledModels::kSkip;
     config.collections = {{.name = "first", .include = {"^fc1"}, .exclude = {"bias", "x\"y"}}};
     config.requirements = {
         {.collection = "gradients",
@@ -60,6 +61,7 @@ TEST(Json, UnknownWordsInAPlanAreRefusedWithTheNearest) {
     expect_refused(R"({"requirements": [{"collection": "losses", "mode": "training"}]})", "mode");
     expect_refused(R"({"requirements": [{"collection": "losses", "what": ["mean"]}]})", "mean");
     expect_refused(R"({"collections": [{"nme": "x"}]})", "did you mean 'name'");
+    expect_refused(R"({"compiled": "yes"})", "compiled");
 }
 
 TEST(Json, AWrongTypeInAPlanIsRefused) {

@@ -1,0 +1,379 @@
+"""Modules that are called, changed and wrapped in unusual ways, and what transforms them."""
+
+from __future__ import annotations
+
+import copy
+import functools
+import re
+
+import pytest
+import torch
+import trainings
+from torch import nn
+from torch.nn import functional as F
+from torch.utils.checkpoint import checkpoint, checkpoint_sequential
+
+import traindbg as td
+
+FORWARD = r"^(in|out)put|^activation"
+
+
+def recorded(run_dir, model, forward, steps=1, before=None, **options):
+    """Trains `model` by `forward(x).sum()` and returns the run."""
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+    options = {"rules": [], "every": 1, "supervise": False} | options
+    with td.watch(model, run_dir=run_dir, **options):
+        for step in range(steps):
+            if before is not None:
+                optimizer = before(step, optimizer) or optimizer
+            optimizer.zero_grad()
+            generator = torch.Generator().manual_seed(step)
+            forward(torch.randn(4, 8, generator=generator)).sum().backward()
+            optimizer.step()
+    return td.Run(run_dir)
+
+
+def maximum(run, name, step=0):
+    return run.step(step).tensors[name].statistics.max
+
+
+# Checkpointing.
+
+
+class Checkpointed(nn.Module):
+    def __init__(self, use_reentrant: bool | None) -> None:
+        super().__init__()
+        self.first = nn.Linear(8, 8)
+        self.body = nn.Sequential(nn.Linear(8, 8), nn.Dropout(0.5), nn.ReLU())
+        self.last = nn.Linear(8, 3)
+        self.use_reentrant = use_reentrant
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        x = torch.tanh(self.first(x))
+        if self.use_reentrant is None:
+            x = self.body(x)
+        else:
+            x = checkpoint(self.body, x, use_reentrant=self.use_reentrant)
+        return F.relu(self.last(x))
+
+
+def train_checkpointed(use_reentrant, watch=None, whole=False):
+    torch.manual_seed(5)
+    model = Checkpointed(None if whole else use_reentrant)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    if watch is not None:
+        watch(model)
+    losses = []
+    for step in range(4):
+        optimizer.zero_grad()
+        x = torch.randn(4, 8, generator=torch.Generator().manual_seed(step), requires_grad=True)
+        out = checkpoint(model, x, use_reentrant=use_reentrant) if whole else model(x)
+        loss = F.cross_entropy(out, torch.tensor([0, 1, 2, 0]))
+        loss.backward()
+        optimizer.step()
+        losses.append(loss.item())
+    return trainings.fingerprint(model, losses)
+
+
+@pytest.mark.parametrize("whole", [False, True])
+@pytest.mark.parametrize("use_reentrant", [False, True])
+def test_a_recomputation_is_no_second_pass(use_reentrant, whole, run_dir):
+    plain = train_checkpointed(use_reentrant, whole=whole)
+
+    def watch(folder, model):
+        td.watch(model, run_dir=run_dir / folder, rules=[], every=1, supervise=False)
+
+    watched = train_checkpointed(use_reentrant, functools.partial(watch, "watched"), whole)
+    td.hooks.torch_recording.current.close()
+    assert watched == plain
+    train_checkpointed(None, functools.partial(watch, "without"))
+    td.hooks.torch_recording.current.close()
+    run, without = td.Run(run_dir / "watched"), td.Run(run_dir / "without")
+    assert run.names(FORWARD) == without.names(FORWARD)
+    assert run.steps().tolist() == [0, 1, 2, 3]
+    for name in run.names(FORWARD):
+        assert run[name].steps().tolist() == [0, 1, 2, 3], name
+
+
+def test_checkpointed_parts_of_a_sequence_have_their_names(run_dir):
+    model = nn.Sequential(*(nn.Sequential(nn.Linear(8, 8), nn.Tanh()) for _ in range(4)))
+    run = recorded(
+        run_dir, model, lambda x: checkpoint_sequential(model, 2, x, use_reentrant=False), 3
+    )
+    names = {f"output/{n}.0" for n in range(4)} | {f"activation/{n}.1" for n in range(4)}
+    assert set(run.names(r"^output|^activation")) == names
+
+
+# torch.func, tracing, exporting.
+
+
+def test_wrapped_values_of_torch_func_are_not_read(run_dir, capfd):
+    model = nn.Sequential(nn.Linear(8, 4), nn.ReLU(), nn.Linear(4, 1))
+    weights = {name: value.detach().clone() for name, value in model.named_parameters()}
+
+    def loss(weights, x, y):
+        return F.mse_loss(torch.func.functional_call(model, weights, (x,)), y)
+
+    x, y = torch.randn(4, 8), torch.randn(4, 1)
+    per_sample = torch.func.vmap(torch.func.grad(loss), in_dims=(None, 0, 0))
+    expected = per_sample(weights, x, y)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+    with td.watch(model, run_dir=run_dir, rules=[], every=1, supervise=False) as watcher:
+        for _ in range(3):
+            actual = per_sample(weights, x, y)
+            for name in weights:
+                assert torch.equal(actual[name], expected[name])
+            optimizer.zero_grad()
+            F.mse_loss(model(x), y).backward()
+            optimizer.step()
+        assert watcher._recording.session.counts()["tensors_skipped"] > 0
+    run = td.Run(run_dir)
+    assert run["output/0"].steps().tolist() == [0, 1, 2]
+    assert [event["kind"] for event in run.events].count("not_captured") == 1
+    assert "torch.func" in capfd.readouterr().err
+
+
+def test_a_part_that_runs_inside_of_vmap_is_not_read(run_dir):
+    class Mapped(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.part = nn.Sequential(nn.Linear(8, 4), nn.ReLU())
+            self.last = nn.Linear(4, 1)
+
+        def forward(self, x):
+            return self.last(torch.func.vmap(lambda row: torch.tanh(self.part(row)))(x))
+
+    model = Mapped()
+    run = recorded(run_dir, model, model, 2)
+    assert set(run.names(FORWARD)) == {"input/0", "output/last"}
+    assert [event["kind"] for event in run.events].count("not_captured") == 1
+
+
+def test_a_functional_call_is_a_call(run_dir):
+    model = nn.Sequential(nn.Linear(8, 4), nn.ReLU())
+    weights = {name: torch.zeros_like(value) for name, value in model.named_parameters()}
+    weights["0.bias"] = torch.full((4,), 7.0, requires_grad=True)
+    run = recorded(run_dir, model, lambda x: torch.func.functional_call(model, weights, (x,)))
+    assert maximum(run, "output/0") == 7.0
+
+
+def test_traced_and_exported_models_are_the_same(run_dir):
+    model = trainings.SmallCNN()
+    x = torch.randn(2, 1, 8, 8)
+
+    def transformed():
+        traced = torch.jit.trace(model, x)
+        symbolic = torch.fx.symbolic_trace(model)
+        exported = torch.export.export(model, (x,))
+        # Classes are numbered as they are met.
+        graph = re.sub(r"\.___torch_mangle_\d+", "", str(traced.inlined_graph))
+        return graph, symbolic.code, str(exported.graph)
+
+    plain = transformed()
+    with td.watch(model, run_dir=run_dir, rules=[], every=1, supervise=False):
+        assert transformed() == plain
+
+
+# Modules.
+
+
+def test_a_module_called_twice_keeps_its_first_output(run_dir):
+    class Twice(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.shared = nn.Linear(8, 8)
+            self.alias = self.shared
+            self.act = nn.ReLU()
+
+        def forward(self, x):
+            x = self.act(self.shared(x))
+            return self.act(self.alias(x + 100))
+
+    model = Twice()
+    run = recorded(run_dir, model, model)
+    assert set(run.names(FORWARD)) == {"input/0", "output/shared", "activation/act"}
+    assert abs(maximum(run, "output/shared")) < 20, "the second is of x + 100"
+
+
+def test_a_model_that_calls_itself_is_one_pass(run_dir):
+    class Recursive(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.inner = nn.Linear(8, 8)
+            self.outer = nn.Linear(8, 1)
+
+        def forward(self, x, depth=2):
+            if depth:
+                return self(torch.relu(self.inner(x)), depth - 1)
+            return torch.tanh(self.outer(x))
+
+    model = Recursive()
+    run = recorded(run_dir, model, model, 2)
+    assert set(run.names(FORWARD)) == {
+        "input/0",
+        "output/inner",
+        "output/outer",
+        "activation/model.relu",
+        "activation/model.relu#2",
+        "activation/model.tanh",
+    }
+    assert run["output/outer"].steps().tolist() == [0, 1]
+
+
+def test_slices_of_a_sequence_have_the_names_of_their_modules(run_dir):
+    class Sliced(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.body = nn.Sequential(nn.Linear(8, 8), nn.ReLU(), nn.Linear(8, 8), nn.Tanh())
+
+        def forward(self, x):
+            return self.body[2:](self.body[:2](x))
+
+    model = Sliced()
+    run = recorded(run_dir, model, model)
+    names = {"output/body.0", "activation/body.1", "output/body.2", "activation/body.3"}
+    assert set(run.names(r"^output|^activation")) == names
+
+
+@pytest.mark.parametrize("same_optimizer", [False, True])
+def test_a_replaced_module_is_not_mixed_with_the_old_one(same_optimizer, run_dir, capfd):
+    model = nn.Sequential(nn.Linear(8, 8), nn.ReLU(), nn.Linear(8, 3))
+
+    def replace(step, optimizer):
+        if step == 2:
+            model[2] = nn.Linear(8, 5)
+            nn.init.constant_(model[2].weight, 9.0)
+            if same_optimizer:
+                optimizer.param_groups[0]["params"] = list(model.parameters())
+                return optimizer
+            return torch.optim.SGD(model.parameters(), lr=0.01)
+        return None
+
+    run = recorded(run_dir, model, model, 4, replace)
+    assert run["weight/2.weight"].steps().tolist() == [0, 1]
+    assert run["weight/2.weight#2"].steps().tolist() == [2, 3]
+    assert run["gradient/2.weight#2"].steps().tolist() == [2, 3]
+    assert tuple(run["weight/2.weight#2"].shape) == (5, 8)
+    assert maximum(run, "weight/2.weight#2", 2) == 9.0
+    assert run["weight/0.weight"].steps().tolist() == [0, 1, 2, 3]
+    events = [event for event in run.events if event["kind"] == "tensor_replaced"]
+    assert any("weight/2.weight#2" in str(event) for event in events)
+
+
+def test_a_module_replaced_by_one_of_the_same_shape_goes_on(run_dir):
+    model = nn.Sequential(nn.Linear(8, 8), nn.ReLU(), nn.Linear(8, 3))
+
+    def replace(step, optimizer):
+        if step == 2:
+            model[2] = nn.Linear(8, 3)
+            nn.init.constant_(model[2].weight, 9.0)
+            optimizer.param_groups[0]["params"] = list(model.parameters())
+
+    run = recorded(run_dir, model, model, 4, replace)
+    assert run["weight/2.weight"].steps().tolist() == [0, 1, 2, 3]
+    assert maximum(run, "weight/2.weight", 2) == 9.0
+
+
+def test_frozen_parameters_have_no_gradient_until_they_are_unfrozen(run_dir):
+    model = nn.Sequential(nn.Linear(8, 8), nn.ReLU(), nn.Linear(8, 3))
+
+    def freeze(step, optimizer):
+        model[0].requires_grad_(step not in (1, 2))
+
+    run = recorded(run_dir, model, model, 4, freeze)
+    assert run["gradient/0.weight"].steps().tolist() == [0, 3]
+    assert run["weight/0.weight"].steps().tolist() == [0, 1, 2, 3]
+    assert run["gradient/2.weight"].steps().tolist() == [0, 1, 2, 3]
+
+
+def test_parameters_added_later_are_recorded(run_dir):
+    model = nn.Sequential(nn.Linear(8, 8))
+
+    def add(step, optimizer):
+        if step == 2:
+            model.append(nn.Linear(8, 2))
+            optimizer.add_param_group({"params": model[1].parameters()})
+
+    run = recorded(run_dir, model, model, 4, add)
+    assert run["weight/1.weight"].steps().tolist() == [2, 3]
+    assert run["gradient/1.weight"].steps().tolist() == [2, 3]
+    assert run["output/1"].steps().tolist() == [2, 3]
+
+
+def test_lazy_modules_are_recorded_once_they_have_a_shape(run_dir):
+    model = nn.Sequential(nn.LazyLinear(8), nn.ReLU(), nn.LazyLinear(2))
+    run = recorded(run_dir, model, model, 3)
+    for name in ("weight/0.weight", "gradient/2.weight", "output/0"):
+        assert run[name].steps().tolist() == [0, 1, 2], name
+
+
+def test_attention_is_looked_at_as_a_whole_and_its_fast_path_kept(run_dir):
+    torch.manual_seed(0)
+    layer = nn.TransformerEncoderLayer(8, 2, 16, batch_first=True, dropout=0.0)
+    model = nn.Sequential(layer, nn.Linear(8, 1))
+    x = torch.randn(2, 4, 8)
+    with torch.no_grad():
+        plain = copy.deepcopy(model).eval()(x)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+    with td.watch(model, run_dir=run_dir, rules=[], every=1, supervise=False):
+        model.eval()
+        with torch.no_grad():
+            assert torch.equal(model(x), plain)
+        model.train()
+        model(x).sum().backward()
+        optimizer.step()
+    run = td.Run(run_dir)
+    assert "output/0.self_attn.0" in run
+    assert not run.names(r"out_proj$")
+
+
+def test_hooks_of_others_stay_in_order_and_in_force(run_dir):
+    def train(run_dir=None):
+        order: list[str] = []
+        torch.manual_seed(0)
+        model = nn.Sequential(nn.Linear(8, 4), nn.ReLU())
+
+        def note(name, replace=None):
+            def hook(module, args, output=None):
+                order.append(name)
+                return None if replace is None else replace(output)
+
+            return hook
+
+        model[0].register_forward_pre_hook(note("before"))
+        model[0].register_forward_hook(note("replaces", lambda output: output * 0 + 3))
+        model[0].register_forward_hook(note("after"))
+        model[0].register_full_backward_hook(note("backward"))
+        handle = nn.modules.module.register_module_forward_hook(note("of all"))
+        try:
+            if run_dir is not None:
+                recorded(run_dir, model, model, 2)
+            else:
+                optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+                for step in range(2):
+                    optimizer.zero_grad()
+                    x = torch.randn(4, 8, generator=torch.Generator().manual_seed(step))
+                    model(x).sum().backward()
+                    optimizer.step()
+        finally:
+            handle.remove()
+        return order, [hook.__name__ for hook in model[0]._forward_hooks.values()]
+
+    assert train(run_dir) == train()
+    assert maximum(td.Run(run_dir), "activation/1") == 3.0
+
+
+def test_eval_inside_a_training_step_does_not_end_it(run_dir):
+    model = nn.Sequential(nn.Linear(8, 8), nn.BatchNorm1d(8), nn.Linear(8, 1))
+
+    def forward(x):
+        out = model(x)
+        model.eval()
+        with torch.no_grad():
+            model(x)
+        model.train()
+        return out
+
+    run = recorded(run_dir, model, forward, 3)
+    assert run.steps().tolist() == [0, 1, 2]
+    assert run["output/0"].steps().tolist() == [0, 1, 2]
