@@ -184,7 +184,7 @@ class Recording:
         self._scaled: tuple[weakref.ref[torch.Tensor], weakref.ref[torch.Tensor]] | None = None
         self._explained: set[str] = set()
         self._compiler = compiler_in_use()
-        self._compiled: str = json.loads(plan).get("compiled", "auto")
+        self._choice: str = json.loads(plan).get("compiled", "auto")  # for compiled models
         self._eager = EagerStep(self._wants_eager)
 
     # Watchers.
@@ -499,7 +499,7 @@ class Recording:
             observer.observe_without_root()
 
     def _explain_compiled(self, model: torch.nn.Module) -> None:
-        only = ", at steps where only rules need it" if self._compiled == "auto" else ""
+        only = ", at steps where only rules need it" if self._choice == "auto" else ""
         self._explain(
             "compiled",
             f"what the modules of {type(model).__name__} return{only}",
