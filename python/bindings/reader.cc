@@ -19,6 +19,7 @@
 #include "run_files.h"
 #include "tensor_access.h"
 #include "traindbg/model/json.h"
+#include "traindbg/read/merged_series.h"
 #include "traindbg/read/run.h"
 #include "traindbg/reduce/reducer.h"
 #include "waiting.h"
@@ -137,6 +138,13 @@ nb::dict info_dict(const model::TensorInfo& info) {
     out["shape"] = nb::tuple(nb::cast(info.shape));
     out["collections"] = info.collections;
     out["is_number"] = model::is_number(info);
+    if (info.shard) {
+        nb::dict shard;
+        shard["whole_shape"] = nb::tuple(nb::cast(info.shard->whole_shape));
+        shard["offset"] = nb::tuple(nb::cast(info.shard->offset));
+        shard["placement"] = info.shard->placement;
+        out["shard"] = std::move(shard);
+    }
     return out;
 }
 
@@ -259,6 +267,26 @@ class RunReader {
             return Status::ok();
         }));
         return nb::make_tuple(to_array(std::move(steps)), to_array(std::move(values)));
+    }
+
+    // (steps, values, steps left out) over all workers.
+    nb::tuple merged_series(const std::string& tensor, const std::string& statistic,
+                            const std::string& mode) {
+        const Mode wanted = mode_or_raise(mode);
+        const read::MergedSeries merged =
+            value_or_raise(turns_.wait_for([&] { return read::merged_series(*run_, tensor, statistic); }));
+        std::vector<std::uint64_t> steps;
+        std::vector<double> values;
+        std::vector<std::uint64_t> left_out;
+        for (const read::SeriesPoint& point : merged.points) {
+            if (point.mode != wanted) continue;
+            steps.push_back(point.step);
+            values.push_back(point.value);
+        }
+        for (const auto& [its_mode, step] : merged.left_out)
+            if (its_mode == wanted) left_out.push_back(step);
+        return nb::make_tuple(to_array(std::move(steps)), to_array(std::move(values)),
+                              to_array(std::move(left_out)));
     }
 
     std::optional<Step> step(model::WorkerId worker, const std::string& mode, model::StepIndex step) {
@@ -481,6 +509,11 @@ void bind_reader(nb::module_& module) {
              nb::sig("def series(self, worker: int, tensor: str, statistic: str, mode: str) -> "
                      "tuple[numpy.typing.NDArray[numpy.uint64], numpy.typing.NDArray[numpy.float64]]"),
              "worker"_a, "tensor"_a, "statistic"_a, "mode"_a)
+        .def("merged_series", &RunReader::merged_series,
+             nb::sig("def merged_series(self, tensor: str, statistic: str, mode: str) -> "
+                     "tuple[numpy.typing.NDArray[numpy.uint64], numpy.typing.NDArray[numpy.float64], "
+                     "numpy.typing.NDArray[numpy.uint64]]"),
+             "tensor"_a, "statistic"_a, "mode"_a)
         .def("step", &RunReader::step, "worker"_a, "mode"_a, "step"_a)
         .def("raw", &RunReader::raw,
              nb::sig("def raw(self, worker: int, mode: str, step: int, tensor: str) -> tuple[str, tuple[int, "

@@ -56,6 +56,8 @@ model::TensorId Session::register_tensor(std::string name, const std::string& ro
                                          const std::string& activation, std::string module,
                                          std::string module_type, std::int32_t layer,
                                          const std::string& dtype, std::vector<std::int64_t> shape,
+                                         std::optional<std::vector<std::int64_t>> whole_shape,
+                                         std::vector<std::int64_t> offset, std::string placement,
                                          bool always) {
     model::TensorInfo info;
     info.name = std::move(name);
@@ -67,6 +69,10 @@ model::TensorId Session::register_tensor(std::string name, const std::string& ro
     info.layer = layer;
     info.dtype = tensor::parse_dtype(dtype).value_or(tensor::DType::kUnknown);
     info.shape = std::move(shape);
+    if (whole_shape)
+        info.shard = model::ShardInfo{.whole_shape = std::move(*whole_shape),
+                                      .offset = std::move(offset),
+                                      .placement = std::move(placement)};
     const Inside inside(*this);
     if (!inside) return capture::kNoTensor;
     const model::TensorId id = session_->register_tensor(std::move(info));
@@ -352,8 +358,11 @@ void bind_session(nb::module_& module) {
              "worker"_a = 0, "`config` is the JSON of a plan.json. Raises traindbg.errors.")
         .def("register_tensor", &Session::register_tensor, "name"_a, "role"_a, nb::kw_only(),
              "activation"_a = "none", "module"_a = "", "module_type"_a = "", "layer"_a = -1, "dtype"_a = "",
-             "shape"_a = std::vector<std::int64_t>{}, "always"_a = false,
-             "The tensor's id; the same name gives the same id. `always`: whenever it is observed, due or "
+             "shape"_a = std::vector<std::int64_t>{}, "whole_shape"_a = nb::none(),
+             "offset"_a = std::vector<std::int64_t>{}, "placement"_a = "", "always"_a = false,
+             "The tensor's id; the same name gives the same id. With `whole_shape`, it is a part of a "
+             "distributed tensor, which begins at `offset`. `always`: it is kept whenever it is observed, "
+             "due or "
              "not.")
         .def("describe", &Session::describe, "json"_a,
              "Facts about this process, as the JSON of a WorkerMeta.")

@@ -40,7 +40,9 @@ class Session {
 
     model::TensorId register_tensor(std::string name, const std::string& role, const std::string& activation,
                                     std::string module, std::string module_type, std::int32_t layer,
-                                    const std::string& dtype, std::vector<std::int64_t> shape, bool always);
+                                    const std::string& dtype, std::vector<std::int64_t> shape,
+                                    std::optional<std::vector<std::int64_t>> whole_shape,
+                                    std::vector<std::int64_t> offset, std::string placement, bool always);
     void describe(const std::string& json);
     void event(const std::string& kind, const std::string& json);
 

@@ -91,34 +91,6 @@ bool has_gaps_or_permutes(const tensor::TensorView& view) noexcept {
     return false;
 }
 
-// The exchange table of a type; the last few types are remembered (a training has two or three).
-const dlpack::ExchangeTable* table_of(PyTypeObject* type) noexcept {
-    struct Entry {
-        PyTypeObject* type = nullptr;  // a reference is kept, so that the address stays this type's
-        const dlpack::ExchangeTable* table = nullptr;
-    };
-    static Entry entries[8];
-    static unsigned used = 0;
-    for (unsigned i = 0; i < used; ++i)
-        if (entries[i].type == type) return entries[i].table;
-
-    const dlpack::ExchangeTable* table = nullptr;
-    if (PyObject* capsule =
-            PyObject_GetAttrString(reinterpret_cast<PyObject*>(type), dlpack::kTypeAttribute)) {
-        table =
-            static_cast<const dlpack::ExchangeTable*>(PyCapsule_GetPointer(capsule, dlpack::kCapsuleName));
-        Py_DECREF(capsule);
-        while (table != nullptr && table->version.major != dlpack::kMajorVersion) table = table->older;
-        if (table != nullptr && table->describe == nullptr) table = nullptr;
-    }
-    PyErr_Clear();
-    if (used < std::size(entries)) {
-        Py_INCREF(type);
-        entries[used++] = {type, table};
-    }
-    return table;
-}
-
 // An attribute or the result of a method without arguments; null, with no error set, when there is
 // none. A new reference.
 PyObject* attribute(PyObject* object, const char* name) noexcept {
@@ -164,6 +136,66 @@ std::optional<std::vector<std::int64_t>> integers(PyObject* sequence) {
     return out;
 }
 
+// What is known of a type of objects.
+struct TypeFacts {
+    PyTypeObject* type = nullptr;  // a reference is kept, so that the address stays this type's
+    const dlpack::ExchangeTable* table = nullptr;
+    // It answers for tensors inside of it: a class with a `__torch_dispatch__` of its own. PyTorch describes
+    // such an object as if it had memory, at an address that nobody may read.
+    bool is_wrapper = false;
+};
+
+TypeFacts look_at(PyTypeObject* type) noexcept {
+    TypeFacts facts{.type = type};
+    if (PyObject* capsule = attribute(reinterpret_cast<PyObject*>(type), dlpack::kTypeAttribute)) {
+        const auto* table =
+            static_cast<const dlpack::ExchangeTable*>(PyCapsule_GetPointer(capsule, dlpack::kCapsuleName));
+        Py_DECREF(capsule);
+        while (table != nullptr && table->version.major != dlpack::kMajorVersion) table = table->older;
+        facts.table = table != nullptr && table->describe != nullptr ? table : nullptr;
+        PyErr_Clear();
+    }
+    if (PyObject* dispatch = attribute(reinterpret_cast<PyObject*>(type), "__torch_dispatch__")) {
+        facts.is_wrapper = PyCFunction_Check(dispatch) == 0;  // torch.Tensor's own is a built-in function
+        Py_DECREF(dispatch);
+    }
+    return facts;
+}
+
+// The last few types are remembered (a training has two or three).
+TypeFacts facts_of(PyTypeObject* type) noexcept {
+    static TypeFacts known[8];
+    static unsigned used = 0;
+    for (unsigned i = 0; i < used; ++i)
+        if (known[i].type == type) return known[i];
+    const TypeFacts facts = look_at(type);
+    if (used < std::size(known)) {
+        Py_INCREF(type);
+        known[used++] = facts;
+    }
+    return facts;
+}
+
+// Whether a tensor has memory: false of one whose storage was freed, or that never had one.
+bool has_storage(PyObject* tensor) noexcept {
+    PyObject* storage = call(tensor, "untyped_storage");
+    PyObject* address = storage == nullptr ? nullptr : call(storage, "data_ptr");
+    const bool has_one = is_true(address);
+    Py_XDECREF(address);
+    Py_XDECREF(storage);
+    return has_one;
+}
+
+// The tensor of this process that a wrapper stands for: a distributed tensor's shard; the result of a
+// collective call that the training has begun, waited for as its first use does. A new reference; null: none.
+PyObject* tensor_inside(PyObject* wrapper) noexcept {
+    PyObject* local = attribute(wrapper, "_local_tensor");
+    return local != nullptr ? local : call(wrapper, "trigger_wait");
+}
+
+// Below this a tensor's address is looked at twice: a view of a freed storage lies at its offset.
+constexpr std::uintptr_t kLowAddress = std::uintptr_t{1} << 32;
+
 }  // namespace
 
 TensorReader::~TensorReader() {
@@ -173,8 +205,14 @@ TensorReader::~TensorReader() {
 
 Readable TensorReader::read(PyObject* object, tensor::TensorView& view) noexcept {
     try {
-        if (const dlpack::ExchangeTable* table = table_of(Py_TYPE(object)))
-            return read_through_table(object, table, view);
+        const TypeFacts facts = facts_of(Py_TYPE(object));
+        if (facts.is_wrapper) {
+            PyObject* inner = tensor_inside(object);
+            if (inner == nullptr) return Readable::kNo;
+            references_.push_back(inner);
+            return Py_TYPE(inner) == Py_TYPE(object) ? Readable::kNo : read(inner, view);
+        }
+        if (facts.table != nullptr) return read_through_table(object, facts.table, view);
         if (PyObject_CheckBuffer(object) != 0) return read_buffer(object, view);
         return read_attributes(object, view);
     } catch (...) {  // out of memory
@@ -199,13 +237,9 @@ Readable TensorReader::read_through_table(PyObject* object, const void* table_ad
     view.strides = seen.strides == nullptr ? std::span<const std::int64_t>{}
                                            : std::span<const std::int64_t>{seen.strides, rank};
     view.data = seen.data == nullptr ? nullptr : static_cast<const std::byte*>(seen.data) + seen.byte_offset;
-    if (view.data == nullptr && view.element_count() > 0) {
-        // A wrapper around a tensor of this process, such as a shard of a distributed one.
-        PyObject* local = attribute(object, "_local_tensor");
-        if (local == nullptr) return Readable::kNo;
-        references_.push_back(local);
-        return Py_TYPE(local) == Py_TYPE(object) ? Readable::kNo : read(local, view);
-    }
+    if (reinterpret_cast<std::uintptr_t>(view.data) < kLowAddress && view.element_count() > 0 &&
+        !has_storage(object))
+        return Readable::kNo;
     // A view whose memory holds the negative of its values is strided: ask only those.
     if (has_gaps_or_permutes(view) && method_is_true(object, "is_neg")) return Readable::kNo;
     return Readable::kYes;
@@ -252,7 +286,8 @@ Readable TensorReader::read_attributes(PyObject* object, tensor::TensorView& vie
     view.data = reinterpret_cast<const void*>(bits);
     view.shape = *extents_.emplace_back(std::make_unique<std::vector<std::int64_t>>(std::move(*extents)));
     view.strides = *extents_.emplace_back(std::make_unique<std::vector<std::int64_t>>(std::move(*steps)));
-    return view.data == nullptr && view.element_count() > 0 ? Readable::kNo : Readable::kYes;
+    const bool may_be_gone = bits < kLowAddress && view.element_count() > 0;
+    return may_be_gone && !has_storage(object) ? Readable::kNo : Readable::kYes;
 }
 
 Readable TensorReader::read_buffer(PyObject* object, tensor::TensorView& view) {

@@ -3,8 +3,9 @@
 //
 // In order of preference: DLPack's exchange table of the object's type (~50 ns), the attributes
 // `data_ptr()`, `shape`, `stride()`, `dtype` that every torch tensor has (~1 µs), Python's buffer
-// protocol (NumPy). Nothing here leaves a Python error set or throws: a tensor that cannot be read is
-// a `Readable` that says why.
+// protocol (NumPy). Of a distributed tensor the part of this process is read, without a collective call.
+// Nothing here leaves a Python error set or throws: a tensor that cannot be read is a `Readable` that
+// says why.
 //
 // Lifetime: views borrow from the objects and from the `TensorReader` that made them; both must
 // outlive the views. Needs the GIL.

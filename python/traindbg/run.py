@@ -53,6 +53,17 @@ class Series(NamedTuple):
     values: NDArray[np.float64]
 
 
+class MergedSeries(NamedTuple):
+    """One number of a tensor over all workers: `steps` uint64 [n], `values` float64 [n].
+
+    `left_out`, uint64: the steps at which a worker or a part of the tensor is missing.
+    """
+
+    steps: NDArray[np.uint64]
+    values: NDArray[np.float64]
+    left_out: NDArray[np.uint64]
+
+
 class RawSeries(NamedTuple):
     """A whole tensor over steps: `steps` uint64 [n], `values` [n, *shape]."""
 
@@ -453,6 +464,24 @@ class Run:
     def scalars(self, name: str = "loss", mode: str = "train", worker: int = 0) -> Series:
         """A loss or metric over the steps: (steps uint64 [n], values float64 [n])."""
         return self.tensor(name, worker).series("value", mode)
+
+    def merged_series(self, name: str, statistic: str = "", mode: str = "train") -> MergedSeries:
+        """A statistic of a tensor over the steps as one process alone would have recorded it.
+
+        The statistics of the parts of a distributed tensor (FSDP, tensor parallel), each part
+        once, and of the parts of a batch (inputs, outputs, activations) are merged; parameters and
+        gradients that every worker holds are the first worker's; of losses and metrics it is the
+        mean over the workers. By default `value` of a loss or metric, `l2` of others.
+
+        Raises NotFound when no worker has the tensor, InvalidArgument for statistics of units and
+        for tensors that were recorded before their parts were reduced.
+        """
+        infos = [self._tensors(worker).get(name) for worker in self.workers]
+        is_scalar = any(info and info["role"] in ("loss", "metric") for info in infos)
+        chosen = statistic or ("value" if is_scalar else "l2")
+        series = MergedSeries(*self._reader.merged_series(name, chosen, mode))
+        self._tell_damage()
+        return series
 
     def table(
         self,

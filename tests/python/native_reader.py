@@ -104,6 +104,11 @@ class Worker:
         tensor |= {"module_type": c.text(), "layer": c.zigzag()}
         tensor["dtype"], tensor["shape"] = c.type_and_shape()
         tensor["collections"] = [c.text() for _ in range(c.varint())]
+        if c.at < len(c.data):
+            shapes = [tuple(c.zigzag() for _ in range(c.varint())) for _ in range(2)]
+            tensor["shard"] = dict(zip(("whole_shape", "offset"), shapes, strict=True))
+            tensor["shard"]["placement"] = c.text()
+            need(all(len(shape) <= 64 for shape in shapes), "number of dimensions of a shard")
         c.end()
         usual = math.prod(tensor["shape"]) if all(e > 0 for e in tensor["shape"]) else 0
         if id_ == len(self.tensors):

@@ -56,8 +56,42 @@ def test_a_class_without_the_exchange_table_is_read_by_its_attributes():
     assert _core.readable(Older(torch.ones(2, device="meta"))) == "on_device"
 
 
+def freed_view() -> torch.Tensor:
+    """As of a parameter whose whole is gathered for a moment and then let go."""
+    whole = torch.ones(8)
+    view = whole[2:]
+    whole.untyped_storage().resize_(0)
+    return view
+
+
+class Wrapper(torch.Tensor):
+    """A tensor without memory that stands for others; at an offset, as slices are."""
+
+    @staticmethod
+    def __new__(cls, shape):
+        strides = torch.empty(shape, device="meta").stride()
+        return torch.Tensor._make_wrapper_subclass(cls, shape, strides, storage_offset=4)
+
+    __torch_dispatch__ = classmethod(lambda *_: NotImplemented)
+
+
+def test_of_a_distributed_tensor_the_part_of_this_process_is_read():
+    whole = Wrapper((6, 4))
+    whole._local_tensor = torch.full((2, 4), 3.0)
+    assert _core.readable(whole) == "yes"
+    found = _core.statistics(whole)
+    assert (found.count, found.l1) == (8, 24)
+    whole._local_tensor = torch.empty(0, 4)
+    assert _core.statistics(whole).count == 0
+    whole._local_tensor = whole
+    assert _core.readable(whole) == "no"
+
+
 UNREADABLE = [
     ("fake", lambda: torch._subclasses.FakeTensorMode().from_tensor(torch.ones(3))),
+    ("fake view", lambda: torch._subclasses.FakeTensorMode().from_tensor(torch.ones(3)[1:])),
+    ("view of a freed storage", freed_view),
+    ("wrapper of nothing", lambda: Wrapper((3,))),
     ("sparse", lambda: torch.eye(3).to_sparse()),
     ("negative view", lambda: torch.complex(torch.ones(3), torch.ones(3)).conj().imag),
     ("nothing", lambda: None),

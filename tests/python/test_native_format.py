@@ -82,6 +82,8 @@ def check_tensors(worker: Worker, expected: dict[str, Any]) -> None:
         assert DTYPE_NAMES[found["dtype"]] == wanted["dtype"]
         assert list(found["shape"]) == wanted["shape"]
         assert found["collections"] == wanted.get("collections", [])
+        shard = {k: list(v) if k != "placement" else v for k, v in found.get("shard", {}).items()}
+        assert shard == wanted.get("shard", {})
 
 
 def golden_copy(directory: Path) -> Path:

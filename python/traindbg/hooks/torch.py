@@ -26,6 +26,7 @@ from traindbg.hooks import torch_recording as recordings
 from traindbg.hooks.torch_guard import guarded
 from traindbg.hooks.torch_names import unwrap
 from traindbg.hooks.torch_recording import Recording, Watcher
+from traindbg.hooks.torch_shards import agreed, rank_of_process
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -34,6 +35,7 @@ __all__ = ["Watcher", "is_watched", "log", "save", "watch"]
 
 _process_prepared = False
 _supervisors: list[subprocess.Popen[bytes]] = []
+_runs_named = 0
 
 
 def _after_fork_in_child() -> None:
@@ -64,7 +66,15 @@ def _prepare_process() -> None:
         atexit.register(_at_exit)
 
 
-def _new_run_directory() -> str:
+def _new_run_directory() -> tuple[str, bool]:
+    """A directory that nobody uses, the same for all ranks; whether this rank named it."""
+    global _runs_named
+    _runs_named += 1
+    directory = _unused_directory()
+    return guarded("ranks", agreed, f"run_dir/{_runs_named}", directory) or (directory, True)
+
+
+def _unused_directory() -> str:
     root = Path(os.environ.get("TRAINDBG_RUNS") or "traindbg-runs")
     script = Path(sys.argv[0]).stem if sys.argv and sys.argv[0] not in ("", "-c") else "python"
     script = "".join(c if c.isalnum() or c in "._-" else "_" for c in script)[:64] or "python"
@@ -153,8 +163,9 @@ def watch(
         model: the root module; wrappers (DataParallel, DDP, torch.compile) are looked through.
         optimizer: found at its first step when not given.
         loss_fn: a loss module of your own; losses of `torch.nn` are found without it.
-        run_dir: where to record; by default a new directory under `traindbg-runs`, or the run that
-            `traindbg run` has begun.
+        run_dir: where to record; by default a new directory under `traindbg-runs`, the same for all
+            ranks of a process group that was initialized before, or the run that `traindbg run`
+            has begun.
         rules: names, or {name: {parameter: value}}; None for the default ones, [] for none. Under
             `traindbg run` its own options decide.
         collect: collections to record beside what the rules need, e.g. ("weights", "gradients").
@@ -194,7 +205,9 @@ def watch(
         requirements, named = _plan.wishes(collect, every, raw, histograms, collections, capture)
         began = os.environ.get("TRAINDBG_RUN_DIR")
         chosen = None if rules is None else _plan.rule_choices(rules)
-        directory = os.fspath(run_dir) if run_dir is not None else began or _new_run_directory()
+        directory, is_first = os.fspath(run_dir or began or ""), rank_of_process() == 0
+        if not directory:
+            directory, is_first = _new_run_directory()
         stored = _plan.stored_plan(Path(directory))
         base = stored or _core.plan_for_rules(_plan.rule_choices(rules))
         if store and not stored:
@@ -209,7 +222,7 @@ def watch(
         except TraindbgError as error:
             say(f"cannot record: {error}; the training goes on without traindbg", is_error=True)
             return Watcher(root, "", None)
-        if supervise and not began and chosen != []:
+        if supervise and not began and chosen != [] and is_first:
             guarded("supervisor", _supervise, str(watcher.run_dir), chosen)
     if isinstance(loss_fn, torch.nn.Module):
         guarded("losses", _hook_loss, watcher, loss_fn)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import torch
 
 from traindbg import _core
+from traindbg.hooks.torch_shards import local_part
 
 if TYPE_CHECKING:
     from traindbg._core import Session
@@ -69,6 +70,7 @@ class Deferred:
 
     def add_tensor(self, mode: int, tensor_id: int, tensor: torch.Tensor) -> None:
         """Takes its statistics; the tensor may change afterwards."""
+        tensor = local_part(tensor)
         if tensor.is_complex() or tensor.layout is not torch.strided or capturing_graph(tensor):
             self._session.skip()
         elif tensor.numel() == 0:
@@ -102,6 +104,7 @@ class Deferred:
 
     def add_scalar(self, mode: int, tensor_id: int, tensor: torch.Tensor) -> None:
         """Takes the value of a tensor with one element."""
+        tensor = local_part(tensor)
         if capturing_graph(tensor):
             self._session.skip()
         else:

@@ -20,7 +20,13 @@ from torch.nn.modules.module import (
 from torch.overrides import TorchFunctionMode
 
 from traindbg.hooks.torch_compiled import HiddenFromCompiler, our_hooks
-from traindbg.hooks.torch_names import ACTIVATION_FUNCTIONS, activation_kind, is_leaf, tensors_in
+from traindbg.hooks.torch_names import (
+    ACTIVATION_FUNCTIONS,
+    activation_kind,
+    class_name,
+    is_leaf,
+    tensors_in,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -40,7 +46,7 @@ class Place:
 
     def __init__(self, name: str, module: torch.nn.Module, layer: int) -> None:
         self.name = name
-        self.module_type = type(module).__name__
+        self.module_type = class_name(module)
         self.layer = layer
         self.kind = activation_kind(module)
         self.is_leaf = is_leaf(module)

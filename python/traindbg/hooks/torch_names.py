@@ -92,6 +92,14 @@ def activation_kind(module: nn.Module) -> str:
     return "none"
 
 
+def class_name(module: nn.Module) -> str:
+    """Of a module that was sharded in place (`fully_shard`), the class that it was before."""
+    kind = type(module)
+    if len(kind.__bases__) == 2 and kind.__bases__[0].__name__ in ("FSDPModule", "ReplicateModule"):
+        kind = kind.__bases__[1]
+    return kind.__name__
+
+
 def is_compiled(module: nn.Module) -> bool:
     """Whether calling the module runs compiled code, in which hooks do not fire."""
     return type(module).__name__ == "OptimizedModule" or (

@@ -15,6 +15,7 @@ import torch
 
 from traindbg import _core
 from traindbg.hooks.torch_device import capturing_graph
+from traindbg.hooks.torch_shards import local_part
 
 if TYPE_CHECKING:
     from traindbg.hooks.torch_parameters import Owner, Parameters
@@ -95,7 +96,7 @@ class OptimizerObserver:
             for position in elsewhere:
                 parameter = before.parameters[position]
                 if not capturing_graph(parameter):
-                    before.clones[position] = parameter.detach().clone()
+                    before.clones[position] = local_part(parameter.detach()).clone()
         self._before[optimizer] = before
 
     def stepped(self, optimizer: torch.optim.Optimizer, table: Parameters, due: int) -> None:
@@ -154,6 +155,6 @@ class OptimizerObserver:
         if before.copies is not None:
             taker.session.observe_updates(_TRAIN, updates, ratios, before.copies, before.parameters)
         for position, clone in before.clones.items():
-            after = before.parameters[position].detach()
+            after = local_part(before.parameters[position].detach())
             if after.shape == clone.shape:
                 taker.take_update(updates[position], ratios[position], clone, after)

@@ -36,7 +36,7 @@ from traindbg.hooks.torch_forward import (
     Place,
 )
 from traindbg.hooks.torch_guard import STRIKES, boundary, failed, failures, guarded
-from traindbg.hooks.torch_names import is_compiled
+from traindbg.hooks.torch_names import class_name, is_compiled
 from traindbg.hooks.torch_optimizer import STATE, UPDATES, OptimizerObserver
 from traindbg.hooks.torch_parameters import (
     Owner,
@@ -45,6 +45,13 @@ from traindbg.hooks.torch_parameters import (
     number_of,
     optimizer_facts,
     word_of,
+)
+from traindbg.hooks.torch_shards import (
+    local_part,
+    rank_of_process,
+    shard_facts,
+    whole_here,
+    world_of_process,
 )
 
 if TYPE_CHECKING:
@@ -162,8 +169,7 @@ class Recording:
     """One native session and all that listens for it. Implements the listeners' protocols."""
 
     def __init__(self, run_dir: str, plan: str) -> None:
-        rank = os.environ.get("RANK", "0")
-        self.session = _core.Session(run_dir, plan, int(rank) if rank.isdigit() else 0)
+        self.session = _core.Session(run_dir, plan, rank_of_process())
         self.watchers: list[Watcher] = []
         self.dead = False
         self.hot = _core.HotPath(self.session, torch.Tensor, torch.is_grad_enabled)
@@ -195,7 +201,7 @@ class Recording:
         taken = {watcher.prefix for watcher in self.watchers}
         prefix, number = "", 1
         while prefix in taken:
-            prefix = type(model).__name__ + (f"#{number}" if number > 1 else "") + "."
+            prefix = class_name(model) + (f"#{number}" if number > 1 else "") + "."
             number += 1
         watcher = Watcher(model, prefix, self)
         watcher._compiled = compiled or is_compiled(model)
@@ -275,6 +281,7 @@ class Recording:
         if torch.version.cuda:
             facts["cuda"] = torch.version.cuda
         environment = {name: os.environ[name] for name in _ENVIRONMENT if name in os.environ}
+        environment |= world_of_process()
         description = {
             "worker": self.session.worker,
             "pid": os.getpid(),
@@ -282,7 +289,7 @@ class Recording:
             "framework": f"torch {torch.version.__version__}",
             "python": platform.python_version(),
             "traindbg": _core.__version__,
-            "model_type": type(model).__name__ if model is not None else "",
+            "model_type": class_name(model) if model is not None else "",
             "parameters": sum(number_of(parameter) for parameter in parameters),
             "optimizers": [optimizer_facts(known) for known in self._known(optimizer)],
             "environment": [list(pair) for pair in (facts | environment).items()],
@@ -337,7 +344,8 @@ class Recording:
                 module_type=module_type,
                 layer=layer,
                 dtype="" if tensor is None else word_of(tensor.dtype),
-                shape=[] if tensor is None else list(tensor.shape),
+                shape=[] if tensor is None else list(local_part(tensor).shape),
+                **({} if tensor is None else shard_facts(tensor)),
                 always=always,
             )
         return known
@@ -595,7 +603,8 @@ class Recording:
     def loss_computed(
         self, name: str, value: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> None:
-        # Subclasses are no values: fake tensors of a compiler, functional ones, distributed ones.
+        # Other subclasses are no values: fake tensors of a compiler, functional ones.
+        value = whole_here(value)
         if type(value) is not torch.Tensor:
             return
         mode = self._mode()
@@ -620,9 +629,10 @@ class Recording:
     ) -> None:
         logits = args[0] if args else kwargs.get("input")
         labels = args[1] if len(args) > 1 else kwargs.get("target")
+        logits, labels = whole_here(logits), whole_here(labels)
         if (
-            not isinstance(logits, torch.Tensor)
-            or not isinstance(labels, torch.Tensor)
+            logits is None
+            or labels is None
             or logits.dim() != 2
             or labels.dim() != 1
             or labels.is_floating_point()
@@ -644,8 +654,8 @@ class Recording:
     def backward_begins(self, tensors: Any) -> None:
         self._end_evaluation()
         roots = [tensors] if isinstance(tensors, torch.Tensor) else list(tensors or ())
-        if roots and type(roots[0]) is torch.Tensor and roots[0].numel() == 1:
-            root = roots[0]
+        root = whole_here(roots[0]) if roots else None
+        if type(root) is torch.Tensor and root.numel() == 1:
             if self._scaled is not None and self._scaled[0]() is root:
                 unscaled = self._scaled[1]()
                 root = unscaled if unscaled is not None and unscaled.numel() == 1 else root
@@ -750,13 +760,15 @@ class Recording:
         role = "bias" if "bias" in name else "weight"
         facts = {
             "module": prefix + path if path else prefix.rstrip(".") or "model",
-            "module_type": type(module).__name__,
+            "module_type": class_name(module),
             "layer": layer,
         }
         table.values.append(parameter)
         table.owners.append(Owner(full, **facts))  # type: ignore[arg-type]
         table.weight_ids.append(self._id(f"{role}/{full}", role, parameter, **facts))  # type: ignore[arg-type]
-        table.gradient_ids.append(self._id(f"gradient/{full}", "gradient", parameter, **facts))  # type: ignore[arg-type]
+        # Of a distributed one the placement may be another than the parameter's.
+        gradient = parameter if parameter.grad is None else parameter.grad
+        table.gradient_ids.append(self._id(f"gradient/{full}", "gradient", gradient, **facts))  # type: ignore[arg-type]
 
     def _watcher_of(self, owned: set[int]) -> Watcher | None:
         for watcher in self.watchers:

@@ -138,8 +138,11 @@ class CaptureSession::Impl {
 
     [[nodiscard]] TensorId add_tensor(model::TensorInfo info) {
         if (const auto known = ids_.find(info.name); known != ids_.end()) return known->second;
-        if (info.name.empty() || info.shape.size() > kMostDimensions ||
-            std::max({info.name.size(), info.module.size(), info.module_type.size()}) > kLongestText) {
+        const model::ShardInfo shard = info.shard.value_or(model::ShardInfo{});
+        if (info.name.empty() ||
+            std::max({info.shape.size(), shard.whole_shape.size(), shard.offset.size()}) > kMostDimensions ||
+            std::max({info.name.size(), info.module.size(), info.module_type.size(),
+                      shard.placement.size()}) > kLongestText) {
             count_failure();
             base::log_once(
                 LogLevel::kWarning, "capture.unfit",

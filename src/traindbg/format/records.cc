@@ -525,6 +525,11 @@ void encode_schema(ByteWriter& out, const std::vector<TensorInfo>& tensors) {
         encode_shape(entry, info.shape);
         entry.varint(info.collections.size());
         for (const std::string& collection : info.collections) entry.text(collection);
+        if (info.shard) {
+            encode_shape(entry, info.shard->whole_shape);
+            encode_shape(entry, info.shard->offset);
+            entry.text(info.shard->placement);
+        }
         out.varint(entry.size());
         out.append(entry.bytes());
     }
@@ -551,6 +556,13 @@ Status decode_schema(ByteSpan payload, TensorTable& table) {
         const std::size_t collections = entry.count();
         for (std::size_t i = 0; i < collections && entry.ok(); ++i)
             info.collections.emplace_back(entry.text());
+        if (entry.ok() && entry.remaining() != 0) {
+            model::ShardInfo shard;
+            shard.whole_shape = decode_shape(entry);
+            shard.offset = decode_shape(entry);
+            shard.placement = entry.text();
+            info.shard = std::move(shard);
+        }
         if (!reader.ok() || !entry.ok() || id >= kMostTensors || info.name.empty() || layer < INT32_MIN ||
             layer > INT32_MAX)
             return damaged("schema");

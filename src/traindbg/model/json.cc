@@ -578,6 +578,10 @@ Json to_json(const TensorInfo& info) {
                 {"shape", info.shape}};
     if (info.activation != ActivationKind::kNone) out["activation"] = to_string(info.activation);
     if (!info.collections.empty()) out["collections"] = strings(info.collections);
+    if (info.shard)
+        out["shard"] = {{"whole_shape", info.shard->whole_shape},
+                        {"offset", info.shard->offset},
+                        {"placement", safe(info.shard->placement)}};
     return out;
 }
 

@@ -54,6 +54,20 @@ enum class ActivationKind : std::uint8_t {
 [[nodiscard]] std::string_view to_string(ActivationKind kind) noexcept;
 [[nodiscard]] std::optional<ActivationKind> parse_activation_kind(std::string_view word) noexcept;
 
+// Where in a distributed tensor the part of one worker lies.
+struct ShardInfo {
+    std::vector<std::int64_t> whole_shape;
+    std::vector<std::int64_t> offset;  // of the part's first element, for each dimension; empty: not known
+    // A word for each dimension of the mesh of workers, joined by commas: "shard(0)" (cut along that
+    // dimension), "replicate" (the same everywhere), "partial(sum)" (the whole is the sum of the parts).
+    std::string placement;
+
+    // Parts of values that have yet to be reduced: their statistics say nothing of those of the whole.
+    [[nodiscard]] bool is_partial() const noexcept { return placement.find("partial") != std::string::npos; }
+
+    friend bool operator==(const ShardInfo&, const ShardInfo&) = default;
+};
+
 struct TensorInfo {
     TensorId id = 0;
     std::string name;  // unique in a worker, e.g. "gradient/conv1.weight"
@@ -63,8 +77,9 @@ struct TensorInfo {
     std::string module_type;  // class name, e.g. "Conv2d"
     std::int32_t layer = -1;  // position in the order of the forward pass; -1: not known
     tensor::DType dtype = tensor::DType::kUnknown;
-    std::vector<std::int64_t> shape;       // as first seen
+    std::vector<std::int64_t> shape;       // as first seen; of a distributed tensor, this worker's part
     std::vector<std::string> collections;  // beside the role's own: the user's
+    std::optional<ShardInfo> shard;        // of a distributed tensor
 
     friend bool operator==(const TensorInfo&, const TensorInfo&) = default;
 };

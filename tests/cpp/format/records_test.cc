@@ -261,6 +261,20 @@ TEST(RecordsTest, ASchemaComesBack) {
     EXPECT_EQ(table, sample_tensors());
 }
 
+TEST(RecordsTest, APartOfADistributedTensorComesBack) {
+    std::vector<model::TensorInfo> tensors = sample_tensors();
+    tensors[1].shard = model::ShardInfo{.whole_shape = {5, 4}, .offset = {3, 0}, .placement = "shard(0)"};
+    tensors[2].shard =
+        model::ShardInfo{.whole_shape = {7}, .offset = {}, .placement = "replicate,partial(sum)"};
+    ByteWriter out;
+    encode_schema(out, tensors);
+    TensorTable table;
+    ASSERT_TRUE(decode_schema(out.bytes(), table).is_ok());
+    EXPECT_EQ(table, tensors);
+    EXPECT_FALSE(table[1].shard->is_partial());
+    EXPECT_TRUE(table[2].shard->is_partial());
+}
+
 TEST(RecordsTest, TheFirstDescriptionOfATensorStays) {
     TensorTable table = sample_tensors();
     std::vector<model::TensorInfo> again = {table[0]};

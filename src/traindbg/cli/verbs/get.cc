@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <charconv>
+#include <functional>
 #include <nlohmann/json.hpp>
 #include <optional>
 
@@ -12,6 +13,7 @@
 #include "traindbg/cli/step_range.h"
 #include "traindbg/cli/verb.h"
 #include "traindbg/model/json.h"
+#include "traindbg/read/merged_series.h"
 #include "traindbg/read/run.h"
 
 namespace traindbg::cli {
@@ -49,6 +51,11 @@ class GetVerb final : public Verb {
                       .help = "Steps of this mode only.",
                       .choices = {"train", "eval", "predict", "global"}},
                      mode_);
+        options.flag(
+            {.names = "--merge-workers",
+             .help = "One value for all workers: of the parts of a distributed tensor or of a batch, "
+                     "merged; of what is the same everywhere, the first worker's; the mean of losses."},
+            merge_);
         options.flag({.names = "--csv", .help = "Print comma-separated values with a header."}, csv_);
         options.flag({.names = "--json", .help = "Print JSON."}, json_);
         declare_runs(options, runs_);
@@ -70,6 +77,10 @@ class GetVerb final : public Verb {
         read::Run& run = **opened;
 
         const std::optional<model::Mode> mode = model::parse_mode(mode_);
+        const auto is_wanted = [&](model::Mode its_mode, model::StepIndex step) {
+            return step >= range->first && step < range->end && (!mode || its_mode == *mode);
+        };
+        if (merge_) return run_merged(run, *path, is_wanted, console);
         std::vector<WorkerSeries> all;
         std::string statistic = statistic_;
         base::Status problem(base::Code::kNotFound,
@@ -83,9 +94,8 @@ class GetVerb final : public Verb {
                 if (problem.code() != base::Code::kNotFound) return fail(console, problem);
                 continue;
             }
-            std::erase_if(*series, [&](const read::SeriesPoint& point) {
-                return point.step < range->first || point.step >= range->end || (mode && point.mode != *mode);
-            });
+            std::erase_if(*series,
+                          [&](const read::SeriesPoint& point) { return !is_wanted(point.mode, point.step); });
             all.push_back({worker, std::move(series).value()});
         }
         if (all.empty()) return fail(console, problem);
@@ -97,48 +107,93 @@ class GetVerb final : public Verb {
     }
 
   private:
+    int run_merged(read::Run& run, const std::string& path,
+                   const std::function<bool(model::Mode, model::StepIndex)>& is_wanted,
+                   Console& console) const {
+        std::string statistic = statistic_.empty() ? "l2" : statistic_;
+        for (const model::WorkerId worker : run.workers())
+            if (statistic_.empty() && usual_statistic(run.tensors(worker)) == "value") statistic = "value";
+        auto merged = read::merged_series(run, tensor_, statistic);
+        if (!merged.is_ok()) return fail(console, merged.status());
+        std::erase_if(merged->points,
+                      [&](const read::SeriesPoint& point) { return !is_wanted(point.mode, point.step); });
+        std::erase_if(merged->left_out, [&](const auto& key) { return !is_wanted(key.first, key.second); });
+        const std::vector<read::Damage>& damage = run.damage();
+        if (json_) {
+            Json out = document(statistic, damage);
+            out["merged"] = {{"workers", merged->workers},
+                             {"points", points_json(merged->points)},
+                             {"steps_left_out", merged->left_out.size()}};
+            console.out(out.dump(2) + "\n");
+        } else {
+            print_header(statistic, console);
+            print_points("all", merged->points, console);
+            if (merged->points.empty()) console.error("no step matches\n");
+        }
+        if (!merged->left_out.empty())
+            console.error(base::format("{} steps are left out, because a worker or a part is missing there\n",
+                                       merged->left_out.size()));
+        warn_of_damage(console, path, damage);
+        return kExitClean;
+    }
+
     [[nodiscard]] std::string usual_statistic(const model::TensorTable& tensors) const {
         for (const model::TensorInfo& info : tensors)
             if (info.name == tensor_) return model::is_number(info) ? "value" : "l2";
         return "l2";
     }
 
-    void print_json(const std::vector<WorkerSeries>& all, const std::string& statistic,
-                    const std::vector<read::Damage>& damage, Console& console) const {
-        Json series = Json::array();
-        for (const WorkerSeries& one : all) {
-            Json points = Json::array();
-            for (const read::SeriesPoint& point : one.points)
-                points.push_back({{"mode", model::to_string(point.mode)},
-                                  {"step", point.step},
-                                  {"value", model::number_to_json(point.value)}});
-            series.push_back({{"worker", one.worker}, {"points", std::move(points)}});
-        }
-        console.out(Json{{"schema_version", 1},
-                         {"tensor", base::printable(tensor_)},
-                         {"statistic", statistic},
-                         {"workers", std::move(series)},
-                         {"damage", damage_json(damage)}}
-                        .dump(2) +
-                    "\n");
+    static Json points_json(const std::vector<read::SeriesPoint>& points) {
+        Json out = Json::array();
+        for (const read::SeriesPoint& point : points)
+            out.push_back({{"mode", model::to_string(point.mode)},
+                           {"step", point.step},
+                           {"value", model::number_to_json(point.value)}});
+        return out;
     }
 
-    void print_table(const std::vector<WorkerSeries>& all, const std::string& statistic,
-                     Console& console) const {
+    [[nodiscard]] Json document(const std::string& statistic, const std::vector<read::Damage>& damage) const {
+        return {{"schema_version", 1},
+                {"tensor", base::printable(tensor_)},
+                {"statistic", statistic},
+                {"damage", damage_json(damage)}};
+    }
+
+    void print_json(const std::vector<WorkerSeries>& all, const std::string& statistic,
+                    const std::vector<read::Damage>& damage, Console& console) const {
+        Json out = document(statistic, damage);
+        Json& series = out["workers"] = Json::array();
+        for (const WorkerSeries& one : all)
+            series.push_back({{"worker", one.worker}, {"points", points_json(one.points)}});
+        console.out(out.dump(2) + "\n");
+    }
+
+    void print_header(const std::string& statistic, Console& console) const {
         if (csv_) console.out(base::format("worker,mode,step,{}\n", statistic));
         else
             console.out(styled(base::format("{:>6}  {:<7}  {:>9}  {}", "WORKER", "MODE", "STEP", statistic),
                                Style::kBold, console.out_colour()) +
                         "\n");
+    }
+
+    void print_points(std::string_view worker, const std::vector<read::SeriesPoint>& points,
+                      Console& console) const {
+        for (const read::SeriesPoint& point : points) {
+            const std::string_view word = model::to_string(point.mode);
+            console.out(csv_ ? base::format("{},{},{},{}\n", worker, word, point.step, point.value)
+                             : base::format("{:>6}  {:<7}  {:>9}  {}\n", worker, word, point.step,
+                                            base::human_number(point.value)));
+        }
+    }
+
+    void print_table(const std::vector<WorkerSeries>& all, const std::string& statistic,
+                     Console& console) const {
+        print_header(statistic, console);
         bool any = false;
-        for (const WorkerSeries& one : all)
-            for (const read::SeriesPoint& point : one.points) {
-                any = true;
-                const std::string_view word = model::to_string(point.mode);
-                console.out(csv_ ? base::format("{},{},{},{}\n", one.worker, word, point.step, point.value)
-                                 : base::format("{:>6}  {:<7}  {:>9}  {}\n", one.worker, word, point.step,
-                                                base::human_number(point.value)));
-            }
+        for (const WorkerSeries& one : all) {
+            any = any || !one.points.empty();
+            print_points(base::format("{}", one.worker), one.points, console);
+        }
         if (!any) console.error("no step matches\n");
     }
 
@@ -148,6 +203,7 @@ class GetVerb final : public Verb {
     std::string statistic_;
     std::string steps_;
     std::string mode_;
+    bool merge_ = false;
     bool csv_ = false;
     bool json_ = false;
 };
@@ -165,7 +221,8 @@ VerbEntry get_verb() {
         .examples =
             "  traindbg get last loss\n"
             "  traindbg get last gradient/fc1.weight --stat max --steps 0:100\n"
-            "  traindbg get last loss/cross_entropy --mode eval --csv > validation.csv\n",
+            "  traindbg get last loss/cross_entropy --mode eval --csv > validation.csv\n"
+            "  traindbg get last gradient/fc1.weight --stat std --merge-workers\n",
         .make = []() -> std::unique_ptr<Verb> { return std::make_unique<GetVerb>(); }};
 }
 

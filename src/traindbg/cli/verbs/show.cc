@@ -44,6 +44,14 @@ std::vector<model::TensorInfo> all_tensors(const read::Run& run) {
     return tensors;
 }
 
+std::string shape_of(const model::TensorInfo& info) {
+    const auto text = [](const std::vector<std::int64_t>& shape) {
+        return shape.empty() ? std::string("scalar") : base::format("[{}]", base::join(shape, ", "));
+    };
+    if (!info.shard) return text(info.shape);
+    return base::format("{} {}", text(info.shard->whole_shape), printable(info.shard->placement));
+}
+
 class ShowVerb final : public Verb {
   public:
     void declare(OptionSet& options) override {
@@ -113,11 +121,9 @@ class ShowVerb final : public Verb {
         for (const model::TensorInfo& info : tensors)
             width = std::max(width, display_width(printable(info.name)));
         for (const model::TensorInfo& info : tensors)
-            console.out(base::format(
-                "{}  {}  {}  {}\n", padded(printable(info.name), width),
-                padded(printable(base::join(collections_of(info), ",")), 12),
-                padded(printable(info.module_type), 14),
-                info.shape.empty() ? "scalar" : base::format("[{}]", base::join(info.shape, ", "))));
+            console.out(base::format("{}  {}  {}  {}\n", padded(printable(info.name), width),
+                                     padded(printable(base::join(collections_of(info), ",")), 12),
+                                     padded(printable(info.module_type), 14), shape_of(info)));
         if (tensors.empty()) console.error("no tensor of this run matches\n");
         return kExitClean;
     }

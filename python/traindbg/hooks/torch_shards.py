@@ -1,0 +1,103 @@
+"""What is known of distributed tensors without asking another process.
+
+Nothing here makes a collective call: a debugger must not be able to make the ranks of a training
+wait for each other. A tensor that is distributed (`DTensor`) stands for the part of this process.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+import torch
+import torch.distributed
+
+
+def _is_initialized() -> bool:
+    return torch.distributed.is_available() and torch.distributed.is_initialized()
+
+
+def rank_of_process() -> int:
+    """The rank in the training, as far as it is known by now; 0 where there are no ranks."""
+    if _is_initialized():
+        return int(torch.distributed.get_rank())
+    rank = os.environ.get("RANK", "0")
+    return int(rank) if rank.isdigit() else 0
+
+
+def world_of_process() -> dict[str, str]:
+    """RANK and WORLD_SIZE as the process group has them; nothing where there is none."""
+    if not _is_initialized():
+        return {}
+    size = torch.distributed.get_world_size()
+    return {"RANK": str(torch.distributed.get_rank()), "WORLD_SIZE": str(size)}
+
+
+def agreed(key: str, value: str) -> tuple[str, bool]:
+    """What the first rank that asked has said, and whether it is this one.
+
+    Nobody waits for another rank: the store of the process group is asked, once.
+    """
+    if not _is_initialized():
+        return value, True
+    rank = str(torch.distributed.get_rank())
+    store = torch.distributed.distributed_c10d._get_default_store()
+    found: bytes = store.compare_set(f"traindbg/{key}", "", f"{rank} {value}")
+    first, said = found.decode().split(" ", 1)
+    return said, first == rank
+
+
+def is_distributed(tensor: torch.Tensor) -> bool:
+    """Whether it is a `DTensor`."""
+    return type(tensor) is not torch.Tensor and hasattr(tensor, "_local_tensor")
+
+
+def local_part(tensor: torch.Tensor) -> torch.Tensor:
+    """Of a distributed tensor the part of this process; any other tensor as it is."""
+    part = tensor._local_tensor if is_distributed(tensor) else tensor
+    wait = getattr(part, "trigger_wait", None)  # a collective call that the training has begun
+    return part if wait is None else wait()
+
+
+def whole_here(tensor: Any) -> torch.Tensor | None:
+    """A distributed tensor as a plain one where all of it is in this process, any other as it is.
+
+    None for what is no tensor, and where there is only a part.
+    """
+    if not isinstance(tensor, torch.Tensor):
+        return None
+    if not is_distributed(tensor):
+        return tensor
+    is_whole = all(placement.is_replicate() for placement in tensor.placements)
+    return local_part(tensor) if is_whole else None
+
+
+def _word(placement: Any) -> str:
+    if placement.is_replicate():
+        return "replicate"
+    if placement.is_partial():
+        return f"partial({placement.reduce_op})"
+    # Also kinds of shards that are cut another way than `Shard` is.
+    name = type(placement).__name__.removeprefix("_").lower()
+    return f"{name}({placement.dim})" if hasattr(placement, "dim") else name
+
+
+def shard_facts(tensor: torch.Tensor) -> dict[str, Any]:
+    """The facts of a tensor's description that only a distributed one has."""
+    if not is_distributed(tensor):
+        return {}
+    facts = {
+        "whole_shape": list(tensor.shape),
+        "placement": ",".join(_word(placement) for placement in tensor.placements),
+    }
+    try:
+        from torch.distributed.tensor._utils import compute_local_shape_and_global_offset
+
+        shape, offset = compute_local_shape_and_global_offset(
+            tensor.shape, tensor.device_mesh, tensor.placements
+        )
+    except Exception:  # no promise of PyTorch's; the offset is not known then
+        return facts
+    if tuple(shape) == tuple(tensor._local_tensor.shape):
+        facts["offset"] = list(offset)
+    return facts
