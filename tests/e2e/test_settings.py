@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 from trainings import PROGRAM, SECONDS, clean_environment
 
@@ -167,7 +168,7 @@ def test_captures_come_at_the_steps_that_they_name(tmp_path: Path) -> None:
     (tmp_path / "train.py").write_text(TRAINING)
     (tmp_path / "traindbg.toml").write_text(
         """
-rules = ["non_finite"]
+rules = ["overfit"]
 [collection]
 first = {include = ['/0\\.'], exclude = ['bias']}
 [[capture]]
@@ -193,11 +194,12 @@ seconds = 10000
     recorded = td.Run(tmp_path / "run")
 
     def steps_of(name: str, mode: str = "train") -> list[int]:
-        return [int(step) for step in recorded[name].values("mean", mode).steps]
+        return [int(step) for step in recorded[name].series("mean", mode).steps]
 
     assert steps_of("weight/0.weight") == [0, 7, 25]
     assert steps_of("gradient/0.weight") == [0, 7, 25]
-    assert recorded.step(7).tensors["weight/0.weight"].histogram is not None
+    histograms = pa.table(recorded.table("histograms", names=r"^weight/0\.weight$"))
+    assert set(histograms["step"].to_pylist()) == {0, 7, 25}
     assert steps_of("bias/0.bias") == [10, 20]
     assert steps_of("activation/1", "eval") == [0, 2, 4]
     assert steps_of("output/2") == [0]
@@ -244,12 +246,12 @@ def test_a_hook_configuration_of_the_original(tmp_path: Path) -> None:
             }
         )
     )
-    arguments = ("--rules", "non_finite", "--hook-config", "hook.json")
+    arguments = ("--rules", "overfit", "--hook-config", "hook.json")
     done = run(tmp_path, *arguments, command=[sys.executable, "train.py"])
     assert done.returncode == 0, done.stderr
     recorded = td.Run(tmp_path / "run")
     assert recorded["weight/0.weight"].raw_steps().tolist() == [0, 10, 20]
-    assert recorded["bias/2.bias"].values("l2").steps.tolist() == [0, 10, 20]
+    assert recorded["bias/2.bias"].series("l2").steps.tolist() == [0, 10, 20]
     assert "activation/1" in recorded.names()
     done = run(tmp_path, "--hook-config", "absent.json")
     assert done.returncode == 2
@@ -275,7 +277,7 @@ def test_watch_takes_captures(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     recorded = td.Run(tmp_path / "run")
     assert recorded["weight/0.weight"].raw_steps().tolist() == [2, 4]
-    assert recorded["bias/0.bias"].values("l2").steps.tolist() == [0, 20]
+    assert recorded["bias/0.bias"].series("l2").steps.tolist() == [0, 20]
 
 
 @pytest.mark.parametrize(

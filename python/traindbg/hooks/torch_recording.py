@@ -655,7 +655,7 @@ class Recording:
         self._end_evaluation()
         roots = [tensors] if isinstance(tensors, torch.Tensor) else list(tensors or ())
         root = whole_here(roots[0]) if roots else None
-        if type(root) is torch.Tensor and root.numel() == 1:
+        if root is not None and type(root) is torch.Tensor and root.numel() == 1:
             if self._scaled is not None and self._scaled[0]() is root:
                 unscaled = self._scaled[1]()
                 root = unscaled if unscaled is not None and unscaled.numel() == 1 else root

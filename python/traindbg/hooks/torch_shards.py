@@ -14,7 +14,7 @@ import torch.distributed
 
 
 def _is_initialized() -> bool:
-    return torch.distributed.is_available() and torch.distributed.is_initialized()
+    return bool(torch.distributed.is_available() and torch.distributed.is_initialized())
 
 
 def rank_of_process() -> int:
