@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import json
+import numbers
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -80,6 +81,12 @@ def wishes(
 _CAPTURE = ("collection", "what", "mode", "every", "start", "end", "steps", "seconds")
 
 
+def _step(key: str, value: Any, least: int) -> int:
+    if not isinstance(value, numbers.Integral) or value < least:
+        raise InvalidArgument(f"capture: {key}={value!r} is no whole number from {least} up")
+    return int(value)
+
+
 def _requirements_of(capture: Mapping[str, Any]) -> list[dict[str, Any]]:
     """What one entry of `capture=` asks for: the words of `[[capture]]` in a settings file."""
     for key in capture:
@@ -92,17 +99,25 @@ def _requirements_of(capture: Mapping[str, Any]) -> list[dict[str, Any]]:
         raise InvalidArgument("capture: 'collection' is missing")
     what = {"statistics", *_words(capture.get("what"))}
     mode = capture.get("mode", "train")
-    if mode not in ("train", "eval", "predict", "every"):
-        raise InvalidArgument(f"capture: mode '{mode}' is not one of train, eval, predict, every")
-    schedule: dict[str, Any] = {key: capture[key] for key in ("start", "end") if key in capture}
-    if "steps" in capture:
-        schedule["steps"] = sorted(int(step) for step in capture["steps"])
-    if "seconds" in capture:
-        if not 0.001 <= capture["seconds"] <= 1e9:
-            raise InvalidArgument(f"capture: seconds={capture['seconds']} is no time")
-        schedule["every_ms"] = int(capture["seconds"] * 1000)
+    if mode not in ("train", "eval", "every"):
+        raise InvalidArgument(f"capture: mode '{mode}' is not one of train, eval, every")
     other = "steps" in capture or "seconds" in capture
-    schedule["every"] = capture.get("every", 0 if other else 1)
+    schedule: dict[str, Any] = {"every": 0 if other else 1}
+    for key, least in (("every", 1), ("start", 0), ("end", 0)):
+        if key in capture:
+            schedule[key] = _step(key, capture[key], least)
+    if schedule.get("end", 1) <= schedule.get("start", 0):
+        raise InvalidArgument(f"capture: end={schedule['end']} is not after the start")
+    if "steps" in capture:
+        steps = capture["steps"]
+        if isinstance(steps, (str, bytes)) or not isinstance(steps, Iterable):
+            raise InvalidArgument(f"capture: steps={steps!r} is no list of steps")
+        schedule["steps"] = sorted(_step("steps", step, 0) for step in steps)
+    if "seconds" in capture:
+        seconds = capture["seconds"]
+        if not isinstance(seconds, (int, float)) or not 0.001 <= seconds <= 1e9:
+            raise InvalidArgument(f"capture: seconds={seconds!r} is no time")
+        schedule["every_ms"] = int(seconds * 1000)
     return [
         {
             "collection": name,
@@ -113,6 +128,20 @@ def _requirements_of(capture: Mapping[str, Any]) -> list[dict[str, Any]]:
         }
         for name in names
     ]
+
+
+_FORWARD = ("inputs", "outputs", "activations")
+
+
+def wants_evaluations(plan: str) -> bool:
+    """Whether the user asked for what evaluations compute (JSON of a plan)."""
+    builtin = set(_core.COLLECTION_OF_ROLE.values())
+    return any(
+        requirement.get("for") == "user"
+        and requirement.get("mode") in ("eval", "global")
+        and (requirement["collection"] in _FORWARD or requirement["collection"] not in builtin)
+        for requirement in json.loads(plan).get("requirements", ())
+    )
 
 
 def make_plan(

@@ -471,13 +471,13 @@ class Run:
         The statistics of the parts of a distributed tensor (FSDP, tensor parallel), each part
         once, and of the parts of a batch (inputs, outputs, activations) are merged; parameters and
         gradients that every worker holds are the first worker's; of losses and metrics it is the
-        mean over the workers. By default `value` of a loss or metric, `l2` of others.
+        mean over the workers. By default `value` of a loss, metric or other number, `l2` of others.
 
         Raises NotFound when no worker has the tensor, InvalidArgument for statistics of units and
         for tensors that were recorded before their parts were reduced.
         """
         infos = [self._tensors(worker).get(name) for worker in self.workers]
-        is_scalar = any(info and info["role"] in ("loss", "metric") for info in infos)
+        is_scalar = any(info and info["is_number"] for info in infos)
         chosen = statistic or ("value" if is_scalar else "l2")
         series = MergedSeries(*self._reader.merged_series(name, chosen, mode))
         self._tell_damage()

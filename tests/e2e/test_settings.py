@@ -116,6 +116,14 @@ def test_a_pyproject_is_read_where_it_has_our_table(tmp_path: Path) -> None:
     assert wishes_in(plan_of(tmp_path)) == []
     file.write_text("[project]\nname = 'x'\n[tool.traindbg]\ncollect = 'weights'\n")
     assert [w["collection"] for w in wishes_in(plan_of(tmp_path))] == ["weights"]
+    file.write_text(
+        "[tool.traindbg]\nevery = 3\n[[tool.traindbg.capture]]\ncolection = 'weights'\n"
+    )
+    done = run(tmp_path)
+    assert done.returncode == 2
+    assert "pyproject.toml:4" in done.stderr
+    file.write_text("[project\n")  # for its own tools to tell
+    assert wishes_in(plan_of(tmp_path)) == []
     (tmp_path / "traindbg.toml").write_text("collect = 'biases'\n")
     assert [w["collection"] for w in wishes_in(plan_of(tmp_path))] == ["biases"]
 

@@ -130,13 +130,13 @@ def is_watched(parameters: Iterable[torch.Tensor]) -> bool:
 
 def log(name: str, value: float) -> None:
     """See `traindbg.log`."""
-    if recordings.current is not None:
+    if not torch.compiler.is_compiling() and recordings.current is not None:
         recordings.current.metric(name, value)
 
 
 def save(name: str, tensor: Any) -> None:
     """See `traindbg.save`."""
-    if recordings.current is not None and not torch.compiler.is_compiling():
+    if not torch.compiler.is_compiling() and recordings.current is not None:
         recordings.current.save(name, tensor)
 
 

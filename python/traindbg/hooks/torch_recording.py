@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 
-from traindbg import _core
+from traindbg import _core, _plan
 from traindbg._say import say
 from traindbg.errors import TrainingStopped
 from traindbg.hooks import torch_patches as patches
@@ -62,7 +62,7 @@ _EVAL = _core.EVAL
 _BIT = _core.ROLE_BITS
 _FORWARD_ROLES = _BIT["input"] | _BIT["output"] | _BIT["activation"]
 _PARAMETER_ROLES = _BIT["weight"] | _BIT["bias"]
-_OF_FIXED_SHAPE = frozenset({"weight", "bias", "gradient"})
+_OF_FIXED_SHAPE = frozenset({"weight", "bias", "gradient", "optimizer_state", "weight_update"})
 _CLOSE_SECONDS = 5.0
 # When the optimizer that drives the steps was silent for so many steps of another one, the other
 # one drives.
@@ -172,6 +172,7 @@ class Recording:
         self.session = _core.Session(run_dir, plan, rank_of_process())
         self.watchers: list[Watcher] = []
         self.dead = False
+        self._evaluates = _plan.wants_evaluations(plan)
         self.hot = _core.HotPath(self.session, torch.Tensor, torch.is_grad_enabled)
         self.hot.due = self.session.due(_TRAIN)
         self.deferred = Deferred(self.session)
@@ -359,7 +360,7 @@ class Recording:
         while self._shapes.setdefault(wanted, shape) != shape:
             number += 1
             wanted = f"{name}#{number}"
-        if number > 1 and wanted not in self._ids and role != "gradient":
+        if number > 1 and wanted not in self._ids and role in ("weight", "bias"):
             facts = {"tensor": wanted, "instead_of": name, "step": self.hot.steps}
             self.session.event("tensor_replaced", json.dumps(facts | {"shape": list(shape)}))
         return wanted
@@ -407,6 +408,10 @@ class Recording:
             return 0
         if root.training and torch.is_grad_enabled():
             return _TRAIN if self.hot.due & _FORWARD_ROLES else 0
+        if len(self.watchers) == 1 and any(
+            not name.startswith("metric/") for name in self._eval_names
+        ):
+            self._end_evaluation()  # its loss was computed: this is the next batch
         return _EVAL if self.session.due(_EVAL) & _FORWARD_ROLES else 0
 
     @boundary("forward")
@@ -426,7 +431,8 @@ class Recording:
         return self._wants_forward(root) or NOTHING
 
     def takes_functions(self) -> bool:
-        return not self._compiler or self._eager.is_in_force
+        # An evaluation runs compiled, also where a step of the training does not.
+        return not self._compiler or (self._eager.is_in_force and self._now == _TRAIN)
 
     _now = 0
 
@@ -495,7 +501,7 @@ class Recording:
             if train:
                 self._explain_compiled(model)
             return
-        if not train and not self.session.due(_EVAL) & _FORWARD_ROLES:
+        if not train and not self._evaluates and not self.session.due(_EVAL) & _FORWARD_ROLES:
             if observer.armed or observer.observing:
                 observer.disarm()
             return
@@ -653,7 +659,8 @@ class Recording:
     @boundary("backward")
     def backward_begins(self, tensors: Any) -> None:
         self._end_evaluation()
-        roots = [tensors] if isinstance(tensors, torch.Tensor) else list(tensors or ())
+        # Anything else, such as a generator, is the training's alone to go through.
+        roots = tensors if isinstance(tensors, (list, tuple)) else [tensors]
         root = whole_here(roots[0]) if roots else None
         if root is not None and type(root) is torch.Tensor and root.numel() == 1:
             if self._scaled is not None and self._scaled[0]() is root:
@@ -699,7 +706,7 @@ class Recording:
         self._end_evaluation()
         self._observe_parameters(table)
         if self.hot.due & UPDATES:
-            guarded("weight updates", self._optimizers.will_step, optimizer, table)
+            guarded("optimizer state", self._optimizers.will_step, optimizer, table)
         if self._driver is not None and self._driver() is optimizer:
             self._check_settings(optimizer)
 
@@ -838,9 +845,8 @@ class Recording:
     def tensor_id(
         self, name: str, role: str, tensor: torch.Tensor | None, owner: Owner | None
     ) -> int:
-        known = self._ids.get(name)
-        if known is not None:
-            return known
+        if tensor is None and name in self._ids:
+            return self._ids[name]
         facts = {} if owner is None else owner._asdict()
         facts.pop("path", None)
         return self._id(name, role, tensor, **facts)

@@ -178,8 +178,14 @@ Result<CapturePlan> CapturePlan::make(model::CaptureConfig config) {
 
 void CapturePlan::begin_step(Mode mode, StepIndex step, std::int64_t now) noexcept {
     const std::uint32_t bit = 1U << static_cast<unsigned>(mode);
+    for (Timed& timed : timed_) timed.due_in &= ~bit;
+    look_again(mode, step, now);
+}
+
+void CapturePlan::look_again(Mode mode, StepIndex step, std::int64_t now) noexcept {
+    const std::uint32_t bit = 1U << static_cast<unsigned>(mode);
     for (Timed& timed : timed_) {
-        timed.due_in &= ~bit;
+        if ((timed.due_in & bit) != 0) continue;
         const Requirement& requirement = config_.requirements[timed.requirement];
         if (!holds_in(requirement, mode) || !requirement.schedule.holds(step)) continue;
         if (timed.last >= 0 &&

@@ -39,6 +39,8 @@ class CapturePlan {
     // A step begins; what is due by time is due at it when enough has passed since the last such step.
     // `now`: nanoseconds of a clock that only goes forward.
     void begin_step(model::Mode mode, model::StepIndex step, std::int64_t now) noexcept;
+    // The step under way has only now come to anything: what its beginning was too early for is due by time.
+    void look_again(model::Mode mode, model::StepIndex step, std::int64_t now) noexcept;
     // Which roles have anything due at this step. Collections of the user's may hold tensors of any
     // role: while one is due, the mask has the roles of its registered tensors (`note_tensor`), and
     // those roles of which no tensor at all is known yet, since one of the collection's may come.

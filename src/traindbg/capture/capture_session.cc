@@ -190,9 +190,12 @@ class CaptureSession::Impl {
 
     void event(std::string_view kind, std::string_view json) { writer_->event(kind, json); }
 
-    [[nodiscard]] RoleMask due(Mode mode) const noexcept {
+    [[nodiscard]] RoleMask due(Mode mode) noexcept {
         const Current* current = find(mode);
         if (current == nullptr) return 0;
+        // An evaluation's step counts from the end of the one before, which may be long ago.
+        if (mode == Mode::kEval && current->empty())
+            plan_.look_again(mode, current->record.step, base::monotonic_nanos());
         return everything() ? kAllRoles : plan_.due_roles(current->record.mode, current->record.step);
     }
     [[nodiscard]] RoleMask eager(Mode mode) const noexcept {
@@ -607,7 +610,7 @@ void CaptureSession::event(std::string_view kind, std::string_view json) noexcep
     guarded(*impl_, [&] { impl_->event(kind, json); });
 }
 
-RoleMask CaptureSession::due(Mode mode) const noexcept { return impl_->alive() ? impl_->due(mode) : 0; }
+RoleMask CaptureSession::due(Mode mode) noexcept { return impl_->alive() ? impl_->due(mode) : 0; }
 RoleMask CaptureSession::eager(Mode mode) const noexcept { return impl_->alive() ? impl_->eager(mode) : 0; }
 void CaptureSession::forward_passed() noexcept { impl_->forward_passed(); }
 StepIndex CaptureSession::step(Mode mode) const noexcept { return impl_->step(mode); }

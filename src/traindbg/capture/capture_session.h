@@ -74,7 +74,7 @@ class CaptureSession {
     void event(std::string_view kind, std::string_view json) noexcept;
 
     // Roles due at the TRAIN step under way, or at the next EVAL step.
-    [[nodiscard]] RoleMask due(model::Mode mode) const noexcept;
+    [[nodiscard]] RoleMask due(model::Mode mode) noexcept;
     // Those for which a compiled model is to run uncompiled at that step (CapturePlan::eager_roles).
     [[nodiscard]] RoleMask eager(model::Mode mode) const noexcept;
     // A whole forward pass of a model was looked at.

@@ -55,8 +55,7 @@ Result<SettingsFile> find_settings(const std::string& config) {
         Result<SettingsFile> file = read(usual, form_of(usual));
         if (file.status().code() == Code::kNotFound) continue;
         if (file && is_empty(file->settings)) continue;
-        // A pyproject.toml that its own tools cannot read, either, is not for us to judge.
-        if (!file && form_of(usual) == settings::Form::kPyproject) continue;
+        if (file.status().code() == Code::kUnsupported) continue;
         return file;
     }
     return SettingsFile();

@@ -243,7 +243,8 @@ Result<std::unique_ptr<storage::ReadFile>> Run::Impl::open_file(const std::strin
     TRAINDBG_ASSIGN_OR_RETURN(std::unique_ptr<storage::ReadFile> file, files_.open(path));
     return internal::salvaging(std::move(file),
                                [this, path](std::uint64_t offset, std::uint64_t bytes, const Status& status) {
-                                   if (own_damage_.size() < kMostDamage && lost_.emplace(path, offset).second)
+                                   if (own_damage_.size() < kMostDamage &&
+                                       lost_.emplace(path, offset / internal::kSalvageBlockBytes).second)
                                        own_damage_.push_back({path, offset, bytes, status.message(), false});
                                });
 }

@@ -182,7 +182,7 @@ class Run::Impl {
     Workers workers_;
     std::vector<RunEvent> events_;
     std::vector<Damage> own_damage_;                        // beside what the parts tell
-    std::set<std::pair<std::string, std::uint64_t>> lost_;  // of it: file and offset of what no disk gave
+    std::set<std::pair<std::string, std::uint64_t>> lost_;  // of it: file and block of what no disk gave
     std::vector<Damage> verified_damage_;                   // what only the last `verify` looks at
     std::vector<Unverified> unverified_;
     base::Status passing_trouble_;

@@ -173,12 +173,12 @@ class Reader {
             } else if (word == "mode") {
                 const std::string mode = text_of(value, "capture.mode").value_or("");
                 if (mode == "every") requirement.mode = model::Mode::kGlobal;
-                else if (const auto parsed = model::parse_mode(mode);
-                         parsed && *parsed != model::Mode::kGlobal)
-                    requirement.mode = *parsed;
-                else fail(value, "capture.mode", "expected train, eval, predict or every");
+                else if (mode == "train" || mode == "eval") requirement.mode = *model::parse_mode(mode);
+                else fail(value, "capture.mode", "expected train, eval or every");
             } else if (word == "every") {
                 read_number(value, "capture.every", requirement.schedule.every);
+                if (requirement.schedule.every == 0)
+                    fail(value, "capture.every", "expected a number from 1 up");
                 has_interval = true;
             } else if (word == "start") {
                 read_number(value, "capture.start", requirement.schedule.start);
@@ -195,6 +195,8 @@ class Reader {
             }
         }
         if (collections.empty()) return fail(table, "capture", "'collection' is missing");
+        if (requirement.schedule.end <= requirement.schedule.start)
+            fail(table, "capture.end", "is not after the start");
         // Steps that are named, or a time, alone mean these and no others.
         if (!has_interval) requirement.schedule.every = has_other_schedule ? 0 : 1;
         for (std::string& collection : collections) {
@@ -258,20 +260,21 @@ std::size_t line_of_stray_byte(std::string_view text) {
 }  // namespace
 
 Result<Settings> parse(std::string_view text, const std::string& name, Form form) {
+    // A pyproject.toml that no tool can read is not for us to judge.
+    const Code unreadable = form == Form::kPyproject ? Code::kUnsupported : Code::kInvalidArgument;
     if (text.size() > kMostBytes)
-        return Status(Code::kInvalidArgument,
-                      base::format("{}: larger than {}", name, base::human_bytes(kMostBytes)));
+        return Status(unreadable, base::format("{}: larger than {}", name, base::human_bytes(kMostBytes)));
     if (const std::size_t line = line_of_stray_byte(text); line != 0)
-        return Status(Code::kInvalidArgument,
+        return Status(unreadable,
                       base::format("{}:{}: a letter that only a quoted text may have", name, line));
     toml::table table;
     try {
         table = toml::parse(text, std::string_view(name));
     } catch (const toml::parse_error& error) {
-        return Status(Code::kInvalidArgument, base::format("{}:{}: {}", name, error.source().begin.line,
-                                                           base::printable(error.description())));
+        return Status(unreadable, base::format("{}:{}: {}", name, error.source().begin.line,
+                                               base::printable(error.description())));
     } catch (const std::invalid_argument& error) {
-        return Status(Code::kInvalidArgument, base::format("{}: is not TOML: {}", name, error.what()));
+        return Status(unreadable, base::format("{}: is not TOML: {}", name, error.what()));
     }
     Reader reader(name);
     if (form == Form::kTraindbg) return reader.read(table);

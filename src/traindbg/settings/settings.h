@@ -56,7 +56,7 @@ enum class Form {
 // Files of more are refused.
 inline constexpr std::size_t kMostBytes = std::size_t{1} << 20;
 
-// `name` is what messages call the file.
+// `name` is what messages call the file. kUnsupported: a pyproject.toml that is no TOML.
 [[nodiscard]] base::Result<Settings> parse(std::string_view text, const std::string& name, Form form);
 
 }  // namespace traindbg::settings

@@ -138,6 +138,9 @@ TEST(Settings, WhatIsWrongIsNamedWithItsLine) {
     expect_refused("[[capture]]\ncollection = \"x\"\nevry = 3\n", {"traindbg.toml:3", "evry", "every"});
     expect_refused("[[capture]]\ncollection = \"x\"\nevery = -3\n", {"capture.every"});
     expect_refused("[[capture]]\ncollection = \"x\"\nevery = \"3\"\n", {"capture.every"});
+    expect_refused("[[capture]]\ncollection = \"x\"\nevery = 0\n", {"capture.every", "from 1 up"});
+    expect_refused("[[capture]]\ncollection = \"x\"\nstart = 10\nend = 5\n", {"capture.end"});
+    expect_refused("[[capture]]\ncollection = \"x\"\nmode = \"predict\"\n", {"capture.mode"});
     expect_refused("[[capture]]\ncollection = \"x\"\nwhat = \"mean\"\n", {"mean", "histogram"});
     expect_refused("[[capture]]\ncollection = \"x\"\nmode = \"test\"\n", {"capture.mode", "eval"});
     expect_refused("[[capture]]\ncollection = \"x\"\nsteps = 3\n", {"capture.steps", "list"});
