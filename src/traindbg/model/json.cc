@@ -279,6 +279,19 @@ Json to_json(const Retention& retention) {
 
 namespace {
 
+Json to_json(const FlightRecorder& flight) {
+    return {{"steps", flight.steps}, {"collect", strings(flight.collect)}, {"raw", strings(flight.raw)}};
+}
+
+void read_flight(const Json& item, FlightRecorder& out, ObjectReader& outer) {
+    ObjectReader reader(item, "flight");
+    reader.only({"steps", "collect", "raw"});
+    reader.integer("steps", out.steps);
+    reader.texts("collect", out.collect);
+    reader.texts("raw", out.raw);
+    if (reader.failed()) outer.fail(reader.status().message());
+}
+
 void read_retention(const Json& item, Retention& out, ObjectReader& outer) {
     ObjectReader reader(item, "retention");
     reader.only({"quota_bytes", "keep_last", "thin", "keep_tensors"});
@@ -307,6 +320,9 @@ Json to_json(const CaptureConfig& config) {
             {"part_bytes", config.part_bytes},
             {"retention", to_json(config.retention)},
             {"compiled", to_string(config.compiled)},
+            {"micro_batches", to_string(config.micro_batches)},
+            {"budget", config.budget},
+            {"flight", to_json(config.flight)},
             {"collections", std::move(collections)},
             {"requirements", std::move(requirements)}};
 }
@@ -316,7 +332,8 @@ Result<CaptureConfig> capture_config_from_json(std::string_view text) {
     CaptureConfig out;
     ObjectReader reader(json, "capture plan");
     reader.only({"schema_version", "queue_bytes", "arena_bytes", "overflow", "block_for_ms", "part_bytes",
-                 "retention", "compiled", "collections", "requirements", "crc32c"});
+                 "retention", "compiled", "micro_batches", "budget", "flight", "collections", "requirements",
+                 "crc32c"});
     std::uint32_t version = 1;
     reader.integer("schema_version", version);
     if (version != 1)
@@ -327,6 +344,10 @@ Result<CaptureConfig> capture_config_from_json(std::string_view text) {
     reader.integer("block_for_ms", out.block_for_ms);
     reader.integer("part_bytes", out.part_bytes);
     reader.word("compiled", out.compiled, &parse_compiled_models);
+    reader.word("micro_batches", out.micro_batches, &parse_micro_batches);
+    reader.number("budget", out.budget);
+    if (!(out.budget >= 0 && out.budget < 1)) reader.fail("'budget' is not a share from 0 to below 1");
+    if (const Json* flight = reader.find("flight")) read_flight(*flight, out.flight, reader);
     if (const Json* retention = reader.find("retention")) read_retention(*retention, out.retention, reader);
     reader.each("collections", [&](const Json& item) {
         ObjectReader inner(item, "collection");
@@ -349,6 +370,11 @@ Result<CaptureConfig> capture_config_from_json(std::string_view text) {
                                      base::did_you_mean(requirement.collection, known)));
         out.requirements.push_back(std::move(requirement));
     });
+    for (const std::vector<std::string>* names : {&out.flight.collect, &out.flight.raw})
+        for (const std::string& name : *names)
+            if (std::find(known.begin(), known.end(), name) == known.end())
+                reader.fail(base::format("flight: unknown collection '{}'{}", base::printable(name),
+                                         base::did_you_mean(name, known)));
     if (reader.failed()) return reader.status();
     return out;
 }

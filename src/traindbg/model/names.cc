@@ -51,6 +51,10 @@ constexpr std::array kRoles = {
     Word<Role>{Role::kLoop, "loop"},
     Word<Role>{Role::kOptimizerState, "optimizer_state"},
     Word<Role>{Role::kWeightUpdate, "weight_update"},
+    Word<Role>{Role::kPrediction, "prediction"},
+    Word<Role>{Role::kLabel, "label"},
+    Word<Role>{Role::kAttention, "attention"},
+    Word<Role>{Role::kGradientBefore, "gradient_before"},
 };
 constexpr std::array kCollections = {
     Word<Role>{Role::kOther, "other"},
@@ -66,6 +70,10 @@ constexpr std::array kCollections = {
     Word<Role>{Role::kLoop, "loop"},
     Word<Role>{Role::kOptimizerState, "optimizer_state"},
     Word<Role>{Role::kWeightUpdate, "weight_updates"},
+    Word<Role>{Role::kPrediction, "predictions"},
+    Word<Role>{Role::kLabel, "labels"},
+    Word<Role>{Role::kAttention, "attention_maps"},
+    Word<Role>{Role::kGradientBefore, "gradients_before"},
 };
 constexpr std::array kOverflowPolicies = {
     Word<OverflowPolicy>{OverflowPolicy::kBlockFor, "block_for"},
@@ -76,6 +84,10 @@ constexpr std::array kCompiledModels = {
     Word<CompiledModels>{CompiledModels::kAuto, "auto"},
     Word<CompiledModels>{CompiledModels::kSkip, "skip"},
     Word<CompiledModels>{CompiledModels::kEager, "eager"},
+};
+constexpr std::array kMicroBatches = {
+    Word<MicroBatches>{MicroBatches::kFirst, "first"},
+    Word<MicroBatches>{MicroBatches::kAll, "all"},
 };
 constexpr std::array kActivations = {
     Word<ActivationKind>{ActivationKind::kNone, "none"},
@@ -113,6 +125,11 @@ std::optional<OverflowPolicy> parse_overflow_policy(std::string_view word) noexc
 std::string_view to_string(CompiledModels choice) noexcept { return word_of(kCompiledModels, choice); }
 std::optional<CompiledModels> parse_compiled_models(std::string_view word) noexcept {
     return value_of(kCompiledModels, word);
+}
+
+std::string_view to_string(MicroBatches choice) noexcept { return word_of(kMicroBatches, choice); }
+std::optional<MicroBatches> parse_micro_batches(std::string_view word) noexcept {
+    return value_of(kMicroBatches, word);
 }
 
 std::string_view to_string(Role role) noexcept { return word_of(kRoles, role); }

@@ -96,6 +96,24 @@ enum class CompiledModels : std::uint8_t {
 [[nodiscard]] std::string_view to_string(CompiledModels choice) noexcept;  // "auto", "skip", "eager"
 [[nodiscard]] std::optional<CompiledModels> parse_compiled_models(std::string_view word) noexcept;
 
+// Which forward passes of a step are looked at, where several share one optimizer step (gradient
+// accumulation).
+enum class MicroBatches : std::uint8_t {
+    kFirst,
+    kAll,  // of the second one and those after it the tensors' names end with "@2", "@3", ...
+};
+[[nodiscard]] std::string_view to_string(MicroBatches choice) noexcept;  // "first", "all"
+[[nodiscard]] std::optional<MicroBatches> parse_micro_batches(std::string_view word) noexcept;
+
+// The last steps in detail, in a ring beside the run (`<run>/flight`), of which what led to trouble is kept.
+struct FlightRecorder {
+    std::uint64_t steps = 0;           // at least so many; 0: there is none
+    std::vector<std::string> collect;  // collections of which statistics are taken at every step
+    std::vector<std::string> raw;      // and those of which whole tensors are
+
+    friend bool operator==(const FlightRecorder&, const FlightRecorder&) = default;
+};
+
 // What is kept of a worker's steps. A step's age is counted in steps of its mode.
 struct Retention {
     std::uint64_t quota_bytes = 10ULL << 30;  // of one worker's files; 0: no limit
@@ -117,6 +135,11 @@ struct CaptureConfig {
     std::uint64_t part_bytes = 16ULL << 20;
     Retention retention = {};
     CompiledModels compiled = CompiledModels::kAuto;
+    MicroBatches micro_batches = MicroBatches::kFirst;
+    // The share of the training's time that capture may take; where it would take more, steps that are due
+    // are left out. 0: no limit.
+    double budget = 0;
+    FlightRecorder flight = {};
 
     friend bool operator==(const CaptureConfig&, const CaptureConfig&) = default;
 };

@@ -31,8 +31,12 @@ enum class Role : std::uint8_t {
     kLoop = 10,            // what the training loop did, e.g. the gradient that was there before backward
     kOptimizerState = 11,  // of a parameter, after the step (a moment, say); a group's learning rate
     kWeightUpdate = 12,    // what the step added to a parameter; how large that is beside the parameter
+    kPrediction = 13,      // what a loss function was given to judge
+    kLabel = 14,           // what it was given to judge that by
+    kAttention = 15,       // how much each position attends to each other one
+    kGradientBefore = 16,  // as backward left it: before it was unscaled and clipped
 };
-inline constexpr std::uint8_t kRoleCount = 13;
+inline constexpr std::uint8_t kRoleCount = 17;
 
 [[nodiscard]] std::string_view to_string(Role role) noexcept;  // "weight"
 [[nodiscard]] std::optional<Role> parse_role(std::string_view word) noexcept;

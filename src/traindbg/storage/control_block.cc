@@ -37,7 +37,9 @@ struct ControlBlock::Page {
     std::array<std::byte, 48> pad_0;
     // Written by the supervisor.
     std::uint32_t stop;
-    std::array<std::byte, 60> pad_1;
+    std::uint32_t flight_copies;
+    std::uint32_t plans;
+    std::array<std::byte, 52> pad_1;
     // Written by the training.
     std::uint64_t step;
     std::int64_t last_step_nanos;
@@ -98,7 +100,8 @@ Status create_page(const std::string& path) {
 
 Result<std::unique_ptr<ControlBlock>> ControlBlock::open(const std::string& path) {
     static_assert(sizeof(Page) == kPageBytes);
-    static_assert(offsetof(Page, stop) == 64 && offsetof(Page, step) == 128 && offsetof(Page, state) == 152);
+    static_assert(offsetof(Page, stop) == 64 && offsetof(Page, flight_copies) == 68 &&
+                  offsetof(Page, plans) == 72 && offsetof(Page, step) == 128 && offsetof(Page, state) == 152);
 
     const auto open_existing = [&path] {
         return FileDescriptor(::open(path.c_str(), O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
@@ -146,6 +149,20 @@ void ControlBlock::request_stop() noexcept {
     put(offsetof(Page, stop), &kStop, sizeof(kStop));
 }
 bool ControlBlock::stop_requested() const noexcept { return load(page_->stop) != 0; }
+
+void ControlBlock::request_flight_copy() noexcept {
+    const std::uint32_t next = flight_copies_requested() + 1;
+    put(offsetof(Page, flight_copies), &next, sizeof(next));
+}
+std::uint32_t ControlBlock::flight_copies_requested() const noexcept { return load(page_->flight_copies); }
+
+void ControlBlock::announce_plan() noexcept {
+    const std::uint32_t next = plans_announced() + 1;
+    put(offsetof(Page, plans), &next, sizeof(next));
+}
+std::uint32_t ControlBlock::plans_announced() const noexcept {
+    return load(page_->plans, std::memory_order_acquire);
+}
 
 void ControlBlock::put_step(std::uint64_t step, std::int64_t nanos) noexcept {
     static_assert(offsetof(Page, last_step_nanos) == offsetof(Page, step) + sizeof(step));

@@ -42,6 +42,13 @@ class ControlBlock {
     void request_stop() noexcept;
     [[nodiscard]] bool stop_requested() const noexcept;  // one relaxed atomic load
 
+    // Asks the training to keep what its flight recorder holds. Counted, so that each asking is one.
+    void request_flight_copy() noexcept;
+    [[nodiscard]] std::uint32_t flight_copies_requested() const noexcept;
+    // Tells it that there is a new capture plan in the run; the same.
+    void announce_plan() noexcept;
+    [[nodiscard]] std::uint32_t plans_announced() const noexcept;
+
     // Training -> supervisor.
     // TRAIN steps completed. The other side sees it within 100 ms and a step: of faster steps, one each
     // 100 ms is written, and the last when the state changes.

@@ -22,6 +22,10 @@ std::optional<std::uint32_t> parse_number(std::string_view digits, std::size_t w
 
 }  // namespace
 
+std::string RunLayout::plan_change_json(std::uint32_t number) const {
+    return base::format("{}/plan-{:06}.json", root, number);
+}
+
 std::string RunLayout::worker_directory(std::uint32_t worker) const {
     return base::format("{}/w{:04}", root, worker);
 }

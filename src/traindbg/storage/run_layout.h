@@ -3,6 +3,7 @@
 //
 //   <run>/RUN.json        identity and command (RunMeta), published atomically
 //   <run>/plan.json       what is captured (CaptureConfig)
+//   <run>/plan-000001.json  what is captured since somebody changed it while the training ran; numbered
 //   <run>/control         ControlBlock, not part of the record
 //   <run>/END.json        how the training ended (RunEnd), written by the supervisor
 //   <run>/verdict.json    findings, rule outcomes, causes (Verdict), rewritten as they change
@@ -11,6 +12,7 @@
 //   <run>/w0000/000000.seg   the same part, sealed; the log is removed then
 //   <run>/w0000/000000.blob  whole tensors, where asked for; numbered on their own
 //   <run>/w0000/removed.json  what was removed from it to save space
+//   <run>/flight          the flight recorder's last steps: a run of its own
 //   <run>/report.html
 #pragma once
 
@@ -26,6 +28,8 @@ struct RunLayout {
 
     [[nodiscard]] std::string run_json() const { return root + "/RUN.json"; }
     [[nodiscard]] std::string plan_json() const { return root + "/plan.json"; }
+    [[nodiscard]] std::string plan_change_json(std::uint32_t number) const;  // <root>/plan-000001.json
+    [[nodiscard]] std::string flight() const { return root + "/flight"; }
     [[nodiscard]] std::string control() const { return root + "/control"; }
     [[nodiscard]] std::string end_json() const { return root + "/END.json"; }
     [[nodiscard]] std::string verdict_json() const { return root + "/verdict.json"; }

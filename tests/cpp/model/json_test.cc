@@ -16,6 +16,9 @@ TEST(Json, ACapturePlanComesBack) {
     CaptureConfig config;
     config.queue_bytes = 12345;
     config.compiled = CompiledModels::kSkip;
+    config.micro_batches = MicroBatches::kAll;
+    config.budget = 0.02;
+    config.flight = {.steps = 20, .collect = {"gradients", "first"}, .raw = {"losses"}};
     config.collections = {{.name = "first", .include = {"^fc1"}, .exclude = {"bias", "x\"y"}}};
     config.requirements = {
         {.collection = "gradients",
@@ -62,6 +65,11 @@ TEST(Json, UnknownWordsInAPlanAreRefusedWithTheNearest) {
     expect_refused(R"({"requirements": [{"collection": "losses", "what": ["mean"]}]})", "mean");
     expect_refused(R"({"collections": [{"nme": "x"}]})", "did you mean 'name'");
     expect_refused(R"({"compiled": "yes"})", "compiled");
+    expect_refused(R"({"micro_batches": "each"})", "micro_batches");
+    expect_refused(R"({"budget": 1.0})", "budget");
+    expect_refused(R"({"budget": "nan"})", "budget");
+    expect_refused(R"({"flight": {"stepz": 3}})", "did you mean 'steps'");
+    expect_refused(R"({"flight": {"collect": ["gradient"]}})", "did you mean 'gradients'");
 }
 
 TEST(Json, AWrongTypeInAPlanIsRefused) {

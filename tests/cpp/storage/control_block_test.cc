@@ -66,6 +66,14 @@ TEST_F(ControlBlockTest, TwoMappingsSeeEachOther) {
     EXPECT_GE((*supervisor)->last_step_nanos(), before);
     (*supervisor)->request_stop();
     EXPECT_TRUE((*training)->stop_requested());
+    EXPECT_EQ((*training)->flight_copies_requested(), 0U);
+    EXPECT_EQ((*training)->plans_announced(), 0U);
+    for (std::uint32_t i = 1; i < 3; ++i) {
+        (*supervisor)->request_flight_copy();
+        EXPECT_EQ((*training)->flight_copies_requested(), i);
+    }
+    (*supervisor)->announce_plan();
+    EXPECT_EQ((*training)->plans_announced(), 1U);
 }
 
 TEST_F(ControlBlockTest, AnotherProcessSeesTheStop) {

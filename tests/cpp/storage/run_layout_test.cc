@@ -10,6 +10,8 @@ namespace {
 TEST(RunLayoutTest, NamesAreThoseOfTheFormat) {
     const RunLayout layout{"/runs/a"};
     EXPECT_EQ(layout.run_json(), "/runs/a/RUN.json");
+    EXPECT_EQ(layout.plan_change_json(1), "/runs/a/plan-000001.json");
+    EXPECT_EQ(layout.flight(), "/runs/a/flight");
     EXPECT_EQ(layout.worker_directory(3), "/runs/a/w0003");
     EXPECT_EQ(layout.worker_directory(12345), "/runs/a/w12345");
     EXPECT_EQ(layout.log(3, 12), "/runs/a/w0003/000012.log");

@@ -59,9 +59,12 @@ Pass pass_of(Role role) {
     switch (role) {
         case Role::kWeight:
         case Role::kBias: return Pass::kState;
-        case Role::kInput: return Pass::kInput;
+        case Role::kInput:
+        case Role::kLabel: return Pass::kInput;
         case Role::kOutput:
-        case Role::kActivation: return Pass::kForward;
+        case Role::kActivation:
+        case Role::kPrediction:
+        case Role::kAttention: return Pass::kForward;
         case Role::kLoss: return Pass::kLoss;
         case Role::kGradient: return Pass::kBackward;
         case Role::kOther:
@@ -69,7 +72,8 @@ Pass pass_of(Role role) {
         case Role::kClasses:
         case Role::kLoop:
         case Role::kOptimizerState:
-        case Role::kWeightUpdate: return Pass::kNone;
+        case Role::kWeightUpdate:
+        case Role::kGradientBefore: return Pass::kNone;  // a loss scale may take them out of range
     }
     return Pass::kNone;
 }
@@ -79,6 +83,8 @@ const char* family_of(Role role) {
         case Role::kWeight: return "weight";
         case Role::kBias: return "bias";
         case Role::kInput: return "input";
+        case Role::kLabel: return "label";
+        case Role::kPrediction: return "prediction of";
         case Role::kGradient: return "gradient of";
         case Role::kLoss: return "loss";
         default: return "output of";
