@@ -150,6 +150,7 @@ Result<std::map<std::uint32_t, internal::PartFiles>> Run::Impl::list_parts(Worke
     for (const storage::DirectoryEntry& entry : entries) {
         if (!entry.is_regular) continue;
         if (entry.name == "removed.json") worker.has_removals = true;
+        if (entry.name == "ring") worker.is_ring = true;
         if (const auto number = storage::parse_part(entry.name, ".blob")) worker.blob_numbers.insert(*number);
         if (const auto part = storage::parse_part(entry.name, ".log")) found[*part].log = true;
         else if (const auto sealed = storage::parse_part(entry.name, ".seg")) found[*sealed].segment = true;
@@ -352,7 +353,7 @@ const std::vector<Damage>& Run::Impl::damage() {
     for (const auto& [id, worker] : workers_) {
         std::uint32_t expected = 0;
         for (const auto& [number, part] : worker->parts) {
-            if (number != expected && !worker->refused.contains(expected) &&
+            if (number != expected && !worker->is_ring && !worker->refused.contains(expected) &&
                 !worker->unread.contains(expected) &&
                 !(worker->has_removals && expected == 0))  // the oldest go first
                 damage_.push_back({layout_.worker_directory(id), 0, 0,
@@ -478,6 +479,7 @@ WorkerGaps Run::Impl::worker_gaps() {
 // ---------------------------------------------------------------------------------- steps
 
 bool WorkerState::is_covered_by(const std::map<std::uint32_t, internal::PartFiles>& files) const {
+    if (is_ring) return true;
     for (const auto& [number, part] : parts)
         if (dynamic_cast<internal::LogPart*>(part.get()) != nullptr && !files.contains(number) &&
             !gone.contains(number))

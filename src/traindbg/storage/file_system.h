@@ -126,6 +126,7 @@ class FileSystem {
     [[nodiscard]] virtual base::Status create_directory(const std::string& path) = 0;
     // Sorted by name.
     [[nodiscard]] virtual base::Result<std::vector<DirectoryEntry>> list(const std::string& path) = 0;
+    // A file, or a directory in which there is nothing.
     [[nodiscard]] virtual base::Status remove(const std::string& path) = 0;
     [[nodiscard]] virtual bool exists(const std::string& path) = 0;
     // The lock of a file that is there for this alone, and that nobody removes. kUnavailable: somebody else

@@ -242,7 +242,17 @@ Result<std::vector<DirectoryEntry>> MemoryFileSystem::list(const std::string& pa
 
 Status MemoryFileSystem::remove(const std::string& path) {
     const std::lock_guard lock(disk_->mutex);
-    if (disk_->files.erase(path) == 0) return Status::from_errno(path + ": remove", ENOENT);
+    if (disk_->files.erase(path) != 0) return Status::ok();
+    if (!disk_->directories.contains(path)) return Status::from_errno(path + ": remove", ENOENT);
+    const auto lies_within = [inside = path + "/"](const auto& entries) {
+        return std::any_of(entries.begin(), entries.end(), [&](const auto& entry) {
+            if constexpr (requires { entry.first; }) return entry.first.starts_with(inside);
+            else return entry.starts_with(inside);
+        });
+    };
+    if (lies_within(disk_->files) || lies_within(disk_->directories))
+        return Status::from_errno(path + ": remove", ENOTEMPTY);
+    disk_->directories.erase(path);
     return Status::ok();
 }
 

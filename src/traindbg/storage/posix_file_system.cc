@@ -424,8 +424,11 @@ class PosixFileSystem final : public FileSystem {
     }
 
     Status remove(const std::string& path) override {
-        if (::unlink(path.c_str()) != 0) return error_at(path, "remove", errno);
-        return Status::ok();
+        if (::unlink(path.c_str()) == 0) return Status::ok();
+        const int error = errno;
+        // Of a directory some systems say one, some the other.
+        if ((error == EISDIR || error == EPERM) && ::rmdir(path.c_str()) == 0) return Status::ok();
+        return error_at(path, "remove", error);
     }
 
     bool exists(const std::string& path) override {

@@ -36,6 +36,8 @@ std::string RunLayout::removed_json(std::uint32_t worker) const {
     return worker_directory(worker) + "/removed.json";
 }
 
+std::string RunLayout::ring(std::uint32_t worker) const { return worker_directory(worker) + "/ring"; }
+
 std::string RunLayout::log(std::uint32_t worker, std::uint32_t part) const {
     return base::format("{}/w{:04}/{:06}.log", root, worker, part);
 }

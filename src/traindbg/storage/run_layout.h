@@ -12,6 +12,7 @@
 //   <run>/w0000/000000.seg   the same part, sealed; the log is removed then
 //   <run>/w0000/000000.blob  whole tensors, where asked for; numbered on their own
 //   <run>/w0000/removed.json  what was removed from it to save space
+//   <run>/w0000/ring      its parts are a flight recorder's: of older steps only some were kept
 //   <run>/flight          the flight recorder's last steps: a run of its own
 //   <run>/report.html
 #pragma once
@@ -37,6 +38,7 @@ struct RunLayout {
     [[nodiscard]] std::string worker_directory(std::uint32_t worker) const;             // <root>/w0003
     [[nodiscard]] std::string lock(std::uint32_t worker) const;                         // <root>/w0003/lock
     [[nodiscard]] std::string removed_json(std::uint32_t worker) const;                 // .../removed.json
+    [[nodiscard]] std::string ring(std::uint32_t worker) const;                         // .../ring
     [[nodiscard]] std::string log(std::uint32_t worker, std::uint32_t part) const;      // .../000000.log
     [[nodiscard]] std::string segment(std::uint32_t worker, std::uint32_t part) const;  // .../000000.seg
     [[nodiscard]] std::string blob(std::uint32_t worker, std::uint32_t number) const;   // .../000000.blob

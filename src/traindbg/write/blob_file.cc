@@ -43,13 +43,14 @@ std::size_t stretch_of(std::span<const WholeTensor> tensors, std::size_t& bytes)
 }  // namespace
 
 Result<BlobFile> BlobFile::create(storage::FileSystem& files, const storage::RunLayout& layout,
-                                  const format::FileHeader& of_log, std::uint32_t number) {
+                                  const format::FileHeader& of_log, std::uint32_t number, bool is_bulk) {
     format::FileHeader header = of_log;
     header.kind = format::FileKind::kBlob;
     header.part = number;
     header.salt = random_salt();
     const std::string path = layout.blob(header.worker, number);
-    TRAINDBG_ASSIGN_OR_RETURN(std::unique_ptr<storage::AppendFile> file, files.create_bulk(path));
+    TRAINDBG_ASSIGN_OR_RETURN(std::unique_ptr<storage::AppendFile> file,
+                              is_bulk ? files.create_bulk(path) : files.create(path));
     base::ByteWriter bytes;
     format::append_file_header(bytes, header);
     bytes.pad_to(format::kBlobHeaderBytes);

@@ -21,11 +21,12 @@ namespace traindbg::write {
 
 class BlobFile {
   public:
-    // The `number`-th blob of the worker whose log has the header `of_log`.
+    // The `number`-th blob of the worker whose log has the header `of_log`. `is_bulk`: written past the page
+    // cache where possible; not for one that is removed soon.
     [[nodiscard]] static base::Result<BlobFile> create(storage::FileSystem& files,
                                                        const storage::RunLayout& layout,
-                                                       const format::FileHeader& of_log,
-                                                       std::uint32_t number);
+                                                       const format::FileHeader& of_log, std::uint32_t number,
+                                                       bool is_bulk = true);
 
     // Writes the tensors, adds where they lie to `places`, and gives the memory of those that are written
     // back. After an error `places` has those that were written before.

@@ -212,6 +212,11 @@ class RunWriter::Impl {
         return record;
     }
 
+    void keep_ring() noexcept {
+        shared_->rings_to_keep.fetch_add(1, std::memory_order_relaxed);
+        shared_->queue.hurry();
+    }
+
     // A step for which there was no memory.
     void count_lost_step(std::uint64_t whole_tensors) noexcept { shared_->count_dropped(whole_tensors); }
 
@@ -365,10 +370,11 @@ Result<std::unique_ptr<RunWriter>> RunWriter::open_or_throw(storage::FileSystem&
     header.worker = worker;
     header.salt = random_salt();
     header.run_uuid = read_run_uuid(files, layout);
+    if (options.ring_steps != 0) TRAINDBG_RETURN_IF_ERROR(files.put_atomic(layout.ring(worker), {}));
     TRAINDBG_ASSIGN_OR_RETURN(FrameFile log, FrameFile::create(files, layout.log(worker, 0), header));
     auto shared = std::make_shared<Shared>(options);
     std::shared_ptr<SealThread> sealer;
-    if (options.seals_parts)
+    if (options.seals_parts && options.ring_steps == 0)
         sealer = std::make_shared<SealThread>(files, layout, worker, options.retention, options.sealer_nice,
                                               shared, lock);
     auto scribe = std::make_shared<Scribe>(files, options, header, std::move(log), lock, sealer, shared);
@@ -452,6 +458,10 @@ void RunWriter::append(model::StepRecord&& record, std::vector<WholeTensor>&& te
 model::StepRecord RunWriter::recycled() noexcept {
     if (impl_->is_abandoned()) return {};
     return impl_->recycled();
+}
+
+void RunWriter::keep_ring() noexcept {
+    if (!impl_->is_abandoned()) impl_->keep_ring();
 }
 
 bool RunWriter::flush(nanoseconds patience) noexcept {

@@ -51,6 +51,11 @@ struct WriterOptions {
     bool seals_parts = true;                         // false: somebody else does (`traindbg compact`)
     int sealer_nice = 19;  // of the thread that seals: it takes what the training leaves
     model::Retention retention = {};
+    // Not 0: a ring. A part ends after so many steps, and only the last one that is full and the one under
+    // way are there; nothing is sealed, nor kept when the writer is closed, unless `keep_ring` asks for it.
+    // With a `sync_interval` of 0 most of it never leaves the page cache, and outlives the process all the
+    // same.
+    std::uint64_t ring_steps = 0;
 };
 
 // What has happened to the records so far.
@@ -92,6 +97,9 @@ class RunWriter {
                 std::uint64_t tensors_left_out = 0) noexcept;
     // An empty record, with the memory of one that was written, if there is one.
     [[nodiscard]] model::StepRecord recycled() noexcept;
+
+    // Of a ring: what is in it now stays for good, and the next steps begin a new one beside it.
+    void keep_ring() noexcept;
 
     // Waits until everything handed over so far is in the file. False: not within `patience`, or it could not
     // be written.

@@ -68,6 +68,7 @@ void Scribe::run() noexcept {
     } catch (const std::exception& error) {
         base::log_once(LogLevel::kDebug, "write.end", error.what());  // the part stays a log
     }
+    discard_ring();
     directory_lock_.reset();
     {
         const std::lock_guard lock(shared_->mutex);
@@ -101,7 +102,8 @@ bool Scribe::work() {
     if (is_last) encode_end();
     const std::uint32_t part = header_.part;
     commit();
-    if (!is_last && log_is_open_ && log_.size() >= roll_at_bytes_ && !has_failed()) roll();
+    if (is_ring()) keep_ring_if_asked(is_last);
+    if (!is_last && log_is_open_ && is_part_full() && !has_failed()) roll();
     sync(is_last);
     if (is_last && header_.part != part) {
         // An error has begun a new part: the end of the record belongs there.
@@ -281,7 +283,7 @@ void Scribe::write_raw(StepItem& item) {
 
 Status Scribe::start_blob(const model::StepRecord& first) {
     // A file that could not be begun may be there still: its number is used up.
-    Result<BlobFile> created = BlobFile::create(files_, layout_, header_, next_blob_++);
+    Result<BlobFile> created = BlobFile::create(files_, layout_, header_, next_blob_++, !is_ring());
     if (!created) return created.status();
     blob_.emplace(std::move(created).value());
     // For those who remove old ones: the blobs before this one hold nothing of this step or a later one.
@@ -321,8 +323,12 @@ void Scribe::commit() {
 // Accounts for the batch, of which `kept` bytes are in the file, and empties it.
 void Scribe::drop_batch(std::uint64_t kept) {
     for (const BatchedStep& step : steps_) {
-        if (step.end <= kept) shared_->steps_written.fetch_add(1, std::memory_order_relaxed);
-        else shared_->count_dropped(step.raw_tensors);
+        if (step.end > kept) {
+            shared_->count_dropped(step.raw_tensors);
+            continue;
+        }
+        shared_->steps_written.fetch_add(1, std::memory_order_relaxed);
+        ++part_steps_;
     }
     steps_.clear();
     batch_.clear();
@@ -403,6 +409,7 @@ Status Scribe::replace_part() {
     const std::uint64_t bytes = log_.size();
     TRAINDBG_RETURN_IF_ERROR(start_part());
     closed_bytes_ += bytes;
+    if (is_ring()) end_ring_part(finished);
     if (sealer_) sealer_->add(finished, blob_ ? blob_->number() : next_blob_, closed_bytes_);
     return Status::ok();
 }
@@ -415,8 +422,66 @@ void Scribe::roll() {
     }
     if (const Status status = replace_part(); !status.is_ok()) {
         roll_at_bytes_ = log_.size() + options_.part_bytes / 4;
+        part_steps_ = 0;  // not at the next step again
         base::log_once(LogLevel::kWarning, "write.roll",
                        base::format("the log goes on in a part that is full already: {}", status.message()));
+    }
+}
+
+// A ring's parts are full by steps, so that it is known how many they hold.
+bool Scribe::is_part_full() const noexcept {
+    return is_ring() ? part_steps_ >= options_.ring_steps : log_.size() >= roll_at_bytes_;
+}
+
+// The parts that are there are not the ring's any more.
+void Scribe::keep_ring_if_asked(bool is_last) {
+    const std::uint32_t asked = shared_->rings_to_keep.load(std::memory_order_relaxed);
+    if (asked == rings_kept_) return;
+    rings_kept_ = asked;
+    ring_part_.reset();
+    keeps_part_ = part_steps_ != 0;
+    if (keeps_part_ && !is_last && log_is_open_ && !has_failed()) roll();
+}
+
+// The next part has begun: what was full before this one goes.
+void Scribe::end_ring_part(std::uint32_t part) {
+    end_blob();
+    if (ring_part_) {
+        remove_ring_part(ring_part_->part, ring_part_->first_blob, ring_part_->end_blob);
+        removed_bytes_ += ring_part_->bytes;
+        ring_part_.reset();
+    }
+    if (!std::exchange(keeps_part_, false))
+        ring_part_ = {part, part_first_blob_, next_blob_, closed_bytes_ - part_begin_bytes_};
+    part_begin_bytes_ = closed_bytes_;
+    part_first_blob_ = next_blob_;
+    part_steps_ = 0;
+}
+
+// After the end, when nothing of it is to be kept: all that there is, the directory, too.
+void Scribe::discard_ring() noexcept {
+    if (!is_ring() || rings_kept_ != 0 || shared_->is_left_behind.load(std::memory_order_relaxed)) return;
+    try {
+        log_.close();
+        log_is_open_ = false;
+        blob_.reset();
+        if (ring_part_) remove_ring_part(ring_part_->part, ring_part_->first_blob, ring_part_->end_blob);
+        remove_ring_part(header_.part, part_first_blob_, next_blob_);
+        files_.remove(layout_.ring(header_.worker)).ignore();
+        files_.remove(layout_.lock(header_.worker)).ignore();
+        files_.remove(directory_).ignore();
+    } catch (const std::exception& error) {
+        base::log_once(LogLevel::kDebug, "write.ring", error.what());  // it stays
+    }
+}
+
+void Scribe::remove_ring_part(std::uint32_t part, std::uint32_t first_blob, std::uint32_t end_blob) noexcept {
+    try {
+        files_.remove(layout_.log(header_.worker, part)).ignore();
+        for (std::uint32_t blob = first_blob; blob < end_blob; ++blob)
+            files_.remove(layout_.blob(header_.worker, blob)).ignore();
+    } catch (const std::exception& error) {
+        base::log_once(LogLevel::kDebug, "write.ring", error.what());
     }
 }
 
@@ -503,7 +568,8 @@ std::uint64_t Scribe::bytes_used() const {
     // What the sealer found last, what was closed since then, and what is open.
     const SealThread::Kept kept = sealer_ ? sealer_->kept() : SealThread::Kept{};
     const std::uint64_t open = log_.size() + (blob_ ? blob_->size() : 0);
-    return kept.bytes + (closed_bytes_ - std::min(closed_bytes_, kept.closed_bytes)) + open;
+    const std::uint64_t closed = closed_bytes_ - removed_bytes_;
+    return kept.bytes + (closed - std::min(closed, kept.closed_bytes)) + open;
 }
 
 void Scribe::stop_raw(Shortage why, const std::string& reason) {

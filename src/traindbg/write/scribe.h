@@ -70,6 +70,12 @@ class Scribe {
     void sync(bool at_once);
     [[nodiscard]] base::Status sync_all();
 
+    [[nodiscard]] bool is_ring() const noexcept { return options_.ring_steps != 0; }
+    [[nodiscard]] bool is_part_full() const noexcept;
+    void keep_ring_if_asked(bool is_last);
+    void end_ring_part(std::uint32_t part);
+    void discard_ring() noexcept;
+    void remove_ring_part(std::uint32_t part, std::uint32_t first_blob, std::uint32_t end_blob) noexcept;
     [[nodiscard]] base::Status start_part();
     [[nodiscard]] base::Status replace_part();
     void roll();
@@ -124,6 +130,20 @@ class Scribe {
     std::vector<format::RawPlace> places_;
     std::vector<std::shared_ptr<FlushMarker>> markers_;
     format::TotalsRecord told_;  // what the last DROPPED frame said
+
+    // Of a ring.
+    struct RingPart {
+        std::uint32_t part;
+        std::uint32_t first_blob, end_blob;  // of its steps' whole tensors
+        std::uint64_t bytes;
+    };
+    std::optional<RingPart> ring_part_;   // the last one that is full, until another one is
+    std::uint64_t part_steps_ = 0;        // in the part under way
+    std::uint32_t part_first_blob_ = 0;   // its first
+    std::uint64_t part_begin_bytes_ = 0;  // `closed_bytes_` when it began
+    std::uint64_t removed_bytes_ = 0;
+    std::uint32_t rings_kept_ = 0;
+    bool keeps_part_ = false;  // the part under way
 };
 
 }  // namespace traindbg::write

@@ -152,6 +152,22 @@ TEST_P(FileSystemConformance, ARemovedFileIsGone) {
     EXPECT_FALSE(files_->exists(at("a")));
 }
 
+TEST_P(FileSystemConformance, ADirectoryIsRemovedOnceItIsEmpty) {
+    ASSERT_TRUE(files_->create_directories(at("a/b")).is_ok());
+    ASSERT_TRUE(files_->create(at("a/b/c")).is_ok());
+    ASSERT_TRUE(files_->create_directories(at("ab")).is_ok());
+    EXPECT_FALSE(files_->remove(at("a")).is_ok());
+    EXPECT_FALSE(files_->remove(at("a/b")).is_ok());
+    EXPECT_TRUE(files_->exists(at("a/b/c")));
+    ASSERT_TRUE(files_->remove(at("a/b/c")).is_ok());
+    EXPECT_FALSE(files_->remove(at("a")).is_ok());
+    EXPECT_TRUE(files_->remove(at("a/b")).is_ok());
+    EXPECT_TRUE(files_->remove(at("a")).is_ok());
+    EXPECT_FALSE(files_->exists(at("a")));
+    EXPECT_TRUE(files_->exists(at("ab")));
+    EXPECT_EQ(files_->remove(at("a")).code(), Code::kNotFound);
+}
+
 TEST_P(FileSystemConformance, ReadWholeRefusesAFileThatIsTooLarge) {
     ASSERT_TRUE(files_->put_atomic(at("a"), base::as_bytes("12345")).is_ok());
     EXPECT_EQ(text(*read_whole(*files_, at("a"), 5)), "12345");

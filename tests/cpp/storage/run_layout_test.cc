@@ -14,6 +14,7 @@ TEST(RunLayoutTest, NamesAreThoseOfTheFormat) {
     EXPECT_EQ(layout.flight(), "/runs/a/flight");
     EXPECT_EQ(layout.worker_directory(3), "/runs/a/w0003");
     EXPECT_EQ(layout.worker_directory(12345), "/runs/a/w12345");
+    EXPECT_EQ(layout.ring(3), "/runs/a/w0003/ring");
     EXPECT_EQ(layout.log(3, 12), "/runs/a/w0003/000012.log");
     EXPECT_EQ(layout.segment(0, 7), "/runs/a/w0000/000007.seg");
     EXPECT_EQ(layout.blob(0, 0), "/runs/a/w0000/000000.blob");
