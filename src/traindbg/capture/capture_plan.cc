@@ -191,12 +191,29 @@ void CapturePlan::look_again(Mode mode, StepIndex step, std::int64_t now) noexce
         if (timed.last >= 0 &&
             static_cast<std::uint64_t>(now - timed.last) / 1'000'000 < requirement.every_ms)
             continue;
+        if (is_left_out(timed.requirement, mode, step)) continue;
         timed.last = now;
         timed.due_in |= bit;
     }
 }
 
+void CapturePlan::thin(Mode mode, bool thins) noexcept {
+    const std::uint32_t bit = 1U << static_cast<unsigned>(mode);
+    thinned_ = thins ? thinned_ | bit : thinned_ & ~bit;
+}
+
+bool CapturePlan::is_left_out(std::size_t index, Mode mode, StepIndex step) const noexcept {
+    if ((thinned_ >> static_cast<unsigned>(mode) & 1U) == 0) return false;
+    if (!is_users_[index] && (roles_of_[index] & ~kNeverThinned) == 0) return false;
+    const Requirement& requirement = config_.requirements[index];
+    return !std::binary_search(requirement.steps.begin(), requirement.steps.end(), step);
+}
+
 bool CapturePlan::is_due(std::size_t index, Mode mode, StepIndex step) const noexcept {
+    return is_due_unthinned(index, mode, step) && !is_left_out(index, mode, step);
+}
+
+bool CapturePlan::is_due_unthinned(std::size_t index, Mode mode, StepIndex step) const noexcept {
     const Requirement& requirement = config_.requirements[index];
     if (!holds_in(requirement, mode)) return false;
     if (requirement.is_due(step)) return true;
@@ -206,15 +223,23 @@ bool CapturePlan::is_due(std::size_t index, Mode mode, StepIndex step) const noe
     return timed != timed_.end() && (timed->due_in >> static_cast<unsigned>(mode) & 1U) != 0;
 }
 
-RoleMask CapturePlan::due_roles(Mode mode, StepIndex step) const noexcept {
+template <typename IsDue>
+RoleMask CapturePlan::roles_where(const IsDue& is_due) const noexcept {
     RoleMask mask = 0;
     for (std::size_t i = 0; i < config_.requirements.size(); ++i) {
-        const Requirement& requirement = config_.requirements[i];
-        if (requirement.what == What::kNothing || !is_due(i, mode, step)) continue;
+        if (config_.requirements[i].what == What::kNothing || !is_due(i)) continue;
         mask |= roles_of_[i];
         if (is_users_[i]) mask |= kAllRoles & ~roles_seen_;
     }
     return mask;
+}
+
+RoleMask CapturePlan::due_roles(Mode mode, StepIndex step) const noexcept {
+    return roles_where([&](std::size_t i) { return is_due(i, mode, step); });
+}
+
+RoleMask CapturePlan::due_roles_unthinned(Mode mode, StepIndex step) const noexcept {
+    return roles_where([&](std::size_t i) { return is_due_unthinned(i, mode, step); });
 }
 
 RoleMask CapturePlan::eager_roles(Mode mode, StepIndex step) const noexcept {

@@ -25,6 +25,8 @@ using RoleMask = std::uint32_t;
     return RoleMask{1} << static_cast<unsigned>(role);
 }
 
+// Numbers, which cost next to nothing: no budget leaves them out.
+inline constexpr RoleMask kNeverThinned = mask_of(model::Role::kLoss) | mask_of(model::Role::kMetric);
 inline constexpr RoleMask kAllRoles = (RoleMask{1} << model::kRoleCount) - 1;
 // What only a forward pass shows.
 inline constexpr RoleMask kForwardRoles =
@@ -45,6 +47,11 @@ class CapturePlan {
     // role: while one is due, the mask has the roles of its registered tensors (`note_tensor`), and
     // those roles of which no tensor at all is known yet, since one of the collection's may come.
     [[nodiscard]] RoleMask due_roles(model::Mode mode, model::StepIndex step) const noexcept;
+    // The same, had `thin` not been called.
+    [[nodiscard]] RoleMask due_roles_unthinned(model::Mode mode, model::StepIndex step) const noexcept;
+    // From the mode's next step on, only numbers and what is asked for at this very step are due; what is due
+    // by time stays so until it was taken. To be called before `begin_step`.
+    void thin(model::Mode mode, bool thins) noexcept;
     // Those of kForwardRoles for which a compiled model is to run uncompiled at this step: all that are
     // due, none, or those that the user asked for, as the configuration's `compiled` says.
     [[nodiscard]] RoleMask eager_roles(model::Mode mode, model::StepIndex step) const noexcept;
@@ -73,6 +80,12 @@ class CapturePlan {
     CapturePlan(model::CaptureConfig config, std::shared_ptr<const Patterns> patterns);
     [[nodiscard]] bool is_due(std::size_t requirement, model::Mode mode,
                               model::StepIndex step) const noexcept;
+    [[nodiscard]] bool is_due_unthinned(std::size_t requirement, model::Mode mode,
+                                        model::StepIndex step) const noexcept;
+    [[nodiscard]] bool is_left_out(std::size_t requirement, model::Mode mode,
+                                   model::StepIndex step) const noexcept;
+    template <typename IsDue>
+    [[nodiscard]] RoleMask roles_where(const IsDue& is_due) const noexcept;
     [[nodiscard]] bool touches(const model::Requirement& requirement, const model::TensorInfo& info) const;
 
     model::CaptureConfig config_;
@@ -81,6 +94,7 @@ class CapturePlan {
     std::vector<RoleMask> roles_of_;  // requirement -> roles of the tensors it touches
     std::vector<bool> is_users_;      // requirement -> whether its collection is one of the user's
     RoleMask roles_seen_ = 0;         // of all tensors noted
+    std::uint32_t thinned_ = 0;       // a set of bits (1 << Mode)
     bool is_forward_known_ = false;
     // Of those with a time.
     struct Timed {

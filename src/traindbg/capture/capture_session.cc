@@ -1,11 +1,8 @@
 #include "traindbg/capture/capture_session.h"
 
-#include <sys/random.h>
-#include <sys/utsname.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <atomic>
 #include <cmath>
 #include <cstring>
@@ -16,14 +13,16 @@
 #include <utility>
 #include <vector>
 
-#include "traindbg/base/bytes.h"
 #include "traindbg/base/clock.h"
 #include "traindbg/base/fork_generation.h"
 #include "traindbg/base/format.h"
 #include "traindbg/base/log.h"
 #include "traindbg/base/text.h"
 #include "traindbg/base/version.h"
-#include "traindbg/model/checked_json.h"
+#include "traindbg/capture/budget.h"
+#include "traindbg/capture/flight_recorder.h"
+#include "traindbg/capture/run_description.h"
+#include "traindbg/capture/step_under_way.h"
 #include "traindbg/model/json.h"
 #include "traindbg/reduce/reducer.h"
 #include "traindbg/storage/control_block.h"
@@ -54,78 +53,29 @@ constexpr std::size_t kLongestText = 4096;
 constexpr std::size_t kMostDimensions = 64;
 constexpr StepIndex kNever = UINT64_MAX;
 constexpr std::uint64_t kLongestBlockMs = 3'600'000;  // nothing waits for ever
-
-std::string host_name() {
-    std::array<char, 256> name{};
-    return gethostname(name.data(), name.size() - 1) == 0 ? std::string(name.data()) : std::string();
-}
-
-std::string platform() {
-    utsname system{};
-    if (uname(&system) != 0) return {};
-    return base::format("{} {} {}, {} cores", system.sysname, system.release, system.machine,
-                        sysconf(_SC_NPROCESSORS_ONLN));
-}
-
-// A random UUID (version 4) from the kernel: the training's random numbers are not touched.
-std::string make_uuid() {
-    std::array<unsigned char, 16> bytes{};
-    if (getrandom(bytes.data(), bytes.size(), GRND_NONBLOCK) != static_cast<ssize_t>(bytes.size())) return {};
-    bytes[6] = static_cast<unsigned char>((bytes[6] & 0x0F) | 0x40);
-    bytes[8] = static_cast<unsigned char>((bytes[8] & 0x3F) | 0x80);
-    std::string out;
-    for (std::size_t i = 0; i < bytes.size(); ++i) {
-        if (i == 4 || i == 6 || i == 8 || i == 10) out += '-';
-        out += base::format("{:02x}", bytes[i]);
-    }
-    return out;
-}
-
-std::string_view last_component(std::string_view path) {
-    while (path.size() > 1 && path.back() == '/') path.remove_suffix(1);
-    return path.substr(path.find_last_of('/') + 1);
-}
-
-Status put_if_missing(storage::FileSystem& files, const std::string& path, const model::Json& json) {
-    if (files.exists(path)) return Status::ok();
-    return files.put_atomic(path, base::as_bytes(model::to_checked_text(json)));
-}
-
-// The run directory with its description and plan, as far as nobody made them before.
-Status prepare_run(storage::FileSystem& files, const storage::RunLayout& layout,
-                   const SessionOptions& options) {
-    TRAINDBG_RETURN_IF_ERROR(files.create_directories(layout.root));
-    if (!files.exists(layout.run_json())) {
-        model::RunMeta meta;
-        meta.run_id = last_component(layout.root);
-        meta.uuid = make_uuid();
-        meta.command = options.command;
-        std::array<char, 4096> directory{};
-        if (getcwd(directory.data(), directory.size()) != nullptr) meta.working_directory = directory.data();
-        meta.started_wall_nanos = base::wall_nanos();
-        meta.host = host_name();
-        meta.platform = platform();
-        meta.traindbg = base::version();
-        TRAINDBG_RETURN_IF_ERROR(put_if_missing(files, layout.run_json(), model::to_json(meta)));
-    }
-    return put_if_missing(files, layout.plan_json(), model::to_json(options.config));
-}
+constexpr std::chrono::nanoseconds kLongestClose = std::chrono::hours(24);
+// What the flight recorder gets where the run's own record took all of the time there was to close.
+constexpr std::int64_t kLeastFlightNanos = 200'000'000;
 
 }  // namespace
 
 class CaptureSession::Impl {
   public:
+    // `flight` and `control` may be null.
     Impl(SessionOptions options, CapturePlan plan, std::unique_ptr<write::RunWriter> writer,
-         std::unique_ptr<ControlBlock> control)
+         std::unique_ptr<FlightRecorder> flight, std::unique_ptr<ControlBlock> control)
         : options_(std::move(options)),
           plan_(std::move(plan)),
           writer_(std::move(writer)),
-          control_(std::move(control)) {
+          flight_(std::move(flight)),
+          control_(std::move(control)),
+          budget_(options_.config.budget) {
         train_.record.mode = Mode::kTrain;
         eval_.record.mode = Mode::kEval;
         for (const Mode mode : {Mode::kTrain, Mode::kEval})
             plan_.begin_step(mode, 0, base::monotonic_nanos());
         if (control_) {
+            flight_copies_seen_ = control_->flight_copies_requested();
             control_->publish_pid(getpid());
             control_->publish_state(TrainingState::kAttached);
         }
@@ -171,6 +121,7 @@ class CaptureSession::Impl {
         try {
             slots_.push_back({.name = &entry->first, .role = info.role, .activation = info.activation});
             plan_.note_tensor(info);
+            if (flight_) flight_->add_tensor(info);
         } catch (...) {
             slots_.resize(id, Slot{});
             ids_.erase(entry);
@@ -186,6 +137,7 @@ class CaptureSession::Impl {
         if (meta.host.empty()) meta.host = host_name();
         if (meta.traindbg.empty()) meta.traindbg = base::version();
         writer_->describe(meta);
+        if (flight_) flight_->describe(meta);
     }
 
     void event(std::string_view kind, std::string_view json) { writer_->event(kind, json); }
@@ -196,7 +148,10 @@ class CaptureSession::Impl {
         // An evaluation's step counts from the end of the one before, which may be long ago.
         if (mode == Mode::kEval && current->empty())
             plan_.look_again(mode, current->record.step, base::monotonic_nanos());
-        return everything() ? kAllRoles : plan_.due_roles(current->record.mode, current->record.step);
+        if (everything()) return kAllRoles;
+        RoleMask roles = plan_.due_roles(current->record.mode, current->record.step);
+        if (has_flight(*current)) roles |= flight_->due_roles();
+        return roles;
     }
     [[nodiscard]] RoleMask eager(Mode mode) const noexcept {
         const Current* current = find(mode);
@@ -220,22 +175,25 @@ class CaptureSession::Impl {
             else skip(id, value.status());
             return;
         }
-        const What what = take(*current, id);
-        if (what == What::kNothing) return;
-        const bool wants_statistics = model::has(what, What::kStatistics) || model::has(what, What::kUnits);
-        const bool wants_all = model::has(what, What::kRaw);
+        const Wanted wanted = take(*current, id);
+        const What all = wanted.run | wanted.flight;
+        if (all == What::kNothing) return;
+        const bool wants_statistics = model::has(all, What::kStatistics) || model::has(all, What::kUnits);
+        const bool wants_all = model::has(wanted.run, What::kRaw);
         if (wants_statistics || wants_all) {
             const Result<model::Statistics> statistics =
-                wants_all ? add_whole(*current, id, view, wants_statistics) : reduce::statistics(view);
+                wants_all ? add_whole(*current, *writer_, id, view, wants_statistics)
+                          : reduce::statistics(view);
             if (!statistics) {
                 skip(id, statistics.status());
             } else if (wants_statistics) {
                 model::UnitStatistics units;
-                if (model::has(what, What::kUnits)) units = units_of(slots_[id], view);
-                add_statistics(*current, id, *statistics, units);
+                if (model::has(all, What::kUnits)) units = units_of(slots_[id], view);
+                add_statistics(*current, wanted, id, *statistics, units);
             }
         }
-        if (model::has(what, What::kHistogram)) add_histogram(*current, id, view);
+        if (model::has(wanted.flight, What::kRaw)) add_whole_to_flight(id, view);
+        if (model::has(wanted.run, What::kHistogram)) add_histogram(*current, id, view);
     }
 
     void keep_always(TensorId id) noexcept {
@@ -246,41 +204,44 @@ class CaptureSession::Impl {
                         const TensorView& after) {
         Current* current = find(mode);
         if (current == nullptr || update >= slots_.size() || ratio >= slots_.size()) return;
-        const What what = take(*current, update);
-        const bool wants_ratio = model::has(take(*current, ratio), What::kStatistics);
-        if (what == What::kNothing && !wants_ratio) return;
+        const Wanted wanted = take(*current, update);
+        const What all = wanted.run | wanted.flight;
+        const Wanted wanted_ratio = take(*current, ratio);
+        const bool wants_ratio = model::has(wanted_ratio.run | wanted_ratio.flight, What::kStatistics);
+        if (all == What::kNothing && !wants_ratio) return;
         const Result<reduce::DifferenceStatistics> found = reduce::difference_statistics(before, after);
         if (!found) {
             skip(update, found.status());
             return;
         }
         const model::Statistics& difference = found->difference;
-        if (model::has(what, What::kStatistics)) add_statistics(*current, update, difference, {});
+        if (model::has(all, What::kStatistics)) add_statistics(*current, wanted, update, difference, {});
         const double relative = difference.l2 / found->before_l2;
         if (wants_ratio && difference.count > 0 && difference.not_finite() == 0 && std::isfinite(relative))
-            current->record.scalars.push_back({ratio, relative});
-        if (model::has(what, What::kRaw) || model::has(what, What::kHistogram))
-            add_difference(*current, update, what, before, after);
+            add_scalar(*current, wanted_ratio, ratio, relative);
+        if (model::has(all, What::kRaw) || model::has(wanted.run, What::kHistogram))
+            add_difference(*current, update, wanted, before, after);
     }
 
     void observe_statistics(Mode mode, TensorId id, const model::Statistics& statistics) {
         Current* current = find(mode);
         if (current == nullptr || id >= slots_.size()) return;
-        if (!model::has(take(*current, id), What::kStatistics)) return;
-        add_statistics(*current, id, statistics, {});
+        const Wanted wanted = take(*current, id);
+        if (!model::has(wanted.run | wanted.flight, What::kStatistics)) return;
+        add_statistics(*current, wanted, id, statistics, {});
     }
 
     void observe_scalar(Mode mode, TensorId id, double value) {
         Current* current = find(mode);
         if (current == nullptr || id >= slots_.size()) return;
         if (slots_[id].role == Role::kLoss) watch_loss(id, std::isfinite(value));
-        if (model::has(take(*current, id), What::kStatistics)) current->record.scalars.push_back({id, value});
+        add_scalar(*current, take(*current, id), id, value);
     }
 
     void observe_classes(Mode mode, TensorId id, const TensorView& logits, const TensorView& labels) {
         Current* current = find(mode);
         if (current == nullptr || id >= slots_.size()) return;
-        if (!model::has(take(*current, id), What::kClasses)) return;
+        if (!model::has(take(*current, id).run, What::kClasses)) return;
         Result<model::ClassCounts> counts = reduce::class_counts(logits, labels);
         if (counts) current->record.classes.push_back({id, std::move(counts).value()});
         else skip(id, counts.status());
@@ -303,28 +264,34 @@ class CaptureSession::Impl {
         StepRecord& record = current.record;
         const std::int64_t now = base::monotonic_nanos();
         const StepIndex next = record.step + 1;
-        if (!current.empty()) {
-            record.sequence = sequence_++;
+        const std::uint64_t step_nanos = last_end_ == 0 ? 0 : static_cast<std::uint64_t>(now - last_end_);
+        const bool has_any = !current.empty();
+        const bool ends_flight_step = flight_ && mode == Mode::kTrain;
+        if (has_any || ends_flight_step) {
             record.wall_nanos = base::wall_nanos();
             record.monotonic_nanos = now;
-            record.step_nanos = last_end_ == 0 ? 0 : static_cast<std::uint64_t>(now - last_end_);
+            record.step_nanos = step_nanos;
             record.capture_nanos = step_cost_;
-            const std::size_t tensors = record.tensors.size();
-            const std::size_t scalars = record.scalars.size();
-            StepRecord finished = std::exchange(record, writer_->recycled());
-            record.mode = mode;
-            record.step = next;
-            writer_->append(std::move(finished), std::exchange(current.tensors, {}),
-                            std::exchange(current.tensors_left_out, 0));
-            record.tensors.reserve(tensors);  // the next step is most often like this one
-            record.scalars.reserve(scalars);
-        } else {
-            record.step = next;
         }
+        if (ends_flight_step) end_flight_step(record);
+        if (has_any) {
+            record.sequence = sequence_++;
+            current.hand_to(*writer_);
+            record.mode = mode;
+        }
+        record.step = next;
+        if (budget_.is_limited()) keep_within_budget(mode, next, step_nanos);
         plan_.begin_step(mode, next, now);
         last_end_ = now;
         step_cost_ = 0;
         if (mode == Mode::kTrain && control_) control_->publish_step(next);
+    }
+
+    // What the flight recorder holds is to stay.
+    void keep_flight(std::string_view reason) {
+        if (!flight_ || !flight_->keep(reason, train_.record.step)) return;
+        const model::Json json = {{"step", train_.record.step}, {"reason", reason}};
+        writer_->event("flight_recorder", json.dump(-1, ' ', false, model::Json::error_handler_t::replace));
     }
 
     [[nodiscard]] StepDirective directive() noexcept {
@@ -343,8 +310,13 @@ class CaptureSession::Impl {
         // What was seen of a step that did not end, such as a metric logged after the last one.
         for (Current* current : {&eval_, &train_})
             if (!current->empty()) end(current->record.mode);
+        if (budget_.is_limited()) tell_budget("budget");
         open_.store(false, std::memory_order_relaxed);
+        const std::int64_t deadline = base::monotonic_nanos() + std::min(patience, kLongestClose).count();
         writer_->close(patience).ignore();  // the writer itself says what went wrong, once
+        if (flight_)
+            flight_->close(std::chrono::nanoseconds(
+                std::max<std::int64_t>(deadline - base::monotonic_nanos(), kLeastFlightNanos)));
         if (!control_) return;
         control_->publish_state(TrainingState::kEnded);
         control_.reset();  // a session that is over may live on for long; its descriptor should not
@@ -353,6 +325,7 @@ class CaptureSession::Impl {
     void abandon() noexcept {
         open_.store(false, std::memory_order_relaxed);
         writer_->abandon();
+        if (flight_) flight_->abandon();
         control_.reset();
     }
 
@@ -382,15 +355,13 @@ class CaptureSession::Impl {
         bool is_always_kept = false;  // the user hands it over for that
     };
     // The step under way of one mode.
-    struct Current {
-        StepRecord record;
-        std::vector<write::WholeTensor> tensors;
-        std::uint64_t tensors_left_out = 0;  // whole ones, for which there was no room
-        std::vector<StepIndex> taken_at;     // tensor -> the last step at which it was taken
-
-        [[nodiscard]] bool empty() const noexcept {
-            return record.empty() && tensors.empty() && tensors_left_out == 0;
-        }
+    struct Current : StepUnderWay {
+        std::vector<StepIndex> taken_at;  // tensor -> the last step at which it was taken
+    };
+    // What is wanted of a tensor, and by whom.
+    struct Wanted {
+        What run = What::kNothing;
+        What flight = What::kNothing;
     };
 
     static bool is_scalar(Role role) noexcept { return role == Role::kLoss || role == Role::kMetric; }
@@ -409,9 +380,12 @@ class CaptureSession::Impl {
         return const_cast<Current*>(std::as_const(*this).find(mode));
     }
 
+    [[nodiscard]] bool has_flight(const Current& current) const noexcept {
+        return flight_ && &current == &train_ && !is_flight_left_out_;
+    }
     [[nodiscard]] bool everything() const noexcept { return train_.record.step < everything_before_; }
 
-    [[nodiscard]] What wanted(const Current& current, TensorId id) const noexcept {
+    [[nodiscard]] Wanted wanted(const Current& current, TensorId id) const noexcept {
         What what = plan_.due(id, current.record.mode, current.record.step);
         const Slot& slot = slots_[id];
         if (slot.role == Role::kMetric || slot.is_always_kept) what |= What::kStatistics;
@@ -420,21 +394,39 @@ class CaptureSession::Impl {
             if (slot.role == Role::kActivation && slot.activation != model::ActivationKind::kNone)
                 what |= What::kUnits;
         }
-        return what;
+        Wanted out{what, What::kNothing};
+        if (has_flight(current)) {
+            out.flight = flight_->due(id);
+            if (model::has(what, What::kStatistics)) out.flight |= What::kStatistics;
+        }
+        return out;
     }
 
     // The same, and marks the tensor as taken at this step; nothing when it was before.
-    [[nodiscard]] What take(Current& current, TensorId id) noexcept {
-        if (current.taken_at[id] == current.record.step) return What::kNothing;
-        const What what = wanted(current, id);
-        if (what != What::kNothing) current.taken_at[id] = current.record.step;
-        return what;
+    [[nodiscard]] Wanted take(Current& current, TensorId id) noexcept {
+        if (current.taken_at[id] == current.record.step) return {};
+        const Wanted out = wanted(current, id);
+        if ((out.run | out.flight) != What::kNothing) current.taken_at[id] = current.record.step;
+        return out;
     }
 
-    void add_statistics(Current& current, TensorId id, const model::Statistics& statistics,
-                        const model::UnitStatistics& units) {
-        current.record.tensors.push_back({id, statistics, units});
-        if (slots_[id].role == Role::kLoss) watch_loss(id, statistics.not_finite() == 0);
+    void add_statistics(Current& current, const Wanted& wanted, TensorId id,
+                        const model::Statistics& statistics, const model::UnitStatistics& units) {
+        const bool has_units = model::has(wanted.run, What::kUnits);
+        if (has_units || model::has(wanted.run, What::kStatistics))
+            current.record.tensors.push_back({id, statistics, units});
+        if (model::has(wanted.flight, What::kStatistics))
+            flight_->current().record.tensors.push_back({id, statistics, units});
+        const Role role = slots_[id].role;
+        if (role == Role::kLoss) watch_loss(id, statistics.not_finite() == 0);
+        if (statistics.not_finite() != 0 && (role == Role::kWeight || role == Role::kBias))
+            keep_for_weights();
+    }
+
+    void add_scalar(Current& current, const Wanted& wanted, TensorId id, double value) {
+        if (model::has(wanted.run, What::kStatistics)) current.record.scalars.push_back({id, value});
+        if (model::has(wanted.flight, What::kStatistics))
+            flight_->current().record.scalars.push_back({id, value});
     }
 
     [[nodiscard]] static model::UnitStatistics units_of(const Slot& slot, const TensorView& view) {
@@ -444,8 +436,8 @@ class CaptureSession::Impl {
     }
 
     // A copy of the tensor for the writer, and its statistics in the same pass where they are wanted.
-    Result<model::Statistics> add_whole(Current& current, TensorId id, const TensorView& view,
-                                        bool wants_statistics) {
+    Result<model::Statistics> add_whole(StepUnderWay& current, write::RunWriter& writer, TensorId id,
+                                        const TensorView& view, bool wants_statistics) {
         const std::int64_t count = view.element_count();
         const std::size_t each = tensor::byte_size(view.dtype);
         if (count <= 0 || each == 0) {
@@ -456,7 +448,7 @@ class CaptureSession::Impl {
         std::size_t bytes = 0;
         std::optional<write::ArenaBlock> room;
         if (!__builtin_mul_overflow(static_cast<std::size_t>(count), each, &bytes))
-            room = writer_->take_room(bytes);
+            room = writer.take_room(bytes);
         if (!room) {
             ++current.tensors_left_out;
             if (wants_statistics) return reduce::statistics(view);
@@ -474,7 +466,12 @@ class CaptureSession::Impl {
         return statistics;
     }
 
-    void add_difference(Current& current, TensorId id, What what, const TensorView& before,
+    void add_whole_to_flight(TensorId id, const TensorView& view) {
+        const auto copied = add_whole(flight_->current(), flight_->writer(), id, view, false);
+        if (!copied) skip(id, copied.status());
+    }
+
+    void add_difference(Current& current, TensorId id, const Wanted& wanted, const TensorView& before,
                         const TensorView& after) {
         const tensor::DType dtype = reduce::difference_type(after.dtype);
         std::vector<std::byte> values(static_cast<std::size_t>(after.element_count()) *
@@ -484,9 +481,11 @@ class CaptureSession::Impl {
             return;
         }
         const TensorView view{values.data(), dtype, after.shape, {}};
-        if (model::has(what, What::kRaw))
-            if (const auto copied = add_whole(current, id, view, false); !copied) skip(id, copied.status());
-        if (model::has(what, What::kHistogram)) add_histogram(current, id, view);
+        if (model::has(wanted.run, What::kRaw))
+            if (const auto copied = add_whole(current, *writer_, id, view, false); !copied)
+                skip(id, copied.status());
+        if (model::has(wanted.flight, What::kRaw)) add_whole_to_flight(id, view);
+        if (model::has(wanted.run, What::kHistogram)) add_histogram(current, id, view);
     }
 
     void add_histogram(Current& current, TensorId id, const TensorView& view) {
@@ -496,11 +495,52 @@ class CaptureSession::Impl {
     }
 
     // A loss that turns bad: keep the neighbourhood. One that stays bad has told all it can.
-    void watch_loss(TensorId id, bool finite) noexcept {
+    void watch_loss(TensorId id, bool finite) {
         Slot& slot = slots_[id];
-        if (!finite && !slot.loss_is_bad && !plan_.config().requirements.empty())
-            capture_everything_for(kStepsKeptAfterBadLoss);
+        const bool turns_bad = !finite && !slot.loss_is_bad;
         slot.loss_is_bad = !finite;
+        if (!turns_bad) return;
+        if (!plan_.config().requirements.empty()) capture_everything_for(kStepsKeptAfterBadLoss);
+        keep_flight("a loss is not finite");
+    }
+
+    void keep_for_weights() {
+        if (!std::exchange(weights_are_bad_, true)) keep_flight("a weight is not finite");
+    }
+
+    void end_flight_step(const StepRecord& head) {
+        flight_->end_step(head);
+        if (!control_) return;
+        const std::uint32_t asked = control_->flight_copies_requested();
+        if (std::exchange(flight_copies_seen_, asked) != asked) keep_flight("a rule found something");
+    }
+
+    // Decides whether the mode's next step does without what can be left out.
+    void keep_within_budget(Mode mode, StepIndex next, std::uint64_t step_nanos) {
+        budget_.account(step_nanos, step_cost_);
+        const bool is_overdrawn = budget_.is_overdrawn();
+        const RoleMask all = plan_.due_roles_unthinned(mode, next);
+        plan_.thin(mode, is_overdrawn);
+        if (mode == Mode::kTrain) is_flight_left_out_ = is_overdrawn;
+        const bool is_due = (all & ~kNeverThinned) != 0 || (mode == Mode::kTrain && flight_);
+        steps_due_ += is_due ? 1 : 0;
+        if (!is_due || !is_overdrawn) return;
+        if (steps_left_out_++ == 0) {
+            tell_budget("budget_thins");
+            base::log_once(
+                LogLevel::kInfo, "capture.budget",
+                base::format("capture would take more than {:.3g} % of the training's time: of the "
+                             "steps that are due some are left out",
+                             100 * budget_.share()));
+        }
+    }
+    void tell_budget(std::string_view kind) {
+        const model::Json json = {{"step", train_.record.step},
+                                  {"budget", budget_.share()},
+                                  {"spent", budget_.spent()},
+                                  {"steps_due", steps_due_},
+                                  {"steps_left_out", steps_left_out_}};
+        writer_->event(kind, json.dump());
     }
 
     void skip(TensorId id, const Status& why) {
@@ -518,7 +558,14 @@ class CaptureSession::Impl {
     const SessionOptions options_;
     CapturePlan plan_;
     std::unique_ptr<write::RunWriter> writer_;
-    std::unique_ptr<ControlBlock> control_;  // null: no supervisor can reach us
+    const std::unique_ptr<FlightRecorder> flight_;  // null: there is none
+    std::unique_ptr<ControlBlock> control_;         // null: no supervisor can reach us
+    Budget budget_;
+    std::uint64_t steps_due_ = 0;       // with anything that the budget could leave out
+    std::uint64_t steps_left_out_ = 0;  // of these
+    bool is_flight_left_out_ = false;   // at the TRAIN step under way, for the budget's sake
+    std::uint32_t flight_copies_seen_ = 0;
+    bool weights_are_bad_ = false;
     const std::uint32_t generation_ = fork_generation();
     std::atomic<bool> open_{true};
 
@@ -572,7 +619,7 @@ Result<std::unique_ptr<CaptureSession>> CaptureSession::open(SessionOptions opti
             return Status(Code::kInvalidArgument, "run directory: the name is empty");
         TRAINDBG_ASSIGN_OR_RETURN(CapturePlan plan, CapturePlan::make(options.config));
         const storage::RunLayout layout{options.run_directory};
-        TRAINDBG_RETURN_IF_ERROR(prepare_run(files, layout, options));
+        TRAINDBG_RETURN_IF_ERROR(prepare_run(files, layout, options.config, options.command));
         Result<std::unique_ptr<ControlBlock>> control = ControlBlock::open(layout.control());
         if (!control)
             base::log_once(LogLevel::kWarning, "capture.control",
@@ -588,12 +635,22 @@ Result<std::unique_ptr<CaptureSession>> CaptureSession::open(SessionOptions opti
                                          options.config.block_for_ms, kLongestBlockMs)),
                                      .part_bytes = options.config.part_bytes,
                                      .retention = options.config.retention}));
+        std::unique_ptr<FlightRecorder> flight;
+        if (options.config.flight.steps != 0) {
+            auto opened = FlightRecorder::open(files, layout, options.config, writer->worker());
+            if (opened) flight = std::move(opened).value();
+            else base::log(LogLevel::kWarning, "there is no flight recorder: " + opened.status().message());
+        }
         auto impl = std::make_unique<Impl>(std::move(options), std::move(plan), std::move(writer),
-                                           control ? std::move(control).value() : nullptr);
+                                           std::move(flight), control ? std::move(control).value() : nullptr);
         return std::unique_ptr<CaptureSession>(new CaptureSession(std::move(impl)));
     } catch (const std::exception& error) {
         return Status(Code::kResourceExhausted, base::format("recording could not begin: {}", error.what()));
     }
+}
+
+void CaptureSession::keep_flight(std::string_view reason) noexcept {
+    guarded(*impl_, [&] { impl_->keep_flight(reason); });
 }
 
 TensorId CaptureSession::register_tensor(model::TensorInfo info) noexcept {

@@ -103,6 +103,9 @@ class CaptureSession {
     // For the rest of this step and the `steps` after it, everything is due: something went wrong and
     // the neighbourhood is worth keeping. Asked for by the session itself when a loss is not finite.
     void capture_everything_for(std::uint64_t steps) noexcept;
+    // What the flight recorder holds is kept, with the next few steps; `reason` is put into the run. Asked
+    // for by the session itself when a loss or a weight is not finite, and when the supervisor wants it.
+    void keep_flight(std::string_view reason) noexcept;
     // Time spent on capture outside of this class (attaching hooks), for the step's account.
     void add_cost(std::uint64_t nanos) noexcept;
 

@@ -117,7 +117,7 @@ bool Scribe::work() {
     markers_.clear();
     if (is_last) return false;
     look_after_room(false);
-    shared_->queue.linger(kLinger);
+    if (!is_ring()) shared_->queue.linger(kLinger);  // of a ring the very last steps are what matters
     return true;
 }
 
