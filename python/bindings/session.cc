@@ -288,6 +288,10 @@ void Session::capture_everything_for(std::uint64_t steps) noexcept {
     if (const Inside inside(*this); inside) session_->capture_everything_for(steps);
 }
 
+void Session::keep_flight(const std::string& reason) noexcept {
+    if (const Inside inside(*this); inside) session_->keep_flight(reason);
+}
+
 // Of `nanos` that a hook took in all, what was not spent in here goes to the step's account: the
 // core counts its own time.
 void Session::account(std::uint64_t nanos) noexcept {
@@ -396,6 +400,8 @@ void bind_session(nb::module_& module) {
         .def("observe_statistics", &Session::observe_statistics, "mode"_a, "id"_a, "statistics"_a)
         .def("skip", &Session::skip, "tensors"_a = 1, "Counts tensors that could not be taken.")
         .def("capture_everything_for", &Session::capture_everything_for, "steps"_a)
+        .def("keep_flight", &Session::keep_flight, "reason"_a,
+             "What the flight recorder holds is kept, with the next few steps.")
         .def("account", &Session::account, "nanos"_a, "Adds a hook's whole time to the step's account.")
         .def("end_step", &Session::end_step,
              "Ends the TRAIN step: the roles due at the next one, with STOP_REQUESTED.")

@@ -69,6 +69,7 @@ class Session {
     void observe_statistics(int mode, model::TensorId id, const model::Statistics& statistics) noexcept;
     void skip(std::uint64_t tensors) noexcept { unreadable_ += tensors; }
     void capture_everything_for(std::uint64_t steps) noexcept;
+    void keep_flight(const std::string& reason) noexcept;
 
     // Of `nanos` that a hook took in all, what was not spent in here goes to the step's account: the
     // core counts its own time.

@@ -189,6 +189,40 @@ def with_compiled(base: str, compiled: str) -> str:
     return text
 
 
+def with_budget(base: str, budget: float) -> str:
+    """`base` (JSON of a plan) with a share of the time; InvalidArgument when it is none."""
+    if isinstance(budget, bool) or not isinstance(budget, numbers.Real) or not 0 <= budget < 1:
+        raise InvalidArgument(f"budget={budget!r} is no share from 0 to below 1, as 0.02")
+    plan = json.loads(base)
+    plan["budget"] = float(budget)
+    return json.dumps(plan)
+
+
+_FLIGHT = ("steps", "collect", "raw")
+
+
+def with_flight(base: str, flight: int | Mapping[str, Any]) -> str:
+    """`base` (JSON of a plan) with a flight recorder: a number of steps, or a mapping."""
+    words = {"steps": flight} if isinstance(flight, numbers.Integral) else flight
+    if not isinstance(words, Mapping):
+        raise InvalidArgument(f"flight_recorder={flight!r}: give a number of steps, or a mapping")
+    for key in words:
+        if key not in _FLIGHT:
+            near = difflib.get_close_matches(key, _FLIGHT, 1)
+            hint = f"did you mean '{near[0]}'?" if near else "there are " + ", ".join(_FLIGHT)
+            raise InvalidArgument(f"flight_recorder: unknown key '{key}'; {hint}")
+    steps = words.get("steps")
+    if isinstance(steps, bool) or not isinstance(steps, numbers.Integral) or steps < 1:
+        raise InvalidArgument(f"flight_recorder: steps={steps!r} is no whole number from 1 up")
+    plan = json.loads(base)
+    plan["flight"] = {
+        "steps": int(steps),
+        "collect": _words(words.get("collect")),
+        "raw": _words(words.get("raw")),
+    }
+    return json.dumps(plan)
+
+
 def stored_plan(run_dir: Path) -> str | None:
     """The plan that a run directory holds already; None when it holds none."""
     try:

@@ -235,6 +235,20 @@ class Run:
     # What it is.
 
     @property
+    def flight(self) -> Run | None:
+        """What the flight recorder kept: the last steps before something went wrong, as a run.
+
+        `events` of kind "flight_recorder" say why; None where nothing was kept. In a training that
+        still runs it holds the latest steps.
+        """
+        if _is_remote(self.location):
+            return None
+        try:
+            return Run(self.path / "flight")
+        except RunNotFound:
+            return None
+
+    @property
     def location(self) -> str:
         """The run directory's path, or the `s3://` URL of a run in a bucket."""
         return str(self._reader.path)

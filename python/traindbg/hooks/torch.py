@@ -155,6 +155,8 @@ def watch(
     capture: Iterable[Mapping[str, Any]] | None = None,
     store: Mapping[str, Any] | None = None,
     compiled: str | None = None,
+    budget: float | None = None,
+    flight_recorder: int | Mapping[str, Any] | None = None,
     supervise: bool = True,
 ) -> Watcher:
     """Watches a model while it is trained. Call it before the first step; once per model.
@@ -184,6 +186,13 @@ def watch(
             activations. "eager" runs the step uncompiled, "skip" leaves it alone and does not
             capture them. By default, "auto": eager for what collect, raw, histograms and
             collections ask for, skip for what rules need. Under `traindbg run` its option decides.
+        budget: the share of the training's time that capture may take, as 0.02: steps at which it
+            would take more are left out, and that is told. Losses and metrics are not, nor what
+            `capture` names by step. Under `traindbg run` its option decides.
+        flight_recorder: so many last steps of which the statistics are at hand, and kept when a
+            rule fires, a loss or a weight is not finite, or the training crashes; or, beside
+            "steps", the collections "collect" and, of whole tensors, "raw". They are a run of
+            their own then, `Run.flight`. Under `traindbg run` its options decide.
         supervise: judge the run while it grows, in a process beside the training.
 
     Returns:
@@ -200,6 +209,7 @@ def watch(
     recording = recordings.current
     if recording is not None:
         wishes = collect or every or raw or histograms or collections or capture or compiled
+        wishes = wishes or budget or flight_recorder
         watcher = _join(recording, root, optimizer, is_compiled, run_dir, wishes)
     else:
         requirements, named = _plan.wishes(collect, every, raw, histograms, collections, capture)
@@ -214,6 +224,10 @@ def watch(
             base = _plan.with_store(base, store)
         if compiled is not None and not stored:
             base = _plan.with_compiled(base, compiled)
+        if budget is not None and not stored:
+            base = _plan.with_budget(base, budget)
+        if flight_recorder is not None and not stored:
+            base = _plan.with_flight(base, flight_recorder)
         plan = _plan.make_plan(base, requirements, named)
         try:
             watcher = _begin(os.path.abspath(directory), plan, root, optimizer, is_compiled)
@@ -247,8 +261,8 @@ def _join(
         )
     if wishes:
         say(
-            "the recording has begun; collect, every, raw, histograms, collections, capture and "
-            "compiled of this call are ignored"
+            "the recording has begun; collect, every, raw, histograms, collections, capture, "
+            "compiled, budget and flight_recorder of this call are ignored"
         )
     for watcher in recording.watchers:
         if watcher.model is root:

@@ -310,6 +310,7 @@ class Recording:
             return
         facts = {"type": type(error).__name__, "message": str(error)[:1000], "step": self.hot.steps}
         self.session.event("exception", json.dumps(facts))
+        self.session.keep_flight(f"the training raised {type(error).__name__}")
 
     def _explain(self, key: str, what: str, why: str) -> None:
         """Says once, to the user and in the run, that something is not captured."""

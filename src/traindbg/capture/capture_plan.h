@@ -52,6 +52,9 @@ class CapturePlan {
     // From the mode's next step on, only numbers and what is asked for at this very step are due; what is due
     // by time stays so until it was taken. To be called before `begin_step`.
     void thin(model::Mode mode, bool thins) noexcept;
+    [[nodiscard]] bool is_thinned(model::Mode mode) const noexcept {
+        return (thinned_ >> static_cast<unsigned>(mode) & 1U) != 0;
+    }
     // Those of kForwardRoles for which a compiled model is to run uncompiled at this step: all that are
     // due, none, or those that the user asked for, as the configuration's `compiled` says.
     [[nodiscard]] RoleMask eager_roles(model::Mode mode, model::StepIndex step) const noexcept;

@@ -280,7 +280,7 @@ class CaptureSession::Impl {
             record.mode = mode;
         }
         record.step = next;
-        if (budget_.is_limited()) keep_within_budget(mode, next, step_nanos);
+        if (budget_.is_limited()) keep_within_budget(mode, next - 1, step_nanos);
         plan_.begin_step(mode, next, now);
         last_end_ = now;
         step_cost_ = 0;
@@ -515,17 +515,16 @@ class CaptureSession::Impl {
         if (std::exchange(flight_copies_seen_, asked) != asked) keep_flight("a rule found something");
     }
 
-    // Decides whether the mode's next step does without what can be left out.
-    void keep_within_budget(Mode mode, StepIndex next, std::uint64_t step_nanos) {
-        budget_.account(step_nanos, step_cost_);
-        const bool is_overdrawn = budget_.is_overdrawn();
-        const RoleMask all = plan_.due_roles_unthinned(mode, next);
-        plan_.thin(mode, is_overdrawn);
-        if (mode == Mode::kTrain) is_flight_left_out_ = is_overdrawn;
-        const bool is_due = (all & ~kNeverThinned) != 0 || (mode == Mode::kTrain && flight_);
-        steps_due_ += is_due ? 1 : 0;
-        if (!is_due || !is_overdrawn) return;
-        if (steps_left_out_++ == 0) {
+    // Counts the step that ends, and decides whether the mode's next one does without what can be left out.
+    void keep_within_budget(Mode mode, StepIndex ended, std::uint64_t step_nanos) {
+        const bool has_flight_step = mode == Mode::kTrain && flight_;
+        const RoleMask all = plan_.due_roles_unthinned(mode, ended);
+        const bool was_due = has_flight_step || (all & ~kNeverThinned) != 0;
+        const bool was_left_out =
+            plan_.is_thinned(mode) && (has_flight_step || plan_.due_roles(mode, ended) != all);
+        steps_due_ += was_due ? 1 : 0;
+        steps_left_out_ += was_left_out ? 1 : 0;
+        if (was_left_out && steps_left_out_ == 1) {
             tell_budget("budget_thins");
             base::log_once(
                 LogLevel::kInfo, "capture.budget",
@@ -533,6 +532,9 @@ class CaptureSession::Impl {
                              "steps that are due some are left out",
                              100 * budget_.share()));
         }
+        budget_.account(step_nanos, step_cost_);
+        plan_.thin(mode, budget_.is_overdrawn());
+        if (mode == Mode::kTrain) is_flight_left_out_ = budget_.is_overdrawn();
     }
     void tell_budget(std::string_view kind) {
         const model::Json json = {{"step", train_.record.step},

@@ -146,7 +146,10 @@ void Follower::on_step(const model::StepView& step) {
 void Follower::on_finding(const model::Finding& finding) {
     verdict_changed_ = true;
     const bool fires = finding.state == model::FindingState::kFiring;
-    if (fires) ++findings_;
+    if (fires) {
+        ++findings_;
+        if (options_.on_fires) options_.on_fires();
+    }
     if (options_.prints_findings) {
         if (fires)
             console_.error(

@@ -36,6 +36,7 @@ struct FollowerOptions {
     bool prints_findings = true;
     actions::Action* action = nullptr;  // taken for findings from `act_at` up; outlives the follower
     model::Severity act_at = model::Severity::kWarning;
+    std::function<void()> on_fires = {};  // a finding is new, or has come back; before the action
     // A run that cannot be read just now (a network, a file system that was away) is looked at again after
     // `retry_after`, and given up when it could not be read for so long; at the end of the run, sooner.
     std::chrono::nanoseconds retry_after = std::chrono::seconds(1);

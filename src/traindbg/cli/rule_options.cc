@@ -184,7 +184,48 @@ void CaptureOptions::declare(OptionSet& options) {
                  "them; auto (default) is eager for what you ask for, skip for what rules need.",
          .choices = {"auto", "skip", "eager"}},
         compiled);
+    options.text({.names = "--budget",
+                  .placeholder = "SHARE",
+                  .help = "The share of the training's time that capture may take, as 2%; steps at which it "
+                          "would take more are left out, and that is told. Losses and metrics are not, nor "
+                          "what --at-steps names. Default: no limit."},
+                 budget);
+    options.count({.names = "--flight-recorder",
+                   .placeholder = "STEPS",
+                   .help = "Have the statistics of the last so many steps at hand, and keep them when a rule "
+                           "fires, a loss or a weight is not finite, or the training crashes."},
+                  flight_steps, 1);
+    options.texts({.names = "--flight-collect",
+                   .placeholder = "COLLECTION[,...]",
+                   .help = "... of these collections (default weights, biases, gradients, inputs, outputs, "
+                           "activations).",
+                   .completes = Completes::kCollection},
+                  flight_collect, true);
+    options.texts({.names = "--flight-raw",
+                   .placeholder = "COLLECTION[,...]",
+                   .help = "... and whole tensors of these.",
+                   .completes = Completes::kCollection},
+                  flight_raw, true);
 }
+
+namespace {
+
+// "2%", "0.5 %" or "0.02"; 0 is none.
+Result<double> parse_budget(const std::string& text) {
+    double value = 0;
+    const char* const end = text.data() + text.size();
+    const auto [rest, error] = std::from_chars(text.data(), end, value);
+    std::string_view unit(rest, static_cast<std::size_t>(end - rest));
+    while (unit.starts_with(' ')) unit.remove_prefix(1);
+    if (unit == "%") value /= 100;
+    if (error != std::errc() || (!unit.empty() && unit != "%") || !(value >= 0 && value < 1))
+        return Status(Code::kInvalidArgument,
+                      base::format("--budget: '{}' is no share from 0 to below 100 %, as 2% or 0.02",
+                                   base::printable(text)));
+    return value;
+}
+
+}  // namespace
 
 Result<model::CaptureConfig> CaptureOptions::config(const std::vector<RuleChoice>& choices) const {
     model::CaptureConfig config;
@@ -258,6 +299,22 @@ Result<model::CaptureConfig> CaptureOptions::config(const std::vector<RuleChoice
         config.requirements.push_back(capture);
     }
     if (const auto choice = model::parse_compiled_models(compiled)) config.compiled = *choice;
+    if (!budget.empty()) {
+        TRAINDBG_ASSIGN_OR_RETURN(config.budget, parse_budget(budget));
+    }
+    if (flight_steps == 0 && (!flight_collect.empty() || !flight_raw.empty()))
+        return Status(Code::kInvalidArgument,
+                      base::format("{}: needs --flight-recorder STEPS beside it",
+                                   flight_collect.empty() ? "--flight-raw" : "--flight-collect"));
+    config.flight = {.steps = flight_steps, .collect = flight_collect, .raw = flight_raw};
+    for (const auto& [option, names] :
+         {std::pair("--flight-collect", &flight_collect), std::pair("--flight-raw", &flight_raw)})
+        for (const std::string& name : *names)
+            if (std::find(known.begin(), known.end(), name) == known.end())
+                return Status(
+                    Code::kInvalidArgument,
+                    base::format("{}: no collection '{}'{}; there are {}", option, base::printable(name),
+                                 base::did_you_mean(name, known), base::join(known, ", ")));
 
     std::vector<model::StepIndex> steps;
     for (const std::string& text : at_steps) {

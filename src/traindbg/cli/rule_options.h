@@ -43,7 +43,11 @@ struct CaptureOptions {
     std::string hook_config;               // --hook-config debughookconfig.json
     std::vector<model::CollectionSpec> file_collections;  // of a settings file
     std::vector<model::Requirement> file_captures;
-    std::string compiled;  // --compiled eager
+    std::string compiled;                     // --compiled eager
+    std::string budget;                       // --budget 2%
+    std::uint64_t flight_steps = 0;           // --flight-recorder 20
+    std::vector<std::string> flight_collect;  // --flight-collect gradients
+    std::vector<std::string> flight_raw;      // --flight-raw gradients
 
     void declare(OptionSet& options);
     // What these options and the rules need together.

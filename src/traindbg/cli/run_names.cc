@@ -156,4 +156,18 @@ std::string new_run_name(const std::vector<std::string>& command, std::int64_t w
                         parts.tm_mday, parts.tm_hour, parts.tm_min, parts.tm_sec, script_word(command));
 }
 
+std::string shell_word(const std::string& word) {
+    const bool plain = !word.empty() && std::all_of(word.begin(), word.end(), [](char letter) {
+        return (letter >= 'a' && letter <= 'z') || (letter >= 'A' && letter <= 'Z') ||
+               (letter >= '0' && letter <= '9') || std::strchr("._-/+=:,@%", letter) != nullptr;
+    });
+    if (plain) return word;
+    std::string out = "'";
+    for (const char letter : base::printable(word)) {
+        if (letter == '\'') out += "'\\''";
+        else out += letter;
+    }
+    return out + "'";
+}
+
 }  // namespace traindbg::cli

@@ -39,4 +39,7 @@ void declare_runs(OptionSet& options, std::string& value);
 [[nodiscard]] std::string absolute_path(const std::string& path);
 [[nodiscard]] std::string base_name(std::string_view path);
 
+// `word` as a shell takes it: quoted where it has to be.
+[[nodiscard]] std::string shell_word(const std::string& word);
+
 }  // namespace traindbg::cli

@@ -48,21 +48,6 @@ std::string line(std::string_view label, std::string_view text, bool colour) {
     return "  " + styled(padded(label, 9), Style::kDim, colour) + " " + std::string(text) + "\n";
 }
 
-// Quoted for a shell where it has to be.
-std::string shell_word(const std::string& word) {
-    const bool plain = !word.empty() && std::all_of(word.begin(), word.end(), [](char letter) {
-        return (letter >= 'a' && letter <= 'z') || (letter >= 'A' && letter <= 'Z') ||
-               (letter >= '0' && letter <= '9') || std::strchr("._-/+=:,@%", letter) != nullptr;
-    });
-    if (plain) return word;
-    std::string out = "'";
-    for (const char letter : base::printable(word)) {
-        if (letter == '\'') out += "'\\''";
-        else out += letter;
-    }
-    return out + "'";
-}
-
 }  // namespace
 
 std::string how_it_ended(const Supervised& supervised) {
@@ -127,6 +112,7 @@ std::string summary_text(const Summary& summary, bool colour, std::size_t column
                                       totals.steps_dropped, totals.raw_tensors_dropped),
                          colour);
     }
+    for (const auto& [label, note] : summary.notes) text += line(label, note, colour);
     if (summary.cut_off)
         text += line("cut off",
                      "the training ended without closing its record: its last steps may be missing", colour);

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "traindbg/cli/supervisor.h"
@@ -22,10 +23,11 @@ struct Summary {
     const Supervised* supervised = nullptr;
     std::optional<read::RunTotals> totals;
     std::uint64_t damaged_places = 0;
-    read::WorkerGaps workers;  // that are missing or stopped early
-    bool cut_off = false;      // a worker never closed its record: its last steps may be missing
-    std::string report;        // its path; empty: none
-    std::string upload_url;    // where the run was uploaded to; empty: nowhere
+    read::WorkerGaps workers;                                // that are missing or stopped early
+    std::vector<std::pair<std::string, std::string>> notes;  // label and text: what capture has to tell
+    bool cut_off = false;    // a worker never closed its record: its last steps may be missing
+    std::string report;      // its path; empty: none
+    std::string upload_url;  // where the run was uploaded to; empty: nowhere
     bool upload_is_whole = false;
     std::uint64_t upload_objects = 0;
     std::uint64_t upload_bytes = 0;

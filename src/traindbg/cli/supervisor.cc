@@ -78,6 +78,7 @@ class Supervisor {
         follow.choices = options_.choices;
         follow.action = stop_.get();
         follow.act_at = options_.act_at;
+        if (control_) follow.on_fires = [this] { control_->request_flight_copy(); };
         auto follower = Follower::open(std::move(follow), console_, files_);
         if (follower.is_ok()) follower_ = std::move(follower).value();
         else

@@ -313,8 +313,8 @@ TEST(SessionBudget, LeavesOutWhatItCannotPayForButNumbersAndNamedSteps) {
         last = nlohmann::json::parse(event.json);
     }
     EXPECT_EQ(kinds, (std::vector<std::string>{"budget_thins", "budget"}));
-    EXPECT_EQ(last["steps_due"], 13) << last << ": each tenth of 125, but the first, and step 77";
-    EXPECT_EQ(last["steps_left_out"], 11) << last;
+    EXPECT_EQ(last["steps_due"], 14) << last << ": each tenth of 125, and step 77";
+    EXPECT_EQ(last["steps_left_out"], 10) << last << ": named steps are due and not left out";
     EXPECT_GT(last["spent"], 0.01);
 }
 

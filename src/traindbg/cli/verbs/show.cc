@@ -4,6 +4,7 @@
 
 #include "traindbg/base/format.h"
 #include "traindbg/base/text.h"
+#include "traindbg/cli/capture_notes.h"
 #include "traindbg/cli/damage.h"
 #include "traindbg/cli/exit_code.h"
 #include "traindbg/cli/judging.h"
@@ -184,6 +185,7 @@ class ShowVerb final : public Verb {
                      {"damage", damage_json(run.damage())},
                      {"verdict", model::to_json(verdict)}};
         put_worker_gaps(json, run.worker_gaps());
+        put_capture_notes(json, run);
         console.out(json.dump(2) + "\n");
     }
 
@@ -247,6 +249,7 @@ class ShowVerb final : public Verb {
         if (totals.steps_dropped != 0 || totals.raw_tensors_dropped != 0)
             line("dropped", base::format("{} steps, {} whole tensors", totals.steps_dropped,
                                          totals.raw_tensors_dropped));
+        for (const auto& [label, note] : capture_notes(run, shell_word(path))) line(label, note);
         if (const auto removed = run.removals())
             line("removed",
                  base::format("{} steps, {} to save space{}", removed->steps,

@@ -98,6 +98,7 @@ class WatchVerb final : public Verb {
         options.run = *path;
         options.choices = *choices;
         options.keeps_verdict = lock.has_value();
+        if (lock) options.on_fires = [&control] { control->request_flight_copy(); };
         options.action = stop.get();
         options.act_at = model::parse_severity(act_at_).value_or(model::Severity::kWarning);
         auto gate = SignalGate::open();

@@ -1,0 +1,122 @@
+#include "traindbg/cli/capture_notes.h"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <optional>
+
+#include "traindbg/base/format.h"
+#include "traindbg/base/text.h"
+#include "traindbg/storage/run_layout.h"
+
+namespace traindbg::cli {
+namespace {
+
+using base::printable;
+using model::Json;
+
+// Of an event, which anybody may have written.
+std::uint64_t number(const Json& json, const char* key) {
+    const auto found = json.find(key);
+    return found != json.end() && found->is_number_unsigned() ? found->get<std::uint64_t>() : 0;
+}
+double fraction(const Json& json, const char* key) {
+    const auto found = json.find(key);
+    return found != json.end() && found->is_number() ? found->get<double>() : 0;
+}
+std::string text(const Json& json, const char* key) {
+    const auto found = json.find(key);
+    return found != json.end() && found->is_string() ? found->get<std::string>() : std::string();
+}
+
+std::vector<Json> events(const read::Run& run, std::string_view kind) {
+    std::vector<Json> out;
+    for (const read::RunEvent& event : run.events()) {
+        if (event.kind != kind) continue;
+        Json json = Json::parse(event.json, nullptr, false);
+        if (json.is_object()) out.push_back(std::move(json));
+    }
+    return out;
+}
+
+struct Flight {
+    std::uint64_t steps = 0;
+    model::StepIndex first = 0, last = 0;
+    struct Copy {
+        model::StepIndex step;
+        std::string reason;
+    };
+    std::vector<Copy> copies;  // empty: it was not asked for, the training was cut off (or still runs)
+};
+
+std::optional<Flight> flight_of(const read::Run& run) {
+    const std::string path = storage::RunLayout{run.path()}.flight();
+    if (!run.files().exists(storage::RunLayout{path}.run_json())) return std::nullopt;
+    const auto opened = read::Run::open(path, run.files());
+    if (!opened) return std::nullopt;
+    const std::vector<model::StepIndex> steps = (*opened)->steps(model::Mode::kTrain);
+    if (steps.empty()) return std::nullopt;
+    Flight out{steps.size(), steps.front(), steps.back(), {}};
+    for (const Json& event : events(run, "flight_recorder"))
+        out.copies.push_back({number(event, "step"), text(event, "reason")});
+    return out;
+}
+
+std::string percent(double share) { return base::format("{:.3g} %", 100 * share); }
+
+}  // namespace
+
+std::vector<std::pair<std::string, std::string>> capture_notes(const read::Run& run,
+                                                               const std::string& run_words) {
+    std::vector<std::pair<std::string, std::string>> out;
+    // The last word counts; while the training runs, there is only the first.
+    std::vector<Json> budgets = events(run, "budget");
+    if (budgets.empty()) budgets = events(run, "budget_thins");
+    if (!budgets.empty()) {
+        const Json& last = budgets.back();
+        const std::uint64_t left_out = number(last, "steps_left_out");
+        out.emplace_back(
+            "budget", base::format("{}: {}; capture took {}", percent(fraction(last, "budget")),
+                                   left_out == 0 ? "nothing was left out"
+                                                 : base::format("{} of {} steps that were due were left out",
+                                                                left_out, number(last, "steps_due")),
+                                   percent(fraction(last, "spent"))));
+    }
+    if (const std::optional<Flight> flight = flight_of(run)) {
+        std::string what;
+        for (const Flight::Copy& copy : flight->copies)
+            what +=
+                base::format("{}{} at step {}", what.empty() ? "" : "; ", printable(copy.reason), copy.step);
+        if (what.empty()) what = base::format("the last {} steps, to step {}", flight->steps, flight->last);
+        else what = base::format("{} steps around what went wrong ({})", flight->steps, what);
+        out.emplace_back("flight", base::format("{}: traindbg show {}/flight", what, run_words));
+    }
+    std::vector<std::string> told;
+    for (const Json& event : events(run, "not_captured")) {
+        const std::string sentence =
+            base::format("{}: {}", printable(text(event, "what")), printable(text(event, "reason")));
+        if (std::find(told.begin(), told.end(), sentence) != told.end()) continue;  // of several workers
+        told.push_back(sentence);
+        out.emplace_back("not seen", sentence);
+    }
+    return out;
+}
+
+void put_capture_notes(Json& json, const read::Run& run) {
+    std::vector<Json> budgets = events(run, "budget");
+    if (budgets.empty()) budgets = events(run, "budget_thins");
+    json["budget"] = budgets.empty() ? Json() : budgets.back();
+    json["flight"] = nullptr;
+    if (const std::optional<Flight> flight = flight_of(run)) {
+        Json copies = Json::array();
+        for (const Flight::Copy& copy : flight->copies)
+            copies.push_back({{"step", copy.step}, {"reason", printable(copy.reason)}});
+        json["flight"] = {{"path", printable(storage::RunLayout{run.path()}.flight())},
+                          {"steps", flight->steps},
+                          {"first", flight->first},
+                          {"last", flight->last},
+                          {"copies", std::move(copies)}};
+    }
+    json["not_captured"] = events(run, "not_captured");
+}
+
+}  // namespace traindbg::cli

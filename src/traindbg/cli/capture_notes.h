@@ -1,0 +1,20 @@
+// What a run has to tell about its own capture, beside the numbers: what a budget left out, what a flight
+// recorder kept, what could not be captured.
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "traindbg/model/json.h"
+#include "traindbg/read/run.h"
+
+namespace traindbg::cli {
+
+// Label and text of each line, for people; `run_words` is how the run is named on a command line.
+[[nodiscard]] std::vector<std::pair<std::string, std::string>> capture_notes(const read::Run& run,
+                                                                             const std::string& run_words);
+// The same as "budget", "flight" and "not_captured"; null where there is nothing to tell.
+void put_capture_notes(model::Json& json, const read::Run& run);
+
+}  // namespace traindbg::cli
