@@ -182,13 +182,14 @@ std::int64_t HotPath::optimizer_stepped(nb::handle optimizer) noexcept {
         return kNotHandled;
     const Timed timed(nanos);
     const RoleMask answer = end_step();
-    return (answer & (kForward | kStopRequested)) != 0 ? static_cast<std::int64_t>(answer) : kNothingToDo;
+    return (answer & (kForward | kStopRequested | kPlanChanged)) != 0 ? static_cast<std::int64_t>(answer)
+                                                                      : kNothingToDo;
 }
 
 RoleMask HotPath::end_step() noexcept {
     session_.account(std::exchange(nanos, 0));
     const RoleMask answer = session_.end_step();
-    due = answer & ~kStopRequested;
+    due = answer & ~(kStopRequested | kPlanChanged);
     ++steps;
     foreign_steps = 0;
     first_backward = true;
@@ -216,7 +217,8 @@ void bind_hot_path(nb::module_& module) {
         .def("optimizer_will_step", &HotPath::optimizer_will_step, "optimizer"_a, "Whether it was handled.")
         .def("optimizer_stepped", &HotPath::optimizer_stepped, "optimizer"_a,
              "NOTHING_TO_DO, NOT_HANDLED, or what `end_step` returned, where that asks for something.")
-        .def("end_step", &HotPath::end_step, "Ends the step: the roles due at the next, with STOP_REQUESTED.")
+        .def("end_step", &HotPath::end_step,
+             "Ends the step: the roles due at the next, with STOP_REQUESTED and PLAN_CHANGED.")
         .def_rw("due", &HotPath::due)
         .def_rw("steps", &HotPath::steps)
         .def_rw("nanos", &HotPath::nanos)

@@ -39,7 +39,7 @@ class HotPath {
     bool backward_begins(nanobind::handle root) noexcept;
     bool optimizer_will_step(nanobind::handle optimizer);
     // The answer of Session::end_step where the Python side has something to do then: it attaches to
-    // or leaves the forward pass, or ends the training. kNothingToDo, or kNotHandled.
+    // or leaves the forward pass, follows another plan, or ends the training. kNothingToDo, or kNotHandled.
     std::int64_t optimizer_stepped(nanobind::handle optimizer) noexcept;
     static constexpr std::int64_t kNothingToDo = -1;
     static constexpr std::int64_t kNotHandled = -2;

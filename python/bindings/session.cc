@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <nlohmann/json.hpp>
 #include <utility>
 
 #include "bindings.h"
@@ -304,7 +305,12 @@ RoleMask Session::end_step() noexcept {
     const Inside inside(*this);
     if (!inside) return 0;
     const capture::StepDirective directive = session_->end_step();
-    return directive.due | (directive.stop_requested ? kStopRequested : 0);
+    return directive.due | (directive.stop_requested ? kStopRequested : 0) |
+           (directive.plan_changed ? kPlanChanged : 0);
+}
+std::string Session::plan() {
+    const Inside inside(*this);
+    return inside ? model::to_json(session_->plan().config()).dump() : std::string();
 }
 void Session::end_eval_step() noexcept {
     if (const Inside inside(*this); inside) session_->end_eval_step();
@@ -343,6 +349,7 @@ void bind_session(nb::module_& module) {
     }
     module.attr("ROLE_BITS") = roles;
     module.attr("STOP_REQUESTED") = kStopRequested;
+    module.attr("PLAN_CHANGED") = kPlanChanged;
     nb::dict collections;
     for (unsigned i = 0; i < model::kRoleCount; ++i) {
         const auto role = static_cast<model::Role>(i);
@@ -404,7 +411,7 @@ void bind_session(nb::module_& module) {
              "What the flight recorder holds is kept, with the next few steps.")
         .def("account", &Session::account, "nanos"_a, "Adds a hook's whole time to the step's account.")
         .def("end_step", &Session::end_step,
-             "Ends the TRAIN step: the roles due at the next one, with STOP_REQUESTED.")
+             "Ends the TRAIN step: the roles due at the next one, with STOP_REQUESTED and PLAN_CHANGED.")
         .def("end_eval_step", &Session::end_eval_step)
         .def("close", &Session::close, "patience"_a = 5.0,
              "Writes what is queued, for at most so many seconds.")
@@ -412,6 +419,7 @@ void bind_session(nb::module_& module) {
         .def_prop_ro("is_open", &Session::is_open)
         .def_prop_ro("run_directory", &Session::run_directory)
         .def_prop_ro("worker", &Session::worker)
+        .def("plan", &Session::plan, "The plan that holds now, as the JSON of a plan.json.")
         .def("counts", &Session::counts, nb::sig("def counts(self) -> dict[str, typing.Any]"));
 }
 

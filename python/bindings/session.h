@@ -27,6 +27,8 @@ namespace traindbg::bindings {
 
 // In what `end_step` returns, beside the mask of roles.
 inline constexpr capture::RoleMask kStopRequested = capture::RoleMask{1} << 31;
+inline constexpr capture::RoleMask kPlanChanged = capture::RoleMask{1} << 30;
+static_assert((capture::kAllRoles & (kStopRequested | kPlanChanged)) == 0);
 
 // What the tensors of a list held when they were copied.
 struct CopiedTensors {
@@ -76,6 +78,8 @@ class Session {
     void account(std::uint64_t nanos) noexcept;
     capture::RoleMask end_step() noexcept;
     void end_eval_step() noexcept;
+    // The JSON of the plan that holds now; empty where there is none any more.
+    std::string plan();
 
     void close(double patience_seconds) noexcept;
     // In the child of a fork: takes no lock, because nobody is left there to release it.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import json
 import numbers
+import re
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -224,8 +225,14 @@ def with_flight(base: str, flight: int | Mapping[str, Any]) -> str:
 
 
 def stored_plan(run_dir: Path) -> str | None:
-    """The plan that a run directory holds already; None when it holds none."""
+    """The plan that holds in a run directory: the newest; None when there is none."""
+    changes = {
+        int(match[1]): file
+        for file in run_dir.glob("plan-*.json")
+        if (match := re.fullmatch(r"plan-(\d{6,9})\.json", file.name))
+    }
+    newest = changes[max(changes)] if changes else run_dir / "plan.json"
     try:
-        return (run_dir / "plan.json").read_text(encoding="utf-8")
+        return newest.read_text(encoding="utf-8")
     except OSError:
         return None

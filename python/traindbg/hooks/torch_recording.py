@@ -172,7 +172,6 @@ class Recording:
         self.session = _core.Session(run_dir, plan, rank_of_process())
         self.watchers: list[Watcher] = []
         self.dead = False
-        self._evaluates = _plan.wants_evaluations(plan)
         self.hot = _core.HotPath(self.session, torch.Tensor, torch.is_grad_enabled)
         self.hot.due = self.session.due(_TRAIN)
         self.deferred = Deferred(self.session)
@@ -191,8 +190,13 @@ class Recording:
         self._scaled: tuple[weakref.ref[torch.Tensor], weakref.ref[torch.Tensor]] | None = None
         self._explained: set[str] = set()
         self._compiler = compiler_in_use()
-        self._choice: str = json.loads(plan).get("compiled", "auto")  # for compiled models
         self._eager = EagerStep(self._wants_eager)
+        self._follow(plan)
+
+    def _follow(self, plan: str) -> None:
+        """Takes from a plan (its JSON) what is not asked of the session step by step."""
+        self._evaluates = _plan.wants_evaluations(plan)
+        self._choice: str = json.loads(plan).get("compiled", "auto")  # for compiled models
 
     # Watchers.
 
@@ -905,20 +909,23 @@ class Recording:
             for watcher in self.watchers:
                 self._check_forward(watcher)
         answer: int = self.hot.end_step()
-        self._begin_step(before)
+        self._begin_step(before, answer)
         return answer
 
     def step_ended(self, answer: int) -> None:
         """The hot path ended a step after which there is something to do. Raises as above."""
-        self._begin_ended_step()
+        self._begin_ended_step(answer)
         self._stop_if_asked(answer)
 
     @boundary("steps")
-    def _begin_ended_step(self) -> None:
-        self._begin_step(0)
+    def _begin_ended_step(self, answer: int) -> None:
+        self._begin_step(0, answer)
 
-    def _begin_step(self, due_before: int) -> None:
-        if (self.hot.due | due_before) & _FORWARD_ROLES:
+    def _begin_step(self, due_before: int, answer: int) -> None:
+        is_new_plan = bool(answer & _core.PLAN_CHANGED)
+        if is_new_plan:
+            self._follow(self.session.plan())
+        if is_new_plan or (self.hot.due | due_before) & _FORWARD_ROLES:
             self._begin_eager()
             for watcher in self.watchers:
                 if watcher._observer is not None and watcher._observer.observing:

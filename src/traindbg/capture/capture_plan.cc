@@ -49,7 +49,18 @@ std::optional<StepIndex> next_due(const Requirement& requirement, StepIndex from
     return next;
 }
 
-std::string describe(const Requirement& requirement) {
+// libstdc++ offers a matcher whose time is bounded by pattern times text (no back-references): a user's
+// pattern must not be able to stop the training.
+constexpr std::regex::flag_type kRegexFlags = std::regex::ECMAScript
+#ifdef __GLIBCXX__
+                                              | std::regex_constants::__polynomial
+#endif
+    ;
+constexpr std::size_t kLongestName = 4096;  // names beyond are not matched
+
+}  // namespace
+
+std::string when_in_words(const Requirement& requirement) {
     const Schedule& schedule = requirement.schedule;
     std::string out;
     if (schedule.every == 1) out = "at every step";
@@ -70,7 +81,7 @@ std::string describe(const Requirement& requirement) {
     return out;
 }
 
-std::string describe(What what) {
+std::string what_in_words(What what) {
     std::string out;
     const auto add = [&](What bit, std::string_view word) {
         if (!model::has(what, bit)) return;
@@ -84,17 +95,6 @@ std::string describe(What what) {
     add(What::kHistogram, "histogram");
     return out.empty() ? "nothing" : out;
 }
-
-// libstdc++ offers a matcher whose time is bounded by pattern times text (no back-references): a user's
-// pattern must not be able to stop the training.
-constexpr std::regex::flag_type kRegexFlags = std::regex::ECMAScript
-#ifdef __GLIBCXX__
-                                              | std::regex_constants::__polynomial
-#endif
-    ;
-constexpr std::size_t kLongestName = 4096;  // names beyond are not matched
-
-}  // namespace
 
 class CapturePlan::Patterns {
   public:
@@ -277,21 +277,37 @@ What CapturePlan::due(model::TensorId tensor, Mode mode, StepIndex step) const n
     return what;
 }
 
-bool CapturePlan::touches(const Requirement& requirement, const TensorInfo& info) const {
-    if (model::collection_of(info.role) == requirement.collection) return true;
-    return std::find(info.collections.begin(), info.collections.end(), requirement.collection) !=
-           info.collections.end();
+bool CapturePlan::touches(const Requirement& requirement, Role role,
+                          std::span<const std::string> collections) {
+    return model::collection_of(role) == requirement.collection ||
+           std::find(collections.begin(), collections.end(), requirement.collection) != collections.end();
 }
 
-void CapturePlan::note_tensor(const TensorInfo& info) {
-    TensorInfo complete = info;
-    for (std::string& name : collections_of(info.name)) complete.collections.push_back(std::move(name));
+void CapturePlan::note_tensor(std::string_view name, Role role, std::span<const std::string> collections) {
+    std::vector<std::string> all = collections_of(name);
+    all.insert(all.end(), collections.begin(), collections.end());
     std::vector<std::uint32_t> indexes;
     for (std::size_t i = 0; i < config_.requirements.size(); ++i)
-        if (touches(config_.requirements[i], complete)) indexes.push_back(static_cast<std::uint32_t>(i));
+        if (touches(config_.requirements[i], role, all)) indexes.push_back(static_cast<std::uint32_t>(i));
     requirements_of_.push_back(std::move(indexes));
-    for (const std::uint32_t i : requirements_of_.back()) roles_of_[i] |= mask_of(info.role);
-    roles_seen_ |= mask_of(info.role);
+    for (const std::uint32_t i : requirements_of_.back()) roles_of_[i] |= mask_of(role);
+    roles_seen_ |= mask_of(role);
+}
+
+void CapturePlan::take_over(const CapturePlan& before) noexcept {
+    // A pass of which only the inputs were wanted has shown nothing of what modules return.
+    constexpr RoleMask kReturned = kForwardRoles & ~mask_of(Role::kInput);
+    is_forward_known_ = before.is_forward_known_ && (before.roles_seen_ & kReturned) != 0;
+    thinned_ = before.thinned_;
+    for (Timed& timed : timed_) {
+        const Requirement& requirement = config_.requirements[timed.requirement];
+        const auto same = std::find_if(before.timed_.begin(), before.timed_.end(), [&](const Timed& each) {
+            return before.config_.requirements[each.requirement] == requirement;
+        });
+        if (same == before.timed_.end()) continue;
+        timed.last = same->last;
+        timed.due_in = same->due_in;
+    }
 }
 
 std::vector<std::string> CapturePlan::collections_of(std::string_view tensor) const {
@@ -299,17 +315,17 @@ std::vector<std::string> CapturePlan::collections_of(std::string_view tensor) co
 }
 
 std::vector<std::string> CapturePlan::explain(const TensorInfo& info) const {
-    TensorInfo complete = info;
-    for (std::string& name : collections_of(info.name)) complete.collections.push_back(std::move(name));
+    std::vector<std::string> collections = collections_of(info.name);
+    collections.insert(collections.end(), info.collections.begin(), info.collections.end());
     std::vector<std::string> out;
     for (const Requirement& requirement : config_.requirements) {
-        if (!touches(requirement, complete)) continue;
+        if (!touches(requirement, info.role, collections)) continue;
         const std::string mode = requirement.mode == Mode::kGlobal
                                      ? "every mode"
                                      : std::string(model::to_string(requirement.mode));
         out.push_back(
-            base::format("{} in {}, {}, as one of '{}', for {}", describe(requirement.what), mode,
-                         describe(requirement), requirement.collection,
+            base::format("{} in {}, {}, as one of '{}', for {}", what_in_words(requirement.what), mode,
+                         when_in_words(requirement), requirement.collection,
                          requirement.asked_by.empty() ? "nobody in particular" : requirement.asked_by));
     }
     if (out.empty()) out.emplace_back("nothing: no requirement touches it");

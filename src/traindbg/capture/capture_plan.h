@@ -9,6 +9,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -31,6 +32,10 @@ inline constexpr RoleMask kAllRoles = (RoleMask{1} << model::kRoleCount) - 1;
 // What only a forward pass shows.
 inline constexpr RoleMask kForwardRoles =
     mask_of(model::Role::kInput) | mask_of(model::Role::kOutput) | mask_of(model::Role::kActivation);
+
+// For a person: "at every 10th step and at steps 3, 7, from step 2", "statistics, all values".
+[[nodiscard]] std::string when_in_words(const model::Requirement& requirement);
+[[nodiscard]] std::string what_in_words(model::What what);
 
 class CapturePlan {
   public:
@@ -64,8 +69,13 @@ class CapturePlan {
     // What is due of one tensor at this step. Cheap: indexes of its requirements are cached.
     [[nodiscard]] model::What due(model::TensorId tensor, model::Mode mode,
                                   model::StepIndex step) const noexcept;
-    // Must be called once per tensor, in id order.
-    void note_tensor(const model::TensorInfo& info);
+    // Must be called once per tensor, in id order. `collections`: those that it is in beside its role's and
+    // those whose patterns its name matches.
+    void note_tensor(std::string_view name, model::Role role, std::span<const std::string> collections = {});
+    void note_tensor(const model::TensorInfo& info) { note_tensor(info.name, info.role, info.collections); }
+    // This plan takes the place of `before`, whose tensors were noted here, too: what that one has learned
+    // of the training holds on, and what both want by time stays due when it would have been.
+    void take_over(const CapturePlan& before) noexcept;
     // A whole forward pass was looked at. From now on a collection of the user's makes a compiled model
     // run uncompiled only for roles of which it holds a tensor.
     void note_forward_pass() noexcept { is_forward_known_ = true; }
@@ -89,7 +99,8 @@ class CapturePlan {
                                    model::StepIndex step) const noexcept;
     template <typename IsDue>
     [[nodiscard]] RoleMask roles_where(const IsDue& is_due) const noexcept;
-    [[nodiscard]] bool touches(const model::Requirement& requirement, const model::TensorInfo& info) const;
+    [[nodiscard]] static bool touches(const model::Requirement& requirement, model::Role role,
+                                      std::span<const std::string> collections);
 
     model::CaptureConfig config_;
     std::shared_ptr<const Patterns> patterns_;

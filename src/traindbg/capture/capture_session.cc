@@ -21,6 +21,7 @@
 #include "traindbg/base/version.h"
 #include "traindbg/capture/budget.h"
 #include "traindbg/capture/flight_recorder.h"
+#include "traindbg/capture/plan_changes.h"
 #include "traindbg/capture/run_description.h"
 #include "traindbg/capture/step_under_way.h"
 #include "traindbg/model/json.h"
@@ -61,15 +62,19 @@ constexpr std::int64_t kLeastFlightNanos = 200'000'000;
 
 class CaptureSession::Impl {
   public:
-    // `flight` and `control` may be null.
+    // `flight` and `control` may be null. `plan_in_force`: the number of the plan that the run holds.
+    // `plans_seen`: how many were announced before it was read.
     Impl(SessionOptions options, CapturePlan plan, std::unique_ptr<write::RunWriter> writer,
-         std::unique_ptr<FlightRecorder> flight, std::unique_ptr<ControlBlock> control)
+         std::unique_ptr<FlightRecorder> flight, std::unique_ptr<ControlBlock> control,
+         storage::FileSystem& files, std::uint32_t plan_in_force, std::uint32_t plans_seen)
         : options_(std::move(options)),
           plan_(std::move(plan)),
           writer_(std::move(writer)),
           flight_(std::move(flight)),
           control_(std::move(control)),
-          budget_(options_.config.budget) {
+          budget_(options_.config.budget),
+          changes_(files, storage::RunLayout{options_.run_directory}, plan_in_force),
+          plans_seen_(plans_seen) {
         train_.record.mode = Mode::kTrain;
         eval_.record.mode = Mode::kEval;
         for (const Mode mode : {Mode::kTrain, Mode::kEval})
@@ -110,6 +115,7 @@ class CaptureSession::Impl {
         }
         const auto id = static_cast<TensorId>(slots_.size());
         info.id = id;
+        if (!info.collections.empty()) own_collections_[id] = info.collections;
         for (std::string& name : plan_.collections_of(info.name))
             if (std::find(info.collections.begin(), info.collections.end(), name) == info.collections.end())
                 info.collections.push_back(std::move(name));
@@ -124,6 +130,7 @@ class CaptureSession::Impl {
             if (flight_) flight_->add_tensor(info);
         } catch (...) {
             slots_.resize(id, Slot{});
+            own_collections_.erase(id);
             ids_.erase(entry);
             throw;
         }
@@ -281,6 +288,7 @@ class CaptureSession::Impl {
         }
         record.step = next;
         if (budget_.is_limited()) keep_within_budget(mode, next - 1, step_nanos);
+        if (mode == Mode::kTrain) follow_plan(next);
         plan_.begin_step(mode, next, now);
         last_end_ = now;
         step_cost_ = 0;
@@ -297,6 +305,7 @@ class CaptureSession::Impl {
     [[nodiscard]] StepDirective directive() noexcept {
         StepDirective out;
         out.due = due(Mode::kTrain);
+        out.plan_changed = std::exchange(plan_changed_, false);
         out.stop_requested = control_ && control_->stop_requested();
         if (out.stop_requested && !stop_seen_) {
             stop_seen_ = true;
@@ -311,12 +320,14 @@ class CaptureSession::Impl {
         for (Current* current : {&eval_, &train_})
             if (!current->empty()) end(current->record.mode);
         if (budget_.is_limited()) tell_budget("budget");
-        open_.store(false, std::memory_order_relaxed);
         const std::int64_t deadline = base::monotonic_nanos() + std::min(patience, kLongestClose).count();
-        writer_->close(patience).ignore();  // the writer itself says what went wrong, once
-        if (flight_)
-            flight_->close(std::chrono::nanoseconds(
-                std::max<std::int64_t>(deadline - base::monotonic_nanos(), kLeastFlightNanos)));
+        const auto left = [deadline](std::int64_t least) {
+            return std::chrono::nanoseconds(std::max(deadline - base::monotonic_nanos(), least));
+        };
+        changes_.finish(patience);
+        open_.store(false, std::memory_order_relaxed);
+        writer_->close(left(0)).ignore();  // the writer itself says what went wrong, once
+        if (flight_) flight_->close(left(kLeastFlightNanos));
         if (!control_) return;
         control_->publish_state(TrainingState::kEnded);
         control_.reset();  // a session that is over may live on for long; its descriptor should not
@@ -363,6 +374,52 @@ class CaptureSession::Impl {
         What run = What::kNothing;
         What flight = What::kNothing;
     };
+
+    // What the TRAIN step `next` and those after it are captured by, if somebody has put another plan into
+    // the run. Without one this is a load and two comparisons.
+    void follow_plan(StepIndex next) {
+        if (!control_) return;
+        const std::uint32_t announced = control_->plans_announced();
+        if (announced == plans_seen_ && !changes_.is_looking()) return;
+        if (!changes_.is_looking()) {
+            TensorNames tensors;
+            for (TensorId id = 0; id < slots_.size(); ++id)
+                tensors.add(*slots_[id].name, slots_[id].role, own_collections(id));
+            tensors_looked_at_ = slots_.size();
+            changes_.look(std::move(tensors));
+            plans_seen_ = announced;
+            return;
+        }
+        std::optional<PlanChange> change = changes_.take();
+        if (!change || (!change->plan && change->problem.is_ok())) return;
+        if (!change->plan) return refuse_plan(change->number, change->problem);
+        for (std::size_t id = tensors_looked_at_; id < slots_.size(); ++id)  // came meanwhile
+            change->plan->note_tensor(*slots_[id].name, slots_[id].role,
+                                      own_collections(static_cast<TensorId>(id)));
+        change->plan->take_over(plan_);
+        plan_ = std::move(*change->plan);
+        plan_changed_ = true;
+        if (plan_.config().budget != budget_.share()) set_budget(plan_.config().budget);
+        const model::Json json = {
+            {"number", change->number}, {"step", next}, {"eval_step", eval_.record.step}};
+        writer_->event("plan_changed", json.dump());
+        if (writer_->worker() == 0)  // once for all ranks
+            base::log(LogLevel::kInfo, base::format("from step {} on, plan-{:06}.json says what is captured",
+                                                    next, change->number));
+    }
+
+    void refuse_plan(std::uint32_t number, const Status& why) {
+        const model::Json json = {{"number", number}, {"reason", why.message()}};
+        writer_->event("plan_refused", json.dump(-1, ' ', false, model::Json::error_handler_t::replace));
+        base::log(LogLevel::kWarning,
+                  base::format("a change of what is captured is not followed: {}", why.message()));
+    }
+
+    [[nodiscard]] std::span<const std::string> own_collections(TensorId id) const {
+        const auto found = own_collections_.find(id);
+        if (found == own_collections_.end()) return {};
+        return found->second;
+    }
 
     static bool is_scalar(Role role) noexcept { return role == Role::kLoss || role == Role::kMetric; }
 
@@ -536,6 +593,13 @@ class CaptureSession::Impl {
         plan_.thin(mode, budget_.is_overdrawn());
         if (mode == Mode::kTrain) is_flight_left_out_ = budget_.is_overdrawn();
     }
+    void set_budget(double share) {
+        if (budget_.is_limited()) tell_budget("budget");  // of what was until now
+        budget_ = Budget(share);
+        for (const Mode mode : {Mode::kTrain, Mode::kEval}) plan_.thin(mode, false);
+        is_flight_left_out_ = false;
+        steps_due_ = steps_left_out_ = 0;
+    }
     void tell_budget(std::string_view kind) {
         const model::Json json = {{"step", train_.record.step},
                                   {"budget", budget_.share()},
@@ -568,11 +632,17 @@ class CaptureSession::Impl {
     bool is_flight_left_out_ = false;   // at the TRAIN step under way, for the budget's sake
     std::uint32_t flight_copies_seen_ = 0;
     bool weights_are_bad_ = false;
+    PlanChanges changes_;
+    std::uint32_t plans_seen_;           // of those announced
+    std::size_t tensors_looked_at_ = 0;  // by the change that is being looked at
+    bool plan_changed_ = false;          // and nobody was told yet
     const std::uint32_t generation_ = fork_generation();
     std::atomic<bool> open_{true};
 
     std::unordered_map<std::string, TensorId> ids_;
     std::vector<Slot> slots_;  // by id
+    // Beside those by the plan's patterns; of those that have any.
+    std::unordered_map<TensorId, std::vector<std::string>> own_collections_;
     Current train_;
     Current eval_;
     std::uint64_t sequence_ = 0;
@@ -623,9 +693,17 @@ Result<std::unique_ptr<CaptureSession>> CaptureSession::open(SessionOptions opti
         const storage::RunLayout layout{options.run_directory};
         TRAINDBG_RETURN_IF_ERROR(prepare_run(files, layout, options.config, options.command));
         Result<std::unique_ptr<ControlBlock>> control = ControlBlock::open(layout.control());
+        const std::uint32_t plans_seen = control ? (*control)->plans_announced() : 0;
+        const Result<PlanInForce> in_force = publish_wishes(files, layout, options.config);
+        if (!in_force)
+            base::log_once(LogLevel::kDebug, "capture.plan",
+                           "what this process asks for is not in the run: " + in_force.status().message());
+        // A change that came since somebody read the plan for us is followed after the first step.
+        const bool is_ours = in_force && in_force->config == options.config;
         if (!control)
             base::log_once(LogLevel::kWarning, "capture.control",
-                           "the supervisor cannot stop this training: " + control.status().message());
+                           "nobody can stop this training or change what is captured of it: " +
+                               control.status().message());
         TRAINDBG_ASSIGN_OR_RETURN(
             auto writer, write::RunWriter::open(
                              files, {.run_directory = options.run_directory,
@@ -644,7 +722,8 @@ Result<std::unique_ptr<CaptureSession>> CaptureSession::open(SessionOptions opti
             else base::log(LogLevel::kWarning, "there is no flight recorder: " + opened.status().message());
         }
         auto impl = std::make_unique<Impl>(std::move(options), std::move(plan), std::move(writer),
-                                           std::move(flight), control ? std::move(control).value() : nullptr);
+                                           std::move(flight), control ? std::move(control).value() : nullptr,
+                                           files, is_ours ? in_force->number : 0, is_ours ? plans_seen : 0);
         return std::unique_ptr<CaptureSession>(new CaptureSession(std::move(impl)));
     } catch (const std::exception& error) {
         return Status(Code::kResourceExhausted, base::format("recording could not begin: {}", error.what()));

@@ -10,6 +10,7 @@
 //   observe*(...)                  as tensors are met
 //   end_step()                     hands the record over; gives the next step's needs
 // EVAL steps lie between two TRAIN steps: `end_eval_step` records one without ending the TRAIN step.
+// Where somebody put another plan into the run (plan_changes.h), it holds from the end of a TRAIN step on.
 //
 // Thread-safety: one thread at a time (in Python, the GIL sees to it); `counts` from any. After a
 // `fork` the child's session is dead: every call does nothing.
@@ -54,6 +55,8 @@ struct SessionCounts {
 struct StepDirective {
     RoleMask due = 0;             // of the TRAIN step that begins now
     bool stop_requested = false;  // the supervisor asks the training to end at this step boundary
+    bool plan_changed =
+        false;  // `plan` is another one from now on: what was derived of it is to be asked again
 };
 
 class CaptureSession {

@@ -11,6 +11,7 @@
 #include "traindbg/base/format.h"
 #include "traindbg/base/log.h"
 #include "traindbg/capture/capture_session.h"
+#include "traindbg/capture/plan_changes.h"
 #include "traindbg/model/json.h"
 #include "traindbg/storage/run_layout.h"
 #include "traindbg/tensor/tensor_view.h"
@@ -77,18 +78,12 @@ model::CaptureConfig default_config(const RecorderOptions& options) {
 // The plan that lies in the run directory, if there is one: the supervisor's rules wrote it.
 model::CaptureConfig plan_for(const std::string& run_directory, const RecorderOptions& options) {
     storage::FileSystem& files = storage::posix_file_system();
-    const std::string path = storage::RunLayout{run_directory}.plan_json();
-    if (!files.exists(path)) return default_config(options);
-    const Result<base::ByteBuffer> bytes = storage::read_whole(files, path, std::uint64_t{16} << 20);
-    base::Status problem = bytes.status();
-    if (bytes) {
-        Result<model::CaptureConfig> config = model::capture_config_from_json(
-            std::string_view(reinterpret_cast<const char*>(bytes->data()), bytes->size()));
-        if (config) return std::move(config).value();
-        problem = config.status();
-    }
+    const storage::RunLayout layout{run_directory};
+    if (!files.exists(layout.plan_json())) return default_config(options);
+    Result<capture::PlanInForce> plan = capture::read_plan_in_force(files, layout);
+    if (plan) return std::move(plan->config);
     base::log_once(LogLevel::kWarning, "recorder.plan",
-                   base::format("{}: {}; recording as if there were none", path, problem.message()));
+                   base::format("{}; recording as if there were none", plan.status().message()));
     return default_config(options);
 }
 

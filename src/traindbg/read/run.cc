@@ -18,6 +18,7 @@
 #include "traindbg/model/json.h"
 #include "traindbg/read/run_impl.h"
 #include "traindbg/read/salvaging_file.h"
+#include "traindbg/storage/plan_files.h"
 #include "traindbg/storage/run_layout.h"
 
 namespace traindbg::read {
@@ -713,6 +714,10 @@ Status Run::Impl::verify() {
     for (const std::string& path :
          {layout_.run_json(), layout_.plan_json(), layout_.end_json(), layout_.verdict_json()})
         TRAINDBG_RETURN_IF_ERROR(verify_json(path));
+    TRAINDBG_ASSIGN_OR_RETURN(const auto entries, files_.list(layout_.root));
+    for (const storage::DirectoryEntry& entry : entries)
+        if (entry.is_regular && storage::parse_plan_change(entry.name))
+            TRAINDBG_RETURN_IF_ERROR(verify_json(layout_.root + "/" + entry.name));
     StepRecord record;
     std::vector<format::RawPlace> found;
     for (const auto& [id, worker] : workers_) {

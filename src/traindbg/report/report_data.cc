@@ -9,6 +9,7 @@
 
 #include "traindbg/base/format.h"
 #include "traindbg/model/json.h"
+#include "traindbg/storage/plan_files.h"
 #include "traindbg/storage/run_layout.h"
 
 namespace traindbg::report {
@@ -232,7 +233,11 @@ class Collector {
         has_train_ = !data_.steps.empty() && data_.steps.front().mode == Mode::kTrain;
 
         const storage::RunLayout layout{data_.path};
-        auto bytes = storage::read_whole(run_.files(), layout.plan_json());
+        // Of a plan that was changed meanwhile, what held at the end; the events tell since when.
+        const auto change = storage::newest_plan_change(run_.files(), layout);
+        auto bytes = storage::read_whole(run_.files(), change.is_ok() && *change != 0
+                                                           ? layout.plan_change_json(*change)
+                                                           : layout.plan_json());
         if (!bytes.is_ok()) return;  // a run without a plan has none to show
         const std::string_view text(reinterpret_cast<const char*>(bytes->data()), bytes->size());
         auto plan = model::capture_config_from_json(text);

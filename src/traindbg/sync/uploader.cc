@@ -10,6 +10,7 @@
 #include "traindbg/base/text.h"
 #include "traindbg/model/json.h"
 #include "traindbg/storage/object_pieces.h"
+#include "traindbg/storage/plan_files.h"
 #include "traindbg/storage/run_layout.h"
 
 namespace traindbg::sync {
@@ -411,8 +412,8 @@ Status Uploader::round(bool is_last, const Patience& patience) {
         const auto rank = [](const LocalFile& file) {
             if (file.name == kRunJson) return 0;
             // Before what lies behind the gap that it explains.
-            if (file.name == "plan.json" || file.name.ends_with("/removed.json") ||
-                file.name.ends_with("/ring"))
+            if (file.name == "plan.json" || storage::parse_plan_change(file.name) ||
+                file.name.ends_with("/removed.json") || file.name.ends_with("/ring"))
                 return 1;
             if (file.name == kEndJson) return 6;
             if (file.kind == Kind::kChanging) return 5;

@@ -1,5 +1,5 @@
-// Threads of ours in somebody else's process: they take no signals, have a name, and stand back. Private to
-// `write`.
+// Threads of ours in somebody else's process: they take no signals, have a name, and stand back. For `write`
+// and `capture`.
 #pragma once
 
 #include <functional>

@@ -65,6 +65,43 @@ TEST(CapturePlan, RolesAreDueAtTheirSteps) {
     EXPECT_EQ(plan.due_roles(Mode::kPredict, 10), 0U);
 }
 
+TEST(CapturePlan, APlanThatTakesOverKeepsTimesAndWhatIsKnownOfTheForwardPass) {
+    Requirement timed = need("weights", {.every = 0});
+    timed.every_ms = 1000;
+    Requirement users = need("mine", {.every = 1});
+    users.asked_by = "user";
+    const auto make = [&](std::vector<Requirement> requirements) {
+        CapturePlan plan =
+            plan_of({.requirements = std::move(requirements),
+                     .collections = {{.name = "mine", .include = {"output/a"}, .exclude = {}}}});
+        plan.note_tensor(tensor("weight/a", Role::kWeight));
+        plan.note_tensor(tensor("output/a", Role::kOutput));
+        return plan;
+    };
+    CapturePlan before = make({timed});
+    before.begin_step(Mode::kTrain, 0, 0);
+    EXPECT_EQ(before.due_roles(Mode::kTrain, 0), mask_of(Role::kWeight));
+    before.note_forward_pass();
+
+    CapturePlan after = make({users, timed});
+    after.take_over(before);
+    after.begin_step(Mode::kTrain, 1, 500'000'000);
+    EXPECT_EQ(after.due(0, Mode::kTrain, 1), What::kNothing);  // half of its time has passed
+    EXPECT_EQ(after.eager_roles(Mode::kTrain, 1), mask_of(Role::kOutput));
+    after.begin_step(Mode::kTrain, 2, 1'000'000'000);
+    EXPECT_EQ(after.due(0, Mode::kTrain, 2), What::kStatistics);
+
+    // A pass that showed inputs only has taught nothing of what modules return.
+    CapturePlan inputs = plan_of({.requirements = {need("inputs", {.every = 1})}, .collections = {}});
+    inputs.note_tensor(tensor("input/0", Role::kInput));
+    inputs.note_forward_pass();
+    CapturePlan next = plan_of(
+        {.requirements = {users}, .collections = {{.name = "mine", .include = {"output"}, .exclude = {}}}});
+    next.note_tensor(tensor("input/0", Role::kInput));
+    next.take_over(inputs);
+    EXPECT_NE(next.eager_roles(Mode::kTrain, 0) & mask_of(Role::kOutput), 0U);
+}
+
 RoleMask eager_of(model::CompiledModels choice, model::StepIndex step) {
     Requirement users = need("outputs", {.every = 10});
     users.asked_by = "user";
