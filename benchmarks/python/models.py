@@ -106,6 +106,18 @@ class Training:
         return self.batches[step % len(self.batches)]
 
 
+class ManyParameters(nn.Module):
+    """2,000 parameters of 64 floats, as a model of very many small layers has them."""
+
+    def __init__(self, count: int = 2000, width: int = 64) -> None:
+        super().__init__()
+        self.scales = nn.ParameterList(nn.Parameter(torch.randn(width)) for _ in range(count))
+        self.head = nn.Linear(width, 10)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.head(x * torch.stack(list(self.scales)).mean(0))
+
+
 def _images(count: int, batch: int, channels: int, size: int) -> list[tuple[Tensor, Tensor]]:
     return [
         (torch.randn(batch, channels, size, size), torch.randint(0, 10, (batch,)))
@@ -125,6 +137,12 @@ def _digits_batches(batch: int) -> list[tuple[Tensor, Tensor]]:
 def _tiny() -> Training:
     model = nn.Sequential(nn.Linear(8, 8), nn.ReLU(), nn.Linear(8, 10))
     batches = [(torch.randn(4, 8), torch.randint(0, 10, (4,))) for _ in range(4)]
+    return Training(model, torch.optim.SGD(model.parameters(), lr=0.01), batches)
+
+
+def _many_parameters() -> Training:
+    model = ManyParameters()
+    batches = [(torch.randn(16, 64), torch.randint(0, 10, (16,))) for _ in range(4)]
     return Training(model, torch.optim.SGD(model.parameters(), lr=0.01), batches)
 
 
@@ -152,6 +170,7 @@ def _transformer() -> Training:
 
 TRAININGS: dict[str, Callable[[], Training]] = {
     "tiny": _tiny,  # nothing but fixed costs
+    "many_parameters": _many_parameters,
     "digits_cnn": _digits,
     "resnet18": _resnet18,
     "transformer": _transformer,

@@ -15,9 +15,10 @@ step takes.
     python benchmarks/python/overhead.py --model resnet18 --config traindbg/default --blocks 5
     python benchmarks/python/overhead.py --quick               # a few seconds, to see that it runs
 
-`original/...` configurations run the original client library (smdebug) on the same job. They need
-the environment of benchmarks/python/requirements.txt (`make bench-original`); elsewhere they are
-left out, with a word about it.
+`original/...` configurations run the original client library (smdebug) on the same job,
+`tensorboard/...` and `wandb/...` what these offer for it. They need the environment of
+benchmarks/python/requirements.txt (`make bench-original`); elsewhere they are left out, with a word
+about it.
 """
 
 from __future__ import annotations
@@ -46,6 +47,15 @@ CONFIGS: dict[str, tuple[int, str]] = {
     "traindbg/default": (50, "all rules' needs"),
     "traindbg/statistics_every_10": (20, "all statistics of every tensor, every 10 steps"),
     "traindbg/statistics_every_1": (10, "all statistics of every tensor, every step"),
+    "traindbg/raw_weights_every_10": (20, "weights and biases whole, every 10 steps"),
+    "traindbg/raw_every_10": (20, "every tensor whole, every 10 steps"),
+    "traindbg/raw_every_1": (10, "every tensor whole, every step"),
+    "traindbg/budget": (50, "all statistics of every tensor, every step, at most 2 %"),
+    "traindbg/flight_recorder": (20, "statistics of the last 20 steps in a ring"),
+    "tensorboard/losses": (20, "the loss of every step, by SummaryWriter"),
+    "tensorboard/histograms_every_10": (20, "histograms of weights and gradients, every 10 steps"),
+    "wandb/losses": (20, "the loss of every step, by wandb.log, offline"),
+    "wandb/watch_every_10": (20, "wandb.watch of weights and gradients, every 10 steps, offline"),
     "original/losses": (20, "the loss of every step"),
     "original/statistics_every_10": (20, "six reductions of every tensor, every 10 steps"),
     "original/statistics_every_1": (4, "six reductions of every tensor, every step"),
@@ -69,11 +79,18 @@ def _watch(config: str, training: Any, directory: str) -> Callable[[], None]:
             "default": {},
             "statistics_every_10": {"rules": [], "collect": EVERYTHING, "every": 10},
             "statistics_every_1": {"rules": [], "collect": EVERYTHING, "every": 1},
+            "raw_weights_every_10": {"rules": [], "raw": ["weights", "biases"], "every": 10},
+            "raw_every_10": {"rules": [], "raw": EVERYTHING, "every": 10},
+            "raw_every_1": {"rules": [], "raw": EVERYTHING, "every": 1},
+            "budget": {"rules": [], "collect": EVERYTHING, "every": 1, "budget": 0.02},
+            "flight_recorder": {"rules": [], "flight_recorder": 20},
         }[job]
         watcher = td.watch(
             training.model, training.optimizer, run_dir=directory, supervise=False, **settings
         )
         return watcher.detach
+    if library in ("tensorboard", "wandb"):
+        return _PEERS[library](training, directory, job)
 
     import smdebug.pytorch as smd
 
@@ -94,10 +111,41 @@ def _watch(config: str, training: Any, directory: str) -> Callable[[], None]:
     hook.register_module(training.model)
     training.loss_module = __import__("torch").nn.CrossEntropyLoss()
     hook.register_loss(training.loss_module)
-    training.after_step = lambda: (
+    training.after_step = lambda index, loss: (
         hook.writer.flush() if hook.writer else None
     )  # no work leaks into the neighbour
     return hook.close
+
+
+def _tensorboard(training: Any, directory: str, job: str) -> Callable[[], None]:
+    from torch.utils.tensorboard import SummaryWriter
+
+    writer = SummaryWriter(directory)
+
+    def after_step(index: int, loss: Any) -> None:
+        writer.add_scalar("loss", loss.item(), index)
+        if job != "losses" and index % 10 == 0:
+            for name, parameter in training.model.named_parameters():
+                writer.add_histogram(f"weight/{name}", parameter, index)
+                writer.add_histogram(f"gradient/{name}", parameter.grad, index)
+
+    training.after_step = after_step
+    return writer.close
+
+
+def _wandb(training: Any, directory: str, job: str) -> Callable[[], None]:
+    os.makedirs(directory)
+    os.environ["WANDB_SILENT"] = "true"
+    import wandb
+
+    run = wandb.init(mode="offline", dir=directory, project="overhead")
+    if job != "losses":
+        wandb.watch(training.model, log="all", log_freq=10)
+    training.after_step = lambda index, loss: run.log({"loss": loss.item()}, step=index)
+    return run.finish
+
+
+_PEERS = {"tensorboard": _tensorboard, "wandb": _wandb}
 
 
 class _Hooks:
@@ -152,7 +200,7 @@ def _worker(model: str, config: str, threads: int, blocks: int) -> dict[str, Any
         loss.backward()
         watched.optimizer.step()
         if after_step is not None:
-            after_step()
+            after_step(index, loss)
 
     def step_plain(index: int) -> None:
         x, y = plain.batch(index)
@@ -310,11 +358,13 @@ def main() -> None:
         ["digits_cnn"] if options.quick else ["digits_cnn", "resnet18", "transformer"]
     )
     configs = options.config or list(CONFIGS)
-    if importlib.util.find_spec("smdebug") is None:
-        if any(config.startswith("original/") for config in options.config or []):
-            sys.exit("overhead.py: smdebug is not installed here; use `make bench-original`")
-        configs = [config for config in configs if not config.startswith("original/")]
-        print("smdebug is not installed here: its rows are left out", file=sys.stderr)
+    for prefix, package in (("original", "smdebug"), ("tensorboard",) * 2, ("wandb",) * 2):
+        if importlib.util.find_spec(package) is not None:
+            continue
+        if any(config.startswith(f"{prefix}/") for config in options.config or []):
+            sys.exit(f"overhead.py: {package} is not installed here; use `make bench-original`")
+        configs = [config for config in configs if not config.startswith(f"{prefix}/")]
+        print(f"{package} is not installed here: its rows are left out", file=sys.stderr)
     if not options.json:
         cpu_count = len(os.sched_getaffinity(0))
         load = ", ".join(f"{value:.1f}" for value in os.getloadavg())
@@ -323,9 +373,9 @@ def main() -> None:
         print("| " + " | ".join(COLUMNS) + " |\n" + "|---" * len(COLUMNS) + "|")
     for model in models:
         for config in configs:
-            usual = {"tiny": 100, "digits_cnn": 20, "resnet18": 2, "transformer": 3}[model]
+            usual = {"tiny": 100, "digits_cnn": 20, "resnet18": 2, "transformer": 3}.get(model, 10)
             if CONFIGS[config][0] == 50:
-                usual = {"tiny": 20, "digits_cnn": 8, "resnet18": 1, "transformer": 1}[model]
+                usual = -(-usual // 4)
             blocks = options.blocks or (3 if options.quick else usual)
             processes = 1 if options.quick else options.processes
             result = measure(model, config, options.threads, blocks, processes)
