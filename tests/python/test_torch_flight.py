@@ -26,9 +26,9 @@ def steps_of(model: nn.Module, count: int, seed: int = 3, bad_at: int = -1) -> l
         loss = F.mse_loss(model(inputs), torch.ones(8, 1))
         optimizer.zero_grad()
         loss.backward()
-        gradients.append(next(model.parameters()).grad.numpy().copy())
         if step == bad_at:
-            model.zero_grad()
+            model.zero_grad(set_to_none=False)
+        gradients.append(next(model.parameters()).grad.numpy().copy())
         optimizer.step()
     return gradients
 

@@ -112,7 +112,8 @@ std::string summary_text(const Summary& summary, bool colour, std::size_t column
                                       totals.steps_dropped, totals.raw_tensors_dropped),
                          colour);
     }
-    for (const auto& [label, note] : summary.notes) text += line(label, note, colour);
+    for (const auto& [label, note] : summary.notes)
+        text += line(label, wrapped(note, columns - std::min<std::size_t>(columns - 1, 12), 12), colour);
     if (summary.cut_off)
         text += line("cut off",
                      "the training ended without closing its record: its last steps may be missing", colour);

@@ -312,5 +312,26 @@ TEST(TensorNames, GiveWhatWasAdded) {
     EXPECT_TRUE(names.collections(2).empty());
 }
 
+TEST_F(PlanChangesTest, ABudgetThatIsLiftedLeavesNothingOutAnyMore) {
+    CaptureConfig config;
+    config.requirements = {need("gradients", 1)};
+    config.budget = 0.01;
+    begin(config);
+    const TensorId gradient = add("gradient/w", Role::kGradient);
+    tensors_ = {gradient};
+    static_cast<void>(train_step());
+    session_->add_cost(std::uint64_t{3'600'000'000'000});  // no test takes the days that this costs
+    for (int i = 0; i < 5; ++i) static_cast<void>(train_step());
+    config.budget = 0;
+    put(1, config);
+    const StepIndex first = train_until_changed();
+    for (int i = 0; i < 3; ++i) static_cast<void>(train_step());
+    session_->close(60s);
+    EXPECT_EQ(steps_of(gradient), (std::set<StepIndex>{0, 1, first, first + 1, first + 2}));
+    const std::vector<model::Json> told = events("budget");
+    ASSERT_EQ(told.size(), 1U) << "of what was until then";
+    EXPECT_EQ(told[0]["budget"], 0.01);
+}
+
 }  // namespace
 }  // namespace traindbg::capture

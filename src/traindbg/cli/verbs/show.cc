@@ -249,7 +249,9 @@ class ShowVerb final : public Verb {
         if (totals.steps_dropped != 0 || totals.raw_tensors_dropped != 0)
             line("dropped", base::format("{} steps, {} whole tensors", totals.steps_dropped,
                                          totals.raw_tensors_dropped));
-        for (const auto& [label, note] : capture_notes(run, shell_word(path))) line(label, note);
+        const std::size_t columns = console.out_columns();
+        for (const auto& [label, note] : capture_notes(run, shell_word(path)))
+            line(label, wrapped(note, columns - std::min<std::size_t>(columns - 1, 13), 13));
         if (const auto removed = run.removals())
             line("removed",
                  base::format("{} steps, {} to save space{}", removed->steps,
