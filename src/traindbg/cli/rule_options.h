@@ -43,9 +43,16 @@ struct CaptureOptions {
     std::string hook_config;               // --hook-config debughookconfig.json
     std::vector<model::CollectionSpec> file_collections;  // of a settings file
     std::vector<model::Requirement> file_captures;
-    std::string compiled;  // --compiled eager
+    std::string compiled;              // --compiled eager
+    std::vector<std::string> defined;  // collections that are there already: of the run that `set` changes
 
     void declare(OptionSet& options);
+    // Whether they name something to capture.
+    [[nodiscard]] bool has_names() const noexcept;
+    // Whether they say when it is captured.
+    [[nodiscard]] bool has_schedule() const noexcept;
+    // What --collect and its like ask for of a collection, but for its name and what is taken of it.
+    [[nodiscard]] base::Result<model::Requirement> form() const;
     // What these options and the rules need together.
     [[nodiscard]] base::Result<model::CaptureConfig> config(
         const std::vector<rules::RuleChoice>& choices) const;
