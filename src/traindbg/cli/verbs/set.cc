@@ -99,7 +99,8 @@ class SetVerb final : public Verb {
 
     int run(Console& console) override {
         if (const Status status = take_file(console); !status.is_ok()) return fail(console, status);
-        if (is_remote(run_) || is_remote(runs_root(runs_)))
+        const bool is_under_root = run_.find('/') == std::string::npos;
+        if (is_remote(run_) || (is_under_root && is_remote(runs_root(runs_))))
             return fail(console, {Code::kInvalidArgument,
                                   printable(is_remote(run_) ? run_ : runs_root(runs_)) +
                                       ": is in a bucket; what a training captures is changed on the machine "
