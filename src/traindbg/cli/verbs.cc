@@ -6,7 +6,7 @@ namespace traindbg::cli {
 
 const std::vector<VerbEntry>& all_verbs() {
     static const std::vector<VerbEntry> verbs = {
-        run_verb(),           set_verb(),     watch_verb(),
+        run_verb(),           set_verb(),     explain_plan_verb(), watch_verb(),
         check_verb(),         report_verb(),  ls_verb(),           show_verb(),
         get_verb(),           export_verb(),  import_verb(),       sync_verb(),
         verify_verb(),        compact_verb(), gc_verb(),           rules_list_verb(),
