@@ -60,11 +60,22 @@ constexpr std::size_t kLongestName = 4096;  // names beyond are not matched
 
 }  // namespace
 
+namespace {
+
+// "2nd", "11th"
+std::string ordinal(std::uint64_t number) {
+    const bool is_teen = number / 10 % 10 == 1;
+    const std::uint64_t last = is_teen ? 0 : number % 10;
+    return base::format("{}{}", number, last == 1 ? "st" : last == 2 ? "nd" : last == 3 ? "rd" : "th");
+}
+
+}  // namespace
+
 std::string when_in_words(const Requirement& requirement) {
     const Schedule& schedule = requirement.schedule;
     std::string out;
     if (schedule.every == 1) out = "at every step";
-    else if (schedule.every > 1) out = base::format("at every {}th step", schedule.every);
+    else if (schedule.every > 1) out = base::format("at every {} step", ordinal(schedule.every));
     if (schedule.dense_until > 0 && schedule.every != 1)
         out += base::format("{}at each step below {}", out.empty() ? "" : " and ", schedule.dense_until);
     const auto also = [&out](const std::string& more) { out += (out.empty() ? "" : " and ") + more; };
@@ -314,12 +325,19 @@ std::vector<std::string> CapturePlan::collections_of(std::string_view tensor) co
     return patterns_->matches(tensor);
 }
 
-std::vector<std::string> CapturePlan::explain(const TensorInfo& info) const {
+std::vector<std::size_t> CapturePlan::requirements_for(const TensorInfo& info) const {
     std::vector<std::string> collections = collections_of(info.name);
     collections.insert(collections.end(), info.collections.begin(), info.collections.end());
+    std::vector<std::size_t> indexes;
+    for (std::size_t i = 0; i < config_.requirements.size(); ++i)
+        if (touches(config_.requirements[i], info.role, collections)) indexes.push_back(i);
+    return indexes;
+}
+
+std::vector<std::string> CapturePlan::explain(const TensorInfo& info) const {
     std::vector<std::string> out;
-    for (const Requirement& requirement : config_.requirements) {
-        if (!touches(requirement, info.role, collections)) continue;
+    for (const std::size_t index : requirements_for(info)) {
+        const Requirement& requirement = config_.requirements[index];
         const std::string mode = requirement.mode == Mode::kGlobal
                                      ? "every mode"
                                      : std::string(model::to_string(requirement.mode));

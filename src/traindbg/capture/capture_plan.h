@@ -82,6 +82,8 @@ class CapturePlan {
     // The user's collections that a tensor of this name is in, in the order of the configuration.
     [[nodiscard]] std::vector<std::string> collections_of(std::string_view tensor) const;
 
+    // The requirements that touch a tensor, registered or not: indexes into those of the configuration.
+    [[nodiscard]] std::vector<std::size_t> requirements_for(const model::TensorInfo& info) const;
     // Sentences for a person: which requirements touch this tensor, at which steps, for whom.
     [[nodiscard]] std::vector<std::string> explain(const model::TensorInfo& info) const;
 

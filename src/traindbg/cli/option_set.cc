@@ -167,7 +167,9 @@ class OptionSet::Impl {
                     return usage(verb_, base::format("{} is missing", option.placeholder));
             }
         if (command_ != nullptr && command_->empty())
-            return usage(verb_, "the command to run is missing, as in: traindbg run -- python train.py");
+            return usage(
+                verb_,
+                base::format("the command to run is missing, as in: traindbg {} -- python train.py", verb_));
         return Status::ok();
     }
 

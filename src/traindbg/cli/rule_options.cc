@@ -208,28 +208,60 @@ void CaptureOptions::declare(OptionSet& options) {
                   flight_raw, true);
 }
 
-namespace {
-
-// "2%", "0.5 %" or "0.02"; 0 is none.
-Result<double> parse_budget(const std::string& text) {
+// "2%", "0.5 %" or "0.02"; 0 is no limit.
+Result<std::optional<double>> CaptureOptions::budget_share() const {
+    if (budget.empty()) return std::optional<double>();
     double value = 0;
-    const char* const end = text.data() + text.size();
-    const auto [rest, error] = std::from_chars(text.data(), end, value);
+    const char* const end = budget.data() + budget.size();
+    const auto [rest, error] = std::from_chars(budget.data(), end, value);
     std::string_view unit(rest, static_cast<std::size_t>(end - rest));
     while (unit.starts_with(' ')) unit.remove_prefix(1);
     if (unit == "%") value /= 100;
     if (error != std::errc() || (!unit.empty() && unit != "%") || !(value >= 0 && value < 1))
         return Status(Code::kInvalidArgument,
                       base::format("--budget: '{}' is no share from 0 to below 100 %, as 2% or 0.02",
-                                   base::printable(text)));
-    return value;
+                                   base::printable(budget)));
+    return std::optional(value);
 }
 
-}  // namespace
+bool CaptureOptions::has_names() const noexcept {
+    return !collect.empty() || !raw.empty() || !histograms.empty() || !collections.empty() ||
+           !hook_config.empty() || !file_collections.empty() || !file_captures.empty();
+}
+
+bool CaptureOptions::has_schedule() const noexcept {
+    return every != 0 || !at_steps.empty() || every_seconds != 0 || first_step != 0 ||
+           end_step != UINT64_MAX || !mode.empty();
+}
+
+Result<model::Requirement> CaptureOptions::form() const {
+    model::Requirement out;
+    for (const std::string& text : at_steps) {
+        model::StepIndex step = 0;
+        const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), step);
+        if (error != std::errc() || end != text.data() + text.size())
+            return Status(Code::kInvalidArgument, base::format("--at-steps: '{}' is not the number of a step",
+                                                               base::printable(text)));
+        out.steps.push_back(step);
+    }
+    std::sort(out.steps.begin(), out.steps.end());
+    if (end_step <= first_step)
+        return Status(Code::kInvalidArgument,
+                      base::format("--end-step: {} is not after --first-step {}", end_step, first_step));
+    out.every_ms = static_cast<std::uint64_t>(every_seconds * 1000);
+    out.schedule.every = every != 0 ? every : out.steps.empty() && every_seconds == 0 ? 10 : 0;
+    out.schedule.start = first_step;
+    out.schedule.end = end_step;
+    if (mode == "every") out.mode = model::Mode::kGlobal;
+    else if (mode == "eval") out.mode = model::Mode::kEval;
+    out.asked_by = "user";
+    return out;
+}
 
 Result<model::CaptureConfig> CaptureOptions::config(const std::vector<RuleChoice>& choices) const {
     model::CaptureConfig config;
     std::vector<std::string> known = model::builtin_collections();
+    known.insert(known.end(), defined.begin(), defined.end());
     std::vector<std::string> asked = collect;
     for (const std::string& text : collections) {
         const std::size_t equals = text.find('=');
@@ -252,10 +284,10 @@ Result<model::CaptureConfig> CaptureOptions::config(const std::vector<RuleChoice
             continue;
         }
         config.collections.push_back({name, {pattern}, {}});
-        known.push_back(name);
         const auto is_in = [&name](const std::vector<std::string>& names) {
             return std::find(names.begin(), names.end(), name) != names.end();
         };
+        if (!is_in(known)) known.push_back(name);
         if (!is_in(raw) && !is_in(histograms)) asked.push_back(name);
     }
     std::vector<model::CollectionSpec> specs = file_collections;
@@ -276,7 +308,9 @@ Result<model::CaptureConfig> CaptureOptions::config(const std::vector<RuleChoice
                 if (Status status = check_pattern(pattern); !status.is_ok())
                     return in_option("settings file: collection " + base::printable(spec.name), status);
         // The command line's one of the same name counts.
-        if (std::find(known.begin(), known.end(), spec.name) != known.end()) continue;
+        if (std::any_of(config.collections.begin(), config.collections.end(),
+                        [&](const model::CollectionSpec& each) { return each.name == spec.name; }))
+            continue;
         config.collections.push_back(spec);
         known.push_back(spec.name);
         const auto names_it = [&spec](const auto& names) {
@@ -299,9 +333,8 @@ Result<model::CaptureConfig> CaptureOptions::config(const std::vector<RuleChoice
         config.requirements.push_back(capture);
     }
     if (const auto choice = model::parse_compiled_models(compiled)) config.compiled = *choice;
-    if (!budget.empty()) {
-        TRAINDBG_ASSIGN_OR_RETURN(config.budget, parse_budget(budget));
-    }
+    TRAINDBG_ASSIGN_OR_RETURN(const std::optional<double> share, budget_share());
+    config.budget = share.value_or(0);
     if (flight_steps == 0 && (!flight_collect.empty() || !flight_raw.empty()))
         return Status(Code::kInvalidArgument,
                       base::format("{}: needs --flight-recorder STEPS beside it",
@@ -316,23 +349,7 @@ Result<model::CaptureConfig> CaptureOptions::config(const std::vector<RuleChoice
                     base::format("{}: no collection '{}'{}; there are {}", option, base::printable(name),
                                  base::did_you_mean(name, known), base::join(known, ", ")));
 
-    std::vector<model::StepIndex> steps;
-    for (const std::string& text : at_steps) {
-        model::StepIndex step = 0;
-        const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), step);
-        if (error != std::errc() || end != text.data() + text.size())
-            return Status(Code::kInvalidArgument, base::format("--at-steps: '{}' is not the number of a step",
-                                                               base::printable(text)));
-        steps.push_back(step);
-    }
-    std::sort(steps.begin(), steps.end());
-    if (end_step <= first_step)
-        return Status(Code::kInvalidArgument,
-                      base::format("--end-step: {} is not after --first-step {}", end_step, first_step));
-    model::Schedule schedule;
-    schedule.every = every != 0 ? every : steps.empty() && every_seconds == 0 ? 10 : 0;
-    schedule.start = first_step;
-    schedule.end = end_step;
+    TRAINDBG_ASSIGN_OR_RETURN(const model::Requirement form, this->form());
     const auto add = [&](std::string_view option, const std::vector<std::string>& names, model::What what) {
         for (const std::string& name : names) {
             if (std::find(known.begin(), known.end(), name) == known.end())
@@ -340,15 +357,9 @@ Result<model::CaptureConfig> CaptureOptions::config(const std::vector<RuleChoice
                     Code::kInvalidArgument,
                     base::format("{}: no collection '{}'{}; there are {}", option, base::printable(name),
                                  base::did_you_mean(name, known), base::join(known, ", ")));
-            model::Requirement requirement;
+            model::Requirement requirement = form;
             requirement.collection = name;
             requirement.what = what;
-            requirement.schedule = schedule;
-            requirement.steps = steps;
-            requirement.every_ms = static_cast<std::uint64_t>(every_seconds * 1000);
-            if (mode == "every") requirement.mode = model::Mode::kGlobal;
-            else if (mode == "eval") requirement.mode = model::Mode::kEval;
-            requirement.asked_by = "user";
             if (std::find(config.requirements.begin(), config.requirements.end(), requirement) ==
                 config.requirements.end())
                 config.requirements.push_back(std::move(requirement));

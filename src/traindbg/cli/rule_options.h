@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -48,8 +49,20 @@ struct CaptureOptions {
     std::uint64_t flight_steps = 0;           // --flight-recorder 20
     std::vector<std::string> flight_collect;  // --flight-collect gradients
     std::vector<std::string> flight_raw;      // --flight-raw gradients
+    std::vector<std::string> defined;  // collections that are there already: of the run that `set` changes
 
     void declare(OptionSet& options);
+    // The share that --budget says; nothing where it is not given.
+    [[nodiscard]] base::Result<std::optional<double>> budget_share() const;
+    [[nodiscard]] bool has_flight() const noexcept {
+        return flight_steps != 0 || !flight_collect.empty() || !flight_raw.empty();
+    }
+    // Whether they name something to capture.
+    [[nodiscard]] bool has_names() const noexcept;
+    // Whether they say when it is captured.
+    [[nodiscard]] bool has_schedule() const noexcept;
+    // What --collect and its like ask for of a collection, but for its name and what is taken of it.
+    [[nodiscard]] base::Result<model::Requirement> form() const;
     // What these options and the rules need together.
     [[nodiscard]] base::Result<model::CaptureConfig> config(
         const std::vector<rules::RuleChoice>& choices) const;

@@ -38,6 +38,8 @@ struct VerbEntry {
 
 // One definition per file of `verbs/`.
 [[nodiscard]] VerbEntry run_verb();
+[[nodiscard]] VerbEntry set_verb();
+[[nodiscard]] VerbEntry explain_plan_verb();
 [[nodiscard]] VerbEntry watch_verb();
 [[nodiscard]] VerbEntry check_verb();
 [[nodiscard]] VerbEntry report_verb();

@@ -102,6 +102,14 @@ TEST(CapturePlan, APlanThatTakesOverKeepsTimesAndWhatIsKnownOfTheForwardPass) {
     EXPECT_NE(next.eager_roles(Mode::kTrain, 0) & mask_of(Role::kOutput), 0U);
 }
 
+TEST(CapturePlan, SchedulesAreWords) {
+    EXPECT_EQ(when_in_words(need("weights", {.every = 1})), "at every step");
+    EXPECT_EQ(when_in_words(need("weights", {.every = 2})), "at every 2nd step");
+    EXPECT_EQ(when_in_words(need("weights", {.every = 13})), "at every 13th step");
+    EXPECT_EQ(when_in_words(need("weights", {.every = 123})), "at every 123rd step");
+    EXPECT_EQ(when_in_words(need("weights", {.every = 0})), "never");
+}
+
 RoleMask eager_of(model::CompiledModels choice, model::StepIndex step) {
     Requirement users = need("outputs", {.every = 10});
     users.asked_by = "user";

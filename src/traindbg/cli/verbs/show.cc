@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <type_traits>
 
 #include "traindbg/base/format.h"
 #include "traindbg/base/text.h"
@@ -51,6 +52,37 @@ std::string shape_of(const model::TensorInfo& info) {
     };
     if (!info.shard) return text(info.shape);
     return base::format("{} {}", text(info.shard->whole_shape), printable(info.shard->placement));
+}
+
+// When another plan began to hold in a worker, or why it did not.
+struct PlanChange {
+    model::WorkerId worker = 0;
+    std::uint32_t number = 0;
+    std::uint64_t step = 0;
+    std::string refused;  // why; empty: it holds from `step` on
+};
+std::vector<PlanChange> plan_changes(const read::Run& run) {
+    std::vector<PlanChange> changes;
+    for (const read::RunEvent& event : run.events()) {
+        const bool is_refused = event.kind == "plan_refused";
+        if (!is_refused && event.kind != "plan_changed") continue;
+        const Json json = Json::parse(event.json, nullptr, /*allow_exceptions=*/false);
+        PlanChange change{.worker = event.worker, .number = 0, .step = 0, .refused = {}};
+        const auto read_number = [&json](const char* key, auto& out) {
+            const auto found = json.is_object() ? json.find(key) : json.end();
+            if (found != json.end() && found->is_number_unsigned())
+                out = found->get<std::remove_reference_t<decltype(out)>>();
+        };
+        read_number("number", change.number);
+        read_number("step", change.step);
+        if (is_refused) {
+            change.refused = "no reason was given";
+            if (json.is_object() && json.contains("reason") && json["reason"].is_string())
+                change.refused = json["reason"].get<std::string>();
+        }
+        changes.push_back(std::move(change));
+    }
+    return changes;
 }
 
 class ShowVerb final : public Verb {
@@ -160,6 +192,13 @@ class ShowVerb final : public Verb {
         Json steps = Json::object();
         for (const model::Mode mode : kModes)
             steps[std::string(model::to_string(mode))] = run.steps(mode).size();
+        Json plans = Json::array();
+        for (const PlanChange& change : plan_changes(run)) {
+            Json entry = {{"worker", change.worker}, {"number", change.number}};
+            if (change.refused.empty()) entry["step"] = change.step;
+            else entry["refused"] = printable(change.refused);
+            plans.push_back(std::move(entry));
+        }
         const auto end = run.end();
         const auto removed = run.removals();
         Json json = {{"schema_version", 1},
@@ -177,6 +216,7 @@ class ShowVerb final : public Verb {
                        {"capture_nanos", totals.capture_nanos},
                        {"steps_dropped", totals.steps_dropped},
                        {"raw_tensors_dropped", totals.raw_tensors_dropped}}},
+                     {"plan_changes", std::move(plans)},
                      {"removed", removed ? Json{{"bytes", removed->bytes},
                                                 {"steps", removed->steps},
                                                 {"last", printable(removed->last)}}
@@ -240,6 +280,14 @@ class ShowVerb final : public Verb {
         for (const auto& [name, count] : collections)
             tensors.push_back(base::format("{} {}", count, printable(name)));
         line("tensors", tensors.empty() ? "none" : base::join(tensors, ", "));
+        for (const PlanChange& change : plan_changes(run)) {
+            const std::string who =
+                run.workers().size() > 1 ? base::format(" in worker {}", change.worker) : std::string();
+            line("plan", change.refused.empty() ? base::format("plan-{:06}.json from step {} on{}",
+                                                               change.number, change.step, who)
+                                                : base::format("plan-{:06}.json refused{}: {}", change.number,
+                                                               who, printable(change.refused)));
+        }
         const read::RunTotals totals = run.totals();
         line("size", base::human_bytes(totals.bytes));
         if (totals.step_nanos != 0)
