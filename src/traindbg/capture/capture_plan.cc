@@ -212,7 +212,7 @@ RoleMask CapturePlan::due_roles(Mode mode, StepIndex step) const noexcept {
         const Requirement& requirement = config_.requirements[i];
         if (requirement.what == What::kNothing || !is_due(i, mode, step)) continue;
         mask |= roles_of_[i];
-        if (is_users_[i]) mask |= kAllRoles & ~roles_seen_;
+        if (is_users_[i]) mask |= kAllRoles & ~roles_seen_ & ~roles_without_tensors_;
     }
     return mask;
 }

@@ -27,8 +27,9 @@ using RoleMask = std::uint32_t;
 
 inline constexpr RoleMask kAllRoles = (RoleMask{1} << model::kRoleCount) - 1;
 // What only a forward pass shows.
-inline constexpr RoleMask kForwardRoles =
-    mask_of(model::Role::kInput) | mask_of(model::Role::kOutput) | mask_of(model::Role::kActivation);
+inline constexpr RoleMask kForwardRoles = mask_of(model::Role::kInput) | mask_of(model::Role::kOutput) |
+                                          mask_of(model::Role::kActivation) |
+                                          mask_of(model::Role::kAttention);
 
 class CapturePlan {
   public:
@@ -43,7 +44,8 @@ class CapturePlan {
     void look_again(model::Mode mode, model::StepIndex step, std::int64_t now) noexcept;
     // Which roles have anything due at this step. Collections of the user's may hold tensors of any
     // role: while one is due, the mask has the roles of its registered tensors (`note_tensor`), and
-    // those roles of which no tensor at all is known yet, since one of the collection's may come.
+    // those roles of which no tensor at all is known yet, since one of the collection's may come; few models
+    // have attention maps, and a forward pass that was looked at for them shows whether this one does.
     [[nodiscard]] RoleMask due_roles(model::Mode mode, model::StepIndex step) const noexcept;
     // Those of kForwardRoles for which a compiled model is to run uncompiled at this step: all that are
     // due, none, or those that the user asked for, as the configuration's `compiled` says.
@@ -58,7 +60,11 @@ class CapturePlan {
     void note_tensor(const model::TensorInfo& info);
     // A whole forward pass was looked at. From now on a collection of the user's makes a compiled model
     // run uncompiled only for roles of which it holds a tensor.
-    void note_forward_pass() noexcept { is_forward_known_ = true; }
+    // `due`: the roles that were due in it.
+    void note_forward_pass(RoleMask due = 0) noexcept {
+        is_forward_known_ = true;
+        roles_without_tensors_ |= due & mask_of(model::Role::kAttention);
+    }
     // The user's collections that a tensor of this name is in, in the order of the configuration.
     [[nodiscard]] std::vector<std::string> collections_of(std::string_view tensor) const;
 
@@ -78,9 +84,10 @@ class CapturePlan {
     model::CaptureConfig config_;
     std::shared_ptr<const Patterns> patterns_;
     std::vector<std::vector<std::uint32_t>> requirements_of_;  // tensor id -> indexes into config_
-    std::vector<RoleMask> roles_of_;  // requirement -> roles of the tensors it touches
-    std::vector<bool> is_users_;      // requirement -> whether its collection is one of the user's
-    RoleMask roles_seen_ = 0;         // of all tensors noted
+    std::vector<RoleMask> roles_of_;      // requirement -> roles of the tensors it touches
+    std::vector<bool> is_users_;          // requirement -> whether its collection is one of the user's
+    RoleMask roles_seen_ = 0;             // of all tensors noted
+    RoleMask roles_without_tensors_ = 0;  // none came where they were due
     bool is_forward_known_ = false;
     // Of those with a time.
     struct Timed {

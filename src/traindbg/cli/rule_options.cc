@@ -184,6 +184,13 @@ void CaptureOptions::declare(OptionSet& options) {
                  "them; auto (default) is eager for what you ask for, skip for what rules need.",
          .choices = {"auto", "skip", "eager"}},
         compiled);
+    options.text(
+        {.names = "--micro-batches",
+         .placeholder = "WHICH",
+         .help = "Of several forward passes that share one optimizer step, capture the first one (default) "
+                 "or all of them, each under names of its own: loss, loss@2, loss@3.",
+         .choices = {"first", "all"}},
+        micro_batches);
 }
 
 Result<model::CaptureConfig> CaptureOptions::config(const std::vector<RuleChoice>& choices) const {
@@ -258,6 +265,7 @@ Result<model::CaptureConfig> CaptureOptions::config(const std::vector<RuleChoice
         config.requirements.push_back(capture);
     }
     if (const auto choice = model::parse_compiled_models(compiled)) config.compiled = *choice;
+    if (const auto choice = model::parse_micro_batches(micro_batches)) config.micro_batches = *choice;
 
     std::vector<model::StepIndex> steps;
     for (const std::string& text : at_steps) {

@@ -43,7 +43,8 @@ struct CaptureOptions {
     std::string hook_config;               // --hook-config debughookconfig.json
     std::vector<model::CollectionSpec> file_collections;  // of a settings file
     std::vector<model::Requirement> file_captures;
-    std::string compiled;  // --compiled eager
+    std::string compiled;       // --compiled eager
+    std::string micro_batches;  // --micro-batches all
 
     void declare(OptionSet& options);
     // What these options and the rules need together.
