@@ -155,6 +155,7 @@ def watch(
     capture: Iterable[Mapping[str, Any]] | None = None,
     store: Mapping[str, Any] | None = None,
     compiled: str | None = None,
+    micro_batches: str | None = None,
     supervise: bool = True,
 ) -> Watcher:
     """Watches a model while it is trained. Call it before the first step; once per model.
@@ -184,6 +185,9 @@ def watch(
             activations. "eager" runs the step uncompiled, "skip" leaves it alone and does not
             capture them. By default, "auto": eager for what collect, raw, histograms and
             collections ask for, skip for what rules need. Under `traindbg run` its option decides.
+        micro_batches: "all" captures every forward and backward pass of a step (gradient
+            accumulation), of the second one under names that end with `@2`, and so on; by default,
+            "first", those of the first one. Under `traindbg run` its option decides.
         supervise: judge the run while it grows, in a process beside the training.
 
     Returns:
@@ -200,6 +204,7 @@ def watch(
     recording = recordings.current
     if recording is not None:
         wishes = collect or every or raw or histograms or collections or capture or compiled
+        wishes = wishes or micro_batches
         watcher = _join(recording, root, optimizer, is_compiled, run_dir, wishes)
     else:
         requirements, named = _plan.wishes(collect, every, raw, histograms, collections, capture)
@@ -212,8 +217,9 @@ def watch(
         base = stored or _core.plan_for_rules(_plan.rule_choices(rules))
         if store and not stored:
             base = _plan.with_store(base, store)
-        if compiled is not None and not stored:
-            base = _plan.with_compiled(base, compiled)
+        choices = {"compiled": compiled, "micro_batches": micro_batches}
+        if not stored:
+            base = _plan.with_choices(base, choices)
         plan = _plan.make_plan(base, requirements, named)
         try:
             watcher = _begin(os.path.abspath(directory), plan, root, optimizer, is_compiled)
@@ -247,8 +253,8 @@ def _join(
         )
     if wishes:
         say(
-            "the recording has begun; collect, every, raw, histograms, collections, capture and "
-            "compiled of this call are ignored"
+            "the recording has begun; collect, every, raw, histograms, collections, capture, "
+            "compiled and micro_batches of this call are ignored"
         )
     for watcher in recording.watchers:
         if watcher.model is root:
@@ -277,10 +283,10 @@ def _hook_loss(watcher: Watcher, loss_fn: torch.nn.Module) -> None:
         return
     name = type(loss_fn).__name__
 
-    def computed(module: torch.nn.Module, args: Any, output: Any) -> None:
+    def computed(module: torch.nn.Module, args: Any, kwargs: Any, output: Any) -> None:
         if not torch.compiler.is_compiling():
             listener = patches.state.listener
             if listener is not None:
-                listener.loss_computed(name, output, args, {})
+                listener.loss_computed(name, output, args, kwargs)
 
-    watcher._loss_hook = loss_fn.register_forward_hook(computed)
+    watcher._loss_hook = loss_fn.register_forward_hook(computed, with_kwargs=True)
