@@ -23,6 +23,7 @@ from traindbg._say import say
 from traindbg.errors import InvalidArgument, TraindbgError
 from traindbg.hooks import torch_patches as patches
 from traindbg.hooks import torch_recording as recordings
+from traindbg.hooks.torch_collections import patterns_of
 from traindbg.hooks.torch_guard import guarded
 from traindbg.hooks.torch_names import unwrap
 from traindbg.hooks.torch_recording import Recording, Watcher
@@ -151,7 +152,7 @@ def watch(
     every: int | None = None,
     raw: _plan.Patterns | None = None,
     histograms: _plan.Patterns | None = None,
-    collections: Mapping[str, _plan.Patterns] | None = None,
+    collections: Mapping[str, Any] | None = None,
     capture: Iterable[Mapping[str, Any]] | None = None,
     store: Mapping[str, Any] | None = None,
     compiled: str | None = None,
@@ -174,7 +175,9 @@ def watch(
             gradients, inputs, outputs and activations.
         raw: collections of which whole tensors are kept, at the same steps.
         histograms: collections of which it is kept how their values are distributed, likewise.
-        collections: your own, {name: regular expression(s) searched in tensor names}; recorded too.
+        collections: your own, recorded too: {name: what is in it}, where that is a regular
+            expression searched in tensor names, a module of the model (all tensors of it and of
+            those inside), a parameter (all of it), or a list of these.
         capture: captures with schedules of their own, e.g. [{"collection": "gradients", "what":
             ["histogram"], "steps": [0, 100]}, {"collection": "outputs", "mode": "eval",
             "seconds": 60}]; the words of docs/settings.md.
@@ -195,8 +198,8 @@ def watch(
         standard error, the training goes on, and `is_active` is False.
 
     Raises:
-        InvalidArgument: an unknown rule or collection, a bad regular expression, or a second run
-            directory while the first is open.
+        InvalidArgument: an unknown rule or collection, a bad regular expression, a module that is
+            not in the model, or a second run directory while the first is open.
     """
     if not isinstance(model, torch.nn.Module):
         raise InvalidArgument(f"watch: expected a torch.nn.Module, got {type(model).__name__}")
@@ -207,7 +210,8 @@ def watch(
         wishes = wishes or micro_batches
         watcher = _join(recording, root, optimizer, is_compiled, run_dir, wishes)
     else:
-        requirements, named = _plan.wishes(collect, every, raw, histograms, collections, capture)
+        patterns = patterns_of(root, collections or {})
+        requirements, named = _plan.wishes(collect, every, raw, histograms, patterns, capture)
         began = os.environ.get("TRAINDBG_RUN_DIR")
         chosen = None if rules is None else _plan.rule_choices(rules)
         directory, is_first = os.fspath(run_dir or began or ""), rank_of_process() == 0
