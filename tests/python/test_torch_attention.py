@@ -250,3 +250,32 @@ def test_no_bit_changes(run_dir, dropout, autocast):
 
     assert train(True) == train(False)
     assert len(td.Run(run_dir).names("^attention/")) == 3
+
+
+def test_compiled_code_runs_uncompiled_at_steps_that_ask(run_dir):
+    model = Encoder()
+    compiled = torch.compile(model, backend="eager")
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    with td.watch(
+        compiled, optimizer, run_dir=run_dir, collect="attention_maps", every=2, supervise=False
+    ):
+        for _ in range(4):
+            compiled(torch.randn(3, 5, 8)).square().mean().backward()
+            optimizer.step()
+    assert td.Run(run_dir)["attention/attention"].steps().tolist() == [0, 2]
+
+
+def test_evaluations(run_dir):
+    model = Encoder()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    capture = [{"collection": "attention_maps", "mode": "eval"}]
+    with td.watch(model, optimizer, run_dir=run_dir, capture=capture, supervise=False):
+        model(torch.randn(3, 5, 8)).square().mean().backward()
+        optimizer.step()
+        model.eval()
+        with torch.no_grad():
+            for _ in range(2):
+                F.mse_loss(model(torch.randn(3, 5, 8)), torch.zeros(3, 5, 8))
+    maps = td.Run(run_dir)["attention/attention"]
+    assert maps.steps("eval").tolist() == [0, 1]
+    assert maps.steps().tolist() == []

@@ -150,3 +150,25 @@ def test_a_module_whole_values_are_asked_of(run_dir):
     run = train(model, run_dir, {"mine": model.head}, raw="mine")
     assert run["weight/head.weight"].value(0).shape == (2, 4)
     assert not len(run["weight/scale"].raw_steps()) if "weight/scale" in run else True
+
+
+def test_a_collection_without_attention_keeps_no_hooks_attached(run_dir):
+    """One that may hold attention maps is looked at once; no hook looks for them for ever."""
+    torch.manual_seed(0)
+    model = Net()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    attached = []
+    with td.watch(
+        model,
+        optimizer,
+        run_dir=run_dir,
+        collections={"mine": "^weight/"},
+        rules=[],
+        supervise=False,
+    ):
+        for _ in range(4):
+            attached.append(len(torch.nn.modules.module._global_forward_pre_hooks))
+            model(torch.randn(5, 4)).square().mean().backward()
+            optimizer.step()
+    assert attached[0] == 1
+    assert attached[2:] == [0, 0]

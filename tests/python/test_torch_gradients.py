@@ -13,6 +13,7 @@ from torch.nn.utils import clip_grad_norm_ as imported_clip
 from torch.nn.utils import clip_grad_value_
 
 import traindbg as td
+from traindbg import _core, _plan
 
 COLLECTIONS = ("gradients", "gradients_before")
 
@@ -291,3 +292,32 @@ def test_everything_is_put_back(run_dir):
         assert torch.nn.utils.clip_grad_norm_ is not originals[owners[0], "clip_grad_norm_"]
     assert all(getattr(o, n) is original for (o, n), original in originals.items())
     assert torch.amp.GradScaler.unscale_ is unscale
+
+
+ZERO_CODE = """
+import torch
+from torch import nn
+from torch.nn.utils import clip_grad_norm_, clip_grad_value_
+torch.manual_seed(0)
+model = nn.Linear(3, 2)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+for clip in (clip_grad_norm_, clip_grad_value_):
+    optimizer.zero_grad()
+    model(torch.ones(4, 3)).square().sum().backward()
+    clip(model.parameters(), 1e-3)
+    optimizer.step()
+"""
+
+
+def test_without_a_change_of_the_script_imports_by_name_are_heard(run_dir, python):
+    requirements, _ = _plan.wishes(COLLECTIONS, None, None, None, None)
+    run_dir.mkdir()
+    plan = _plan.make_plan(_core.plan_for_rules([]), requirements, [])
+    (run_dir / "plan.json").write_text(plan, encoding="utf-8")
+    done = python(ZERO_CODE, recorded=run_dir, TRAINDBG_STRICT="1")
+    assert done.returncode == 0, done.stderr
+    run = td.Run(run_dir)
+    assert run.steps().tolist() == [0, 1]
+    for step in run.iter_steps():
+        assert step.tensors["gradient/weight"].statistics.max <= 1e-3
+        assert step.tensors["gradient_before/weight"].statistics.l2 > 0.1
