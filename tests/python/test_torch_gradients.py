@@ -321,3 +321,58 @@ def test_without_a_change_of_the_script_imports_by_name_are_heard(run_dir, pytho
     for step in run.iter_steps():
         assert step.tensors["gradient/weight"].statistics.max <= 1e-3
         assert step.tensors["gradient_before/weight"].statistics.l2 > 0.1
+
+
+@pytest.mark.parametrize("momentum", [0.0, 0.9])
+def test_sparse_gradients_are_those_of_the_whole_tensor(run_dir, momentum):
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Embedding(10, 4, sparse=True), nn.Linear(4, 2))
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1, momentum=momentum)
+    collect = (*COLLECTIONS, "optimizer_state")
+    expected = []
+    with td.watch(model, optimizer, run_dir=run_dir, collect=collect, supervise=False):
+        for words in ([1, 2, 2], [1, 1, 7], range(10)):
+            optimizer.zero_grad()
+            model(torch.tensor(list(words))).square().sum().backward()
+            gradient = model[0].weight.grad
+            assert gradient.is_sparse
+            was_coalesced = gradient.is_coalesced()
+            expected.append({n: g.to_dense() for n, g in gradients(model).items()})
+            optimizer.step()
+            assert model[0].weight.grad.is_coalesced() == was_coalesced
+    run = td.Run(run_dir)
+    for number, seen in enumerate(expected):
+        check_all(run.step(number), "gradient", seen)
+        check_all(run.step(number), "gradient_before", seen)
+    if momentum:
+        assert len(run["optimizer_state/0.weight.momentum_buffer"].steps()) == 3
+
+
+@pytest.mark.parametrize(
+    "tensor",
+    [
+        torch.sparse_coo_tensor(torch.zeros(2, 0, dtype=torch.int64), torch.zeros(0), (3, 4)),
+        torch.sparse_coo_tensor([[1, 1], [2, 2]], [2.0, 3.0], (3, 4)),
+        torch.sparse_coo_tensor([[0, 1, 2]], [float("nan"), -1.0, float("inf")], (5,)),
+        torch.sparse_coo_tensor([[0, 1]], [3, -4], (2,)),
+        torch.sparse_coo_tensor([[0]], [[1.0, 2.0]], (1, 2)),
+    ],
+)
+def test_sparse_tensors_that_are_saved(run_dir, tensor):
+    model = small_model()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    with td.watch(model, optimizer, run_dir=run_dir, supervise=False):
+        td.save("sparse", tensor)
+        backward(model)
+        optimizer.step()
+    found = td.Run(run_dir).step(0).tensors["custom/sparse"].statistics
+    dense = tensor.to_dense().double()
+    finite = dense[dense.isfinite()]
+    assert found.count == dense.numel()
+    assert found.nan == dense.isnan().sum()
+    assert (found.zero, found.positive_infinite) == ((dense == 0).sum(), dense.isposinf().sum())
+    assert (found.min, found.max) == (finite.min(), finite.max())
+    assert found.mean == pytest.approx(finite.mean().item(), rel=1e-6)
+    assert found.std == pytest.approx(finite.std(unbiased=False).item(), rel=1e-6)
+    assert found.l1 == pytest.approx(finite.abs().sum().item(), rel=1e-6)
+    assert found.l2 == pytest.approx(finite.norm().item(), rel=1e-6)
