@@ -2,15 +2,17 @@
 
 A training says which number it minimises only by calling `backward()`, and how it got it only by
 calling a loss function. Neither has a hook, so these functions are wrapped while somebody listens:
-`torch.autograd.backward`, the losses of `torch.nn.functional`, `torch.amp.GradScaler.scale`;
-beside them `torch.jit.script`, which must see the originals, `torch.compile`, because what it
-compiles calls no hooks, and the function by which PyTorch finds out that there are global hooks, to
-warn of them. Optimizer steps, and modules and parameters that are put into a module, have hooks of
-PyTorch's own.
+`torch.autograd.backward`, the losses of `torch.nn.functional`, `torch.amp.GradScaler.scale`. Nor
+has what changes gradients before the optimizer uses them: `GradScaler.unscale_`, `clip_grad_norm_`,
+`clip_grad_value_`. Beside them are wrapped `torch.jit.script`, which must see the originals,
+`torch.compile`, because what it compiles calls no hooks, and the function by which PyTorch finds
+out that there are global hooks, to warn of them. Optimizer steps, and modules and parameters that
+are put into a module, have hooks of PyTorch's own.
 
 Everything is counted: the first `acquire` puts it in, the last `release` takes it out. A wrapper
-calls the original first and always; it adds nothing inside compiled code, and nothing at all
-while `state.listener` is None.
+calls the original always, and first, unless that changes what is to be seen: gradients are looked
+at before `GradScaler.unscale_` and the functions that clip them. It adds nothing inside compiled
+code, and nothing at all while `state.listener` is None.
 """
 
 from __future__ import annotations

@@ -21,7 +21,6 @@ import numpy as np
 import torch
 
 from traindbg import _core, _plan
-from traindbg._say import say
 from traindbg.errors import TrainingStopped
 from traindbg.hooks import torch_patches as patches
 from traindbg.hooks.torch_compiled import EagerStep, compiler_in_use
@@ -42,7 +41,7 @@ from traindbg.hooks.torch_gradients import (
 )
 from traindbg.hooks.torch_guard import STRIKES, boundary, failed, failures, guarded
 from traindbg.hooks.torch_losses import LABELS, PREDICTIONS, arguments_of
-from traindbg.hooks.torch_micro_batches import MOST, MicroBatches
+from traindbg.hooks.torch_micro_batches import MicroBatches
 from traindbg.hooks.torch_names import class_name, is_compiled
 from traindbg.hooks.torch_optimizer import STATE, UPDATES, OptimizerObserver
 from traindbg.hooks.torch_parameters import (
@@ -61,6 +60,7 @@ from traindbg.hooks.torch_shards import (
     shard_facts,
     whole_here,
 )
+from traindbg.hooks.torch_unseen import Unseen
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -79,11 +79,6 @@ _CLOSE_SECONDS = 5.0
 # one drives.
 _STEPS_UNTIL_NEW_DRIVER = 100
 _CLASSIFIERS = frozenset({"cross_entropy", "nll_loss"})
-_HOW_EAGER = (
-    '`traindbg run --compiled eager`, or watch(compiled="eager"), runs the steps that need it '
-    "uncompiled"
-)
-
 current: Recording | None = None  # of this process
 
 
@@ -191,10 +186,9 @@ class Recording:
         self._lr: tuple[float, ...] = ()
         self._eval_names: set[str] = set()
         self._scaled: tuple[weakref.ref[torch.Tensor], weakref.ref[torch.Tensor]] | None = None
-        self._explained: set[str] = set()
         self._compiler = compiler_in_use()
         words = json.loads(plan)
-        self._choice: str = words.get("compiled", "auto")  # for compiled models
+        self._unseen = Unseen(self.session, words.get("compiled", "auto"))
         self._micro = MicroBatches(words.get("micro_batches") == "all")
         self._looked_at = 0  # the micro-batch whose forward pass was looked at last
         asked = {requirement["collection"] for requirement in words.get("requirements", ())}
@@ -249,7 +243,7 @@ class Recording:
             return
         guarded("closing", self._flush)
         if self._compiler and self.hot.steps == 0:
-            guarded("closing", self._explain_steps)
+            guarded("closing", self._unseen.steps)
         self.dead = True
         self.hot.disarm()
         self.end_eager()
@@ -299,11 +293,7 @@ class Recording:
 
     def _explain(self, key: str, what: str, why: str) -> None:
         """Says once, to the user and in the run, that something is not captured."""
-        if key in self._explained:
-            return
-        self._explained.add(key)
-        self.session.event("not_captured", json.dumps({"what": what, "reason": why}))
-        say(f"{what}: not captured: {why}", once=f"not captured {key}")
+        self._unseen.say(key, what, why)
 
     # Tensors.
 
@@ -407,7 +397,7 @@ class Recording:
         mode = self._forward_mode(root)
         if mode == _TRAIN and self.hot.forward_seen:
             if self._micro.is_beyond:
-                self._explain_micro_batches()
+                self._unseen.micro_batches()
                 return NOTHING
             if len(self.watchers) == 1 and self._looked_at == self._micro.number:
                 return NOTHING  # a second pass in one micro-batch: the first one is kept
@@ -514,7 +504,7 @@ class Recording:
         if self._compiler and watcher._compiled and not self._eager.is_on:
             observer.disarm()
             if train:
-                self._explain_compiled(model)
+                self._unseen.compiled(model)
             return
         if (
             not train
@@ -532,15 +522,6 @@ class Recording:
             self._now = _TRAIN
             observer.observe_without_root()
 
-    def _explain_compiled(self, model: torch.nn.Module) -> None:
-        only = ", at steps where only rules need it" if self._choice == "auto" else ""
-        self._explain(
-            "compiled",
-            f"what the modules of {type(model).__name__} return{only}",
-            f"torch.compile is in use, and compiled code shows nothing of it; {_HOW_EAGER}; "
-            "weights, gradients and losses are recorded",
-        )
-
     def _check_forward(self, watcher: Watcher) -> None:
         """After a step that wanted a forward pass: says so when one, or a part, was not seen."""
         observer, model = watcher._observer, watcher.model
@@ -551,7 +532,7 @@ class Recording:
             self._explain("scripts", what, "torch.jit's code calls no hooks")
         if observer.calls == 0 and observer.outputs == 0:
             if self._compiler and not self._eager.is_on and model is not None:
-                self._explain_compiled(model)
+                self._unseen.compiled(model)
             elif self.hot.steps >= 1:
                 what = f"what the modules of {type(model).__name__} return"
                 self._explain("silent", what, "no module of it was called in Python")
@@ -559,37 +540,20 @@ class Recording:
         if self.hot.forward_seen:
             self.session.forward_passed()
         if self._compiler and observer.unseen:
-            self._explain_unseen(observer.unseen, observer.seen)
+            self._unseen.modules(observer.unseen, observer.seen, self._eager.is_on)
             observer.unseen = []
         if self._misses_attention and observer.took_functions and self.hot.due & _BIT["attention"]:
             self._misses_attention = False
-            why = (
-                "no call of scaled_dot_product_attention or torch.nn.MultiheadAttention was seen; "
-                "attention that is written out in a forward, or in another library, is not found"
-            )
-            self._explain("attention", "attention maps", why)
+            self._unseen.attention()
         if not observer.took_functions and self.hot.due & (_BIT["activation"] | _BIT["attention"]):
-            self._explain(
-                "functions",
-                "attention maps, and what activation functions that are called as functions return",
-                "torch.compile is in use, and listening to them would compile again what is "
-                f"compiled; {_HOW_EAGER}",
-            )
-
-    def _explain_unseen(self, unseen: list[str], seen: int) -> None:
-        first = ", ".join(unseen[:3]) + (", ..." if len(unseen) > 3 else "")
-        why = "they were not called in Python, at least not in the first step that was looked at"
-        if not self._eager.is_on:
-            why += f"; torch.compile is in use; {_HOW_EAGER}"
-        what = f"what {len(unseen)} of {len(unseen) + seen} modules return ({first})"
-        self._explain("unseen", what, why)
+            self._unseen.functions()
 
     @boundary("forward")
     def compiler_used(self, target: Any) -> None:
         """torch.compile is called for `target`, perhaps in the middle of a step."""
         self._compiler = True
         if isinstance(getattr(target, "__self__", None), torch.optim.Optimizer):
-            self._explain_steps()
+            self._unseen.steps()
         parts = list(target.modules()) if isinstance(target, torch.nn.Module) else []
         for watcher in self.watchers:
             watcher._compiled = watcher._compiled or any(part is watcher.model for part in parts)
@@ -602,8 +566,7 @@ class Recording:
     def transformed(self) -> None:
         """A forward pass or a loss is computed inside of torch.func."""
         self.session.skip()
-        why = "values are wrapped there (torch.func.grad, vmap, ...), and stand for many or none"
-        self._explain("transformed", "what is computed inside of torch.func", why)
+        self._unseen.transformed()
 
     @boundary("parameters")
     def modules_changed(self) -> None:
@@ -611,12 +574,6 @@ class Recording:
         self._owners = None
         for table in self._tables.values():
             table.is_stale = True
-
-    def _explain_steps(self) -> None:
-        why = (
-            "a compiled optimizer.step() is not seen, and a step ends with one; leave it uncompiled"
-        )
-        self._explain("steps", "training steps that end in compiled code", why)
 
     # Losses (Listener).
 
@@ -646,7 +603,7 @@ class Recording:
             self._micro.loss_computed(name)
             mark = self._micro.mark
             if self._micro.is_beyond:
-                self._explain_micro_batches()
+                self._unseen.micro_batches()
                 return
         if mode == _EVAL and name in self._eval_names:
             self._end_evaluation()
@@ -665,10 +622,6 @@ class Recording:
             for role, suffix, tensor in arguments_of(name, args, kwargs):
                 full = f"{role}/{name}{suffix}{mark}"
                 self._take(mode, self._id(full, role, tensor), tensor)
-
-    def _explain_micro_batches(self) -> None:
-        what = f"micro-batches of a step after the {MOST}th"
-        self._explain("micro_batches", what, "there are too many of them")
 
     def _take_classes(
         self, mode: int, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]
@@ -969,11 +922,7 @@ class Recording:
                 self._check_forward(watcher)
         if self._misses_arguments and before & _ARGUMENTS and not self.hot.first_backward:
             self._misses_arguments = False
-            why = (
-                "no loss function of torch.nn.functional was called in Python; "
-                "name a loss module of your own: watch(loss_fn=...)"
-            )
-            self._explain("arguments", "what loss functions are given", why)
+            self._unseen.arguments()
         if self._micro.are_told_apart:
             if self._micro.number > 1:
                 self.take_number(self._id("loop/micro_batches", "loop"), self._micro.number)
