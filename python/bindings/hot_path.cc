@@ -22,8 +22,10 @@ constexpr int kTrain = static_cast<int>(model::Mode::kTrain);
 constexpr RoleMask kForward = capture::kForwardRoles;
 // What an optimizer's step needs the other hooks for: before it, and after it.
 constexpr RoleMask kAfterStep = mask_of(Role::kOptimizerState) | mask_of(Role::kWeightUpdate);
-constexpr RoleMask kBeforeStep =
-    mask_of(Role::kWeight) | mask_of(Role::kBias) | mask_of(Role::kGradient) | kAfterStep;
+constexpr RoleMask kBeforeStep = mask_of(Role::kWeight) | mask_of(Role::kBias) | mask_of(Role::kGradient) |
+                                 mask_of(Role::kGradientBefore) | kAfterStep;
+// What a loss function is given.
+constexpr RoleMask kArguments = mask_of(Role::kPrediction) | mask_of(Role::kLabel);
 
 // Adds the time until the end of the scope.
 class Timed {
@@ -142,6 +144,7 @@ bool HotPath::take_scalar(model::TensorId id, nb::handle value) noexcept {
 
 bool HotPath::loss_computed(nb::handle name, nb::handle value) {
     if (!is_armed_ || value.type().ptr() != tensor_type_.ptr() || has_open_evaluation()) return false;
+    if ((due & kArguments) != 0) return false;
     const Timed timed(nanos);
     PyObject* id = PyDict_GetItemWithError(losses_.ptr(), name.ptr());
     if (id == nullptr) {
@@ -165,6 +168,7 @@ bool HotPath::backward_begins(nb::handle root) noexcept {
     if (!is_armed_ || root_loss < 0 || has_scaler || has_open_evaluation()) return false;
     if (root.type().ptr() != tensor_type_.ptr()) return false;
     if (first_backward && (due & mask_of(Role::kLoop)) != 0) return false;
+    if ((due & mask_of(Role::kGradientBefore)) != 0) return false;
     const Timed timed(nanos);
     if (!take_scalar(static_cast<model::TensorId>(root_loss), root)) return false;
     first_backward = false;

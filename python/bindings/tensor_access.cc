@@ -186,6 +186,14 @@ bool has_storage(PyObject* tensor) noexcept {
     return has_one;
 }
 
+// Whether a tensor has indices and values, as gradients of embeddings may.
+bool is_sparse(PyObject* object) noexcept {
+    PyObject* sparse = attribute(object, "is_sparse");
+    const bool answer = sparse == Py_True;  // nothing else may be asked for its truth
+    Py_XDECREF(sparse);
+    return answer;
+}
+
 // The tensor of this process that a wrapper stands for: a distributed tensor's shard; the result of a
 // collective call that the training has begun, waited for as its first use does. A new reference; null: none.
 PyObject* tensor_inside(PyObject* wrapper) noexcept {
@@ -212,9 +220,13 @@ Readable TensorReader::read(PyObject* object, tensor::TensorView& view) noexcept
             references_.push_back(inner);
             return Py_TYPE(inner) == Py_TYPE(object) ? Readable::kNo : read(inner, view);
         }
-        if (facts.table != nullptr) return read_through_table(object, facts.table, view);
-        if (PyObject_CheckBuffer(object) != 0) return read_buffer(object, view);
-        return read_attributes(object, view);
+        const auto read_here = [&] {
+            if (facts.table != nullptr) return read_through_table(object, facts.table, view);
+            if (PyObject_CheckBuffer(object) != 0) return read_buffer(object, view);
+            return read_attributes(object, view);
+        };
+        const Readable readable = read_here();
+        return readable == Readable::kNo && is_sparse(object) ? Readable::kOnDevice : readable;
     } catch (...) {  // out of memory
         return Readable::kNo;
     }
@@ -326,7 +338,8 @@ void bind_tensor_access(nanobind::module_& module) {
             return "no";
         },
         nanobind::arg("tensor").none(),
-        "Whether a tensor's memory can be read in place: 'yes', 'on_device' or 'no'.");
+        "Whether a tensor's memory can be read in place: 'yes', 'no', or 'on_device', where only its "
+        "framework can: it is on a device, or sparse.");
 }
 
 }  // namespace traindbg::bindings

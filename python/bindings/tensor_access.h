@@ -23,8 +23,8 @@ namespace traindbg::bindings {
 
 enum class Readable : std::uint8_t {
     kYes,
-    kOnDevice,  // its memory is not this process's to read
-    kNo,        // no dense memory (sparse, fake, vmapped ...), or not a tensor at all
+    kOnDevice,  // only its framework can read it: its memory is a device's, or it is sparse
+    kNo,        // no memory (fake, vmapped ...), an unknown layout, or not a tensor at all
 };
 
 class TensorReader {

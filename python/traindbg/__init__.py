@@ -73,7 +73,7 @@ def save(name: str, tensor: Any) -> None:
 
     Its statistics are kept at every step at which it is given; whole values and histograms where
     they are asked for, of the collection `other` or of one of yours whose pattern finds the name.
-    What cannot be read (a string, None, a sparse tensor) is skipped and counted. Does nothing when
+    What cannot be read (a string, None, a complex tensor) is skipped and counted. Does nothing when
     no training is being watched, so it may stay in a script for good.
     """
     import sys

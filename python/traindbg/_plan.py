@@ -131,7 +131,7 @@ def _requirements_of(capture: Mapping[str, Any]) -> list[dict[str, Any]]:
     ]
 
 
-_FORWARD = ("inputs", "outputs", "activations")
+_FORWARD = ("inputs", "outputs", "activations", "attention_maps")
 
 
 def wants_evaluations(plan: str) -> bool:
@@ -181,10 +181,10 @@ def with_store(base: str, store: Mapping[str, Any]) -> str:
     return text
 
 
-def with_compiled(base: str, compiled: str) -> str:
-    """`base` (JSON of a plan) with what compiled models do; InvalidArgument for an unknown word."""
+def with_choices(base: str, choices: Mapping[str, str | None]) -> str:
+    """`base` (JSON of a plan) with other words (None: as it is); InvalidArgument if unknown."""
     plan = json.loads(base)
-    plan["compiled"] = compiled
+    plan |= {key: word for key, word in choices.items() if word is not None}
     text = json.dumps(plan)
     _core.check_plan(text)
     return text

@@ -92,7 +92,7 @@ UNREADABLE = [
     ("fake view", lambda: torch._subclasses.FakeTensorMode().from_tensor(torch.ones(3)[1:])),
     ("view of a freed storage", freed_view),
     ("wrapper of nothing", lambda: Wrapper((3,))),
-    ("sparse", lambda: torch.eye(3).to_sparse()),
+    ("sparse rows", lambda: torch.eye(3).to_sparse_csr()),
     ("negative view", lambda: torch.complex(torch.ones(3), torch.ones(3)).conj().imag),
     ("nothing", lambda: None),
     ("a word", lambda: "tensor"),
@@ -106,6 +106,10 @@ def test_what_has_no_dense_memory_is_refused(what, make):
     assert _core.readable(thing) == "no"
     with pytest.raises(errors.InvalidArgument):
         _core.statistics(thing)
+
+
+def test_sparse_tensors_are_left_to_their_framework():
+    assert _core.readable(torch.eye(3).to_sparse()) == "on_device"
 
 
 def test_meta_tensors_are_not_read():

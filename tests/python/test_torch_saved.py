@@ -134,7 +134,7 @@ def test_whole_values_and_histograms_where_they_are_asked_for(loop, run_dir):
 
 
 def test_what_is_no_tensor_is_skipped_counted_and_said_once(loop, run_dir, capfd):
-    bad = ["text", None, [1, 2], object(), torch.eye(3).to_sparse()]
+    bad = ["text", None, [1, 2], object(), torch.eye(3).to_sparse_csr()]
     with td.watch(loop.model, run_dir=run_dir, supervise=False) as watcher:
         for value in bad:
             td.save("bad", value)

@@ -23,6 +23,7 @@ from traindbg._say import say
 from traindbg.errors import InvalidArgument, TraindbgError
 from traindbg.hooks import torch_patches as patches
 from traindbg.hooks import torch_recording as recordings
+from traindbg.hooks.torch_collections import patterns_of
 from traindbg.hooks.torch_guard import guarded
 from traindbg.hooks.torch_names import unwrap
 from traindbg.hooks.torch_recording import Recording, Watcher
@@ -151,12 +152,13 @@ def watch(
     every: int | None = None,
     raw: _plan.Patterns | None = None,
     histograms: _plan.Patterns | None = None,
-    collections: Mapping[str, _plan.Patterns] | None = None,
+    collections: Mapping[str, Any] | None = None,
     capture: Iterable[Mapping[str, Any]] | None = None,
     store: Mapping[str, Any] | None = None,
     compiled: str | None = None,
     budget: float | None = None,
     flight_recorder: int | Mapping[str, Any] | None = None,
+    micro_batches: str | None = None,
     supervise: bool = True,
 ) -> Watcher:
     """Watches a model while it is trained. Call it before the first step; once per model.
@@ -175,7 +177,9 @@ def watch(
             gradients, inputs, outputs and activations.
         raw: collections of which whole tensors are kept, at the same steps.
         histograms: collections of which it is kept how their values are distributed, likewise.
-        collections: your own, {name: regular expression(s) searched in tensor names}; recorded too.
+        collections: your own, recorded too: {name: what is in it}, where that is a regular
+            expression searched in tensor names, a module of the model (all tensors of it and of
+            those inside), a parameter (all of it), or a list of these.
         capture: captures with schedules of their own, e.g. [{"collection": "gradients", "what":
             ["histogram"], "steps": [0, 100]}, {"collection": "outputs", "mode": "eval",
             "seconds": 60}]; the words of docs/settings.md.
@@ -193,6 +197,9 @@ def watch(
             rule fires, a loss or a weight is not finite, or the training crashes; or, beside
             "steps", the collections "collect" and, of whole tensors, "raw". They are a run of
             their own then, `Run.flight`. Under `traindbg run` its options decide.
+        micro_batches: "all" captures every forward and backward pass of a step (gradient
+            accumulation), of the second one under names that end with `@2`, and so on; by default,
+            "first", those of the first one. Under `traindbg run` its option decides.
         supervise: judge the run while it grows, in a process beside the training.
 
     Returns:
@@ -200,8 +207,8 @@ def watch(
         standard error, the training goes on, and `is_active` is False.
 
     Raises:
-        InvalidArgument: an unknown rule or collection, a bad regular expression, or a second run
-            directory while the first is open.
+        InvalidArgument: an unknown rule or collection, a bad regular expression, a module that is
+            not in the model, or a second run directory while the first is open.
     """
     if not isinstance(model, torch.nn.Module):
         raise InvalidArgument(f"watch: expected a torch.nn.Module, got {type(model).__name__}")
@@ -209,10 +216,11 @@ def watch(
     recording = recordings.current
     if recording is not None:
         wishes = collect or every or raw or histograms or collections or capture or compiled
-        wishes = wishes or budget or flight_recorder
+        wishes = wishes or micro_batches or budget or flight_recorder
         watcher = _join(recording, root, optimizer, is_compiled, run_dir, wishes)
     else:
-        requirements, named = _plan.wishes(collect, every, raw, histograms, collections, capture)
+        patterns = patterns_of(root, collections or {})
+        requirements, named = _plan.wishes(collect, every, raw, histograms, patterns, capture)
         began = os.environ.get("TRAINDBG_RUN_DIR")
         chosen = None if rules is None else _plan.rule_choices(rules)
         directory, is_first = os.fspath(run_dir or began or ""), rank_of_process() == 0
@@ -222,12 +230,13 @@ def watch(
         base = stored or _core.plan_for_rules(_plan.rule_choices(rules))
         if store and not stored:
             base = _plan.with_store(base, store)
-        if compiled is not None and not stored:
-            base = _plan.with_compiled(base, compiled)
-        if budget is not None and not stored:
-            base = _plan.with_budget(base, budget)
-        if flight_recorder is not None and not stored:
-            base = _plan.with_flight(base, flight_recorder)
+        choices = {"compiled": compiled, "micro_batches": micro_batches}
+        if not stored:
+            base = _plan.with_choices(base, choices)
+            if budget is not None:
+                base = _plan.with_budget(base, budget)
+            if flight_recorder is not None:
+                base = _plan.with_flight(base, flight_recorder)
         plan = _plan.make_plan(base, requirements, named)
         try:
             watcher = _begin(os.path.abspath(directory), plan, root, optimizer, is_compiled)
@@ -262,7 +271,7 @@ def _join(
     if wishes:
         say(
             "the recording has begun; collect, every, raw, histograms, collections, capture, "
-            "compiled, budget and flight_recorder of this call are ignored"
+            "compiled, micro_batches, budget and flight_recorder of this call are ignored"
         )
     for watcher in recording.watchers:
         if watcher.model is root:
@@ -291,10 +300,10 @@ def _hook_loss(watcher: Watcher, loss_fn: torch.nn.Module) -> None:
         return
     name = type(loss_fn).__name__
 
-    def computed(module: torch.nn.Module, args: Any, output: Any) -> None:
+    def computed(module: torch.nn.Module, args: Any, kwargs: Any, output: Any) -> None:
         if not torch.compiler.is_compiling():
             listener = patches.state.listener
             if listener is not None:
-                listener.loss_computed(name, output, args, {})
+                listener.loss_computed(name, output, args, kwargs)
 
-    watcher._loss_hook = loss_fn.register_forward_hook(computed)
+    watcher._loss_hook = loss_fn.register_forward_hook(computed, with_kwargs=True)

@@ -1,4 +1,4 @@
-"""Statistics of tensors that live on a device, taken there.
+"""Statistics of tensors that live on a device, taken there, and of sparse ones.
 
 Nothing waits for the device while the step runs: each tensor leaves one small vector on it, and
 all vectors of a step come over in one copy when the step ends.
@@ -54,6 +54,37 @@ def statistics_vector(tensor: torch.Tensor) -> torch.Tensor:
     )
 
 
+def sparse_statistics_vector(tensor: torch.Tensor) -> torch.Tensor:
+    """The same of a sparse tensor (indices and values); what is not there is 0."""
+    values = tensor.detach().coalesce().values()
+    rest = tensor.numel() - values.numel()
+    if rest == 0:
+        return statistics_vector(values)
+    if values.numel() == 0:
+        values = values.new_zeros(1)
+        rest -= 1
+    vector = statistics_vector(values)
+    count, nan, above, below, zero, least, most, mean, std, l1, l2 = vector.unbind()
+    finite = count - nan - above - below
+    whole = finite + rest
+    spread = finite * std.square() + mean.square() * (finite * rest / whole)
+    return torch.stack(
+        [
+            count + rest,
+            nan,
+            above,
+            below,
+            zero + rest,
+            least.clamp(max=0) if rest else least,
+            most.clamp(min=0) if rest else most,
+            mean * (finite / whole),
+            (spread / whole).sqrt(),
+            l1,
+            l2,
+        ]
+    )
+
+
 def capturing_graph(tensor: torch.Tensor) -> bool:
     """Whether what is done with the tensor now would become part of a CUDA graph."""
     return bool(tensor.is_cuda and torch.cuda.is_current_stream_capturing())
@@ -71,13 +102,16 @@ class Deferred:
     def add_tensor(self, mode: int, tensor_id: int, tensor: torch.Tensor) -> None:
         """Takes its statistics; the tensor may change afterwards."""
         tensor = local_part(tensor)
-        if tensor.is_complex() or tensor.layout is not torch.strided or capturing_graph(tensor):
+        is_sparse = tensor.layout is torch.sparse_coo
+        is_known = is_sparse or tensor.layout is torch.strided
+        if tensor.is_complex() or not is_known or capturing_graph(tensor):
             self._session.skip()
         elif tensor.numel() == 0:
             self._session.observe_statistics(mode, tensor_id, _core.Statistics())
         else:
             with torch.no_grad():
-                self._vectors.append((mode, tensor_id, statistics_vector(tensor)))
+                make = sparse_statistics_vector if is_sparse else statistics_vector
+                self._vectors.append((mode, tensor_id, make(tensor)))
 
     def add_update(
         self,
@@ -105,7 +139,7 @@ class Deferred:
     def add_scalar(self, mode: int, tensor_id: int, tensor: torch.Tensor) -> None:
         """Takes the value of a tensor with one element."""
         tensor = local_part(tensor)
-        if capturing_graph(tensor):
+        if tensor.layout is not torch.strided or capturing_graph(tensor):
             self._session.skip()
         else:
             self._scalars.append((mode, tensor_id, tensor.detach().reshape(1).clone()))

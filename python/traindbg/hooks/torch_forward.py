@@ -19,6 +19,7 @@ from torch.nn.modules.module import (
 )
 from torch.overrides import TorchFunctionMode
 
+from traindbg.hooks.torch_attention import ATTENTION_FUNCTIONS, NotMadeError, attention_map
 from traindbg.hooks.torch_compiled import HiddenFromCompiler, our_hooks
 from traindbg.hooks.torch_names import (
     ACTIVATION_FUNCTIONS,
@@ -76,7 +77,8 @@ class Sink(Protocol):
     """Where the tensors of a forward pass go. Raises nothing.
 
     `wants_forward` answers what of the pass is wanted: 0, INPUTS, or EVERYTHING; `takes_functions`,
-    whether functions may be listened to in it: what is compiled would be compiled again for that.
+    whether functions may be listened to in it: what is compiled would be compiled again for that;
+    `wants_attention`, whether attention maps are to be made in it.
     """
 
     def wants_forward(self, root: torch.nn.Module) -> int: ...
@@ -86,18 +88,28 @@ class Sink(Protocol):
     def function_output(
         self, place: Place, function: str, kind: str, number: int, tensor: torch.Tensor
     ) -> None: ...
+    def wants_attention(self) -> bool: ...
+    def attention(self, place: Place, number: int, tensor: torch.Tensor) -> None: ...
+    def attention_not_made(self, place: Place, reason: str) -> None: ...
     def forward_raised(self) -> None: ...
     def failed(self, feature: str, error: Exception) -> None: ...
 
 
 class _FunctionMode(TorchFunctionMode):  # type: ignore[misc]
-    def __init__(self, called: Callable[[str, str, Any], None]) -> None:
+    """`attended` hears of calls that attend: the function, its arguments, what it returned."""
+
+    def __init__(
+        self,
+        called: Callable[[str, str, Any], None],
+        attended: Callable[[Any, Any, Any, Any], None] | None,
+    ) -> None:
         super().__init__()
         self._called: Callable[[str, str, Any], None] | None = called
+        self._attended = attended
 
     def leave(self) -> None:
         """Ends it; out of order (after Ctrl-C inside a forward pass) it only falls silent."""
-        self._called = None
+        self._called = self._attended = None
         if torch.overrides._get_current_function_mode() is self:
             self.__exit__(None, None, None)
 
@@ -107,6 +119,8 @@ class _FunctionMode(TorchFunctionMode):  # type: ignore[misc]
             known = ACTIVATION_FUNCTIONS.get(func)
             if known is not None:
                 self._called(known[0], known[1], result)
+            elif self._attended is not None and func in ATTENTION_FUNCTIONS:
+                self._attended(func, args, kwargs or {}, result)
         return result
 
 
@@ -246,7 +260,8 @@ class ForwardObserver:
             self._enter(root)
             self.took_functions = self._sink.takes_functions()
             if self.took_functions:
-                self._mode = _FunctionMode(self._function_called)
+                attended = self._attended if self._sink.wants_attention() else None
+                self._mode = _FunctionMode(self._function_called, attended)
                 self._mode.__enter__()
         except Exception as error:
             self._sink.failed("forward", error)
@@ -292,6 +307,18 @@ class ForwardObserver:
             self._sink.function_output(place, function, kind, number, result)
         except Exception as error:
             self._sink.failed("activations", error)
+
+    def _attended(self, function: Any, args: Any, kwargs: Any, result: Any) -> None:
+        try:
+            place = self._running[-1] if self._running else self._root_place
+            number = self._repeats.get((place.name, "attention"), 0) + 1
+            self._repeats[(place.name, "attention")] = number
+            try:
+                self._sink.attention(place, number, attention_map(function, args, kwargs, result))
+            except NotMadeError as why:
+                self._sink.attention_not_made(place, str(why))
+        except Exception as error:
+            self._sink.failed("attention", error)
 
     def _leave(self) -> None:
         self.observing = False

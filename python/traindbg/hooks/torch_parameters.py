@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import torch
+
+from traindbg.hooks.torch_names import class_name
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 _NUMBER_SETTINGS = (
     "lr",
@@ -25,6 +30,21 @@ class Owner(NamedTuple):
     module: str
     module_type: str
     layer: int
+
+
+def role_of(name: str) -> str:
+    """`bias` or `weight`, by a parameter's name."""
+    return "bias" if "bias" in name.rpartition(".")[2] else "weight"
+
+
+def owned_in(model: torch.nn.Module, prefix: str) -> Iterator[tuple[torch.nn.Parameter, Owner]]:
+    """All parameters of a model in order; one of several names (tied weights) comes with each."""
+    layers = {id(module): layer for layer, module in enumerate(model.modules())}
+    for path, module in model.named_modules():
+        where = prefix + path if path else prefix.rstrip(".") or "model"
+        for name, parameter in module.named_parameters(recurse=False):
+            full = prefix + (f"{path}.{name}" if path else name)
+            yield parameter, Owner(full, where, class_name(module), layers[id(module)])
 
 
 class Parameters:

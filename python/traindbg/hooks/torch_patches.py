@@ -2,15 +2,17 @@
 
 A training says which number it minimises only by calling `backward()`, and how it got it only by
 calling a loss function. Neither has a hook, so these functions are wrapped while somebody listens:
-`torch.autograd.backward`, the losses of `torch.nn.functional`, `torch.amp.GradScaler.scale`;
-beside them `torch.jit.script`, which must see the originals, `torch.compile`, because what it
-compiles calls no hooks, and the function by which PyTorch finds out that there are global hooks, to
-warn of them. Optimizer steps, and modules and parameters that are put into a module, have hooks of
-PyTorch's own.
+`torch.autograd.backward`, the losses of `torch.nn.functional`, `torch.amp.GradScaler.scale`. Nor
+has what changes gradients before the optimizer uses them: `GradScaler.unscale_`, `clip_grad_norm_`,
+`clip_grad_value_`. Beside them are wrapped `torch.jit.script`, which must see the originals,
+`torch.compile`, because what it compiles calls no hooks, and the function by which PyTorch finds
+out that there are global hooks, to warn of them. Optimizer steps, and modules and parameters that
+are put into a module, have hooks of PyTorch's own.
 
 Everything is counted: the first `acquire` puts it in, the last `release` takes it out. A wrapper
-calls the original first and always; it adds nothing inside compiled code, and nothing at all
-while `state.listener` is None.
+calls the original always, and first, unless that changes what is to be seen: gradients are looked
+at before `GradScaler.unscale_` and the functions that clip them. It adds nothing inside compiled
+code, and nothing at all while `state.listener` is None.
 """
 
 from __future__ import annotations
@@ -30,7 +32,7 @@ from torch.optim.optimizer import (
     register_optimizer_step_pre_hook,
 )
 
-from traindbg._core import NOT_HANDLED, NOTHING_TO_DO
+from traindbg._core import NOT_HANDLED, NOTHING_TO_DO, ROLE_BITS
 from traindbg.hooks.torch_compiled import others_have_global_hooks
 
 if TYPE_CHECKING:
@@ -51,6 +53,8 @@ def is_transforming() -> bool:
     """
     return _transforms is not None and _transforms() is not None
 
+
+_GRADIENTS_BEFORE = ROLE_BITS["gradient_before"]
 
 # Names in torch.nn.functional.
 LOSSES = (
@@ -86,6 +90,9 @@ class Listener(Protocol):
     ) -> None: ...
     def loss_scaled(self, scaled: Any, loss: Any) -> None: ...
     def backward_begins(self, tensors: Any) -> None: ...
+    def gradients_will_change(self, parameters: list[Any]) -> None: ...
+    def gradients_clipped(self, parameters: list[Any], norm: Any) -> None: ...
+    def gradients_unscale(self, scaler: Any, optimizer: torch.optim.Optimizer) -> None: ...
     def compiler_used(self, target: Any) -> None: ...
     def transformed(self) -> None: ...
     def modules_changed(self) -> None: ...
@@ -96,6 +103,7 @@ class Listener(Protocol):
 
 class _State(threading.local):
     inside_loss = False  # a loss function that calls another one counts once
+    inside_clip = False  # and so does a function that clips
 
 
 class _Shared:
@@ -156,6 +164,57 @@ def _listening_scale(original: Callable[..., Any]) -> Callable[..., Any]:
         return scaled
 
     return scale
+
+
+def _gradients_listener() -> Listener | None:
+    """Who wants gradients at this step before they are unscaled and clipped."""
+    hot = state.hot
+    return state.listener if hot is not None and hot.due & _GRADIENTS_BEFORE else None
+
+
+def _listening_unscale(original: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(original)
+    def unscale_(self: Any, optimizer: Any) -> Any:
+        if not _is_compiling() and getattr(self, "_enabled", False):
+            listener = _gradients_listener()
+            if listener is not None:
+                listener.gradients_unscale(self, optimizer)
+        return original(self, optimizer)
+
+    return unscale_
+
+
+def _listening_clip(norm_at: int | None, original: Callable[..., Any]) -> Callable[..., Any]:
+    """`norm_at`: where among its arguments the function is given the norm; None: it returns it."""
+
+    @functools.wraps(original)
+    def clip(*args: Any, **kwargs: Any) -> Any:
+        if _is_compiling():
+            return original(*args, **kwargs)
+        listener = _gradients_listener()
+        if listener is None or _local.inside_clip:
+            return original(*args, **kwargs)
+        given = args[0] if args else kwargs.get("parameters")
+        held = [given] if isinstance(given, torch.Tensor) else list(given or ())
+        if held and not isinstance(given, (torch.Tensor, list, tuple)):  # it is used up now
+            if args:
+                args = (held, *args[1:])
+            else:
+                kwargs["parameters"] = held
+        listener.gradients_will_change(held)
+        _local.inside_clip = True
+        try:
+            result = original(*args, **kwargs)
+        finally:
+            _local.inside_clip = False
+        norm = result
+        if norm_at is not None:
+            norm = args[norm_at] if len(args) > norm_at else kwargs.get("total_norm")
+        if norm is not None:
+            listener.gradients_clipped(held, norm)
+        return result
+
+    return clip
 
 
 def _scripting_with_originals(original: Callable[..., Any]) -> Callable[..., Any]:
@@ -242,6 +301,14 @@ def acquire() -> None:
     _replace(torch.nn.modules.module, "_has_any_global_hook", lambda _: others_have_global_hooks)
     scaler = getattr(torch.amp, "GradScaler", None) or torch.cuda.amp.GradScaler
     _replace(scaler, "scale", _listening_scale)
+    _replace(scaler, "unscale_", _listening_unscale)
+    for owner in (torch.nn.utils, torch.nn.utils.clip_grad):
+        for name in ("clip_grad_norm_", "clip_grad_value_"):
+            _replace(owner, name, functools.partial(_listening_clip, None))
+    # What `clip_grad_norm_` calls: so it is heard, too, where it was imported by name before.
+    _replace(torch.nn.utils, "clip_grads_with_norm_", functools.partial(_listening_clip, 2))
+    inner = "_clip_grads_with_norm_"
+    _replace(torch.nn.utils.clip_grad, inner, functools.partial(_listening_clip, 2))
     before = register_optimizer_step_pre_hook(_before_step)
     after = register_optimizer_step_post_hook(_after_step)
     _undo.extend((before.remove, after.remove))

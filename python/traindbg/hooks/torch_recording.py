@@ -13,8 +13,6 @@ from __future__ import annotations
 
 import json
 import os
-import platform
-import socket
 import weakref
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -23,10 +21,10 @@ import numpy as np
 import torch
 
 from traindbg import _core, _plan
-from traindbg._say import say
 from traindbg.errors import TrainingStopped
 from traindbg.hooks import torch_patches as patches
 from traindbg.hooks.torch_compiled import EagerStep, compiler_in_use
+from traindbg.hooks.torch_description import description
 from traindbg.hooks.torch_device import Deferred
 from traindbg.hooks.torch_forward import (
     EVERYTHING,
@@ -35,7 +33,15 @@ from traindbg.hooks.torch_forward import (
     ForwardObserver,
     Place,
 )
+from traindbg.hooks.torch_gradients import (
+    GRADIENTS_BEFORE,
+    GradientObserver,
+    scale_of,
+    take_scaled,
+)
 from traindbg.hooks.torch_guard import STRIKES, boundary, failed, failures, guarded
+from traindbg.hooks.torch_losses import LABELS, PREDICTIONS, arguments_of
+from traindbg.hooks.torch_micro_batches import MicroBatches
 from traindbg.hooks.torch_names import class_name, is_compiled
 from traindbg.hooks.torch_optimizer import STATE, UPDATES, OptimizerObserver
 from traindbg.hooks.torch_parameters import (
@@ -44,6 +50,8 @@ from traindbg.hooks.torch_parameters import (
     learning_rates,
     number_of,
     optimizer_facts,
+    owned_in,
+    role_of,
     word_of,
 )
 from traindbg.hooks.torch_shards import (
@@ -51,8 +59,8 @@ from traindbg.hooks.torch_shards import (
     rank_of_process,
     shard_facts,
     whole_here,
-    world_of_process,
 )
+from traindbg.hooks.torch_unseen import Unseen
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -60,30 +68,17 @@ if TYPE_CHECKING:
 _TRAIN = _core.TRAIN
 _EVAL = _core.EVAL
 _BIT = _core.ROLE_BITS
-_FORWARD_ROLES = _BIT["input"] | _BIT["output"] | _BIT["activation"]
+_FORWARD_ROLES = _BIT["input"] | _BIT["output"] | _BIT["activation"] | _BIT["attention"]
+_ARGUMENTS = PREDICTIONS | LABELS
 _PARAMETER_ROLES = _BIT["weight"] | _BIT["bias"]
-_OF_FIXED_SHAPE = frozenset({"weight", "bias", "gradient", "optimizer_state", "weight_update"})
+_OF_FIXED_SHAPE = frozenset(
+    {"weight", "bias", "gradient", "gradient_before", "optimizer_state", "weight_update"}
+)
 _CLOSE_SECONDS = 5.0
 # When the optimizer that drives the steps was silent for so many steps of another one, the other
 # one drives.
 _STEPS_UNTIL_NEW_DRIVER = 100
 _CLASSIFIERS = frozenset({"cross_entropy", "nll_loss"})
-_ENVIRONMENT = (
-    "CUDA_VISIBLE_DEVICES",
-    "CUBLAS_WORKSPACE_CONFIG",
-    "LOCAL_RANK",
-    "MKL_NUM_THREADS",
-    "OMP_NUM_THREADS",
-    "PYTHONHASHSEED",
-    "RANK",
-    "WORLD_SIZE",
-)
-
-_HOW_EAGER = (
-    '`traindbg run --compiled eager`, or watch(compiled="eager"), runs the steps that need it '
-    "uncompiled"
-)
-
 current: Recording | None = None  # of this process
 
 
@@ -185,18 +180,27 @@ class Recording:
         self._strangers: weakref.WeakSet[torch.optim.Optimizer] = weakref.WeakSet()
         self._driver: weakref.ref[torch.optim.Optimizer] | None = None
         self._optimizers = OptimizerObserver(self)
+        self._gradients = GradientObserver(self)
+        self._owners: dict[int, Owner] | None = None  # made when it is asked for
         self._lr: tuple[float, ...] = ()
         self._eval_names: set[str] = set()
         self._scaled: tuple[weakref.ref[torch.Tensor], weakref.ref[torch.Tensor]] | None = None
-        self._explained: set[str] = set()
         self._compiler = compiler_in_use()
+        self._unseen = Unseen(self.session)
+        self._micro = MicroBatches()
+        self._looked_at = 0  # the micro-batch whose forward pass was looked at last
         self._eager = EagerStep(self._wants_eager)
         self._follow(plan)
 
     def _follow(self, plan: str) -> None:
         """Takes from a plan (its JSON) what is not asked of the session step by step."""
+        words = json.loads(plan)
         self._evaluates = _plan.wants_evaluations(plan)
-        self._choice: str = json.loads(plan).get("compiled", "auto")  # for compiled models
+        self._unseen.choice = words.get("compiled", "auto")
+        self._micro.are_told_apart = words.get("micro_batches") == "all"
+        asked = {requirement["collection"] for requirement in words.get("requirements", ())}
+        self._misses_arguments = not asked.isdisjoint(("predictions", "labels"))
+        self._misses_attention = "attention_maps" in asked
 
     # Watchers.
 
@@ -212,6 +216,7 @@ class Recording:
         watcher._compiled = compiled or is_compiled(model)
         self._compiler = self._compiler or watcher._compiled
         self.watchers.append(watcher)
+        self._owners = None
         guarded("forward", self._begin_eager)
         self._strangers.clear()  # one of them may be this model's
         self._arm()
@@ -224,6 +229,7 @@ class Recording:
         """Forgets a watcher; the recording stays open."""
         if watcher in self.watchers:
             self.watchers.remove(watcher)
+        self._owners = None
         if watcher._observer is not None:
             watcher._observer.disarm()
         self._tables.clear()
@@ -243,7 +249,7 @@ class Recording:
             return
         guarded("closing", self._flush)
         if self._compiler and self.hot.steps == 0:
-            guarded("closing", self._explain_steps)
+            guarded("closing", self._unseen.steps)
         self.dead = True
         self.hot.disarm()
         self.end_eager()
@@ -274,32 +280,8 @@ class Recording:
     def _describe(
         self, model: torch.nn.Module | None, optimizer: torch.optim.Optimizer | None
     ) -> None:
-        parameters = [] if model is None else list(model.parameters())
-        first = parameters[0] if parameters else None
-        facts = {
-            "torch_threads": str(torch.get_num_threads()),
-            "deterministic": str(torch.are_deterministic_algorithms_enabled()).lower(),
-        }
-        if first is not None:
-            facts["device"] = str(first.device)
-            facts["dtype"] = word_of(first.dtype)
-        if torch.version.cuda:
-            facts["cuda"] = torch.version.cuda
-        environment = {name: os.environ[name] for name in _ENVIRONMENT if name in os.environ}
-        environment |= world_of_process()
-        description = {
-            "worker": self.session.worker,
-            "pid": os.getpid(),
-            "host": socket.gethostname(),
-            "framework": f"torch {torch.version.__version__}",
-            "python": platform.python_version(),
-            "traindbg": _core.__version__,
-            "model_type": class_name(model) if model is not None else "",
-            "parameters": sum(number_of(parameter) for parameter in parameters),
-            "optimizers": [optimizer_facts(known) for known in self._known(optimizer)],
-            "environment": [list(pair) for pair in (facts | environment).items()],
-        }
-        self.session.describe(json.dumps(description))
+        known = self._known(optimizer)
+        self.session.describe(description(self.session.worker, model, known))
 
     def _known(self, first: torch.optim.Optimizer | None) -> list[torch.optim.Optimizer]:
         """The optimizers of the watched models that took a step, `first` in front.
@@ -318,11 +300,7 @@ class Recording:
 
     def _explain(self, key: str, what: str, why: str) -> None:
         """Says once, to the user and in the run, that something is not captured."""
-        if key in self._explained:
-            return
-        self._explained.add(key)
-        self.session.event("not_captured", json.dumps({"what": what, "reason": why}))
-        say(f"{what}: not captured: {why}", once=f"not captured {key}")
+        self._unseen.say(key, what, why)
 
     # Tensors.
 
@@ -421,14 +399,21 @@ class Recording:
 
     @boundary("forward")
     def _wants_forward(self, root: torch.nn.Module) -> int:
+        if self._micro.are_told_apart and root.training and torch.is_grad_enabled():
+            self._micro.forward_begins()
         mode = self._forward_mode(root)
-        if mode == _TRAIN and self.hot.forward_seen and len(self.watchers) == 1:
-            return NOTHING  # a second pass in one step: the first one is kept
+        if mode == _TRAIN and self.hot.forward_seen:
+            if self._micro.is_beyond:
+                self._unseen.micro_batches()
+                return NOTHING
+            if len(self.watchers) == 1 and self._looked_at == self._micro.number:
+                return NOTHING  # a second pass in one micro-batch: the first one is kept
         self._now = mode
         if mode == 0:
             return NOTHING
         if mode == _TRAIN:
             self.hot.forward_seen = True
+            self._looked_at = self._micro.number
         due = self.hot.due if mode == _TRAIN else self.session.due(_EVAL)
         return INPUTS if due & _FORWARD_ROLES == _BIT["input"] else EVERYTHING
 
@@ -441,10 +426,14 @@ class Recording:
 
     _now = 0
 
+    def _mark(self) -> str:
+        """What the names of a forward pass's tensors end with."""
+        return self._micro.mark if self._now == _TRAIN else ""
+
     @boundary("inputs")
     def model_input(self, place: Place, number: int, tensor: torch.Tensor) -> None:
         where = "" if place.name == "model" else f"{place.name}."
-        name = f"input/{where}{number}"
+        name = f"input/{where}{number}{self._mark()}"
         self._take(self._now, self._place_id(name, "input", place, "none", tensor), tensor)
 
     @boundary("outputs")
@@ -453,7 +442,7 @@ class Recording:
             self.transformed()
             return
         role = "output" if place.kind == "none" else "activation"
-        name = f"{role}/{place.name}{suffix}"
+        name = f"{role}/{place.name}{suffix}{self._mark()}"
         tensor_id = self._place_id(name, role, place, place.kind, tensor)
         self._take(self._now, tensor_id, tensor)
 
@@ -464,8 +453,26 @@ class Recording:
         if patches.is_transforming():
             self.transformed()
             return
-        name = f"activation/{place.name}.{function}" + (f"#{number}" if number > 1 else "")
+        repeat = f"#{number}" if number > 1 else ""
+        name = f"activation/{place.name}.{function}{repeat}{self._mark()}"
         self._take(self._now, self._place_id(name, "activation", place, kind, tensor), tensor)
+
+    def wants_attention(self) -> bool:
+        due = self.hot.due if self._now == _TRAIN else self.session.due(_EVAL)
+        return bool(due & _BIT["attention"]) and not patches.is_transforming()
+
+    @boundary("attention")
+    def attention(self, place: Place, number: int, tensor: torch.Tensor) -> None:
+        self._misses_attention = False
+        repeat = f"#{number}" if number > 1 else ""
+        name = f"attention/{place.name}{repeat}{self._mark()}"
+        self._take(self._now, self._place_id(name, "attention", place, "none", tensor), tensor)
+
+    @boundary("attention")
+    def attention_not_made(self, place: Place, reason: str) -> None:
+        self._misses_attention = False
+        self.session.skip()
+        self._explain("attention", f"the attention map of {place.name}, and maybe others", reason)
 
     @boundary("forward")
     def forward_raised(self) -> None:
@@ -504,9 +511,14 @@ class Recording:
         if self._compiler and watcher._compiled and not self._eager.is_on:
             observer.disarm()
             if train:
-                self._explain_compiled(model)
+                self._unseen.compiled(model)
             return
-        if not train and not self._evaluates and not self.session.due(_EVAL) & _FORWARD_ROLES:
+        if (
+            not train
+            and not self._evaluates
+            and not self._micro.are_told_apart
+            and not self.session.due(_EVAL) & _FORWARD_ROLES
+        ):
             if observer.armed or observer.observing:
                 observer.disarm()
             return
@@ -516,15 +528,6 @@ class Recording:
             # A step went by in which the model itself was not called: look at its parts.
             self._now = _TRAIN
             observer.observe_without_root()
-
-    def _explain_compiled(self, model: torch.nn.Module) -> None:
-        only = ", at steps where only rules need it" if self._choice == "auto" else ""
-        self._explain(
-            "compiled",
-            f"what the modules of {type(model).__name__} return{only}",
-            f"torch.compile is in use, and compiled code shows nothing of it; {_HOW_EAGER}; "
-            "weights, gradients and losses are recorded",
-        )
 
     def _check_forward(self, watcher: Watcher) -> None:
         """After a step that wanted a forward pass: says so when one, or a part, was not seen."""
@@ -536,7 +539,7 @@ class Recording:
             self._explain("scripts", what, "torch.jit's code calls no hooks")
         if observer.calls == 0 and observer.outputs == 0:
             if self._compiler and not self._eager.is_on and model is not None:
-                self._explain_compiled(model)
+                self._unseen.compiled(model)
             elif self.hot.steps >= 1:
                 what = f"what the modules of {type(model).__name__} return"
                 self._explain("silent", what, "no module of it was called in Python")
@@ -544,30 +547,20 @@ class Recording:
         if self.hot.forward_seen:
             self.session.forward_passed()
         if self._compiler and observer.unseen:
-            self._explain_unseen(observer.unseen, observer.seen)
+            self._unseen.modules(observer.unseen, observer.seen, self._eager.is_on)
             observer.unseen = []
-        if not observer.took_functions and self.hot.due & _BIT["activation"]:
-            self._explain(
-                "functions",
-                "what activation functions that are called as functions return",
-                "torch.compile is in use, and listening to them would compile again what is "
-                f"compiled; {_HOW_EAGER}",
-            )
-
-    def _explain_unseen(self, unseen: list[str], seen: int) -> None:
-        first = ", ".join(unseen[:3]) + (", ..." if len(unseen) > 3 else "")
-        why = "they were not called in Python, at least not in the first step that was looked at"
-        if not self._eager.is_on:
-            why += f"; torch.compile is in use; {_HOW_EAGER}"
-        what = f"what {len(unseen)} of {len(unseen) + seen} modules return ({first})"
-        self._explain("unseen", what, why)
+        if self._misses_attention and observer.took_functions and self.hot.due & _BIT["attention"]:
+            self._misses_attention = False
+            self._unseen.attention()
+        if not observer.took_functions and self.hot.due & (_BIT["activation"] | _BIT["attention"]):
+            self._unseen.functions()
 
     @boundary("forward")
     def compiler_used(self, target: Any) -> None:
         """torch.compile is called for `target`, perhaps in the middle of a step."""
         self._compiler = True
         if isinstance(getattr(target, "__self__", None), torch.optim.Optimizer):
-            self._explain_steps()
+            self._unseen.steps()
         parts = list(target.modules()) if isinstance(target, torch.nn.Module) else []
         for watcher in self.watchers:
             watcher._compiled = watcher._compiled or any(part is watcher.model for part in parts)
@@ -580,20 +573,14 @@ class Recording:
     def transformed(self) -> None:
         """A forward pass or a loss is computed inside of torch.func."""
         self.session.skip()
-        why = "values are wrapped there (torch.func.grad, vmap, ...), and stand for many or none"
-        self._explain("transformed", "what is computed inside of torch.func", why)
+        self._unseen.transformed()
 
     @boundary("parameters")
     def modules_changed(self) -> None:
         """Some module got another part: a watched model may have other parameters now."""
+        self._owners = None
         for table in self._tables.values():
             table.is_stale = True
-
-    def _explain_steps(self) -> None:
-        why = (
-            "a compiled optimizer.step() is not seen, and a step ends with one; leave it uncompiled"
-        )
-        self._explain("steps", "training steps that end in compiled code", why)
 
     # Losses (Listener).
 
@@ -618,22 +605,30 @@ class Recording:
         value = whole_here(value)
         if type(value) is not torch.Tensor:
             return
-        mode = self._mode()
+        mode, mark = self._mode(), ""
+        if mode == _TRAIN:
+            self._micro.loss_computed(name)
+            mark = self._micro.mark
+            if self._micro.is_beyond:
+                self._unseen.micro_batches()
+                return
+        if mode == _EVAL and name in self._eval_names:
+            self._end_evaluation()
+        due = self.hot.due if mode == _TRAIN else self.session.due(_EVAL)
+        if mode == _EVAL and (value.numel() == 1 or due & _ARGUMENTS):
+            self._eval_names.add(name)
         if value.numel() != 1:
             self.session.skip()  # reduction="none"
         else:
-            if mode == _EVAL:
-                if name in self._eval_names:
-                    self._end_evaluation()
-                self._eval_names.add(name)
-            tensor_id = self._loss_ids[name] = self._id(f"loss/{name}", "loss")
+            tensor_id = self._loss_ids[name + mark] = self._id(f"loss/{name}{mark}", "loss")
             self._take_scalar(mode, tensor_id, value)
-        if name in _CLASSIFIERS and self._classes_due(mode):
+        if name in _CLASSIFIERS and due & _BIT["classes"]:
             self._take_classes(mode, name, args, kwargs)
-
-    def _classes_due(self, mode: int) -> bool:
-        due = self.hot.due if mode == _TRAIN else self.session.due(_EVAL)
-        return bool(due & _BIT["classes"])
+        if due & _ARGUMENTS:
+            self._misses_arguments = False
+            for role, suffix, tensor in arguments_of(name, args, kwargs):
+                full = f"{role}/{name}{suffix}{mark}"
+                self._take(mode, self._id(full, role, tensor), tensor)
 
     def _take_classes(
         self, mode: int, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]
@@ -667,16 +662,35 @@ class Recording:
         # Anything else, such as a generator, is the training's alone to go through.
         roots = tensors if isinstance(tensors, (list, tuple)) else [tensors]
         root = whole_here(roots[0]) if roots else None
+        self._micro.backward_begins()
+        if self._micro.is_beyond:
+            root = None
         if root is not None and type(root) is torch.Tensor and root.numel() == 1:
             if self._scaled is not None and self._scaled[0]() is root:
                 unscaled = self._scaled[1]()
                 root = unscaled if unscaled is not None and unscaled.numel() == 1 else root
             self.hot.root_loss = self._id("loss", "loss")
-            self._take_scalar(_TRAIN, self.hot.root_loss, root)
+            mark = self._micro.mark
+            loss = self._id(f"loss{mark}", "loss") if mark else self.hot.root_loss
+            self._take_scalar(_TRAIN, loss, root)
+        if self.hot.due & GRADIENTS_BEFORE:
+            self._gradients.backward_begins()
         if self.hot.first_backward:
             self.hot.first_backward = False
             if self.hot.due & _BIT["loop"]:
                 self._take_leftover()
+
+    @boundary("gradients before")
+    def gradients_will_change(self, parameters: list[Any]) -> None:
+        self._gradients.will_change(parameters)
+
+    @boundary("gradients before")
+    def gradients_clipped(self, parameters: list[Any], norm: Any) -> None:
+        self._gradients.clipped(parameters, norm)
+
+    @boundary("gradients before")
+    def gradients_unscale(self, scaler: Any, optimizer: torch.optim.Optimizer) -> None:
+        self._gradients.unscales(scaler, optimizer)
 
     def _take_leftover(self) -> None:
         driver = self._driver() if self._driver is not None else None
@@ -709,7 +723,9 @@ class Recording:
         if not self.hot.due:
             return
         self._end_evaluation()
-        self._observe_parameters(table)
+        if self.hot.due & GRADIENTS_BEFORE:
+            guarded("gradients before", self._gradients.will_step, optimizer, table)
+        self._observe_parameters(optimizer, table)
         if self.hot.due & UPDATES:
             guarded("optimizer state", self._optimizers.will_step, optimizer, table)
         if self._driver is not None and self._driver() is optimizer:
@@ -735,21 +751,17 @@ class Recording:
         table.groups = len(optimizer.param_groups)
         model = watcher.model
         assert model is not None
-        layers = {id(module): layer for layer, module in enumerate(model.modules())}
-        for path, module in model.named_modules():
-            for name, parameter in module.named_parameters(recurse=False):
-                if id(parameter) in others or number_of(parameter) == 0:
-                    continue
-                if any(parameter is known for known in table.values[-1:]):
-                    continue
-                self._learn_parameter(
-                    table, watcher.prefix, path, name, parameter, module, layers[id(module)]
-                )
-                in_turn = id(parameter) in owned and parameter.requires_grad
-                smallest = table.smallest
-                if in_turn and (smallest is None or parameter.numel() < smallest.numel()):
-                    table.smallest = parameter
-                    table.smallest_name = watcher.prefix + (f"{path}.{name}" if path else name)
+        for parameter, owner in owned_in(model, watcher.prefix):
+            if id(parameter) in others or number_of(parameter) == 0:
+                continue
+            if any(parameter is known for known in table.values[-1:]):
+                continue
+            self._learn_parameter(table, parameter, owner)
+            in_turn = id(parameter) in owned and parameter.requires_grad
+            smallest = table.smallest
+            if in_turn and (smallest is None or parameter.numel() < smallest.numel()):
+                table.smallest = parameter
+                table.smallest_name = owner.path
         is_new = optimizer not in self._tables
         self._tables[optimizer] = table
         self._arm()
@@ -759,28 +771,27 @@ class Recording:
         return table
 
     def _learn_parameter(
-        self,
-        table: Parameters,
-        prefix: str,
-        path: str,
-        name: str,
-        parameter: torch.nn.Parameter,
-        module: torch.nn.Module,
-        layer: int,
+        self, table: Parameters, parameter: torch.nn.Parameter, owner: Owner
     ) -> None:
-        full = prefix + (f"{path}.{name}" if path else name)
-        role = "bias" if "bias" in name else "weight"
-        facts = {
-            "module": prefix + path if path else prefix.rstrip(".") or "model",
-            "module_type": class_name(module),
-            "layer": layer,
-        }
+        role = role_of(owner.path)
         table.values.append(parameter)
-        table.owners.append(Owner(full, **facts))  # type: ignore[arg-type]
-        table.weight_ids.append(self._id(f"{role}/{full}", role, parameter, **facts))  # type: ignore[arg-type]
+        table.owners.append(owner)
+        table.weight_ids.append(self.tensor_id(f"{role}/{owner.path}", role, parameter, owner))
         # Of a distributed one the placement may be another than the parameter's.
         gradient = parameter if parameter.grad is None else parameter.grad
-        table.gradient_ids.append(self._id(f"gradient/{full}", "gradient", gradient, **facts))  # type: ignore[arg-type]
+        table.gradient_ids.append(
+            self.tensor_id(f"gradient/{owner.path}", "gradient", gradient, owner)
+        )
+
+    def owners(self) -> dict[int, Owner]:
+        """Of all parameters of watched models, by their ids; of several names, the first one."""
+        if self._owners is None:
+            self._owners = {}
+            for watcher in self.watchers:
+                model = watcher.model
+                for parameter, owner in owned_in(model, watcher.prefix) if model else ():
+                    self._owners.setdefault(id(parameter), owner)
+        return self._owners
 
     def _watcher_of(self, owned: set[int]) -> Watcher | None:
         for watcher in self.watchers:
@@ -804,6 +815,7 @@ class Recording:
         if (
             self.dead
             or self.on_device_only
+            or self._micro.are_told_apart
             or len(self.watchers) != 1
             or driver not in self._tables
             or any(number >= STRIKES for number in failures.values())
@@ -822,18 +834,25 @@ class Recording:
     def _first_model(self) -> torch.nn.Module | None:
         return self.watchers[0].model if self.watchers else None
 
-    def _observe_parameters(self, table: Parameters) -> None:
+    def _observe_parameters(self, optimizer: torch.optim.Optimizer, table: Parameters) -> None:
         tensors: list[torch.Tensor] = []
         ids: list[int] = []
         if self.hot.due & _PARAMETER_ROLES:
             tensors += table.values
             ids += table.weight_ids
         if self.hot.due & _BIT["gradient"]:
-            for parameter, gradient_id in zip(table.values, table.gradient_ids, strict=True):
-                gradient = parameter.grad
-                if gradient is not None:
-                    tensors.append(gradient)
-                    ids.append(gradient_id)
+            found = [
+                (gradient_id, parameter.grad)
+                for parameter, gradient_id in zip(table.values, table.gradient_ids, strict=True)
+                if parameter.grad is not None
+            ]
+            gradient_ids, gradients = [i for i, _ in found], [g for _, g in found]
+            scale = scale_of(optimizer)
+            if scale is not None:
+                take_scaled(self, gradient_ids, gradients, scale)
+            else:
+                tensors += gradients
+                ids += gradient_ids
         if tensors:
             self.take_batch(ids, tensors)
 
@@ -908,6 +927,13 @@ class Recording:
         if before & _FORWARD_ROLES:
             for watcher in self.watchers:
                 self._check_forward(watcher)
+        if self._misses_arguments and before & _ARGUMENTS and not self.hot.first_backward:
+            self._misses_arguments = False
+            self._unseen.arguments()
+        if self._micro.are_told_apart:
+            if self._micro.number > 1:
+                self.take_number(self._id("loop/micro_batches", "loop"), self._micro.number)
+            self._micro.step_ended()
         answer: int = self.hot.end_step()
         self._begin_step(before, answer)
         return answer
@@ -925,6 +951,8 @@ class Recording:
         is_new_plan = bool(answer & _core.PLAN_CHANGED)
         if is_new_plan:
             self._follow(self.session.plan())
+            self._micro.step_ended()
+            self._arm()
         if is_new_plan or (self.hot.due | due_before) & _FORWARD_ROLES:
             self._begin_eager()
             for watcher in self.watchers:

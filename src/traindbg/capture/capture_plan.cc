@@ -240,7 +240,7 @@ RoleMask CapturePlan::roles_where(const IsDue& is_due) const noexcept {
     for (std::size_t i = 0; i < config_.requirements.size(); ++i) {
         if (config_.requirements[i].what == What::kNothing || !is_due(i)) continue;
         mask |= roles_of_[i];
-        if (is_users_[i]) mask |= kAllRoles & ~roles_seen_;
+        if (is_users_[i]) mask |= kAllRoles & ~roles_seen_ & ~roles_without_tensors_;
     }
     return mask;
 }

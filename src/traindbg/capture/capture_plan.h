@@ -30,8 +30,9 @@ using RoleMask = std::uint32_t;
 inline constexpr RoleMask kNeverThinned = mask_of(model::Role::kLoss) | mask_of(model::Role::kMetric);
 inline constexpr RoleMask kAllRoles = (RoleMask{1} << model::kRoleCount) - 1;
 // What only a forward pass shows.
-inline constexpr RoleMask kForwardRoles =
-    mask_of(model::Role::kInput) | mask_of(model::Role::kOutput) | mask_of(model::Role::kActivation);
+inline constexpr RoleMask kForwardRoles = mask_of(model::Role::kInput) | mask_of(model::Role::kOutput) |
+                                          mask_of(model::Role::kActivation) |
+                                          mask_of(model::Role::kAttention);
 
 // For a person: "at every 10th step and at steps 3, 7, from step 2", "statistics, all values".
 [[nodiscard]] std::string when_in_words(const model::Requirement& requirement);
@@ -50,7 +51,8 @@ class CapturePlan {
     void look_again(model::Mode mode, model::StepIndex step, std::int64_t now) noexcept;
     // Which roles have anything due at this step. Collections of the user's may hold tensors of any
     // role: while one is due, the mask has the roles of its registered tensors (`note_tensor`), and
-    // those roles of which no tensor at all is known yet, since one of the collection's may come.
+    // those roles of which no tensor at all is known yet, since one of the collection's may come; few models
+    // have attention maps, and a forward pass that was looked at for them shows whether this one does.
     [[nodiscard]] RoleMask due_roles(model::Mode mode, model::StepIndex step) const noexcept;
     // The same, had `thin` not been called.
     [[nodiscard]] RoleMask due_roles_unthinned(model::Mode mode, model::StepIndex step) const noexcept;
@@ -78,7 +80,11 @@ class CapturePlan {
     void take_over(const CapturePlan& before) noexcept;
     // A whole forward pass was looked at. From now on a collection of the user's makes a compiled model
     // run uncompiled only for roles of which it holds a tensor.
-    void note_forward_pass() noexcept { is_forward_known_ = true; }
+    // `due`: the roles that were due in it.
+    void note_forward_pass(RoleMask due = 0) noexcept {
+        is_forward_known_ = true;
+        roles_without_tensors_ |= due & mask_of(model::Role::kAttention);
+    }
     // The user's collections that a tensor of this name is in, in the order of the configuration.
     [[nodiscard]] std::vector<std::string> collections_of(std::string_view tensor) const;
 
@@ -107,10 +113,11 @@ class CapturePlan {
     model::CaptureConfig config_;
     std::shared_ptr<const Patterns> patterns_;
     std::vector<std::vector<std::uint32_t>> requirements_of_;  // tensor id -> indexes into config_
-    std::vector<RoleMask> roles_of_;  // requirement -> roles of the tensors it touches
-    std::vector<bool> is_users_;      // requirement -> whether its collection is one of the user's
-    RoleMask roles_seen_ = 0;         // of all tensors noted
-    std::uint32_t thinned_ = 0;       // a set of bits (1 << Mode)
+    std::vector<RoleMask> roles_of_;      // requirement -> roles of the tensors it touches
+    std::vector<bool> is_users_;          // requirement -> whether its collection is one of the user's
+    RoleMask roles_seen_ = 0;             // of all tensors noted
+    RoleMask roles_without_tensors_ = 0;  // none came where they were due
+    std::uint32_t thinned_ = 0;           // a set of bits (1 << Mode)
     bool is_forward_known_ = false;
     // Of those with a time.
     struct Timed {

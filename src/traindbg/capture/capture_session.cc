@@ -48,6 +48,10 @@ using storage::TrainingState;
 using tensor::TensorView;
 
 constexpr std::uint64_t kStepsKeptAfterBadLoss = 3;
+// What "everything" means then. The others are had only by computing or copying more than the step itself
+// shows, and only where somebody asks for them.
+constexpr RoleMask kEverything = kAllRoles & ~(mask_of(Role::kPrediction) | mask_of(Role::kLabel) |
+                                               mask_of(Role::kAttention) | mask_of(Role::kGradientBefore));
 constexpr std::size_t kMostTensors = 1'000'000;  // a name per step would use up the memory
 // What a run's file can describe: one tensor beyond would take the descriptions beside it along.
 constexpr std::size_t kLongestText = 4096;
@@ -155,18 +159,24 @@ class CaptureSession::Impl {
         // An evaluation's step counts from the end of the one before, which may be long ago.
         if (mode == Mode::kEval && current->empty())
             plan_.look_again(mode, current->record.step, base::monotonic_nanos());
-        if (everything()) return kAllRoles;
         RoleMask roles = plan_.due_roles(current->record.mode, current->record.step);
+        if (everything()) roles |= kEverything;
         if (has_flight(*current)) roles |= flight_->due_roles();
         return roles;
     }
     [[nodiscard]] RoleMask eager(Mode mode) const noexcept {
         const Current* current = find(mode);
         if (current == nullptr) return 0;
-        if (everything() && plan_.config().compiled == model::CompiledModels::kEager) return kForwardRoles;
-        return plan_.eager_roles(current->record.mode, current->record.step);
+        const RoleMask planned = plan_.eager_roles(current->record.mode, current->record.step);
+        if (everything() && plan_.config().compiled == model::CompiledModels::kEager)
+            return planned | (kForwardRoles & kEverything);
+        return planned;
     }
-    void forward_passed() noexcept { plan_.note_forward_pass(); }
+    void forward_passed() noexcept {
+        const RoleMask was_due = due(Mode::kTrain);
+        plan_.note_forward_pass(was_due);
+        if (flight_) flight_->note_forward_pass(was_due);
+    }
     [[nodiscard]] StepIndex step(Mode mode) const noexcept {
         const Current* current = find(mode);
         return current == nullptr ? 0 : current->record.step;
@@ -446,7 +456,7 @@ class CaptureSession::Impl {
         What what = plan_.due(id, current.record.mode, current.record.step);
         const Slot& slot = slots_[id];
         if (slot.role == Role::kMetric || slot.is_always_kept) what |= What::kStatistics;
-        if (everything()) {
+        if (everything() && (mask_of(slot.role) & kEverything) != 0) {
             what |= slot.role == Role::kClasses ? What::kClasses : What::kStatistics;
             if (slot.role == Role::kActivation && slot.activation != model::ActivationKind::kNone)
                 what |= What::kUnits;

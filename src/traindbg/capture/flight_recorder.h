@@ -41,6 +41,8 @@ class FlightRecorder {
     void add_tensor(const model::TensorInfo& info);
     void describe(const model::WorkerMeta& meta) noexcept;
 
+    void note_forward_pass(RoleMask due) noexcept { plan_.note_forward_pass(due); }
+
     // What is due at every TRAIN step.
     [[nodiscard]] RoleMask due_roles() const noexcept;
     [[nodiscard]] model::What due(model::TensorId tensor) const noexcept;

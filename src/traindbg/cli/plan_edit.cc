@@ -125,6 +125,7 @@ Result<CaptureConfig> edited(const CaptureConfig& plan, const PlanEdit& edit) {
         TRAINDBG_RETURN_IF_ERROR(reschedule(options, out));
     }
     if (const auto choice = model::parse_compiled_models(options.compiled)) out.compiled = *choice;
+    if (const auto choice = model::parse_micro_batches(options.micro_batches)) out.micro_batches = *choice;
     TRAINDBG_ASSIGN_OR_RETURN(const std::optional<double> share, options.budget_share());
     if (share) out.budget = *share;
     forget_unused(plan, out);
@@ -165,6 +166,10 @@ std::vector<std::string> differences(const CaptureConfig& before, const CaptureC
     if (before.compiled != after.compiled) {
         lines.push_back(base::format("- compiled models: {}", model::to_string(before.compiled)));
         lines.push_back(base::format("+ compiled models: {}", model::to_string(after.compiled)));
+    }
+    if (before.micro_batches != after.micro_batches) {
+        lines.push_back(base::format("- micro-batches: {}", model::to_string(before.micro_batches)));
+        lines.push_back(base::format("+ micro-batches: {}", model::to_string(after.micro_batches)));
     }
     const auto budget = [](double share) {
         return share == 0 ? std::string("none") : base::format("{:.3g} %", 100 * share);

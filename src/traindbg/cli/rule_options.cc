@@ -184,6 +184,13 @@ void CaptureOptions::declare(OptionSet& options) {
                  "them; auto (default) is eager for what you ask for, skip for what rules need.",
          .choices = {"auto", "skip", "eager"}},
         compiled);
+    options.text(
+        {.names = "--micro-batches",
+         .placeholder = "WHICH",
+         .help = "Of several forward passes that share one optimizer step, capture the first one (default) "
+                 "or all of them, each under names of its own: loss, loss@2, loss@3.",
+         .choices = {"first", "all"}},
+        micro_batches);
     options.text({.names = "--budget",
                   .placeholder = "SHARE",
                   .help = "The share of the training's time that capture may take, as 2%; steps at which it "
@@ -333,6 +340,7 @@ Result<model::CaptureConfig> CaptureOptions::config(const std::vector<RuleChoice
         config.requirements.push_back(capture);
     }
     if (const auto choice = model::parse_compiled_models(compiled)) config.compiled = *choice;
+    if (const auto choice = model::parse_micro_batches(micro_batches)) config.micro_batches = *choice;
     TRAINDBG_ASSIGN_OR_RETURN(const std::optional<double> share, budget_share());
     config.budget = share.value_or(0);
     if (flight_steps == 0 && (!flight_collect.empty() || !flight_raw.empty()))

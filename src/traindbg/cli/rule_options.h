@@ -45,6 +45,7 @@ struct CaptureOptions {
     std::vector<model::CollectionSpec> file_collections;  // of a settings file
     std::vector<model::Requirement> file_captures;
     std::string compiled;                     // --compiled eager
+    std::string micro_batches;                // --micro-batches all
     std::string budget;                       // --budget 2%
     std::uint64_t flight_steps = 0;           // --flight-recorder 20
     std::vector<std::string> flight_collect;  // --flight-collect gradients

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "traindbg/diagnose/diagnose.h"
+#include "traindbg/model/micro_batch.h"
 
 namespace traindbg::engine {
 
@@ -49,9 +50,10 @@ class Engine::Impl {
         worker.trained = worker.trained || view.mode() == model::Mode::kTrain;
         if (!(worker.meta == *view.meta)) worker.meta = *view.meta;
         ++steps_;
+        const model::StepView shown = model::of_first_micro_batch(view, scratch_);
         for (std::size_t i = 0; i < active_.size(); ++i)
             ask(view.worker, worker, i,
-                [&](rules::Rule& rule, rules::FindingSink& sink) { rule.on_step(view, sink); });
+                [&](rules::Rule& rule, rules::FindingSink& sink) { rule.on_step(shown, sink); });
     }
 
     void on_end() {
@@ -174,6 +176,7 @@ class Engine::Impl {
     std::map<model::WorkerId, Worker> workers_;
     std::vector<model::Finding> findings_;
     std::map<Key, std::size_t> index_;
+    model::StepRecord scratch_;  // a step without what rules are not shown
     std::uint64_t steps_ = 0;
     bool ended_ = false;
 };

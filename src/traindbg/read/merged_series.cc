@@ -39,7 +39,16 @@ struct Whole {
 bool is_scalar(Role role) noexcept { return role == Role::kLoss || role == Role::kMetric; }
 
 bool has_batch(Role role) noexcept {
-    return role == Role::kInput || role == Role::kOutput || role == Role::kActivation || role == Role::kOther;
+    switch (role) {
+        case Role::kInput:
+        case Role::kOutput:
+        case Role::kActivation:
+        case Role::kPrediction:
+        case Role::kLabel:
+        case Role::kAttention:
+        case Role::kOther: return true;
+        default: return false;
+    }
 }
 
 std::vector<Holder> holders_of(const Run& run, const std::string& tensor) {

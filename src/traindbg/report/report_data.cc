@@ -9,6 +9,7 @@
 
 #include "traindbg/base/format.h"
 #include "traindbg/model/json.h"
+#include "traindbg/model/micro_batch.h"
 #include "traindbg/storage/plan_files.h"
 #include "traindbg/storage/run_layout.h"
 
@@ -49,7 +50,8 @@ struct Quantity {
 };
 
 bool is_output(const model::TensorInfo& info) {
-    return info.role == Role::kActivation || info.role == Role::kOutput;
+    return (info.role == Role::kActivation || info.role == Role::kOutput) &&
+           !model::is_of_later_micro_batch(info);
 }
 double zero_share(const model::TensorSample& sample) {
     return share(sample.statistics.zero, sample.statistics.count);
@@ -302,6 +304,7 @@ class Collector {
 
         for (const model::ScalarSample& sample : record.scalars) {
             const model::TensorInfo& info = step.info(sample.tensor);
+            if (model::is_of_later_micro_batch(info)) continue;
             if (info.role == Role::kLoss || info.role == Role::kMetric || is_wanted(step.worker, info.name))
                 series_of(step.worker, info, "value", record.mode).points.push_back({x, sample.value});
         }

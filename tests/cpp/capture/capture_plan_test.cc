@@ -252,6 +252,12 @@ TEST(CapturePlan, AUsersCollectionNeedsTheRolesItMayHold) {
     plan.note_tensor(tensor("weight/a", Role::kWeight));
     plan.note_tensor(tensor("gradient/a", Role::kGradient));
     EXPECT_EQ(plan.due_roles(Mode::kTrain, 0), kAllRoles & ~mask_of(Role::kGradient));
+    plan.note_forward_pass(mask_of(Role::kOutput));
+    EXPECT_EQ(plan.due_roles(Mode::kTrain, 0), kAllRoles & ~mask_of(Role::kGradient));
+    plan.note_forward_pass(kAllRoles);
+    EXPECT_EQ(plan.due_roles(Mode::kTrain, 0),
+              kAllRoles & ~mask_of(Role::kGradient) & ~mask_of(Role::kAttention))
+        << "it was looked for and there is none";
 }
 
 TEST(CapturePlan, GlobalRequirementsHoldInEveryMode) {

@@ -120,6 +120,37 @@ TEST(Engine, OneFindingPerFaultThroughFiringAndResolving) {
     EXPECT_EQ(heard, expected);
 }
 
+// Fires where a step has more than one loss.
+const model::RuleInfo kSeveralLosses = named("several_losses");
+class SeveralLosses final : public rules::Rule {
+  public:
+    void on_step(const model::StepView& step, rules::FindingSink& sink) override {
+        if (step.record->scalars.size() > 1) sink.fire(keyed("several"));
+    }
+    void on_end(rules::FindingSink&) override {}
+    [[nodiscard]] std::uint64_t steps_judged() const override { return 1; }
+    [[nodiscard]] std::string why_not_judged() const override { return {}; }
+};
+
+TEST(Engine, RulesAreShownTheFirstMicroBatchOfAStep) {
+    const std::vector<rules::RuleEntry> entries = {{&kSeveralLosses, &nothing, &make<SeveralLosses>}};
+    const auto engine = Engine::make({{"several_losses", {}}}, entries);
+    ASSERT_TRUE(engine.is_ok());
+    model::TensorTable tensors(3);
+    for (model::TensorInfo& info : tensors) info.role = model::Role::kLoss;
+    tensors[0].name = "loss";
+    tensors[1].name = "loss@2";
+    tensors[2].name = "loss/mse_loss";
+    const model::WorkerMeta meta;
+    model::StepRecord record;
+    record.scalars = {{0, 1.0}, {1, 2.0}};
+    (*engine)->on_step({0, &record, &tensors, &meta});
+    EXPECT_TRUE((*engine)->verdict().findings.empty());
+    record.scalars.push_back({2, 1.0});
+    (*engine)->on_step({0, &record, &tensors, &meta});
+    EXPECT_EQ((*engine)->verdict().findings.size(), 1U);
+}
+
 TEST(Engine, AFindingCountsInTheStepsOfTheModeInWhichItFirstFired) {
     const auto engine = Engine::make({{"always", {}}}, table());
     ASSERT_TRUE(engine.is_ok());

@@ -1,0 +1,62 @@
+"""The facts about a process and its training that a run holds once."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import socket
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from traindbg import _core
+from traindbg.hooks.torch_names import class_name
+from traindbg.hooks.torch_parameters import number_of, optimizer_facts, word_of
+from traindbg.hooks.torch_shards import world_of_process
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+_ENVIRONMENT = (
+    "CUDA_VISIBLE_DEVICES",
+    "CUBLAS_WORKSPACE_CONFIG",
+    "LOCAL_RANK",
+    "MKL_NUM_THREADS",
+    "OMP_NUM_THREADS",
+    "PYTHONHASHSEED",
+    "RANK",
+    "WORLD_SIZE",
+)
+
+
+def description(
+    worker: int, model: torch.nn.Module | None, optimizers: Iterable[torch.optim.Optimizer]
+) -> str:
+    """The JSON of a WorkerMeta."""
+    parameters = [] if model is None else list(model.parameters())
+    first = parameters[0] if parameters else None
+    facts = {
+        "torch_threads": str(torch.get_num_threads()),
+        "deterministic": str(torch.are_deterministic_algorithms_enabled()).lower(),
+    }
+    if first is not None:
+        facts["device"] = str(first.device)
+        facts["dtype"] = word_of(first.dtype)
+    if torch.version.cuda:
+        facts["cuda"] = torch.version.cuda
+    environment = {name: os.environ[name] for name in _ENVIRONMENT if name in os.environ}
+    environment |= world_of_process()
+    out: dict[str, Any] = {
+        "worker": worker,
+        "pid": os.getpid(),
+        "host": socket.gethostname(),
+        "framework": f"torch {torch.version.__version__}",
+        "python": platform.python_version(),
+        "traindbg": _core.__version__,
+        "model_type": class_name(model) if model is not None else "",
+        "parameters": sum(number_of(parameter) for parameter in parameters),
+        "optimizers": [optimizer_facts(known) for known in optimizers],
+        "environment": [list(pair) for pair in (facts | environment).items()],
+    }
+    return json.dumps(out)

@@ -1,0 +1,53 @@
+"""What loss functions are given: predictions and labels, found by the functions' signatures."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from traindbg import _core
+from traindbg.hooks.torch_names import tensors_in
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    import torch
+
+PREDICTIONS = _core.ROLE_BITS["prediction"]
+LABELS = _core.ROLE_BITS["label"]
+
+_USUAL = (("input", "prediction"), ("target", "label"))
+_PAIR = (("input1", "prediction"), ("input2", "prediction"), ("target", "label"))
+_TRIPLET = (("anchor", "prediction"), ("positive", "prediction"), ("negative", "prediction"))
+# The first arguments of the losses of torch.nn.functional whose arguments are others.
+_ARGUMENTS = {
+    "cosine_embedding_loss": _PAIR,
+    "ctc_loss": (("log_probs", "prediction"), ("targets", "label")),
+    "margin_ranking_loss": _PAIR,
+    "triplet_margin_loss": _TRIPLET,
+    "triplet_margin_with_distance_loss": _TRIPLET,
+}
+
+
+def arguments_of(
+    name: str, args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> Iterator[tuple[str, str, torch.Tensor]]:
+    """Role, suffix of the name, and tensor of each prediction and each label.
+
+    `name` is that of the function, or of a user's loss: of one that is given other keywords, the
+    first two values are what is meant.
+    """
+    arguments = _ARGUMENTS.get(name, _USUAL)
+    others = iter([value for key, value in kwargs.items() if key not in dict(arguments)])
+    for position, (keyword, role) in enumerate(arguments):
+        if position < len(args):
+            value = args[position]
+        elif keyword in kwargs:
+            value = kwargs[keyword]
+        elif arguments is _USUAL:
+            value = next(others, None)
+        else:
+            continue
+        is_one_of_several = sum(other == role for _, other in arguments) > 1
+        own = f".{keyword}" if is_one_of_several else ""
+        for suffix, tensor in tensors_in(value):
+            yield role, own + suffix, tensor

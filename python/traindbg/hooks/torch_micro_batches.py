@@ -1,0 +1,74 @@
+"""Which of several forward and backward passes that share one optimizer step is under way.
+
+With gradient accumulation a step has several micro-batches. A new one has begun when a watched
+model is called after a backward pass began. Where no call of a model is seen (compiled code), it
+has when the same loss function is called again after a backward pass, or, without one, backward is.
+"""
+
+from __future__ import annotations
+
+import torch
+
+MOST = 64  # further ones of a step are not looked at
+
+_graph_task = getattr(torch._C, "_current_graph_task_id", None)
+
+
+def _in_backward() -> bool:
+    """Whether a backward pass runs: what is called in it is a checkpointed part, once more."""
+    return _graph_task is not None and _graph_task() != -1
+
+
+class MicroBatches:
+    """Counts the micro-batches of the step under way, where that is wanted; else all is one."""
+
+    def __init__(self) -> None:
+        self.are_told_apart = False  # may change where a step ends
+        self.number = 1
+        self._had_forward = False  # the call of a model was seen in this step
+        self._had_backward = False  # a backward pass began in this micro-batch
+        self._had_loss = False  # a loss was computed since
+        self._losses: set[str] = set()  # that were computed in it
+
+    @property
+    def mark(self) -> str:
+        """What the names of its tensors end with: nothing, `@2`, `@3`, ..."""
+        return "" if self.number == 1 else f"@{self.number}"
+
+    @property
+    def is_beyond(self) -> bool:
+        """Whether it is not looked at."""
+        return self.number > MOST
+
+    def forward_begins(self) -> None:
+        """A watched model is called in training."""
+        if self.are_told_apart and not _in_backward():
+            self._had_forward = True
+            if self._had_backward:
+                self._next()
+
+    def loss_computed(self, name: str) -> None:
+        """In training, by a loss function."""
+        if self.are_told_apart and not _in_backward():
+            if self._had_backward and not self._had_forward and name in self._losses:
+                self._next()
+            self._losses.add(name)
+            self._had_loss = True
+
+    def backward_begins(self) -> None:
+        """Of anything; that of a checkpointed part inside of another one does not count."""
+        if self.are_told_apart and not _in_backward():
+            if self._had_backward and not self._had_forward and not self._had_loss:
+                self._next()
+            self._had_backward, self._had_loss = True, False
+
+    def step_ended(self) -> None:
+        """The next step's first micro-batch begins."""
+        self.number = 1
+        self._had_forward = self._had_backward = self._had_loss = False
+        self._losses.clear()
+
+    def _next(self) -> None:
+        self.number += 1
+        self._had_backward = False
+        self._losses.clear()
