@@ -201,13 +201,46 @@ def _replace(
     _undo.append(undo)
 
 
-def _before_step(optimizer: torch.optim.Optimizer, args: Any, kwargs: Any) -> None:
-    if not _is_compiling():
-        listener = state.listener
-        if listener is not None:
-            hot = state.hot
-            if hot is None or not hot.optimizer_will_step(optimizer):
-                listener.optimizer_will_step(optimizer)
+def _looking_after(
+    closure: Callable[..., Any], optimizer: torch.optim.Optimizer, listener: Listener
+) -> Callable[..., Any]:
+    """A closure after whose first call the step begins for the listener.
+
+    An optimizer that is given one has it compute the gradients, so that those that are there when
+    its step begins are the ones of the step before (Lightning trains so, and L-BFGS).
+    """
+    is_first = True
+
+    @functools.wraps(closure)
+    def computed(*args: Any, **kwargs: Any) -> Any:
+        nonlocal is_first
+        value = closure(*args, **kwargs)
+        if is_first:
+            is_first = False
+            listener.optimizer_will_step(optimizer)
+        return value
+
+    return computed
+
+
+def _before_step(
+    optimizer: torch.optim.Optimizer, args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> tuple[tuple[Any, ...], dict[str, Any]] | None:
+    if _is_compiling():
+        return None
+    listener = state.listener
+    if listener is None:
+        return None
+    hot = state.hot
+    if hot is not None and hot.optimizer_will_step(optimizer):
+        return None
+    if len(args) > 1 and callable(args[1]):  # the first is the optimizer
+        return (args[0], _looking_after(args[1], optimizer, listener), *args[2:]), kwargs
+    if callable(kwargs.get("closure")):
+        closure = _looking_after(kwargs["closure"], optimizer, listener)
+        return args, {**kwargs, "closure": closure}
+    listener.optimizer_will_step(optimizer)
+    return None
 
 
 def _after_step(optimizer: torch.optim.Optimizer, args: Any, kwargs: Any) -> None:
