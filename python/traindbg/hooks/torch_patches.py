@@ -32,6 +32,8 @@ from torch.optim.optimizer import (
 
 from traindbg._core import NOT_HANDLED, NOTHING_TO_DO
 from traindbg.hooks.torch_compiled import others_have_global_hooks
+from traindbg.hooks.torch_guard import guarded
+from traindbg.hooks.torch_losses import per_target
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -123,9 +125,12 @@ def _listening_loss(name: str, original: Callable[..., Any]) -> Callable[..., An
         if listener is not None and is_transforming():
             listener.transformed()
         elif listener is not None and not _is_tracing():
+            seen = value
+            if kwargs.get("reduction") == "sum":
+                seen = guarded("losses", per_target, name, value, args, kwargs)
             hot = state.hot
-            if hot is None or not hot.loss_computed(name, value):
-                listener.loss_computed(name, value, args, kwargs)
+            if hot is None or not hot.loss_computed(name, seen):
+                listener.loss_computed(name, seen, args, kwargs)
         return value
 
     return loss_function
