@@ -18,6 +18,7 @@ from torch.optim.optimizer import register_optimizer_step_pre_hook
 
 from traindbg.hooks import torch as hook
 from traindbg.hooks import torch_patches as patches
+from traindbg.hooks import torch_recording as recordings
 from traindbg.hooks.torch_guard import guarded
 
 if TYPE_CHECKING:
@@ -54,6 +55,8 @@ def on_optimizer(optimizer: Any) -> None:
     parameters = [p for group in optimizer.param_groups for p in group["params"]]
     if hook.is_watched(parameters):
         _seen.add(optimizer)
+        if recordings.current is not None:  # a second training of the same model, perhaps
+            recordings.current.expect_other_driver()
         return
     root = find_root(parameters)
     if root is None:

@@ -190,6 +190,7 @@ class Recording:
         self._eval_names: set[str] = set()
         self._scaled: tuple[weakref.ref[torch.Tensor], weakref.ref[torch.Tensor]] | None = None
         self._explained: set[str] = set()
+        self._reached = (0, True)  # when a loop ended the last time: steps, and between two
         self._compiler = compiler_in_use()
         self._choice: str = json.loads(plan).get("compiled", "auto")  # for compiled models
         self._eager = EagerStep(self._wants_eager)
@@ -208,6 +209,7 @@ class Recording:
         watcher._compiled = compiled or is_compiled(model)
         self._compiler = self._compiler or watcher._compiled
         self.watchers.append(watcher)
+        self.expect_other_driver()
         guarded("forward", self._begin_eager)
         self._strangers.clear()  # one of them may be this model's
         self._arm()
@@ -310,6 +312,26 @@ class Recording:
             return
         facts = {"type": type(error).__name__, "message": str(error)[:1000], "step": self.hot.steps}
         self.session.event("exception", json.dumps(facts))
+
+    def loop_ended(self, error: BaseException | None = None) -> None:
+        """A piece of the program ended in which models may have been trained: a cell, a `fit`.
+
+        What it left open ends. The next training may have another optimizer, although the one that
+        drove the steps is still there: in a variable, or in the traceback of an exception.
+        """
+        self._flush()
+        reached = (self.hot.steps, self.hot.first_backward)
+        if reached == self._reached:
+            return  # it did not train
+        self._reached = reached
+        if error is not None:
+            self.record_exception(error)
+        self.expect_other_driver()
+
+    def expect_other_driver(self) -> None:
+        """If another optimizer than the one that drives the steps is the next to step, it drives."""
+        if self.hot.steps > 0:
+            self.hot.foreign_steps = _STEPS_UNTIL_NEW_DRIVER
 
     def _explain(self, key: str, what: str, why: str) -> None:
         """Says once, to the user and in the run, that something is not captured."""
@@ -717,7 +739,11 @@ class Recording:
         if watcher is None:
             self._strangers.add(optimizer)
             return None
-        if self._driver is None or self._driver() is None:
+        driver = self._driver() if self._driver is not None else None
+        if driver is not None and self.hot.foreign_steps >= _STEPS_UNTIL_NEW_DRIVER:
+            self._tables.pop(driver, None)  # see expect_other_driver
+            driver = None
+        if driver is None:
             self._set_driver(optimizer)
         others = {
             id(p)
@@ -895,8 +921,11 @@ class Recording:
             if optimizer not in self._tables:
                 return None
             self.hot.foreign_steps += 1
-            if driver is not None and self.hot.foreign_steps < _STEPS_UNTIL_NEW_DRIVER:
-                return None
+            if driver is not None:
+                if self.hot.foreign_steps < _STEPS_UNTIL_NEW_DRIVER:
+                    return None
+                self._tables.pop(driver, None)  # it is done; if not, it is learnt again
+                self._tables[optimizer].is_stale = True  # what it shares with that is its own now
             guarded("optimizer", self._set_driver, optimizer)
         self._drain()
         before = self.hot.due
