@@ -9,7 +9,6 @@ from torch.nn import functional as F
 
 import traindbg as td
 
-
 LOSSES = [{"collection": "losses", "mode": "every"}]
 
 

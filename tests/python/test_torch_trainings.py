@@ -39,11 +39,10 @@ def test_a_second_model_drives_although_the_first_optimizer_is_alive(run_dir):
 def test_optimizers_that_take_turns_are_one_training(run_dir):
     first, second = nn.Linear(4, 2), nn.Linear(4, 2)
     one, other = sgd(first), sgd(second)
-    with td.watch(first, run_dir=run_dir, every=1, supervise=False):
-        with td.watch(second):
-            for _ in range(3):
-                train(first, one, 1)
-                train(second, other, 2)
+    with td.watch(first, run_dir=run_dir, every=1, supervise=False), td.watch(second):
+        for _ in range(3):
+            train(first, one, 1)
+            train(second, other, 2)
     assert len(td.Run(run_dir).worker_meta()["optimizers"]) == 2
     # The fourth is what the second optimizer did after the first one's last step.
     assert td.Run(run_dir).steps().tolist() == [0, 1, 2, 3]

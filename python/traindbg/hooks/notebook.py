@@ -1,8 +1,8 @@
 """What is different in a notebook: its cells end, and its process does not.
 
 Of a cell that trained, the recording learns how it ended, and is up to date when the next one
-runs. What the supervisor found meanwhile is said when a cell ends, in one line for each finding: what it
-printed itself would come out in the middle of whatever cell runs at that moment.
+runs. What the supervisor found meanwhile is said when a cell ends, in one line for each finding:
+what it printed itself would come out in the middle of whatever cell runs at that moment.
 """
 
 from __future__ import annotations

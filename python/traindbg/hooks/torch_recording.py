@@ -157,6 +157,13 @@ class Watcher:
         state = "recording into" if self.is_active else "ended,"
         return f"<traindbg.Watcher of {what}, {state} {self.run_dir}>"
 
+    def _repr_html_(self) -> str | None:
+        """In a notebook: the run so far."""
+        from traindbg.run import Run
+
+        # Here, too, traindbg's failures are not the user's; None makes a notebook take `repr`.
+        return guarded("notebook", lambda: Run(self.run_dir)._repr_html_())  # type: ignore[no-any-return]
+
 
 def _forget(watcher: weakref.ref[Watcher]) -> None:
     """The model is gone; the recording goes on for the next one."""
@@ -329,7 +336,7 @@ class Recording:
         self.expect_other_driver()
 
     def expect_other_driver(self) -> None:
-        """If another optimizer than the one that drives the steps is the next to step, it drives."""
+        """If another optimizer than the one that drives is the next to step, it drives then."""
         if self.hot.steps > 0:
             self.hot.foreign_steps = _STEPS_UNTIL_NEW_DRIVER
 
