@@ -111,7 +111,11 @@ _users = 0
 _undo: list[Callable[[], None]] = []
 
 
-def _listening_loss(name: str, original: Callable[..., Any]) -> Callable[..., Any]:
+def _listening_loss(
+    name: str, original: Callable[..., Any], as_mean: Callable[..., Any] | None = None
+) -> Callable[..., Any]:
+    """`as_mean(name, value, args, kwargs)` gives what is recorded of it."""
+
     @functools.wraps(original)
     def loss_function(*args: Any, **kwargs: Any) -> Any:
         if _is_compiling() or state.listener is None or _local.inside_loss:
@@ -126,8 +130,8 @@ def _listening_loss(name: str, original: Callable[..., Any]) -> Callable[..., An
             listener.transformed()
         elif listener is not None and not _is_tracing():
             seen = value
-            if kwargs.get("reduction") == "sum":
-                seen = guarded("losses", per_target, name, value, args, kwargs)
+            if as_mean is not None or kwargs.get("reduction") == "sum":
+                seen = guarded("losses", as_mean or per_target, name, value, args, kwargs)
             hot = state.hot
             if hot is None or not hot.loss_computed(name, seen):
                 listener.loss_computed(name, seen, args, kwargs)
@@ -226,6 +230,20 @@ def _looking_after(
         return value
 
     return computed
+
+
+_also: set[tuple[Any, str]] = set()
+
+
+def also_listen_to(owner: Any, function: str, name: str, as_mean: Callable[..., Any]) -> None:
+    """Hears one more loss function, `owner.function`, as `name`: until the last `release`.
+
+    What is recorded of a value is `as_mean(name, value, args, kwargs)`.
+    """
+    if _users > 0 and (owner, function) not in _also:
+        _also.add((owner, function))
+        _replace(owner, function, lambda original: _listening_loss(name, original, as_mean))
+        _undo.append(_also.clear)
 
 
 def _before_step(

@@ -197,6 +197,7 @@ class Recording:
         self._eval_names: set[str] = set()
         self._scaled: tuple[weakref.ref[torch.Tensor], weakref.ref[torch.Tensor]] | None = None
         self._explained: set[str] = set()
+        self._exception: dict[str, Any] = {}  # the last one that was recorded
         self._reached = (0, True)  # when a loop ended the last time: steps, and between two
         self._compiler = compiler_in_use()
         self._choice: str = json.loads(plan).get("compiled", "auto")  # for compiled models
@@ -318,7 +319,9 @@ class Recording:
         if isinstance(error, (SystemExit, GeneratorExit)):
             return
         facts = {"type": type(error).__name__, "message": str(error)[:1000], "step": self.hot.steps}
-        self.session.event("exception", json.dumps(facts))
+        if facts != self._exception:  # who calls may be several: a trainer, a cell, the end
+            self._exception = facts
+            self.session.event("exception", json.dumps(facts))
 
     def loop_ended(self, error: BaseException | None = None) -> None:
         """A piece of the program ended in which models may have been trained: a cell, a `fit`.
@@ -620,6 +623,11 @@ class Recording:
         self._explain("steps", "training steps that end in compiled code", why)
 
     # Losses (Listener).
+
+    @property
+    def is_evaluating(self) -> bool:
+        """Whether what the watched model computes now is of an evaluation."""
+        return self._mode() == _EVAL
 
     def _mode(self) -> int:
         for watcher in self.watchers:
@@ -969,9 +977,10 @@ class Recording:
     # The user's numbers.
 
     @boundary("metrics")
-    def metric(self, name: str, value: float) -> None:
+    def metric(self, name: str, value: float, evaluation: bool | None = None) -> None:
+        """`evaluation`: whether it is of one; None: as it is at the moment."""
         tensor_id = self._id(f"metric/{name}", "metric")
-        mode = self._mode()
+        mode = self._mode() if evaluation is None else (_EVAL if evaluation else _TRAIN)
         if mode == _EVAL:
             self._eval_names.add(f"metric/{name}")
         self.session.observe_scalar(mode, tensor_id, float(value))
