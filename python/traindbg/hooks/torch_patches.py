@@ -33,7 +33,7 @@ from torch.optim.optimizer import (
 from traindbg._core import NOT_HANDLED, NOTHING_TO_DO
 from traindbg.hooks.torch_compiled import others_have_global_hooks
 from traindbg.hooks.torch_guard import guarded
-from traindbg.hooks.torch_losses import per_target
+from traindbg.hooks.torch_sums import per_target
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -197,6 +197,7 @@ class Recording:
         self._eval_names: set[str] = set()
         self._scaled: tuple[weakref.ref[torch.Tensor], weakref.ref[torch.Tensor]] | None = None
         self._explained: set[str] = set()
+        self._calls_parts = False  # from the first step on
         self._exception: dict[str, Any] = {}  # the last one that was recorded
         self._reached = (0, True)  # when a loop ended the last time: steps, and between two
         self._compiler = compiler_in_use()
@@ -539,10 +540,17 @@ class Recording:
             return
         observer.counts_unseen = self._compiler and observer.unseen is None
         observer.arm(self._compiler)
-        if self.hot.steps >= 1 and observer.calls == 0 and train:
+        if (self.hot.steps >= 1 or self._calls_parts) and observer.calls == 0 and train:
             # A step went by in which the model itself was not called: look at its parts.
             self._now = _TRAIN
             observer.observe_without_root()
+
+    @boundary("forward")
+    def parts_are_called(self) -> None:
+        """A training begins that may call the parts of its model, but never the model itself."""
+        self._calls_parts = True
+        for watcher in self.watchers:
+            self._prepare(watcher)
 
     def _explain_compiled(self, model: torch.nn.Module) -> None:
         only = ", at steps where only rules need it" if self._choice == "auto" else ""

@@ -59,6 +59,11 @@ class Training:
         began = recordings.current is not before
         self._is_ours = began and not os.environ.get("TRAINDBG_RUN_DIR")
 
+    def calls_parts(self) -> None:
+        """The training may call the parts of the model, but never the model itself."""
+        if recordings.current is not None:
+            recordings.current.parts_are_called()
+
     def log(self, metrics: Mapping[str, Any], *, changed_only: bool = False) -> None:
         """Records the numbers among them: at once in an evaluation, else in the next step.
 

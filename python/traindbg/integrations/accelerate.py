@@ -45,13 +45,14 @@ class Tracker(_Tracker):  # type: ignore[misc]
             into a recording that is there: that of `traindbg.watch` or of `traindbg run`.
         watch: arguments of `traindbg.watch`, such as `run_dir`, `rules`, `collect`.
 
-    Every process records, each its own part. Metrics belong to the step under way; the `step` that
-    `Accelerator.log` is given is left out of account.
+    Accelerate calls trackers in its main process only, so that this one records; of several
+    processes, `traindbg.watch` in each of them, beside a tracker without a model, records them all.
+    Metrics belong to the step under way; the `step` that `Accelerator.log` is given is left out of
+    account.
     """
 
     name = "traindbg"
     requires_logging_directory = False
-    main_process_only = False
 
     def __init__(self, model: torch.nn.Module | None = None, **watch: Any) -> None:
         super().__init__()

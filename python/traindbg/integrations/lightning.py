@@ -51,6 +51,10 @@ class Callback(_Callback):  # type: ignore[misc]
         """Begins to watch."""
         self._training.begin(pl_module)
 
+    def on_train_start(self, trainer: Any, pl_module: Any) -> None:
+        """What trains is `training_step`, which need not call the module itself."""
+        self._training.calls_parts()
+
     def on_train_batch_start(self, trainer: Any, *args: Any) -> None:
         """What was logged since belongs to this step."""
         self._training.step_begins()

@@ -1,4 +1,4 @@
-"""Values of loss functions that can be compared with each other."""
+"""Losses that are sums, as values that can be compared with those of other batches."""
 
 from __future__ import annotations
 
