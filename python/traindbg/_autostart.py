@@ -2,7 +2,8 @@
 
 The first optimizer that is made over parameters of a live `torch.nn.Module` is followed to the
 outermost module that holds them, and that one is watched. An optimizer whose model is not found is
-tried again when it makes its first step.
+tried again when it makes its first step. Trainers of Lightning and of transformers are given
+traindbg's own callbacks, and `Accelerator.log` is listened to, for the metrics that they know.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from torch.optim.optimizer import register_optimizer_step_pre_hook
 
 from traindbg.hooks import torch as hook
 from traindbg.hooks import torch_patches as patches
+from traindbg.hooks import torch_recording as recordings
 from traindbg.hooks.torch_guard import guarded
 
 if TYPE_CHECKING:
@@ -54,12 +56,62 @@ def on_optimizer(optimizer: Any) -> None:
     parameters = [p for group in optimizer.param_groups for p in group["params"]]
     if hook.is_watched(parameters):
         _seen.add(optimizer)
+        if recordings.current is not None:  # a second training of the same model, perhaps
+            recordings.current.expect_other_driver()
         return
     root = find_root(parameters)
     if root is None:
         return
     _seen.add(optimizer)
     hook.watch(root, optimizer, run_dir=os.environ["TRAINDBG_RUN_DIR"], supervise=False)
+
+
+def imported(module: Any) -> None:
+    """Does what is to be done after a module was imported; see `_bootstrap/sitecustomize.py`."""
+    if module.__name__ == "torch":
+        install()
+    elif module.__name__ == "transformers.trainer":
+        guarded("frameworks", _attach_to_transformers, module)
+    elif module.__name__ == "accelerate.accelerator":
+        guarded("frameworks", _attach_to_accelerate, module)
+    else:
+        guarded("frameworks", _attach_to_lightning, module)
+
+
+def _attach_to_transformers(module: Any) -> None:
+    from traindbg.integrations.transformers import Callback
+
+    class TraindbgCallback(Callback):
+        """Of a class of its own: Trainer warns of two of the same, and the user may give one."""
+
+    module.DEFAULT_CALLBACKS.append(TraindbgCallback)
+
+
+def _attach_to_lightning(module: Any) -> None:
+    from traindbg.integrations.lightning import Callback
+
+    original = module.Trainer.__init__
+
+    @functools.wraps(original)
+    def init(self: Any, *args: Any, **kwargs: Any) -> None:
+        original(self, *args, **kwargs)
+        guarded("frameworks", lambda: self.callbacks.insert(0, Callback()))
+
+    module.Trainer.__init__ = init
+
+
+def _attach_to_accelerate(module: Any) -> None:
+    from traindbg.integrations.accelerate import log_numbers
+
+    original = module.Accelerator.log
+
+    @functools.wraps(original)
+    def log(self: Any, values: Any, *args: Any, **kwargs: Any) -> Any:
+        result = original(self, values, *args, **kwargs)
+        guarded("metrics", log_numbers, values)
+        return result
+
+    module.Accelerator.log = log
 
 
 def install() -> None:

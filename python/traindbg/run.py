@@ -648,23 +648,55 @@ class Run:
         )
 
     def _repr_html_(self) -> str:
-        rows = [
-            ("path", self.location),
-            ("state", self._state()),
-            ("train steps", str(len(self.steps()))),
-            ("tensors", str(len(self.names()))),
-        ]
+        """In a notebook: the facts, what was found and why. Everything in it is escaped."""
+        text = html.escape
+        verdict = self.verdict
+        facts = [("path", self.location), ("state", self._state())]
         for worker in self.workers[:1]:
-            facts = self.worker_meta(worker)
-            rows.append(("model", f"{facts['model_type']}, {facts['parameters']:,} parameters"))
-        for finding in self.findings:
-            rows.append((str(finding.get("rule", "")), str(finding.get("message", ""))))
-        body = "".join(
-            f"<tr><th style='text-align:left'>{html.escape(key)}</th>"
-            f"<td style='text-align:left'>{html.escape(value)}</td></tr>"
-            for key, value in rows
+            known = self.worker_meta(worker)
+            facts.append(("model", f"{known['model_type']}, {known['parameters']:,} parameters"))
+        steps = [f"{len(self.steps(mode))} {mode}" for mode in ("train", "eval")]
+        facts += [("steps", ", ".join(steps)), ("tensors", str(len(self.names())))]
+        facts.append(("verdict", _verdict_words(verdict)))
+        for cause in verdict["causes"][:1]:
+            facts.append(("likely cause", f"{cause.get('title', '')}. {cause.get('fix', '')}"))
+        if not _is_remote(self.location) and (self.path / "report.html").is_file():
+            facts.append(("report", str(self.path / "report.html")))
+        cell = "text-align:left;vertical-align:top"
+        rows = "".join(
+            f'<tr><th style="{cell}">{text(name)}</th><td style="{cell}">{text(value)}</td></tr>'
+            for name, value in facts
         )
-        return f"<table><caption>traindbg run {html.escape(self.name)}</caption>{body}</table>"
+        out = f"<table><caption>traindbg run {text(self.name)}</caption>{rows}</table>"
+        if not verdict["findings"]:
+            return out
+        head = "".join(
+            f'<th style="{cell}">{name}</th>'
+            for name in ("severity", "rule", "step", "what", "fix")
+        )
+        rows = "".join(
+            "<tr>"
+            + "".join(
+                f'<td style="{cell}">{text(str(finding.get(key, "")))}</td>'
+                for key in ("severity", "rule", "first_step", "message", "fix")
+            )
+            + "</tr>"
+            for finding in verdict["findings"]
+        )
+        return f"{out}<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>"
+
+
+_OUTCOMES = (("clean", "clean"), ("not_checked", "not checked"))
+
+
+def _verdict_words(verdict: dict[str, Any]) -> str:
+    if not verdict["rules"]:
+        return "none yet"
+    states = [str(rule.get("state", "")) for rule in verdict["rules"]]
+    found = len(verdict["findings"])
+    words = [f"{found} {'finding' if found == 1 else 'findings'}"]
+    words += [f"{name}: {states.count(state)}" for state, name in _OUTCOMES if state in states]
+    return ", ".join(words)
 
 
 def runs(root: str | os.PathLike[str] = "traindbg-runs") -> list[Run]:

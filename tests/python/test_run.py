@@ -90,11 +90,16 @@ def test_for_people_and_for_machines(recorded):
 
 def test_html_is_escaped(recorded):
     run, _ = recorded
-    verdict = {"findings": [{"rule": "dead_relu", "message": "<img onerror=alert(1)>"}]}
+    bad = "<img onerror=alert(1)>"
+    verdict = {
+        "findings": [{"rule": "dead_relu", "severity": bad, "message": bad, "fix": bad}],
+        "rules": [{"rule": "dead_relu", "state": "fired"}, {"rule": "overfit", "state": "clean"}],
+    }
     (run.path / "verdict.json").write_text(json.dumps(verdict))
     page = run._repr_html_()
     assert "<img" not in page
-    assert "&lt;img" in page
+    assert page.count("&lt;img") == 3
+    assert "1 finding, clean: 1" in page
     assert run.findings[0]["rule"] == "dead_relu"
     assert run.causes == []
 

@@ -105,3 +105,22 @@ def test_a_capture_that_can_never_be_is_refused(run_dir, capture, said):
             supervise=False,
             capture=[{"collection": "weights", **capture}],
         )
+
+
+def test_evaluations_of_a_model_that_is_never_called_are_no_part_of_a_step(run_dir):
+    model = torch.nn.ModuleDict({"body": torch.nn.Linear(4, 3), "head": torch.nn.Linear(3, 2)})
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    means = []
+    with td.watch(model, run_dir=run_dir, collect="outputs", supervise=False):
+        for _ in range(3):
+            model.eval()
+            with torch.no_grad():
+                model["body"](torch.full((2, 4), 100.0))
+            model.train()
+            hidden = model["body"](torch.randn(5, 4))
+            means.append(hidden.mean().item())
+            functional.mse_loss(model["head"](hidden), torch.zeros(5, 2)).backward()
+            optimizer.step()
+    output = td.Run(run_dir)["output/body"]
+    assert output.steps().tolist() == [1, 2]
+    assert output.values("mean").tolist() == pytest.approx(means[1:], rel=1e-5)

@@ -1,7 +1,7 @@
 """Loaded by Python itself in a script that `traindbg run` started: its folder is on PYTHONPATH.
 
-Does next to nothing: waits for `torch` to be imported, then lets traindbg attach itself. A
-`sitecustomize` that this one hides is run as if it were not there.
+Does next to nothing: waits for `torch` and for trainers of frameworks to be imported, then lets
+traindbg attach itself. A `sitecustomize` that this one hides is run as if it were not there.
 """
 
 from __future__ import annotations
@@ -29,30 +29,42 @@ def _run_the_hidden_one() -> None:
     spec.loader.exec_module(module)
 
 
-def _attach() -> None:
+# Modules after which something is to be done, once they are loaded.
+_AWAITED = (
+    "torch",
+    "accelerate.accelerator",
+    "lightning.pytorch.trainer.trainer",
+    "pytorch_lightning.trainer.trainer",
+    "transformers.trainer",
+)
+
+
+def _attach(module: ModuleType) -> None:
     try:
         from traindbg import _autostart
     except ImportError as error:
-        print(
-            f"traindbg: cannot record: {sys.executable} cannot import traindbg ({error}); "
-            "install it into this environment",
-            file=sys.stderr,
-        )
+        if module.__name__ == "torch":
+            print(
+                f"traindbg: cannot record: {sys.executable} cannot import traindbg ({error}); "
+                "install it into this environment",
+                file=sys.stderr,
+            )
         return
-    _autostart.install()
+    _autostart.imported(module)
 
 
-class _TorchFinder:
-    """A finder that lets the real ones find torch, and is told when it has been loaded."""
+class _Finder:
+    """A finder that lets the real ones find these, and is told when they have been loaded."""
 
     @classmethod
     def find_spec(cls, name: str, path: object = None, target: object = None) -> ModuleSpec | None:
-        if name != "torch":
+        if name not in _AWAITED:
             return None
-        sys.meta_path[:] = [finder for finder in sys.meta_path if finder is not cls]
-        import importlib.util
-
-        spec = importlib.util.find_spec(name)
+        spec: ModuleSpec | None = None
+        for finder in sys.meta_path:
+            find = getattr(finder, "find_spec", None)
+            if finder is not cls and find is not None and spec is None:
+                spec = find(name, path, target)
         if spec is None or spec.loader is None:
             return spec
         load = spec.loader.exec_module
@@ -60,7 +72,7 @@ class _TorchFinder:
         def exec_module(module: ModuleType) -> None:
             load(module)
             try:
-                _attach()
+                _attach(module)
             except Exception as error:  # never the script's problem
                 print(f"traindbg: cannot record: {error!r}", file=sys.stderr)
 
@@ -70,7 +82,6 @@ class _TorchFinder:
 
 if os.environ.get("TRAINDBG_RUN_DIR"):
     if "torch" in sys.modules:
-        _attach()
-    else:
-        sys.meta_path.insert(0, _TorchFinder)
+        _attach(sys.modules["torch"])
+    sys.meta_path.insert(0, _Finder)
 _run_the_hidden_one()

@@ -21,6 +21,7 @@ import torch
 from traindbg import _core, _plan
 from traindbg._say import say
 from traindbg.errors import InvalidArgument, TraindbgError
+from traindbg.hooks import notebook
 from traindbg.hooks import torch_patches as patches
 from traindbg.hooks import torch_recording as recordings
 from traindbg.hooks.torch_collections import patterns_of
@@ -54,7 +55,7 @@ def _after_fork_in_child() -> None:
 def _at_exit() -> None:
     if recordings.current is not None:
         error = getattr(sys, "last_value", None)
-        if error is not None:
+        if error is not None and notebook.shell() is None:  # of any cell, there
             guarded("events", recordings.current.record_exception, error)
         recordings.current.close()
 
@@ -65,6 +66,7 @@ def _prepare_process() -> None:
         _process_prepared = True
         os.register_at_fork(after_in_child=_after_fork_in_child)
         atexit.register(_at_exit)
+        guarded("notebook", notebook.prepare)
 
 
 def _new_run_directory() -> tuple[str, bool]:
@@ -78,6 +80,8 @@ def _new_run_directory() -> tuple[str, bool]:
 def _unused_directory() -> str:
     root = Path(os.environ.get("TRAINDBG_RUNS") or "traindbg-runs")
     script = Path(sys.argv[0]).stem if sys.argv and sys.argv[0] not in ("", "-c") else "python"
+    if notebook.is_notebook():
+        script = notebook.name()
     script = "".join(c if c.isalnum() or c in "._-" else "_" for c in script)[:64] or "python"
     name = f"{time.strftime('%Y%m%d-%H%M%S')}-{script}"
     directory, number = root / name, 1
@@ -105,11 +109,15 @@ def _supervise(run_dir: str, rules: list[tuple[str, dict[str, float]]] | None) -
         for name, parameters in rules:
             for parameter, value in parameters.items():
                 command += ["--rule", f"{name}.{parameter}={value!r}"]
+    speaks = _has_descriptor(sys.__stderr__)
+    # What it prints would come out in the middle of any cell; see hooks/notebook.py.
+    silent = notebook.is_notebook()
     _supervisors.append(
         subprocess.Popen(
             command,
             stdin=subprocess.DEVNULL,
-            stdout=sys.__stderr__ if _has_descriptor(sys.__stderr__) else subprocess.DEVNULL,
+            stdout=sys.__stderr__ if speaks and not silent else subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL if silent else None,
             start_new_session=True,
         )
     )
@@ -169,7 +177,8 @@ def watch(
         loss_fn: a loss module of your own; losses of `torch.nn` are found without it.
         run_dir: where to record; by default a new directory under `traindbg-runs`, the same for all
             ranks of a process group that was initialized before, or the run that `traindbg run`
-            has begun.
+            has begun. A second model joins the recording of the first; in a notebook it begins a
+            new one when the first has been trained.
         rules: names, or {name: {parameter: value}}; None for the default ones, [] for none. Under
             `traindbg run` its own options decide.
         collect: collections to record beside what the rules need, e.g. ("weights", "gradients").
@@ -214,6 +223,9 @@ def watch(
         raise InvalidArgument(f"watch: expected a torch.nn.Module, got {type(model).__name__}")
     root, is_compiled = unwrap(model)
     recording = recordings.current
+    if recording is not None and run_dir is None and _is_another_training(recording, root):
+        recording.close()
+        recording = None
     if recording is not None:
         wishes = collect or every or raw or histograms or collections or capture or compiled
         wishes = wishes or micro_batches or budget or flight_recorder
@@ -250,6 +262,16 @@ def watch(
     if isinstance(loss_fn, torch.nn.Module):
         guarded("losses", _hook_loss, watcher, loss_fn)
     return watcher
+
+
+def _is_another_training(recording: Recording, root: torch.nn.Module) -> bool:
+    """In a notebook a model that is watched after others were trained has a run of its own."""
+    return (
+        notebook.is_notebook()
+        and not os.environ.get("TRAINDBG_RUN_DIR")
+        and recording.hot.steps > 0
+        and all(watcher.model is not root for watcher in recording.watchers)
+    )
 
 
 def _join(

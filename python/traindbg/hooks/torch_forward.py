@@ -142,6 +142,7 @@ class ForwardObserver:
         self._repeats: dict[tuple[str, str], int] = {}
         self._inputs = 0
         self._inputs_only = False
+        self._without_root = False
         self.observing = False  # more than the inputs
         self.calls = 0  # of the root, seen in Python
         self.outputs = 0  # of modules inside, seen in Python
@@ -202,6 +203,7 @@ class ForwardObserver:
         root = self._root()
         if root is not None and not self.observing:
             self._enter(root)
+            self._without_root = True
 
     # PyTorch calls these for every module of the process.
 
@@ -227,7 +229,7 @@ class ForwardObserver:
             if place is not None:
                 while self._running and self._running.pop() is not place:
                     pass  # modules inside that raised
-                if place.is_leaf and not raised:
+                if place.is_leaf and not raised and self._is_of_the_pass():
                     self._module_called(place, output)
             elif module is self._root() and not _is_nested(module):
                 if raised:
@@ -265,6 +267,13 @@ class ForwardObserver:
                 self._mode.__enter__()
         except Exception as error:
             self._sink.failed("forward", error)
+
+    def _is_of_the_pass(self) -> bool:
+        """Without a call of the root an evaluation may come in between, which is none of it."""
+        if not self._without_root:
+            return True
+        root = self._root()
+        return root is not None and root.training and torch.is_grad_enabled()
 
     def _enter(self, root: torch.nn.Module) -> None:
         self._known = {
@@ -322,6 +331,7 @@ class ForwardObserver:
 
     def _leave(self) -> None:
         self.observing = False
+        self._without_root = False
         self._inputs_only = False
         self._known = {}
         self._running = []

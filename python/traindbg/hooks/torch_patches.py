@@ -34,6 +34,8 @@ from torch.optim.optimizer import (
 
 from traindbg._core import NOT_HANDLED, NOTHING_TO_DO, ROLE_BITS
 from traindbg.hooks.torch_compiled import others_have_global_hooks
+from traindbg.hooks.torch_guard import guarded
+from traindbg.hooks.torch_sums import per_target
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -117,7 +119,11 @@ _users = 0
 _undo: list[Callable[[], None]] = []
 
 
-def _listening_loss(name: str, original: Callable[..., Any]) -> Callable[..., Any]:
+def _listening_loss(
+    name: str, original: Callable[..., Any], as_mean: Callable[..., Any] | None = None
+) -> Callable[..., Any]:
+    """`as_mean(name, value, args, kwargs)` gives what is recorded of it."""
+
     @functools.wraps(original)
     def loss_function(*args: Any, **kwargs: Any) -> Any:
         if _is_compiling() or state.listener is None or _local.inside_loss:
@@ -131,9 +137,12 @@ def _listening_loss(name: str, original: Callable[..., Any]) -> Callable[..., An
         if listener is not None and is_transforming():
             listener.transformed()
         elif listener is not None and not _is_tracing():
+            seen = value
+            if as_mean is not None or kwargs.get("reduction") == "sum":
+                seen = guarded("losses", as_mean or per_target, name, value, args, kwargs)
             hot = state.hot
-            if hot is None or not hot.loss_computed(name, value):
-                listener.loss_computed(name, value, args, kwargs)
+            if hot is None or not hot.loss_computed(name, seen):
+                listener.loss_computed(name, seen, args, kwargs)
         return value
 
     return loss_function
@@ -260,13 +269,60 @@ def _replace(
     _undo.append(undo)
 
 
-def _before_step(optimizer: torch.optim.Optimizer, args: Any, kwargs: Any) -> None:
-    if not _is_compiling():
-        listener = state.listener
-        if listener is not None:
-            hot = state.hot
-            if hot is None or not hot.optimizer_will_step(optimizer):
-                listener.optimizer_will_step(optimizer)
+def _looking_after(
+    closure: Callable[..., Any], optimizer: torch.optim.Optimizer, listener: Listener
+) -> Callable[..., Any]:
+    """A closure after whose first call the step begins for the listener.
+
+    An optimizer that is given one has it compute the gradients, so that those that are there when
+    its step begins are the ones of the step before (Lightning trains so, and L-BFGS).
+    """
+    is_first = True
+
+    @functools.wraps(closure)
+    def computed(*args: Any, **kwargs: Any) -> Any:
+        nonlocal is_first
+        value = closure(*args, **kwargs)
+        if is_first:
+            is_first = False
+            listener.optimizer_will_step(optimizer)
+        return value
+
+    return computed
+
+
+_also: set[tuple[Any, str]] = set()
+
+
+def also_listen_to(owner: Any, function: str, name: str, as_mean: Callable[..., Any]) -> None:
+    """Hears one more loss function, `owner.function`, as `name`: until the last `release`.
+
+    What is recorded of a value is `as_mean(name, value, args, kwargs)`.
+    """
+    if _users > 0 and (owner, function) not in _also:
+        _also.add((owner, function))
+        _replace(owner, function, lambda original: _listening_loss(name, original, as_mean))
+        _undo.append(_also.clear)
+
+
+def _before_step(
+    optimizer: torch.optim.Optimizer, args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> tuple[tuple[Any, ...], dict[str, Any]] | None:
+    if _is_compiling():
+        return None
+    listener = state.listener
+    if listener is None:
+        return None
+    hot = state.hot
+    if hot is not None and hot.optimizer_will_step(optimizer):
+        return None
+    if len(args) > 1 and callable(args[1]):  # the first is the optimizer
+        return (args[0], _looking_after(args[1], optimizer, listener), *args[2:]), kwargs
+    if callable(kwargs.get("closure")):
+        closure = _looking_after(kwargs["closure"], optimizer, listener)
+        return args, {**kwargs, "closure": closure}
+    listener.optimizer_will_step(optimizer)
+    return None
 
 
 def _after_step(optimizer: torch.optim.Optimizer, args: Any, kwargs: Any) -> None:

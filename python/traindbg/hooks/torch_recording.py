@@ -152,6 +152,13 @@ class Watcher:
         state = "recording into" if self.is_active else "ended,"
         return f"<traindbg.Watcher of {what}, {state} {self.run_dir}>"
 
+    def _repr_html_(self) -> str | None:
+        """In a notebook: the run so far."""
+        from traindbg.run import Run
+
+        # Here, too, traindbg's failures are not the user's; None makes a notebook take `repr`.
+        return guarded("notebook", lambda: Run(self.run_dir)._repr_html_())  # type: ignore[no-any-return]
+
 
 def _forget(watcher: weakref.ref[Watcher]) -> None:
     """The model is gone; the recording goes on for the next one."""
@@ -185,6 +192,9 @@ class Recording:
         self._lr: tuple[float, ...] = ()
         self._eval_names: set[str] = set()
         self._scaled: tuple[weakref.ref[torch.Tensor], weakref.ref[torch.Tensor]] | None = None
+        self._calls_parts = False  # from the first step on
+        self._exception: dict[str, Any] = {}  # the last one that was recorded
+        self._reached = (0, True)  # when a loop ended the last time: steps, and between two
         self._compiler = compiler_in_use()
         self._unseen = Unseen(self.session)
         self._micro = MicroBatches()
@@ -217,6 +227,7 @@ class Recording:
         self._compiler = self._compiler or watcher._compiled
         self.watchers.append(watcher)
         self._owners = None
+        self.expect_other_driver()
         guarded("forward", self._begin_eager)
         self._strangers.clear()  # one of them may be this model's
         self._arm()
@@ -295,8 +306,30 @@ class Recording:
         if isinstance(error, (SystemExit, GeneratorExit)):
             return
         facts = {"type": type(error).__name__, "message": str(error)[:1000], "step": self.hot.steps}
-        self.session.event("exception", json.dumps(facts))
-        self.session.keep_flight(f"the training raised {type(error).__name__}")
+        if facts != self._exception:  # who calls may be several: a trainer, a cell, the end
+            self._exception = facts
+            self.session.event("exception", json.dumps(facts))
+            self.session.keep_flight(f"the training raised {type(error).__name__}")
+
+    def loop_ended(self, error: BaseException | None = None) -> None:
+        """A piece of the program ended in which models may have been trained: a cell, a `fit`.
+
+        What it left open ends. The next training may have another optimizer, although the one that
+        drove the steps is still there: in a variable, or in the traceback of an exception.
+        """
+        self._flush()
+        reached = (self.hot.steps, self.hot.first_backward)
+        if reached == self._reached:
+            return  # it did not train
+        self._reached = reached
+        if error is not None:
+            self.record_exception(error)
+        self.expect_other_driver()
+
+    def expect_other_driver(self) -> None:
+        """If another optimizer than the one that drives is the next to step, it drives then."""
+        if self.hot.steps > 0:
+            self.hot.foreign_steps = _STEPS_UNTIL_NEW_DRIVER
 
     def _explain(self, key: str, what: str, why: str) -> None:
         """Says once, to the user and in the run, that something is not captured."""
@@ -524,10 +557,17 @@ class Recording:
             return
         observer.counts_unseen = self._compiler and observer.unseen is None
         observer.arm(self._compiler)
-        if self.hot.steps >= 1 and observer.calls == 0 and train:
+        if (self.hot.steps >= 1 or self._calls_parts) and observer.calls == 0 and train:
             # A step went by in which the model itself was not called: look at its parts.
             self._now = _TRAIN
             observer.observe_without_root()
+
+    @boundary("forward")
+    def parts_are_called(self) -> None:
+        """A training begins that may call the parts of its model, but never the model itself."""
+        self._calls_parts = True
+        for watcher in self.watchers:
+            self._prepare(watcher)
 
     def _check_forward(self, watcher: Watcher) -> None:
         """After a step that wanted a forward pass: says so when one, or a part, was not seen."""
@@ -583,6 +623,11 @@ class Recording:
             table.is_stale = True
 
     # Losses (Listener).
+
+    @property
+    def is_evaluating(self) -> bool:
+        """Whether what the watched model computes now is of an evaluation."""
+        return self._mode() == _EVAL
 
     def _mode(self) -> int:
         for watcher in self.watchers:
@@ -738,7 +783,11 @@ class Recording:
         if watcher is None:
             self._strangers.add(optimizer)
             return None
-        if self._driver is None or self._driver() is None:
+        driver = self._driver() if self._driver is not None else None
+        if driver is not None and self.hot.foreign_steps >= _STEPS_UNTIL_NEW_DRIVER:
+            self._tables.pop(driver, None)  # see expect_other_driver
+            driver = None
+        if driver is None:
             self._set_driver(optimizer)
         others = {
             id(p)
@@ -919,8 +968,11 @@ class Recording:
             if optimizer not in self._tables:
                 return None
             self.hot.foreign_steps += 1
-            if driver is not None and self.hot.foreign_steps < _STEPS_UNTIL_NEW_DRIVER:
-                return None
+            if driver is not None:
+                if self.hot.foreign_steps < _STEPS_UNTIL_NEW_DRIVER:
+                    return None
+                self._tables.pop(driver, None)  # it is done; if not, it is learnt again
+                self._tables[optimizer].is_stale = True  # what it shares with that is its own now
             guarded("optimizer", self._set_driver, optimizer)
         self._drain()
         before = self.hot.due
@@ -969,9 +1021,10 @@ class Recording:
     # The user's numbers.
 
     @boundary("metrics")
-    def metric(self, name: str, value: float) -> None:
+    def metric(self, name: str, value: float, evaluation: bool | None = None) -> None:
+        """`evaluation`: whether it is of one; None: as it is at the moment."""
         tensor_id = self._id(f"metric/{name}", "metric")
-        mode = self._mode()
+        mode = self._mode() if evaluation is None else (_EVAL if evaluation else _TRAIN)
         if mode == _EVAL:
             self._eval_names.add(f"metric/{name}")
         self.session.observe_scalar(mode, tensor_id, float(value))
