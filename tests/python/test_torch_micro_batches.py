@@ -180,7 +180,8 @@ def test_compiled_code_shows_them_by_the_losses(run_dir):
     ],
 )
 def test_how_they_are_recognised(events, number):
-    batches = MicroBatches(True)
+    batches = MicroBatches()
+    batches.are_told_apart = True
     for event in events.replace(" ", ""):
         if event == "F":
             batches.forward_begins()

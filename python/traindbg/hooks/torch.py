@@ -227,7 +227,7 @@ def watch(
         recording.close()
         recording = None
     if recording is not None:
-        wishes = collect or every or raw or histograms or collections or capture or compiled
+        wishes: Any = collect or every or raw or histograms or collections or capture or compiled
         wishes = wishes or micro_batches or budget or flight_recorder
         watcher = _join(recording, root, optimizer, is_compiled, run_dir, wishes)
     else:

@@ -310,6 +310,7 @@ void CapturePlan::take_over(const CapturePlan& before) noexcept {
     constexpr RoleMask kReturned = kForwardRoles & ~mask_of(Role::kInput);
     is_forward_known_ = before.is_forward_known_ && (before.roles_seen_ & kReturned) != 0;
     thinned_ = before.thinned_;
+    roles_without_tensors_ = before.roles_without_tensors_;
     for (Timed& timed : timed_) {
         const Requirement& requirement = config_.requirements[timed.requirement];
         const auto same = std::find_if(before.timed_.begin(), before.timed_.end(), [&](const Timed& each) {
