@@ -145,15 +145,28 @@ def wants_evaluations(plan: str) -> bool:
     )
 
 
+def _same(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
+    """Whether two requirements, or two collections, are the same."""
+
+    def sorted_what(entry: Mapping[str, Any]) -> dict[str, Any]:
+        return {**entry, "what": sorted(entry.get("what", ()))}
+
+    return sorted_what(one) == sorted_what(other)
+
+
 def make_plan(
     base: str,
     requirements: list[dict[str, Any]],
     collections: list[dict[str, Any]],
 ) -> str:
-    """`base` (JSON of a plan) with more; raises InvalidArgument when the result is not valid."""
+    """`base` (JSON of a plan) with more; raises InvalidArgument when the result is not valid.
+
+    What is in it already is not put there twice: another rank of the same script may have done so.
+    """
     plan = json.loads(base)
-    plan.setdefault("requirements", []).extend(requirements)
-    plan.setdefault("collections", []).extend(collections)
+    for key, entries in (("requirements", requirements), ("collections", collections)):
+        known = plan.setdefault(key, [])
+        known += [entry for entry in entries if not any(_same(entry, other) for other in known)]
     text = json.dumps(plan)
     _core.check_plan(text)
     return text

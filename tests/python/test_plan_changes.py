@@ -204,6 +204,23 @@ def test_what_a_script_asks_for_under_traindbg_run_is_not_lost_by_a_change(tmp_p
     assert asked == {("losses", "some_rule"), ("weights", "user"), ("gradients", "user")}
 
 
+def test_who_asks_for_what_is_in_the_run_already_asks_for_nothing_new(run_dir: Path) -> None:
+    """As the second rank of a script does, and a second recording into the same run."""
+    (run_dir).mkdir()
+    (run_dir / "plan.json").write_text("{}")
+    wishes: dict[str, Any] = {
+        "collect": "weights",
+        "collections": {"mine": "fc"},
+        "capture": [{"collection": "mine", "what": ["raw", "histogram"], "steps": [3]}],
+    }
+    for _ in range(2):
+        training = Training()
+        with td.watch(training.model, run_dir=run_dir, supervise=False, **wishes):
+            training.step()
+            assert len(plan_now()["requirements"]) == 3
+        assert [file.name for file in run_dir.glob("plan-*")] == ["plan-000001.json"]
+
+
 def test_data_loader_workers_are_forked_while_a_change_is_on_its_way(run_dir: Path) -> None:
     training = Training()
     with td.watch(training.model, run_dir=run_dir, rules=[], supervise=False):

@@ -335,20 +335,4 @@ std::vector<std::size_t> CapturePlan::requirements_for(const TensorInfo& info) c
     return indexes;
 }
 
-std::vector<std::string> CapturePlan::explain(const TensorInfo& info) const {
-    std::vector<std::string> out;
-    for (const std::size_t index : requirements_for(info)) {
-        const Requirement& requirement = config_.requirements[index];
-        const std::string mode = requirement.mode == Mode::kGlobal
-                                     ? "every mode"
-                                     : std::string(model::to_string(requirement.mode));
-        out.push_back(
-            base::format("{} in {}, {}, as one of '{}', for {}", what_in_words(requirement.what), mode,
-                         when_in_words(requirement), requirement.collection,
-                         requirement.asked_by.empty() ? "nobody in particular" : requirement.asked_by));
-    }
-    if (out.empty()) out.emplace_back("nothing: no requirement touches it");
-    return out;
-}
-
 }  // namespace traindbg::capture

@@ -90,8 +90,6 @@ class CapturePlan {
 
     // The requirements that touch a tensor, registered or not: indexes into those of the configuration.
     [[nodiscard]] std::vector<std::size_t> requirements_for(const model::TensorInfo& info) const;
-    // Sentences for a person: which requirements touch this tensor, at which steps, for whom.
-    [[nodiscard]] std::vector<std::string> explain(const model::TensorInfo& info) const;
 
     [[nodiscard]] const model::CaptureConfig& config() const noexcept { return config_; }
 

@@ -178,8 +178,7 @@ TEST(CapturePlan, NamedStepsAreDueAndNoOthers) {
     EXPECT_EQ(plan.next_step_needed(Mode::kTrain, 0), 7U);
     EXPECT_EQ(plan.next_step_needed(Mode::kTrain, 8), 30U);
     EXPECT_EQ(plan.next_step_needed(Mode::kTrain, 31), UINT64_MAX);
-    EXPECT_NE(plan.explain(tensor("weight/a", Role::kWeight)).at(0).find("at steps 0, 7, 30, 40"),
-              std::string::npos);
+    EXPECT_NE(when_in_words(plan.config().requirements[0]).find("at steps 0, 7, 30, 40"), std::string::npos);
 }
 
 TEST(CapturePlan, ByTimeAStepIsDueWhenEnoughHasPassedSinceTheLastOne) {
@@ -295,18 +294,17 @@ TEST(CapturePlan, PatternsThatBacktrackElsewhereAnswerAtOnce) {
     EXPECT_EQ(plan.due(0, Mode::kTrain, 0), What::kNothing);
 }
 
-TEST(CapturePlan, ExplainsInSentences) {
+TEST(CapturePlan, TellsTheRequirementsOfATensorAndTheirWords) {
     const CapturePlan plan =
         plan_of({.requirements = {need("gradients", {.every = 10, .dense_until = 20, .start = 5}),
                                   need("mine", {.every = 1}, What::kStatistics | What::kRaw, Mode::kEval)},
                  .collections = {{.name = "mine", .include = {"fc1"}, .exclude = {}}}});
-    EXPECT_EQ(plan.explain(tensor("gradient/fc1.weight", Role::kGradient)),
-              (std::vector<std::string>{
-                  "statistics in train, at every 10th step and at each step below 20, from step 5, as one of "
-                  "'gradients', for a_rule",
-                  "statistics, all values in eval, at every step, as one of 'mine', for a_rule"}));
-    EXPECT_EQ(plan.explain(tensor("weight/fc2.weight", Role::kWeight)),
-              (std::vector<std::string>{"nothing: no requirement touches it"}));
+    EXPECT_EQ(plan.requirements_for(tensor("gradient/fc1.weight", Role::kGradient)),
+              (std::vector<std::size_t>{0, 1}));
+    EXPECT_TRUE(plan.requirements_for(tensor("weight/fc2.weight", Role::kWeight)).empty());
+    EXPECT_EQ(when_in_words(plan.config().requirements[0]),
+              "at every 10th step and at each step below 20, from step 5");
+    EXPECT_EQ(what_in_words(plan.config().requirements[1].what), "statistics, all values");
 }
 
 }  // namespace
