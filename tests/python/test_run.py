@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import threading
 import time
 
@@ -168,3 +169,12 @@ def test_a_watched_training_is_judged_by_a_supervisor_of_its_own(python, tmp_pat
     assert states["gradients_not_cleared"] == "fired"
     assert run.causes[0]["name"] == "gradients_not_cleared"
     assert report.is_file()
+
+
+def test_a_watcher_shows_its_run_or_nothing(run_dir):
+    model = nn.Linear(4, 1)
+    with td.watch(model, run_dir=run_dir, supervise=False) as watcher:
+        assert "<table>" in watcher._repr_html_()
+    shutil.rmtree(run_dir)
+    assert watcher._repr_html_() is None
+    assert "Linear" in repr(watcher)

@@ -21,7 +21,7 @@ import numpy as np
 import torch
 
 from traindbg import _core, _plan
-from traindbg.errors import TrainingStopped
+from traindbg.errors import TraindbgError, TrainingStopped
 from traindbg.hooks import torch_patches as patches
 from traindbg.hooks.torch_compiled import EagerStep, compiler_in_use
 from traindbg.hooks.torch_description import description
@@ -153,11 +153,13 @@ class Watcher:
         return f"<traindbg.Watcher of {what}, {state} {self.run_dir}>"
 
     def _repr_html_(self) -> str | None:
-        """In a notebook: the run so far."""
+        """In a notebook: the run so far. None, where there is none, makes it take `repr`."""
         from traindbg.run import Run
 
-        # Here, too, traindbg's failures are not the user's; None makes a notebook take `repr`.
-        return guarded("notebook", lambda: Run(self.run_dir)._repr_html_())  # type: ignore[no-any-return]
+        try:
+            return Run(self.run_dir)._repr_html_()
+        except TraindbgError:
+            return None
 
 
 def _forget(watcher: weakref.ref[Watcher]) -> None:

@@ -59,8 +59,8 @@ struct WorkerState {
     std::map<std::uint32_t, std::size_t> events_of_logs;  // by part, those that were taken
     std::set<std::uint32_t> blob_numbers;                 // of those that are there
     bool has_removals = false;                            // retention took something
-    bool is_ring = false;  // a flight recorder's: parts may be missing wherever they are
-    std::uint32_t schema_checksum = 0;                    // of the segment whose tensors were read last
+    bool is_ring = false;               // a flight recorder's: parts may be missing wherever they are
+    std::uint32_t schema_checksum = 0;  // of the segment whose tensors were read last
     model::WorkerMeta meta;
     std::uint64_t steps_dropped = 0;
     std::uint64_t raw_tensors_dropped = 0;
