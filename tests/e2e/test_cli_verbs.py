@@ -215,4 +215,4 @@ def test_bash_completes_verbs_options_rules_and_runs(tmp_path: Path) -> None:
     assert complete("rules", "exp") == ["explain"]
     assert "vanishing_gradient" in complete("rules", "explain", "van")
     assert complete("show", "nig") == ["night"]
-    assert complete("run", "--collect", "grad") == ["gradients"]
+    assert complete("run", "--collect", "grad") == ["gradients", "gradients_before"]
