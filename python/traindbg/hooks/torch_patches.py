@@ -122,7 +122,7 @@ _undo: list[Callable[[], None]] = []
 def _listening_loss(
     name: str, original: Callable[..., Any], as_mean: Callable[..., Any] | None = None
 ) -> Callable[..., Any]:
-    """`as_mean(name, value, args, kwargs)` gives what is recorded of it."""
+    """`as_mean(name, value, args, kwargs)`: of a method, what is recorded of its value."""
 
     @functools.wraps(original)
     def loss_function(*args: Any, **kwargs: Any) -> Any:
@@ -142,7 +142,8 @@ def _listening_loss(
                 seen = guarded("losses", as_mean or per_target, name, value, args, kwargs)
             hot = state.hot
             if hot is None or not hot.loss_computed(name, seen):
-                listener.loss_computed(name, seen, args, kwargs)
+                given = args if as_mean is None else args[1:]  # without the method's object
+                listener.loss_computed(name, seen, given, kwargs)
         return value
 
     return loss_function
@@ -295,7 +296,7 @@ _also: set[tuple[Any, str]] = set()
 
 
 def also_listen_to(owner: Any, function: str, name: str, as_mean: Callable[..., Any]) -> None:
-    """Hears one more loss function, `owner.function`, as `name`: until the last `release`.
+    """Hears one more loss, the method `owner.function`, as `name`: until the last `release`.
 
     What is recorded of a value is `as_mean(name, value, args, kwargs)`.
     """
