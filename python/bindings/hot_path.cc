@@ -27,6 +27,9 @@ constexpr RoleMask kBeforeStep = mask_of(Role::kWeight) | mask_of(Role::kBias) |
 // What a loss function is given.
 constexpr RoleMask kArguments = mask_of(Role::kPrediction) | mask_of(Role::kLabel);
 
+// At the end of steps that needed one of these there is more to do than to end them.
+constexpr RoleMask kEndOfStep = kForward | kAfterStep | kArguments | mask_of(Role::kGradientBefore);
+
 // Adds the time until the end of the scope.
 class Timed {
   public:
@@ -182,8 +185,7 @@ bool HotPath::optimizer_will_step(nb::handle optimizer) {
 }
 
 std::int64_t HotPath::optimizer_stepped(nb::handle optimizer) noexcept {
-    if (!is_armed_ || has_deferred || (due & (kForward | kAfterStep)) != 0 || !is_driver(optimizer))
-        return kNotHandled;
+    if (!is_armed_ || has_deferred || (due & kEndOfStep) != 0 || !is_driver(optimizer)) return kNotHandled;
     const Timed timed(nanos);
     const RoleMask answer = end_step();
     return (answer & (kForward | kStopRequested | kPlanChanged)) != 0 ? static_cast<std::int64_t>(answer)

@@ -283,7 +283,9 @@ What CapturePlan::due(model::TensorId tensor, Mode mode, StepIndex step) const n
     What what = What::kNothing;
     if (tensor >= requirements_of_.size()) return what;
     for (const std::uint32_t index : requirements_of_[tensor]) {
-        if (is_due(index, mode, step)) what |= config_.requirements[index].what;
+        const bool is_so =
+            is_never_thinned_[tensor] ? is_due_unthinned(index, mode, step) : is_due(index, mode, step);
+        if (is_so) what |= config_.requirements[index].what;
     }
     return what;
 }
@@ -300,6 +302,7 @@ void CapturePlan::note_tensor(std::string_view name, Role role, std::span<const 
     std::vector<std::uint32_t> indexes;
     for (std::size_t i = 0; i < config_.requirements.size(); ++i)
         if (touches(config_.requirements[i], role, all)) indexes.push_back(static_cast<std::uint32_t>(i));
+    is_never_thinned_.push_back((mask_of(role) & kNeverThinned) != 0);
     requirements_of_.push_back(std::move(indexes));
     for (const std::uint32_t i : requirements_of_.back()) roles_of_[i] |= mask_of(role);
     roles_seen_ |= mask_of(role);

@@ -111,6 +111,7 @@ class CapturePlan {
     model::CaptureConfig config_;
     std::shared_ptr<const Patterns> patterns_;
     std::vector<std::vector<std::uint32_t>> requirements_of_;  // tensor id -> indexes into config_
+    std::vector<bool> is_never_thinned_;  // tensor id -> whether it is a loss or a metric
     std::vector<RoleMask> roles_of_;      // requirement -> roles of the tensors it touches
     std::vector<bool> is_users_;          // requirement -> whether its collection is one of the user's
     RoleMask roles_seen_ = 0;             // of all tensors noted

@@ -59,6 +59,7 @@ constexpr std::size_t kMostDimensions = 64;
 constexpr StepIndex kNever = UINT64_MAX;
 constexpr std::uint64_t kLongestBlockMs = 3'600'000;  // nothing waits for ever
 constexpr std::chrono::nanoseconds kLongestClose = std::chrono::hours(24);
+constexpr std::chrono::nanoseconds kPlanPatience = std::chrono::milliseconds(100);
 // What the flight recorder gets where the run's own record took all of the time there was to close.
 constexpr std::int64_t kLeastFlightNanos = 200'000'000;
 
@@ -290,7 +291,8 @@ class CaptureSession::Impl {
             record.step_nanos = step_nanos;
             record.capture_nanos = step_cost_;
         }
-        if (ends_flight_step) end_flight_step(record);
+        if (ends_flight_step) flight_->end_step(record);
+        keep_flight_if_asked();
         if (has_any) {
             record.sequence = sequence_++;
             current.hand_to(*writer_);
@@ -327,14 +329,18 @@ class CaptureSession::Impl {
     void close(std::chrono::nanoseconds patience) {
         if (!alive()) return;
         // What was seen of a step that did not end, such as a metric logged after the last one.
-        for (Current* current : {&eval_, &train_})
-            if (!current->empty()) end(current->record.mode);
+        for (Current* current : {&eval_, &train_}) {
+            const bool has_flight_step = current == &train_ && flight_ && !flight_->current().empty();
+            if (!current->empty() || has_flight_step) end(current->record.mode);
+        }
+        keep_flight_if_asked();
         if (budget_.is_limited()) tell_budget("budget");
         const std::int64_t deadline = base::monotonic_nanos() + std::min(patience, kLongestClose).count();
         const auto left = [deadline](std::int64_t least) {
             return std::chrono::nanoseconds(std::max(deadline - base::monotonic_nanos(), least));
         };
-        changes_.finish(patience);
+        // Nobody will go by a plan that is still being read.
+        changes_.finish(std::min<std::chrono::nanoseconds>(patience, kPlanPatience));
         open_.store(false, std::memory_order_relaxed);
         writer_->close(left(0)).ignore();  // the writer itself says what went wrong, once
         if (flight_) flight_->close(left(kLeastFlightNanos));
@@ -575,9 +581,8 @@ class CaptureSession::Impl {
         if (!std::exchange(weights_are_bad_, true)) keep_flight("a weight is not finite");
     }
 
-    void end_flight_step(const StepRecord& head) {
-        flight_->end_step(head);
-        if (!control_) return;
+    void keep_flight_if_asked() {
+        if (!flight_ || !control_) return;
         const std::uint32_t asked = control_->flight_copies_requested();
         if (std::exchange(flight_copies_seen_, asked) != asked) keep_flight("a rule found something");
     }
@@ -601,7 +606,10 @@ class CaptureSession::Impl {
         }
         budget_.account(step_nanos, step_cost_);
         plan_.thin(mode, budget_.is_overdrawn());
-        if (mode == Mode::kTrain) is_flight_left_out_ = budget_.is_overdrawn();
+        if (mode != Mode::kTrain) return;
+        is_flight_left_out_ = budget_.is_overdrawn();
+        // The next evaluation's first step goes by what is so when it begins.
+        if (eval_.empty()) plan_.thin(Mode::kEval, budget_.is_overdrawn());
     }
     void set_budget(double share) {
         if (budget_.is_limited()) tell_budget("budget");  // of what was until now
@@ -609,6 +617,7 @@ class CaptureSession::Impl {
         for (const Mode mode : {Mode::kTrain, Mode::kEval}) plan_.thin(mode, false);
         is_flight_left_out_ = false;
         steps_due_ = steps_left_out_ = 0;
+        if (budget_.is_limited()) tell_budget("budget");
     }
     void tell_budget(std::string_view kind) {
         const model::Json json = {{"step", train_.record.step},

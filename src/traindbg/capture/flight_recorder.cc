@@ -89,7 +89,8 @@ Result<std::unique_ptr<FlightRecorder>> FlightRecorder::open(storage::FileSystem
                     .worker = worker,
                     .queue_bytes = static_cast<std::size_t>(config.queue_bytes),
                     .arena_bytes = arena,
-                    .overflow = model::OverflowPolicy::kDropNewest,
+                    .overflow = model::OverflowPolicy::kKeepReductionsOnly,
+                    .block_for = std::chrono::milliseconds(0),
                     .sync_interval = std::chrono::milliseconds(0),
                     .reserve_bytes = 0,
                     // So many bytes of whole tensors, which are in the page cache for a while.

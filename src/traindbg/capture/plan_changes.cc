@@ -11,6 +11,7 @@
 #include "traindbg/base/bytes.h"
 #include "traindbg/base/fork_generation.h"
 #include "traindbg/base/format.h"
+#include "traindbg/base/log.h"
 #include "traindbg/model/checked_json.h"
 #include "traindbg/model/json.h"
 #include "traindbg/storage/plan_files.h"
@@ -22,8 +23,12 @@ namespace {
 using base::Code;
 using base::Result;
 using base::Status;
+using model::Requirement;
 
 constexpr std::uint64_t kMostPlanBytes = std::uint64_t{16} << 20;
+constexpr std::uint32_t kMostPlansLookedAt = 100;  // of those before the one in force
+constexpr int kLockTries = 20;
+constexpr std::chrono::milliseconds kLockPause{5};
 
 std::string path_of(const storage::RunLayout& layout, std::uint32_t number) {
     return number == 0 ? layout.plan_json() : layout.plan_change_json(number);
@@ -41,6 +46,22 @@ Result<model::CaptureConfig> read_plan(storage::FileSystem& files, const std::st
     return config;
 }
 
+// What an earlier plan of the run held and the one in force does not: somebody took it out.
+std::vector<Requirement> requirements_taken_out(storage::FileSystem& files, const storage::RunLayout& layout,
+                                                const PlanInForce& plan) {
+    std::vector<Requirement> out;
+    const std::uint32_t first = plan.number - std::min(plan.number, kMostPlansLookedAt);
+    for (std::uint32_t number = first; number < plan.number; ++number) {
+        const Result<model::CaptureConfig> earlier = read_plan(files, path_of(layout, number));
+        if (!earlier) continue;
+        for (const Requirement& requirement : earlier->requirements) {
+            const auto& now = plan.config.requirements;
+            if (std::find(now.begin(), now.end(), requirement) == now.end()) out.push_back(requirement);
+        }
+    }
+    return out;
+}
+
 }  // namespace
 
 Result<PlanInForce> read_plan_in_force(storage::FileSystem& files, const storage::RunLayout& layout) {
@@ -52,8 +73,17 @@ Result<PlanInForce> read_plan_in_force(storage::FileSystem& files, const storage
 
 Result<PlanInForce> publish_wishes(storage::FileSystem& files, const storage::RunLayout& layout,
                                    const model::CaptureConfig& config) {
+    // `traindbg set` holds the same lock; where it stays taken, or there are none, nobody is waited for long.
+    std::unique_ptr<storage::FileLock> lock;
+    for (int i = 0; i < kLockTries && !lock; ++i) {
+        auto locked = files.try_lock(layout.plan_json(), storage::LockFile::kMustExist);
+        if (locked) lock = std::move(locked).value();
+        else if (locked.status().code() != Code::kUnavailable) break;
+        else std::this_thread::sleep_for(kLockPause);
+    }
     TRAINDBG_ASSIGN_OR_RETURN(PlanInForce plan, read_plan_in_force(files, layout));
     bool has_more = false;
+    const std::vector<Requirement> taken_out = requirements_taken_out(files, layout, plan);
     for (const model::CollectionSpec& spec : config.collections) {
         auto& known = plan.config.collections;
         if (std::any_of(known.begin(), known.end(), [&](const auto& each) { return each.name == spec.name; }))
@@ -61,9 +91,18 @@ Result<PlanInForce> publish_wishes(storage::FileSystem& files, const storage::Ru
         known.push_back(spec);
         has_more = true;
     }
-    for (const model::Requirement& requirement : config.requirements) {
+    for (const Requirement& requirement : config.requirements) {
         auto& known = plan.config.requirements;
-        if (std::find(known.begin(), known.end(), requirement) != known.end()) continue;
+        const auto is_in = [&](const std::vector<Requirement>& all) {
+            return std::find(all.begin(), all.end(), requirement) != all.end();
+        };
+        if (is_in(known)) continue;
+        if (is_in(taken_out)) {
+            base::log_once(
+                base::LogLevel::kInfo, "capture.taken_out",
+                "what this process asks for was taken out of the run's plan meanwhile, and stays so");
+            continue;
+        }
         known.push_back(requirement);
         has_more = true;
     }

@@ -36,8 +36,9 @@ struct PlanInForce {
 [[nodiscard]] base::Result<PlanInForce> read_plan_in_force(storage::FileSystem& files,
                                                            const storage::RunLayout& layout);
 // Puts what `config` asks for beyond the plan in force into the run, as a change, so that whoever changes the
-// plan later knows of it: a script under `traindbg run` may ask for more than its supervisor wrote down.
-// Gives the plan that holds then.
+// plan later knows of it: a script under `traindbg run` may ask for more than its supervisor wrote down. Not
+// what an earlier plan of the run held: somebody has taken that out, and it stays so. Gives the plan that
+// holds then.
 [[nodiscard]] base::Result<PlanInForce> publish_wishes(storage::FileSystem& files,
                                                        const storage::RunLayout& layout,
                                                        const model::CaptureConfig& config);

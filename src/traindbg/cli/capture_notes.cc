@@ -1,6 +1,7 @@
 #include "traindbg/cli/capture_notes.h"
 
 #include <algorithm>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
 
@@ -38,6 +39,31 @@ std::vector<Json> events(const read::Run& run, std::string_view kind) {
     return out;
 }
 
+// What the workers' budgets left out, as each of them told last; nothing: none of them has one.
+struct BudgetNote {
+    double share = 0;
+    double spent = 0;  // the most of a worker
+    std::uint64_t due = 0, left_out = 0;
+};
+
+std::optional<BudgetNote> budget_of(const read::Run& run) {
+    std::map<model::WorkerId, Json> last;
+    for (const read::RunEvent& event : run.events()) {
+        if (event.kind != "budget" && event.kind != "budget_thins") continue;
+        Json json = Json::parse(event.json, nullptr, false);
+        if (json.is_object()) last[event.worker] = std::move(json);
+    }
+    if (last.empty()) return std::nullopt;
+    BudgetNote out;
+    for (const auto& [worker, json] : last) {
+        out.share = fraction(json, "budget");
+        out.spent = std::max(out.spent, fraction(json, "spent"));
+        out.due += number(json, "steps_due");
+        out.left_out += number(json, "steps_left_out");
+    }
+    return out;
+}
+
 struct Flight {
     std::uint64_t steps = 0;
     model::StepIndex first = 0, last = 0;
@@ -68,19 +94,14 @@ std::string percent(double share) { return base::format("{:.3g} %", 100 * share)
 std::vector<std::pair<std::string, std::string>> capture_notes(const read::Run& run,
                                                                const std::string& run_words) {
     std::vector<std::pair<std::string, std::string>> out;
-    // The last word counts; while the training runs, there is only the first.
-    std::vector<Json> budgets = events(run, "budget");
-    if (budgets.empty()) budgets = events(run, "budget_thins");
-    if (!budgets.empty()) {
-        const Json& last = budgets.back();
-        const std::uint64_t left_out = number(last, "steps_left_out");
+    if (const std::optional<BudgetNote> budget = budget_of(run))
         out.emplace_back(
-            "budget", base::format("{}: {}; capture took {}", percent(fraction(last, "budget")),
-                                   left_out == 0 ? "nothing was left out"
-                                                 : base::format("{} of {} steps that were due were left out",
-                                                                left_out, number(last, "steps_due")),
-                                   percent(fraction(last, "spent"))));
-    }
+            "budget",
+            base::format("{}: {}; capture took {}", percent(budget->share),
+                         budget->left_out == 0 ? "nothing was left out"
+                                               : base::format("{} of {} steps that were due were left out",
+                                                              budget->left_out, budget->due),
+                         percent(budget->spent)));
     if (const std::optional<Flight> flight = flight_of(run)) {
         std::string what;
         for (const Flight::Copy& copy : flight->copies)
@@ -102,9 +123,12 @@ std::vector<std::pair<std::string, std::string>> capture_notes(const read::Run& 
 }
 
 void put_capture_notes(Json& json, const read::Run& run) {
-    std::vector<Json> budgets = events(run, "budget");
-    if (budgets.empty()) budgets = events(run, "budget_thins");
-    json["budget"] = budgets.empty() ? Json() : budgets.back();
+    json["budget"] = nullptr;
+    if (const std::optional<BudgetNote> budget = budget_of(run))
+        json["budget"] = {{"budget", budget->share},
+                          {"spent", budget->spent},
+                          {"steps_due", budget->due},
+                          {"steps_left_out", budget->left_out}};
     json["flight"] = nullptr;
     if (const std::optional<Flight> flight = flight_of(run)) {
         Json copies = Json::array();

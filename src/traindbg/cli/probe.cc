@@ -7,6 +7,7 @@
 #include <csignal>
 #include <memory>
 #include <optional>
+#include <utility>
 
 #include "traindbg/base/clock.h"
 #include "traindbg/storage/control_block.h"
@@ -82,8 +83,20 @@ Result<Probed> run_probe(const ProbeOptions& options) {
         ::poll(&waiting, 1, kLookMillis);
         while (const auto signal = gate.next()) {
             const int number = static_cast<int>(signal->ssi_signo);
+            if (number == SIGTSTP) {
+                const std::int64_t stopped = base::monotonic_nanos();
+                if (!came_from_terminal(*signal)) ::kill(child.pid, SIGTSTP);
+                ::raise(SIGSTOP);  // comes back when somebody continues us
+                deadline += base::monotonic_nanos() - stopped;
+                continue;
+            }
             if (number != SIGINT && number != SIGTERM && number != SIGHUP && number != SIGQUIT) continue;
-            out.was_interrupted = true;
+            // Who asks twice does not want to wait.
+            if (std::exchange(out.was_interrupted, true)) ::kill(child.pid, SIGKILL);
+            if (stage < Stage::kTerm) {
+                stage = Stage::kTerm;
+                deadline = base::monotonic_nanos() + kPatienceAfterTerm;
+            }
             // What the terminal sent has reached it already.
             if (!came_from_terminal(*signal)) ::kill(child.pid, number);
         }

@@ -212,8 +212,9 @@ class RunWriter::Impl {
         return record;
     }
 
-    void keep_ring() noexcept {
-        shared_->rings_to_keep.fetch_add(1, std::memory_order_relaxed);
+    void keep_ring() {
+        // Without a size it finds room in a queue that is full.
+        static_cast<void>(shared_->queue.push(Item(KeepRing{}), 0, nanoseconds::zero()));
         shared_->queue.hurry();
     }
 
@@ -461,7 +462,12 @@ model::StepRecord RunWriter::recycled() noexcept {
 }
 
 void RunWriter::keep_ring() noexcept {
-    if (!impl_->is_abandoned()) impl_->keep_ring();
+    if (impl_->is_abandoned()) return;
+    try {
+        impl_->keep_ring();
+    } catch (const std::exception& error) {
+        base::log_once(LogLevel::kError, "write.keep_ring", error.what());
+    }
 }
 
 bool RunWriter::flush(nanoseconds patience) noexcept {

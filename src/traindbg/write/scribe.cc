@@ -102,7 +102,6 @@ bool Scribe::work() {
     if (is_last) encode_end();
     const std::uint32_t part = header_.part;
     commit();
-    if (is_ring()) keep_ring_if_asked(is_last);
     if (!is_last && log_is_open_ && is_part_full() && !has_failed()) roll();
     sync(is_last);
     if (is_last && header_.part != part) {
@@ -155,8 +154,10 @@ void Scribe::encode(Item item) {
         shared_->give_spare(std::move(step->record));
     } else if (const auto* event = std::get_if<format::EventRecord>(&item)) {
         encode_event(*event);
+    } else if (auto* marker = std::get_if<std::shared_ptr<FlushMarker>>(&item)) {
+        markers_.push_back(std::move(*marker));
     } else {
-        markers_.push_back(std::move(std::get<std::shared_ptr<FlushMarker>>(item)));
+        keep_ring();
     }
 }
 
@@ -428,19 +429,33 @@ void Scribe::roll() {
     }
 }
 
-// A ring's parts are full by steps, so that it is known how many they hold.
+// A ring's parts are full by steps, so that it is known how many they hold, or where two of them would not
+// fit into the quota: then it holds fewer, but the latest ones.
 bool Scribe::is_part_full() const noexcept {
-    return is_ring() ? part_steps_ >= options_.ring_steps : log_.size() >= roll_at_bytes_;
+    if (!is_ring()) return log_.size() >= roll_at_bytes_;
+    if (part_steps_ >= options_.ring_steps) return true;
+    const std::uint64_t quota = options_.retention.quota_bytes;
+    const std::uint64_t bytes = closed_bytes_ - part_begin_bytes_ + log_.size() + (blob_ ? blob_->size() : 0);
+    return quota != 0 && part_steps_ != 0 && bytes >= raw_quota(quota) / 3;
 }
 
 // The parts that are there are not the ring's any more.
-void Scribe::keep_ring_if_asked(bool is_last) {
-    const std::uint32_t asked = shared_->rings_to_keep.load(std::memory_order_relaxed);
-    if (asked == rings_kept_) return;
-    rings_kept_ = asked;
-    ring_part_.reset();
+void Scribe::keep_ring() {
+    if (!is_ring()) return;
+    const std::uint64_t quota = options_.retention.quota_bytes;
+    if (quota != 0 && kept_bytes_ >= quota)
+        return base::log_once(LogLevel::kWarning, "write.keep_ring",
+                              base::format("{}: what was kept takes {} already; no more is kept", directory_,
+                                           base::human_bytes(kept_bytes_)));
+    commit();
+    keeps_any_ = true;
+    if (ring_part_) {
+        kept_bytes_ += ring_part_->bytes;
+        removed_bytes_ += ring_part_->bytes;
+        ring_part_.reset();
+    }
     keeps_part_ = part_steps_ != 0;
-    if (keeps_part_ && !is_last && log_is_open_ && !has_failed()) roll();
+    if (keeps_part_ && log_is_open_ && !has_failed()) roll();
 }
 
 // The next part has begun: what was full before this one goes.
@@ -451,8 +466,13 @@ void Scribe::end_ring_part(std::uint32_t part) {
         removed_bytes_ += ring_part_->bytes;
         ring_part_.reset();
     }
-    if (!std::exchange(keeps_part_, false))
-        ring_part_ = {part, part_first_blob_, next_blob_, closed_bytes_ - part_begin_bytes_};
+    const std::uint64_t bytes = closed_bytes_ - part_begin_bytes_;
+    if (std::exchange(keeps_part_, false)) {
+        kept_bytes_ += bytes;
+        removed_bytes_ += bytes;
+    } else {
+        ring_part_ = {part, part_first_blob_, next_blob_, bytes};
+    }
     part_begin_bytes_ = closed_bytes_;
     part_first_blob_ = next_blob_;
     part_steps_ = 0;
@@ -460,7 +480,7 @@ void Scribe::end_ring_part(std::uint32_t part) {
 
 // After the end, when nothing of it is to be kept: all that there is, the directory, too.
 void Scribe::discard_ring() noexcept {
-    if (!is_ring() || rings_kept_ != 0 || shared_->is_left_behind.load(std::memory_order_relaxed)) return;
+    if (!is_ring() || keeps_any_ || shared_->is_left_behind.load(std::memory_order_relaxed)) return;
     try {
         log_.close();
         log_is_open_ = false;
@@ -614,7 +634,9 @@ void Scribe::look_after_room(bool is_last) {
                                 directory_, base::human_bytes(quota))));
     if (raw_shortage_ == Shortage::kNone && !is_paused()) return;
     const std::int64_t now = base::monotonic_nanos();
-    if (!is_last && nanoseconds(now - last_probe_nanos_) < options_.probe_interval) return;
+    // A ring has room again as soon as it has removed a part.
+    const bool waits = !is_ring() || raw_shortage_ != Shortage::kQuota;
+    if (!is_last && waits && nanoseconds(now - last_probe_nanos_) < options_.probe_interval) return;
     last_probe_nanos_ = now;
     const std::uint64_t used = quota == 0 ? 0 : bytes_used();
     if (quota != 0 && used >= (is_paused() ? quota : raw_quota(quota))) return;

@@ -72,7 +72,7 @@ class Scribe {
 
     [[nodiscard]] bool is_ring() const noexcept { return options_.ring_steps != 0; }
     [[nodiscard]] bool is_part_full() const noexcept;
-    void keep_ring_if_asked(bool is_last);
+    void keep_ring();
     void end_ring_part(std::uint32_t part);
     void discard_ring() noexcept;
     void remove_ring_part(std::uint32_t part, std::uint32_t first_blob, std::uint32_t end_blob) noexcept;
@@ -141,8 +141,9 @@ class Scribe {
     std::uint64_t part_steps_ = 0;        // in the part under way
     std::uint32_t part_first_blob_ = 0;   // its first
     std::uint64_t part_begin_bytes_ = 0;  // `closed_bytes_` when it began
-    std::uint64_t removed_bytes_ = 0;
-    std::uint32_t rings_kept_ = 0;
+    std::uint64_t removed_bytes_ = 0;     // of closed files that are gone, or kept for good
+    std::uint64_t kept_bytes_ = 0;        // of the latter
+    bool keeps_any_ = false;
     bool keeps_part_ = false;  // the part under way
 };
 

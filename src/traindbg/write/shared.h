@@ -51,7 +51,10 @@ struct StepItem {
     std::vector<WholeTensor> tensors;
 };
 
-using Item = std::variant<StepItem, format::EventRecord, std::shared_ptr<FlushMarker>>;
+// Of a ring: all before this place of the queue stays.
+struct KeepRing {};
+
+using Item = std::variant<StepItem, format::EventRecord, std::shared_ptr<FlushMarker>, KeepRing>;
 
 struct Shared {
     explicit Shared(const WriterOptions& options) : queue(options.queue_bytes) {}
@@ -62,7 +65,6 @@ struct Shared {
     std::atomic<std::uint64_t> steps_dropped{0};
     std::atomic<std::uint64_t> raw_tensors_dropped{0};
     std::atomic<std::uint64_t> parts_sealed{0};
-    std::atomic<std::uint32_t> rings_to_keep{0};  // how often that was asked
     std::atomic<bool> has_failed{false};
     std::atomic<bool> is_paused{false};       // nothing is written: the disk is full, or the quota used up
     std::atomic<bool> raw_is_off{false};      // whole tensors are not taken: the same, or their file failed

@@ -79,10 +79,12 @@ class Training {
         for (StepIndex i = 0; i < count; ++i) {
             session_.observe_scalar(Mode::kTrain, loss_, loss);
             observe(weight_, weight);
-            observe(gradient_, static_cast<float>(session_.step(Mode::kTrain)));
+            observe_gradient();
             static_cast<void>(session_.end_step());
         }
     }
+
+    void observe_gradient() { observe(gradient_, static_cast<float>(session_.step(Mode::kTrain))); }
 
   private:
     void observe(TensorId id, float value) {
@@ -212,6 +214,42 @@ TEST(FlightRecorder, HasWholeTensorsWhereAskedFor) {
     EXPECT_EQ(flight.raw, flight.steps);
 }
 
+TEST(FlightRecorder, WithoutRoomForWholeTensorsItHasTheSteps) {
+    const TemporaryDirectory directory;
+    model::CaptureConfig plan = config({.steps = kRing, .collect = {}, .raw = {"gradients"}});
+    plan.arena_bytes = 1;  // no tensor finds room in it
+    auto session = open(directory.path(), plan);
+    Training training(*session);
+    training.steps(50);
+    session->keep_flight("an exception");
+    session->close(60s);
+    EXPECT_TRUE(read_flight(directory.path()).has(50 - kRing, 50));
+}
+
+TEST(FlightRecorder, HasTheStepThatDidNotEnd) {
+    const TemporaryDirectory directory;
+    model::CaptureConfig plan = config();
+    plan.requirements.clear();  // the run itself records nothing of it
+    auto session = open(directory.path(), plan);
+    Training training(*session);
+    training.steps(20);
+    training.observe_gradient();
+    session->keep_flight("an exception");
+    session->close(60s);
+    EXPECT_TRUE(read_flight(directory.path()).has(21 - kRing, 21));
+}
+
+TEST(FlightRecorder, IsKeptForWhatIsFoundAfterTheLastStep) {
+    const TemporaryDirectory directory;
+    auto session = open(directory.path());
+    auto control = storage::ControlBlock::open(storage::RunLayout{directory.path()}.control());
+    ASSERT_TRUE(control);
+    Training(*session).steps(20);
+    (*control)->request_flight_copy();
+    session->close(60s);
+    EXPECT_TRUE(read_flight(directory.path()).has(20 - kRing, 20));
+}
+
 TEST(FlightRecorder, WithoutCollectionsItHasTheUsualOnes) {
     const TemporaryDirectory directory;
     auto session = open(directory.path(), config({.steps = 4, .collect = {}, .raw = {}}));
@@ -316,6 +354,19 @@ TEST(SessionBudget, LeavesOutWhatItCannotPayForButNumbersAndNamedSteps) {
     EXPECT_EQ(last["steps_due"], 14) << last << ": each tenth of 125, and step 77";
     EXPECT_EQ(last["steps_left_out"], 10) << last << ": named steps are due and not left out";
     EXPECT_GT(last["spent"], 0.01);
+}
+
+TEST(SessionBudget, LossesOfTheUsersOwnCollectionAreNotLeftOut) {
+    model::CaptureConfig plan;
+    plan.collections = {{.name = "mine", .include = {"."}, .exclude = {}}};
+    plan.requirements = {{.collection = "mine", .schedule = {}, .asked_by = "user"}};
+    auto made = CapturePlan::make(plan);
+    ASSERT_TRUE(made);
+    made->note_tensor("loss", Role::kLoss);
+    made->note_tensor("weight/w", Role::kWeight);
+    made->thin(Mode::kTrain, true);
+    EXPECT_EQ(made->due(0, Mode::kTrain, 5), What::kStatistics);
+    EXPECT_EQ(made->due(1, Mode::kTrain, 5), What::kNothing);
 }
 
 TEST(SessionBudget, WhatIsDueByTimeIsTakenWhenItCanBePaidFor) {

@@ -312,6 +312,20 @@ TEST(TensorNames, GiveWhatWasAdded) {
     EXPECT_TRUE(names.collections(2).empty());
 }
 
+TEST_F(PlanChangesTest, WhatWasTakenOutStaysOutThoughAnotherSessionAsksForItAgain) {
+    CaptureConfig config;
+    config.requirements = {need("losses", 1), need("gradients", 10)};
+    begin(config);
+    CaptureConfig without = config;
+    without.requirements.pop_back();
+    put(1, without);
+    config.requirements.push_back(need("weights", 5));
+    const auto published = publish_wishes(files_, layout_, config);
+    ASSERT_TRUE(published) << published.status().message();
+    EXPECT_EQ(published->number, 2U);
+    EXPECT_EQ(published->config.requirements, (std::vector{need("losses", 1), need("weights", 5)}));
+}
+
 TEST_F(PlanChangesTest, ABudgetThatIsLiftedLeavesNothingOutAnyMore) {
     CaptureConfig config;
     config.requirements = {need("gradients", 1)};

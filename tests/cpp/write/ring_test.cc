@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <chrono>
 #include <memory>
 #include <set>
@@ -138,6 +139,44 @@ TEST_F(RingTest, AnEndLeavesWhatWasAskedForAtTheVeryLast) {
     writer->keep_ring();
     ASSERT_TRUE(writer->close(kLong).is_ok());
     EXPECT_EQ(steps(), range(30, 42));
+}
+
+TEST_F(RingTest, WhereTheQuotaIsTooSmallForItTheLatestStepsAreThereWithTheirTensors) {
+    auto writer = open({.quota_bytes = 8U << 10});  // a part of ten steps takes more than half of it
+    for (StepIndex step = 0; step < 300; ++step) {
+        append(*writer, step, step + 1);
+        EXPECT_FALSE(writer->counts().is_paused) << step;
+    }
+    EXPECT_EQ(writer->counts().raw_tensors_dropped, 0U);
+    const std::vector<StepIndex> found = steps();
+    ASSERT_FALSE(found.empty());
+    EXPECT_EQ(found, range(300 - found.size(), 300));
+    EXPECT_LT(found.size(), kSteps);
+}
+
+TEST_F(RingTest, KeepsNoMoreThanTheQuotaAgain) {
+    auto writer = open({.quota_bytes = 64U << 10});
+    for (StepIndex step = 0; step < 300; step += 10) {
+        append(*writer, step, step + 10);
+        writer->keep_ring();
+        ASSERT_TRUE(writer->flush(kLong));
+    }
+    const std::vector<StepIndex> found = steps();
+    EXPECT_EQ(found.front(), 0U);
+    EXPECT_LT(found.size(), 250U);
+    EXPECT_EQ(found.back(), 299U) << "the ring itself goes on";
+}
+
+TEST_F(RingTest, WhatIsQueuedWhenItIsAskedForIsKept) {
+    auto writer = open();
+    for (StepIndex step = 0; step < 200; ++step) writer->append(sample_step(step, true));
+    writer->keep_ring();
+    for (StepIndex step = 200; step < 400; ++step) writer->append(sample_step(step, true));
+    ASSERT_TRUE(writer->flush(kLong));
+    append(*writer, 400, 440);
+    const std::vector<StepIndex> found = steps();
+    for (const StepIndex step : range(190, 200))
+        EXPECT_NE(std::find(found.begin(), found.end(), step), found.end()) << step;
 }
 
 TEST_F(RingTest, TheQuotaCountsWhatIsThere) {

@@ -412,6 +412,20 @@ class ExplainPlanVerb final : public Verb {
         const bool has_others =
             std::any_of(costs.plan().config().requirements.begin(), costs.plan().config().requirements.end(),
                         [](const auto& each) { return each.mode != Mode::kTrain; });
+
+        const model::CaptureConfig& plan = costs.plan().config();
+        if (plan.flight.steps != 0)
+            line("flight recorder",
+                 base::format("besides, at every step: statistics of {}{}; not in these sums",
+                              plan.flight.collect.empty() && plan.flight.raw.empty()
+                                  ? std::string("weights, biases, gradients, inputs, outputs, activations")
+                                  : base::join(plan.flight.collect, ", "),
+                              plan.flight.raw.empty()
+                                  ? std::string()
+                                  : "; whole tensors of " + base::join(plan.flight.raw, ", ")));
+        if (plan.budget > 0)
+            line("budget", base::format("steps beyond {:.3g} % of the time are left out; not in these sums",
+                                        100 * plan.budget));
         if (has_others) line("evaluations", "are not in these sums: how many there will be, nobody knows");
         for (const auto& [what, why] : missing(costs, seen, is_probe))
             line("not captured", printable(what) + ": " + printable(why));
