@@ -1,9 +1,10 @@
 // The last steps of a training in detail, of which those before something went wrong are kept.
 //
-// A run of its own, `<run>/flight`, written as a ring: it holds at least the last `steps` TRAIN steps, in
-// files that are neither synced nor kept for long, so that most of them never leave memory. They outlive
-// the process, however it ends: after a crash or a kill the ring is there, with nothing done in a signal
-// handler. `keep` makes its content stay; a training that ends well without it leaves nothing behind.
+// A run of its own, `<run>/flight`, written as a ring: it holds at least the last `steps` TRAIN steps (fewer
+// where their whole tensors are too large), in files that are neither synced nor kept for long, so that most
+// of them never leave memory. They outlive the process, however it ends: after a crash or a kill the ring is
+// there, with nothing done in a signal handler. `keep` makes its content stay; a training that ends well
+// without it leaves nothing behind.
 //
 // Threads and failures: as for the session, which is the only one to use this. What cannot be written is
 // counted and said by the writer; the run itself does not depend on it.
