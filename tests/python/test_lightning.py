@@ -103,6 +103,24 @@ def test_a_fit_is_a_run_with_its_metrics(run_dir):
         assert sum(norm**2 for norm in norms) ** 0.5 <= 0.01 * 1.001
 
 
+class Coder(Net):
+    """Its validations call the module, its training only the parts."""
+
+    def forward(self, x):
+        return self.body(x)
+
+    def validation_step(self, batch, index):
+        x, y = batch
+        self.log("val_loss", F.cross_entropy(self(x), y))
+
+
+def test_parts_are_seen_from_the_first_step_on_although_validations_call_the_module(run_dir):
+    fit(Coder(), watching(run_dir, every=1))
+    run = td.Run(run_dir)
+    assert run.steps().tolist() == list(range(12))
+    assert run["output/body.0"].steps().tolist() == list(range(12))
+
+
 @pytest.mark.parametrize("optimizers", [1, 2])
 def test_a_watched_fit_trains_the_same(optimizers, run_dir):
     def weights(*callbacks):

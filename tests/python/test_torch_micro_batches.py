@@ -194,6 +194,42 @@ def test_how_they_are_recognised(events, number):
     assert (batches.number, batches.mark) == (1, "")
 
 
+def test_parts_that_are_called_without_the_model_show_them(run_dir):
+    model = nn.ModuleDict({"encoder": nn.Linear(1, 1), "decoder": nn.Linear(1, 1)})
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    with td.watch(
+        model, optimizer, run_dir=run_dir, collect=ALL, micro_batches="all", supervise=False
+    ):
+        for _ in range(2):
+            outs = []
+            for micro in range(1, 4):
+                out = model["encoder"](torch.full((5, 1), float(micro)))
+                outs.append((out, model["decoder"](out)))
+                F.mse_loss(outs[-1][1], torch.zeros(5, 1)).backward()
+            optimizer.step()
+    run = td.Run(run_dir)
+    for index, mark in enumerate(("", "@2", "@3")):
+        for out, name in zip(outs[index], ("encoder", "decoder"), strict=True):
+            check(run.step(1).tensors[f"output/{name}{mark}"].statistics, out)
+        check(run.step(1).tensors[f"prediction/mse_loss{mark}"].statistics, outs[index][1])
+    assert not [name for name in run.names() if "@4" in name]
+
+
+def test_parts_beyond_the_limit_are_not_looked_at(run_dir):
+    model = nn.ModuleDict({"encoder": nn.Linear(1, 1)})
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    with td.watch(
+        model, optimizer, run_dir=run_dir, collect="outputs", micro_batches="all", supervise=False
+    ):
+        for _ in range(2):
+            for _ in range(MOST + 2):
+                model["encoder"](torch.ones(5, 1)).sum().backward()
+            optimizer.step()
+    run = td.Run(run_dir)
+    assert f"output/encoder@{MOST}" in run
+    assert f"output/encoder@{MOST + 1}" not in run
+
+
 def test_an_unknown_word_is_refused(run_dir):
     with pytest.raises(InvalidArgument, match="micro_batches"):
         watched(run_dir, micro_batches="each")

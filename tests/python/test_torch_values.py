@@ -251,6 +251,33 @@ def test_parts_that_are_called_without_the_model_are_seen(run_dir):
     assert "output/decoder" in run
 
 
+def test_parts_are_seen_although_evaluations_call_the_model(run_dir):
+    class Coder(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.encoder = nn.Linear(4, 2)
+            self.decoder = nn.Linear(2, 4)
+
+        def forward(self, x):
+            return self.decoder(self.encoder(x))
+
+    model = Coder()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    with td.watch(model, run_dir=run_dir, every=1, supervise=False):
+        for _ in range(3):
+            model.eval()
+            with torch.no_grad():
+                model(torch.zeros(5, 4))
+            model.train()
+            out = model.encoder(torch.ones(3, 4))
+            model.decoder(out).sum().backward()
+            optimizer.step()
+    run = td.Run(run_dir)
+    assert run["output/encoder"].steps().tolist() == [1, 2]
+    assert run["output/decoder"].steps().tolist() == [1, 2]
+    check(run.step(2).tensors["output/encoder"].statistics, out)
+
+
 def test_own_collections(run_dir):
     model = nn.Sequential(nn.Linear(4, 2), nn.Linear(2, 1))
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)

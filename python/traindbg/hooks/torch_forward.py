@@ -78,10 +78,12 @@ class Sink(Protocol):
 
     `wants_forward` answers what of the pass is wanted: 0, INPUTS, or EVERYTHING; `takes_functions`,
     whether functions may be listened to in it: what is compiled would be compiled again for that;
-    `wants_attention`, whether attention maps are to be made in it.
+    `wants_attention`, whether attention maps are to be made in it. `part_begins` announces, where
+    the root is not called, a part that is called by the training itself.
     """
 
     def wants_forward(self, root: torch.nn.Module) -> int: ...
+    def part_begins(self) -> None: ...
     def takes_functions(self) -> bool: ...
     def model_input(self, place: Place, number: int, tensor: torch.Tensor) -> None: ...
     def module_output(self, place: Place, suffix: str, tensor: torch.Tensor) -> None: ...
@@ -143,8 +145,10 @@ class ForwardObserver:
         self._inputs = 0
         self._inputs_only = False
         self._without_root = False
+        self._parts_are_next = False  # once the evaluation that is observed is over
         self.observing = False  # more than the inputs
         self.calls = 0  # of the root, seen in Python
+        self.calls_in_training = 0  # those of them
         self.outputs = 0  # of modules inside, seen in Python
         self.took_functions = True  # in the last pass
         self.counts_unseen = False  # the next whole pass fills these two:
@@ -213,6 +217,9 @@ class ForwardObserver:
         if self.observing:
             place = self._known.get(id(module))
             if place is not None:
+                is_outermost = self._without_root and len(self._running) == 1
+                if is_outermost and self._is_of_the_pass():
+                    self._sink.part_begins()
                 self._running.append(place)
                 return
         if module is self._root() and not (self.observing and _is_nested(module)):
@@ -231,9 +238,9 @@ class ForwardObserver:
                     pass  # modules inside that raised
                 if place.is_leaf and not raised and self._is_of_the_pass():
                     self._module_called(place, output)
-            elif module is self._root() and not _is_nested(module):
+            elif module is self._root() and not self._without_root and not _is_nested(module):
                 if raised:
-                    self._leave()
+                    self._pass_ends()
                     self._sink.forward_raised()
                     return
                 self._take_inputs(rest[0])
@@ -241,7 +248,7 @@ class ForwardObserver:
                     self._module_called(self._root_place, output)
                 if self.observing and self.counts_unseen:
                     self._count_unseen()
-                self._leave()
+                self._pass_ends()
         except Exception as error:
             self._sink.failed("forward", error)
 
@@ -249,10 +256,15 @@ class ForwardObserver:
 
     def _root_begins(self, root: torch.nn.Module, args: Any) -> None:
         try:
-            self._leave()  # a pass that Ctrl-C ended
+            is_training = root.training and torch.is_grad_enabled()
+            goes_on = (self._without_root or self._parts_are_next) and not is_training
+            self._leave()  # also a pass that Ctrl-C ended
             self.calls += 1
+            self.calls_in_training += is_training
+            self._parts_are_next = goes_on
             wanted = self._sink.wants_forward(root)
             if wanted == NOTHING:
+                self._pass_ends()
                 return
             self._inputs = 0
             self._inputs_only = wanted == INPUTS
@@ -267,6 +279,12 @@ class ForwardObserver:
                 self._mode.__enter__()
         except Exception as error:
             self._sink.failed("forward", error)
+
+    def _pass_ends(self) -> None:
+        goes_on = self._parts_are_next
+        self._leave()
+        if goes_on:
+            self.observe_without_root()
 
     def _is_of_the_pass(self) -> bool:
         """Without a call of the root an evaluation may come in between, which is none of it."""
@@ -323,15 +341,21 @@ class ForwardObserver:
             number = self._repeats.get((place.name, "attention"), 0) + 1
             self._repeats[(place.name, "attention")] = number
             try:
-                self._sink.attention(place, number, attention_map(function, args, kwargs, result))
+                weights = attention_map(function, args, kwargs, result)
             except NotMadeError as why:
                 self._sink.attention_not_made(place, str(why))
+            except Exception as error:  # of this call alone: others may well have their maps
+                reason = f"it could not be computed: {type(error).__name__}: {error}"
+                self._sink.attention_not_made(place, reason[:500])
+            else:
+                self._sink.attention(place, number, weights)
         except Exception as error:
             self._sink.failed("attention", error)
 
     def _leave(self) -> None:
         self.observing = False
         self._without_root = False
+        self._parts_are_next = False
         self._inputs_only = False
         self._known = {}
         self._running = []

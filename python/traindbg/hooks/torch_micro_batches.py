@@ -1,8 +1,9 @@
 """Which of several forward and backward passes that share one optimizer step is under way.
 
 With gradient accumulation a step has several micro-batches. A new one has begun when a watched
-model is called after a backward pass began. Where no call of a model is seen (compiled code), it
-has when the same loss function is called again after a backward pass, or, without one, backward is.
+model is called after a backward pass began, or a part of one where the training calls only parts.
+Where no call is seen (compiled code), it has when the same loss function is called again after a
+backward pass, or, without one, backward is.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ class MicroBatches:
         return self.number > MOST
 
     def forward_begins(self) -> None:
-        """A watched model is called in training."""
+        """A watched model, or a part of one that is not called itself, is called in training."""
         if self.are_told_apart and not _in_backward():
             self._had_forward = True
             if self._had_backward:

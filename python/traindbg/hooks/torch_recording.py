@@ -455,6 +455,11 @@ class Recording:
     def wants_forward(self, root: torch.nn.Module) -> int:
         return self._wants_forward(root) or NOTHING
 
+    @boundary("forward")
+    def part_begins(self) -> None:
+        self._now = _TRAIN
+        self._micro.forward_begins()
+
     def takes_functions(self) -> bool:
         # An evaluation runs compiled, also where a step of the training does not.
         return not self._compiler or (self._eager.is_in_force and self._now == _TRAIN)
@@ -475,6 +480,9 @@ class Recording:
     def module_output(self, place: Place, suffix: str, tensor: torch.Tensor) -> None:
         if patches.is_transforming():
             self.transformed()
+            return
+        if self._now == _TRAIN and self._micro.is_beyond:
+            self._unseen.micro_batches()
             return
         role = "output" if place.kind == "none" else "activation"
         name = f"{role}/{place.name}{suffix}{self._mark()}"
@@ -559,8 +567,9 @@ class Recording:
             return
         observer.counts_unseen = self._compiler and observer.unseen is None
         observer.arm(self._compiler)
-        if (self.hot.steps >= 1 or self._calls_parts) and observer.calls == 0 and train:
-            # A step went by in which the model itself was not called: look at its parts.
+        may_call_parts = self.hot.steps >= 1 or self._calls_parts
+        if may_call_parts and observer.calls_in_training == 0 and train:
+            # A step went by in which the training did not call the model itself: look at its parts.
             self._now = _TRAIN
             observer.observe_without_root()
 
