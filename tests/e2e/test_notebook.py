@@ -148,6 +148,47 @@ def test_findings_are_said_when_a_cell_ends(tmp_path, monkeypatch) -> None:
     assert len(lines) <= len(run.findings)
 
 
+def waits_for(*runs: str) -> str:
+    """A cell that waits until something is found in each of these runs."""
+    return (
+        "import time\n"
+        "deadline = time.monotonic() + 60\n"
+        f"for run_dir in ({', '.join(runs)},):\n"
+        "    while not td.Run(run_dir).findings and time.monotonic() < deadline:\n"
+        "        time.sleep(0.1)"
+    )
+
+
+def test_findings_of_runs_that_were_closed_are_said(tmp_path, monkeypatch) -> None:
+    bad = "train(model, 40, rate=200.)"
+    cells = execute(
+        [
+            SETUP + "import traindbg as td",
+            f"model = make()\nwith td.watch(model, run_dir='left') as left:\n    {bad}",
+            waits_for("left.run_dir"),
+            f"model = make()\nfirst = td.watch(model)\n{bad}\n"
+            "model = make()\nsecond = td.watch(model)\ntrain(model, 1, rate=0.)",
+            waits_for("first.run_dir"),
+            "from traindbg.hooks import notebook\n"
+            "for child in notebook._runs.values():\n"
+            "    if child.args[2] != str(second.run_dir):\n"
+            "        child.wait()",
+            "list(notebook._runs) == [str(second.run_dir)]",
+        ],
+        tmp_path,
+        monkeypatch,
+    )
+    assert [raised(cell) for cell in cells if raised(cell)] == []
+    assert "exploding_gradient, step" in said(cells[1]) + said(cells[2])
+    assert "exploding_gradient, step" in said(cells[3]) + said(cells[4])
+    lines = "".join(said(cell) for cell in cells).splitlines()
+    assert all(line.startswith("traindbg: ") for line in lines), lines
+    assert len(lines) == len(td.Run(tmp_path / "left").findings) + sum(
+        len(run.findings) for run in td.runs(tmp_path) if run.name != "left"
+    )
+    assert shown(cells[6]) == "True"
+
+
 def test_zero_code_records_what_a_kernel_trains(tmp_path) -> None:
     notebook = tmp_path / "digits.ipynb"
     book = nbformat.v4.new_notebook(

@@ -11,12 +11,17 @@ import json
 import os
 import sys
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from traindbg._say import say
 from traindbg.hooks import torch_recording as recordings
 from traindbg.hooks.torch_guard import guarded
 
+if TYPE_CHECKING:
+    import subprocess
+
+# Runs that this kernel began, until all is said, and who judges them, where we started that.
+_runs: dict[str, subprocess.Popen[bytes] | None] = {}
 _told: set[tuple[str, str, str, int]] = set()  # findings: run, rule, key, worker
 
 
@@ -45,13 +50,23 @@ def prepare() -> None:
         here.events.register("post_run_cell", _cell_ended)
 
 
+def run_begins(run_dir: str, supervisor: subprocess.Popen[bytes] | None = None) -> None:
+    """What is found in this run is to be said. Call it again once its supervisor has started."""
+    if is_notebook() and not os.environ.get("TRAINDBG_RUN_DIR"):
+        _runs[run_dir] = supervisor
+
+
 def _cell_ended(result: Any) -> None:
     recording = recordings.current
     if recording is not None:
         error = getattr(result, "error_in_exec", None) or getattr(result, "error_before_exec", None)
         guarded("notebook", recording.loop_ended, error)
-        if is_notebook() and not os.environ.get("TRAINDBG_RUN_DIR"):
-            guarded("notebook", tell_findings, recording.session.run_directory)
+    for run_dir, supervisor in list(_runs.items()):
+        is_open = recording is not None and recording.session.run_directory == run_dir
+        is_judged = supervisor is None or supervisor.poll() is not None  # before it is read
+        guarded("notebook", tell_findings, run_dir)
+        if is_judged and not is_open:
+            _runs.pop(run_dir, None)
 
 
 def tell_findings(run_dir: str) -> None:

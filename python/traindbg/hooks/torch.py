@@ -112,15 +112,15 @@ def _supervise(run_dir: str, rules: list[tuple[str, dict[str, float]]] | None) -
     speaks = _has_descriptor(sys.__stderr__)
     # What it prints would come out in the middle of any cell; see hooks/notebook.py.
     silent = notebook.is_notebook()
-    _supervisors.append(
-        subprocess.Popen(
-            command,
-            stdin=subprocess.DEVNULL,
-            stdout=sys.__stderr__ if speaks and not silent else subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL if silent else None,
-            start_new_session=True,
-        )
+    supervisor = subprocess.Popen(
+        command,
+        stdin=subprocess.DEVNULL,
+        stdout=sys.__stderr__ if speaks and not silent else subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL if silent else None,
+        start_new_session=True,
     )
+    _supervisors.append(supervisor)
+    notebook.run_begins(run_dir, supervisor)
 
 
 def _has_descriptor(stream: Any) -> bool:
@@ -313,6 +313,7 @@ def _begin(
     patches.acquire()
     recordings.current = recording
     patches.state.listener, patches.state.hot = recording, recording.hot
+    guarded("notebook", notebook.run_begins, recording.session.run_directory)
     return recording.add(root, optimizer, compiled)
 
 
