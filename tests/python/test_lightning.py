@@ -148,6 +148,23 @@ def test_what_fit_raises_is_recorded_once_and_ends_the_run(run_dir):
     ]
 
 
+def test_what_the_first_forward_pass_raises_is_recorded_and_keeps_the_flight(run_dir):
+    class Wrong(Net):
+        def training_step(self, batch, index):
+            return self.other(self.body[0](batch[0])).sum()
+
+        def validation_step(self, batch, index):
+            pass
+
+    with pytest.raises(RuntimeError, match="shapes"):
+        fit(Wrong(), watching(run_dir, flight_recorder=5))
+    run = td.Run(run_dir)
+    errors = [event["data"] for event in run.events if event["kind"] == "exception"]
+    assert [(e["type"], e["step"]) for e in errors] == [("RuntimeError", 0)]
+    assert any("RuntimeError" in str(event["data"]) for event in run.events)
+    assert run.flight is not None
+
+
 def test_a_recording_that_is_there_is_joined_and_left_open(run_dir):
     net = Net()
     with td.watch(net, run_dir=run_dir, supervise=False) as watcher:

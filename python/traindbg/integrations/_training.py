@@ -110,6 +110,8 @@ class Training:
         self._record(waiting, evaluation=True)
         watcher, self._watcher = self._watcher, None
         if recordings.current is not None and watcher is not None:
+            if error is not None:  # also before the first step
+                guarded("events", recordings.current.record_exception, error)
             guarded("events", recordings.current.loop_ended, error)
         if watcher is not None and self._is_ours:
             watcher.detach()
