@@ -10,7 +10,7 @@ from torch import nn
 from torch.nn import functional as F
 
 import traindbg as td
-from traindbg.hooks import torch_recording
+from traindbg.hooks import torch_guard, torch_recording
 from traindbg.integrations.accelerate import Tracker
 
 
@@ -74,6 +74,31 @@ def test_a_tracker_without_a_model_adds_to_what_is_recorded(run_dir):
         train(model, Tracker())
         assert watcher.is_active
     assert td.Run(run_dir).scalars("metric/loss").values.size == 1
+
+
+class Unwilling:
+    def __float__(self) -> float:
+        raise LookupError("no")
+
+
+class Unnamed:
+    def __str__(self) -> str:
+        raise LookupError("no")
+
+
+def test_what_is_no_number_is_left_out_and_raises_nothing(run_dir):
+    odd = {"big": 10**400, "unwilling": Unwilling(), "text": "3.5", "bytes": b"3.5", "good": 3.5}
+    with td.watch(nn.Linear(4, 2), run_dir=run_dir, supervise=False):
+        Tracker().log(odd)
+    assert td.Run(run_dir).names(role="metric") == ["metric/good"]
+
+
+def test_a_failure_of_ours_in_log_is_said_and_not_raised(run_dir, monkeypatch, capfd):
+    monkeypatch.delenv("TRAINDBG_STRICT", raising=False)
+    monkeypatch.setattr(torch_guard, "failures", {})
+    with td.watch(nn.Linear(4, 2), run_dir=run_dir, supervise=False):
+        Tracker().log({Unnamed(): 1.0})
+    assert "metrics: LookupError" in capfd.readouterr().err
 
 
 @pytest.mark.parametrize("name", ["accelerate", "lightning", "transformers"])

@@ -24,10 +24,16 @@ def missing(module: str, package: str, error: ImportError) -> ImportError:
 
 
 def number_in(value: Any) -> float | None:
-    """A number, or a tensor of one, as a float; None for anything else, such as a text."""
+    """A number, or a tensor of one, as a float; None for anything else, such as a text.
+
+    None as well for a number that is too large for a float, and where the value's own `__float__`
+    raises.
+    """
+    if isinstance(value, (str, bytes, bytearray)):
+        return None
     try:
         return float(value)
-    except (TypeError, ValueError, RuntimeError):
+    except Exception:
         return None
 
 

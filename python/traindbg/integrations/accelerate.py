@@ -14,6 +14,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from traindbg.hooks import torch as hook
+from traindbg.hooks.torch_guard import guarded
 from traindbg.integrations._training import Training, missing, number_in
 
 if TYPE_CHECKING:
@@ -74,7 +75,7 @@ class Tracker(_Tracker):  # type: ignore[misc]
 
     def log(self, values: dict[str, Any], step: int | None = None, **kwargs: Any) -> None:
         """Records the numbers among `values`."""
-        log_numbers(values)
+        guarded("metrics", log_numbers, values)
 
     def finish(self) -> None:
         """The training is over."""
