@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pickle
+
 import pytest
 import torch
 from accelerate import Accelerator
@@ -99,6 +101,17 @@ def test_a_failure_of_ours_in_log_is_said_and_not_raised(run_dir, monkeypatch, c
     with td.watch(nn.Linear(4, 2), run_dir=run_dir, supervise=False):
         Tracker().log({Unnamed(): 1.0})
     assert "metrics: LookupError" in capfd.readouterr().err
+
+
+def test_a_tracker_can_be_copied_while_it_watches(run_dir):
+    tracker = Tracker(nn.Linear(4, 2), run_dir=run_dir, supervise=False)
+    tracker.start()
+    copied = pickle.loads(pickle.dumps(tracker))
+    assert copied.tracker is None
+    copied.finish()
+    assert tracker.tracker.is_active
+    tracker.finish()
+    assert td.Run(run_dir).is_complete
 
 
 @pytest.mark.parametrize("name", ["accelerate", "lightning", "transformers"])

@@ -52,6 +52,10 @@ class Training:
         self._waiting: dict[str, float] = {}  # for the step that they will be part of
         self._last: dict[str, float] = {}
 
+    def __getstate__(self) -> dict[str, Any]:
+        """What a copy of a callback has: it watches nothing, which is this process's alone."""
+        return self.__dict__ | {"_watcher": None, "_is_ours": False}
+
     @property
     def watcher(self) -> hook.Watcher | None:
         """What watches the model; None before the training and after it."""
