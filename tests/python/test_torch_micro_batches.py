@@ -63,15 +63,16 @@ def test_every_one_is_captured_under_its_name(run_dir):
     assert run["output/fc@2"].info["module"] == "fc"
 
 
-def test_how_many_there_were_is_recorded(run_dir):
-    model, optimizer, watcher = watched(run_dir, collect=("losses", "loop"))
+@pytest.mark.parametrize("collect", ["losses", "gradients"])
+def test_how_many_there_were_is_recorded_whatever_is_collected(run_dir, collect):
+    model, optimizer, watcher = watched(run_dir, collect=collect, every=4, rules=[])
     with watcher:
-        for several in (1, 3):
+        for several in (1, 3, 2):
             for _ in range(several):
                 F.mse_loss(model(torch.randn(5, 4)), torch.zeros(5, 3)).backward()
             optimizer.step()
     steps, numbers = td.Run(run_dir).scalars("loop/micro_batches")
-    assert (steps.tolist(), numbers.tolist()) == ([1], [3.0])
+    assert (steps.tolist(), numbers.tolist()) == ([1, 2], [3.0, 2.0])
 
 
 def test_by_default_the_first_is_kept(run_dir):

@@ -995,7 +995,8 @@ class Recording:
             self._unseen.arguments()
         if self._micro.are_told_apart:
             if self._micro.number > 1:
-                self.take_number(self._id("loop/micro_batches", "loop"), self._micro.number)
+                number_id = self._id("loop/micro_batches", "loop", always=True)
+                self.take_number(number_id, self._micro.number)
             self._micro.step_ended()
         answer: int = self.hot.end_step()
         self._begin_step(before, answer)
