@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import collections
+import functools
 import math
 
 import pytest
@@ -10,6 +12,9 @@ import trainings
 from test_torch_values import check
 from torch import nn
 from torch.nn import functional as F
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils.checkpoint import checkpoint, create_selective_checkpoint_contexts
+from torch.utils.flop_counter import FlopCounterMode
 
 import traindbg as td
 from traindbg.hooks import torch_attention
@@ -200,6 +205,150 @@ def test_attention_that_is_written_out_is_said_to_be_missing(run_dir):
     run = one_step(model, run_dir)
     assert not run.names("^attention/")
     assert "attention" in str([event for event in run.events if event["kind"] == "not_captured"])
+
+
+class Ordered(nn.Module):
+    """Matrix products before and after the attention, as a selective checkpoint numbers them."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.project = nn.Linear(8, 24)
+        self.inner = Encoder()
+
+    def forward(self, x):
+        q, k, v = self.project(x).chunk(3, -1)
+        heads = [part.unflatten(-1, (2, 4)).transpose(1, 2) for part in (q, k, v)]
+        attended = F.scaled_dot_product_attention(*heads).transpose(1, 2).flatten(-2)
+        mixed = torch.bmm(attended, attended.transpose(1, 2).tanh())
+        return torch.bmm(mixed, self.inner(attended))
+
+
+class Checkpointed(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.block = Ordered()
+        self.last = nn.Linear(8, 3)
+
+    def forward(self, x):
+        kept = [torch.ops.aten.bmm.default, torch.ops.aten.mm.default, torch.ops.aten.addmm.default]
+        context = functools.partial(create_selective_checkpoint_contexts, kept)
+        x = checkpoint(self.block, x, use_reentrant=False, context_fn=context)
+        return self.last(x)
+
+
+def test_selective_checkpoints_compute_the_same(run_dir):
+    def train(watched: bool) -> str:
+        torch.manual_seed(6)
+        model = Checkpointed()
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.5)
+        wishes = {"collect": ("attention_maps", "outputs", "losses", "predictions")}
+        watcher = td.watch(model, run_dir=run_dir, supervise=False, **wishes) if watched else None
+        losses = []
+        for _ in range(3):
+            out = model(torch.randn(3, 5, 8)).flatten(0, 1)
+            loss = F.cross_entropy(out, torch.arange(15) % 3, reduction="sum")
+            loss.backward()
+            optimizer.step()
+            optimizer.zero_grad()
+            losses.append(loss.item())
+        if watcher:
+            watcher.detach()
+        return trainings.fingerprint(model, losses)
+
+    assert train(True) == train(False)
+    assert len(td.Run(run_dir).names("^attention/")) == 2
+
+
+class Counted(TorchDispatchMode):
+    """Counts what is computed; the session's own look at tensors in host memory is none of it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.calls = collections.Counter()
+
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        self.calls[func.name()] += 1
+        return func(*args, **(kwargs or {}))
+
+
+def test_modes_that_count_hear_nothing_of_us(run_dir):
+    def count(watched: bool):
+        torch.manual_seed(6)
+        model = nn.Sequential(Ordered(), nn.Linear(8, 3))
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.5, momentum=0.9)
+        wishes = {
+            "collect": (
+                *("attention_maps", "outputs", "losses", "gradients", "gradients_before"),
+                *("weights", "weight_updates", "optimizer_state"),
+            )
+        }
+        watcher = td.watch(model, run_dir=run_dir, supervise=False, **wishes) if watched else None
+        with FlopCounterMode(display=False) as flops, Counted() as mode:
+            for _ in range(2):
+                out = model(torch.randn(3, 5, 8)).flatten(0, 1)
+                F.cross_entropy(out, torch.arange(15) % 3, reduction="sum").backward()
+                nn.utils.clip_grad_norm_(model.parameters(), 0.1)
+                optimizer.step()
+                optimizer.zero_grad()
+        if watcher:
+            watcher.detach()
+        mode.calls.pop("aten::detach", None)  # another name for a tensor computes nothing
+        return flops.get_total_flops(), mode.calls
+
+    watched, plain = count(True), count(False)
+    assert watched == plain
+    assert len(td.Run(run_dir).names("^attention/")) == 2
+
+
+def test_grouped_queries_without_a_batch(run_dir):
+    def call(q, k, v):
+        q, k, v = q[0].repeat_interleave(2, 0), k[0], v[0]
+        return F.scaled_dot_product_attention(q, k, v, enable_gqa=True)
+
+    model = Attending(call)
+    run = one_step(model, run_dir)
+    heads = written_out(
+        model.query[0].repeat_interleave(2, 0), model.key[0].repeat_interleave(2, 0)
+    )
+    check(run.step(0).tensors["attention/block"].statistics, heads.float())
+
+
+def test_a_call_whose_map_fails_is_one_call(run_dir, monkeypatch):
+    whole = torch_attention._scaled_dot_product
+
+    def failing(query, *args, **kwargs):
+        if query.size(-2) == 2:
+            raise RuntimeError("unusual")
+        return whole(query, *args, **kwargs)
+
+    monkeypatch.setattr(torch_attention, "_scaled_dot_product", failing)
+
+    def call(q, k, v):
+        for _ in range(4):
+            F.scaled_dot_product_attention(q[..., :2, :], k, v)
+        return F.scaled_dot_product_attention(q, k, v)
+
+    run = one_step(Attending(call), run_dir)
+    assert run.names("^attention/") == ["attention/block#5"]
+    said = str([event for event in run.events if event["kind"] == "not_captured"])
+    assert "RuntimeError: unusual" in said
+    assert "no call of" not in said
+
+
+def test_where_only_parts_of_a_model_are_called_the_reason_is_that(run_dir):
+    model = Encoder()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    with td.watch(
+        model, optimizer, run_dir=run_dir, collect=("attention_maps", "outputs"), supervise=False
+    ):
+        for _ in range(3):
+            x = torch.randn(3, 5, 8)
+            model.attention(x, x, x)[0].square().mean().backward()
+            optimizer.step()
+    run = td.Run(run_dir)
+    said = str([event for event in run.events if event["kind"] == "not_captured"])
+    assert "the model itself is not called in training" in said
+    assert "no call of" not in said
 
 
 def test_only_at_due_steps_and_nothing_is_patched(run_dir, monkeypatch):

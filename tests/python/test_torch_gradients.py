@@ -14,6 +14,7 @@ from torch.nn.utils import clip_grad_value_
 
 import traindbg as td
 from traindbg import _core, _plan
+from traindbg.hooks import torch_guard, torch_recording
 
 COLLECTIONS = ("gradients", "gradients_before")
 
@@ -217,6 +218,102 @@ def test_two_optimizers_have_their_own(run_dir):
     run = td.Run(run_dir)
     check_all(run.step(0), "gradient_before", expected[0])
     check_all(run.step(1), "gradient_before", expected[1] | expected[2])
+
+
+def halves(run_dir, **wishes):
+    """One model of two parts, each with an optimizer of its own."""
+    torch.manual_seed(3)
+    model = nn.ModuleDict({"a": nn.Linear(6, 5), "b": nn.Linear(6, 4)})
+    first = torch.optim.SGD(model["a"].parameters(), lr=0.1)
+    second = torch.optim.SGD(model["b"].parameters(), lr=0.1)
+    wishes = {"collect": COLLECTIONS} | wishes
+    return model, first, second, td.watch(model, run_dir=run_dir, supervise=False, **wishes)
+
+
+def test_two_optimizers_that_share_a_model_and_a_clip(run_dir):
+    model, first, second, watcher = halves(run_dir)
+    seen = []
+    with watcher:
+        for _ in range(3):
+            x = torch.randn(7, 6)
+            (model["a"](x).square().sum() + model["b"](x).square().sum()).backward()
+            seen.append(gradients(model))
+            torch.nn.utils.clip_grad_norm_(model.parameters(), 0.01)
+            first.step()
+            second.step()
+            model.zero_grad()
+    run = td.Run(run_dir)
+    of_b = {name: value for name, value in seen[0].items() if name.startswith("b.")}
+    check_all(run.step(0), "gradient_before", seen[0])
+    check_all(run.step(1), "gradient_before", of_b)  # the second one steps in it
+    assert "gradient_before/total_norm" in run.step(0).scalars
+
+
+@pytest.mark.parametrize("to_none", [True, False])
+def test_two_backward_passes_and_clips_before_the_steps(run_dir, to_none):
+    model, first, second, watcher = halves(run_dir)
+    seen = []
+    with watcher:
+        for _ in range(2):
+            for part in (model["a"], model["b"]):
+                part(torch.randn(7, 6)).square().sum().backward()
+                before = {n: p.grad.clone() for n, p in part.named_parameters()}
+                seen.append((before, torch.nn.utils.clip_grad_norm_(part.parameters(), 0.01)))
+            first.step()
+            second.step()
+            model.zero_grad(set_to_none=to_none)
+    run = td.Run(run_dir)
+    check_all(run.step(0), "gradient_before", {f"a.{n}": v for n, v in seen[0][0].items()})
+    check_all(run.step(1), "gradient_before", {f"b.{n}": v for n, v in seen[1][0].items()})
+    check_all(run.step(1), "gradient_before", {f"a.{n}": v for n, v in seen[2][0].items()})
+    norms = run.scalars("gradient_before/total_norm").values
+    assert norms[0] == pytest.approx(seen[0][1].item(), rel=1e-6)
+
+
+def kept_by(recording) -> int:
+    observer = recording._gradients
+    return len(observer._kept) + len(observer._norms)
+
+
+def test_a_closure_that_is_called_again_leaves_no_copies(run_dir):
+    model = small_model()
+    optimizer = torch.optim.LBFGS(model.parameters(), max_iter=3)
+    calls = []
+    capture = [{"collection": name, "steps": [0, 1]} for name in COLLECTIONS]
+    with td.watch(model, optimizer, run_dir=run_dir, capture=capture, supervise=False):
+
+        def closure():
+            optimizer.zero_grad()
+            loss = model(torch.ones(7, 6)).square().mean()
+            loss.backward()
+            torch.nn.utils.clip_grad_norm_(model.parameters(), 0.1)
+            calls.append(kept_by(torch_recording.current))
+            return loss
+
+        for _ in range(4):
+            optimizer.step(closure)
+            assert kept_by(torch_recording.current) == 0
+    assert any(calls)
+    assert len(calls) > 4
+
+
+def test_copies_that_nothing_will_take_are_dropped(run_dir, monkeypatch):
+    model, first, _, watcher = halves(run_dir)
+    with watcher:
+        recording = torch_recording.current
+        for part in model.values():
+            part(torch.randn(7, 6)).square().sum().backward()
+        torch.nn.utils.clip_grad_norm_(model.parameters(), 0.1)
+        assert kept_by(recording) == 5
+        recording._follow(recording.session.plan())  # the collection may be gone
+        assert kept_by(recording) == 0
+
+        first.step()
+        torch.nn.utils.clip_grad_norm_(model.parameters(), 0.1)
+        assert kept_by(recording) == 5
+        monkeypatch.setitem(torch_guard.failures, "gradients before", torch_guard.STRIKES)
+        first.step()
+        assert kept_by(recording) == 0
 
 
 def test_a_value_clipped_by_a_name_from_before_is_what_the_optimizer_uses(run_dir):

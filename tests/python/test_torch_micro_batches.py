@@ -231,6 +231,26 @@ def test_parts_beyond_the_limit_are_not_looked_at(run_dir):
     assert f"output/encoder@{MOST + 1}" not in run
 
 
+@pytest.mark.parametrize("attempts", [1, 2])
+def test_attempts_that_a_scaler_skips_are_none(run_dir, attempts):
+    model, optimizer, watcher = watched(run_dir, collect=("losses", "loop"))
+    scaler = torch.amp.GradScaler("cpu", init_scale=4.0)
+    with watcher:
+        for number in range(3):
+            skipped = attempts if number != 1 else 0
+            for factor in [float("inf")] * skipped + [1.0]:
+                for _ in range(2):
+                    loss = F.mse_loss(model(torch.randn(5, 4)), torch.zeros(5, 3)) * factor
+                    scaler.scale(loss).backward()
+                scaler.step(optimizer)
+                scaler.update()
+                optimizer.zero_grad()
+    run = td.Run(run_dir)
+    assert run.steps().tolist() == [0, 1, 2]
+    assert run.scalars("loop/micro_batches").values.tolist() == [2.0, 2.0, 2.0]
+    assert not [name for name in run.names() if "@3" in name]
+
+
 def test_an_unknown_word_is_refused(run_dir):
     with pytest.raises(InvalidArgument, match="micro_batches"):
         watched(run_dir, micro_batches="each")

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch.nn import functional
 
-from traindbg.hooks.torch_device import capturing_graph
+from traindbg.hooks.torch_device import capturing_graph, own_operations
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -81,6 +81,8 @@ def _scaled_dot_product(
     factor = 1 / math.sqrt(query.size(-1)) if scale is None else float(scale)
     outer = torch.broadcast_shapes(query.shape[:-3], key.shape[:-3])
     if query.dim() < 4:
+        if enable_gqa and query.dim() == key.dim() == 3:
+            key = key.repeat_interleave(query.size(0) // key.size(0), 0)
         _check_size(query.shape[:-2].numel() * lines * columns, MOST_BYTES)
         return _weights(query, key, mask, factor)
     _check_size(torch.Size(outer).numel() * lines * columns, MOST_BYTES)
@@ -136,7 +138,7 @@ def attention_map(
     query = args[0] if args else kwargs.get("query")
     if not isinstance(query, torch.Tensor) or capturing_graph(query):
         raise NotMadeError("it runs while a CUDA graph is captured")
-    with torch.no_grad():
+    with own_operations():
         if function is _multi_head:
             return _of_multi_head(args, kwargs, result)
         device = query.device.type

@@ -6,18 +6,37 @@ all vectors of a step come over in one copy when the step ends.
 
 from __future__ import annotations
 
+import contextlib
 import math
 from typing import TYPE_CHECKING
 
 import torch
+from torch.utils._python_dispatch import _disable_current_modes
 
 from traindbg import _core
 from traindbg.hooks.torch_shards import local_part
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from traindbg._core import Session
 
 _FIELDS = 11
+
+
+@contextlib.contextmanager
+def own_operations() -> Iterator[None]:
+    """Operations of ours run in it: without gradients, and unheard by the training's modes.
+
+    A dispatch mode hears every operation. Selective checkpointing numbers them to find in the
+    backward pass what it kept, and a counter of FLOPs adds them up.
+    """
+    with torch.no_grad():
+        if torch._C._len_torch_dispatch_stack() == 0:
+            yield
+        else:
+            with _disable_current_modes():
+                yield
 
 
 def statistics_vector(tensor: torch.Tensor) -> torch.Tensor:
@@ -109,7 +128,7 @@ class Deferred:
         elif tensor.numel() == 0:
             self._session.observe_statistics(mode, tensor_id, _core.Statistics())
         else:
-            with torch.no_grad():
+            with own_operations():
                 make = sparse_statistics_vector if is_sparse else statistics_vector
                 self._vectors.append((mode, tensor_id, make(tensor)))
 
@@ -125,7 +144,7 @@ class Deferred:
         if after.is_complex() or after.layout is not torch.strided or capturing_graph(after):
             self._session.skip()
             return
-        with torch.no_grad():
+        with own_operations():
             if before.dtype.is_floating_point and before.element_size() < 4:
                 before, after = before.float(), after.float()
             difference = after - before
@@ -142,7 +161,9 @@ class Deferred:
         if tensor.layout is not torch.strided or capturing_graph(tensor):
             self._session.skip()
         else:
-            self._scalars.append((mode, tensor_id, tensor.detach().reshape(1).clone()))
+            with own_operations():
+                value = tensor.detach().reshape(1).clone()
+            self._scalars.append((mode, tensor_id, value))
 
     def drain(self) -> None:
         """Brings everything over and hands it to the session. Waits for the device."""
@@ -153,7 +174,7 @@ class Deferred:
             by_device.setdefault(item[2].device, []).append(item)
         for items in by_device.values():
             wide = torch.float32 if items[0][2].device.type == "mps" else torch.float64
-            with torch.no_grad():
+            with own_operations():
                 flat = torch.cat([vector.to(wide) for _, _, vector in items]).cpu().tolist()
             at = 0
             for mode, tensor_id, vector in items:

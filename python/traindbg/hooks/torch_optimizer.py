@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import torch
 
 from traindbg import _core
-from traindbg.hooks.torch_device import capturing_graph
+from traindbg.hooks.torch_device import capturing_graph, own_operations
 from traindbg.hooks.torch_shards import local_part
 
 if TYPE_CHECKING:
@@ -92,7 +92,7 @@ class OptimizerObserver:
         else:
             before.copies = self._taker.session.copy(before.parameters)
             elsewhere = before.copies.on_device
-        with torch.no_grad():
+        with own_operations():
             for position in elsewhere:
                 parameter = before.parameters[position]
                 if not capturing_graph(parameter):

@@ -4,9 +4,10 @@ A training says which number it minimises only by calling `backward()`, and how 
 calling a loss function. Neither has a hook, so these functions are wrapped while somebody listens:
 `torch.autograd.backward`, the losses of `torch.nn.functional`, `torch.amp.GradScaler.scale`. Nor
 has what changes gradients before the optimizer uses them: `GradScaler.unscale_`, `clip_grad_norm_`,
-`clip_grad_value_`. Beside them are wrapped `torch.jit.script`, which must see the originals,
-`torch.compile`, because what it compiles calls no hooks, and the function by which PyTorch finds
-out that there are global hooks, to warn of them. Optimizer steps, and modules and parameters that
+`clip_grad_value_`; nor the steps that `GradScaler.step` leaves out. Beside them are wrapped
+`torch.jit.script`, which must see the originals, `torch.compile`, because what it compiles calls
+no hooks, and the function by which PyTorch finds out that there are global hooks, to warn of them.
+Optimizer steps, and modules and parameters that
 are put into a module, have hooks of PyTorch's own.
 
 Everything is counted: the first `acquire` puts it in, the last `release` takes it out. A wrapper
@@ -95,10 +96,12 @@ class Listener(Protocol):
     def gradients_will_change(self, parameters: list[Any]) -> None: ...
     def gradients_clipped(self, parameters: list[Any], norm: Any) -> None: ...
     def gradients_unscale(self, scaler: Any, optimizer: torch.optim.Optimizer) -> None: ...
+    def gradients_unscaled(self, optimizer: torch.optim.Optimizer) -> None: ...
     def compiler_used(self, target: Any) -> None: ...
     def transformed(self) -> None: ...
     def modules_changed(self) -> None: ...
     def optimizer_will_step(self, optimizer: torch.optim.Optimizer) -> None: ...
+    def step_skipped(self, optimizer: torch.optim.Optimizer) -> None: ...
     def optimizer_stepped(self, optimizer: torch.optim.Optimizer) -> None: ...
     def step_ended(self, answer: int) -> None: ...
 
@@ -176,6 +179,20 @@ def _listening_scale(original: Callable[..., Any]) -> Callable[..., Any]:
     return scale
 
 
+def _listening_scaler_step(original: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(original)
+    def step(self: Any, optimizer: Any, *args: Any, **kwargs: Any) -> Any:
+        hot = state.hot
+        steps = -1 if hot is None else hot.steps
+        result = original(self, optimizer, *args, **kwargs)
+        listener = state.listener
+        if listener is not None and hot is not None and hot.steps == steps:
+            listener.step_skipped(optimizer)
+        return result
+
+    return step
+
+
 def _gradients_listener() -> Listener | None:
     """Who wants gradients at this step before they are unscaled and clipped."""
     hot = state.hot
@@ -189,6 +206,9 @@ def _listening_unscale(original: Callable[..., Any]) -> Callable[..., Any]:
             listener = _gradients_listener()
             if listener is not None:
                 listener.gradients_unscale(self, optimizer)
+                result = original(self, optimizer)
+                listener.gradients_unscaled(optimizer)
+                return result
         return original(self, optimizer)
 
     return unscale_
@@ -220,8 +240,7 @@ def _listening_clip(norm_at: int | None, original: Callable[..., Any]) -> Callab
         norm = result
         if norm_at is not None:
             norm = args[norm_at] if len(args) > norm_at else kwargs.get("total_norm")
-        if norm is not None:
-            listener.gradients_clipped(held, norm)
+        listener.gradients_clipped(held, norm)
         return result
 
     return clip
@@ -359,6 +378,7 @@ def acquire() -> None:
     scaler = getattr(torch.amp, "GradScaler", None) or torch.cuda.amp.GradScaler
     _replace(scaler, "scale", _listening_scale)
     _replace(scaler, "unscale_", _listening_unscale)
+    _replace(scaler, "step", _listening_scaler_step)
     for owner in (torch.nn.utils, torch.nn.utils.clip_grad):
         for name in ("clip_grad_norm_", "clip_grad_value_"):
             _replace(owner, name, functools.partial(_listening_clip, None))

@@ -213,6 +213,7 @@ class Recording:
         asked = {requirement["collection"] for requirement in words.get("requirements", ())}
         self._misses_arguments = not asked.isdisjoint(("predictions", "labels"))
         self._misses_attention = "attention_maps" in asked
+        self._gradients.clear()
 
     # Watchers.
 
@@ -602,7 +603,10 @@ class Recording:
             observer.unseen = []
         if self._misses_attention and observer.took_functions and self.hot.due & _BIT["attention"]:
             self._misses_attention = False
-            self._unseen.attention()
+            if observer.calls_in_training == 0:
+                self._unseen.attention_without_call()
+            elif failures.get("attention", 0) == 0:
+                self._unseen.attention()
         if not observer.took_functions and self.hot.due & (_BIT["activation"] | _BIT["attention"]):
             self._unseen.functions()
 
@@ -742,11 +746,15 @@ class Recording:
 
     @boundary("gradients before")
     def gradients_clipped(self, parameters: list[Any], norm: Any) -> None:
-        self._gradients.clipped(parameters, norm)
+        self._gradients.changed(parameters, norm)
 
     @boundary("gradients before")
     def gradients_unscale(self, scaler: Any, optimizer: torch.optim.Optimizer) -> None:
         self._gradients.unscales(scaler, optimizer)
+
+    @boundary("gradients before")
+    def gradients_unscaled(self, optimizer: torch.optim.Optimizer) -> None:
+        self._gradients.unscaled(optimizer)
 
     def _take_leftover(self) -> None:
         driver = self._driver() if self._driver is not None else None
@@ -964,10 +972,23 @@ class Recording:
         if table is not None:
             self._optimizers.stepped(optimizer, table, self.hot.due)
 
+    @boundary("gradients before")
+    def _drop_gradients(self, optimizer: torch.optim.Optimizer) -> None:
+        if type(optimizer).__hash__ is not None and optimizer in self._tables:
+            self._gradients.stepped(optimizer)
+
+    @boundary("micro-batches")
+    def step_skipped(self, optimizer: torch.optim.Optimizer) -> None:
+        driver = self._driver() if self._driver is not None else None
+        if driver is None or driver is optimizer:
+            self._micro.step_ended()
+
     def optimizer_stepped(self, optimizer: torch.optim.Optimizer) -> None:
         """Ends the step. Raises TrainingStopped when the supervisor asked for it."""
         if self.hot.due & (STATE | UPDATES):
             self._observe_stepped(optimizer)
+        if self.hot.due & GRADIENTS_BEFORE:
+            self._drop_gradients(optimizer)
         self._stop_if_asked(self._end_step_of(optimizer))
 
     @boundary("steps")
@@ -1017,6 +1038,9 @@ class Recording:
             self._follow(self.session.plan())
             self._micro.step_ended()
             self._arm()
+        is_off = failures.get("gradients before", 0) >= STRIKES
+        if is_off or not self.hot.due & GRADIENTS_BEFORE:
+            self._gradients.clear()
         if is_new_plan or (self.hot.due | due_before) & _FORWARD_ROLES:
             self._begin_eager()
             for watcher in self.watchers:

@@ -6,7 +6,7 @@ from typing import Any
 
 import torch
 
-from traindbg.hooks.torch_device import capturing_graph
+from traindbg.hooks.torch_device import capturing_graph, own_operations
 
 _CLASSIFIERS = frozenset({"cross_entropy", "nll_loss"})
 
@@ -23,6 +23,6 @@ def per_target(name: str, value: Any, args: tuple[Any, ...], kwargs: dict[str, A
     target = args[1] if len(args) > 1 else kwargs.get("target")
     if not isinstance(target, torch.Tensor) or target.is_floating_point():
         return value
-    with torch.no_grad():
+    with own_operations():
         counted = target != kwargs.get("ignore_index", -100)
         return value / counted.sum().clamp(min=1)

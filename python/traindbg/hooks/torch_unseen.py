@@ -68,6 +68,13 @@ class Unseen:
         )
         self.say("attention", "attention maps", why)
 
+    def attention_without_call(self) -> None:
+        why = (
+            "the model itself is not called in training, only parts of it; attention is looked for "
+            "from the model's call to its return"
+        )
+        self.say("attention", "attention maps", why)
+
     def arguments(self) -> None:
         why = (
             "no loss function of torch.nn.functional was called in Python; "
