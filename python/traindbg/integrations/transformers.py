@@ -9,9 +9,8 @@ from __future__ import annotations
 
 from typing import Any
 
-import torch
-
 from traindbg.hooks import torch_patches as patches
+from traindbg.hooks.torch_device import own_operations
 from traindbg.integrations._training import Training, missing
 
 try:
@@ -34,7 +33,7 @@ def _per_target(name: str, value: Any, args: tuple[Any, ...], kwargs: dict[str, 
     labels = args[2] if len(args) > 2 else kwargs["labels"]  # the first is the smoother
     if kwargs.get("shift_labels"):
         labels = labels[..., 1:]
-    with torch.no_grad():
+    with own_operations():
         return value * number / (labels != args[0].ignore_index).sum().clamp(min=1)
 
 
