@@ -85,17 +85,19 @@ Result<std::unique_ptr<FlightRecorder>> FlightRecorder::open(storage::FileSystem
     TRAINDBG_ASSIGN_OR_RETURN(
         auto writer,
         write::RunWriter::open(
-            files, {.run_directory = layout.root,
-                    .worker = worker,
-                    .queue_bytes = static_cast<std::size_t>(config.queue_bytes),
-                    .arena_bytes = arena,
-                    .overflow = model::OverflowPolicy::kKeepReductionsOnly,
-                    .block_for = std::chrono::milliseconds(0),
-                    .sync_interval = std::chrono::milliseconds(0),
-                    .reserve_bytes = 0,
-                    // So many bytes of whole tensors, which are in the page cache for a while.
-                    .retention = {.quota_bytes = 8ULL * arena},
-                    .ring_steps = std::clamp<std::uint64_t>(config.flight.steps, 1, kMostSteps)}));
+            files,
+            {.run_directory = layout.root,
+             .worker = worker,
+             .queue_bytes = static_cast<std::size_t>(config.queue_bytes),
+             .arena_bytes = arena,
+             .overflow = model::OverflowPolicy::kKeepReductionsOnly,
+             .block_for = std::chrono::milliseconds(0),
+             .sync_interval = std::chrono::milliseconds(0),
+             .reserve_bytes = 0,
+             // So many bytes of whole tensors, which are in the page cache for a while.
+             .retention = {.quota_bytes = 8ULL * arena},
+             // So many are there when something goes wrong, and still when those after it are in.
+             .ring_steps = std::clamp<std::uint64_t>(config.flight.steps, 1, kMostSteps) + kStepsAfter + 1}));
     return std::unique_ptr<FlightRecorder>(
         new FlightRecorder(files, std::move(layout), std::move(plan), std::move(writer)));
 }

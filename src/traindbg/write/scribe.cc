@@ -626,7 +626,8 @@ void Scribe::look_after_room(bool is_last) {
         pause_ = Shortage::kNone;
         return;
     }
-    if (!is_paused() && !is_last && quota != 0 && bytes_used() >= quota)
+    // A ring makes room for itself.
+    if (!is_paused() && !is_last && !is_ring() && quota != 0 && bytes_used() >= quota)
         return pause(
             Shortage::kQuota,
             Status(Code::kResourceExhausted,
