@@ -29,12 +29,13 @@ def train(model, run_dir, collections, *others, x=None, **wishes) -> td.Run:
     with td.watch(
         model, optimizer, run_dir=run_dir, collections=collections, supervise=False, **wishes
     ):
-        for other in others:
-            td.watch(other)
+        watched = [td.watch(other) for other in others]
         for _ in range(2):
             optimizer.zero_grad()
             model(torch.randn(5, 4) if x is None else x).square().mean().backward()
             optimizer.step()
+        for other in watched:  # the run ends with its last model
+            other.detach()
     return td.Run(run_dir)
 
 
