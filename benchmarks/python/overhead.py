@@ -8,8 +8,9 @@ every second step only would find the processor's caches emptied by the other tr
 dearer than they are. A block's ratio is the watched steps' time by the plain steps' time.
 
 Printed are the least, the median and the largest ratio over the blocks of all processes, once for
-wall time and once for CPU time (which includes the writer's thread), and how much longer a watched
-step takes.
+wall time and once for CPU time (which includes the writer's thread); the slowdown of typical steps,
+which few disturbed ones do not move (the steps at each place between two captures have their median
+taken, watched and plain; the ratio is that of the sums); and how much longer a watched step takes.
 
     python benchmarks/python/overhead.py                       # the standard table
     python benchmarks/python/overhead.py --model resnet18 --config traindbg/default --blocks 5
@@ -34,31 +35,45 @@ import subprocess
 import sys
 import tempfile
 import time
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-# name -> (steps of a block, what is done)
-CONFIGS: dict[str, tuple[int, str]] = {
-    "plain": (20, "nothing: the noise floor"),
-    "traindbg/idle": (20, "watched, no rule, nothing to capture"),
-    "traindbg/losses": (20, "the loss of every step"),
-    "traindbg/default": (50, "all rules' needs"),
-    "traindbg/statistics_every_10": (20, "all statistics of every tensor, every 10 steps"),
-    "traindbg/statistics_every_1": (10, "all statistics of every tensor, every step"),
-    "traindbg/raw_weights_every_10": (20, "weights and biases whole, every 10 steps"),
-    "traindbg/raw_every_10": (20, "every tensor whole, every 10 steps"),
-    "traindbg/raw_every_1": (10, "every tensor whole, every step"),
-    "traindbg/budget": (50, "all statistics of every tensor, every step, at most 2 %"),
-    "traindbg/flight_recorder": (20, "statistics of the last 20 steps in a ring"),
-    "tensorboard/losses": (20, "the loss of every step, by SummaryWriter"),
-    "tensorboard/histograms_every_10": (20, "histograms of weights and gradients, every 10 steps"),
-    "wandb/losses": (20, "the loss of every step, by wandb.log, offline"),
-    "wandb/watch_every_10": (20, "wandb.watch of weights and gradients, every 10 steps, offline"),
-    "original/losses": (20, "the loss of every step"),
-    "original/statistics_every_10": (20, "six reductions of every tensor, every 10 steps"),
-    "original/statistics_every_1": (4, "six reductions of every tensor, every step"),
+
+class Config(NamedTuple):
+    steps_of_block: int
+    period: int  # after so many steps the same is captured again
+    what: str
+
+
+CONFIGS: dict[str, Config] = {
+    "plain": Config(20, 1, "nothing: the noise floor"),
+    "traindbg/idle": Config(20, 1, "watched, no rule, nothing to capture"),
+    "traindbg/losses": Config(20, 1, "the loss of every step"),
+    "traindbg/default": Config(50, 50, "all rules' needs"),
+    "traindbg/statistics_every_10": Config(
+        20, 10, "all statistics of every tensor, every 10 steps"
+    ),
+    "traindbg/statistics_every_1": Config(10, 1, "all statistics of every tensor, every step"),
+    "traindbg/raw_weights_every_10": Config(20, 10, "weights and biases whole, every 10 steps"),
+    "traindbg/raw_every_10": Config(20, 10, "every tensor whole, every 10 steps"),
+    "traindbg/raw_every_1": Config(10, 1, "every tensor whole, every step"),
+    "traindbg/budget": Config(50, 50, "all statistics of every tensor, every step, at most 2 %"),
+    "traindbg/flight_recorder": Config(20, 1, "statistics of the last 20 steps in a ring"),
+    "tensorboard/losses": Config(20, 1, "the loss of every step, by SummaryWriter"),
+    "tensorboard/histograms_every_10": Config(
+        20, 10, "histograms of weights and gradients, every 10 steps"
+    ),
+    "wandb/losses": Config(20, 1, "the loss of every step, by wandb.log, offline"),
+    "wandb/watch_every_10": Config(
+        20, 10, "wandb.watch of weights and gradients, every 10 steps, offline"
+    ),
+    "original/losses": Config(20, 1, "the loss of every step"),
+    "original/statistics_every_10": Config(
+        20, 10, "six reductions of every tensor, every 10 steps"
+    ),
+    "original/statistics_every_1": Config(4, 1, "six reductions of every tensor, every step"),
 }
 # Before the first block: longer than the rules look at every step.
 WARM_UP = {"traindbg/default": 25}
@@ -209,7 +224,7 @@ def _worker(model: str, config: str, threads: int, blocks: int) -> dict[str, Any
         loss.backward()
         plain.optimizer.step()
 
-    steps_of_block = CONFIGS[config][0]
+    steps_of_block = CONFIGS[config].steps_of_block
     warm_up = max(WARM_UP.get(config, 0), 3)
     # Intervals count from step 0: let blocks begin at a multiple of them.
     warm_up = -(-warm_up // steps_of_block) * steps_of_block
@@ -239,7 +254,24 @@ def _worker(model: str, config: str, threads: int, blocks: int) -> dict[str, Any
     return {"times": times, "bytes": size, "steps": warm_up + blocks * steps_of_block}
 
 
-def _summary(results: list[dict[str, Any]], clock: str) -> dict[str, float]:
+def _typical(results: list[dict[str, Any]], clock: str, period: int) -> float:
+    """The slowdown of typical steps: a step that a neighbour disturbed does not count.
+
+    Of the steps at each place in the period the median, watched and plain; the ratio of their sums.
+    """
+
+    def sum_of_medians(kind: str) -> float:
+        places: list[list[float]] = [[] for _ in range(period)]
+        for result in results:
+            for block in result["times"][kind]:
+                for index, value in enumerate(block):
+                    places[index % period].append(value)
+        return sum(map(statistics.median, places))
+
+    return sum_of_medians(clock) / sum_of_medians("plain_" + clock)
+
+
+def _summary(results: list[dict[str, Any]], clock: str, period: int) -> dict[str, float]:
     ratios, added = [], []
     for result in results:
         for block, plain in zip(
@@ -252,6 +284,7 @@ def _summary(results: list[dict[str, Any]], clock: str) -> dict[str, float]:
         "min": min(ratios),
         "median": statistics.median(ratios),
         "max": max(ratios),
+        "typical": _typical(results, clock, period),
         "blocks": len(ratios),
         "added_mean_us": 1e6 * statistics.fmean(added),
         "added_median_us": 1e6 * statistics.median(added),
@@ -282,8 +315,8 @@ def measure(model: str, config: str, threads: int, blocks: int, processes: int) 
         "config": config,
         "threads": threads,
         "processes": processes,
-        "wall": _summary(results, "wall"),
-        "cpu": _summary(results, "cpu"),
+        "wall": _summary(results, "wall", CONFIGS[config].period),
+        "cpu": _summary(results, "cpu", CONFIGS[config].period),
         "bytes_per_step": statistics.fmean(r["bytes"] / r["steps"] for r in results),
     }
 
@@ -297,6 +330,7 @@ def _row(result: dict[str, Any]) -> str:
         f"{result['processes']} x {wall['blocks'] // result['processes']}",
         f"{wall['plain_step_ms']:.2f}",
         f"{wall['min']:.3f} / **{wall['median']:.3f}** / {wall['max']:.3f}",
+        f"**{wall['typical']:.3f}**",
         f"{cpu['min']:.3f} / **{cpu['median']:.3f}** / {cpu['max']:.3f}",
         f"{wall['added_median_us']:.0f} / {wall['added_mean_us']:.0f}",
         f"{result['bytes_per_step']:.0f}",
@@ -311,6 +345,7 @@ COLUMNS = [
     "processes x blocks",
     "plain step, ms",
     "slowdown, wall: min / median / max",
+    "slowdown, wall: typical steps",
     "slowdown, CPU: min / median / max",
     "longer by, µs a step: median / mean",
     "bytes a step",
@@ -374,7 +409,7 @@ def main() -> None:
     for model in models:
         for config in configs:
             usual = {"tiny": 100, "digits_cnn": 20, "resnet18": 2, "transformer": 3}.get(model, 10)
-            if CONFIGS[config][0] == 50:
+            if CONFIGS[config].steps_of_block == 50:
                 usual = -(-usual // 4)
             blocks = options.blocks or (3 if options.quick else usual)
             processes = 1 if options.quick else options.processes
