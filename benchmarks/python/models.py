@@ -160,6 +160,13 @@ def _digits() -> Training:
     )
 
 
+def _tiny_transformer() -> Training:
+    """The modules and tensors of `transformer`, each of few values: costs per tensor show."""
+    model = Transformer(width=32, words=100)
+    batches = [(torch.randint(0, 100, (2, 8)), torch.randint(0, 100, (16,))) for _ in range(4)]
+    return Training(model, torch.optim.Adam(model.parameters(), lr=1e-4), batches)
+
+
 def _transformer() -> Training:
     model = Transformer()
     batches = [
@@ -171,6 +178,7 @@ def _transformer() -> Training:
 TRAININGS: dict[str, Callable[[], Training]] = {
     "tiny": _tiny,  # nothing but fixed costs
     "many_parameters": _many_parameters,
+    "tiny_transformer": _tiny_transformer,
     "digits_cnn": _digits,
     "resnet18": _resnet18,
     "transformer": _transformer,

@@ -359,7 +359,8 @@ def main() -> None:
     parser.add_argument(
         "--model",
         action="append",
-        help="tiny, digits_cnn, resnet18 or transformer (may be repeated)",
+        help="tiny, tiny_transformer, many_parameters, digits_cnn, resnet18 or transformer; "
+        "may be repeated",
     )
     parser.add_argument(
         "--config", action="append", choices=list(CONFIGS), help="may be repeated; default: all"
@@ -408,7 +409,7 @@ def main() -> None:
         print("| " + " | ".join(COLUMNS) + " |\n" + "|---" * len(COLUMNS) + "|")
     for model in models:
         for config in configs:
-            usual = {"tiny": 100, "digits_cnn": 20, "resnet18": 2, "transformer": 3}.get(model, 10)
+            usual = {"tiny": 100, "digits_cnn": 20, "resnet18": 4, "transformer": 4}.get(model, 10)
             if CONFIGS[config].steps_of_block == 50:
                 usual = -(-usual // 4)
             blocks = options.blocks or (3 if options.quick else usual)
