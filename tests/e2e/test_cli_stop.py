@@ -69,7 +69,7 @@ def test_a_training_that_ignores_everything_is_killed(tmp_path: Path, script: Pa
 def test_a_training_that_heeds_sigterm_cleans_up_and_is_not_killed(
     tmp_path: Path, script: Path
 ) -> None:
-    done = run_training(tmp_path / "runs", script, "cleans", options=stop_options("2"))
+    done = run_training(tmp_path / "runs", script, "cleans", options=stop_options("8"))
     assert done.code == 90
     assert done.stdout.endswith("cleaned\n")
     assert "sending SIGTERM" in done.stderr
