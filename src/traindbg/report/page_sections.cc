@@ -67,6 +67,11 @@ void fact(Markup& out, std::string_view term, std::string_view text) {
     out.raw("<div>").element("dt", term).element("dd", text).raw("</div>\n");
 }
 
+std::string capitalized(std::string word) {
+    if (!word.empty() && word[0] >= 'a' && word[0] <= 'z') word[0] = static_cast<char>(word[0] - 'a' + 'A');
+    return word;
+}
+
 std::uint64_t recorded_steps(const ReportData& data, model::Mode mode) {
     for (const StepCounts& steps : data.steps)
         if (steps.mode == mode) return steps.recorded;
@@ -315,6 +320,7 @@ void put_cost(Markup& out, const ReportData& data) {
     fact(out, "Damage",
          data.damage.empty() ? std::string("none found")
                              : counted(data.damage.size(), "damaged place", "damaged places"));
+    for (const auto& [label, note] : data.capture_notes) fact(out, capitalized(label), note);
     if (!data.complete) fact(out, "Record", "has no end mark: the training was cut off, or is still running");
     for (const std::string& gap : data.worker_gaps.in_words()) fact(out, "Missing", gap);
     out.raw("</dl>\n");

@@ -8,8 +8,10 @@
 #include <utility>
 
 #include "traindbg/base/format.h"
+#include "traindbg/base/text.h"
 #include "traindbg/model/json.h"
 #include "traindbg/model/micro_batch.h"
+#include "traindbg/report/capture_notes.h"
 #include "traindbg/storage/plan_files.h"
 #include "traindbg/storage/run_layout.h"
 
@@ -227,6 +229,7 @@ class Collector {
         data_.totals = run_.totals();
         data_.damage = run_.damage();
         data_.events = run_.events();
+        data_.capture_notes = capture_notes(run_, base::printable(data_.path));
         for (const model::WorkerId worker : run_.workers()) data_.workers.push_back(run_.worker_meta(worker));
         for (const Mode mode : {Mode::kTrain, Mode::kEval, Mode::kPredict, Mode::kGlobal}) {
             const std::vector<model::StepIndex> steps = run_.steps(mode);

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "traindbg/base/status.h"
@@ -98,6 +99,7 @@ struct ReportData {
     read::RunTotals totals;
     std::vector<read::Damage> damage;
     std::vector<read::RunEvent> events;
+    std::vector<std::pair<std::string, std::string>> capture_notes;  // see capture_notes.h
     std::optional<model::CaptureConfig> plan;
     std::vector<StepCounts> steps;
     std::int64_t last_wall_nanos = 0;  // of the last recorded step

@@ -6,6 +6,8 @@
 #include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include "report/sample_run.h"
 #include "storage/temporary_directory.h"
@@ -39,7 +41,8 @@ void put(const std::string& path, const std::string& text) {
 }
 
 // Writes the run as a training and its supervisor would.
-void write_run(const SampleRun& sample, const std::string& path) {
+void write_run(const SampleRun& sample, const std::string& path,
+               const std::vector<std::pair<std::string, std::string>>& events = {}) {
     const storage::RunLayout layout{path};
     put(layout.run_json(), model::to_json(sample.meta).dump());
     put(layout.end_json(), model::to_json(sample.end).dump());
@@ -57,6 +60,7 @@ void write_run(const SampleRun& sample, const std::string& path) {
     ASSERT_TRUE(writer.is_ok()) << writer.status().to_string();
     for (const model::TensorInfo& info : sample.tensors) (*writer)->add_tensor(info);
     (*writer)->describe(sample.worker);
+    for (const auto& [kind, json] : events) (*writer)->event(kind, json);
     for (const model::StepRecord& step : sample.steps) (*writer)->append(model::StepRecord(step));
     ASSERT_TRUE((*writer)->close(std::chrono::seconds(60)).is_ok());
 }
@@ -224,6 +228,26 @@ TEST(HtmlReportTest, RunWithoutAWorkerStillHasAReport) {
         model::to_json(make_sample_run({0, 1, false}).meta).dump());
     const std::string page = report_of(directory.path(), {});
     EXPECT_TRUE(has(page, "has no recorded end"));
+}
+
+TEST(HtmlReportTest, WhatCaptureLeftOutAndKeptIsTold) {
+    const TemporaryDirectory directory;
+    const SampleRun sample = make_sample_run({40, 1, false});
+    const std::string run = directory.path() + "/run";
+    std::filesystem::create_directories(run + "/flight");
+    write_run(sample, run,
+              {{"budget", R"({"budget":0.02,"spent":0.0194,"steps_due":400,"steps_left_out":360})"},
+               {"flight_recorder", R"({"step":31,"reason":"rule <b>non_finite</b>"})"},
+               {"not_captured", R"({"what":"attention maps","reason":"the model is compiled"})"}});
+    write_run(sample, run + "/flight");
+    const std::string page = report_of(run, sample.verdict);
+    EXPECT_TRUE(has(page,
+                    "<dt>Budget</dt><dd>2 %: 360 of 400 steps that were due were left out; "
+                    "capture took 1.94 %</dd>"));
+    EXPECT_TRUE(has(page,
+                    "<dt>Flight</dt><dd>40 steps around what went wrong "
+                    "(rule &lt;b&gt;non_finite&lt;/b&gt; at step 31): traindbg show "));
+    EXPECT_TRUE(has(page, "<dt>Not seen</dt><dd>attention maps: the model is compiled</dd>"));
 }
 
 TEST(HtmlReportTest, TornTailIsToldInTheBanner) {

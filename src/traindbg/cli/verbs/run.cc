@@ -7,7 +7,6 @@
 #include "traindbg/base/format.h"
 #include "traindbg/base/text.h"
 #include "traindbg/cli/bootstrap.h"
-#include "traindbg/cli/capture_notes.h"
 #include "traindbg/cli/exit_code.h"
 #include "traindbg/cli/report_file.h"
 #include "traindbg/cli/rule_options.h"
@@ -19,6 +18,7 @@
 #include "traindbg/cli/summary.h"
 #include "traindbg/cli/supervisor.h"
 #include "traindbg/cli/verb.h"
+#include "traindbg/report/capture_notes.h"
 #include "traindbg/seal/sealer.h"
 #include "traindbg/storage/control_block.h"
 #include "traindbg/storage/run_layout.h"
@@ -306,7 +306,7 @@ class RunVerb final : public Verb {
             summary.workers = (*run)->worker_gaps();
             summary.damaged_places = (*run)->damage().size();
             summary.cut_off = supervised.attached && !(*run)->is_complete();
-            summary.notes = capture_notes(**run, shell_word(summary.run));
+            summary.notes = report::capture_notes(**run, shell_word(summary.run));
             if (!no_report_ && supervised.attached) {
                 const std::string path =
                     report_.empty() ? storage::RunLayout{options.run}.report_html() : absolute_path(report_);

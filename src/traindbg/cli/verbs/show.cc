@@ -5,7 +5,6 @@
 
 #include "traindbg/base/format.h"
 #include "traindbg/base/text.h"
-#include "traindbg/cli/capture_notes.h"
 #include "traindbg/cli/damage.h"
 #include "traindbg/cli/exit_code.h"
 #include "traindbg/cli/judging.h"
@@ -17,6 +16,7 @@
 #include "traindbg/cli/worker_gaps_json.h"
 #include "traindbg/model/json.h"
 #include "traindbg/read/run.h"
+#include "traindbg/report/capture_notes.h"
 #include "traindbg/report/report.h"
 
 namespace traindbg::cli {
@@ -225,7 +225,7 @@ class ShowVerb final : public Verb {
                      {"damage", damage_json(run.damage())},
                      {"verdict", model::to_json(verdict)}};
         put_worker_gaps(json, run.worker_gaps());
-        put_capture_notes(json, run);
+        report::put_capture_notes(json, run);
         console.out(json.dump(2) + "\n");
     }
 
@@ -298,7 +298,7 @@ class ShowVerb final : public Verb {
             line("dropped", base::format("{} steps, {} whole tensors", totals.steps_dropped,
                                          totals.raw_tensors_dropped));
         const std::size_t columns = console.out_columns();
-        for (const auto& [label, note] : capture_notes(run, shell_word(path)))
+        for (const auto& [label, note] : report::capture_notes(run, shell_word(path)))
             line(label, wrapped(note, columns - std::min<std::size_t>(columns - 1, 13), 13));
         if (const auto removed = run.removals())
             line("removed",

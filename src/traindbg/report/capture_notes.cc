@@ -1,4 +1,4 @@
-#include "traindbg/cli/capture_notes.h"
+#include "traindbg/report/capture_notes.h"
 
 #include <algorithm>
 #include <map>
@@ -9,7 +9,7 @@
 #include "traindbg/base/text.h"
 #include "traindbg/storage/run_layout.h"
 
-namespace traindbg::cli {
+namespace traindbg::report {
 namespace {
 
 using base::printable;
@@ -143,4 +143,4 @@ void put_capture_notes(Json& json, const read::Run& run) {
     json["not_captured"] = events(run, "not_captured");
 }
 
-}  // namespace traindbg::cli
+}  // namespace traindbg::report

@@ -9,7 +9,7 @@
 #include "traindbg/model/json.h"
 #include "traindbg/read/run.h"
 
-namespace traindbg::cli {
+namespace traindbg::report {
 
 // Label and text of each line, for people; `run_words` is how the run is named on a command line.
 [[nodiscard]] std::vector<std::pair<std::string, std::string>> capture_notes(const read::Run& run,
@@ -17,4 +17,4 @@ namespace traindbg::cli {
 // The same as "budget", "flight" and "not_captured"; null where there is nothing to tell.
 void put_capture_notes(model::Json& json, const read::Run& run);
 
-}  // namespace traindbg::cli
+}  // namespace traindbg::report
