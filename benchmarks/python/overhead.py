@@ -3,14 +3,19 @@
 One process holds two equal trainings, one plain and one watched, and runs blocks of their steps in
 turn (the order is swapped every time), so that whatever else the machine does hits both. A *block*
 is at least as many steps as it takes until everything that is captured at intervals was captured as
-often as the intervals say. Its steps follow each other as in a real training: hooks that ran at
+often as the intervals say. A block's ratio is the watched steps' time by the plain steps' time.
+
+Where steps are short, those of a block follow each other as in a real training: hooks that ran at
 every second step only would find the processor's caches emptied by the other training, and seem
-dearer than they are. A block's ratio is the watched steps' time by the plain steps' time.
+dearer than they are. Steps of over 5 ms empty them by themselves: there the trainings take turns at
+every step, which cancels more of the noise; where whole tensors are kept, at every second or fifth
+one, with a pause, because their writer is busy after the step and would disturb the plain twin.
 
 Printed are the least, the median and the largest ratio over the blocks of all processes, once for
 wall time and once for CPU time (which includes the writer's thread); the slowdown of typical steps,
 which few disturbed ones do not move (the steps at each place between two captures have their median
-taken, watched and plain; the ratio is that of the sums); and how much longer a watched step takes.
+taken, watched and plain; the ratio is that of the sums); how much longer a watched step takes; and
+how long it spent in traindbg by the run's own account, which is what `traindbg show` tells.
 
     python benchmarks/python/overhead.py                       # the standard table
     python benchmarks/python/overhead.py --model resnet18 --config traindbg/default --blocks 5
@@ -45,6 +50,7 @@ class Config(NamedTuple):
     steps_of_block: int
     period: int  # after so many steps the same is captured again
     what: str
+    turn: int = 1  # so many long steps of one training, then as many of the other
 
 
 CONFIGS: dict[str, Config] = {
@@ -56,9 +62,9 @@ CONFIGS: dict[str, Config] = {
         20, 10, "all statistics of every tensor, every 10 steps"
     ),
     "traindbg/statistics_every_1": Config(10, 1, "all statistics of every tensor, every step"),
-    "traindbg/raw_weights_every_10": Config(20, 10, "weights and biases whole, every 10 steps"),
-    "traindbg/raw_every_10": Config(20, 10, "every tensor whole, every 10 steps"),
-    "traindbg/raw_every_1": Config(10, 1, "every tensor whole, every step"),
+    "traindbg/raw_weights_every_10": Config(20, 10, "weights and biases whole, every 10 steps", 2),
+    "traindbg/raw_every_10": Config(20, 10, "every tensor whole, every 10 steps", 2),
+    "traindbg/raw_every_1": Config(10, 1, "every tensor whole, every step", 5),
     "traindbg/budget": Config(50, 50, "all statistics of every tensor, every step, at most 2 %"),
     "traindbg/flight_recorder": Config(20, 1, "statistics of the last 20 steps in a ring"),
     "tensorboard/losses": Config(20, 1, "the loss of every step, by SummaryWriter"),
@@ -77,6 +83,9 @@ CONFIGS: dict[str, Config] = {
 }
 # Before the first block: longer than the rules look at every step.
 WARM_UP = {"traindbg/default": 25}
+# Seconds; what such a step does to the caches is the same whichever training ran before.
+LONG_STEP = 0.005
+PAUSE = 0.5  # in which the writer of a longer turn finishes
 EVERYTHING = ["weights", "biases", "gradients", "losses", "inputs", "outputs", "activations"]
 
 
@@ -230,19 +239,25 @@ def _worker(model: str, config: str, threads: int, blocks: int) -> dict[str, Any
     warm_up = -(-warm_up // steps_of_block) * steps_of_block
     times: dict[str, list[list[float]]] = {"wall": [], "cpu": [], "plain_wall": [], "plain_cpu": []}
     turns = [(step_watched, ""), (step_plain, "plain_")]
+    turn, pause = steps_of_block, 0.0
     for first in range(0, warm_up + blocks * steps_of_block, steps_of_block):
-        turns.reverse()
-        for run, prefix in turns:
-            hooks.switch(on=run is step_watched)
-            block: dict[str, list[float]] = {"wall": [], "cpu": []}
-            for index in range(first, first + steps_of_block):
-                wall, cpu = time.perf_counter(), time.process_time()
-                run(index)
-                block["wall"].append(time.perf_counter() - wall)
-                block["cpu"].append(time.process_time() - cpu)
-            if first >= warm_up:
-                times[prefix + "wall"].append(block["wall"])
-                times[prefix + "cpu"].append(block["cpu"])
+        block: dict[str, list[float]] = {kind: [0.0] * steps_of_block for kind in times}
+        for begin in range(0, steps_of_block, turn):
+            turns.reverse()
+            for run, prefix in turns:
+                hooks.switch(on=run is step_watched)
+                time.sleep(pause)
+                for index in range(begin, begin + turn):
+                    wall, cpu = time.perf_counter(), time.process_time()
+                    run(first + index)
+                    block[prefix + "wall"][index] = time.perf_counter() - wall
+                    block[prefix + "cpu"][index] = time.process_time() - cpu
+        if first >= warm_up:
+            for kind, seconds in block.items():
+                times[kind].append(seconds)
+        elif statistics.median(block["plain_wall"]) > LONG_STEP:
+            turn = CONFIGS[config].turn
+            pause = PAUSE if turn > 1 else 0.0
     hooks.switch(on=True)
     finish()
     size = sum(
@@ -250,8 +265,22 @@ def _worker(model: str, config: str, threads: int, blocks: int) -> dict[str, Any
         for folder, _, names in os.walk(directory)
         for name in names
     )
+    own_nanos = None
+    if config.startswith("traindbg/"):
+        import traindbg as td
+
+        run = td.Run(directory)
+        own_nanos = sum(s.capture_nanos for s in run.iter_steps() if s.step >= warm_up)
+        lost = run.totals["steps_dropped"] + run.totals["raw_tensors_dropped"]
+        if lost:
+            print(f"{model}, {config}: {lost} steps or tensors were left out", file=sys.stderr)
     shutil.rmtree(os.path.dirname(directory), ignore_errors=True)
-    return {"times": times, "bytes": size, "steps": warm_up + blocks * steps_of_block}
+    return {
+        "own_nanos": own_nanos,
+        "times": times,
+        "bytes": size,
+        "steps": warm_up + blocks * steps_of_block,
+    }
 
 
 def _typical(results: list[dict[str, Any]], clock: str, period: int) -> float:
@@ -309,6 +338,9 @@ def measure(model: str, config: str, threads: int, blocks: int, processes: int) 
         done = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
         if done.returncode != 0:
             sys.exit(f"overhead.py: {config} on {model} failed:\n{done.stderr[-2000:]}")
+        sys.stderr.write(
+            "".join(line + "\n" for line in done.stderr.splitlines() if "left out" in line)
+        )
         results.append(json.loads(done.stdout.strip().splitlines()[-1]))
     return {
         "model": model,
@@ -317,6 +349,11 @@ def measure(model: str, config: str, threads: int, blocks: int, processes: int) 
         "processes": processes,
         "wall": _summary(results, "wall", CONFIGS[config].period),
         "cpu": _summary(results, "cpu", CONFIGS[config].period),
+        "own_us": None
+        if results[0]["own_nanos"] is None
+        else statistics.fmean(
+            r["own_nanos"] / 1e3 / sum(map(len, r["times"]["wall"])) for r in results
+        ),
         "bytes_per_step": statistics.fmean(r["bytes"] / r["steps"] for r in results),
     }
 
@@ -333,6 +370,7 @@ def _row(result: dict[str, Any]) -> str:
         f"**{wall['typical']:.3f}**",
         f"{cpu['min']:.3f} / **{cpu['median']:.3f}** / {cpu['max']:.3f}",
         f"{wall['added_median_us']:.0f} / {wall['added_mean_us']:.0f}",
+        "" if result["own_us"] is None else f"{result['own_us']:.0f}",
         f"{result['bytes_per_step']:.0f}",
     ]
     return "| " + " | ".join(map(str, cells)) + " |"
@@ -348,6 +386,7 @@ COLUMNS = [
     "slowdown, wall: typical steps",
     "slowdown, CPU: min / median / max",
     "longer by, µs a step: median / mean",
+    "by its own account, µs a step",
     "bytes a step",
 ]
 
