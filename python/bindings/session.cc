@@ -123,7 +123,7 @@ bool Session::observe(int mode, model::TensorId id, nb::handle tensor) noexcept 
     return true;
 }
 
-// The positions of tensors that live on a device.
+// The positions of tensors that live on a device. None stands for one that is not there, such as a gradient.
 std::vector<std::size_t> Session::observe_batch(int mode, const nb::list& ids,
                                                 const nb::list& tensors) noexcept {
     std::vector<std::size_t> on_device;
@@ -137,6 +137,7 @@ std::vector<std::size_t> Session::observe_batch(int mode, const nb::list& ids,
         held.reserve(size);
         for (std::size_t i = 0; i < size; ++i) {
             PyObject* object = PyList_GET_ITEM(tensors.ptr(), static_cast<Py_ssize_t>(i));
+            if (object == Py_None) continue;
             const unsigned long id =
                 PyLong_AsUnsignedLong(PyList_GET_ITEM(ids.ptr(), static_cast<Py_ssize_t>(i)));
             if (PyErr_Occurred() != nullptr) {

@@ -126,10 +126,13 @@ def test_an_observation_never_raises(run_dir):
     session = _core.Session(str(run_dir), "{}")
     session.observe(_core.TRAIN, 12345, torch.ones(3))
     session.observe(_core.TRAIN, 0, object())
-    assert session.observe_batch(_core.TRAIN, [1, "x"], [torch.ones(2), None]) == []
+    assert session.observe_batch(_core.TRAIN, [1, "x"], [object(), torch.ones(2)]) == []
     session.observe_scalar_tensor(_core.TRAIN, 0, torch.ones(3))
     session.observe_classes(_core.TRAIN, 0, torch.ones(3), "labels")
-    assert session.counts()["tensors_skipped"] >= 4
+    skipped = session.counts()["tensors_skipped"]
+    assert skipped >= 5
+    assert session.observe_batch(_core.TRAIN, [0], [None]) == []  # there is none to be skipped
+    assert session.counts()["tensors_skipped"] == skipped
     session.close()
     session.observe(_core.TRAIN, 0, torch.ones(3))
     assert session.end_step() == 0

@@ -274,6 +274,39 @@ def test_a_module_replaced_by_one_of_the_same_shape_goes_on(run_dir):
     assert maximum(run, "weight/2.weight", 2) == 9.0
 
 
+def test_modules_that_move_have_the_names_of_their_new_places(run_dir):
+    """Nothing is called when they do: a list is cut, a dictionary of PyTorch's own is changed."""
+    model = nn.Sequential(nn.Linear(4, 6), nn.Linear(6, 6), nn.Tanh(), nn.Linear(6, 3))
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+
+    def step():
+        optimizer.zero_grad()
+        F.cross_entropy(model(torch.randn(5, 4)), torch.tensor([0, 1, 2, 0, 1])).backward()
+        optimizer.step()
+
+    with td.watch(
+        model, run_dir=run_dir, rules=[], collect=["outputs", "activations"], supervise=False
+    ):
+        step()
+        del model[1]  # the modules behind it move up
+        step()
+        model._modules["1"] = nn.Sequential(nn.Linear(6, 6), nn.ReLU())
+        step()
+    run = td.Run(run_dir)
+    names = run.names(r"^(output|activation)/")
+    steps = {name: run[name].steps().tolist() for name in names}
+    assert steps == {
+        "output/0": [0, 1, 2],
+        "output/1": [0],
+        "activation/2": [0],
+        "output/3": [0],
+        "activation/1": [1],
+        "output/2": [1, 2],
+        "output/1.0": [2],
+        "activation/1.1": [2],
+    }
+
+
 def test_frozen_parameters_have_no_gradient_until_they_are_unfrozen(run_dir):
     model = nn.Sequential(nn.Linear(8, 8), nn.ReLU(), nn.Linear(8, 3))
 

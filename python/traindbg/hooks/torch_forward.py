@@ -38,12 +38,14 @@ if TYPE_CHECKING:
 
 NOTHING, INPUTS, EVERYTHING = range(3)
 _CALL = torch.nn.Module._call_impl.__code__
+# Looked up once, because they are asked at every call. Dynamo knows the function by any name.
+_is_compiling = torch.compiler.is_compiling
 
 
 class Place:
     """A module of a watched model: where it is, what it is."""
 
-    __slots__ = ("is_leaf", "is_seen", "kind", "layer", "module_type", "name")
+    __slots__ = ("ids", "is_leaf", "is_seen", "kind", "layer", "module_type", "name")
 
     def __init__(self, name: str, module: torch.nn.Module, layer: int) -> None:
         self.name = name
@@ -51,7 +53,24 @@ class Place:
         self.layer = layer
         self.kind = activation_kind(module)
         self.is_leaf = is_leaf(module)
-        self.is_seen = False  # in the pass that is looked at
+        self.is_seen = False  # in a pass that was looked at
+        self.ids: dict[str, int] = {}  # the sink's, of what it knows of this place
+
+
+def _structure_of(root: torch.nn.Module) -> list[Any]:
+    """All that names and kinds of the modules inside follow from, to be compared."""
+    structure: list[Any] = []
+    known = {id(root)}
+    modules = [root]
+    for module in modules:  # grows
+        children = module._modules
+        structure.append(len(children))
+        for name, child in children.items():
+            structure += (name, id(child), type(child))
+            if child is not None and id(child) not in known:
+                known.add(id(child))
+                modules.append(child)
+    return structure
 
 
 def _names_above(name: str) -> Iterator[str]:
@@ -117,7 +136,7 @@ class _FunctionMode(TorchFunctionMode):  # type: ignore[misc]
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         result = func(*args, **(kwargs or {}))
-        if not torch.compiler.is_compiling() and self._called is not None:
+        if not _is_compiling() and self._called is not None:
             known = ACTIVATION_FUNCTIONS.get(func)
             if known is not None:
                 self._called(known[0], known[1], result)
@@ -139,7 +158,9 @@ class ForwardObserver:
         self._uncompiled: tuple[Any, Any] | None = None
         self._hidden: HiddenFromCompiler | None = None
         self._mode: _FunctionMode | None = None
-        self._known: dict[int, Place] = {}  # the modules inside, by id, while a pass is observed
+        self._structure: list[Any] = []  # of the root when it was looked at last
+        self._places: dict[int, Place] = {}  # of its modules inside, by id
+        self._known: dict[int, Place] = {}  # the same, while a pass is observed
         self._running: list[Place] = []  # those whose forward runs, innermost last
         self._repeats: dict[tuple[str, str], int] = {}
         self._inputs = 0
@@ -212,7 +233,7 @@ class ForwardObserver:
     # PyTorch calls these for every module of the process.
 
     def _before(self, module: torch.nn.Module, args: Any) -> None:
-        if torch.compiler.is_compiling():
+        if _is_compiling():
             return
         if self.observing:
             place = self._known.get(id(module))
@@ -226,7 +247,7 @@ class ForwardObserver:
             self._root_begins(module, args)
 
     def _after(self, module: torch.nn.Module, args: Any, *rest: Any) -> None:
-        if torch.compiler.is_compiling() or not (self.observing or self._inputs_only):
+        if _is_compiling() or not (self.observing or self._inputs_only):
             return
         try:
             # After an exception PyTorch leaves out the keyword arguments, and there is no output.
@@ -294,11 +315,18 @@ class ForwardObserver:
         return root is not None and root.training and torch.is_grad_enabled()
 
     def _enter(self, root: torch.nn.Module) -> None:
-        self._known = {
-            id(module): Place(self._prefix + path, module, layer)
-            for layer, (path, module) in enumerate(root.named_modules())
-            if layer > 0
-        }
+        structure = _structure_of(root)
+        if structure != self._structure:
+            self._places = {
+                id(module): Place(self._prefix + path, module, layer)
+                for layer, (path, module) in enumerate(root.named_modules())
+                if layer > 0
+            }
+            self._structure = structure
+        self._known = self._places
+        if self.counts_unseen:
+            for place in self._places.values():
+                place.is_seen = False
         self._running = [self._root_place]
         self._repeats = {}
         self.observing = True

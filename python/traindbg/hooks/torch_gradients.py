@@ -31,7 +31,9 @@ class Taker(Protocol):
     def tensor_id(
         self, name: str, role: str, tensor: torch.Tensor | None, owner: Owner | None
     ) -> int: ...
-    def take_batch(self, ids: list[int], tensors: list[torch.Tensor]) -> None: ...
+    def take_batch(
+        self, ids: list[int], tensors: list[torch.Tensor] | list[torch.Tensor | None]
+    ) -> None: ...
     def take_number(self, tensor_id: int, value: Any) -> None: ...
     def owners(self) -> dict[int, Owner]: ...
 
@@ -46,11 +48,13 @@ def scale_of(optimizer: torch.optim.Optimizer) -> torch.Tensor | None:
 
 
 def take_scaled(
-    taker: Taker, ids: list[int], gradients: list[torch.Tensor], scale: torch.Tensor
+    taker: Taker, ids: list[int], gradients: list[torch.Tensor | None], scale: torch.Tensor
 ) -> None:
     """Takes the gradients as they are after a division by `scale`, one after the other."""
     with own_operations():
         for tensor_id, gradient in zip(ids, gradients, strict=True):
+            if gradient is None:
+                continue
             part = local_part(gradient.detach())
             if not capturing_graph(part):
                 taker.take_batch([tensor_id], [part / scale.to(part.device)])

@@ -406,15 +406,18 @@ class Recording:
                 self.failed("devices", error)
 
     def _place_id(self, name: str, role: str, place: Place, kind: str, tensor: torch.Tensor) -> int:
-        return self._id(
-            name,
-            role,
-            tensor,
-            activation=kind,
-            module=place.name,
-            module_type=place.module_type,
-            layer=place.layer,
-        )
+        known = place.ids.get(name)
+        if known is None:
+            known = place.ids[name] = self._id(
+                name,
+                role,
+                tensor,
+                activation=kind,
+                module=place.name,
+                module_type=place.module_type,
+                layer=place.layer,
+            )
+        return known
 
     # A forward pass (Sink).
 
@@ -462,6 +465,9 @@ class Recording:
         self._micro.forward_begins()
 
     def takes_functions(self) -> bool:
+        due = self.hot.due if self._now == _TRAIN else self.session.due(_EVAL)
+        if not due & (_BIT["activation"] | _BIT["attention"]):
+            return False
         # An evaluation runs compiled, also where a step of the training does not.
         return not self._compiler or (self._eager.is_in_force and self._now == _TRAIN)
 
@@ -903,24 +909,19 @@ class Recording:
         return self.watchers[0].model if self.watchers else None
 
     def _observe_parameters(self, optimizer: torch.optim.Optimizer, table: Parameters) -> None:
-        tensors: list[torch.Tensor] = []
+        tensors: list[torch.Tensor | None] = []
         ids: list[int] = []
         if self.hot.due & _PARAMETER_ROLES:
             tensors += table.values
             ids += table.weight_ids
         if self.hot.due & _BIT["gradient"]:
-            found = [
-                (gradient_id, parameter.grad)
-                for parameter, gradient_id in zip(table.values, table.gradient_ids, strict=True)
-                if parameter.grad is not None
-            ]
-            gradient_ids, gradients = [i for i, _ in found], [g for _, g in found]
+            gradients = [parameter.grad for parameter in table.values]
             scale = scale_of(optimizer)
             if scale is not None:
-                take_scaled(self, gradient_ids, gradients, scale)
+                take_scaled(self, table.gradient_ids, gradients, scale)
             else:
                 tensors += gradients
-                ids += gradient_ids
+                ids += table.gradient_ids
         if tensors:
             self.take_batch(ids, tensors)
 
@@ -943,15 +944,19 @@ class Recording:
         facts.pop("path", None)
         return self._id(name, role, tensor, **facts)
 
-    def take_batch(self, ids: list[int], tensors: list[torch.Tensor]) -> None:
-        """Takes tensors of the step under way."""
+    def take_batch(
+        self, ids: list[int], tensors: list[torch.Tensor] | list[torch.Tensor | None]
+    ) -> None:
+        """Takes tensors of the step under way; None is one that is not there."""
         if self.on_device_only:
             elsewhere = list(range(len(tensors)))
         else:
             elsewhere = self.session.observe_batch(_TRAIN, ids, tensors)
         for index in elsewhere:
-            self.deferred.add_tensor(_TRAIN, ids[index], tensors[index])
-            self.hot.has_deferred = True
+            tensor = tensors[index]
+            if tensor is not None:
+                self.deferred.add_tensor(_TRAIN, ids[index], tensor)
+                self.hot.has_deferred = True
 
     def take_number(self, tensor_id: int, value: float | torch.Tensor) -> None:
         if not isinstance(value, torch.Tensor):
