@@ -10,7 +10,6 @@ import trainings
 from test_torch_values import check
 from torch import nn
 from torch.nn.utils import clip_grad_norm_ as imported_clip
-from torch.nn.utils import clip_grad_value_
 
 import traindbg as td
 from traindbg import _core, _plan
@@ -314,18 +313,6 @@ def test_copies_that_nothing_will_take_are_dropped(run_dir, monkeypatch):
         monkeypatch.setitem(torch_guard.failures, "gradients before", torch_guard.STRIKES)
         first.step()
         assert kept_by(recording) == 0
-
-
-def test_a_value_clipped_by_a_name_from_before_is_what_the_optimizer_uses(run_dir):
-    """The documented limit: that call is not heard, and nothing is wrong with `gradient/`."""
-    model = small_model()
-    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
-    with td.watch(model, optimizer, run_dir=run_dir, collect=COLLECTIONS, supervise=False):
-        backward(model)
-        clip_grad_value_(model.parameters(), 1e-3)
-        after = gradients(model)
-        optimizer.step()
-    check_all(td.Run(run_dir).step(0), "gradient", after)
 
 
 def test_whole_values_are_kept(run_dir):

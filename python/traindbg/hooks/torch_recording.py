@@ -230,6 +230,7 @@ class Recording:
         self._compiler = self._compiler or watcher._compiled
         self.watchers.append(watcher)
         self._owners = None
+        guarded("losses", patches.listen_in, model)
         self.expect_other_driver()
         guarded("forward", self._begin_eager)
         self._strangers.clear()  # one of them may be this model's
