@@ -2,7 +2,8 @@
 
 A training says which number it minimises only by calling `backward()`, and how it got it only by
 calling a loss function. Neither has a hook, so these functions are wrapped while somebody listens:
-`torch.autograd.backward`, the losses of `torch.nn.functional`, `torch.amp.GradScaler.scale`. Nor
+`torch.autograd.backward`, the losses of `torch.nn.functional`, `torch.amp.GradScaler.scale` (and
+those of classes that are derived from it). Nor
 has what changes gradients before the optimizer uses them: `GradScaler.unscale_`, `clip_grad_norm_`,
 `clip_grad_value_`; nor the steps that `GradScaler.step` leaves out. Beside them are wrapped
 `torch.jit.script`, which must see the originals, `torch.compile`, because what it compiles calls
@@ -179,8 +180,8 @@ def _listening_backward(original: Callable[..., Any]) -> Callable[..., Any]:
 
 def _listening_scale(original: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(original)
-    def scale(self: Any, outputs: Any) -> Any:
-        scaled = original(self, outputs)
+    def scale(self: Any, outputs: Any, *args: Any, **kwargs: Any) -> Any:
+        scaled = original(self, outputs, *args, **kwargs)
         listener = state.listener
         if listener is not None:
             listener.loss_scaled(scaled, outputs)
@@ -211,15 +212,15 @@ def _gradients_listener() -> Listener | None:
 
 def _listening_unscale(original: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(original)
-    def unscale_(self: Any, optimizer: Any) -> Any:
+    def unscale_(self: Any, optimizer: Any, *args: Any, **kwargs: Any) -> Any:
         if not _is_compiling() and getattr(self, "_enabled", False):
             listener = _gradients_listener()
             if listener is not None:
                 listener.gradients_unscale(self, optimizer)
-                result = original(self, optimizer)
+                result = original(self, optimizer, *args, **kwargs)
                 listener.gradients_unscaled(optimizer)
                 return result
-        return original(self, optimizer)
+        return original(self, optimizer, *args, **kwargs)
 
     return unscale_
 
@@ -416,6 +417,43 @@ def _registered(module: torch.nn.Module, name: str, value: Any) -> None:
         listener.modules_changed()
 
 
+_scalers: set[type] = set()  # that are listened to
+_SCALER_METHODS: dict[str, Callable[[Callable[..., Any]], Callable[..., Any]]] = {
+    "scale": _listening_scale,
+    "unscale_": _listening_unscale,
+    "step": _listening_scaler_step,
+}
+
+
+def _listen_to_scalers(scaler: type) -> None:
+    """Hears what a class of scalers and those that are derived from it do in methods of their own.
+
+    So ShardedGradScaler of FSDP1, where it is loaded. One that calls the method of its base is
+    heard there, too, which changes nothing.
+    """
+    if scaler in _scalers:
+        return
+    _scalers.add(scaler)
+    for name, make in _SCALER_METHODS.items():
+        if isinstance(vars(scaler).get(name), types.FunctionType):
+            _replace(scaler, name, make)
+    subclasses: list[type] = type.__subclasses__(scaler)
+    for derived in subclasses:
+        _listen_to_scalers(derived)
+
+
+def _finding_its_class(original: Callable[..., Any]) -> Callable[..., Any]:
+    """Of `GradScaler.__init__`: a scaler's class may be younger than the first `acquire`."""
+
+    @functools.wraps(original)
+    def init(self: Any, *args: Any, **kwargs: Any) -> None:
+        original(self, *args, **kwargs)
+        if _users > 0:
+            guarded("gradients before", _listen_to_scalers, type(self))
+
+    return init
+
+
 def acquire() -> None:
     """Puts the wrappers in, unless they are. Every call needs a `release`."""
     global _users
@@ -429,9 +467,8 @@ def acquire() -> None:
     _replace(torch, "compile", _listening_compile)
     _replace(torch.nn.modules.module, "_has_any_global_hook", lambda _: others_have_global_hooks)
     scaler = getattr(torch.amp, "GradScaler", None) or torch.cuda.amp.GradScaler
-    _replace(scaler, "scale", _listening_scale)
-    _replace(scaler, "unscale_", _listening_unscale)
-    _replace(scaler, "step", _listening_scaler_step)
+    _replace(scaler, "__init__", _finding_its_class)
+    guarded("gradients before", _listen_to_scalers, scaler)
     for owner in (torch.nn.utils, torch.nn.utils.clip_grad):
         for name in ("clip_grad_norm_", "clip_grad_value_"):
             _replace(owner, name, functools.partial(_listening_clip, None))
@@ -458,5 +495,6 @@ def release() -> None:
         _undo.pop()()
     guarded("losses", _put_originals_everywhere)
     _pairs.clear()
+    _scalers.clear()
     _models.clear()
     _models_hold_ours = False
