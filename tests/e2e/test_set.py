@@ -123,7 +123,8 @@ def test_all_ranks_take_a_change_on(tmp_path: Path) -> None:
 
 def test_a_settings_file_gives_captures_and_says_what_cannot_change(tmp_path: Path) -> None:
     (tmp_path / "more.toml").write_text(
-        'quota = "1GiB"\non-finding = "stop"\ncompiled = "skip"\n[rule.overfit]\npatience = 3\n'
+        'quota = "1GiB"\non-finding = "stop"\ncompiled = "skip"\nflight-recorder = 9\n'
+        "[rule.overfit]\npatience = 3\n"
         "[collection]\nhead = '^gradient/2'\n[[capture]]\ncollection = 'head'\nevery = 1\n"
     )
     with training(tmp_path, "--rules", "overfit", "--collect", "weights") as run:
@@ -131,7 +132,7 @@ def test_a_settings_file_gives_captures_and_says_what_cannot_change(tmp_path: Pa
             "set", run, "--drop-all", "--config", tmp_path / "more.toml", "--wait", "120"
         )
         assert result.returncode == 0, result.stderr
-        assert "on-finding, quota, rule" in result.stderr
+        assert "flight-recorder, on-finding, quota, rule" in result.stderr
         plan = traindbg_json("set", run)["plan"]
         wishes = [each for each in plan["requirements"] if each["for"] == "user"]
         assert [each["collection"] for each in wishes] == ["head"]
@@ -152,6 +153,7 @@ def test_what_cannot_be_done_is_said_and_nothing_is_written(tmp_path: Path) -> N
             (["--at-steps", "x"], "--at-steps"),
             (["--colect", "weights"], "did you mean '--collect'"),
             (["--config", "missing.toml"], "missing.toml"),
+            (["--flight-recorder", "9"], "--flight-recorder: is begun with the training"),
         ):
             result = traindbg("set", run, *arguments)
             assert result.returncode == 2, (arguments, result.stdout)
@@ -169,6 +171,11 @@ def test_what_cannot_be_done_is_said_and_nothing_is_written(tmp_path: Path) -> N
     assert result.returncode == 2
     assert "s3://bucket/run: is in a bucket" in result.stderr
     assert traindbg("set", tmp_path / "nothing", "--every", "1").returncode == 2
+
+
+def test_help_lists_nothing_that_is_refused() -> None:
+    assert "--flight" in traindbg("run", "--help").stdout
+    assert "--flight" not in traindbg("set", "--help").stdout
 
 
 def test_a_training_that_ends_no_step_is_not_waited_for_for_ever(tmp_path: Path) -> None:

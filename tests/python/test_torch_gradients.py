@@ -10,7 +10,6 @@ import trainings
 from test_torch_values import check
 from torch import nn
 from torch.nn.utils import clip_grad_norm_ as imported_clip
-from torch.nn.utils import clip_grad_value_
 
 import traindbg as td
 from traindbg import _core, _plan
@@ -316,18 +315,6 @@ def test_copies_that_nothing_will_take_are_dropped(run_dir, monkeypatch):
         assert kept_by(recording) == 0
 
 
-def test_a_value_clipped_by_a_name_from_before_is_what_the_optimizer_uses(run_dir):
-    """The documented limit: that call is not heard, and nothing is wrong with `gradient/`."""
-    model = small_model()
-    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
-    with td.watch(model, optimizer, run_dir=run_dir, collect=COLLECTIONS, supervise=False):
-        backward(model)
-        clip_grad_value_(model.parameters(), 1e-3)
-        after = gradients(model)
-        optimizer.step()
-    check_all(td.Run(run_dir).step(0), "gradient", after)
-
-
 def test_whole_values_are_kept(run_dir):
     model = small_model()
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
@@ -473,3 +460,92 @@ def test_sparse_tensors_that_are_saved(run_dir, tensor):
     assert found.std == pytest.approx(finite.std(unbiased=False).item(), rel=1e-6)
     assert found.l1 == pytest.approx(finite.abs().sum().item(), rel=1e-6)
     assert found.l2 == pytest.approx(finite.norm().item(), rel=1e-6)
+
+
+@pytest.fixture
+def one_process(tmp_path):
+    """A process group of this process alone."""
+    store = torch.distributed.FileStore(str(tmp_path / "store"), 1)
+    torch.distributed.init_process_group("gloo", store=store, rank=0, world_size=1)
+    yield
+    torch.distributed.destroy_process_group()
+
+
+@pytest.mark.parametrize("made_first", [True, False])
+@pytest.mark.parametrize("unscale", [False, True])
+def test_under_the_scaler_of_fsdp1(run_dir, one_process, unscale, made_first):
+    from torch.distributed.fsdp.sharded_grad_scaler import ShardedGradScaler
+
+    originals = {name: vars(ShardedGradScaler)[name] for name in ("scale", "unscale_")}
+    model = small_model()
+    optimizer = torch.optim.Adam(model.parameters(), lr=0.1)
+    losses = []
+
+    def scaled(factor: float) -> torch.Tensor:
+        loss = model(torch.randn(7, 6)).square().mean() * factor
+        losses.append(loss.item())
+        return scaler.scale(loss)
+
+    def new_scaler():
+        return ShardedGradScaler("cpu", init_scale=1024.0)
+
+    scaler = new_scaler() if made_first else None
+    expected = []
+    with td.watch(
+        model,
+        optimizer,
+        run_dir=run_dir,
+        collect=COLLECTIONS,
+        micro_batches="all",
+        supervise=False,
+    ):
+        scaler = scaler or new_scaler()
+        for factor in (1.0, float("inf"), 2.0):
+            optimizer.zero_grad()
+            scaled(factor).backward()
+            before, scale = gradients(model), scaler.get_scale()
+            if unscale:
+                scaler.unscale_(optimizer)
+                torch.nn.utils.clip_grad_norm_(model.parameters(), 0.01)
+            after = gradients(model) if unscale else {n: g / scale for n, g in before.items()}
+            scaler.step(optimizer)
+            scaler.update()
+            expected.append((before, after, scale))
+    run = td.Run(run_dir)
+    assert run.steps().tolist() == [0, 1]  # one was skipped, and is no micro-batch of the next one
+    assert "loop/micro_batches" not in run.names()
+    for number, (before, after, scale) in enumerate((expected[0], expected[2])):
+        step = run.step(number)
+        check_all(step, "gradient_before", before)
+        check_all(step, "gradient", after)
+        assert step.scalars["gradient_before/loss_scale"] == scale
+    assert expected[2][2] == 512
+    assert run.scalars("loss").values[0] == pytest.approx(losses[0])
+    assert {name: vars(ShardedGradScaler)[name] for name in originals} == originals
+
+
+def test_a_scaler_of_the_users_own_whose_class_is_younger_than_the_recording(run_dir):
+    model = small_model()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    with td.watch(model, optimizer, run_dir=run_dir, collect=COLLECTIONS, supervise=False):
+
+        class Own(torch.amp.GradScaler):
+            def unscale_(self, optimizer, *, halve=False):
+                with torch.no_grad():
+                    for parameter in model.parameters():
+                        parameter.grad *= 0.5 if halve else 1.0
+                super().unscale_(optimizer)
+
+        scaler, original = Own("cpu", init_scale=1024.0), Own.unscale_
+        Own("cpu")
+        assert Own.unscale_ is original
+        scaler.scale(model(torch.randn(7, 6)).square().mean()).backward()
+        before = gradients(model)
+        scaler.unscale_(optimizer, halve=True)
+        after = gradients(model)
+        scaler.step(optimizer)
+    step = td.Run(run_dir).step(0)
+    check_all(step, "gradient_before", before)
+    check_all(step, "gradient", after)
+    assert step.scalars["gradient_before/loss_scale"] == 1024
+    assert not hasattr(Own.unscale_, "__wrapped__")

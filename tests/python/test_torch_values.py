@@ -168,18 +168,22 @@ def test_leftover_gradient_is_seen_only_without_zero_grad(tmp_path):
     assert (tensor.values("l2") > 0).all()
 
 
-def test_loss_under_a_gradient_scaler_is_the_unscaled_one(run_dir):
+@pytest.mark.parametrize("is_held", [True, False])
+def test_loss_under_a_gradient_scaler_is_the_unscaled_one(run_dir, is_held):
     model = nn.Linear(4, 2)
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
     scaler = torch.amp.GradScaler("cpu", init_scale=1024.0)
     with td.watch(model, optimizer, run_dir=run_dir, every=1, supervise=False):
         loss = model(torch.ones(2, 4)).square().mean()
-        scaler.scale(loss).backward()
+        value = loss.item()
+        if not is_held:
+            loss = scaler.scale(loss)
+        (scaler.scale(loss) if is_held else loss).backward()
         gradient = model.weight.grad.clone() / 1024
         scaler.step(optimizer)
         scaler.update()
     step = td.Run(run_dir).step(0)
-    assert step.scalars["loss"] == pytest.approx(loss.item(), rel=1e-6)
+    assert step.scalars["loss"] == pytest.approx(value, rel=1e-6)
     check(step.tensors["gradient/weight"].statistics, gradient)
 
 

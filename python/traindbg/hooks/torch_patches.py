@@ -2,13 +2,17 @@
 
 A training says which number it minimises only by calling `backward()`, and how it got it only by
 calling a loss function. Neither has a hook, so these functions are wrapped while somebody listens:
-`torch.autograd.backward`, the losses of `torch.nn.functional`, `torch.amp.GradScaler.scale`. Nor
+`torch.autograd.backward`, the losses of `torch.nn.functional`, `torch.amp.GradScaler.scale` (and
+those of classes that are derived from it). Nor
 has what changes gradients before the optimizer uses them: `GradScaler.unscale_`, `clip_grad_norm_`,
 `clip_grad_value_`; nor the steps that `GradScaler.step` leaves out. Beside them are wrapped
 `torch.jit.script`, which must see the originals, `torch.compile`, because what it compiles calls
 no hooks, and the function by which PyTorch finds out that there are global hooks, to warn of them.
 Optimizer steps, and modules and parameters that
 are put into a module, have hooks of PyTorch's own.
+
+Functions that were imported by name before are replaced where they are held, too
+(`torch_holders`): in the namespaces of modules, and in models that are watched (`listen_in`).
 
 Everything is counted: the first `acquire` puts it in, the last `release` takes it out. A wrapper
 calls the original always, and first, unless that changes what is to be seen: gradients are looked
@@ -20,6 +24,8 @@ from __future__ import annotations
 
 import functools
 import threading
+import types
+import weakref
 from typing import TYPE_CHECKING, Any, Protocol
 
 import torch
@@ -36,6 +42,7 @@ from torch.optim.optimizer import (
 from traindbg._core import NOT_HANDLED, NOTHING_TO_DO, ROLE_BITS
 from traindbg.hooks.torch_compiled import others_have_global_hooks
 from traindbg.hooks.torch_guard import guarded
+from traindbg.hooks.torch_holders import swap_in_every_model, swap_in_model, swap_in_modules
 from traindbg.hooks.torch_sums import per_target
 
 if TYPE_CHECKING:
@@ -112,6 +119,7 @@ class _State(threading.local):
 
 
 class _Shared:
+    is_scripting = False
     listener: Listener | None = None
     hot: HotPath | None = None  # asked before the listener, which hears only of what it leaves over
 
@@ -120,6 +128,9 @@ state = _Shared()
 _local = _State()
 _users = 0
 _undo: list[Callable[[], None]] = []
+_pairs: list[tuple[Callable[..., Any], Callable[..., Any]]] = []  # functions, and ours
+_models: list[weakref.ref[torch.nn.Module]] = []  # that were listened to
+_models_hold_ours = False
 
 
 def _listening_loss(
@@ -169,8 +180,8 @@ def _listening_backward(original: Callable[..., Any]) -> Callable[..., Any]:
 
 def _listening_scale(original: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(original)
-    def scale(self: Any, outputs: Any) -> Any:
-        scaled = original(self, outputs)
+    def scale(self: Any, outputs: Any, *args: Any, **kwargs: Any) -> Any:
+        scaled = original(self, outputs, *args, **kwargs)
         listener = state.listener
         if listener is not None:
             listener.loss_scaled(scaled, outputs)
@@ -201,15 +212,15 @@ def _gradients_listener() -> Listener | None:
 
 def _listening_unscale(original: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(original)
-    def unscale_(self: Any, optimizer: Any) -> Any:
+    def unscale_(self: Any, optimizer: Any, *args: Any, **kwargs: Any) -> Any:
         if not _is_compiling() and getattr(self, "_enabled", False):
             listener = _gradients_listener()
             if listener is not None:
                 listener.gradients_unscale(self, optimizer)
-                result = original(self, optimizer)
+                result = original(self, optimizer, *args, **kwargs)
                 listener.gradients_unscaled(optimizer)
                 return result
-        return original(self, optimizer)
+        return original(self, optimizer, *args, **kwargs)
 
     return unscale_
 
@@ -249,14 +260,21 @@ def _listening_clip(norm_at: int | None, original: Callable[..., Any]) -> Callab
 def _scripting_with_originals(original: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(original)
     def script(*args: Any, **kwargs: Any) -> Any:
+        if state.is_scripting:  # it calls itself for what a module holds
+            return original(*args, **kwargs)
+        state.is_scripting = True
         wrapped = {name: getattr(functional, name) for name in LOSSES if hasattr(functional, name)}
         for name, function in wrapped.items():
             setattr(functional, name, getattr(function, "__wrapped__", function))
+        models = [thing for thing in args if isinstance(thing, torch.nn.Module)]
+        models = guarded("losses", _put_originals, models) or []
         try:
             return original(*args, **kwargs)
         finally:
+            guarded("losses", _put_ours, models)
             for name, function in wrapped.items():
                 setattr(functional, name, function)
+            state.is_scripting = False
 
     return script
 
@@ -278,7 +296,12 @@ def _replace(
     original = getattr(owner, name, None)
     if original is None:
         return
-    ours = make(original)
+    # Of a function with two owners there is one of ours, as there was one of it.
+    ours = next((known for function, known in _pairs if function is original), None)
+    if ours is None:
+        ours = make(original)
+        if isinstance(owner, types.ModuleType) and not name.startswith("_"):
+            _pairs.append((original, ours))
     setattr(owner, name, ours)
 
     def undo() -> None:
@@ -287,6 +310,37 @@ def _replace(
             setattr(owner, name, original)
 
     _undo.append(undo)
+
+
+def _put_ours(models: list[torch.nn.Module]) -> None:
+    """Makes our functions those that are held by name, in modules and in these models."""
+    global _models_hold_ours
+    instead = {id(original): ours for original, ours in _pairs}
+    swap_in_modules(instead)
+    for model in models:
+        _models_hold_ours |= swap_in_model(model, instead) > 0
+
+
+def _put_originals(models: list[torch.nn.Module]) -> list[torch.nn.Module]:
+    """The opposite. Returns the models that held some of ours."""
+    instead = {id(ours): original for original, ours in _pairs}
+    swap_in_modules(instead)
+    return [model for model in models if swap_in_model(model, instead) > 0]
+
+
+def _put_originals_everywhere() -> None:
+    models = [model for known in _models if (model := known()) is not None]
+    if _put_originals(models) or _models_hold_ours:  # then copies of them may, too
+        swap_in_every_model({id(ours): original for original, ours in _pairs})
+
+
+def listen_in(model: torch.nn.Module) -> None:
+    """Hears also the functions that the modules of a model hold as attributes."""
+    global _models_hold_ours
+    _models[:] = [known for known in _models if known() is not None]
+    _models.append(weakref.ref(model))
+    held = swap_in_model(model, {id(original): ours for original, ours in _pairs})
+    _models_hold_ours |= held > 0
 
 
 def _looking_after(
@@ -363,6 +417,43 @@ def _registered(module: torch.nn.Module, name: str, value: Any) -> None:
         listener.modules_changed()
 
 
+_scalers: set[type] = set()  # that are listened to
+_SCALER_METHODS: dict[str, Callable[[Callable[..., Any]], Callable[..., Any]]] = {
+    "scale": _listening_scale,
+    "unscale_": _listening_unscale,
+    "step": _listening_scaler_step,
+}
+
+
+def _listen_to_scalers(scaler: type) -> None:
+    """Hears what a class of scalers and those that are derived from it do in methods of their own.
+
+    So ShardedGradScaler of FSDP1, where it is loaded. One that calls the method of its base is
+    heard there, too, which changes nothing.
+    """
+    if scaler in _scalers:
+        return
+    _scalers.add(scaler)
+    for name, make in _SCALER_METHODS.items():
+        if isinstance(vars(scaler).get(name), types.FunctionType):
+            _replace(scaler, name, make)
+    subclasses: list[type] = type.__subclasses__(scaler)
+    for derived in subclasses:
+        _listen_to_scalers(derived)
+
+
+def _finding_its_class(original: Callable[..., Any]) -> Callable[..., Any]:
+    """Of `GradScaler.__init__`: a scaler's class may be younger than the first `acquire`."""
+
+    @functools.wraps(original)
+    def init(self: Any, *args: Any, **kwargs: Any) -> None:
+        original(self, *args, **kwargs)
+        if _users > 0:
+            guarded("gradients before", _listen_to_scalers, type(self))
+
+    return init
+
+
 def acquire() -> None:
     """Puts the wrappers in, unless they are. Every call needs a `release`."""
     global _users
@@ -376,16 +467,16 @@ def acquire() -> None:
     _replace(torch, "compile", _listening_compile)
     _replace(torch.nn.modules.module, "_has_any_global_hook", lambda _: others_have_global_hooks)
     scaler = getattr(torch.amp, "GradScaler", None) or torch.cuda.amp.GradScaler
-    _replace(scaler, "scale", _listening_scale)
-    _replace(scaler, "unscale_", _listening_unscale)
-    _replace(scaler, "step", _listening_scaler_step)
+    _replace(scaler, "__init__", _finding_its_class)
+    guarded("gradients before", _listen_to_scalers, scaler)
     for owner in (torch.nn.utils, torch.nn.utils.clip_grad):
         for name in ("clip_grad_norm_", "clip_grad_value_"):
             _replace(owner, name, functools.partial(_listening_clip, None))
-    # What `clip_grad_norm_` calls: so it is heard, too, where it was imported by name before.
+    # What `clip_grad_norm_` calls: so it is heard, too, where it is held in some other place.
     _replace(torch.nn.utils, "clip_grads_with_norm_", functools.partial(_listening_clip, 2))
     inner = "_clip_grads_with_norm_"
     _replace(torch.nn.utils.clip_grad, inner, functools.partial(_listening_clip, 2))
+    guarded("losses", _put_ours, [])
     before = register_optimizer_step_pre_hook(_before_step)
     after = register_optimizer_step_post_hook(_after_step)
     _undo.extend((before.remove, after.remove))
@@ -395,10 +486,15 @@ def acquire() -> None:
 
 def release() -> None:
     """Takes the wrappers out when nobody needs them any more."""
-    global _users
+    global _users, _models_hold_ours
     _users -= 1
     if _users > 0:
         return
     _users = 0
     while _undo:
         _undo.pop()()
+    guarded("losses", _put_originals_everywhere)
+    _pairs.clear()
+    _scalers.clear()
+    _models.clear()
+    _models_hold_ours = False

@@ -25,7 +25,7 @@ from traindbg.errors import TraindbgError, TrainingStopped
 from traindbg.hooks import torch_patches as patches
 from traindbg.hooks.torch_compiled import EagerStep, compiler_in_use
 from traindbg.hooks.torch_description import description
-from traindbg.hooks.torch_device import Deferred
+from traindbg.hooks.torch_device import Deferred, own_operations
 from traindbg.hooks.torch_forward import (
     EVERYTHING,
     INPUTS,
@@ -193,7 +193,7 @@ class Recording:
         self._owners: dict[int, Owner] | None = None  # made when it is asked for
         self._lr: tuple[float, ...] = ()
         self._eval_names: set[str] = set()
-        self._scaled: tuple[weakref.ref[torch.Tensor], weakref.ref[torch.Tensor]] | None = None
+        self._scaled: tuple[weakref.ref[torch.Tensor], torch.Tensor] | None = None  # and unscaled
         self._calls_parts = False  # from the first step on
         self._exception: dict[str, Any] = {}  # the last one that was recorded
         self._reached = (0, True)  # when a loop ended the last time: steps, and between two
@@ -230,6 +230,7 @@ class Recording:
         self._compiler = self._compiler or watcher._compiled
         self.watchers.append(watcher)
         self._owners = None
+        guarded("losses", patches.listen_in, model)
         self.expect_other_driver()
         guarded("forward", self._begin_eager)
         self._strangers.clear()  # one of them may be this model's
@@ -718,8 +719,9 @@ class Recording:
 
     @boundary("losses")
     def loss_scaled(self, scaled: Any, loss: Any) -> None:
-        if type(scaled) is torch.Tensor and type(loss) is torch.Tensor:
-            self._scaled = (weakref.ref(scaled), weakref.ref(loss))
+        if type(scaled) is torch.Tensor and type(loss) is torch.Tensor and loss.numel() == 1:
+            with own_operations():  # without what it was computed of; it may be gone by then
+                self._scaled = (weakref.ref(scaled), loss.detach())
             self.hot.has_scaler = True
 
     @boundary("backward")
@@ -733,8 +735,7 @@ class Recording:
             root = None
         if root is not None and type(root) is torch.Tensor and root.numel() == 1:
             if self._scaled is not None and self._scaled[0]() is root:
-                unscaled = self._scaled[1]()
-                root = unscaled if unscaled is not None and unscaled.numel() == 1 else root
+                root = self._scaled[1]
             self.hot.root_loss = self._id("loss", "loss")
             mark = self._micro.mark
             loss = self._id(f"loss{mark}", "loss") if mark else self.hot.root_loss

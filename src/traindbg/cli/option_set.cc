@@ -94,21 +94,24 @@ class OptionSet::Impl {
     void remember(Option option, CLI::Option* added, Take take) {
         if (!option.positional) {
             std::vector<std::string> spellings = option.spellings();
-            if (groups_.back().settable && spellings.back().starts_with("--"))
+            if (groups_.back().settable && option.listed && spellings.back().starts_with("--"))
                 settable_.push_back({spellings.back().substr(2), added, option.repeatable, std::move(take)});
             for (std::string& spelling : spellings) known_.emplace_back(std::move(spelling), added);
         }
-        groups_.back().options.push_back(std::move(option));
+        (option.listed ? groups_.back().options : unlisted_).push_back(std::move(option));
     }
 
     [[nodiscard]] const Option* find(std::string_view spelling) const {
-        for (const Group& group : groups_)
-            for (const Option& option : group.options) {
-                if (option.positional) continue;
-                for (const std::string& name : option.spellings())
-                    if (name == spelling) return &option;
-            }
-        return nullptr;
+        const auto is_meant = [spelling](const Option& option) {
+            const std::vector<std::string> names = option.spellings();
+            return !option.positional && std::find(names.begin(), names.end(), spelling) != names.end();
+        };
+        for (const Group& group : groups_) {
+            const auto found = std::find_if(group.options.begin(), group.options.end(), is_meant);
+            if (found != group.options.end()) return &*found;
+        }
+        const auto found = std::find_if(unlisted_.begin(), unlisted_.end(), is_meant);
+        return found != unlisted_.end() ? &*found : nullptr;
     }
 
     // How many of `arguments` are ours; the rest, without a separating "--", is the command.
@@ -141,7 +144,8 @@ class OptionSet::Impl {
             }
             if (name.size() > 2 && name[1] != '-' && find(name.substr(0, 2)) != nullptr) continue;  // -ofile
             std::vector<std::string> spellings;
-            for (const auto& [spelling, option] : known_) spellings.push_back(spelling);
+            for (const auto& [spelling, option] : known_)
+                if (find(spelling)->listed) spellings.push_back(spelling);
             return usage(verb_, base::format("unknown option '{}'{}", base::printable(name),
                                              base::did_you_mean(name, spellings)));
         }
@@ -176,6 +180,7 @@ class OptionSet::Impl {
     std::string verb_;
     CLI::App app_;
     std::vector<Group> groups_;
+    std::vector<Option> unlisted_;
     std::vector<std::pair<std::string, CLI::Option*>> known_;
     // An option that may also stand elsewhere than on the command line.
     struct Settable {

@@ -31,6 +31,9 @@ struct Option {
     bool positional = false;
     bool required = false;    // of positional arguments
     bool repeatable = false;  // may be given more than once
+    // By --help and shell completion. One that is not is understood, so that its verb can say why it is
+    // refused, and stands nowhere else than on the command line.
+    bool listed = true;
 
     // "-o", "--output"
     [[nodiscard]] std::vector<std::string> spellings() const;

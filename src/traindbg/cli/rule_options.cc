@@ -120,7 +120,7 @@ Result<std::vector<RuleChoice>> RuleOptions::choices(std::vector<RuleChoice> all
     return chosen;
 }
 
-void CaptureOptions::declare(OptionSet& options) {
+void CaptureOptions::declare(OptionSet& options, bool of_running) {
     options.group("Capture", true);
     options.on_settings([this](const settings::Settings& file) {
         file_collections = file.collections;
@@ -200,18 +200,21 @@ void CaptureOptions::declare(OptionSet& options) {
     options.count({.names = "--flight-recorder",
                    .placeholder = "STEPS",
                    .help = "Have the statistics of the last so many steps at hand, and keep them when a rule "
-                           "fires, a loss or a weight is not finite, or the training crashes."},
+                           "fires, a loss or a weight is not finite, or the training crashes.",
+                   .listed = !of_running},
                   flight_steps, 1);
     options.texts({.names = "--flight-collect",
                    .placeholder = "COLLECTION[,...]",
                    .help = "... of these collections (default weights, biases, gradients, inputs, outputs, "
                            "activations).",
-                   .completes = Completes::kCollection},
+                   .completes = Completes::kCollection,
+                   .listed = !of_running},
                   flight_collect, true);
     options.texts({.names = "--flight-raw",
                    .placeholder = "COLLECTION[,...]",
                    .help = "... and whole tensors of these.",
-                   .completes = Completes::kCollection},
+                   .completes = Completes::kCollection,
+                   .listed = !of_running},
                   flight_raw, true);
 }
 

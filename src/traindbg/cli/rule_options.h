@@ -52,7 +52,8 @@ struct CaptureOptions {
     std::vector<std::string> flight_raw;      // --flight-raw gradients
     std::vector<std::string> defined;  // collections that are there already: of the run that `set` changes
 
-    void declare(OptionSet& options);
+    // `of_running`: of a training that runs; what it cannot take on any more is not listed.
+    void declare(OptionSet& options, bool of_running = false);
     // The share that --budget says; nothing where it is not given.
     [[nodiscard]] base::Result<std::optional<double>> budget_share() const;
     [[nodiscard]] bool has_flight() const noexcept {

@@ -173,6 +173,22 @@ TEST(OptionSet, PositionalArgumentsAreRequiredInOrderAndNoneTooMany) {
               "unexpected argument 'b'; see traindbg get --help");
 }
 
+TEST(OptionSet, AnOptionThatIsNotListedIsUnderstoodOnTheCommandLineAndOfferedNowhere) {
+    std::uint64_t steps = 0;
+    std::uint64_t every = 0;
+    OptionSet options("set");
+    options.group("Capture", true);
+    options.count({.names = "--every", .placeholder = "N"}, every);
+    options.count({.names = "--steps", .placeholder = "N", .listed = false}, steps);
+    ASSERT_TRUE(options.parse({"--steps", "3"}).is_ok());
+    EXPECT_EQ(steps, 3U);
+    EXPECT_EQ(options.settable(), Words{"every"});
+    ASSERT_EQ(options.groups().back().options.size(), 1U);
+    EXPECT_EQ(options.groups().back().options.front().names, "--every");
+    const base::Status unknown = options.parse({"--step", "3"});
+    EXPECT_EQ(unknown.message().find("--steps"), std::string::npos) << unknown.message();
+}
+
 TEST(OptionSet, TerminalEscapesInArgumentsAreNotEchoed) {
     const base::Status status = RunLike().parse({"--\x1b[31mred", "python"});
     EXPECT_EQ(status.message().find('\x1b'), std::string::npos);

@@ -77,7 +77,7 @@ class SetVerb final : public Verb {
                        .completes = Completes::kCollection},
                       edit_.drop, true);
         options.flag({.names = "--drop-all", .help = "The same of all that you asked for."}, edit_.drop_all);
-        edit_.capture.declare(options);
+        edit_.capture.declare(options, /*of_running=*/true);
         options.group("How");
         options.text(
             {.names = "--config",
