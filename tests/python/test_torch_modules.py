@@ -410,3 +410,32 @@ def test_eval_inside_a_training_step_does_not_end_it(run_dir):
     run = recorded(run_dir, model, forward, 3)
     assert run.steps().tolist() == [0, 1, 2]
     assert run["output/0"].steps().tolist() == [0, 1, 2]
+
+
+def test_an_evaluation_without_activations_inside_a_step_is_no_reason_to_complain(run_dir, capfd):
+    class Net(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.linear = nn.Linear(8, 1)
+
+        def forward(self, x):
+            return torch.tanh(self.linear(x))
+
+    model = Net()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+    captures = [{"collection": "activations"}, {"collection": "outputs", "mode": "eval"}]
+    with td.watch(model, run_dir=run_dir, rules=[], capture=captures, supervise=False):
+        for _ in range(3):
+            loss = model(torch.randn(4, 8)).square().mean()
+            model.eval()
+            with torch.no_grad():
+                model(torch.randn(4, 8))
+            model.train()
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+    run = td.Run(run_dir)
+    assert run["activation/model.tanh"].steps().tolist() == [0, 1, 2]
+    assert len(run["output/linear"].steps("eval")) > 0
+    assert not [event for event in run.events if event["kind"] == "not_captured"]
+    assert "torch.compile" not in capfd.readouterr().err

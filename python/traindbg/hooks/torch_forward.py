@@ -97,13 +97,15 @@ class Sink(Protocol):
 
     `wants_forward` answers what of the pass is wanted: 0, INPUTS, or EVERYTHING; `takes_functions`,
     whether functions may be listened to in it: what is compiled would be compiled again for that;
-    `wants_attention`, whether attention maps are to be made in it. `part_begins` announces, where
-    the root is not called, a part that is called by the training itself.
+    `wants_functions`, whether something of them is due; `wants_attention`, whether attention maps
+    are to be made in it. `part_begins` announces, where the root is not called, a part that is
+    called by the training itself.
     """
 
     def wants_forward(self, root: torch.nn.Module) -> int: ...
     def part_begins(self) -> None: ...
     def takes_functions(self) -> bool: ...
+    def wants_functions(self) -> bool: ...
     def model_input(self, place: Place, number: int, tensor: torch.Tensor) -> None: ...
     def module_output(self, place: Place, suffix: str, tensor: torch.Tensor) -> None: ...
     def function_output(
@@ -294,7 +296,7 @@ class ForwardObserver:
                 return
             self._enter(root)
             self.took_functions = self._sink.takes_functions()
-            if self.took_functions:
+            if self.took_functions and self._sink.wants_functions():
                 attended = self._attended if self._sink.wants_attention() else None
                 self._mode = _FunctionMode(self._function_called, attended)
                 self._mode.__enter__()

@@ -465,10 +465,11 @@ class Recording:
         self._now = _TRAIN
         self._micro.forward_begins()
 
-    def takes_functions(self) -> bool:
+    def wants_functions(self) -> bool:
         due = self.hot.due if self._now == _TRAIN else self.session.due(_EVAL)
-        if not due & (_BIT["activation"] | _BIT["attention"]):
-            return False
+        return bool(due & (_BIT["activation"] | _BIT["attention"]))
+
+    def takes_functions(self) -> bool:
         # An evaluation runs compiled, also where a step of the training does not.
         return not self._compiler or (self._eager.is_in_force and self._now == _TRAIN)
 
