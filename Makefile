@@ -40,7 +40,7 @@ test: ## set up, then run all tests and checks
 .PHONY: setup
 setup: ## install what building and testing need (apt, .venv)
 	@tools/setup_system.sh test
-	@tools/setup_python.sh
+	@tools/setup_python.sh test
 
 .PHONY: setup-demo
 setup-demo:

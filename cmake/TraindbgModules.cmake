@@ -30,7 +30,7 @@ function(traindbg_module module)
     add_library(traindbg::${module} ALIAS traindbg_${module})
     target_include_directories(traindbg_${module} PUBLIC "${PROJECT_SOURCE_DIR}/src"
                                                          "${PROJECT_SOURCE_DIR}/include")
-    target_link_libraries(traindbg_${module} PUBLIC traindbg_options)
+    target_link_libraries(traindbg_${module} PUBLIC traindbg_compile_options)
     target_link_libraries(traindbg_${module} PRIVATE nlohmann_json::nlohmann_json)
     if(module STREQUAL "base")  # for format.h; the library itself is compiled into format.cc
         target_include_directories(traindbg_base PUBLIC

@@ -15,10 +15,11 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     static_cast<void>((*run)->totals());
     static_cast<void>((*run)->steps(model::Mode::kTrain));
     for (const std::string& name : (*run)->tensor_names())
-        for (const char* const statistic : {"value", "mean", "inf", "count", "units"})
+        for (const char* const statistic : {"value", "mean", "inf", "count", "units", "rms"})
             static_cast<void>((*run)->series(0, name, statistic));
     for (const std::string& name : (*run)->tensor_names())
         static_cast<void>((*run)->raw_series(0, name, model::Mode::kTrain));
+    for (const std::string& name : (*run)->tensor_names()) static_cast<void>((*run)->digests(0, name));
     (*run)->for_each_step([](const model::StepView&) { return true; }, true).ignore();
     (*run)->verify().ignore();
     static_cast<void>((*run)->damage());

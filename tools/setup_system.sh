@@ -48,6 +48,7 @@ look() {
         header_or_need hwy/highway.h libhwy-dev "vector instructions"
         header_or_need re2/re2.h libre2-dev "regular expressions"
         header_or_need zstd.h libzstd-dev "compression"
+        header_or_need xxhash.h libxxhash-dev "fingerprints, header-only"
         header_or_need protozero/pbf_reader.hpp libprotozero-dev "protocol buffers, header-only"
         header_or_need toml++/toml.h libtomlplusplus-dev "settings files, header-only"
     else
@@ -57,6 +58,7 @@ look() {
         need libhwy-dev "vector instructions"
         need libre2-dev "regular expressions"
         need libzstd-dev "compression"
+        need libxxhash-dev "fingerprints, header-only"
         need libprotozero-dev "protocol buffers, header-only"
         need libtomlplusplus-dev "settings files, header-only"
     fi

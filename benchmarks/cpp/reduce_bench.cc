@@ -251,6 +251,76 @@ void histogram_bfloat16(benchmark::State& state) {
     measure_histogram(state, {values.data(), DType::kBFloat16, {&count, 1}, {}});
 }
 
+// Of a batch of images, of the same channels-last, and of a weight: the bytes are those of the tensor.
+void measure_channels(benchmark::State& state, const TensorView& view, std::size_t dimension) {
+    for (auto _ : state) benchmark::DoNotOptimize(traindbg::reduce::channel_statistics(view, dimension));
+    state.SetBytesProcessed(state.iterations() * view.element_count() *
+                            static_cast<std::int64_t>(traindbg::tensor::byte_size(view.dtype)));
+}
+
+void channels_images(benchmark::State& state) {
+    const auto values = normal_values<float>(state.range(0) / 4, 1);
+    const std::int64_t shape[] = {state.range(0) / 4 / 64 / 64, 64, 8, 8};
+    measure_channels(state, {values.data(), DType::kFloat32, shape, {}}, 1);
+}
+
+void channels_last(benchmark::State& state) {
+    const auto values = normal_values<float>(state.range(0) / 4, 1);
+    const std::int64_t shape[] = {state.range(0) / 4 / 64 / 64, 64, 8, 8};
+    const std::int64_t strides[] = {64 * 64, 1, 64 * 8, 64};
+    measure_channels(state, {values.data(), DType::kFloat32, shape, strides}, 1);
+}
+
+void channels_weight(benchmark::State& state) {
+    const auto values = normal_values<float>(state.range(0) / 4, 1);
+    const std::int64_t shape[] = {256, state.range(0) / 4 / 256};
+    measure_channels(state, {values.data(), DType::kFloat32, shape, {}}, 0);
+}
+
+void channels_bfloat16(benchmark::State& state) {
+    const auto values = brain_values(state.range(0) / 2);
+    const std::int64_t shape[] = {256, state.range(0) / 2 / 256};
+    measure_channels(state, {values.data(), DType::kBFloat16, shape, {}}, 0);
+}
+
+void measure_digest(benchmark::State& state, const TensorView& view) {
+    for (auto _ : state) benchmark::DoNotOptimize(traindbg::reduce::digest(view));
+    state.SetBytesProcessed(state.iterations() * view.element_count() *
+                            static_cast<std::int64_t>(traindbg::tensor::byte_size(view.dtype)));
+}
+
+void digest_float32(benchmark::State& state) {
+    const std::int64_t count = state.range(0) / 4;
+    const auto values = normal_values<float>(count, 1);
+    measure_digest(state, {values.data(), DType::kFloat32, {&count, 1}, {}});
+}
+
+// A zero ends the product: what is left is the fingerprint.
+void digest_with_zeros(benchmark::State& state) {
+    const std::int64_t count = state.range(0) / 4;
+    auto values = normal_values<float>(count, 1);
+    for (float& value : values) value = std::max(value, 0.0F);
+    measure_digest(state, {values.data(), DType::kFloat32, {&count, 1}, {}});
+}
+
+void digest_bfloat16(benchmark::State& state) {
+    const std::int64_t count = state.range(0) / 2;
+    const auto values = brain_values(count);
+    measure_digest(state, {values.data(), DType::kBFloat16, {&count, 1}, {}});
+}
+
+void statistics_and_digest_float32(benchmark::State& state) {
+    const std::int64_t count = state.range(0) / 4;
+    const auto values = normal_values<float>(count, 1);
+    const TensorView view{values.data(), DType::kFloat32, {&count, 1}, {}};
+    traindbg::model::Digest digest;
+    for (auto _ : state) {
+        benchmark::DoNotOptimize(traindbg::reduce::statistics_and_digest(view, digest));
+        benchmark::DoNotOptimize(digest);
+    }
+    state.SetBytesProcessed(state.iterations() * count * 4);
+}
+
 void relu_units(benchmark::State& state) {  // a tenth of the units is dead
     const std::int64_t shape[] = {state.range(0) / 4 / 1024, 16, 64};
     auto values = normal_values<float>(state.range(0) / 4, 1);
@@ -291,6 +361,14 @@ BENCHMARK(each_kernel)->ArgsProduct({{256 << 10}, {0, 1, 2, 3}});
 BENCHMARK(histogram_float32)->Apply(sizes);
 BENCHMARK(histogram_constant)->Arg(1 << 20);
 BENCHMARK(histogram_bfloat16)->Arg(1 << 20);
+BENCHMARK(channels_images)->Arg(1 << 20)->Arg(100 << 20);
+BENCHMARK(channels_last)->Arg(1 << 20)->Arg(100 << 20);
+BENCHMARK(channels_weight)->Arg(1 << 20)->Arg(100 << 20);
+BENCHMARK(channels_bfloat16)->Arg(1 << 20);
+BENCHMARK(digest_float32)->Apply(sizes);
+BENCHMARK(digest_with_zeros)->Arg(1 << 20);
+BENCHMARK(digest_bfloat16)->Arg(1 << 20);
+BENCHMARK(statistics_and_digest_float32)->Apply(sizes);
 BENCHMARK(relu_units)->Arg(1 << 20);
 BENCHMARK(tanh_units)->Arg(1 << 20);
 

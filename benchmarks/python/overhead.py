@@ -178,17 +178,11 @@ class _Hooks:
     def __init__(self, config: str) -> None:
         self._state: Any = None
         if config.startswith("traindbg/"):
-            import torch
-            from torch.nn import functional
-
             from traindbg.hooks import torch_patches
 
             self._state = torch_patches.state
             self._listener, self._hot = self._state.listener, self._state.hot
-            self._wrapped = [
-                (owner, name, getattr(owner, name))
-                for owner, name in ((functional, "cross_entropy"), (torch.autograd, "backward"))
-            ]
+            self._listened = list(torch_patches._entered.items())
 
     def switch(self, *, on: bool) -> None:
         if self._state is None:
@@ -196,8 +190,8 @@ class _Hooks:
         # One list of hooks serves all optimizers of a process; they are silent without a listener.
         self._state.listener = self._listener if on else None
         self._state.hot = self._hot if on else None
-        for owner, name, wrapper in self._wrapped:
-            setattr(owner, name, wrapper if on else wrapper.__wrapped__)
+        for function, listened in self._listened:
+            function.__code__ = listened.entered if on else listened.code
 
 
 def _worker(model: str, config: str, threads: int, blocks: int) -> dict[str, Any]:

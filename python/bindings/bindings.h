@@ -9,10 +9,12 @@
 
 namespace traindbg::bindings {
 
-void bind_hot_path(nanobind::module_& module);  // after bind_session
+void bind_forward_path(nanobind::module_& module);  // after bind_hot_path
+void bind_hot_path(nanobind::module_& module);      // after bind_session
 void bind_reader(nanobind::module_& module);
 void bind_rules(nanobind::module_& module);
 void bind_session(nanobind::module_& module);
+void bind_settings(nanobind::module_& module);
 void bind_tables(nanobind::module_& module);
 void bind_tensor_access(nanobind::module_& module);
 

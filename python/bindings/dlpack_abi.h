@@ -29,7 +29,10 @@ inline constexpr std::uint8_t kBFloat = 4;
 inline constexpr std::uint8_t kComplex = 5;
 inline constexpr std::uint8_t kBool = 6;
 inline constexpr std::uint8_t kFloat8E4M3Fn = 10;
+inline constexpr std::uint8_t kFloat8E4M3Fnuz = 11;
 inline constexpr std::uint8_t kFloat8E5M2 = 12;
+inline constexpr std::uint8_t kFloat8E5M2Fnuz = 13;
+inline constexpr std::uint8_t kFloat8E8M0Fnu = 14;
 
 struct Device {
     std::int32_t type;

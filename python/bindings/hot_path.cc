@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "bindings.h"
-#include "traindbg/base/clock.h"
+#include "python_objects.h"
 #include "traindbg/reduce/reducer.h"
 
 namespace nb = nanobind;
@@ -30,19 +30,6 @@ constexpr RoleMask kArguments = mask_of(Role::kPrediction) | mask_of(Role::kLabe
 // At the end of steps that needed one of these there is more to do than to end them.
 constexpr RoleMask kEndOfStep = kForward | kAfterStep | kArguments | mask_of(Role::kGradientBefore);
 
-// Adds the time until the end of the scope.
-class Timed {
-  public:
-    explicit Timed(std::uint64_t& nanos) noexcept : nanos_(nanos) {}
-    Timed(const Timed&) = delete;
-    Timed& operator=(const Timed&) = delete;
-    ~Timed() { nanos_ += static_cast<std::uint64_t>(base::monotonic_nanos() - begin_); }
-
-  private:
-    std::uint64_t& nanos_;
-    const std::int64_t begin_ = base::monotonic_nanos();
-};
-
 // Names of attributes, made once.
 struct Names {
     PyObject* training = PyUnicode_InternFromString("training");
@@ -52,32 +39,6 @@ struct Names {
 const Names& names() {
     static const Names made;
     return made;
-}
-
-// What a weak reference refers to, as a new reference; null when it is gone.
-nb::object alive(const nb::object& weak) noexcept {
-#if PY_VERSION_HEX >= 0x030D0000
-    PyObject* strong = nullptr;
-    if (PyWeakref_GetRef(weak.ptr(), &strong) < 0) PyErr_Clear();
-    return nb::steal(strong);
-#else
-    PyObject* borrowed = PyWeakref_GetObject(weak.ptr());
-    if (borrowed == nullptr) PyErr_Clear();
-    return borrowed == nullptr || borrowed == Py_None ? nb::object() : nb::borrow(borrowed);
-#endif
-}
-
-// Forgets the error that is set. Ctrl-C and the like are the training's: those go on.
-void forget_error() {
-    if (PyErr_ExceptionMatches(PyExc_Exception) == 0) throw nb::python_error();
-    PyErr_Clear();
-}
-
-// Null when there is none.
-nb::object attribute(nb::handle object, PyObject* name) {
-    PyObject* value = PyObject_GetAttr(object.ptr(), name);  // may be a property, written in Python
-    if (value == nullptr) forget_error();
-    return nb::steal(value);
 }
 
 }  // namespace

@@ -16,7 +16,9 @@ NB_MODULE(_core, module) {
     traindbg::bindings::bind_tensor_access(module);
     traindbg::bindings::bind_session(module);
     traindbg::bindings::bind_hot_path(module);
+    traindbg::bindings::bind_forward_path(module);
     traindbg::bindings::bind_reader(module);
     traindbg::bindings::bind_rules(module);
+    traindbg::bindings::bind_settings(module);
     traindbg::bindings::bind_tables(module);
 }

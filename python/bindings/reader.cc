@@ -319,6 +319,24 @@ class RunReader {
             nb::cast(Bytes(reinterpret_cast<const std::uint8_t*>(bytes.data()), {bytes.size()}, owner)));
     }
 
+    // (least, largest, share of zeros) by channel, float32; None when that was not recorded at that step.
+    nb::object channels(model::WorkerId worker, const std::string& mode, model::StepIndex step,
+                        const std::string& tensor) {
+        auto found = sample_at(worker, mode, step, tensor, &model::StepRecord::channels);
+        if (!found) return nb::none();
+        model::ChannelStatistics& of = found->channels;
+        return nb::make_tuple(to_array(std::move(of.min)), to_array(std::move(of.max)),
+                              to_array(std::move(of.zero)));
+    }
+
+    // (fingerprint, product); None when that was not recorded at that step.
+    nb::object digest(model::WorkerId worker, const std::string& mode, model::StepIndex step,
+                      const std::string& tensor) {
+        const auto found = sample_at(worker, mode, step, tensor, &model::StepRecord::digests);
+        if (!found) return nb::none();
+        return nb::make_tuple(found->digest.fingerprint, found->digest.product);
+    }
+
     Array<std::uint64_t> raw_steps(model::WorkerId worker, const std::string& mode,
                                    const std::string& tensor) {
         const Mode wanted = mode_or_raise(mode);
@@ -357,6 +375,23 @@ class RunReader {
     }
 
   private:
+    // What a list of a step holds of a tensor.
+    template <typename Kept>
+    std::optional<Kept> sample_at(model::WorkerId worker, const std::string& mode, model::StepIndex step,
+                                  const std::string& tensor, std::vector<Kept> model::StepRecord::*samples) {
+        const Mode wanted = mode_or_raise(mode);
+        return value_or_raise(turns_.wait_for([&]() -> Result<std::optional<Kept>> {
+            TRAINDBG_RETURN_IF_ERROR(check(worker));
+            TRAINDBG_ASSIGN_OR_RETURN(auto record, run_->step(worker, wanted, step));
+            if (!record) return std::optional<Kept>();
+            const model::TensorTable& table = run_->tensors(worker);
+            for (Kept& sample : (*record).*samples)
+                if (sample.tensor < table.size() && table[sample.tensor].name == tensor)
+                    return std::optional(std::move(sample));
+            return std::optional<Kept>();
+        }));
+    }
+
     Status check(model::WorkerId worker) const {
         const std::vector<model::WorkerId> workers = run_->workers();
         if (std::find(workers.begin(), workers.end(), worker) != workers.end()) return Status::ok();
@@ -518,6 +553,15 @@ void bind_reader(nb::module_& module) {
         .def("raw", &RunReader::raw,
              nb::sig("def raw(self, worker: int, mode: str, step: int, tensor: str) -> tuple[str, tuple[int, "
                      "...], numpy.typing.NDArray[numpy.uint8]] | None"),
+             "worker"_a, "mode"_a, "step"_a, "tensor"_a)
+        .def("channels", &RunReader::channels,
+             nb::sig("def channels(self, worker: int, mode: str, step: int, tensor: str) -> "
+                     "tuple[numpy.typing.NDArray[numpy.float32], numpy.typing.NDArray[numpy.float32], "
+                     "numpy.typing.NDArray[numpy.float32]] | None"),
+             "worker"_a, "mode"_a, "step"_a, "tensor"_a)
+        .def("digest", &RunReader::digest,
+             nb::sig("def digest(self, worker: int, mode: str, step: int, tensor: str) -> "
+                     "tuple[int, float] | None"),
              "worker"_a, "mode"_a, "step"_a, "tensor"_a)
         .def("raw_steps", &RunReader::raw_steps,
              nb::sig("def raw_steps(self, worker: int, mode: str, tensor: str) -> "

@@ -8,9 +8,11 @@
 
 #include <map>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "bindings.h"
 #include "errors.h"
+#include "traindbg/capture/capture_plan.h"
 #include "traindbg/model/json.h"
 #include "traindbg/rules/rule.h"
 
@@ -53,7 +55,10 @@ void bind_rules(nb::module_& module) {
         "choices"_a, "The plan (JSON, as in plan.json) for rules given as (name, parameters).");
     module.def(
         "check_plan",
-        [](const std::string& json) { raise_if_error(model::capture_config_from_json(json).status()); },
+        [](const std::string& json) {
+            auto config = value_or_raise(model::capture_config_from_json(json));
+            raise_if_error(capture::CapturePlan::make(std::move(config)).status());
+        },
         "json"_a, "Raises InvalidArgument when `json` is not a valid plan.");
     module.def("builtin_collections", [] { return model::builtin_collections(); });
 }

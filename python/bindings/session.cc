@@ -3,11 +3,13 @@
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
 #include <algorithm>
 #include <chrono>
 #include <nlohmann/json.hpp>
+#include <tuple>
 #include <utility>
 
 #include "bindings.h"
@@ -87,6 +89,11 @@ void Session::describe(const std::string& json) {
 }
 void Session::event(const std::string& kind, const std::string& json) {
     if (const Inside inside(*this); inside) session_->event(kind, json);
+}
+
+void Session::ask_for(const std::string& config_json) {
+    const model::CaptureConfig config = value_or_raise(model::capture_config_from_json(config_json));
+    if (const Inside inside(*this); inside) raise_if_error(session_->ask_for(config));
 }
 
 RoleMask Session::due(int mode) noexcept {
@@ -283,8 +290,19 @@ bool Session::observe_classes(int mode, model::TensorId id, nb::handle logits, n
     return true;
 }
 
-void Session::observe_statistics(int mode, model::TensorId id, const model::Statistics& statistics) noexcept {
-    if (const Inside inside(*this); inside) session_->observe_statistics(mode_of(mode), id, statistics);
+int Session::wanted(int mode, model::TensorId id) noexcept {
+    const Inside inside(*this);
+    return inside ? static_cast<int>(session_->wanted(mode_of(mode), id)) : 0;
+}
+std::string Session::activation(model::TensorId id) {
+    const Inside inside(*this);
+    const auto kind = inside ? session_->activation(id) : model::ActivationKind::kNone;
+    return std::string(model::to_string(kind));
+}
+void Session::observe_statistics(int mode, model::TensorId id, const model::Statistics& statistics,
+                                 const model::UnitStatistics& units) noexcept {
+    if (const Inside inside(*this); inside)
+        session_->observe_statistics(mode_of(mode), id, statistics, units);
 }
 void Session::capture_everything_for(std::uint64_t steps) noexcept {
     if (const Inside inside(*this); inside) session_->capture_everything_for(steps);
@@ -349,6 +367,11 @@ void bind_session(nb::module_& module) {
         roles[nb::str(std::string(model::to_string(role)).c_str())] = capture::mask_of(role);
     }
     module.attr("ROLE_BITS") = roles;
+    nb::dict what;
+    for (const auto& [word, bit] :
+         {std::pair("statistics", model::What::kStatistics), std::pair("units", model::What::kUnits)})
+        what[word] = static_cast<int>(bit);
+    module.attr("WHAT_BITS") = what;
     module.attr("STOP_REQUESTED") = kStopRequested;
     module.attr("PLAN_CHANGED") = kPlanChanged;
     nb::dict collections;
@@ -379,6 +402,8 @@ void bind_session(nb::module_& module) {
         .def("describe", &Session::describe, "json"_a,
              "Facts about this process, as the JSON of a WorkerMeta.")
         .def("event", &Session::event, "kind"_a, "json"_a)
+        .def("ask_for", &Session::ask_for, "config"_a,
+             "Captures from now on also what the JSON of a plan asks for beyond the plan in force.")
         .def("due", &Session::due, "mode"_a, "The roles due at the mode's step, as a set of ROLE_BITS.")
         .def("eager", &Session::eager, "mode"_a,
              "Those of the roles due for which a compiled model is to run uncompiled.")
@@ -405,7 +430,22 @@ void bind_session(nb::module_& module) {
         .def("observe_classes", &Session::observe_classes, "mode"_a, "id"_a, "logits"_a.none(),
              "labels"_a.none(),
              "Counts classes of logits [n, classes] and labels [n]. False: one lives on a device.")
-        .def("observe_statistics", &Session::observe_statistics, "mode"_a, "id"_a, "statistics"_a)
+        .def("wanted", &Session::wanted, "mode"_a, "id"_a,
+             "What `observe` would take of the tensor now, as a set of WHAT_BITS.")
+        .def("activation", &Session::activation, "id"_a,
+             "The kind of activation that the tensor was registered with.")
+        .def(
+            "observe_statistics",
+            [](Session& self, int mode, model::TensorId id, const model::Statistics& statistics,
+               const std::tuple<std::uint32_t, std::uint32_t, std::uint64_t, std::uint64_t>& units) {
+                self.observe_statistics(
+                    mode, id, statistics,
+                    {std::get<0>(units), std::get<1>(units), std::get<2>(units), std::get<3>(units)});
+            },
+            "mode"_a, "id"_a, "statistics"_a,
+            "units"_a = std::tuple(0U, 0U, std::uint64_t{0}, std::uint64_t{0}),
+            "Takes statistics that were made elsewhere. `units`: how many there are, how many are inactive, "
+            "how many elements are low and high; zeros where they were not counted.")
         .def("skip", &Session::skip, "tensors"_a = 1, "Counts tensors that could not be taken.")
         .def("capture_everything_for", &Session::capture_everything_for, "steps"_a)
         .def("keep_flight", &Session::keep_flight, "reason"_a,

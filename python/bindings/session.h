@@ -47,6 +47,7 @@ class Session {
                                     std::vector<std::int64_t> offset, std::string placement, bool always);
     void describe(const std::string& json);
     void event(const std::string& kind, const std::string& json);
+    void ask_for(const std::string& config_json);
 
     capture::RoleMask due(int mode) noexcept;
     capture::RoleMask eager(int mode) noexcept;
@@ -68,7 +69,11 @@ class Session {
     bool observe_scalar_tensor(int mode, model::TensorId id, nanobind::handle tensor) noexcept;
     bool observe_classes(int mode, model::TensorId id, nanobind::handle logits,
                          nanobind::handle labels) noexcept;
-    void observe_statistics(int mode, model::TensorId id, const model::Statistics& statistics) noexcept;
+    // A set of model::What.
+    int wanted(int mode, model::TensorId id) noexcept;
+    std::string activation(model::TensorId id);
+    void observe_statistics(int mode, model::TensorId id, const model::Statistics& statistics,
+                            const model::UnitStatistics& units) noexcept;
     void skip(std::uint64_t tensors) noexcept { unreadable_ += tensors; }
     void capture_everything_for(std::uint64_t steps) noexcept;
     void keep_flight(const std::string& reason) noexcept;

@@ -40,6 +40,9 @@ DType dtype_of(dlpack::ElementType type) noexcept {
         case dlpack::kBool: return type.bits == 8 ? DType::kBool : DType::kUnknown;
         case dlpack::kFloat8E4M3Fn: return DType::kFloat8E4M3;
         case dlpack::kFloat8E5M2: return DType::kFloat8E5M2;
+        case dlpack::kFloat8E4M3Fnuz: return DType::kFloat8E4M3Fnuz;
+        case dlpack::kFloat8E5M2Fnuz: return DType::kFloat8E5M2Fnuz;
+        case dlpack::kFloat8E8M0Fnu: return DType::kFloat8E8M0;
         default: return DType::kUnknown;
     }
 }

@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import json
 import numbers
+import os
 import re
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
@@ -33,6 +34,41 @@ def rule_choices(rules: Rules | None) -> list[tuple[str, dict[str, float]]]:
     return [(name, {}) for name in rules]
 
 
+def settings(
+    config: str | os.PathLike[str] | None,
+    rules: list[tuple[str, dict[str, float]]] | None,
+    every: int | None,
+    patterns: Mapping[str, Patterns],
+    **named: Patterns | None,
+) -> _core.WatchSettings | None:
+    """A settings file beside these arguments of `watch`, which count first; None: there is none."""
+    _check_every(every)
+    return _core.watch_settings(
+        b"" if config is None else os.fsencode(config),
+        without=[option for option, value in named.items() if value is not None],
+        every=every,
+        collections=[(name, _words(value)) for name, value in patterns.items()],
+        rules=rules,
+    )
+
+
+def interval(file: _core.WatchSettings, every: int | None, *, names_something: bool) -> int | None:
+    """What `every` is for what `watch` was given beside `file`, which `names_something` or not.
+
+    Where nothing says of what it is the interval, it is that of everything.
+    """
+    if names_something:
+        return file.every or None
+    return None if file.names_something else every
+
+
+def _check_every(every: int | None) -> None:
+    if every is not None and (not isinstance(every, numbers.Integral) or every < 1):
+        raise InvalidArgument(
+            f"every={every}: give the number of steps between two captures, from 1 on"
+        )
+
+
 def _words(value: Patterns | None) -> list[str]:
     if value is None:
         return []
@@ -46,12 +82,13 @@ def wishes(
     histograms: Patterns | None,
     collections: Mapping[str, Patterns] | None,
     captures: Iterable[Mapping[str, Any]] | None = None,
+    form: str | None = None,
 ) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
-    """The requirements and the collections that arguments of `watch` stand for."""
-    if every is not None and every < 1:
-        raise InvalidArgument(
-            f"every={every}: give the number of steps between two captures, from 1 on"
-        )
+    """The requirements and the collections that arguments of `watch` stand for.
+
+    `form`: JSON of a requirement whose mode and schedule hold, but for `every`.
+    """
+    _check_every(every)
     named = [
         {"name": name, "include": _words(patterns), "exclude": []}
         for name, patterns in (collections or {}).items()
@@ -60,12 +97,14 @@ def wishes(
     if not kept and every is not None:
         kept = list(_ALL)
     kept += [str(entry["name"]) for entry in named if entry["name"] not in kept]
-    schedule = {"every": every or 1}
+    like: dict[str, Any] = {"mode": "train"} if form is None else json.loads(form)
+    schedule = dict(like.get("schedule", {}))
+    schedule["every"] = every or (0 if schedule.keys() & {"steps", "every_ms"} else 1)
 
     def requirement(collection: str, what: str) -> dict[str, Any]:
         return {
             "collection": collection,
-            "mode": "train",
+            "mode": like["mode"],
             "what": [what],
             "schedule": schedule,
             "for": "user",
@@ -170,6 +209,13 @@ def make_plan(
     text = json.dumps(plan)
     _core.check_plan(text)
     return text
+
+
+def with_wishes_of(plan: str, base: str) -> str:
+    """`base` with what the user asked for in `plan`, and the collections (JSON of plans)."""
+    other = json.loads(plan)
+    asked = [each for each in other["requirements"] if each["for"] == "user"]
+    return make_plan(base, asked, other["collections"])
 
 
 # What `store=` of `watch` may say, and where it stands in a plan.

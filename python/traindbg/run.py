@@ -71,6 +71,29 @@ class RawSeries(NamedTuple):
     values: NDArray[Any]
 
 
+class Channels(NamedTuple):
+    """What each channel of a tensor holds: float32 [channels] each.
+
+    `min` and `max` are over the finite elements (0 where there is none), `zero` is the share of
+    elements that are 0. Which dimension counts the channels, docs/torch.md says.
+    """
+
+    min: NDArray[np.float32]
+    max: NDArray[np.float32]
+    zero: NDArray[np.float32]
+
+
+class Digest(NamedTuple):
+    """What tells a tensor apart: equal tensors have equal fingerprints, in any run.
+
+    `fingerprint` is 16 hexadecimal digits, of type, shape and every bit; `product` that of the
+    finite elements.
+    """
+
+    fingerprint: str
+    product: float
+
+
 class Tensor:
     """One tensor of a run: who it is, and its numbers over the steps."""
 
@@ -138,6 +161,35 @@ class Tensor:
         values = _array(dtype, shape, data)
         return values.copy() if copy and not values.flags.owndata else values
 
+    def channels(self, step: int, mode: str = "train") -> Channels:
+        """The extremes and the share of zeros of each channel at a step, where asked for.
+
+        Raises NotFound when they were not recorded at that step.
+        """
+        kept = self._run._reader.channels(self.worker, mode, step, self.name)
+        self._run._tell_damage()
+        if kept is None:
+            raise NotFound(
+                f"{self.name}: no channels at {mode} step {step}; ask for them with "
+                'watch(capture=[{"collection": ..., "what": ["channels"]}])'
+            )
+        return Channels(*kept)
+
+    def digest(self, step: int, mode: str = "train") -> Digest:
+        """The fingerprint and the product of the tensor at a step, where asked for.
+
+        Raises NotFound when they were not recorded at that step.
+        """
+        kept = self._run._reader.digest(self.worker, mode, step, self.name)
+        self._run._tell_damage()
+        if kept is None:
+            raise NotFound(
+                f"{self.name}: no digest at {mode} step {step}; ask for it with "
+                'watch(capture=[{"collection": ..., "what": ["digest"]}])'
+            )
+        fingerprint, product = kept
+        return Digest(f"{fingerprint:016x}", product)
+
     def raw_series(self, mode: str = "train") -> RawSeries:
         """The whole tensor at all steps at which it was kept, as one array [n, *shape].
 
@@ -175,15 +227,23 @@ def _array(dtype: str, shape: tuple[int, ...], data: NDArray[np.uint8]) -> NDArr
 def _float8(bits: NDArray[np.uint8], dtype: str) -> NDArray[np.float32]:
     import numpy as np
 
-    if "e5m2" in dtype:  # the upper half of a float16
+    if dtype == "float8_e5m2":  # the upper half of a float16
         half: NDArray[np.float16] = (bits.astype(np.uint16) << 8).view(np.float16)
         return half.astype(np.float32)
-    sign = np.where(bits & 0x80, -1.0, 1.0)
-    exponent = ((bits >> 3) & 0xF).astype(np.int32)
-    mantissa = (bits & 7).astype(np.float64) / 8
-    normal = np.ldexp(1 + mantissa, exponent - 7)
-    value = sign * np.where(exponent == 0, np.ldexp(mantissa, -6), normal)
-    out: NDArray[np.float32] = np.where((bits & 0x7F) == 0x7F, np.nan, value).astype(np.float32)
+    if dtype == "float8_e8m0fnu":  # powers of two
+        value = np.ldexp(1.0, bits.astype(np.int32) - 127)
+        is_nan = bits == 0xFF
+    else:
+        width = 2 if "e5m2" in dtype else 3  # of the mantissa
+        has_negative_zero = not dtype.endswith("fnuz")  # whose pattern is NaN otherwise
+        bias = (1 << (6 - width)) - has_negative_zero
+        exponent = ((bits & 0x7F) >> width).astype(np.int32)
+        mantissa = (bits & ((1 << width) - 1)).astype(np.float64) / (1 << width)
+        normal = np.ldexp(1 + mantissa, exponent - bias)
+        value = np.where(exponent == 0, np.ldexp(mantissa, 1 - bias), normal)
+        value *= np.where(bits & 0x80, -1.0, 1.0)
+        is_nan = (bits & 0x7F) == 0x7F if has_negative_zero else bits == 0x80
+    out: NDArray[np.float32] = np.where(is_nan, np.nan, value).astype(np.float32)
     return out
 
 
@@ -487,8 +547,9 @@ class Run:
         gradients that every worker holds are the first worker's; of losses and metrics it is the
         mean over the workers. By default `value` of a loss, metric or other number, `l2` of others.
 
-        Raises NotFound when no worker has the tensor, InvalidArgument for statistics of units and
-        for tensors that were recorded before their parts were reduced.
+        Raises NotFound when no worker has the tensor, InvalidArgument where something would have
+        to be merged that cannot be: statistics of units, the product, and tensors that were
+        recorded before their parts were reduced.
         """
         infos = [self._tensors(worker).get(name) for worker in self.workers]
         is_scalar = any(info and info["is_number"] for info in infos)
@@ -513,8 +574,8 @@ class Run:
         Nothing is read before one of these asks for it, and then batch by batch.
 
         Args:
-            name: `scalars`, `statistics`, `histograms`, `classes`, `steps`, `tensors`, `events`
-                or `findings`.
+            name: `scalars`, `statistics`, `histograms`, `channels`, `digests`, `classes`, `steps`,
+                `tensors`, `events` or `findings`.
             names: a regular expression, searched in the names of tensors.
             collection: one or more, such as `gradients`.
             mode: such as `eval`; None for all.

@@ -357,7 +357,7 @@ def test_fsdp_records_the_shards_and_their_statistics_merge(tmp_path: Path) -> N
             assert merged.left_out.size == 0
         tolerance = 0.1 if case == "bf16" else 1e-4
         for name in ("gradient/0.weight", "bias/0.bias", "gradient/3.weight", "bias/3.bias"):
-            for statistic in ("l1", "l2", "mean", "std", "count"):
+            for statistic in ("l1", "l2", "mean", "std", "count", "variance", "rms"):
                 np.testing.assert_allclose(
                     run.merged_series(name, statistic).values,
                     single[name].values(statistic),

@@ -102,7 +102,7 @@ def test_settings_collections_and_what_nothing_matches(tmp_path: Path) -> None:
     )
     told = explained(tmp_path, *script(tmp_path))
     groups = {(g["collection"], g["what"]): g for g in told["groups"] if g["for"] == ["user"]}
-    weights = groups["weights", "statistics, all values"]
+    weights = groups["weights", "statistics, whole tensors"]
     assert weights["when"] == "at steps 5, 50"
     assert weights["tensors"] == 2
     assert weights["bytes"] >= 4 * (30 + 5)

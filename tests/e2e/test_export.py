@@ -21,6 +21,7 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 import safetensors.torch
+import torch
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 from tensorboard.backend.event_processing.plugin_event_multiplexer import EventMultiplexer
 from tensorboard.util import tensor_util
@@ -145,6 +146,41 @@ def test_safetensors_of_one_step_are_weights(run: Path, tmp_path: Path) -> None:
     every = tmp_path / "every.safetensors"
     export(run, "--format", "safetensors", "--to", every)
     assert len(safetensors.torch.load_file(every)) == 2 * len(reader["weight/0.weight"].raw_steps())
+
+
+FLOAT8 = """
+import sys, torch, traindbg as td
+model = torch.nn.Linear(2, 1)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+with td.watch(model, run_dir=sys.argv[1], rules=[], raw="other", supervise=False):
+    for name in sys.argv[2:]:
+        td.save(name, torch.arange(256, dtype=torch.uint8).view(getattr(torch, name)))
+    model(torch.ones(1, 2)).sum().backward()
+    optimizer.step()
+"""
+FLOAT8_NAMES = (
+    "float8_e4m3fn",
+    "float8_e5m2",
+    "float8_e4m3fnuz",
+    "float8_e5m2fnuz",
+    "float8_e8m0fnu",
+)
+
+
+def test_floats_of_8_bits_keep_their_values(tmp_path: Path) -> None:
+    names = [name for name in FLOAT8_NAMES if hasattr(torch, name)]
+    run = tmp_path / "run"
+    subprocess.run([sys.executable, "-c", FLOAT8, run, *names], check=True, env=clean_environment())
+    export(run, "--format", "npz", "--to", tmp_path / "float8.npz")
+    export(run, "--format", "safetensors", "--steps", "0", "--to", tmp_path / "float8.safetensors")
+    tensors = safetensors.torch.load_file(tmp_path / "float8.safetensors")
+    with np.load(tmp_path / "float8.npz") as arrays:
+        for name in names:
+            every = torch.arange(256, dtype=torch.uint8).view(getattr(torch, name))
+            as_float32 = arrays[f"train/0/custom/{name}"]
+            np.testing.assert_array_equal(as_float32, every.to(torch.float32).numpy())
+            assert tensors[f"custom/{name}"].dtype == every.dtype
+            assert torch.equal(tensors[f"custom/{name}"].view(torch.uint8), every.view(torch.uint8))
 
 
 def accumulated(path: Path) -> EventAccumulator:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -11,9 +12,10 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from trainings import PROGRAM, SECONDS, clean_environment
+from trainings import PROGRAM, SECONDS, clean_environment, traindbg, traindbg_json
 
 import traindbg as td
+from traindbg.errors import InvalidArgument
 
 NOTHING = [sys.executable, "-c", "pass"]
 TRAINING = """
@@ -126,6 +128,119 @@ def test_a_pyproject_is_read_where_it_has_our_table(tmp_path: Path) -> None:
     assert wishes_in(plan_of(tmp_path)) == []
     (tmp_path / "traindbg.toml").write_text("collect = 'biases'\n")
     assert [w["collection"] for w in wishes_in(plan_of(tmp_path))] == ["biases"]
+
+
+EVERYTHING = """
+collect = ["weights", "gradients"]
+raw = "losses"
+histograms = "heads"
+at-steps = [0, 7]
+every-seconds = 30
+first-step = 1
+end-step = 500
+capture-in = "every"
+compiled = "skip"
+micro-batches = "all"
+budget = "2.5%"
+flight-recorder = 12
+flight-collect = ["gradients", "heads"]
+flight-raw = "biases"
+overflow = "block_for"
+block-for = "0.2s"
+arena = "64MiB"
+keep-last = 100
+thin = 10
+keep-tensors = 5
+quota = "1GiB"
+no-rule = "overfit"
+fail-on = "error"
+on-finding = "stop"
+
+[rule.vanishing_gradient]
+ratio = 1e-5
+
+[collection]
+heads = "^weight"
+blocks = {include = ["block"], exclude = ["bias$"]}
+
+[[capture]]
+collection = "outputs"
+what = "raw"
+mode = "eval"
+seconds = 60
+"""
+BY_HAND = """
+import torch, traindbg as td
+model = torch.nn.Linear(2, 1)
+td.watch(model, run_dir="run", settings="traindbg.toml", supervise=False).detach()
+"""
+
+
+@pytest.mark.parametrize("text", [EVERYTHING, "collect = 'weights'\n", "[collection]\na = 'x'\n"])
+def test_a_script_that_watches_by_hand_has_the_plan_of_the_program(
+    tmp_path: Path, text: str
+) -> None:
+    (tmp_path / "traindbg.toml").write_text(text)
+    by_program = plan_of(tmp_path)
+    done = subprocess.run(
+        [sys.executable, "-c", BY_HAND],
+        cwd=tmp_path,
+        env=clean_environment(),
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=SECONDS,
+    )
+    assert done.returncode == 0, done.stderr
+    assert ("fail-on" in done.stderr) == ("fail-on" in text)
+    by_hand = json.loads((tmp_path / "run" / "plan.json").read_text())
+    for plan in (by_program, by_hand):
+        plan.pop("crc32c", None)
+        plan["requirements"].sort(key=json.dumps)
+    assert by_hand == by_program
+
+
+STOPPED = """
+import time, torch, traindbg as td
+
+model = torch.nn.Linear(2, 1)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+td.watch(model, optimizer, run_dir="run", settings="traindbg.toml")
+end = time.monotonic() + 120
+while time.monotonic() < end:
+    optimizer.zero_grad()
+    (model(torch.ones(1, 2)).sum() * float("nan")).backward()
+    optimizer.step()
+    time.sleep(0.005)
+"""
+
+
+def test_a_script_that_watches_by_hand_is_stopped_where_the_file_says_so(tmp_path: Path) -> None:
+    (tmp_path / "traindbg.toml").write_text('on-finding = "stop"\nrules = "non_finite"\n')
+    done = subprocess.run(
+        [sys.executable, "-c", STOPPED],
+        cwd=tmp_path,
+        env=clean_environment(),
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=SECONDS,
+    )
+    assert done.returncode == 90, done.stderr
+
+
+def test_a_script_that_watches_by_hand_knows_every_option_of_the_program(tmp_path: Path) -> None:
+    torch = pytest.importorskip("torch")
+    sections = traindbg("run", "--help").stdout.split("\n\n")
+    titles = ("Upload:", "When a rule fires:", "Rules:", "Capture:", "Storage:")
+    settable = [section for section in sections if section.startswith(titles)]
+    assert len(settable) == len(titles)
+    options = set(re.findall(r"^  --([a-z-]+)", "\n".join(settable), re.MULTILINE))
+    file = tmp_path / "x.toml"
+    for option in options - {"rule", "collection"}:  # tables in a file
+        file.write_text(f"{option} = []\n")
+        with pytest.raises(InvalidArgument, match=f"x.toml:1: {option}: expected a value"):
+            td.watch(torch.nn.Linear(2, 1), run_dir=tmp_path / "run", settings=file)
 
 
 @pytest.mark.parametrize(
@@ -266,6 +381,48 @@ def test_a_hook_configuration_of_the_original(tmp_path: Path) -> None:
     assert "absent.json" in done.stderr
 
 
+def test_channels_and_digests_from_a_file_to_the_terminal(tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text(TRAINING)
+    (tmp_path / "more.toml").write_text(
+        '[[capture]]\ncollection = ["weights", "activations"]\nwhat = ["channels", "digest"]\n'
+        "steps = [0, 7]\n"
+    )
+    for name in ("one", "two"):
+        arguments = ("--rules", "overfit", "--config", "more.toml")
+        done = run(tmp_path, *arguments, command=[sys.executable, "train.py"])
+        assert done.returncode == 0, done.stderr
+        (tmp_path / "run").rename(tmp_path / name)
+    told = {}
+    for name in ("one", "two"):
+        digests = traindbg_json("get", tmp_path / name, "weight/0.weight", "--stat", "fingerprint")
+        told[name] = digests["workers"][0]["points"]
+        assert [point["step"] for point in told[name]] == [0, 7]
+        assert all(re.fullmatch("[0-9a-f]{16}", point["value"]) for point in told[name])
+    assert told["one"] == told["two"]
+    lines = traindbg("get", tmp_path / "one", "weight/0.weight", "--stat", "fingerprint", "--csv")
+    assert f"0,train,7,{told['one'][1]['value']}" in lines.stdout.splitlines()
+    product = traindbg_json("get", tmp_path / "one", "weight/0.weight", "--stat", "product")
+    values = [point["value"] for point in product["workers"][0]["points"]]
+    assert values == td.Run(tmp_path / "one")["weight/0.weight"].values("product").tolist()
+    csv = traindbg(
+        "export", tmp_path / "one", "--format", "csv", "--table", "channels", "--to", "-"
+    )
+    rows = [line.split(",") for line in csv.stdout.splitlines()]
+    assert rows[0][-4:] == ["channel", "min", "max", "zero"]
+    channels = td.Run(tmp_path / "one")["activation/1"].channels(7)
+    of_relu = [row for row in rows if row[2] == "7" and row[4] == "activation/1"]
+    assert [float(row[-2]) for row in of_relu] == pytest.approx(channels.max.tolist())
+    merged = traindbg_json(
+        "get", tmp_path / "one", "weight/0.weight", "--stat", "fingerprint", "--merge-workers"
+    )["merged"]
+    assert merged == {"workers": [0], "points": told["one"], "steps_left_out": 0}
+    plan = " ".join(traindbg("explain-plan", tmp_path / "one").stdout.split())
+    assert "statistics, channels, digests" in plan
+    assert re.search(r"histograms at \S+ \S+, channels at \S+ \S+, digests at \S+ \S+, whole", plan)
+    assert traindbg("show", tmp_path / "one", "--tensors").returncode == 0
+    assert traindbg("verify", tmp_path / "one").returncode == 0
+
+
 def test_watch_takes_captures(tmp_path: Path) -> None:
     script = TRAINING.replace(
         "optimizer = ",
@@ -302,7 +459,56 @@ def test_watch_takes_captures(tmp_path: Path) -> None:
 def test_watch_names_what_is_wrong_with_a_capture(capture: Any, said: str, tmp_path: Path) -> None:
     torch = pytest.importorskip("torch")
     os.environ.pop("TRAINDBG_RUN_DIR", None)
-    with pytest.raises(td.errors.InvalidArgument, match=said):
+    with pytest.raises(InvalidArgument, match=said):
         td.watch(
             torch.nn.Linear(2, 2), run_dir=tmp_path / "run", supervise=False, capture=[capture]
         )
+
+
+ASKS_LATE = """
+import torch
+import traindbg as td
+from traindbg.errors import InvalidArgument
+
+model = torch.nn.Sequential(torch.nn.Linear(6, 5), torch.nn.ReLU(), torch.nn.Linear(5, 1))
+optimizer = torch.optim.SGD(model.parameters(), lr=0.01)  # from here on traindbg run records
+watcher = td.watch(model, settings="mine.toml", histograms="weights", every=1, budget=0.5)
+for step in range(8):
+    if step == 4:
+        assert td.watch(model, raw="biases", every=1) is watcher
+    optimizer.zero_grad()
+    torch.nn.functional.mse_loss(model(torch.randn(8, 6)), torch.randn(8, 1)).backward()
+    optimizer.step()
+"""
+
+
+def test_what_a_script_asks_for_under_the_program_is_captured(tmp_path):
+    (tmp_path / "train.py").write_text(ASKS_LATE)
+    (tmp_path / "mine.toml").write_text(
+        '[collection]\nfirst = "^(weight|gradient)/0"\n\n'
+        '[[capture]]\ncollection = "first"\nwhat = ["digest"]\nevery = 2\n'
+    )
+    done = run(tmp_path, "--collect", "losses", command=[sys.executable, "train.py"])
+    assert done.returncode == 0, done.stderr
+    assert "budget of this call is ignored" in done.stderr
+    seen = td.Run(tmp_path / "run")
+    bins = pa.table(seen.table("histograms")).to_pandas()
+    assert set(bins["name"]) == {"weight/0.weight", "weight/2.weight"}
+    assert set(bins["step"]) == set(range(8))
+    digests = pa.table(seen.table("digests")).to_pandas()
+    assert set(digests["name"]) == {"weight/0.weight", "gradient/0.weight", "gradient/0.bias"}
+    assert set(digests["step"]) == {0, 2, 4, 6}
+    assert seen["bias/0.bias"].raw_steps().tolist() == [4, 5, 6, 7]
+    changes = [event["data"] for event in seen.events if event["kind"] == "plan_changed"]
+    assert [change["step"] for change in changes] == [0, 4]
+    (finished,) = json.loads(traindbg("set", str(tmp_path / "run"), "--json").stdout)["workers"]
+    assert finished["state"] == "in_effect"
+
+
+@pytest.mark.parametrize("wrong", ["collect='no_such'", "settings='no_such.toml'"])
+def test_a_mistake_of_a_script_under_the_program_is_named(wrong, tmp_path):
+    script = ASKS_LATE.replace('settings="mine.toml"', wrong)
+    (tmp_path / "train.py").write_text(script)
+    done = run(tmp_path, command=[sys.executable, "train.py"])
+    assert done.returncode == 1
+    assert "no_such" in done.stderr

@@ -36,7 +36,7 @@ _default_signals()
 def _clean_process(monkeypatch):
     """Our own exceptions fail a test; every test starts and ends without a recording."""
     monkeypatch.setenv("TRAINDBG_STRICT", "1")
-    for name in ("TRAINDBG_RUN_DIR", "TRAINDBG_DEVICE_PATH", "RANK"):
+    for name in ("TRAINDBG_RUN_DIR", "TRAINDBG_CONFIG", "TRAINDBG_DEVICE_PATH", "RANK"):
         monkeypatch.delenv(name, raising=False)
     torch_guard.failures.clear()
     _say._said.clear()

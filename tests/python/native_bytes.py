@@ -1,5 +1,6 @@
 """Frames and encodings of the native run format, written from docs/format/native.md."""
 
+import math
 import re
 import struct
 from itertools import accumulate
@@ -21,10 +22,21 @@ COLUMNS |= (
     dict(enumerate(REALS, 1)) | dict(enumerate(COUNTS + UNITS, 16)) | dict(enumerate(STEP, 48))
 )
 # Of each kind of page: the columns that are always there, and those that may be.
-ALWAYS: tuple[set[int], ...] = ({0}, {0}, {0, 32}, {0, 40, 41}, {0, 40, 41}, {0, 42})
+ALWAYS: tuple[set[int], ...] = (
+    {0},
+    {0},
+    {0, 32},
+    {0, 40, 41},
+    {0, 40, 41},
+    {0, 42},
+    {0, 40, 41},
+    {0, 40, 41},
+)
 MAYBE: tuple[set[int], ...] = (
     {*range(48, 55)},
     {*range(1, 7), *range(16, 25)},
+    set(),
+    set(),
     set(),
     set(),
     set(),
@@ -88,7 +100,7 @@ class Cursor:
 
     def type_and_shape(self) -> tuple[int, tuple[int, ...]]:
         dtype, dimensions = self.take(1)[0], self.varint()
-        need(dtype < 18 and dimensions <= 64, "element type or number of dimensions")
+        need(dtype < 21 and dimensions <= 64, "element type or number of dimensions")
         return dtype, tuple(self.zigzag() for _ in range(dimensions))
 
     def classes(self) -> list[list[int]]:
@@ -113,6 +125,22 @@ class Cursor:
             bins[number] = self.varint()
         need(all(-259 <= n <= 260 and count for n, count in bins.items()), "a bin")
         return bins
+
+    def channels(self) -> list[list[float]]:
+        """The least, the largest, the share of zeros."""
+        (size, form) = self.varint(), self.take(1)[0]
+        need(size <= 65536 and form <= 1, "number of channels, or their form")
+        columns = [list(self.unpack(f"{size}f")) for _ in range(2 + form)]
+        columns += [] if form else [[0.0] * size]
+        least, most, zeros = columns
+        need(not form or any(zeros), "zeros that need not be there")
+        need(all(a <= b and 0 <= z <= 1 for a, b, z in zip(*columns, strict=True)), "a channel")
+        need(all(math.isfinite(value) for value in least + most), "extremes")
+        return columns
+
+    def digest(self) -> tuple[int, float]:
+        (fingerprint, product) = self.unpack("Qd")
+        return fingerprint, product
 
     def histograms(self, rows: int) -> list[dict[int, int]]:
         """Those of a page."""
@@ -217,8 +245,11 @@ class File:
             need(frame.sequence == len(self.frames), f"{path}: sequence at {at}")
             if frame.letter == "H":
                 kind = [*ORDER].index(path.suffix) + 1
-                fields = struct.pack("<HHHHII", 1, 0, kind, 0, worker, int(path.stem))
-                need(len(frame.payload) == 40 and frame.payload[:16] == fields, f"{path}: header")
+                fields = [
+                    struct.pack("<HHHHII", 1, minor, kind, 0, worker, int(path.stem))
+                    for minor in (0, 1)
+                ]
+                need(len(frame.payload) == 40 and frame.payload[:16] in fields, f"{path}: header")
                 need(
                     frame.payload in {f.payload for f in self.frames or [frame]}, f"{path}: headers"
                 )

@@ -31,9 +31,10 @@ from native_bytes import (
 )
 
 MODES = ("", "train", "eval", "predict", "global")
-SECTIONS = ("statistics", "scalars", "classes", "tensors", "histograms")  # kinds 1 to 5 of pages
-# NumPy has no bfloat16 (4), float8_e4m3 and float8_e5m2 (5, 6): their bits are given.
-DTYPES = "u1,f8,f4,f2,u2,u1,u1,i8,i4,i2,i1,u8,u4,u2,u1,?,c8,c16"
+# Kinds 1 to 7 of pages.
+SECTIONS = ("statistics", "scalars", "classes", "tensors", "histograms", "channels", "digests")
+# NumPy has no bfloat16 (4) and no floats of 8 bits (5, 6, 18 to 20): their bits are given.
+DTYPES = "u1,f8,f4,f2,u2,u1,u1,i8,i4,i2,i1,u8,u4,u2,u1,?,c8,c16,u1,u1,u1"
 
 
 class Worker:
@@ -135,7 +136,7 @@ class Worker:
         statistics: list[dict[str, Any]] = []
         while c.at < len(c.data):
             section, s = c.varint(), Cursor(c.take(c.varint()))
-            need(last < section <= 6 and (n := s.varint()), "number or order of sections")
+            need(last < section <= 8 and (n := s.varint()), "number or order of sections")
             last, at = section, -1
             if section == 2:
                 for _ in range(n):
@@ -144,11 +145,14 @@ class Worker:
                     need(0 < units["units"] < 1 << 32, "number of units")
                     need(units["inactive_units"] <= units["units"], "number of inactive units")
                     statistics[at].update(units)
-            elif section == 4:
+            elif section in {4, 7}:
                 for _ in range(n):
                     at += 1 + s.zigzag()
                     need(0 <= at < len(self.tensors), "a tensor without SCHEMA")
-                    self.add(-1, "classes", at, s.classes())
+                    sample = s.classes() if section == 4 else s.channels()
+                    self.add(-1, SECTIONS[section - 2], at, sample)
+                of_all = [len(columns[0]) for columns in self.steps[-1]["channels"].values()]
+                need(sum(of_all) <= 1 << 19, "too many channels")
             else:
                 ids = s.ids(n)
                 need(all(0 <= id_ < len(self.tensors) for id_ in ids), "a tensor without SCHEMA")
@@ -157,6 +161,8 @@ class Worker:
                     samples = statistics = self.statistics(s, ids)
                 elif section == 3:
                     samples = s.unpack(f"{n}d")
+                elif section == 8:
+                    samples = [s.digest() for _ in ids]
                 elif section == 5:
                     samples = [self.whole_tensor(s, id_) for id_ in ids]
                 for id_, sample in zip(ids, samples, strict=True):
@@ -252,7 +258,14 @@ class Worker:
         samples: list[Any] = []
         for length in columns["lengths"]:
             s = Cursor(c.take(length))
-            samples.append(s.classes() if page.kind == 3 else self.whole_tensor(s, page.tensor))
+            if page.kind == 3:
+                samples.append(s.classes())
+            elif page.kind == 6:
+                samples.append(s.channels())
+            elif page.kind == 7:
+                samples.append(s.digest())
+            else:
+                samples.append(self.whole_tensor(s, page.tensor))
             s.end()
         c.end()
         return samples

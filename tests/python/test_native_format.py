@@ -39,7 +39,7 @@ GOLDEN = ROOT / "tests" / "data" / "golden" / "native_v1"
 DTYPE_NAMES = [
     *("unknown", "float64", "float32", "float16", "bfloat16", "float8_e4m3fn", "float8_e5m2"),
     *("int64", "int32", "int16", "int8", "uint64", "uint32", "uint16", "uint8", "bool"),
-    *("complex64", "complex128"),
+    *("complex64", "complex128", "float8_e4m3fnuz", "float8_e5m2fnuz", "float8_e8m0fnu"),
 ]
 STATISTICS = (*REALS, "count", "nan", "zero", *UNITS)
 
@@ -59,6 +59,12 @@ def wanted_steps(expected: dict[str, Any]) -> list[dict[str, Any]]:
         step["scalars"] = {key: float(value) for key, value in step["scalars"].items()}
         for sample in step["statistics"].values():
             sample.update({name: float(sample[name]) for name in REALS})
+        # Of version 1.0 there are neither.
+        step.setdefault("channels", {})
+        step["digests"] = {
+            tensor: (fingerprint, float(product))
+            for tensor, (fingerprint, product) in step.get("digests", {}).items()
+        }
     return list(expected["steps"])
 
 
@@ -114,7 +120,7 @@ def test_every_value_of_the_golden_run(expected: dict[str, Any]) -> None:
     ]
     assert events == expected["events"]
     assert len(worker.steps) == 10
-    for section in SECTIONS:
+    for section in SECTIONS[:5]:
         assert any(step[section] for step in worker.steps[:5]), section
         assert any(step[section] for step in worker.steps[5:]), section
     for found, wanted in zip(found_steps(worker), wanted_steps(expected), strict=True):
@@ -314,6 +320,13 @@ def check_step(run: td.Run, worker: int, wanted: dict[str, Any], names: list[str
     assert exact(statistics) == exact(by_name["statistics"])
     classes = {name: [c.labels, c.predictions, c.hits] for name, c in step.classes.items()}
     assert classes == by_name["classes"]
+    for name, columns in by_name["channels"].items():
+        channels = run.tensor(name, worker).channels(wanted["step"], wanted["mode"])
+        assert exact([column.tolist() for column in channels]) == exact(columns)
+    for name, (fingerprint, product) in by_name["digests"].items():
+        digest = run.tensor(name, worker).digest(wanted["step"], wanted["mode"])
+        assert digest.fingerprint == f"{fingerprint:016x}"
+        assert exact(digest.product) == exact(product)
     for name, sample in by_name["tensors"].items():
         dtype, shape, data = run._reader.raw(worker, wanted["mode"], wanted["step"], name)
         found = {"dtype": dtype, "bytes": bytes(data).hex(), "shape": list(shape)}

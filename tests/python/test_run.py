@@ -136,16 +136,6 @@ def test_follow_gives_up_after_its_timeout(run_dir):
         assert list(td.Run(run_dir).follow(timeout=0.05)) == []
 
 
-def test_float8_as_float32():
-    from traindbg.run import _array
-
-    for dtype in (torch.float8_e4m3fn, torch.float8_e5m2):
-        bits = torch.arange(256, dtype=torch.uint8)
-        expected = bits.view(dtype).float().numpy()
-        got = _array(str(dtype).removeprefix("torch."), (256,), bits.numpy().tobytes())
-        np.testing.assert_array_equal(got, expected)
-
-
 def test_a_watched_training_is_judged_by_a_supervisor_of_its_own(python, tmp_path):
     source = (
         "import torch, traindbg as td\n"

@@ -72,6 +72,23 @@ def test_statistics_of_whole_tensors_are_those_that_were_recorded(run: td.Run) -
             assert l2[step] == pytest.approx(float(np.linalg.norm(values)), rel=1e-5)
 
 
+def test_what_follows_from_statistics_is_asked_for_like_them(run: td.Run) -> None:
+    tensor = run["weight/0.weight"]
+    whole = dict(zip(*tensor.raw_series(), strict=True))
+    for name, of in (
+        ("variance", np.var),
+        ("sum", np.sum),
+        ("mean_abs", lambda values: np.mean(np.abs(values))),
+        ("rms", lambda values: np.sqrt(np.mean(values**2))),
+    ):
+        series = tensor.series(name)
+        assert list(series.steps) == list(tensor.steps())
+        for step, value in zip(*series, strict=True):
+            if step in whole:
+                expected = float(of(whole[step].astype(np.float64)))
+                assert value == pytest.approx(expected, rel=1e-4, abs=1e-5), name
+
+
 def test_names_by_step_and_mode(run: td.Run) -> None:
     kept = int(run["weight/0.weight"].raw_steps()[0])
     assert "weight/0.weight" in run.names(step=kept)

@@ -173,3 +173,27 @@ def test_a_collection_without_attention_keeps_no_hooks_attached(run_dir):
             optimizer.step()
     assert attached[0] == 1
     assert attached[2:] == [0, 0]
+
+
+def test_a_module_of_a_second_model_is_that_one(run_dir):
+    class Two(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.head = nn.Linear(4, 2)
+
+        def forward(self, x):
+            return self.head(x)
+
+    first, second = Two(), Two()
+    optimizers = [torch.optim.SGD(model.parameters(), lr=0.1) for model in (first, second)]
+    with td.watch(first, run_dir=run_dir, rules=[], supervise=False):
+        both = {"mine": second.head, "whole": second}
+        other = td.watch(second, collections=both, every=1)
+        for _ in range(2):
+            for model, optimizer in zip((first, second), optimizers, strict=True):
+                model(torch.ones(3, 4)).sum().backward()
+                optimizer.step()
+        other.detach()
+    names = td.Run(run_dir).names(collection="mine")
+    assert names
+    assert all("Two.head" in name for name in names), names

@@ -1,14 +1,13 @@
-"""Functions that were imported by name before `watch`, or are held by a model, are heard, too."""
+"""Functions are heard wherever somebody holds them, and stay the objects that they are."""
 
 from __future__ import annotations
 
 import copy
 import functools
-import importlib.util
+import inspect
 import io
 import pickle
-import sys
-import types
+import threading
 
 import pytest
 import torch
@@ -22,7 +21,7 @@ from torch.nn.utils import clip_grad_value_
 import traindbg as td
 from traindbg.hooks import torch_patches as patches
 
-ORIGINALS = (F.cross_entropy,)  # a module's own name for it would be found
+ORIGINALS = (F.cross_entropy,)
 PARTIAL = functools.partial(cross_entropy, label_smoothing=0.1)
 
 
@@ -80,119 +79,198 @@ def test_a_loss_is_heard_by_any_name(run_dir):
     assert "label/cross_entropy" in run.step(0).tensors
 
 
-def test_the_names_are_one_function_meanwhile_and_afterwards(run_dir):
+class Config:
+    """Of a training, as it goes into checkpoints."""
+
+    def __init__(self) -> None:
+        self.loss = F.cross_entropy
+        self.clip = clip_grad_value_
+        self.by_name = {"ce": cross_entropy, "smooth": PARTIAL}
+
+
+def is_the_same_after_pickling(thing) -> bool:
+    read = pickle.loads(pickle.dumps(thing))
+    return (
+        read.loss is F.cross_entropy
+        and read.clip is clip_grad_value_
+        and read.by_name["smooth"].func is cross_entropy
+    )
+
+
+def test_functions_stay_what_they_are(run_dir):
     (original,) = ORIGINALS
-    holder = Net(cross_entropy)
+    codes = {name: getattr(F, name).__code__ for name in patches.LOSSES}
+    signature = inspect.signature(cross_entropy)
+    source = inspect.getsource(cross_entropy)
+    before, holder = Config(), Net(cross_entropy)
     with watch(holder, run_dir):
-        assert cross_entropy is F.cross_entropy is holder.criterion is not original
-        assert torch.nn.utils.clip_grad_value_ is clip_grad_value_
-        assert clip_grad_value_ is sys.modules["torch.nn.utils.clip_grad"].clip_grad_value_
+        during = Config()
+        assert cross_entropy is F.cross_entropy is holder.criterion is original
+        assert clip_grad_value_ is torch.nn.utils.clip_grad_value_
         assert imported_script is torch.jit.script
-        assert pickle.loads(pickle.dumps(cross_entropy)) is cross_entropy
-    assert cross_entropy is F.cross_entropy is holder.criterion is original
-    assert pickle.loads(pickle.dumps(cross_entropy)) is original
-
-
-def test_a_module_that_is_imported_meanwhile_is_put_back(run_dir, monkeypatch):
-    (original,) = ORIGINALS
-    late = types.ModuleType("a_late_import")
-    monkeypatch.setitem(sys.modules, "a_late_import", late)
-    with watch(Net(), run_dir):
-        exec("from torch.nn.functional import cross_entropy as ce", vars(late))
-        assert late.ce is F.cross_entropy
-    assert late.ce is original
-
-
-def test_what_somebody_else_put_there_stays(run_dir, monkeypatch):
-    (original,) = ORIGINALS
-    theirs = functools.partial(original)
-    other = types.ModuleType("of_somebody")
-    other.loss = other.wrapped = original
-    monkeypatch.setitem(sys.modules, "of_somebody", other)
-    with watch(Net(), run_dir):
-        assert other.loss is F.cross_entropy
-        other.wrapped = theirs
-    assert (other.loss, other.wrapped) == (original, theirs)
-
-
-def test_modules_are_neither_loaded_nor_asked(run_dir, monkeypatch, tmp_path):
-    (original,) = ORIGINALS
-
-    class Refuses(types.ModuleType):
-        def __getattribute__(self, name):
-            raise AssertionError(name)
-
-    class Slotted:
-        __slots__ = ("loss",)
-
-    class Mapped(dict):
-        def values(self):
-            raise AssertionError
-
-    (tmp_path / "loaded_when_used.py").write_text("raise AssertionError('loaded')")
-    monkeypatch.syspath_prepend(tmp_path)
-    spec = importlib.util.find_spec("loaded_when_used")
-    spec.loader = importlib.util.LazyLoader(spec.loader)
-    lazy = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(lazy)
-    odd = types.SimpleNamespace(loss=original)
-    odd_dict = Net()
-    odd_dict.__dict__ = Mapped(odd_dict.__dict__)
-    for number, thing in enumerate((lazy, Refuses("m"), Slotted(), odd, odd_dict, None, 3)):
-        monkeypatch.setitem(sys.modules, f"an_odd_module_{number}", thing)
-    with watch(Net(), run_dir):
-        assert odd.loss is F.cross_entropy
-    assert odd.loss is original
-
-
-def test_a_loss_that_the_model_holds_is_heard(run_dir):
-    (original,) = ORIGINALS
-    model = nn.Sequential(Net(cross_entropy))
-    with watch(model, run_dir):
-        value = train(model, model[0].criterion)
+        assert F.cross_entropy.__code__ is not codes["cross_entropy"], "it is listened to"
+        assert inspect.signature(cross_entropy) == signature
+        assert inspect.getsource(cross_entropy) == source
+        assert is_the_same_after_pickling(before)
+        assert is_the_same_after_pickling(during)
+        torch.save(holder, io.BytesIO())
+        copied = copy.deepcopy(holder)
+        with pytest.raises(TypeError, match="cross_entropy"):
+            F.cross_entropy(torch.ones(2, 3), no_such_word=1)
+    assert {name: getattr(F, name).__code__ for name in patches.LOSSES} == codes
+    for config in (before, during):
+        assert is_the_same_after_pickling(config)
+    for model in (holder, copied):
+        assert model.criterion is original
         torch.save(model, io.BytesIO())
-        copied = copy.deepcopy(model)
-        assert copied[0].criterion is F.cross_entropy
+
+
+@pytest.mark.parametrize("held", ["partial", "default", "dictionary", "local", "attribute"])
+def test_a_loss_is_heard_wherever_it_is_held(held, run_dir):
+    local = cross_entropy
+    functions = {"ce": cross_entropy}
+
+    def by_default(logits, labels, loss=cross_entropy):
+        return loss(logits, labels)
+
+    model = nn.Sequential(Net(cross_entropy))
+    loss = {
+        "partial": PARTIAL,
+        "default": by_default,
+        "dictionary": functions["ce"],
+        "local": local,
+        "attribute": model[0].criterion,
+    }[held]
+    with watch(model, run_dir, collect="labels"):
+        value = train(model, loss)
+    run = td.Run(run_dir)
+    assert run.scalars("loss/cross_entropy").values.tolist() == pytest.approx([value])
+    assert "label/cross_entropy" in run.step(0).tensors
+
+
+def test_a_function_that_somebody_replaced_meanwhile_stays_theirs(run_dir, monkeypatch):
+    def theirs(*args, **kwargs):
+        return cross_entropy(*args, **kwargs)
+
+    model = Net()
+    with watch(model, run_dir):
+        monkeypatch.setattr(F, "cross_entropy", theirs)
+        value = train(model, F.cross_entropy)
+    assert F.cross_entropy is theirs
     assert td.Run(run_dir).scalars("loss/cross_entropy").values.tolist() == pytest.approx([value])
-    for other in (model, copied):  # which can be saved now as before
-        assert other[0].criterion is original
-        torch.save(other, io.BytesIO())
 
 
-def test_a_model_that_is_made_meanwhile_holds_the_original_afterwards(run_dir):
+def test_code_that_somebody_gave_it_meanwhile_stays(run_dir, monkeypatch):
     (original,) = ORIGINALS
+    code = original.__code__
+
+    def other(logits, target, **_):
+        return (logits * 0).sum()
+
     with watch(Net(), run_dir):
-        second = Net(cross_entropy)
-        watch(second, None)
-    assert second.criterion is F.cross_entropy  # watched still
-    td.hooks.torch_recording.current.close()
-    assert second.criterion is F.cross_entropy is original
+        original.__code__ = other.__code__
+    try:
+        assert original(torch.ones(2, 3), torch.zeros(2, dtype=torch.long)).item() == 0
+    finally:
+        original.__code__ = code
 
 
 @pytest.mark.parametrize("by_name", [False, True])
 def test_scripting_sees_the_originals(run_dir, by_name):
     (original,) = ORIGINALS
-    with watch(Net(), run_dir):
+    model, x, y = Net(), torch.randn(4, 3), torch.randn(4, 6)
+    plain = Scripted()
+    expected = original(x, LABELS), original(plain.fc(y), LABELS)
+    with watch(model, run_dir):
         scripted = imported_script(loss_of) if by_name else torch.jit.script(loss_of)
-        module = torch.jit.script(Scripted())
-        x = torch.randn(4, 3)
-        assert scripted(x, LABELS) == original(x, LABELS)
-        x = torch.randn(4, 6)
-        assert module(x, LABELS) == original(module.fc(x), LABELS)
-        assert cross_entropy is F.cross_entropy is not original
+        module = torch.jit.script(plain)
+        assert (scripted(x, LABELS), module(y, LABELS)) == expected
+        listening = original.__code__
         with pytest.raises(RuntimeError, match="no attribute"):
             torch.jit.script(Net(lambda *_: None).forward)
-        assert cross_entropy is F.cross_entropy is not original
+        assert original.__code__ is listening
+        value = train(model, cross_entropy)
+    assert td.Run(run_dir).scalars("loss/cross_entropy").values.tolist() == pytest.approx([value])
 
 
 def test_scripting_a_watched_model_that_holds_a_loss(run_dir):
-    (original,) = ORIGINALS
     model = Scripted()
     with watch(model, run_dir):
-        held = model.criterion
-        torch.jit.script(model)
-        assert model.criterion is held is F.cross_entropy
-    assert model.criterion is original
+        scripted = torch.jit.script(model)
+        x = torch.randn(4, 6)
+        assert scripted(x, LABELS) == model(x, LABELS)
+
+
+class Helper:
+    def __init__(self) -> None:
+        self.x = 1
+
+
+Names = list[int]
+
+
+class Scriptable:
+    def __init__(self, names: Names) -> None:
+        self.names = names
+        self.helper = Helper()
+
+
+def test_scripting_a_class_finds_the_names_of_its_module(run_dir):
+    with watch(Net(), run_dir):
+        torch.jit.script(Helper)
+        torch.jit.script(Scriptable)
+
+        class Local:
+            def __init__(self, x: int) -> None:
+                self.x = x
+
+        torch.jit.script(Local)
+
+        class Outer:
+            def __init__(self, x: int) -> None:
+                self.inner = Local(x)
+
+        torch.jit.script(Outer)
+
+
+def test_watching_again_and_again_compiles_at_most_once(run_dir):
+    compilations = []
+
+    def backend(graph, _):
+        compilations.append(graph)
+        return graph.forward
+
+    holder = Net()
+    step = torch.compile(lambda x, y: cross_entropy(holder(x), y), fullgraph=True, backend=backend)
+    step(torch.ones(4, 6), LABELS)
+    for number in range(12):  # more than the compiler puts up with
+        with watch(Net(), run_dir.with_name(f"run{number}")):
+            step(torch.ones(4, 6), LABELS)
+        step(torch.ones(4, 6), LABELS)
+    assert len(compilations) <= 2
+
+
+def test_threads_may_call_while_others_watch_and_detach(run_dir):
+    errors, stop = [], threading.Event()
+
+    def calls():
+        x = torch.ones(2, 3)
+        while not stop.is_set():
+            try:
+                F.huber_loss(x, x)
+            except Exception as error:
+                errors.append(error)
+
+    threads = [threading.Thread(target=calls) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    for _ in range(200):
+        patches.acquire()
+        patches.release()
+    stop.set()
+    for thread in threads:
+        thread.join()
+    assert errors == []
 
 
 def test_compiled_code_may_call_it(run_dir):
@@ -224,31 +302,110 @@ def test_a_value_that_is_clipped_by_name(run_dir):
     assert tensors["gradient/fc.weight"].statistics.max == pytest.approx(1e-3)
 
 
-def test_what_is_held_elsewhere_is_not_heard_and_that_is_said(run_dir, capfd):
+def test_a_loss_of_the_users_own_is_not_heard_and_that_is_said(run_dir, capfd):
     model = Net()
     with watch(model, run_dir, collect="labels"):
         for _ in range(2):
-            train(model, PARTIAL)
+            train(model, lambda x, _: x.square().mean())
     run = td.Run(run_dir)
     assert not run.names("^loss/")
     reasons = [str(event) for event in run.events if event["kind"] == "not_captured"]
     assert len(reasons) == 1
-    for word in ("functools.partial", "traindbg run", "loss_fn"):
+    for word in ("torch.nn.functional", "loss_fn"):
         assert word in reasons[0]
-    assert "functools.partial" in capfd.readouterr().err
+    assert "loss_fn" in capfd.readouterr().err
 
 
-def test_one_of_ours_that_is_left_hears_again_and_once(run_dir, tmp_path):
-    with watch(Net(), tmp_path / "first"):
-        kept = functools.partial(F.cross_entropy)
+class Weighted(nn.Module):
+    """A loss of the user's own, with a closure over `__class__`."""
+
+    def __init__(self, weight: float = 2.0) -> None:
+        super().__init__()
+        self.weight = weight
+
+    def forward(self, logits: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
+        assert super().extra_repr() == ""
+        return self.weight * cross_entropy(logits, labels)
+
+
+def test_a_loss_module_is_heard_and_has_no_hook(run_dir):
+    model, loss, other = Net(), Weighted(), Weighted(3.0)
+    code = Weighted.forward.__code__
+    with watch(model, run_dir, collect="labels", loss_fn=loss):
+        value = train(model, loss)
+        other(torch.ones(4, 3), LABELS)  # is not the one that was named
+        assert not loss._forward_hooks
+        copied = pickle.loads(pickle.dumps(loss))
+        assert copied.weight == 2.0
+    assert Weighted.forward.__code__ is code
+    run = td.Run(run_dir)
+    assert run.scalars("loss/Weighted").values.tolist() == pytest.approx([value])
+    assert "label/Weighted" in run.step(0).tensors
+
+
+def test_a_loss_module_can_be_traced_and_pickled_by_value(run_dir):
+    loss = Weighted()
+    parameters = inspect.signature(Weighted.forward)
+    with watch(Net(), run_dir, loss_fn=loss):
+        assert inspect.signature(Weighted.forward) == parameters
+        traced = torch.fx.symbolic_trace(loss)
+        assert {"logits", "labels"} <= {node.name for node in traced.graph.nodes}
+        heard = next(
+            value
+            for name, value in Weighted.forward.__globals__.items()
+            if name.startswith("_traindbg_forward")
+        )
+        make, arguments = heard.__reduce__()  # as pickling by value does, in Ray, say
+        assert make(*arguments).__code__ is not Weighted.forward.__code__
+
+
+class Plain(nn.Module):
+    def forward(self, logits: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
+        return (logits * 2).square().mean()
+
+
+def test_a_loss_module_with_a_forward_of_its_own_is_heard(run_dir):
+    loss, model = Plain(), Net()
+    loss.forward = lambda logits, labels: logits.square().mean()
+    with watch(model, run_dir, loss_fn=loss):
+        value = train(model, loss)
+    assert not loss._forward_hooks
+    assert td.Run(run_dir).scalars("loss/Plain").values.tolist() == pytest.approx([value])
+
+
+def test_a_scripted_loss_module_is_not_heard_and_that_is_said(run_dir):
+    loss, model = torch.jit.script(Plain()), Net()
+    with watch(model, run_dir, loss_fn=loss):
+        train(model, loss)
+    (event,) = (event for event in td.Run(run_dir).events if event["kind"] == "not_captured")
+    assert "ScriptModule" in str(event)
+
+
+def test_a_scaler_between_two_classes_is_heard(run_dir):
+    class Between(torch.amp.GradScaler):
+        def scale(self, outputs):
+            return super().scale(outputs)
+
+    class Last(Between):
+        pass
+
     model = Net()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
     with watch(model, run_dir):
-        value = train(model, kept)
-    assert td.Run(run_dir).scalars("loss/cross_entropy").values.tolist() == pytest.approx([value])
+        scaler = Last("cpu", init_scale=1024.0)
+        loss = cross_entropy(model(torch.ones(4, 6)), LABELS)
+        scaler.scale(loss).backward()
+        scaler.step(optimizer)
+        scaler.update()
+    assert "scale" in vars(Between)
+    assert td.Run(run_dir).scalars("loss").values.tolist() == pytest.approx([loss.item()])
 
 
 def test_nothing_is_remembered_afterwards(run_dir):
     with watch(Net(cross_entropy), run_dir):
         pass
-    assert not patches._pairs
-    assert not patches._models
+    assert not patches._entered
+    assert not patches._undo
+    made = len(patches._listened)
+    with watch(Net(), run_dir.with_name("second")):
+        assert len(patches._listened) == made, "nothing is made anew"

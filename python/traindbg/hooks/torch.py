@@ -13,6 +13,7 @@ import subprocess
 import sys
 import sysconfig
 import time
+import weakref
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -96,14 +97,16 @@ def _find_program() -> str | None:
     return str(beside) if beside.is_file() else shutil.which("traindbg")
 
 
-def _supervise(run_dir: str, rules: list[tuple[str, dict[str, float]]] | None) -> None:
+def _supervise(
+    run_dir: str, rules: list[tuple[str, dict[str, float]]] | None, acts: list[str]
+) -> None:
     """Starts `traindbg watch` beside the training. It outlives it, to write the report."""
     _supervisors[:] = [child for child in _supervisors if child.poll() is None]
     program = _find_program()
     if program is None:
         say("the traindbg program was not found; recording without a supervisor", once="no program")
         return
-    command = [program, "watch", run_dir, "--until-end"]
+    command = [program, "watch", run_dir, "--until-end", *acts]
     if rules is not None:
         command += ["--rules", ",".join(name for name, _ in rules)]
         for name, parameters in rules:
@@ -167,6 +170,7 @@ def watch(
     budget: float | None = None,
     flight_recorder: int | Mapping[str, Any] | None = None,
     micro_batches: str | None = None,
+    settings: str | os.PathLike[str] | None = None,
     supervise: bool = True,
 ) -> Watcher:
     """Watches a model while it is trained. Call it before the first step; once per model.
@@ -177,8 +181,9 @@ def watch(
         loss_fn: a loss module of your own; losses of `torch.nn` are found without it.
         run_dir: where to record; by default a new directory under `traindbg-runs`, the same for all
             ranks of a process group that was initialized before, or the run that `traindbg run`
-            has begun. A second model joins the recording of the first; in a notebook it begins a
-            new one when the first has been trained.
+            has begun. A second model joins the recording of the first, and what a call asks for is
+            captured of all of them; in a notebook it begins a new one when the first has been
+            trained.
         rules: names, or {name: {parameter: value}}; None for the default ones, [] for none. Under
             `traindbg run` its own options decide.
         collect: collections to record beside what the rules need, e.g. ("weights", "gradients").
@@ -191,7 +196,8 @@ def watch(
             those inside), a parameter (all of it), or a list of these.
         capture: captures with schedules of their own, e.g. [{"collection": "gradients", "what":
             ["histogram"], "steps": [0, 100]}, {"collection": "outputs", "mode": "eval",
-            "seconds": 60}]; the words of docs/settings.md.
+            "seconds": 60}]; the words of docs/settings.md. "what" may also name "raw", "channels"
+            (the extremes and zeros of each channel) and "digest" (fingerprint and product).
         store: how the run is kept, e.g. {"overflow": "block_for", "block_for_ms": 200,
             "keep_last": 5000, "thin": 100, "keep_tensors": 50, "quota_bytes": 2 * 1024**3}; the
             words of `plan.json`. Under `traindbg run` its own options decide.
@@ -209,6 +215,10 @@ def watch(
         micro_batches: "all" captures every forward and backward pass of a step (gradient
             accumulation), of the second one under names that end with `@2`, and so on; by default,
             "first", those of the first one. Under `traindbg run` its option decides.
+        settings: a file with all of this, as `traindbg run --config` takes it (docs/settings.md);
+            by default the one that the variable TRAINDBG_CONFIG names; "none" for none. Arguments
+            that are given here take the place of what stands in it. Under `traindbg run` only its
+            collections and captures count, and the variable is for the program.
         supervise: judge the run while it grows, in a process beside the training.
 
     Returns:
@@ -217,7 +227,9 @@ def watch(
 
     Raises:
         InvalidArgument: an unknown rule or collection, a bad regular expression, a module that is
-            not in the model, or a second run directory while the first is open.
+            not in the model, an unknown key or a bad value in the settings file, or a second run
+            directory while the first is open.
+        NotFound: there is no such settings file.
     """
     if not isinstance(model, torch.nn.Module):
         raise InvalidArgument(f"watch: expected a torch.nn.Module, got {type(model).__name__}")
@@ -226,20 +238,51 @@ def watch(
     if recording is not None and run_dir is None and _is_another_training(recording, root):
         recording.close()
         recording = None
+    began = os.environ.get("TRAINDBG_RUN_DIR")
+    prefix = "" if recording is None else recording.prefix_of(root)
+    patterns = patterns_of(root, collections or {}, prefix)
+    interval, file = every, None
+    chosen = None if rules is None else _plan.rule_choices(rules)
+    if settings is not None or not began:
+        given = {"collect": collect, "raw": raw, "histograms": histograms}
+        file = _plan.settings(settings, chosen, every, patterns, **given)
+    if file is not None:
+        named_here = bool(collect or raw or histograms or patterns)
+        interval = _plan.interval(file, every, names_something=named_here)
+        chosen = file.rules
+    form = None if file is None else file.form
+    requirements, named = _plan.wishes(collect, interval, raw, histograms, patterns, capture, form)
+    if file is not None and file.left_out and not began:
+        say(
+            f"{file.path}: only `traindbg run` can follow {', '.join(file.left_out)}",
+            once=f"settings {file.path}",
+        )
     if recording is not None:
-        wishes: Any = collect or every or raw or histograms or collections or capture or compiled
-        wishes = wishes or micro_batches or budget or flight_recorder
-        watcher = _join(recording, root, optimizer, is_compiled, run_dir, wishes)
+        options = {
+            "compiled": compiled,
+            "micro_batches": micro_batches,
+            "budget": budget,
+            "flight_recorder": flight_recorder,
+        }
+        _may_join(recording, run_dir)
+        plan = recording.session.plan()
+        if plan and file is not None:
+            plan = _plan.with_wishes_of(file.plan, plan)
+        if plan:  # not in a child of a fork
+            plan = _plan.make_plan(plan, requirements, named)
+        ignored = [name for name, value in options.items() if value is not None]
+        watcher = _join(recording, root, optimizer, is_compiled, plan, ignored)
     else:
-        patterns = patterns_of(root, collections or {})
-        requirements, named = _plan.wishes(collect, every, raw, histograms, patterns, capture)
-        began = os.environ.get("TRAINDBG_RUN_DIR")
-        chosen = None if rules is None else _plan.rule_choices(rules)
         directory, is_first = os.fspath(run_dir or began or ""), rank_of_process() == 0
         if not directory:
             directory, is_first = _new_run_directory()
         stored = _plan.stored_plan(Path(directory))
-        base = stored or _core.plan_for_rules(_plan.rule_choices(rules))
+        if file is not None:
+            base = _plan.with_wishes_of(file.plan, stored) if stored else file.plan
+        else:
+            base = stored or _core.plan_for_rules(
+                _plan.rule_choices(None) if chosen is None else chosen
+            )
         if store and not stored:
             base = _plan.with_store(base, store)
         choices = {"compiled": compiled, "micro_batches": micro_batches}
@@ -258,7 +301,8 @@ def watch(
             say(f"cannot record: {error}; the training goes on without traindbg", is_error=True)
             return Watcher(root, "", None)
         if supervise and not began and chosen != [] and is_first:
-            guarded("supervisor", _supervise, str(watcher.run_dir), chosen)
+            acts = [] if file is None else file.supervisor
+            guarded("supervisor", _supervise, str(watcher.run_dir), chosen, acts)
     if isinstance(loss_fn, torch.nn.Module):
         guarded("losses", _hook_loss, watcher, loss_fn)
     return watcher
@@ -274,14 +318,7 @@ def _is_another_training(recording: Recording, root: torch.nn.Module) -> bool:
     )
 
 
-def _join(
-    recording: Recording,
-    root: torch.nn.Module,
-    optimizer: torch.optim.Optimizer | None,
-    compiled: bool,
-    run_dir: str | os.PathLike[str] | None,
-    wishes: Any,
-) -> Watcher:
+def _may_join(recording: Recording, run_dir: str | os.PathLike[str] | None) -> None:
     if (
         run_dir is not None
         and Path(run_dir).resolve() != Path(recording.session.run_directory).resolve()
@@ -290,11 +327,22 @@ def _join(
             f"watch: run_dir={os.fspath(run_dir)}: this process is recording into "
             f"{recording.session.run_directory}; detach from that first"
         )
-    if wishes:
-        say(
-            "the recording has begun; collect, every, raw, histograms, collections, capture, "
-            "compiled, micro_batches, budget and flight_recorder of this call are ignored"
-        )
+
+
+def _join(
+    recording: Recording,
+    root: torch.nn.Module,
+    optimizer: torch.optim.Optimizer | None,
+    compiled: bool,
+    plan: str,
+    ignored: list[str],
+) -> Watcher:
+    """Watches one more model, or asks for more of one that is watched."""
+    if ignored:
+        word = "is" if len(ignored) == 1 else "are"
+        say(f"the recording has begun; {', '.join(ignored)} of this call {word} ignored")
+    if plan:
+        recording.ask_for(plan)
     for watcher in recording.watchers:
         if watcher.model is root:
             return watcher
@@ -319,9 +367,12 @@ def _begin(
 
 def _hook_loss(watcher: Watcher, loss_fn: torch.nn.Module) -> None:
     """Records what a loss module of the user's returns. PyTorch's own are seen as functions."""
-    if type(loss_fn).__module__.startswith("torch.nn.") or watcher._loss_hook is not None:
+    if type(loss_fn).__module__.startswith("torch.nn.") or watcher._loss is not None:
         return
-    name = type(loss_fn).__name__
+    watcher._loss = weakref.ref(loss_fn)
+    if patches.listen_to_module(loss_fn):
+        return
+    name = type(unwrap(loss_fn)[0]).__name__
 
     def computed(module: torch.nn.Module, args: Any, kwargs: Any, output: Any) -> None:
         if not torch.compiler.is_compiling():
@@ -329,4 +380,9 @@ def _hook_loss(watcher: Watcher, loss_fn: torch.nn.Module) -> None:
             if listener is not None:
                 listener.loss_computed(name, output, args, kwargs)
 
-    watcher._loss_hook = loss_fn.register_forward_hook(computed, with_kwargs=True)
+    try:
+        watcher._loss_hook = loss_fn.register_forward_hook(computed, with_kwargs=True)
+    except RuntimeError as error:  # of a scripted module
+        recording = watcher._recording
+        if recording is not None:
+            recording._explain("loss_fn", f"what {name} returns", str(error))

@@ -33,11 +33,14 @@ def _pattern(words: str, path: str) -> str:
 class _Names:
     """Where the modules and parameters of a model are."""
 
-    def __init__(self, root: torch.nn.Module) -> None:
+    def __init__(self, root: torch.nn.Module, prefix: str) -> None:
         self._root = root
-        self._modules = {id(module): path for path, module in root.named_modules()}
+        self._root_name = prefix.rstrip(".") or "model"
+        self._modules = {
+            id(module): prefix + path if path else "" for path, module in root.named_modules()
+        }
         self._parameters: dict[int, list[str]] = {}
-        for parameter, owner in owned_in(root, ""):
+        for parameter, owner in owned_in(root, prefix):
             self._parameters.setdefault(id(parameter), []).append(owner.path)
 
     def of(self, name: str, thing: Any) -> list[str]:
@@ -73,7 +76,7 @@ class _Names:
                 covered.append(path)
                 out.append(_pattern(both, path))
             else:  # the whole model; its parts follow
-                out.append(_pattern(_OF_MODULES, "model"))
+                out.append(_pattern(_OF_MODULES, self._root_name))
         for part in module.modules():
             for parameter in part.parameters(recurse=False):
                 for path in self._parameters.get(id(parameter), ()):
@@ -82,13 +85,16 @@ class _Names:
         return out
 
 
-def patterns_of(root: torch.nn.Module, collections: Mapping[str, Any]) -> dict[str, list[str]]:
+def patterns_of(
+    root: torch.nn.Module, collections: Mapping[str, Any], prefix: str = ""
+) -> dict[str, list[str]]:
     """The regular expressions that `collections` stand for: of each a name, and one or several.
 
-    A value is a regular expression, a module, a parameter, or an iterable of these. Raises
-    InvalidArgument for anything else, and for what does not belong to the model `root`.
+    `prefix` is what the names of the model's modules begin with. A value is a regular expression, a
+    module, a parameter, or an iterable of these. Raises InvalidArgument for anything else, and for
+    what does not belong to the model `root`.
     """
-    names = _Names(root)
+    names = _Names(root, prefix)
     out: dict[str, list[str]] = {}
     for name, value in collections.items():
         things: Iterable[Any] = [value]

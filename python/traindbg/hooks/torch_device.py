@@ -1,7 +1,9 @@
-"""Statistics of tensors that live on a device, taken there, and of sparse ones.
+"""Tensors that live on a device: statistics are taken there, all else of a copy in host memory.
 
-Nothing waits for the device while the step runs: each tensor leaves one small vector on it, and
-all vectors of a step come over in one copy when the step ends.
+Nothing waits for the device while the step runs. A tensor of which only statistics are due leaves
+one small vector on the device. Of one that is small, wanted whole, or for a histogram and the like,
+a copy sets out for pinned host memory on a stream of its own, where the native session reads
+it as any other. When the step ends there is one wait for all of it.
 """
 
 from __future__ import annotations
@@ -21,7 +23,13 @@ if TYPE_CHECKING:
 
     from traindbg._core import Session
 
-_FIELDS = 11
+_FIELDS = 11  # of statistics; those of units come after them
+_UNITS = _core.WHAT_BITS["units"]
+_ON_DEVICE = _core.WHAT_BITS["statistics"] | _UNITS
+# Copies of at most so many bytes, and one tensor, are on their way at a time.
+_MOST_BYTES = 256 << 20
+# Up to here a copy for the host to reduce should take a GPU less time than its 40 launches would.
+_SMALL_BYTES = 1 << 20
 
 
 @contextlib.contextmanager
@@ -73,6 +81,30 @@ def statistics_vector(tensor: torch.Tensor) -> torch.Tensor:
     )
 
 
+def units_vector(tensor: torch.Tensor, kind: str) -> torch.Tensor:
+    """How many units an activation has, how many are inactive, how many elements are low and high.
+
+    As `UnitStatistics` of the core. `tensor` has a floating type; `kind` is the function's.
+    """
+    axis = {0: None, 1: 0, 3: 2}.get(tensor.dim(), 1)
+    units = 1 if axis is None else tensor.shape[axis]
+    x = tensor.detach()
+    if x.element_size() < 2:
+        x = x.float()
+    zero = torch.zeros((), dtype=torch.int64, device=x.device)
+    inactive, low, high = zero, zero, zero
+    if kind == "relu":
+        active = x > 0
+        active = (
+            active.reshape(1, 1) if axis is None else active.movedim(axis, 0).reshape(units, -1)
+        )
+        inactive = (~active.any(dim=1)).sum()
+    elif kind in ("tanh", "sigmoid"):
+        low = (x < (-0.97 if kind == "tanh" else 0.03)).sum()
+        high = (x > 0.97).sum()
+    return torch.stack([torch.full_like(zero, units), inactive, low, high])
+
+
 def sparse_statistics_vector(tensor: torch.Tensor) -> torch.Tensor:
     """The same of a sparse tensor (indices and values); what is not there is 0."""
     values = tensor.detach().coalesce().values()
@@ -109,6 +141,34 @@ def capturing_graph(tensor: torch.Tensor) -> bool:
     return bool(tensor.is_cuda and torch.cuda.is_current_stream_capturing())
 
 
+def is_better_sent(tensor: torch.Tensor) -> bool:
+    """Whether the host should reduce it, although the device could."""
+    return bool(tensor.is_cuda) and tensor.numel() * tensor.element_size() <= _SMALL_BYTES
+
+
+class _Mail:
+    """Copies of tensors on their way from one device to the host."""
+
+    def __init__(self, device: torch.device) -> None:
+        self._stream = torch.cuda.Stream(device) if device.type == "cuda" else None
+
+    def send(self, tensor: torch.Tensor) -> torch.Tensor:
+        """What will hold its values once `wait` was called; the tensor may change at once."""
+        if self._stream is None:
+            return tensor.to("cpu", copy=True)
+        copy = tensor.clone()  # the training's next operation may write into the tensor
+        self._stream.wait_stream(torch.cuda.current_stream(tensor.device))
+        with torch.cuda.stream(self._stream):
+            host = torch.empty_like(copy, device="cpu", pin_memory=True)
+            host.copy_(copy, non_blocking=True)
+        copy.record_stream(self._stream)
+        return host
+
+    def wait(self) -> None:
+        if self._stream is not None:
+            self._stream.synchronize()
+
+
 class Deferred:
     """What is still on devices of the step under way. One thread."""
 
@@ -117,20 +177,43 @@ class Deferred:
         self._vectors: list[tuple[int, int, torch.Tensor]] = []
         self._scalars: list[tuple[int, int, torch.Tensor]] = []
         self._ratios: set[int] = set()  # ids of numbers that are left out where they are not finite
+        self._mail: dict[torch.device, _Mail] = {}
+        self._sent: list[tuple[int, int, torch.Tensor]] = []
+        self._sent_bytes = 0
+        self._classes: list[tuple[int, int, torch.Tensor, torch.Tensor]] = []
+        self._pending: set[tuple[int, int]] = set()  # modes and ids: the first of a step counts
 
     def add_tensor(self, mode: int, tensor_id: int, tensor: torch.Tensor) -> None:
-        """Takes its statistics; the tensor may change afterwards."""
-        tensor = local_part(tensor)
+        """Takes what is due of it; the tensor may change afterwards."""
+        tensor = local_part(tensor).detach()
+        is_taken = (mode, tensor_id) in self._pending
+        wanted = 0 if is_taken else self._session.wanted(mode, tensor_id)
         is_sparse = tensor.layout is torch.sparse_coo
         is_known = is_sparse or tensor.layout is torch.strided
+        if wanted == 0:
+            return
         if tensor.is_complex() or not is_known or capturing_graph(tensor):
             self._session.skip()
         elif tensor.numel() == 0:
             self._session.observe_statistics(mode, tensor_id, _core.Statistics())
+        elif not is_sparse and (
+            wanted & ~_ON_DEVICE
+            or (is_better_sent(tensor) and self._sent_bytes + _SMALL_BYTES <= _MOST_BYTES)
+        ):
+            self._pending.add((mode, tensor_id))
+            self._sent.append((mode, tensor_id, self._send(tensor)))
+            if self._sent_bytes >= _MOST_BYTES:
+                self._receive()
         else:
+            self._pending.add((mode, tensor_id))
             with own_operations():
                 make = sparse_statistics_vector if is_sparse else statistics_vector
-                self._vectors.append((mode, tensor_id, make(tensor)))
+                vector = make(tensor)
+                if wanted & _UNITS and tensor.is_floating_point() and not is_sparse:
+                    kind = self._session.activation(tensor_id)
+                    if kind != "none":
+                        vector = torch.cat([vector, units_vector(tensor, kind).to(vector.dtype)])
+                self._vectors.append((mode, tensor_id, vector))
 
     def add_update(
         self,
@@ -140,7 +223,7 @@ class Deferred:
         before: torch.Tensor,
         after: torch.Tensor,
     ) -> None:
-        """Takes the statistics of `after - before`, and how large that is beside `before`."""
+        """Takes what is due of `after - before`, and how large that is beside `before`."""
         if after.is_complex() or after.layout is not torch.strided or capturing_graph(after):
             self._session.skip()
             return
@@ -165,17 +248,77 @@ class Deferred:
                 value = tensor.detach().reshape(1).clone()
             self._scalars.append((mode, tensor_id, value))
 
+    def add_classes(
+        self, mode: int, tensor_id: int, logits: torch.Tensor, labels: torch.Tensor
+    ) -> None:
+        """Counts labels, predictions and hits of each class."""
+        if (mode, tensor_id) in self._pending or not self._session.wanted(mode, tensor_id):
+            return
+        if capturing_graph(logits):
+            self._session.skip()
+            return
+        self._pending.add((mode, tensor_id))
+        sent = self._send(logits.detach()), self._send(labels.detach())
+        self._classes.append((mode, tensor_id, *sent))
+        if self._sent_bytes >= _MOST_BYTES:
+            self._receive()
+
+    def clear(self) -> None:
+        """Drops everything."""
+        self._vectors, self._scalars, self._sent, self._classes = [], [], [], []
+        self._sent_bytes = 0
+        self._pending.clear()
+
+    def _send(self, tensor: torch.Tensor) -> torch.Tensor:
+        if tensor.device not in self._mail:
+            self._mail[tensor.device] = _Mail(tensor.device)
+        self._sent_bytes += tensor.numel() * tensor.element_size()
+        with own_operations():
+            return self._mail[tensor.device].send(tensor)
+
+    def _receive(self) -> None:
+        """Waits for what was sent, and hands it to the session."""
+        sent, self._sent, self._sent_bytes = self._sent, [], 0
+        classes, self._classes = self._classes, []
+        self._wait()
+        for mode, tensor_id, tensor in sent:
+            self._session.observe(mode, tensor_id, tensor)
+        for mode, tensor_id, logits, labels in classes:
+            self._session.observe_classes(mode, tensor_id, logits, labels)
+
+    def _wait(self) -> None:
+        for mail in self._mail.values():
+            mail.wait()
+
     def drain(self) -> None:
-        """Brings everything over and hands it to the session. Waits for the device."""
+        """Brings everything over and hands it to the session. Waits for the devices.
+
+        But not while a CUDA graph is captured, of which no wait may become a part.
+        """
+        left = len(self._vectors) + len(self._scalars) + len(self._sent) + len(self._classes)
+        try:
+            if left and torch.cuda.is_available() and torch.cuda.is_current_stream_capturing():
+                self._session.skip(left)
+            elif left:
+                self._drain()
+        finally:
+            self.clear()  # nothing is left over for the next step
+
+    def _drain(self) -> None:
         vectors, self._vectors = self._vectors, []
         scalars, self._scalars = self._scalars, []
         by_device: dict[torch.device, list[tuple[int, int, torch.Tensor]]] = {}
         for item in vectors + scalars:
             by_device.setdefault(item[2].device, []).append(item)
-        for items in by_device.values():
-            wide = torch.float32 if items[0][2].device.type == "mps" else torch.float64
+        numbers = []
+        for device, items in by_device.items():
+            wide = torch.float32 if device.type == "mps" else torch.float64
             with own_operations():
-                flat = torch.cat([vector.to(wide) for _, _, vector in items]).cpu().tolist()
+                together = torch.cat([vector.to(wide) for _, _, vector in items])
+            numbers.append((items, self._send(together)))
+        self._receive()
+        for items, host in numbers:
+            flat = host.tolist()
             at = 0
             for mode, tensor_id, vector in items:
                 size = vector.numel()
@@ -186,6 +329,10 @@ class Deferred:
                     self._session.observe_scalar(mode, tensor_id, values[0])
                 else:
                     counts = [int(value) for value in values[:5]]
-                    self._session.observe_statistics(
-                        mode, tensor_id, _core.Statistics(*counts, *values[5:_FIELDS])
-                    )
+                    found = _core.Statistics(*counts, *values[5:_FIELDS])
+                    if size > _FIELDS:
+                        number, inactive, low, high = map(int, values[_FIELDS:])
+                        units = number, inactive, low, high
+                        self._session.observe_statistics(mode, tensor_id, found, units)
+                    else:
+                        self._session.observe_statistics(mode, tensor_id, found)

@@ -3,12 +3,14 @@
 While a pass is wanted, and only then, two hooks are called for every module of the process:
 PyTorch's global ones, because hooks on the modules themselves would be pickled and copied with
 them, and make some modules compute in another way. A function mode sees activation functions that
-are called as functions; it is on between the call of the root module and its return.
+are called as functions; it is on between the call of the root module and its return. Hooks and
+mode are native code (`_core.ForwardPath`), which leaves to the code here what is not ordinary.
 """
 
 from __future__ import annotations
 
 import sys
+import threading
 import weakref
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -19,6 +21,7 @@ from torch.nn.modules.module import (
 )
 from torch.overrides import TorchFunctionMode
 
+from traindbg import _core
 from traindbg.hooks.torch_attention import ATTENTION_FUNCTIONS, NotMadeError, attention_map
 from traindbg.hooks.torch_compiled import HiddenFromCompiler, our_hooks
 from traindbg.hooks.torch_names import (
@@ -30,7 +33,7 @@ from traindbg.hooks.torch_names import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
     from types import FrameType
 
     from torch.utils.hooks import RemovableHandle
@@ -45,7 +48,7 @@ _is_compiling = torch.compiler.is_compiling
 class Place:
     """A module of a watched model: where it is, what it is."""
 
-    __slots__ = ("ids", "is_leaf", "is_seen", "kind", "layer", "module_type", "name")
+    __slots__ = ("ids", "is_leaf", "is_seen", "kind", "layer", "module_type", "name", "taken_as")
 
     def __init__(self, name: str, module: torch.nn.Module, layer: int) -> None:
         self.name = name
@@ -55,22 +58,7 @@ class Place:
         self.is_leaf = is_leaf(module)
         self.is_seen = False  # in a pass that was looked at
         self.ids: dict[str, int] = {}  # the sink's, of what it knows of this place
-
-
-def _structure_of(root: torch.nn.Module) -> list[Any]:
-    """All that names and kinds of the modules inside follow from, to be compared."""
-    structure: list[Any] = []
-    known = {id(root)}
-    modules = [root]
-    for module in modules:  # grows
-        children = module._modules
-        structure.append(len(children))
-        for name, child in children.items():
-            structure += (name, id(child), type(child))
-            if child is not None and id(child) not in known:
-                known.add(id(child))
-                modules.append(child)
-    return structure
+        self.taken_as: int | None = None  # the one of its output, where that is one plain tensor
 
 
 def _names_above(name: str) -> Iterator[str]:
@@ -95,14 +83,16 @@ def _is_nested(module: torch.nn.Module) -> bool:
 class Sink(Protocol):
     """Where the tensors of a forward pass go. Raises nothing.
 
-    `wants_forward` answers what of the pass is wanted: 0, INPUTS, or EVERYTHING; `takes_functions`,
-    whether functions may be listened to in it: what is compiled would be compiled again for that;
-    `wants_functions`, whether something of them is due; `wants_attention`, whether attention maps
-    are to be made in it. `part_begins` announces, where the root is not called, a part that is
-    called by the training itself.
+    `wants_forward` answers what of the pass is wanted: 0, INPUTS, or EVERYTHING; `plain_mode`, in
+    which mode outputs of places with an id go straight to the session (0: in none);
+    `takes_functions`, whether functions may be listened to in it: what is compiled would be
+    compiled again for that; `wants_functions`, whether something of them is due;
+    `wants_attention`, whether attention maps are to be made in it. `part_begins` announces, where
+    the root is not called, a part that is called by the training itself.
     """
 
     def wants_forward(self, root: torch.nn.Module) -> int: ...
+    def plain_mode(self) -> int: ...
     def part_begins(self) -> None: ...
     def takes_functions(self) -> bool: ...
     def wants_functions(self) -> bool: ...
@@ -118,41 +108,39 @@ class Sink(Protocol):
     def failed(self, feature: str, error: Exception) -> None: ...
 
 
-class _FunctionMode(TorchFunctionMode):  # type: ignore[misc]
-    """`attended` hears of calls that attend: the function, its arguments, what it returned."""
-
-    def __init__(
-        self,
-        called: Callable[[str, str, Any], None],
-        attended: Callable[[Any, Any, Any, Any], None] | None,
-    ) -> None:
-        super().__init__()
-        self._called: Callable[[str, str, Any], None] | None = called
-        self._attended = attended
+class _FunctionMode(_core.FunctionCalls, TorchFunctionMode):  # type: ignore[misc]
+    """Tells of activation functions and, where somebody asks, of functions that attend."""
 
     def leave(self) -> None:
         """Ends it; out of order (after Ctrl-C inside a forward pass) it only falls silent."""
-        self._called = self._attended = None
+        self.silence()
         if torch.overrides._get_current_function_mode() is self:
             self.__exit__(None, None, None)
 
-    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        result = func(*args, **(kwargs or {}))
-        if not _is_compiling() and self._called is not None:
-            known = ACTIVATION_FUNCTIONS.get(func)
-            if known is not None:
-                self._called(known[0], known[1], result)
-            elif self._attended is not None and func in ATTENTION_FUNCTIONS:
-                self._attended(func, args, kwargs or {}, result)
-        return result
+
+def _hooks_of(path: _core.ForwardPath) -> tuple[Any, Any]:
+    """The native hooks, as functions that a compiler can read: it is told that they do nothing."""
+    native_before, native_after = path.before, path.after
+
+    def before(module: torch.nn.Module, args: Any) -> Any:
+        return None if _is_compiling() else native_before(module, args)
+
+    def after(module: torch.nn.Module, *rest: Any) -> Any:
+        return None if _is_compiling() else native_after(module, *rest)
+
+    return before, after
 
 
 class ForwardObserver:
     """The forward passes of one root module, as far as a sink wants them."""
 
-    def __init__(self, root: torch.nn.Module, name: str, prefix: str, sink: Sink) -> None:
+    def __init__(
+        self, root: torch.nn.Module, name: str, prefix: str, sink: Sink, path: _core.ForwardPath
+    ) -> None:
         self._sink = sink
         self._root = weakref.ref(root)
+        self._path = path  # the state of the pass
+        path.attach(self._root, self._before, self._after, self._leaf_called)
         self._root_place = Place(name, root, 0)
         self._prefix = prefix
         self._handles: list[RemovableHandle] = []
@@ -160,19 +148,13 @@ class ForwardObserver:
         self._uncompiled: tuple[Any, Any] | None = None
         self._hidden: HiddenFromCompiler | None = None
         self._mode: _FunctionMode | None = None
-        self._structure: list[Any] = []  # of the root when it was looked at last
+        self._structure: list[object] = []  # of the root when it was looked at last
         self._places: dict[int, Place] = {}  # of its modules inside, by id
-        self._known: dict[int, Place] = {}  # the same, while a pass is observed
-        self._running: list[Place] = []  # those whose forward runs, innermost last
         self._repeats: dict[tuple[str, str], int] = {}
         self._inputs = 0
-        self._inputs_only = False
-        self._without_root = False
         self._parts_are_next = False  # once the evaluation that is observed is over
-        self.observing = False  # more than the inputs
         self.calls = 0  # of the root, seen in Python
         self.calls_in_training = 0  # those of them
-        self.outputs = 0  # of modules inside, seen in Python
         self.took_functions = True  # in the last pass
         self.counts_unseen = False  # the next whole pass fills these two:
         self.unseen: list[str] | None = None  # names of modules whose call was not seen
@@ -183,6 +165,16 @@ class ForwardObserver:
         """Whether anything is attached."""
         return bool(self._handles)
 
+    @property
+    def observing(self) -> bool:
+        """Whether a pass is looked at, and more of it than the inputs."""
+        return self._path.observing
+
+    @property
+    def outputs(self) -> int:
+        """Of modules inside: how many were seen in Python."""
+        return self._path.outputs
+
     def arm(self, beside_compiler: bool) -> None:
         """From now on a call of the root is observed when the sink wants it.
 
@@ -192,11 +184,11 @@ class ForwardObserver:
             self.disarm()
         if not self._handles:
             self._beside_compiler = beside_compiler
-            before, after = self._before, self._after
+            before, after = _hooks_of(self._path)
             if beside_compiler:  # where compiled code calls them, they would be compiled themselves
                 if self._uncompiled is None:
                     disable = torch.compiler.disable
-                    self._uncompiled = disable(before), disable(after)
+                    self._uncompiled = disable(self._before), disable(self._after)
                 before, after = self._uncompiled
             self._handles = [
                 register_module_forward_pre_hook(before),
@@ -230,38 +222,43 @@ class ForwardObserver:
         root = self._root()
         if root is not None and not self.observing:
             self._enter(root)
-            self._without_root = True
+            self._path.without_root = True
 
-    # PyTorch calls these for every module of the process.
+    # PyTorch calls these, or those of the native path, for every module of the process.
 
     def _before(self, module: torch.nn.Module, args: Any) -> None:
-        if _is_compiling():
+        path = self._path
+        if _is_compiling() or path.is_of_another_thread():
             return
-        if self.observing:
-            place = self._known.get(id(module))
+        if path.observing:
+            place = path.known.get(id(module))
             if place is not None:
-                is_outermost = self._without_root and len(self._running) == 1
+                is_outermost = path.without_root and len(path.running) == 1
                 if is_outermost and self._is_of_the_pass():
                     self._sink.part_begins()
-                self._running.append(place)
+                path.running.append(place)
                 return
-        if module is self._root() and not (self.observing and _is_nested(module)):
+        if module is self._root() and not (path.observing and _is_nested(module)):
             self._root_begins(module, args)
 
     def _after(self, module: torch.nn.Module, args: Any, *rest: Any) -> None:
-        if _is_compiling() or not (self.observing or self._inputs_only):
+        path = self._path
+        if _is_compiling() or not (path.observing or path.inputs_only):
+            return
+        if path.is_of_another_thread():
             return
         try:
             # After an exception PyTorch leaves out the keyword arguments, and there is no output.
             output = rest[-1]
             raised = len(rest) == 1
-            place = self._known.get(id(module))
+            place = path.known.get(id(module))
             if place is not None:
-                while self._running and self._running.pop() is not place:
+                running = path.running
+                while running and running.pop() is not place:
                     pass  # modules inside that raised
                 if place.is_leaf and not raised and self._is_of_the_pass():
                     self._module_called(place, output)
-            elif module is self._root() and not self._without_root and not _is_nested(module):
+            elif module is self._root() and not path.without_root and not _is_nested(module):
                 if raised:
                     self._pass_ends()
                     self._sink.forward_raised()
@@ -275,12 +272,18 @@ class ForwardObserver:
         except Exception as error:
             self._sink.failed("forward", error)
 
+    def _leaf_called(self, place: Place, output: Any) -> None:
+        try:
+            self._module_called(place, output)
+        except Exception as error:
+            self._sink.failed("forward", error)
+
     # One pass.
 
     def _root_begins(self, root: torch.nn.Module, args: Any) -> None:
         try:
             is_training = root.training and torch.is_grad_enabled()
-            goes_on = (self._without_root or self._parts_are_next) and not is_training
+            goes_on = (self._path.without_root or self._parts_are_next) and not is_training
             self._leave()  # also a pass that Ctrl-C ended
             self.calls += 1
             self.calls_in_training += is_training
@@ -290,15 +293,19 @@ class ForwardObserver:
                 self._pass_ends()
                 return
             self._inputs = 0
-            self._inputs_only = wanted == INPUTS
+            self._path.thread = threading.get_ident()
+            self._path.inputs_only = wanted == INPUTS
             self._take_inputs(args)
-            if self._inputs_only:
+            if self._path.inputs_only:
                 return
             self._enter(root)
+            self._path.mode = self._sink.plain_mode()
             self.took_functions = self._sink.takes_functions()
             if self.took_functions and self._sink.wants_functions():
                 attended = self._attended if self._sink.wants_attention() else None
-                self._mode = _FunctionMode(self._function_called, attended)
+                self._mode = _FunctionMode(
+                    ACTIVATION_FUNCTIONS, self._function_called, ATTENTION_FUNCTIONS, attended
+                )
                 self._mode.__enter__()
         except Exception as error:
             self._sink.failed("forward", error)
@@ -311,13 +318,13 @@ class ForwardObserver:
 
     def _is_of_the_pass(self) -> bool:
         """Without a call of the root an evaluation may come in between, which is none of it."""
-        if not self._without_root:
+        if not self._path.without_root:
             return True
         root = self._root()
         return root is not None and root.training and torch.is_grad_enabled()
 
     def _enter(self, root: torch.nn.Module) -> None:
-        structure = _structure_of(root)
+        structure = _core.structure_of(root)
         if structure != self._structure:
             self._places = {
                 id(module): Place(self._prefix + path, module, layer)
@@ -325,13 +332,14 @@ class ForwardObserver:
                 if layer > 0
             }
             self._structure = structure
-        self._known = self._places
+        self._path.known = self._places
         if self.counts_unseen:
             for place in self._places.values():
                 place.is_seen = False
-        self._running = [self._root_place]
+        self._path.running = [self._root_place]
         self._repeats = {}
-        self.observing = True
+        self._path.thread = threading.get_ident()
+        self._path.observing = True
 
     def _take_inputs(self, given: Any) -> None:
         for _, tensor in tensors_in(given, 3):
@@ -340,7 +348,7 @@ class ForwardObserver:
 
     def _count_unseen(self) -> None:
         self.counts_unseen = False
-        leaves = {place.name: place for place in self._known.values() if place.is_leaf}
+        leaves = {place.name: place for place in self._places.values() if place.is_leaf}
         # Of a module that is looked at as a whole, those inside are not.
         inner = {name for name in leaves if any(above in leaves for above in _names_above(name))}
         self.unseen = [
@@ -349,14 +357,21 @@ class ForwardObserver:
         self.seen = len(leaves) - len(inner) - len(self.unseen)
 
     def _module_called(self, place: Place, output: Any) -> None:
-        self.outputs += 1
+        self._path.outputs += 1
         place.is_seen = True
         for suffix, tensor in tensors_in(output):
             self._sink.module_output(place, suffix, tensor)
 
+    def _innermost(self) -> Place:
+        """The place whose forward runs."""
+        running: list[Place] = self._path.running
+        return running[-1] if running else self._root_place
+
     def _function_called(self, function: str, kind: str, result: Any) -> None:
+        if _is_compiling():
+            return
         try:
-            place = self._running[-1] if self._running else self._root_place
+            place = self._innermost()
             if place.kind != "none" or not isinstance(result, torch.Tensor):
                 return  # inside an activation module, whose output is looked at
             number = self._repeats.get((place.name, function), 0) + 1
@@ -366,8 +381,10 @@ class ForwardObserver:
             self._sink.failed("activations", error)
 
     def _attended(self, function: Any, args: Any, kwargs: Any, result: Any) -> None:
+        if _is_compiling():
+            return
         try:
-            place = self._running[-1] if self._running else self._root_place
+            place = self._innermost()
             number = self._repeats.get((place.name, "attention"), 0) + 1
             self._repeats[(place.name, "attention")] = number
             try:
@@ -383,12 +400,12 @@ class ForwardObserver:
             self._sink.failed("attention", error)
 
     def _leave(self) -> None:
-        self.observing = False
-        self._without_root = False
+        path = self._path
+        path.observing = path.inputs_only = path.without_root = False
+        path.mode = 0
+        path.known = {}
+        path.running = []
         self._parts_are_next = False
-        self._inputs_only = False
-        self._known = {}
-        self._running = []
         mode, self._mode = self._mode, None
         if mode is not None:
             mode.leave()

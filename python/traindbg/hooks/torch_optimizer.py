@@ -112,6 +112,10 @@ class OptimizerObserver:
         if before is not None and due & UPDATES:
             self._take_updates(before)
 
+    def clear(self) -> None:
+        """Drops what was kept: nothing is going to be taken."""
+        self._before.clear()
+
     def _take_rates(self, optimizer: torch.optim.Optimizer) -> None:
         which = self._numbers.get(optimizer)
         if which is None:

@@ -1,32 +1,36 @@
 """The few places where PyTorch itself has to be listened to, put in and taken out without a trace.
 
 A training says which number it minimises only by calling `backward()`, and how it got it only by
-calling a loss function. Neither has a hook, so these functions are wrapped while somebody listens:
-`torch.autograd.backward`, the losses of `torch.nn.functional`, `torch.amp.GradScaler.scale` (and
-those of classes that are derived from it). Nor
-has what changes gradients before the optimizer uses them: `GradScaler.unscale_`, `clip_grad_norm_`,
-`clip_grad_value_`; nor the steps that `GradScaler.step` leaves out. Beside them are wrapped
-`torch.jit.script`, which must see the originals, `torch.compile`, because what it compiles calls
-no hooks, and the function by which PyTorch finds out that there are global hooks, to warn of them.
-Optimizer steps, and modules and parameters that
+calling a loss function. Neither has a hook, so these functions are listened to while somebody wants
+it: `torch.autograd.backward`, the losses of `torch.nn.functional`, `torch.amp.GradScaler.scale`
+(and those of classes that are derived from it). Nor has what changes gradients before the optimizer
+uses them: `GradScaler.unscale_`, `clip_grad_norm_`, `clip_grad_value_`; nor the steps that
+`GradScaler.step` leaves out. Beside them are `torch.jit.script`, which must see the originals,
+`torch.compile`, because what it compiles calls no hooks, `torch.export.export`, which cannot read
+a model with hooks, and the function by which PyTorch finds
+out that there are global hooks, to warn of them. Optimizer steps, and modules and parameters that
 are put into a module, have hooks of PyTorch's own.
 
-Functions that were imported by name before are replaced where they are held, too
-(`torch_holders`): in the namespaces of modules, and in models that are watched (`listen_in`).
+A function stays the same object: it is given other code, which calls ours, and its own code back
+(`_listen_inside`). So it is heard wherever somebody holds it, imported by name, in a
+`functools.partial` or as an attribute of a model, and it can be pickled and compared as ever.
+Methods are replaced in their classes.
 
-Everything is counted: the first `acquire` puts it in, the last `release` takes it out. A wrapper
-calls the original always, and first, unless that changes what is to be seen: gradients are looked
-at before `GradScaler.unscale_` and the functions that clip them. It adds nothing inside compiled
-code, and nothing at all while `state.listener` is None.
+Everything is counted: the first `acquire` puts it in, the last `release` takes it out. What is put
+in calls the original always, and first, unless that changes what is to be seen: gradients are
+looked at before `GradScaler.unscale_` and the functions that clip them. It adds nothing inside
+compiled code, and nothing at all while `state.listener` is None.
 """
 
 from __future__ import annotations
 
+import copy
 import functools
+import inspect
 import threading
 import types
 import weakref
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import torch
 from torch.nn import functional
@@ -42,7 +46,6 @@ from torch.optim.optimizer import (
 from traindbg._core import NOT_HANDLED, NOTHING_TO_DO, ROLE_BITS
 from traindbg.hooks.torch_compiled import others_have_global_hooks
 from traindbg.hooks.torch_guard import guarded
-from traindbg.hooks.torch_holders import swap_in_every_model, swap_in_model, swap_in_modules
 from traindbg.hooks.torch_sums import per_target
 
 if TYPE_CHECKING:
@@ -53,7 +56,7 @@ if TYPE_CHECKING:
 # Looked up once, because they are asked at every step. Dynamo knows the function by any name.
 _is_compiling = torch.compiler.is_compiling
 _is_tracing = getattr(torch._C, "_is_tracing", torch.jit.is_tracing)
-_transforms = getattr(getattr(torch._C, "_functorch", None), "peek_interpreter_stack", None)
+transforms = getattr(getattr(torch._C, "_functorch", None), "peek_interpreter_stack", None)
 
 
 def is_transforming() -> bool:
@@ -61,7 +64,7 @@ def is_transforming() -> bool:
 
     Their type is torch.Tensor all the same.
     """
-    return _transforms is not None and _transforms() is not None
+    return transforms is not None and transforms() is not None
 
 
 _GRADIENTS_BEFORE = ROLE_BITS["gradient_before"]
@@ -105,6 +108,8 @@ class Listener(Protocol):
     def gradients_unscale(self, scaler: Any, optimizer: torch.optim.Optimizer) -> None: ...
     def gradients_unscaled(self, optimizer: torch.optim.Optimizer) -> None: ...
     def compiler_used(self, target: Any) -> None: ...
+    def export_begins(self) -> None: ...
+    def export_ends(self) -> None: ...
     def transformed(self) -> None: ...
     def modules_changed(self) -> None: ...
     def optimizer_will_step(self, optimizer: torch.optim.Optimizer) -> None: ...
@@ -128,9 +133,7 @@ state = _Shared()
 _local = _State()
 _users = 0
 _undo: list[Callable[[], None]] = []
-_pairs: list[tuple[Callable[..., Any], Callable[..., Any]]] = []  # functions, and ours
-_models: list[weakref.ref[torch.nn.Module]] = []  # that were listened to
-_models_hold_ours = False
+_entered: dict[types.FunctionType, _Listened] = {}  # functions that call ours now
 
 
 def _listening_loss(
@@ -258,22 +261,27 @@ def _listening_clip(norm_at: int | None, original: Callable[..., Any]) -> Callab
 
 
 def _scripting_with_originals(original: Callable[..., Any]) -> Callable[..., Any]:
+    deeper = "_frames_up" in inspect.signature(original).parameters
+
     @functools.wraps(original)
     def script(*args: Any, **kwargs: Any) -> Any:
+        if deeper:  # names are looked up in the caller's frame, which is two frames of ours above
+            if len(args) > 2:
+                args = (*args[:2], args[2] + 2, *args[3:])
+            else:
+                kwargs["_frames_up"] = kwargs.get("_frames_up", 0) + 2
         if state.is_scripting:  # it calls itself for what a module holds
             return original(*args, **kwargs)
         state.is_scripting = True
-        wrapped = {name: getattr(functional, name) for name in LOSSES if hasattr(functional, name)}
-        for name, function in wrapped.items():
-            setattr(functional, name, getattr(function, "__wrapped__", function))
-        models = [thing for thing in args if isinstance(thing, torch.nn.Module)]
-        models = guarded("losses", _put_originals, models) or []
+        ours = [each for each in _entered.items() if each[0].__code__ is each[1].entered]
+        for function, listened in ours:
+            function.__code__ = listened.code
         try:
             return original(*args, **kwargs)
         finally:
-            guarded("losses", _put_ours, models)
-            for name, function in wrapped.items():
-                setattr(functional, name, function)
+            for function, listened in ours:
+                if function in _entered:
+                    function.__code__ = listened.entered
             state.is_scripting = False
 
     return script
@@ -290,18 +298,29 @@ def _listening_compile(original: Callable[..., Any]) -> Callable[..., Any]:
     return compile
 
 
+def _listening_export(original: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(original)
+    def export(*args: Any, **kwargs: Any) -> Any:
+        listener = state.listener
+        if listener is None:
+            return original(*args, **kwargs)
+        listener.export_begins()
+        try:
+            return original(*args, **kwargs)
+        finally:
+            listener.export_ends()
+
+    return export
+
+
 def _replace(
     owner: Any, name: str, make: Callable[[Callable[..., Any]], Callable[..., Any]]
 ) -> None:
+    """Puts `make(original)` in the place of an attribute."""
     original = getattr(owner, name, None)
     if original is None:
         return
-    # Of a function with two owners there is one of ours, as there was one of it.
-    ours = next((known for function, known in _pairs if function is original), None)
-    if ours is None:
-        ours = make(original)
-        if isinstance(owner, types.ModuleType) and not name.startswith("_"):
-            _pairs.append((original, ours))
+    ours = make(original)
     setattr(owner, name, ours)
 
     def undo() -> None:
@@ -312,35 +331,119 @@ def _replace(
     _undo.append(undo)
 
 
-def _put_ours(models: list[torch.nn.Module]) -> None:
-    """Makes our functions those that are held by name, in modules and in these models."""
-    global _models_hold_ours
-    instead = {id(original): ours for original, ours in _pairs}
-    swap_in_modules(instead)
-    for model in models:
-        _models_hold_ours |= swap_in_model(model, instead) > 0
+# So many parameters are passed on by position, the others by name: who listens asks for those.
+_BY_POSITION = 3
 
 
-def _put_originals(models: list[torch.nn.Module]) -> list[torch.nn.Module]:
-    """The opposite. Returns the models that held some of ours."""
-    instead = {id(ours): original for original, ours in _pairs}
-    swap_in_modules(instead)
-    return [model for model in models if swap_in_model(model, instead) > 0]
+def _code_that_calls(name: str, like: types.CodeType) -> types.CodeType:
+    """Code of a function that passes its arguments on to the global `name`.
+
+    It has the parameters of `like`, so that defaults and signature hold; its free variables,
+    because a function can only be given code that has as many as the function has cells; and its
+    place in the source, which is what is looked up there.
+    """
+    has_args = bool(like.co_flags & inspect.CO_VARARGS)
+    has_kwargs = bool(like.co_flags & inspect.CO_VARKEYWORDS)
+    names = list(like.co_varnames)
+    usual, names = names[: like.co_argcount], names[like.co_argcount :]
+    by_name, names = names[: like.co_kwonlyargcount], names[like.co_kwonlyargcount :]
+    star = f"*{names.pop(0)}" if has_args else ""
+    stars = f"**{names.pop(0)}" if has_kwargs else ""
+    only_by_position = like.co_posonlyargcount
+    parameters = [
+        *usual[:only_by_position],
+        *(["/"] if only_by_position else []),
+        *usual[only_by_position:],
+        *([star or "*"] if has_args or by_name else []),
+        *by_name,
+        *([stars] if has_kwargs else []),
+    ]
+    positions = len(usual) if has_args else max(only_by_position, _BY_POSITION)
+    arguments = [
+        *usual[:positions],
+        *(f"{each}={each}" for each in usual[positions:]),
+        *([star] if has_args else []),
+        *(f"{each}={each}" for each in by_name),
+        *([stars] if has_kwargs else []),
+    ]
+    free = like.co_freevars
+    lines = [
+        "def outer():",
+        *(f"    {variable} = None" for variable in free),
+        f"    def call({', '.join(parameters)}):",
+        *(f"        if 0: {variable}" for variable in free),
+        f"        return {name}({', '.join(arguments)})",
+        "    return call",
+    ]
+    namespace: dict[str, Any] = {}
+    exec("\n".join(lines), namespace)
+    code: types.CodeType = namespace["outer"]().__code__
+    if code.co_freevars != free:
+        raise ValueError(f"{like.co_name}: free variables in another order")
+    return code.replace(
+        co_name=like.co_name, co_filename=like.co_filename, co_firstlineno=like.co_firstlineno
+    )
 
 
-def _put_originals_everywhere() -> None:
-    models = [model for known in _models if (model := known()) is not None]
-    if _put_originals(models) or _models_hold_ours:  # then copies of them may, too
-        swap_in_every_model({id(ours): original for original, ours in _pairs})
+class _Listened(NamedTuple):
+    """A function that was listened to: its own code, the one that calls ours, a copy of it."""
+
+    code: types.CodeType
+    entered: types.CodeType
+    original: types.FunctionType
 
 
-def listen_in(model: torch.nn.Module) -> None:
-    """Hears also the functions that the modules of a model hold as attributes."""
-    global _models_hold_ours
-    _models[:] = [known for known in _models if known() is not None]
-    _models.append(weakref.ref(model))
-    held = swap_in_model(model, {id(original): ours for original, ours in _pairs})
-    _models_hold_ours |= held > 0
+# Made once for each function and kept, with what the code calls: another thread may be between two
+# instructions of it when the last `release` comes, and compiled code is compiled anew for each code
+# that it finds in a function.
+_listened: weakref.WeakKeyDictionary[types.FunctionType, _Listened] = weakref.WeakKeyDictionary()
+
+
+def _make_listened(
+    function: types.FunctionType, make: Callable[[Callable[..., Any]], Callable[..., Any]]
+) -> _Listened:
+    code = function.__code__
+    original = types.FunctionType(
+        code, function.__globals__, function.__name__, function.__defaults__, function.__closure__
+    )
+    original.__kwdefaults__ = function.__kwdefaults__
+    functools.update_wrapper(original, function, updated=())
+    vars(original).pop("__wrapped__")
+    vars(original).update(vars(function))
+    # By name, as code finds what it calls: a compiler that reads the code finds it, too.
+    key = f"_traindbg_{function.__name__}_{id(function):x}"
+    entered = _code_that_calls(key, code)
+    function.__globals__[key] = make(original)
+    weakref.finalize(function, function.__globals__.pop, key, None).atexit = False
+    return _Listened(code, entered, original)
+
+
+def _listen_inside(
+    owner: Any, name: str, make: Callable[[Callable[..., Any]], Callable[..., Any]]
+) -> None:
+    """Has a function call `make(original)`, where `original` is a copy of what it was."""
+    function = getattr(owner, name, None)
+    if function is None or function in _entered:
+        return
+    if not isinstance(function, types.FunctionType):
+        _replace(owner, name, make)
+        return
+    listened = _listened.get(function)
+    if listened is None or listened.code is not function.__code__:
+        try:
+            listened = _listened[function] = _make_listened(function, make)
+        except (SyntaxError, TypeError, ValueError):  # code that no source has, of some other tool
+            _replace(owner, name, make)
+            return
+    function.__code__ = listened.entered
+    _entered[function] = listened
+
+    def undo() -> None:
+        if function.__code__ is listened.entered:
+            function.__code__ = listened.code
+        _entered.pop(function, None)
+
+    _undo.append(undo)
 
 
 def _looking_after(
@@ -365,18 +468,54 @@ def _looking_after(
     return computed
 
 
-_also: set[tuple[Any, str]] = set()
-
-
 def also_listen_to(owner: Any, function: str, name: str, as_mean: Callable[..., Any]) -> None:
     """Hears one more loss, the method `owner.function`, as `name`: until the last `release`.
 
     What is recorded of a value is `as_mean(name, value, args, kwargs)`.
     """
-    if _users > 0 and (owner, function) not in _also:
-        _also.add((owner, function))
-        _replace(owner, function, lambda original: _listening_loss(name, original, as_mean))
-        _undo.append(_also.clear)
+    if _users > 0:
+        _listen_inside(owner, function, lambda original: _listening_loss(name, original, as_mean))
+
+
+_loss_modules: dict[int, weakref.ref[torch.nn.Module]] = {}  # by their ids
+
+
+def listen_to_module(loss: torch.nn.Module) -> bool:
+    """Hears what a module of the user's returns as a loss: until `forget_module`.
+
+    False: its `forward` is no function of its class (it is scripted, compiled, or its own).
+    """
+    forward = getattr(type(loss), "forward", None)
+    if not isinstance(forward, types.FunctionType) or "forward" in vars(loss):
+        return False
+    _loss_modules[id(loss)] = weakref.ref(loss)
+    if _users > 0:
+        _listen_inside(type(loss), "forward", _ListeningModule)
+    return True
+
+
+def forget_module(loss: torch.nn.Module) -> None:
+    """The opposite of `listen_to_module`."""
+    _loss_modules.pop(id(loss), None)
+
+
+class _ListeningModule:
+    """The `forward` of loss modules. Where a class is pickled by value, it is the original."""
+
+    def __init__(self, original: Callable[..., Any]) -> None:
+        self._original = original
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        value = self._original(*args, **kwargs)
+        if not _is_compiling():
+            listener = state.listener
+            known = _loss_modules.get(id(args[0])) if args else None
+            if listener is not None and known is not None and known() is args[0]:
+                listener.loss_computed(type(args[0]).__name__, value, args[1:], kwargs)
+        return value
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return copy.copy, (self._original,)
 
 
 def _before_step(
@@ -417,6 +556,7 @@ def _registered(module: torch.nn.Module, name: str, value: Any) -> None:
         listener.modules_changed()
 
 
+_GradScaler: type = getattr(torch.amp, "GradScaler", None) or torch.cuda.amp.GradScaler
 _scalers: set[type] = set()  # that are listened to
 _SCALER_METHODS: dict[str, Callable[[Callable[..., Any]], Callable[..., Any]]] = {
     "scale": _listening_scale,
@@ -449,7 +589,9 @@ def _finding_its_class(original: Callable[..., Any]) -> Callable[..., Any]:
     def init(self: Any, *args: Any, **kwargs: Any) -> None:
         original(self, *args, **kwargs)
         if _users > 0:
-            guarded("gradients before", _listen_to_scalers, type(self))
+            for base in type(self).__mro__:
+                if issubclass(base, _GradScaler):
+                    guarded("gradients before", _listen_to_scalers, base)
 
     return init
 
@@ -461,22 +603,20 @@ def acquire() -> None:
     if _users > 1:
         return
     for name in LOSSES:
-        _replace(functional, name, functools.partial(_listening_loss, name))
-    _replace(torch.autograd, "backward", _listening_backward)
-    _replace(torch.jit, "script", _scripting_with_originals)
-    _replace(torch, "compile", _listening_compile)
+        _listen_inside(functional, name, functools.partial(_listening_loss, name))
+    _listen_inside(torch.autograd, "backward", _listening_backward)
+    _listen_inside(torch.jit, "script", _scripting_with_originals)
+    _listen_inside(torch, "compile", _listening_compile)
+    _listen_inside(torch.export, "export", _listening_export)
     _replace(torch.nn.modules.module, "_has_any_global_hook", lambda _: others_have_global_hooks)
-    scaler = getattr(torch.amp, "GradScaler", None) or torch.cuda.amp.GradScaler
-    _replace(scaler, "__init__", _finding_its_class)
-    guarded("gradients before", _listen_to_scalers, scaler)
-    for owner in (torch.nn.utils, torch.nn.utils.clip_grad):
-        for name in ("clip_grad_norm_", "clip_grad_value_"):
-            _replace(owner, name, functools.partial(_listening_clip, None))
-    # What `clip_grad_norm_` calls: so it is heard, too, where it is held in some other place.
-    _replace(torch.nn.utils, "clip_grads_with_norm_", functools.partial(_listening_clip, 2))
+    _replace(_GradScaler, "__init__", _finding_its_class)
+    guarded("gradients before", _listen_to_scalers, _GradScaler)
+    clip_grad = torch.nn.utils.clip_grad
+    for name in ("clip_grad_norm_", "clip_grad_value_"):
+        _listen_inside(clip_grad, name, functools.partial(_listening_clip, None))
+    # What `clip_grad_norm_` calls, and trainings that add up the norms of several parts.
     inner = "_clip_grads_with_norm_"
-    _replace(torch.nn.utils.clip_grad, inner, functools.partial(_listening_clip, 2))
-    guarded("losses", _put_ours, [])
+    _listen_inside(clip_grad, inner, functools.partial(_listening_clip, 2))
     before = register_optimizer_step_pre_hook(_before_step)
     after = register_optimizer_step_post_hook(_after_step)
     _undo.extend((before.remove, after.remove))
@@ -486,15 +626,12 @@ def acquire() -> None:
 
 def release() -> None:
     """Takes the wrappers out when nobody needs them any more."""
-    global _users, _models_hold_ours
+    global _users
     _users -= 1
     if _users > 0:
         return
     _users = 0
     while _undo:
         _undo.pop()()
-    guarded("losses", _put_originals_everywhere)
-    _pairs.clear()
     _scalers.clear()
-    _models.clear()
-    _models_hold_ours = False
+    _loss_modules.clear()

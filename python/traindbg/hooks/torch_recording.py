@@ -21,11 +21,12 @@ import numpy as np
 import torch
 
 from traindbg import _core, _plan
-from traindbg.errors import TraindbgError, TrainingStopped
+from traindbg._say import say
+from traindbg.errors import InvalidArgument, TraindbgError, TrainingStopped
 from traindbg.hooks import torch_patches as patches
 from traindbg.hooks.torch_compiled import EagerStep, compiler_in_use
 from traindbg.hooks.torch_description import description
-from traindbg.hooks.torch_device import Deferred, own_operations
+from traindbg.hooks.torch_device import Deferred, capturing_graph, own_operations
 from traindbg.hooks.torch_forward import (
     EVERYTHING,
     INPUTS,
@@ -104,13 +105,17 @@ class Watcher:
         self.prefix = prefix
         self.run_dir = Path(recording.session.run_directory) if recording else Path()
         self._observer: ForwardObserver | None = None
-        self._loss_hook: torch.utils.hooks.RemovableHandle | None = None
+        self._loss: weakref.ref[torch.nn.Module] | None = None  # a loss module of the user's
+        self._loss_hook: torch.utils.hooks.RemovableHandle | None = None  # where it needs one
         self._compiled = False  # it runs as compiled code, in which hooks do not fire
         scripts = (isinstance(module, torch.jit.ScriptModule) for module in model.modules())
         self._has_scripts = any(scripts)
         if recording is not None:
             root_name = prefix.rstrip(".") or "model"
-            self._observer = ForwardObserver(model, root_name, prefix, recording)
+            path = _core.ForwardPath(
+                recording.session, recording.hot, torch.Tensor, patches.transforms
+            )
+            self._observer = ForwardObserver(model, root_name, prefix, recording, path)
             weakref.finalize(model, _forget, weakref.ref(self))
 
     @property
@@ -126,12 +131,20 @@ class Watcher:
     def detach(self) -> None:
         """Stops watching and takes off all that was attached. The last one closes the recording."""
         recording, self._recording = self._recording, None
-        if self._observer is not None:
-            self._observer.disarm()
-        if self._loss_hook is not None:
-            self._loss_hook.remove()
+        observer, self._observer = self._observer, None
+        if observer is not None:
+            observer.disarm()
+        self._forget_loss()
         if recording is not None:
             recording.remove(self)
+
+    def _forget_loss(self) -> None:
+        loss = None if self._loss is None else self._loss()
+        if loss is not None:
+            patches.forget_module(loss)
+        if self._loss_hook is not None:
+            self._loss_hook.remove()
+        self._loss = self._loss_hook = None
 
     def __enter__(self) -> Watcher:
         return self
@@ -213,24 +226,50 @@ class Recording:
         asked = {requirement["collection"] for requirement in words.get("requirements", ())}
         self._misses_arguments = not asked.isdisjoint(("predictions", "labels"))
         self._misses_attention = "attention_maps" in asked
-        self._gradients.clear()
+
+    def ask_for(self, plan: str) -> None:
+        """Captures from now on also what a plan (its JSON) asks for beyond the one that holds."""
+        before = self.session.plan()
+        if json.loads(plan) == json.loads(before):
+            return
+        try:
+            self.session.ask_for(plan)
+        except InvalidArgument:
+            raise
+        except TraindbgError as error:
+            say(f"what is captured stays as it is: {error}", is_error=True)
+            return
+        self._follow(self.session.plan())
+        if self.hot.first_backward and not self.hot.forward_seen:  # nothing of the step was missed
+            self._gradients.clear()
+            self.hot.due = self.session.due(_TRAIN)
+            self._arm()
+            guarded("forward", self._begin_eager)
+            for watcher in self.watchers:
+                guarded("forward", self._prepare, watcher)
 
     # Watchers.
 
-    def add(
-        self, model: torch.nn.Module, optimizer: torch.optim.Optimizer | None, compiled: bool
-    ) -> Watcher:
+    def prefix_of(self, model: torch.nn.Module) -> str:
+        """What the names of a model's modules begin with, that of one to come included."""
+        for watcher in self.watchers:
+            if watcher.model is model:
+                return watcher.prefix
         taken = {watcher.prefix for watcher in self.watchers}
         prefix, number = "", 1
         while prefix in taken:
             prefix = class_name(model) + (f"#{number}" if number > 1 else "") + "."
             number += 1
-        watcher = Watcher(model, prefix, self)
+        return prefix
+
+    def add(
+        self, model: torch.nn.Module, optimizer: torch.optim.Optimizer | None, compiled: bool
+    ) -> Watcher:
+        watcher = Watcher(model, self.prefix_of(model), self)
         watcher._compiled = compiled or is_compiled(model)
         self._compiler = self._compiler or watcher._compiled
         self.watchers.append(watcher)
         self._owners = None
-        guarded("losses", patches.listen_in, model)
         self.expect_other_driver()
         guarded("forward", self._begin_eager)
         self._strangers.clear()  # one of them may be this model's
@@ -245,6 +284,7 @@ class Recording:
         if watcher in self.watchers:
             self.watchers.remove(watcher)
         self._owners = None
+        watcher._forget_loss()
         if watcher._observer is not None:
             watcher._observer.disarm()
         self._tables.clear()
@@ -268,6 +308,10 @@ class Recording:
         self.dead = True
         self.hot.disarm()
         self.end_eager()
+        self._gradients.clear()
+        self._optimizers.clear()
+        self.deferred.clear()
+        self._scaled = None
         for watcher in list(self.watchers):
             watcher.detach()
         if current is self:
@@ -460,6 +504,9 @@ class Recording:
     def wants_forward(self, root: torch.nn.Module) -> int:
         return self._wants_forward(root) or NOTHING
 
+    def plain_mode(self) -> int:
+        return 0 if self.on_device_only or self._mark() else self._now
+
     @boundary("forward")
     def part_begins(self) -> None:
         self._now = _TRAIN
@@ -493,9 +540,11 @@ class Recording:
         if self._now == _TRAIN and self._micro.is_beyond:
             self._unseen.micro_batches()
             return
-        role = "output" if place.kind == "none" else "activation"
-        name = f"{role}/{place.name}{suffix}{self._mark()}"
+        role, mark = "output" if place.kind == "none" else "activation", self._mark()
+        name = f"{role}/{place.name}{suffix}{mark}"
         tensor_id = self._place_id(name, role, place, place.kind, tensor)
+        if not suffix and not mark:
+            place.taken_as = tensor_id
         self._take(self._now, tensor_id, tensor)
 
     @boundary("activations")
@@ -633,6 +682,18 @@ class Recording:
             self._prepare(watcher)
 
     @boundary("forward")
+    def export_begins(self) -> None:
+        """torch.export is called, perhaps in the middle of a step: what it traces has no hooks."""
+        for watcher in self.watchers:
+            if watcher._observer is not None:
+                watcher._observer.disarm()
+
+    @boundary("forward")
+    def export_ends(self) -> None:
+        for watcher in self.watchers:
+            self._prepare(watcher)
+
+    @boundary("forward")
     def transformed(self) -> None:
         """A forward pass or a loss is computed inside of torch.func."""
         self.session.skip()
@@ -713,16 +774,17 @@ class Recording:
         ):
             return
         tensor_id = self._id(f"classes/{name}", "classes")
-        if not self.session.observe_classes(mode, tensor_id, logits, labels):
-            # On a device; counting is for the host, and happens at few steps.
-            host = logits.detach().cpu(), labels.detach().cpu()
-            self.session.observe_classes(mode, tensor_id, *host)
+        if self.on_device_only or not self.session.observe_classes(mode, tensor_id, logits, labels):
+            self.deferred.add_classes(mode, tensor_id, logits, labels)
+            self.hot.has_deferred = True
 
     @boundary("losses")
     def loss_scaled(self, scaled: Any, loss: Any) -> None:
         if type(scaled) is torch.Tensor and type(loss) is torch.Tensor and loss.numel() == 1:
             with own_operations():  # without what it was computed of; it may be gone by then
-                self._scaled = (weakref.ref(scaled), loss.detach())
+                alone = loss.detach()
+                alone = alone if capturing_graph(loss) else alone.clone()
+            self._scaled = (weakref.ref(scaled), alone)
             self.hot.has_scaler = True
 
     @boundary("backward")
@@ -1043,6 +1105,7 @@ class Recording:
         is_new_plan = bool(answer & _core.PLAN_CHANGED)
         if is_new_plan:
             self._follow(self.session.plan())
+            self._gradients.clear()
             self._micro.step_ended()
             self._arm()
         is_off = failures.get("gradients before", 0) >= STRIKES

@@ -78,9 +78,7 @@ class Unseen:
     def arguments(self) -> None:
         why = (
             "no call of a loss function of torch.nn.functional was heard; it is compiled, or your "
-            "own, or was put before watch where it is not replaced (functools.partial, a default "
-            "argument, a dictionary, a local variable); start the script with `traindbg run`, call "
-            "it as torch.nn.functional.<name>, or name a loss module: watch(loss_fn=...)"
+            "own; name a loss module of your own by watch(loss_fn=...)"
         )
         self.say("arguments", "what loss functions are given", why)
 

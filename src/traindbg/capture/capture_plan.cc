@@ -58,7 +58,18 @@ constexpr std::regex::flag_type kRegexFlags = std::regex::ECMAScript
     ;
 constexpr std::size_t kLongestName = 4096;  // names beyond are not matched
 
+Result<std::regex> compile_pattern(const std::string& pattern) {
+    try {
+        return std::regex(pattern, kRegexFlags);
+    } catch (const std::regex_error& error) {
+        return Status(Code::kInvalidArgument, base::format("'{}' is no regular expression ({})",
+                                                           base::printable(pattern), error.what()));
+    }
+}
+
 }  // namespace
+
+Status check_pattern(const std::string& pattern) { return compile_pattern(pattern).status(); }
 
 namespace {
 
@@ -92,21 +103,6 @@ std::string when_in_words(const Requirement& requirement) {
     return out;
 }
 
-std::string what_in_words(What what) {
-    std::string out;
-    const auto add = [&](What bit, std::string_view word) {
-        if (!model::has(what, bit)) return;
-        if (!out.empty()) out += ", ";
-        out += word;
-    };
-    add(What::kStatistics, "statistics");
-    add(What::kUnits, "units");
-    add(What::kClasses, "classes");
-    add(What::kRaw, "all values");
-    add(What::kHistogram, "histogram");
-    return out.empty() ? "nothing" : out;
-}
-
 class CapturePlan::Patterns {
   public:
     static Result<std::shared_ptr<const Patterns>> make(const model::CaptureConfig& config) {
@@ -138,13 +134,12 @@ class CapturePlan::Patterns {
     static Status compile(const std::string& name, const std::vector<std::string>& patterns,
                           std::vector<std::regex>& out) {
         for (const std::string& pattern : patterns) {
-            try {
-                out.emplace_back(pattern, kRegexFlags);
-            } catch (const std::regex_error& error) {
+            Result<std::regex> compiled = compile_pattern(pattern);
+            if (!compiled.is_ok())
                 return Status(Code::kInvalidArgument,
-                              base::format("collection '{}': pattern '{}' is no regular expression ({})",
-                                           base::printable(name), base::printable(pattern), error.what()));
-            }
+                              base::format("collection '{}': pattern {}", base::printable(name),
+                                           compiled.status().message()));
+            out.push_back(std::move(compiled).value());
         }
         return Status::ok();
     }

@@ -34,9 +34,12 @@ inline constexpr RoleMask kForwardRoles = mask_of(model::Role::kInput) | mask_of
                                           mask_of(model::Role::kActivation) |
                                           mask_of(model::Role::kAttention);
 
-// For a person: "at every 10th step and at steps 3, 7, from step 2", "statistics, all values".
+// For a person: "at every 10th step and at steps 3, 7, from step 2".
 [[nodiscard]] std::string when_in_words(const model::Requirement& requirement);
-[[nodiscard]] std::string what_in_words(model::What what);
+
+// Whether `pattern` is a regular expression that collections can be made with: those of ECMAScript, searched
+// anywhere in a name, without back-references. kInvalidArgument names it.
+[[nodiscard]] base::Status check_pattern(const std::string& pattern);
 
 class CapturePlan {
   public:
@@ -97,12 +100,10 @@ class CapturePlan {
     class Patterns;  // the collections' regular expressions, compiled
 
     CapturePlan(model::CaptureConfig config, std::shared_ptr<const Patterns> patterns);
-    [[nodiscard]] bool is_due(std::size_t requirement, model::Mode mode,
-                              model::StepIndex step) const noexcept;
-    [[nodiscard]] bool is_due_unthinned(std::size_t requirement, model::Mode mode,
+    [[nodiscard]] bool is_due(std::size_t index, model::Mode mode, model::StepIndex step) const noexcept;
+    [[nodiscard]] bool is_due_unthinned(std::size_t index, model::Mode mode,
                                         model::StepIndex step) const noexcept;
-    [[nodiscard]] bool is_left_out(std::size_t requirement, model::Mode mode,
-                                   model::StepIndex step) const noexcept;
+    [[nodiscard]] bool is_left_out(std::size_t index, model::Mode mode, model::StepIndex step) const noexcept;
     template <typename IsDue>
     [[nodiscard]] RoleMask roles_where(const IsDue& is_due) const noexcept;
     [[nodiscard]] static bool touches(const model::Requirement& requirement, model::Role role,

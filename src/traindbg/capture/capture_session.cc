@@ -78,6 +78,7 @@ class CaptureSession::Impl {
           flight_(std::move(flight)),
           control_(std::move(control)),
           budget_(options_.config.budget),
+          files_(files),
           changes_(files, storage::RunLayout{options_.run_directory}, plan_in_force),
           plans_seen_(plans_seen) {
         train_.record.mode = Mode::kTrain;
@@ -143,6 +144,19 @@ class CaptureSession::Impl {
         return id;
     }
 
+    [[nodiscard]] Status ask_for(const model::CaptureConfig& config) {
+        TRAINDBG_RETURN_IF_ERROR(CapturePlan::make(config).status());  // before anybody else is told of it
+        TRAINDBG_ASSIGN_OR_RETURN(PlanInForce wanted,
+                                  publish_wishes(files_, storage::RunLayout{options_.run_directory}, config));
+        if (wanted.number <= changes_.in_force()) return Status::ok();  // all of it is captured already
+        TRAINDBG_ASSIGN_OR_RETURN(CapturePlan plan, CapturePlan::make(std::move(wanted.config)));
+        changes_.note_in_force(wanted.number);
+        take_on(std::move(plan), wanted.number, 0, train_.record.step);
+        for (const Mode mode : {Mode::kTrain, Mode::kEval})
+            plan_.begin_step(mode, find(mode)->record.step, base::monotonic_nanos());
+        return Status::ok();
+    }
+
     void describe(model::WorkerMeta meta) {
         meta.worker = writer_->worker();
         if (meta.pid == 0) meta.pid = getpid();
@@ -190,7 +204,7 @@ class CaptureSession::Impl {
             // A loss is looked at even where it is not due: it may have turned bad.
             const Result<double> value = reduce::scalar_value(view);
             if (value) observe_scalar(mode, id, *value);
-            else skip(id, value.status());
+            else skip(*current, id, value.status());
             return;
         }
         const Wanted wanted = take(*current, id);
@@ -198,20 +212,25 @@ class CaptureSession::Impl {
         if (all == What::kNothing) return;
         const bool wants_statistics = model::has(all, What::kStatistics) || model::has(all, What::kUnits);
         const bool wants_all = model::has(wanted.run, What::kRaw);
+        std::optional<model::Digest> digest;  // made on the way, where it is wanted
         if (wants_statistics || wants_all) {
+            const bool wants_digest = model::has(wanted.run, What::kDigest);
             const Result<model::Statistics> statistics =
-                wants_all ? add_whole(*current, *writer_, id, view, wants_statistics)
-                          : reduce::statistics(view);
+                wants_all      ? add_whole(*current, *writer_, id, view, wants_statistics,
+                                      wants_digest ? &digest : nullptr)
+                : wants_digest ? reduce::statistics_and_digest(view, digest.emplace())
+                               : reduce::statistics(view);
+            if (!statistics) digest.reset();
             if (!statistics) {
-                skip(id, statistics.status());
+                skip(*current, id, statistics.status());
             } else if (wants_statistics) {
                 model::UnitStatistics units;
                 if (model::has(all, What::kUnits)) units = units_of(slots_[id], view);
                 add_statistics(*current, wanted, id, *statistics, units);
             }
         }
-        if (model::has(wanted.flight, What::kRaw)) add_whole_to_flight(id, view);
-        if (model::has(wanted.run, What::kHistogram)) add_histogram(*current, id, view);
+        if (model::has(wanted.flight, What::kRaw)) add_whole_to_flight(*current, id, view);
+        add_by_request(*current, id, wanted.run, view, digest);
     }
 
     void keep_always(TensorId id) noexcept {
@@ -229,7 +248,7 @@ class CaptureSession::Impl {
         if (all == What::kNothing && !wants_ratio) return;
         const Result<reduce::DifferenceStatistics> found = reduce::difference_statistics(before, after);
         if (!found) {
-            skip(update, found.status());
+            skip(*current, update, found.status());
             return;
         }
         const model::Statistics& difference = found->difference;
@@ -237,16 +256,30 @@ class CaptureSession::Impl {
         const double relative = difference.l2 / found->before_l2;
         if (wants_ratio && difference.count > 0 && difference.not_finite() == 0 && std::isfinite(relative))
             add_scalar(*current, wanted_ratio, ratio, relative);
-        if (model::has(all, What::kRaw) || model::has(wanted.run, What::kHistogram))
+        if (model::has(all, What::kRaw) ||
+            model::has(wanted.run, What::kHistogram | What::kChannels | What::kDigest))
             add_difference(*current, update, wanted, before, after);
     }
 
-    void observe_statistics(Mode mode, TensorId id, const model::Statistics& statistics) {
+    [[nodiscard]] What wanted(Mode mode, TensorId id) const noexcept {
+        const Current* current = find(mode);
+        if (current == nullptr || id >= slots_.size()) return What::kNothing;
+        if (current->taken_at[id] == current->record.step) return What::kNothing;
+        const Wanted both = wanted(*current, id);
+        return both.run | both.flight;
+    }
+    [[nodiscard]] model::ActivationKind activation(TensorId id) const noexcept {
+        return id < slots_.size() ? slots_[id].activation : model::ActivationKind::kNone;
+    }
+
+    void observe_statistics(Mode mode, TensorId id, const model::Statistics& statistics,
+                            const model::UnitStatistics& units) {
         Current* current = find(mode);
         if (current == nullptr || id >= slots_.size()) return;
         const Wanted wanted = take(*current, id);
-        if (!model::has(wanted.run | wanted.flight, What::kStatistics)) return;
-        add_statistics(*current, wanted, id, statistics, {});
+        const What all = wanted.run | wanted.flight;
+        if (!model::has(all, What::kStatistics) && !model::has(all, What::kUnits)) return;
+        add_statistics(*current, wanted, id, statistics, units);
     }
 
     void observe_scalar(Mode mode, TensorId id, double value) {
@@ -262,7 +295,7 @@ class CaptureSession::Impl {
         if (!model::has(take(*current, id).run, What::kClasses)) return;
         Result<model::ClassCounts> counts = reduce::class_counts(logits, labels);
         if (counts) current->record.classes.push_back({id, std::move(counts).value()});
-        else skip(id, counts.status());
+        else skip(*current, id, counts.status());
     }
 
     void capture_everything_for(std::uint64_t steps) noexcept {
@@ -383,7 +416,8 @@ class CaptureSession::Impl {
     };
     // The step under way of one mode.
     struct Current : StepUnderWay {
-        std::vector<StepIndex> taken_at;  // tensor -> the last step at which it was taken
+        std::vector<StepIndex> taken_at;    // tensor -> the last step at which it was taken
+        std::vector<StepIndex> skipped_at;  // the same of those that were skipped; only as long as needed
     };
     // What is wanted of a tensor, and by whom.
     struct Wanted {
@@ -409,19 +443,22 @@ class CaptureSession::Impl {
         std::optional<PlanChange> change = changes_.take();
         if (!change || (!change->plan && change->problem.is_ok())) return;
         if (!change->plan) return refuse_plan(change->number, change->problem);
-        for (std::size_t id = tensors_looked_at_; id < slots_.size(); ++id)  // came meanwhile
-            change->plan->note_tensor(*slots_[id].name, slots_[id].role,
-                                      own_collections(static_cast<TensorId>(id)));
-        change->plan->take_over(plan_);
-        plan_ = std::move(*change->plan);
+        take_on(std::move(*change->plan), change->number, tensors_looked_at_, next);
+    }
+
+    // `plan` has noted the tensors up to `noted`.
+    void take_on(CapturePlan plan, std::uint32_t number, std::size_t noted, StepIndex from) {
+        for (std::size_t id = noted; id < slots_.size(); ++id)
+            plan.note_tensor(*slots_[id].name, slots_[id].role, own_collections(static_cast<TensorId>(id)));
+        plan.take_over(plan_);
+        plan_ = std::move(plan);
         plan_changed_ = true;
         if (plan_.config().budget != budget_.share()) set_budget(plan_.config().budget);
-        const model::Json json = {
-            {"number", change->number}, {"step", next}, {"eval_step", eval_.record.step}};
+        const model::Json json = {{"number", number}, {"step", from}, {"eval_step", eval_.record.step}};
         writer_->event("plan_changed", json.dump());
         if (writer_->worker() == 0)  // once for all ranks
-            base::log(LogLevel::kInfo, base::format("from step {} on, plan-{:06}.json says what is captured",
-                                                    next, change->number));
+            base::log(LogLevel::kInfo,
+                      base::format("from step {} on, plan-{:06}.json says what is captured", from, number));
     }
 
     void refuse_plan(std::uint32_t number, const Status& why) {
@@ -509,8 +546,10 @@ class CaptureSession::Impl {
     }
 
     // A copy of the tensor for the writer, and its statistics in the same pass where they are wanted.
+    // The same of a digest, where there is a place for it.
     Result<model::Statistics> add_whole(StepUnderWay& current, write::RunWriter& writer, TensorId id,
-                                        const TensorView& view, bool wants_statistics) {
+                                        const TensorView& view, bool wants_statistics,
+                                        std::optional<model::Digest>* digest = nullptr) {
         const std::int64_t count = view.element_count();
         const std::size_t each = tensor::byte_size(view.dtype);
         if (count <= 0 || each == 0) {
@@ -529,7 +568,8 @@ class CaptureSession::Impl {
         }
         Result<model::Statistics> statistics = model::Statistics{};
         if (wants_statistics) {
-            statistics = reduce::copy_with_statistics(view, room->bytes());
+            statistics = reduce::copy_with_statistics(view, room->bytes(),
+                                                      digest == nullptr ? nullptr : &digest->emplace());
             if (!statistics && statistics.status().code() != Code::kUnsupported) return statistics;
         } else {
             TRAINDBG_RETURN_IF_ERROR(reduce::copy_row_major(view, room->bytes()));
@@ -539,9 +579,9 @@ class CaptureSession::Impl {
         return statistics;
     }
 
-    void add_whole_to_flight(TensorId id, const TensorView& view) {
+    void add_whole_to_flight(Current& current, TensorId id, const TensorView& view) {
         const auto copied = add_whole(flight_->current(), flight_->writer(), id, view, false);
-        if (!copied) skip(id, copied.status());
+        if (!copied) skip(current, id, copied.status());
     }
 
     void add_difference(Current& current, TensorId id, const Wanted& wanted, const TensorView& before,
@@ -550,21 +590,50 @@ class CaptureSession::Impl {
         std::vector<std::byte> values(static_cast<std::size_t>(after.element_count()) *
                                       tensor::byte_size(dtype));
         if (const Status status = reduce::subtract(before, after, values); !status.is_ok()) {
-            skip(id, status);
+            skip(current, id, status);
             return;
         }
         const TensorView view{values.data(), dtype, after.shape, {}};
         if (model::has(wanted.run, What::kRaw))
             if (const auto copied = add_whole(current, *writer_, id, view, false); !copied)
-                skip(id, copied.status());
-        if (model::has(wanted.flight, What::kRaw)) add_whole_to_flight(id, view);
-        if (model::has(wanted.run, What::kHistogram)) add_histogram(current, id, view);
+                skip(current, id, copied.status());
+        if (model::has(wanted.flight, What::kRaw)) add_whole_to_flight(current, id, view);
+        add_by_request(current, id, wanted.run, view, std::nullopt);
     }
 
-    void add_histogram(Current& current, TensorId id, const TensorView& view) {
-        Result<model::Histogram> histogram = reduce::histogram(view);
-        if (histogram) current.record.histograms.push_back({id, std::move(histogram).value()});
-        else skip(id, histogram.status());
+    // What no rule needs, and only who asks for it gets. `digest`: where it was made already.
+    void add_by_request(Current& current, TensorId id, What what, const TensorView& view,
+                        const std::optional<model::Digest>& digest) {
+        StepRecord& record = current.record;
+        if (model::has(what, What::kHistogram)) {
+            Result<model::Histogram> histogram = reduce::histogram(view);
+            if (histogram) record.histograms.push_back({id, std::move(histogram).value()});
+            else skip(current, id, histogram.status());
+        }
+        if (model::has(what, What::kChannels)) add_channels(current, id, view);
+        if (model::has(what, What::kDigest)) {
+            const Result<model::Digest> made = digest ? *digest : reduce::digest(view);
+            if (made) record.digests.push_back({id, *made});
+            else skip(current, id, made.status());
+        }
+    }
+
+    void add_channels(Current& current, TensorId id, const TensorView& view) {
+        const std::size_t rank = view.shape.size();
+        const std::size_t dimension = rank == 0 ? 0 : model::channel_dimension(slots_[id].role, rank);
+        const std::int64_t count = rank == 0 ? 1 : view.shape[dimension];
+        // Asked first: what is computed would be for nothing, at every step.
+        const std::uint64_t left = write::kMostStepChannels - current.channels;
+        if (count > static_cast<std::int64_t>(left) && count <= std::int64_t{model::kMostChannels})
+            return skip(current, id,
+                        {Code::kResourceExhausted,
+                         base::format("tensor: its {} channels would be more than the {} that a step may "
+                                      "have, with those of the tensors before it",
+                                      count, write::kMostStepChannels)});
+        Result<model::ChannelStatistics> channels = reduce::channel_statistics(view, dimension);
+        if (!channels) return skip(current, id, channels.status());
+        current.channels += channels->channels();
+        current.record.channels.push_back({id, std::move(channels).value()});
     }
 
     // A loss that turns bad: keep the neighbourhood. One that stays bad has told all it can.
@@ -628,8 +697,11 @@ class CaptureSession::Impl {
         writer_->event(kind, json.dump());
     }
 
-    void skip(TensorId id, const Status& why) {
-        count_failure();
+    // Something that was due of the tensor could not be taken. A tensor counts once at a step.
+    void skip(Current& current, TensorId id, const Status& why) {
+        if (current.skipped_at.size() <= id) current.skipped_at.resize(slots_.size(), kNever);
+        if (std::exchange(current.skipped_at[id], current.record.step) != current.record.step)
+            count_failure();
         Slot& slot = slots_[id];
         if (slot.skip_was_told) return;
         slot.skip_was_told = true;
@@ -651,6 +723,7 @@ class CaptureSession::Impl {
     bool is_flight_left_out_ = false;   // at the TRAIN step under way, for the budget's sake
     std::uint32_t flight_copies_seen_ = 0;
     bool weights_are_bad_ = false;
+    storage::FileSystem& files_;
     PlanChanges changes_;
     std::uint32_t plans_seen_;           // of those announced
     std::size_t tensors_looked_at_ = 0;  // by the change that is being looked at
@@ -794,6 +867,15 @@ void CaptureSession::observe_classes(Mode mode, TensorId tensor, const TensorVie
     guarded(*impl_, [&] { impl_->observe_classes(mode, tensor, logits, labels); });
 }
 
+Status CaptureSession::ask_for(const model::CaptureConfig& config) {
+    if (!impl_->alive()) return Status::ok();
+    try {
+        return impl_->ask_for(config);
+    } catch (const std::exception& error) {
+        return {Code::kResourceExhausted, error.what()};
+    }
+}
+
 void CaptureSession::keep_always(TensorId tensor) noexcept {
     if (impl_->alive()) impl_->keep_always(tensor);
 }
@@ -803,9 +885,16 @@ void CaptureSession::observe_update(Mode mode, TensorId update, TensorId ratio, 
     guarded(*impl_, [&] { impl_->observe_update(mode, update, ratio, before, after); });
 }
 
-void CaptureSession::observe_statistics(Mode mode, TensorId tensor,
-                                        const model::Statistics& statistics) noexcept {
-    guarded(*impl_, [&] { impl_->observe_statistics(mode, tensor, statistics); });
+model::What CaptureSession::wanted(Mode mode, TensorId tensor) const noexcept {
+    return impl_->alive() ? std::as_const(*impl_).wanted(mode, tensor) : model::What::kNothing;
+}
+model::ActivationKind CaptureSession::activation(TensorId tensor) const noexcept {
+    return impl_->alive() ? impl_->activation(tensor) : model::ActivationKind::kNone;
+}
+
+void CaptureSession::observe_statistics(Mode mode, TensorId tensor, const model::Statistics& statistics,
+                                        const model::UnitStatistics& units) noexcept {
+    guarded(*impl_, [&] { impl_->observe_statistics(mode, tensor, statistics, units); });
 }
 
 void CaptureSession::capture_everything_for(std::uint64_t steps) noexcept {

@@ -47,7 +47,9 @@ inline constexpr model::TensorId kNoTensor = UINT32_MAX;
 
 struct SessionCounts {
     write::WriterCounts writer;
-    std::uint64_t tensors_skipped = 0;  // observed but not reducible (complex, unknown type, ...)
+    // Of all steps, each tensor once at a step: something that was due could not be taken of it (complex,
+    // unknown type, too many channels, ...).
+    std::uint64_t tensors_skipped = 0;
     std::uint64_t capture_nanos = 0;
 };
 
@@ -76,6 +78,12 @@ class CaptureSession {
     void describe(model::WorkerMeta meta) noexcept;
     void event(std::string_view kind, std::string_view json) noexcept;
 
+    // Captures from now on also what `config` asks for beyond the plan in force, and puts it into the run as
+    // `traindbg set` would. Of `config` only collections and requirements count. Waits for the run's files.
+    // A collection of a name that is known stays what it is. kInvalidArgument: a pattern that cannot be
+    // compiled.
+    [[nodiscard]] base::Status ask_for(const model::CaptureConfig& config);
+
     // Roles due at the TRAIN step under way, or at the next EVAL step.
     [[nodiscard]] RoleMask due(model::Mode mode) noexcept;
     // Those for which a compiled model is to run uncompiled at that step (CapturePlan::eager_roles).
@@ -96,13 +104,17 @@ class CaptureSession {
                          const tensor::TensorView& labels) noexcept;
     // What an optimizer's step did to a tensor: of `after - before` what is due of the tensor `update`, and
     // as the number `ratio` the l2 norm of that beside the one of `before`. The ratio is left out where it
-    // is not finite, or an element is not. Whole differences and histograms are taken of float32, or of
-    // float64 where a float32 does not hold the element type.
+    // is not finite, or an element is not. Whole differences, histograms and the like are taken of float32,
+    // or of float64 where a float32 does not hold the element type.
     void observe_update(model::Mode mode, model::TensorId update, model::TensorId ratio,
                         const tensor::TensorView& before, const tensor::TensorView& after) noexcept;
-    // Statistics that were taken elsewhere (on a device).
-    void observe_statistics(model::Mode mode, model::TensorId tensor,
-                            const model::Statistics& statistics) noexcept;
+    // What `observe` would take of the tensor now: nothing where it is not due, or was taken at this step.
+    [[nodiscard]] model::What wanted(model::Mode mode, model::TensorId tensor) const noexcept;
+    // The kind of activation that the tensor was registered with.
+    [[nodiscard]] model::ActivationKind activation(model::TensorId tensor) const noexcept;
+    // Statistics that were taken elsewhere (on a device), and what the units did, where that was taken.
+    void observe_statistics(model::Mode mode, model::TensorId tensor, const model::Statistics& statistics,
+                            const model::UnitStatistics& units = {}) noexcept;
     // For the rest of this step and the `steps` after it, everything is due: something went wrong and
     // the neighbourhood is worth keeping. Asked for by the session itself when a loss is not finite.
     void capture_everything_for(std::uint64_t steps) noexcept;

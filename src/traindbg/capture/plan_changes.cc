@@ -221,6 +221,8 @@ std::optional<PlanChange> PlanChanges::take() noexcept {
     if (state.thread.joinable()) state.thread.join();  // it has nothing left to do
     PlanChange change = std::move(state.change);
     state_.reset();
+    // A newer one may have come into force while the thread was looking.
+    if (change.number != 0 && change.number <= in_force_) return PlanChange();
     in_force_ = std::max(in_force_, change.number);
     return change;
 }

@@ -10,6 +10,7 @@
 // called.
 #pragma once
 
+#include <algorithm>
 #include <chrono>
 #include <cstdint>
 #include <memory>
@@ -79,6 +80,9 @@ class PlanChanges {
     PlanChanges& operator=(const PlanChanges&) = delete;
     ~PlanChanges();  // finish(0)
 
+    // Plan `number` was taken on without this: only newer ones are of interest.
+    void note_in_force(std::uint32_t number) noexcept { in_force_ = std::max(in_force_, number); }
+    [[nodiscard]] std::uint32_t in_force() const noexcept { return in_force_; }
     // Starts the thread. Not while it `is_looking`.
     void look(TensorNames tensors);
     // From `look` until `take` gave something.

@@ -15,6 +15,7 @@ struct StepUnderWay {
     model::StepRecord record;
     std::vector<write::WholeTensor> tensors;
     std::uint64_t tensors_left_out = 0;  // whole ones, for which there was no room
+    std::uint64_t channels = 0;          // of record.channels together
 
     [[nodiscard]] bool empty() const noexcept {
         return record.empty() && tensors.empty() && tensors_left_out == 0;
@@ -26,6 +27,7 @@ struct StepUnderWay {
         const std::size_t scalars = record.scalars.size();
         model::StepRecord finished = std::exchange(record, writer.recycled());
         writer.append(std::move(finished), std::exchange(tensors, {}), std::exchange(tensors_left_out, 0));
+        channels = 0;
         record.tensors.reserve(samples);
         record.scalars.reserve(scalars);
     }

@@ -4,9 +4,11 @@
 #include <string>
 #include <vector>
 
-#include "traindbg/cli/option_set.h"
+#include "traindbg/options/option_set.h"
 
 namespace traindbg::cli {
+
+using options::Option;
 
 struct CompletionVerbEntry {
     std::string name;  // "rules list"

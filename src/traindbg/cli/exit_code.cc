@@ -6,20 +6,16 @@
 #include <cerrno>
 
 #include "traindbg/base/text.h"
+#include "traindbg/options/run_options.h"
 
 namespace traindbg::cli {
-
-const std::vector<std::string>& fail_on_words() {
-    static const std::vector<std::string> words = {"never", "info", "warning", "error"};
-    return words;
-}
 
 base::Result<FailOn> parse_fail_on(std::string_view word) {
     if (word == "never") return FailOn();
     if (const auto severity = model::parse_severity(word)) return FailOn(severity);
     return base::Status(base::Code::kInvalidArgument, "--fail-on: '" + base::printable(word) +
                                                           "' is not a severity" +
-                                                          base::did_you_mean(word, fail_on_words()) +
+                                                          base::did_you_mean(word, options::fail_on_words()) +
                                                           "; give never, info, warning or error");
 }
 

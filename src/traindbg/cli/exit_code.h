@@ -4,7 +4,6 @@
 #include <optional>
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include "traindbg/base/status.h"
 #include "traindbg/model/finding.h"
@@ -25,8 +24,7 @@ enum ExitCode : int {
 // The least severity that makes a finding count; nothing: none does ("never").
 using FailOn = std::optional<model::Severity>;
 
-// "never", "info", "warning", "error".
-[[nodiscard]] const std::vector<std::string>& fail_on_words();
+// Of one of options::fail_on_words().
 [[nodiscard]] base::Result<FailOn> parse_fail_on(std::string_view word);
 [[nodiscard]] bool has_finding_at(const model::Verdict& verdict, FailOn fail_on) noexcept;
 // No rule had anything to judge (a verdict without rules has judged nothing either).

@@ -45,12 +45,4 @@ bool NameFilter::matches(std::string_view name) const {
     return RE2::PartialMatch(re2::StringPiece(name.data(), name.size()), impl_->compiled);
 }
 
-base::Status check_pattern(const std::string& pattern) {
-    const RE2 compiled(pattern, quiet());
-    if (compiled.ok() || compiled.error_code() == RE2::ErrorBadPerlOp ||
-        compiled.error_code() == RE2::ErrorBadEscape)
-        return base::Status::ok();
-    return wrong(pattern, compiled);
-}
-
 }  // namespace traindbg::cli

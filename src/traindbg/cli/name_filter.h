@@ -28,8 +28,4 @@ class NameFilter {
     std::unique_ptr<Impl> impl_;
 };
 
-// Whether a training could use this pattern for a collection of the user's. There Python's `re`
-// matches, which knows more than RE2: only what is wrong in both is refused.
-[[nodiscard]] base::Status check_pattern(const std::string& pattern);
-
 }  // namespace traindbg::cli

@@ -56,6 +56,14 @@ double element_bytes(const TensorInfo& info) {
            static_cast<double>(tensor::byte_size(info.dtype));
 }
 
+// Of a tensor whose channels nobody has seen.
+double usual_channel_bytes(const TensorInfo& info) {
+    constexpr double kBytesEach = 3 * sizeof(float);
+    if (info.shape.empty()) return kBytesEach;
+    const std::int64_t channels = info.shape[model::channel_dimension(info.role, info.shape.size())];
+    return channels > std::int64_t{model::kMostChannels} ? 0 : kBytesEach * static_cast<double>(channels);
+}
+
 }  // namespace
 
 Speeds measure_speeds() {
@@ -67,15 +75,20 @@ Speeds measure_speeds() {
     const std::int64_t part[] = {static_cast<std::int64_t>(kElements / 8)};
     const tensor::TensorView all{values.data(), tensor::DType::kFloat32, shape, {}};
     const tensor::TensorView some{values.data(), tensor::DType::kFloat32, part, {}};
+    const std::int64_t channels[] = {512, static_cast<std::int64_t>(kElements / 8 / 512)};
+    const tensor::TensorView square{values.data(), tensor::DType::kFloat32, channels, {}};
     bool is_fine = true;
     Speeds speeds;
     speeds.statistics =
         speed_of(copy.size(), 3, [&] { is_fine = reduce::statistics(all).is_ok() && is_fine; });
     speeds.histogram =
         speed_of(copy.size() / 8, 2, [&] { is_fine = reduce::histogram(some).is_ok() && is_fine; });
+    speeds.channels = speed_of(copy.size() / 8, 2,
+                               [&] { is_fine = reduce::channel_statistics(square, 0).is_ok() && is_fine; });
+    speeds.digest = speed_of(copy.size() / 8, 2, [&] { is_fine = reduce::digest(some).is_ok() && is_fine; });
     speeds.copy = speed_of(copy.size(), 3,
                            [&] { is_fine = reduce::copy_with_statistics(all, copy).is_ok() && is_fine; });
-    return is_fine ? speeds : Speeds{1e9, 1e8, 1e9};
+    return is_fine ? speeds : Speeds{1e9, 1e8, 1e9, 1e9, 1e9};
 }
 
 std::vector<std::string> askers(const Requirement& requirement) {
@@ -135,6 +148,12 @@ void PlanCosts::measure_sizes(std::span<const StepRecord> seen) {
             one.histograms = {sample};
             sizes_[sample.tensor].histogram = encoded_size(one, tensors_, {});
         }
+        for (const auto& sample : record.channels) {
+            if (sample.tensor >= sizes_.size()) continue;
+            StepRecord one;
+            one.channels = {sample};
+            sizes_[sample.tensor].channels = encoded_size(one, tensors_, {});
+        }
     }
     for (TensorId id = 0; id < tensors_.size(); ++id) {
         const TensorInfo& info = tensors_[id];
@@ -152,6 +171,8 @@ void PlanCosts::measure_sizes(std::span<const StepRecord> seen) {
         if (sizes.units == 0) sizes.units = 8;
         if (sizes.histogram == 0) sizes.histogram = 2.0 * kUsualBins;
         if (sizes.classes == 0) sizes.classes = 64;
+        if (sizes.channels == 0) sizes.channels = usual_channel_bytes(info);
+        sizes.digest = sizeof(model::Digest) + 1;
         const format::RawPlace place{
             .tensor = id,
             .dtype = info.dtype,
@@ -191,6 +212,14 @@ Cost PlanCosts::cost(TensorId id, What what) const {
     if (model::has(what, What::kHistogram) && !is_number) {
         out.bytes += sizes.histogram;
         out.nanos += seconds(elements, speeds_.histogram);
+    }
+    if (model::has(what, What::kChannels) && !is_number) {
+        out.bytes += sizes.channels;
+        out.nanos += seconds(elements, speeds_.channels);
+    }
+    if (model::has(what, What::kDigest) && !is_number) {
+        out.bytes += sizes.digest;
+        out.nanos += seconds(elements, speeds_.digest);
     }
     if (model::has(what, What::kClasses)) out.bytes += sizes.classes;
     return out;

@@ -21,7 +21,9 @@ namespace traindbg::cli {
 struct Speeds {
     double statistics = 0;
     double histogram = 0;
-    double copy = 0;  // with the statistics
+    double channels = 0;
+    double digest = 0;  // beside the statistics
+    double copy = 0;    // with the statistics
     // For each tensor that is looked at, whatever its size: for finding and naming it.
     double nanos_per_tensor = 100;
     double nanos_per_number = 1000;  // for each loss or metric: most steps have nothing else, and no hooks
@@ -72,7 +74,7 @@ class PlanCosts {
     [[nodiscard]] const std::vector<model::TensorInfo>& tensors() const noexcept { return tensors_; }
     [[nodiscard]] const capture::CapturePlan& plan() const noexcept { return plan_; }
     // Of taking `what` of one tensor once.
-    [[nodiscard]] Cost cost(model::TensorId tensor, model::What what) const;
+    [[nodiscard]] Cost cost(model::TensorId id, model::What what) const;
     // In the order of the collections; a tensor is in one row for each thing that is taken of it.
     [[nodiscard]] std::vector<PlanRow> rows() const;
     // The requirements that touch no tensor: indexes into the plan's.
@@ -86,6 +88,8 @@ class PlanCosts {
         double units = 0;
         double classes = 0;
         double histogram = 0;
+        double channels = 0;
+        double digest = 0;
         double place = 0;  // of a whole tensor
     };
     void measure_sizes(std::span<const model::StepRecord> seen);

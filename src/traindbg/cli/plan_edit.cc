@@ -8,6 +8,7 @@
 #include "traindbg/base/text.h"
 #include "traindbg/capture/capture_plan.h"
 #include "traindbg/model/tensor_info.h"
+#include "traindbg/model/what_words.h"
 
 namespace traindbg::cli {
 namespace {
@@ -66,7 +67,7 @@ void forget_unused(const CaptureConfig& before, CaptureConfig& config) {
     });
 }
 
-Status reschedule(const CaptureOptions& options, CaptureConfig& config) {
+Status reschedule(const options::CaptureOptions& options, CaptureConfig& config) {
     TRAINDBG_ASSIGN_OR_RETURN(const Requirement form, options.form());
     const bool says_which = options.every != 0 || !form.steps.empty() || form.every_ms != 0;
     bool has_any = false;
@@ -104,7 +105,7 @@ Result<CaptureConfig> edited(const CaptureConfig& plan, const PlanEdit& edit) {
     else
         for (const std::string& name : edit.drop) TRAINDBG_RETURN_IF_ERROR(drop(name, out));
 
-    CaptureOptions options = edit.capture;
+    options::CaptureOptions options = edit.capture;
     if (options.has_names()) {
         for (const CollectionSpec& spec : out.collections) options.defined.push_back(spec.name);
         TRAINDBG_ASSIGN_OR_RETURN(CaptureConfig wished, options.config({}));
@@ -135,7 +136,7 @@ Result<CaptureConfig> edited(const CaptureConfig& plan, const PlanEdit& edit) {
 }
 
 std::string in_words(const Requirement& requirement) {
-    return base::format("{} of '{}' in {}, {}, for {}", capture::what_in_words(requirement.what),
+    return base::format("{} of '{}' in {}, {}, for {}", model::what_in_words(requirement.what),
                         base::printable(requirement.collection),
                         requirement.mode == model::Mode::kGlobal ? std::string_view("every mode")
                                                                  : model::to_string(requirement.mode),

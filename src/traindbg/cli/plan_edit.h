@@ -5,15 +5,15 @@
 #include <vector>
 
 #include "traindbg/base/status.h"
-#include "traindbg/cli/rule_options.h"
 #include "traindbg/model/requirement.h"
+#include "traindbg/options/rule_options.h"
 
 namespace traindbg::cli {
 
 struct PlanEdit {
-    CaptureOptions capture;         // what is wished for; `defined` need not be filled
-    std::vector<std::string> drop;  // collections of which the user's wishes are taken back, first
-    bool drop_all = false;          // or all of them
+    options::CaptureOptions capture;  // what is wished for; `defined` need not be filled
+    std::vector<std::string> drop;    // collections of which the user's wishes are taken back, first
+    bool drop_all = false;            // or all of them
 
     [[nodiscard]] bool is_empty() const noexcept {
         return !capture.has_names() && !capture.has_schedule() && capture.compiled.empty() &&
@@ -28,7 +28,7 @@ struct PlanEdit {
 [[nodiscard]] base::Result<model::CaptureConfig> edited(const model::CaptureConfig& plan,
                                                         const PlanEdit& edit);
 
-// "statistics, all values of 'weights' in train, at every 10th step, for user"
+// "statistics, whole tensors of 'weights' in train, at every 10th step, for user"
 [[nodiscard]] std::string in_words(const model::Requirement& requirement);
 // "collection 'head': tensors whose names match ^fc and not bias$"
 [[nodiscard]] std::string in_words(const model::CollectionSpec& collection);

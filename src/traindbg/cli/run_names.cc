@@ -61,22 +61,22 @@ std::string absolute_path(const std::string& path) {
     return text;
 }
 
-void declare_run(OptionSet& options, std::string& value) {
+void declare_run(options::OptionSet& options, std::string& value) {
     options.text({.names = "RUN",
                   .placeholder = "RUN",
                   .help = "A run's directory, its s3:// URL, its name, or last.",
-                  .completes = Completes::kRun,
+                  .completes = options::Completes::kRun,
                   .positional = true,
                   .required = true},
                  value);
 }
 
-void declare_runs(OptionSet& options, std::string& value) {
+void declare_runs(options::OptionSet& options, std::string& value) {
     options.text(
         {.names = "--runs",
          .placeholder = "DIR",
          .help = "Where runs lie, a directory or s3:// URL (default: TRAINDBG_RUNS, or ./traindbg-runs).",
-         .completes = Completes::kDirectory},
+         .completes = options::Completes::kDirectory},
         value);
 }
 

@@ -10,15 +10,15 @@
 #include <vector>
 
 #include "traindbg/base/status.h"
-#include "traindbg/cli/option_set.h"
+#include "traindbg/options/option_set.h"
 #include "traindbg/storage/file_system.h"
 
 namespace traindbg::cli {
 
 // The argument RUN, as `resolve_run` understands it, and the option --runs, as `runs_root` does: the
 // same for every verb that has them. `value` must outlive the parsing.
-void declare_run(OptionSet& options, std::string& value);
-void declare_runs(OptionSet& options, std::string& value);
+void declare_run(options::OptionSet& options, std::string& value);
+void declare_runs(options::OptionSet& options, std::string& value);
 
 // `option` (--runs) when it is not empty, else the environment's, else the default.
 [[nodiscard]] std::string runs_root(const std::string& option);

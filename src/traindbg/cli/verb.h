@@ -7,9 +7,13 @@
 #include <vector>
 
 #include "traindbg/cli/console.h"
-#include "traindbg/cli/option_set.h"
+#include "traindbg/options/option_set.h"
 
 namespace traindbg::cli {
+
+using options::Completes;
+using options::Option;
+using options::OptionSet;
 
 class Verb {
   public:

@@ -34,6 +34,8 @@ using StepKey = std::pair<model::Mode, model::StepIndex>;
 constexpr std::array<std::string_view, 10> kReductionWords = {
     "min", "max", "mean", "std", "variance", "sum", "l1_norm", "l2_norm", "abs_mean", "abs_max"};
 
+constexpr std::string_view kProduct = "prod";  // of tensors with a digest
+
 // ---- element types
 
 template <typename To, typename From, typename Convert>
@@ -70,11 +72,14 @@ std::optional<std::pair<DType, ByteBuffer>> widened(DType dtype, ByteSpan bytes)
             return std::pair(DType::kFloat32,
                              converted<float, std::uint16_t>(bytes, tensor::bfloat16_to_float));
         case DType::kFloat8E4M3:
-            return std::pair(DType::kFloat32,
-                             converted<float, std::uint8_t>(bytes, tensor::float8_e4m3_to_float));
         case DType::kFloat8E5M2:
+        case DType::kFloat8E4M3Fnuz:
+        case DType::kFloat8E5M2Fnuz:
+        case DType::kFloat8E8M0:
             return std::pair(DType::kFloat32,
-                             converted<float, std::uint8_t>(bytes, tensor::float8_e5m2_to_float));
+                             converted<float, std::uint8_t>(bytes, [dtype](std::uint8_t bits) {
+                                 return tensor::float8_to_float(dtype, bits);
+                             }));
         case DType::kInt8: return std::pair(DType::kInt32, cast<std::int32_t, std::int8_t>(bytes));
         case DType::kInt16: return std::pair(DType::kInt32, cast<std::int32_t, std::int16_t>(bytes));
         case DType::kUInt16: return std::pair(DType::kInt32, cast<std::int32_t, std::uint16_t>(bytes));
@@ -198,6 +203,7 @@ class Exporter {
     std::set<std::string> directories_;
     std::set<std::pair<model::WorkerId, std::uint64_t>> written_;  // global steps
     std::map<std::string, std::set<std::string>> collections_;     // their tensors
+    bool has_products_ = false;
     SmdebugExported done_;
 };
 
@@ -257,6 +263,10 @@ void Exporter::fill(const model::StepView& view, StepWriter& out) {
         }
     }
     if (!job_.with_reductions) return;
+    std::map<model::TensorId, const model::Digest*> digests;
+    if (!job_.selects_reduction || job_.selects_reduction(kProduct))
+        for (const model::DigestSample& sample : view.record->digests)
+            digests.emplace(sample.tensor, &sample.digest);
     for (const model::TensorSample& sample : view.record->tensors) {
         const model::TensorInfo& info = view.info(sample.tensor);
         if (!selects(info)) continue;
@@ -264,6 +274,11 @@ void Exporter::fill(const model::StepView& view, StepWriter& out) {
         for (const auto& [reduction, value] : reductions_of(sample.statistics))
             if (!job_.selects_reduction || job_.selects_reduction(reduction))
                 out.add_number(format::smdebug_reduction_name(reduction, name), value);
+        if (const auto found = digests.find(sample.tensor); found != digests.end()) {
+            has_products_ = true;
+            out.add_number(format::smdebug_reduction_name(kProduct, name),
+                           product_of(*found->second, sample.statistics));
+        }
         // A shape beside a value would hide the value from the client.
         std::uint64_t count = 1;
         for (const std::int64_t extent : info.shape) count *= static_cast<std::uint64_t>(extent);
@@ -296,6 +311,7 @@ Status Exporter::write_collections() {
     format::SmdebugReductionConfig config;
     config.save_raw_tensor = job_.with_values;
     if (job_.with_reductions) config.reductions.assign(kReductionWords.begin(), kReductionWords.end());
+    if (has_products_) config.reductions.emplace_back(kProduct);
     for (const auto& [name, tensors] : collections_)
         all.collections.push_back({name, {}, {tensors.begin(), tensors.end()}, config});
     const std::string text = format::encode_smdebug_collections(all);

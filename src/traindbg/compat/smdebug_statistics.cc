@@ -106,4 +106,12 @@ std::vector<std::pair<std::string_view, double>> reductions_of(const model::Stat
             {"abs_max", std::isnan(max) ? kNan : std::max(std::abs(min), std::abs(max))}};
 }
 
+double product_of(const model::Digest& digest, const model::Statistics& s) {
+    if (s.nan != 0) return kNan;
+    if (s.infinite() == 0) return digest.product;
+    if (s.zero != 0) return kNan;
+    const bool is_negative = std::signbit(digest.product) != (s.negative_infinite % 2 != 0);
+    return is_negative ? -kInfinity : kInfinity;
+}
+
 }  // namespace traindbg::compat

@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "traindbg/model/digest.h"
 #include "traindbg/model/statistics.h"
 
 namespace traindbg::compat {
@@ -34,5 +35,7 @@ enum class VarianceKind : std::uint8_t { kPopulation, kSample };
 // What the original would have saved: as NumPy computes it, NaN and infinities included. In a fixed order.
 [[nodiscard]] std::vector<std::pair<std::string_view, double>> reductions_of(
     const model::Statistics& statistics);
+// The same of "prod", which is of the digest of the same elements.
+[[nodiscard]] double product_of(const model::Digest& digest, const model::Statistics& statistics);
 
 }  // namespace traindbg::compat

@@ -95,6 +95,9 @@ std::string_view numpy_descr(DType dtype) noexcept {
         case DType::kBFloat16:
         case DType::kFloat8E4M3:
         case DType::kFloat8E5M2:
+        case DType::kFloat8E4M3Fnuz:
+        case DType::kFloat8E5M2Fnuz:
+        case DType::kFloat8E8M0:
         case DType::kUnknown: break;
     }
     return {};
@@ -113,8 +116,7 @@ ByteBuffer widened(const RawTensor& raw) {
             value = tensor::bfloat16_to_float(bits);
         } else {
             const auto bits = std::to_integer<std::uint8_t>(raw.bytes[i]);
-            value = raw.dtype == DType::kFloat8E4M3 ? tensor::float8_e4m3_to_float(bits)
-                                                    : tensor::float8_e5m2_to_float(bits);
+            value = tensor::float8_to_float(raw.dtype, bits);
         }
         std::memcpy(out.data() + i * sizeof(float), &value, sizeof(float));
     }
@@ -255,6 +257,9 @@ std::string_view safetensors_dtype(DType dtype) noexcept {
         case DType::kBFloat16: return "BF16";
         case DType::kFloat8E4M3: return "F8_E4M3";
         case DType::kFloat8E5M2: return "F8_E5M2";
+        case DType::kFloat8E4M3Fnuz: return "F8_E4M3FNUZ";
+        case DType::kFloat8E5M2Fnuz: return "F8_E5M2FNUZ";
+        case DType::kFloat8E8M0: return "F8_E8M0";
         case DType::kInt64: return "I64";
         case DType::kInt32: return "I32";
         case DType::kInt16: return "I16";

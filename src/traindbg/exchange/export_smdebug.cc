@@ -37,7 +37,11 @@ Result<ExportResult> export_smdebug(const ExportRequest& request) {
     };
     if (const auto& names = request.selection.statistics; !names.empty())
         job.selects_reduction = [&names](std::string_view reduction) {
-            return std::find(names.begin(), names.end(), reduction) != names.end();
+            const std::string_view ours = reduction == "abs_mean" ? "mean_abs"
+                                          : reduction == "prod"   ? "product"
+                                                                  : reduction;
+            return std::any_of(names.begin(), names.end(),
+                               [&](const std::string& name) { return name == reduction || name == ours; });
         };
     job.progress = [&](std::uint64_t done, std::uint64_t all) { request.tell(done, all); };
     TRAINDBG_ASSIGN_OR_RETURN(const compat::SmdebugExported done,

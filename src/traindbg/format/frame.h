@@ -26,7 +26,7 @@
 namespace traindbg::format {
 
 inline constexpr std::uint16_t kFormatMajor = 1;  // a reader refuses a larger one
-inline constexpr std::uint16_t kFormatMinor = 0;  // a reader ignores what a larger one added
+inline constexpr std::uint16_t kFormatMinor = 1;  // a reader ignores what a larger one added
 inline constexpr std::uint32_t kFrameMagic = 0x46424454;
 inline constexpr std::size_t kFrameHeaderBytes = 24;
 inline constexpr std::size_t kFrameAlignment = 8;

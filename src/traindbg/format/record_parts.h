@@ -6,6 +6,8 @@
 
 #include "traindbg/base/bytes.h"
 #include "traindbg/format/records.h"
+#include "traindbg/model/channel_statistics.h"
+#include "traindbg/model/digest.h"
 #include "traindbg/model/statistics.h"
 #include "traindbg/model/step_source.h"
 
@@ -18,7 +20,9 @@ enum class Section : std::uint64_t {
     kScalars = 3,
     kClasses = 4,
     kRaw = 5,
-    kHistograms = 6
+    kHistograms = 6,
+    kChannels = 7,
+    kDigests = 8,
 };
 
 // The columns of the statistics, in their order; and what may follow for a tensor, in the order of the bits
@@ -35,6 +39,16 @@ inline constexpr std::array kCounts = {&model::Statistics::count, &model::Statis
 void encode_class_counts(base::ByteWriter& out, const model::ClassCounts& counts);
 // Fails the reader where there are more than `classes_left`, which is counted down.
 void decode_class_counts(base::ByteReader& reader, std::uint64_t& classes_left, model::ClassCounts& counts);
+
+// How many channels there are, then the columns.
+void encode_channels(base::ByteWriter& out, const model::ChannelStatistics& channels);
+// Fails the reader where there are more than a tensor may have or than `channels_left`, which is counted
+// down, or where a number cannot be.
+void decode_channels(base::ByteReader& reader, std::uint64_t& channels_left,
+                     model::ChannelStatistics& channels);
+
+void encode_digest(base::ByteWriter& out, const model::Digest& digest);
+[[nodiscard]] model::Digest decode_digest(base::ByteReader& reader);
 
 // All of a place but its tensor's id, which stands in `place` already.
 void encode_raw_place(base::ByteWriter& out, const RawPlace& place, const model::TensorTable& table);

@@ -25,7 +25,9 @@ using base::Result;
 using base::Status;
 using internal::kMoments;
 using internal::Section;
+using model::ChannelSample;
 using model::ClassSample;
+using model::DigestSample;
 using model::HistogramSample;
 using model::ScalarSample;
 using model::Statistics;
@@ -104,9 +106,8 @@ std::vector<std::int64_t> decode_shape(ByteReader& reader) {
 }
 
 tensor::DType decode_dtype(std::uint8_t number) noexcept {
-    return number <= static_cast<std::uint8_t>(tensor::DType::kComplex128)
-               ? static_cast<tensor::DType>(number)
-               : tensor::DType::kUnknown;
+    return number <= static_cast<std::uint8_t>(tensor::kLastDType) ? static_cast<tensor::DType>(number)
+                                                                   : tensor::DType::kUnknown;
 }
 
 bool is_mode(std::uint8_t number) noexcept { return number >= 1 && number < model::kModeCount; }
@@ -391,6 +392,43 @@ void decode_histograms(ByteReader& reader, std::vector<HistogramSample>& samples
     }
 }
 
+void encode_channel_samples(ByteWriter& out, const std::vector<const ChannelSample*>& samples) {
+    out.varint(samples.size());
+    IdWriter ids(out);
+    for (const ChannelSample* sample : samples) {
+        ids.write(sample->tensor);
+        internal::encode_channels(out, sample->channels);
+    }
+}
+
+void decode_channel_samples(ByteReader& reader, std::vector<ChannelSample>& samples) {
+    const std::size_t size = reader.count(3);
+    std::uint64_t channels_left = kMostStepChannels;
+    IdReader ids(reader);
+    samples.clear();
+    for (std::size_t k = 0; k < size && reader.ok(); ++k) {
+        ChannelSample sample;
+        sample.tensor = ids.read();
+        internal::decode_channels(reader, channels_left, sample.channels);
+        if (!reader.ok()) return;
+        samples.push_back(std::move(sample));
+    }
+}
+
+void encode_digest_samples(ByteWriter& out, const std::vector<DigestSample>& samples) {
+    out.varint(samples.size());
+    IdWriter ids(out);
+    for (const DigestSample& sample : samples) ids.write(sample.tensor);
+    for (const DigestSample& sample : samples) internal::encode_digest(out, sample.digest);
+}
+
+void decode_digest_samples(ByteReader& reader, std::vector<DigestSample>& samples) {
+    samples.assign(reader.count(1 + sizeof(std::uint64_t) + sizeof(double)), DigestSample{});
+    IdReader ids(reader);
+    for (DigestSample& sample : samples) sample.tensor = ids.read();
+    for (DigestSample& sample : samples) sample.digest = internal::decode_digest(reader);
+}
+
 StepPrefix read_prefix(ByteReader& reader, bool& mode_known) {
     StepPrefix prefix;
     const auto mode = reader.fixed<std::uint8_t>();
@@ -451,6 +489,53 @@ void decode_class_counts(ByteReader& reader, std::uint64_t& classes_left, model:
         decode_class_column(reader, values);
         if (!reader.ok()) return;
     }
+}
+
+void encode_channels(ByteWriter& out, const model::ChannelStatistics& channels) {
+    const auto write = [&out](const std::vector<float>& column) {
+        for (const float value : column) out.fixed(value);
+    };
+    const bool has_zeros =
+        std::any_of(channels.zero.begin(), channels.zero.end(), [](float share) { return share != 0; });
+    out.varint(channels.channels());
+    out.fixed(static_cast<std::uint8_t>(has_zeros ? 1 : 0));
+    write(channels.min);
+    write(channels.max);
+    if (has_zeros) write(channels.zero);
+}
+
+void decode_channels(ByteReader& reader, std::uint64_t& channels_left, model::ChannelStatistics& channels) {
+    const std::uint64_t size = reader.varint();
+    const auto layout = reader.fixed<std::uint8_t>();
+    const std::uint64_t columns = layout == 1 ? 3 : 2;
+    if (!reader.ok() || layout > 1 || size > model::kMostChannels || size > channels_left ||
+        reader.remaining() / sizeof(float) < size * columns)
+        return reader.fail();
+    channels_left -= size;
+    const auto read = [&](std::vector<float>& column) {
+        column.resize(static_cast<std::size_t>(size));
+        for (float& value : column) value = reader.fixed<float>();
+    };
+    read(channels.min);
+    read(channels.max);
+    if (layout == 1) read(channels.zero);
+    else channels.zero.assign(static_cast<std::size_t>(size), 0);
+    for (std::size_t i = 0; i < channels.channels(); ++i)
+        if (!std::isfinite(channels.min[i]) || !std::isfinite(channels.max[i]) ||
+            channels.min[i] > channels.max[i] || !(channels.zero[i] >= 0 && channels.zero[i] <= 1))
+            return reader.fail();
+}
+
+void encode_digest(ByteWriter& out, const model::Digest& digest) {
+    out.fixed(digest.fingerprint);
+    out.fixed(digest.product);
+}
+
+model::Digest decode_digest(ByteReader& reader) {
+    model::Digest digest;
+    digest.fingerprint = reader.fixed<std::uint64_t>();
+    digest.product = reader.fixed<double>();
+    return digest;
 }
 
 void encode_raw_place(ByteWriter& out, const RawPlace& place, const TensorTable& table) {
@@ -625,7 +710,20 @@ std::size_t encode_step(ByteWriter& out, const StepRecord& record, const TensorT
     if (!record.histograms.empty())
         section(out, Section::kHistograms,
                 [&](ByteWriter& content) { encode_histograms(content, record.histograms); });
-    return record.classes.size() - classes.size();
+    std::vector<const ChannelSample*> channels;
+    std::size_t channels_left = kMostStepChannels;
+    for (const ChannelSample& sample : record.channels) {
+        if (sample.channels.channels() > channels_left) continue;
+        channels_left -= sample.channels.channels();
+        channels.push_back(&sample);
+    }
+    if (!channels.empty())
+        section(out, Section::kChannels,
+                [&](ByteWriter& content) { encode_channel_samples(content, channels); });
+    if (!record.digests.empty())
+        section(out, Section::kDigests,
+                [&](ByteWriter& content) { encode_digest_samples(content, record.digests); });
+    return record.classes.size() - classes.size() + record.channels.size() - channels.size();
 }
 
 Result<StepPrefix> decode_step_prefix(ByteSpan payload) {
@@ -655,6 +753,8 @@ Result<std::uint64_t> decode_step(ByteSpan payload, const TensorTable& table, St
     record.scalars.clear();
     record.classes.clear();
     record.histograms.clear();
+    record.channels.clear();
+    record.digests.clear();
     record.raw.clear();
     if (raw != nullptr) raw->clear();
     std::uint64_t seen = 0;  // a bit per known section
@@ -677,12 +777,15 @@ Result<std::uint64_t> decode_step(ByteSpan payload, const TensorTable& table, St
                 if (raw != nullptr) decode_raw_places(content, table, *raw);
                 break;
             case Section::kHistograms: decode_histograms(content, record.histograms); break;
+            case Section::kChannels: decode_channel_samples(content, record.channels); break;
+            case Section::kDigests: decode_digest_samples(content, record.digests); break;
         }
         if (!content.ok()) return damaged("step");
     }
     if (!reader.ok()) return damaged("step");
     return drop_unknown(record.tensors, table) + drop_unknown(record.scalars, table) +
            drop_unknown(record.classes, table) + drop_unknown(record.histograms, table) +
+           drop_unknown(record.channels, table) + drop_unknown(record.digests, table) +
            (raw == nullptr ? 0 : drop_unknown(*raw, table));
 }
 

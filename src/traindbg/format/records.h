@@ -29,7 +29,8 @@ namespace traindbg::format {
 // Larger tables and class counts than these are refused by both sides: they bound what a reader
 // allocates for a small file.
 inline constexpr std::uint32_t kMostTensors = 1U << 20;
-inline constexpr std::uint32_t kMostClasses = 1U << 20;  // of all class samples of a step together
+inline constexpr std::uint32_t kMostClasses = 1U << 20;       // of all class samples of a step together
+inline constexpr std::uint32_t kMostStepChannels = 1U << 19;  // the same of all channel samples
 inline constexpr std::size_t kMostRank = 64;
 
 // Elements of a tensor of this shape; 1 for no dimension, 0 where one is negative or it is 2^64 - 1 or more.
@@ -81,8 +82,8 @@ struct StepPrefix {
 
 // STEP: everything of `record` but its raw tensors, which were written before to `raw`. Moments are
 // stored as float32: a finite value stays finite, one that is not zero stays so. Class samples beyond
-// kMostClasses are left out; the number of those is returned. `counts`: element_counts(table), where the
-// caller keeps them.
+// kMostClasses and channel samples beyond kMostStepChannels are left out; the number of those is returned.
+// `counts`: element_counts(table), where the caller keeps them.
 std::size_t encode_step(base::ByteWriter& out, const model::StepRecord& record,
                         const model::TensorTable& table, std::span<const RawPlace> raw,
                         std::span<const std::uint64_t> counts = {});

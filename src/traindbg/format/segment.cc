@@ -371,6 +371,8 @@ struct SegmentBuilder::Impl {
     std::map<TensorId, OpaqueRows> classes;
     std::map<TensorId, OpaqueRows> raw;
     std::map<TensorId, HistogramRows> histograms;
+    std::map<TensorId, OpaqueRows> channels;
+    std::map<TensorId, OpaqueRows> digests;
     std::vector<Page> pages;
     StepRecord record;
     std::vector<RawPlace> places;
@@ -426,6 +428,16 @@ struct SegmentBuilder::Impl {
             rows.rows.push_back(row);
             rows.histograms.push_back(std::move(sample.bins));
             if (rows.rows.size() == kMostHistogramRows) end_histograms(sample.tensor, rows);
+        }
+        for (const model::ChannelSample& sample : record.channels) {
+            scratch.clear();
+            internal::encode_channels(scratch, sample.channels);
+            TRAINDBG_RETURN_IF_ERROR(add_opaque(PageKind::kChannels, channels, sample.tensor, row));
+        }
+        for (const model::DigestSample& sample : record.digests) {
+            scratch.clear();
+            internal::encode_digest(scratch, sample.digest);
+            TRAINDBG_RETURN_IF_ERROR(add_opaque(PageKind::kDigests, digests, sample.tensor, row));
         }
         for (const RawPlace& place : places) {
             scratch.clear();
@@ -602,6 +614,8 @@ Result<ByteBuffer> SegmentBuilder::finish() {
     for (auto& [tensor, rows] : impl.scalars) impl.end_scalars(tensor, rows);
     for (auto& [tensor, rows] : impl.classes) impl.end_opaque(PageKind::kClasses, tensor, rows);
     for (auto& [tensor, rows] : impl.histograms) impl.end_histograms(tensor, rows);
+    for (auto& [tensor, rows] : impl.channels) impl.end_opaque(PageKind::kChannels, tensor, rows);
+    for (auto& [tensor, rows] : impl.digests) impl.end_opaque(PageKind::kDigests, tensor, rows);
     for (auto& [tensor, rows] : impl.raw) impl.end_opaque(PageKind::kRaw, tensor, rows);
 
     ByteWriter out;

@@ -42,6 +42,8 @@ enum class PageKind : std::uint8_t {
     kClasses = 3,
     kRaw = 4,  // where whole tensors lie
     kHistograms = 5,
+    kChannels = 6,
+    kDigests = 7,
 };
 
 // What a column holds. The numbers are written into files: never change one, only add. A column that
@@ -65,7 +67,7 @@ enum class Column : std::uint8_t {
     kLow = 23,
     kHigh = 24,
     kValue = 32,  // of scalars: doubles
-    // Of classes and places: the bytes of each row as in a step's section, without the id.
+    // Of classes, places, channels and digests: the bytes of each row as in a step's section, without the id.
     kLengths = 40,
     kBytes = 41,
     kBins = 42,  // of histograms: all rows together, see encode_histogram_rows

@@ -1,13 +1,13 @@
 #include "traindbg/model/json.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <limits>
 #include <nlohmann/json.hpp>
 
 #include "traindbg/base/format.h"
 #include "traindbg/base/text.h"
+#include "traindbg/model/what_words.h"
 
 namespace traindbg::model {
 namespace {
@@ -153,16 +153,6 @@ Result<Json> parse(std::string_view text, std::string_view what) {
     return json;
 }
 
-struct WhatWord {
-    What bit;
-    const char* word;
-};
-constexpr std::array kWhatWords = {
-    WhatWord{What::kStatistics, "statistics"}, WhatWord{What::kUnits, "units"},
-    WhatWord{What::kClasses, "classes"},       WhatWord{What::kRaw, "raw"},
-    WhatWord{What::kHistogram, "histogram"},
-};
-
 Json schedule_json(const Requirement& requirement) {
     const Schedule& schedule = requirement.schedule;
     Json out = {{"every", schedule.every}};
@@ -189,8 +179,10 @@ void read_requirement(const Json& json, Requirement& out, ObjectReader& parent) 
                 return;
             }
         }
-        reader.fail(base::format(
-            "'what' has the unknown value {} (statistics, units, classes, raw or histogram)", item.dump()));
+        std::vector<std::string> words;
+        for (const WhatWord& row : kWhatWords) words.emplace_back(row.word);
+        reader.fail(base::format("'what' has the unknown value {}, which is not one of {}", item.dump(),
+                                 base::join(words, ", ")));
     });
     if (const Json* schedule = reader.find("schedule")) {
         ObjectReader inner(*schedule, "schedule of '" + out.collection + "'");

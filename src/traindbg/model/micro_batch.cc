@@ -36,7 +36,8 @@ StepView of_first_micro_batch(const StepView& view, StepRecord& scratch) {
     };
     const auto in_all_lists = [](auto& record, const auto& function) {
         return function(record.tensors) || function(record.scalars) || function(record.classes) ||
-               function(record.histograms) || function(record.raw);
+               function(record.histograms) || function(record.channels) || function(record.digests) ||
+               function(record.raw);
     };
     const bool has_any = in_all_lists(*view.record, [&](const auto& samples) {
         return std::any_of(samples.begin(), samples.end(), is_later);

@@ -40,6 +40,8 @@ enum class What : std::uint8_t {
     kClasses = 4,     // model::ClassCounts (labels and predictions)
     kRaw = 8,         // the values themselves
     kHistogram = 16,  // model::Histogram
+    kChannels = 32,   // model::ChannelStatistics
+    kDigest = 64,     // model::Digest
 };
 [[nodiscard]] constexpr What operator|(What a, What b) noexcept {
     return static_cast<What>(static_cast<std::uint8_t>(a) | static_cast<std::uint8_t>(b));

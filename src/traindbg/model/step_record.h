@@ -6,6 +6,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "traindbg/model/channel_statistics.h"
+#include "traindbg/model/digest.h"
 #include "traindbg/model/histogram.h"
 #include "traindbg/model/statistics.h"
 #include "traindbg/model/step.h"
@@ -59,10 +61,13 @@ struct StepRecord {
     std::vector<ScalarSample> scalars;
     std::vector<ClassSample> classes;
     std::vector<HistogramSample> histograms;
+    std::vector<ChannelSample> channels;
+    std::vector<DigestSample> digests;
     std::vector<RawTensor> raw;  // readers get these on request only
 
     [[nodiscard]] bool empty() const noexcept {
-        return tensors.empty() && scalars.empty() && classes.empty() && histograms.empty() && raw.empty();
+        return tensors.empty() && scalars.empty() && classes.empty() && histograms.empty() &&
+               channels.empty() && digests.empty() && raw.empty();
     }
     friend bool operator==(const StepRecord&, const StepRecord&) = default;
 };

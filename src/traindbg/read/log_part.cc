@@ -114,6 +114,24 @@ Status LogPart::series(model::TensorId tensor, const Statistic& statistic, const
     return Status::ok();
 }
 
+Status LogPart::digests(model::TensorId tensor, const TensorTable& table, std::vector<DigestPoint>& out) {
+    StepRecord record;
+    std::uint64_t skipped = 0;
+    for (std::uint64_t row = 0; row < steps_.size(); ++row) {
+        const Status status = load(row, table, record, nullptr, skipped);
+        if (is_damage(status)) {
+            note_row(row, status.message());
+            continue;
+        }
+        TRAINDBG_RETURN_IF_ERROR(status);
+        for (const model::DigestSample& sample : record.digests)
+            if (sample.tensor == tensor)
+                out.push_back({steps_[row].key.mode, steps_[row].key.step, sample.digest});
+    }
+    release();
+    return Status::ok();
+}
+
 Status LogPart::places(model::TensorId tensor, const TensorTable& table, std::vector<PlacedTensor>& out) {
     StepRecord record;
     std::vector<format::RawPlace> found;

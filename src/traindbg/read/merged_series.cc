@@ -78,6 +78,25 @@ void keep_each_part_once(std::vector<Holder>& holders) {
     holders = std::move(kept);
 }
 
+// Whether there is nothing to merge: the first worker's record is that of the whole tensor.
+bool is_whole(const Run& run, std::vector<Holder> holders) {
+    const auto has_shard = [](const Holder& holder) { return holder.info->shard.has_value(); };
+    if (std::none_of(holders.begin(), holders.end(), has_shard))
+        return !has_batch(holders.front().info->role) || holders.size() + run.missing_workers().size() == 1;
+    if (!std::all_of(holders.begin(), holders.end(), has_shard)) return false;
+    keep_each_part_once(holders);
+    const TensorInfo& first = *holders.front().info;
+    return holders.size() == 1 && !first.shard->is_partial() && first.shape == first.shard->whole_shape;
+}
+
+// A unit may be in several parts, bits are hashed in their order, and products of parts may be 0 or infinite
+// where that of the whole is neither.
+Status cannot_merge(std::string_view statistic) {
+    return {Code::kInvalidArgument,
+            base::format("statistic '{}' is of each part and cannot be merged: ask for it worker by worker",
+                         statistic)};
+}
+
 // The statistics of a worker's part as far as `statistic` of the whole needs them.
 Result<std::map<Key, Statistics>> read_part(Run& run, WorkerId worker, const std::string& tensor,
                                             std::string_view statistic) {
@@ -85,6 +104,8 @@ Result<std::map<Key, Statistics>> read_part(Run& run, WorkerId worker, const std
         Statistics statistics;
         std::size_t fields = 0;
     };
+    if (const std::string_view base = internal::find_statistic(statistic)->base; !base.empty())
+        statistic = base;  // which merges; what is derived follows from the whole
     std::vector<std::string_view> names = {"count", "nan", "inf"};
     if (statistic == "std") names.emplace_back("mean");
     if (std::find(names.begin(), names.end(), statistic) == names.end()) names.push_back(statistic);
@@ -128,7 +149,11 @@ Result<MergedSeries> merged_series(Run& run, const std::string& tensor, std::str
         std::any_of(holders.begin(), holders.end(), [](const Holder& holder) { return holder.info->shard; });
     MergedSeries merged;
     const bool takes_mean = is_scalar(info.role) && statistic == "value";
-    if (!is_sharded && !has_batch(info.role) && !takes_mean) {
+    const internal::StatisticKind kind = internal::find_statistic(statistic)->kind;
+    const bool can_merge =
+        kind != internal::StatisticKind::kUnits && kind != internal::StatisticKind::kDigest;
+    if (!can_merge && !is_whole(run, holders)) return cannot_merge(statistic);
+    if (!can_merge || (!is_sharded && !has_batch(info.role) && !takes_mean)) {
         merged.workers = {first};
         merged.points = std::move(firsts);
         const auto before = [](const SeriesPoint& a, const SeriesPoint& b) {
@@ -137,11 +162,6 @@ Result<MergedSeries> merged_series(Run& run, const std::string& tensor, std::str
         std::stable_sort(merged.points.begin(), merged.points.end(), before);
         return merged;
     }
-    if (internal::find_statistic(statistic)->kind == internal::StatisticKind::kUnits)
-        return Status(Code::kInvalidArgument,
-                      base::format("statistic '{}' cannot be merged, because a unit may be in several parts: "
-                                   "ask for it worker by worker",
-                                   statistic));
     for (const Holder& holder : holders)
         if (holder.info->shard && holder.info->shard->is_partial())
             return Status(
@@ -186,6 +206,16 @@ Result<MergedSeries> merged_series(Run& run, const std::string& tensor, std::str
         if (value) merged.points.push_back({key.first, key.second, *value});
     }
     return merged;
+}
+
+Result<WorkerId> worker_of_whole(Run& run, const std::string& tensor) {
+    std::vector<Holder> holders = holders_of(run, tensor);
+    const std::vector<WorkerId> workers = run.workers();
+    // Nobody has it: that names what is near.
+    if (holders.empty()) return run.digests(workers.empty() ? 0 : workers.front(), tensor).status();
+    const WorkerId first = holders.front().worker;
+    if (!is_whole(run, std::move(holders))) return cannot_merge("fingerprint");
+    return first;
 }
 
 }  // namespace traindbg::read

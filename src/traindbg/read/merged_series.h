@@ -9,6 +9,9 @@
 // - Losses and metrics: the mean over the workers.
 // A step is left out, and told, at which a part or a worker is missing.
 //
+// Statistics of units and digests cannot be merged: where nothing has to be they are the first worker's, and
+// elsewhere an error.
+//
 // Cost: reads the few columns that are needed of every worker that holds a part. Threads: as `Run`.
 #pragma once
 
@@ -29,9 +32,13 @@ struct MergedSeries {
     std::vector<std::pair<model::Mode, model::StepIndex>> left_out;
 };
 
-// kNotFound and kInvalidArgument as `Run::series`; kInvalidArgument also for tensors whose parts have yet to
-// be reduced ("partial") and for statistics of units, because units of parts do not add up.
+// kNotFound and kInvalidArgument as `Run::series`; where something is to be merged, kInvalidArgument also for
+// tensors whose parts have yet to be reduced ("partial"), for statistics of units, and for the product.
 [[nodiscard]] base::Result<MergedSeries> merged_series(Run& run, const std::string& tensor,
                                                        std::string_view statistic);
+
+// The worker whose fingerprints are those of the whole tensor: the first one, where nothing is to be merged.
+// kInvalidArgument where something is; kNotFound as `Run::digests`.
+[[nodiscard]] base::Result<model::WorkerId> worker_of_whole(Run& run, const std::string& tensor);
 
 }  // namespace traindbg::read

@@ -72,6 +72,9 @@ class Part {
     [[nodiscard]] virtual base::Status series(model::TensorId tensor, const Statistic& statistic,
                                               const model::TensorTable& table,
                                               std::vector<SeriesPoint>& out) = 0;
+    // Appends the tensor's digests over all rows.
+    [[nodiscard]] virtual base::Status digests(model::TensorId tensor, const model::TensorTable& table,
+                                               std::vector<DigestPoint>& out) = 0;
     // Appends where the tensor lies as a whole, over all rows.
     [[nodiscard]] virtual base::Status places(model::TensorId tensor, const model::TensorTable& table,
                                               std::vector<PlacedTensor>& out) = 0;
@@ -112,6 +115,8 @@ class LogPart final : public Part {
     [[nodiscard]] base::Status series(model::TensorId tensor, const Statistic& statistic,
                                       const model::TensorTable& table,
                                       std::vector<SeriesPoint>& out) override;
+    [[nodiscard]] base::Status digests(model::TensorId tensor, const model::TensorTable& table,
+                                       std::vector<DigestPoint>& out) override;
     [[nodiscard]] base::Status places(model::TensorId tensor, const model::TensorTable& table,
                                       std::vector<PlacedTensor>& out) override;
     void release() noexcept override { reader_.release_window(); }
@@ -171,6 +176,8 @@ class SegmentPart final : public Part {
     [[nodiscard]] base::Status series(model::TensorId tensor, const Statistic& statistic,
                                       const model::TensorTable& table,
                                       std::vector<SeriesPoint>& out) override;
+    [[nodiscard]] base::Status digests(model::TensorId tensor, const model::TensorTable& table,
+                                       std::vector<DigestPoint>& out) override;
     [[nodiscard]] base::Status places(model::TensorId tensor, const model::TensorTable& table,
                                       std::vector<PlacedTensor>& out) override;
     void release() noexcept override;
@@ -222,6 +229,10 @@ class SegmentPart final : public Part {
                                             std::span<const format::Column> wanted, format::PageTable& table,
                                             std::vector<base::ByteBuffer>& columns);
     [[nodiscard]] base::Status decode_page(const format::PageEntry& entry, Page& page);
+    // Calls `visit` with the step and the bytes of each of the tensor's rows of a kind that is not columns.
+    [[nodiscard]] base::Status each_opaque_row(
+        format::PageKind kind, model::TensorId tensor,
+        const std::function<void(const StepKey& key, base::ByteReader& reader)>& visit);
     // The page of `chain` that covers `row`; null where none does, or where it is damaged.
     [[nodiscard]] base::Result<const Page*> page_for(Chain& chain, std::uint64_t row);
     void note_page(const format::PageEntry& entry, const base::Status& status);

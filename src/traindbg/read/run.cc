@@ -5,6 +5,7 @@
 #include <limits>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <set>
 #include <unordered_set>
 #include <utility>
@@ -942,11 +943,50 @@ Result<std::vector<SeriesPoint>> Run::series(WorkerId worker, const std::string&
                                                            base::printable(statistic),
                                                            base::did_you_mean(statistic, statistic_names()),
                                                            base::join(statistic_names(), ", ")));
+    if (row->kind == internal::StatisticKind::kDerived) return derived_series(worker, tensor, *row);
+    if (row->kind == internal::StatisticKind::kDigest) {
+        TRAINDBG_ASSIGN_OR_RETURN(const std::vector<DigestPoint> found, digests(worker, tensor));
+        std::vector<SeriesPoint> points;
+        for (const DigestPoint& point : found)
+            points.push_back({point.mode, point.step, point.digest.product});
+        return points;
+    }
     TRAINDBG_ASSIGN_OR_RETURN(const model::TensorId id, impl_->find_tensor(worker, tensor));
     WorkerState* state = impl_->find(worker);
     std::vector<SeriesPoint> points;
     for (const auto& [number, part] : state->parts)
         TRAINDBG_RETURN_IF_ERROR(part->series(id, *row, state->tensors, points));
+    return points;
+}
+
+Result<std::vector<SeriesPoint>> Run::derived_series(WorkerId worker, const std::string& tensor,
+                                                     const internal::Statistic& statistic) {
+    TRAINDBG_ASSIGN_OR_RETURN(std::vector<SeriesPoint> points, series(worker, tensor, statistic.base));
+    // Columns of a sealed part can be damaged one by one: a step counts where all of them are whole.
+    constexpr std::array<std::string_view, 3> kCounts = {"count", "nan", "inf"};
+    std::map<std::pair<Mode, StepIndex>, std::array<std::optional<double>, kCounts.size()>> elements;
+    for (std::size_t i = 0; i < kCounts.size(); ++i) {
+        TRAINDBG_ASSIGN_OR_RETURN(const std::vector<SeriesPoint> counted, series(worker, tensor, kCounts[i]));
+        for (const SeriesPoint& point : counted) elements[{point.mode, point.step}][i] = point.value;
+    }
+    std::size_t kept = 0;
+    for (const SeriesPoint& point : points) {
+        const auto found = elements.find({point.mode, point.step});
+        if (found == elements.end()) continue;
+        const auto& [count, nan, infinite] = found->second;
+        if (!count || !nan || !infinite) continue;
+        points[kept++] = {point.mode, point.step, statistic.derive(point.value, *count - *nan - *infinite)};
+    }
+    points.resize(kept);
+    return points;
+}
+
+Result<std::vector<DigestPoint>> Run::digests(WorkerId worker, const std::string& tensor) {
+    TRAINDBG_ASSIGN_OR_RETURN(const model::TensorId id, impl_->find_tensor(worker, tensor));
+    WorkerState* state = impl_->find(worker);
+    std::vector<DigestPoint> points;
+    for (const auto& [number, part] : state->parts)
+        TRAINDBG_RETURN_IF_ERROR(part->digests(id, state->tensors, points));
     return points;
 }
 

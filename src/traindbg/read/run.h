@@ -25,6 +25,10 @@
 
 namespace traindbg::read {
 
+namespace internal {
+struct Statistic;
+}
+
 struct Damage {
     std::string file;
     std::uint64_t offset = 0;
@@ -63,6 +67,13 @@ struct SeriesPoint {
     model::Mode mode = model::Mode::kTrain;
     model::StepIndex step = 0;
     double value = 0;
+};
+
+// What tells a tensor apart, at one step.
+struct DigestPoint {
+    model::Mode mode = model::Mode::kTrain;
+    model::StepIndex step = 0;
+    model::Digest digest;
 };
 
 // A whole tensor over steps: the same type and shape at all of them.
@@ -129,11 +140,17 @@ class Run {
                                                                       model::Mode mode, model::StepIndex step,
                                                                       bool with_raw = false);
     // One statistic ("value" for losses and metrics; "min", "max", "mean", "std", "l1", "l2", "count",
-    // "nan", "inf", "zero", "units", "inactive_units", "low", "high") of one tensor over its steps.
+    // "nan", "inf", "zero", "units", "inactive_units", "low", "high") of one tensor over its steps. Four
+    // follow from what is recorded when they are asked for, and are of the finite elements as those are:
+    // "variance" (std²), "sum", "mean_abs" (l1 by the number of elements), "rms" (l2 by the root of it).
+    // "product" is there where digests were recorded.
     // kNotFound names the nearest tensor; kInvalidArgument the statistics there are.
     [[nodiscard]] base::Result<std::vector<SeriesPoint>> series(model::WorkerId worker,
                                                                 const std::string& tensor,
                                                                 std::string_view statistic);
+    // The digests of one tensor over the steps at which they were recorded. Errors as above.
+    [[nodiscard]] base::Result<std::vector<DigestPoint>> digests(model::WorkerId worker,
+                                                                 const std::string& tensor);
     // The steps at which the whole tensor was kept, as recorded.
     [[nodiscard]] base::Result<std::vector<model::StepIndex>> raw_steps(model::WorkerId worker,
                                                                         const std::string& tensor,
@@ -171,6 +188,9 @@ class Run {
 
   private:
     explicit Run(std::unique_ptr<Impl> impl) noexcept;
+    [[nodiscard]] base::Result<std::vector<SeriesPoint>> derived_series(model::WorkerId worker,
+                                                                        const std::string& tensor,
+                                                                        const internal::Statistic& statistic);
     std::unique_ptr<Impl> impl_;
 };
 

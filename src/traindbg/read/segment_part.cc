@@ -63,7 +63,7 @@ ByteSpan column_bytes(ByteSpan payload, const ColumnEntry& entry) {
 auto place_of(const PageEntry& entry) { return std::tuple(entry.kind, entry.tensor, entry.first_row); }
 
 // Others are of a newer version, and nothing that is asked for here.
-bool is_known(PageKind kind) { return kind <= PageKind::kHistograms; }
+bool is_known(PageKind kind) { return kind <= PageKind::kDigests; }
 
 bool is_mode(std::uint64_t number) { return number >= 1 && number < model::kModeCount; }
 
@@ -80,6 +80,8 @@ const char* words_of(PageKind kind) {
         case PageKind::kClasses: return "the class counts";
         case PageKind::kRaw: return "the places of whole tensors";
         case PageKind::kHistograms: return "the histograms";
+        case PageKind::kChannels: return "the channels' extremes";
+        case PageKind::kDigests: return "the digests";
     }
     return "a page";
 }
@@ -434,7 +436,7 @@ Status SegmentPart::decode_page(const PageEntry& entry, Page& page) {
         TRAINDBG_ASSIGN_OR_RETURN(const ByteSpan bytes,
                                   decoder_.bytes(*found, column_bytes(payload, *found), salt_));
         TRAINDBG_ASSIGN_OR_RETURN(page.histograms, format::decode_histogram_rows(bytes, rows));
-    } else if (entry.kind == PageKind::kClasses || entry.kind == PageKind::kRaw) {
+    } else {
         TRAINDBG_RETURN_IF_ERROR(integers(Column::kLengths, page.ends));
         const ColumnEntry* found = table.find(Column::kBytes);
         if (found == nullptr || page.ends.size() != rows) return damaged("a page of records has none");
@@ -577,10 +579,13 @@ Status SegmentPart::load(std::uint64_t row, const TensorTable& table, StepRecord
     record.scalars.clear();
     record.classes.clear();
     record.histograms.clear();
+    record.channels.clear();
+    record.digests.clear();
     record.raw.clear();
     if (places != nullptr) places->clear();
     bool has_step = false;
-    std::uint64_t classes_left = format::kMostClasses;  // of a step
+    std::uint64_t classes_left = format::kMostClasses;  // of the step
+    std::uint64_t channels_left = format::kMostStepChannels;
     for (Chain& chain : chains_) {
         const PageEntry& entry = index_[chain.begin];
         if (!is_known(entry.kind) || (entry.kind == PageKind::kRaw && places == nullptr)) continue;
@@ -647,6 +652,22 @@ Status SegmentPart::load(std::uint64_t row, const TensorTable& table, StepRecord
                 format::internal::decode_class_counts(reader, classes_left, sample.counts);
                 if (reader.ok()) record.classes.push_back(std::move(sample));
                 else note_page(index_[*chain.loaded], damaged("a record of class counts is damaged"));
+                break;
+            }
+            case PageKind::kChannels: {
+                ByteReader reader(opaque);
+                model::ChannelSample sample;
+                sample.tensor = entry.tensor;
+                format::internal::decode_channels(reader, channels_left, sample.channels);
+                if (reader.ok()) record.channels.push_back(std::move(sample));
+                else note_page(index_[*chain.loaded], damaged("a record of channels is damaged"));
+                break;
+            }
+            case PageKind::kDigests: {
+                ByteReader reader(opaque);
+                const model::Digest digest = format::internal::decode_digest(reader);
+                if (reader.ok()) record.digests.push_back({entry.tensor, digest});
+                else note_page(index_[*chain.loaded], damaged("a digest is damaged"));
                 break;
             }
             case PageKind::kRaw: {
@@ -734,9 +755,10 @@ Status SegmentPart::series(TensorId tensor, const Statistic& statistic, const Te
     return Status::ok();
 }
 
-Status SegmentPart::places(TensorId tensor, const TensorTable& table, std::vector<PlacedTensor>& out) {
+Status SegmentPart::each_opaque_row(PageKind kind, TensorId tensor,
+                                    const std::function<void(const StepKey&, ByteReader&)>& visit) {
     TRAINDBG_RETURN_IF_ERROR(need_index());
-    const auto [begin, end] = pages_of(PageKind::kRaw, tensor);
+    const auto [begin, end] = pages_of(kind, tensor);
     if (begin == end) return Status::ok();
     TRAINDBG_RETURN_IF_ERROR(need_keys());
     Page page;
@@ -756,14 +778,27 @@ Status SegmentPart::places(TensorId tensor, const TensorTable& table, std::vecto
             const std::uint64_t row = page.rows[k];
             if (row >= modes_.size() || modes_[row] == 0) continue;
             ByteReader reader(bytes);
-            PlacedTensor placed;
-            placed.key = {static_cast<model::Mode>(modes_[row]), steps_[row], sequences_[row]};
-            placed.place.tensor = tensor;
-            format::internal::decode_raw_place(reader, table, placed.place);
-            if (reader.ok()) out.push_back(std::move(placed));
+            visit({static_cast<model::Mode>(modes_[row]), steps_[row], sequences_[row]}, reader);
         }
     }
     return Status::ok();
+}
+
+Status SegmentPart::places(TensorId tensor, const TensorTable& table, std::vector<PlacedTensor>& out) {
+    return each_opaque_row(PageKind::kRaw, tensor, [&](const StepKey& key, ByteReader& reader) {
+        PlacedTensor placed;
+        placed.key = key;
+        placed.place.tensor = tensor;
+        format::internal::decode_raw_place(reader, table, placed.place);
+        if (reader.ok()) out.push_back(std::move(placed));
+    });
+}
+
+Status SegmentPart::digests(TensorId tensor, const TensorTable& /*table*/, std::vector<DigestPoint>& out) {
+    return each_opaque_row(PageKind::kDigests, tensor, [&](const StepKey& key, ByteReader& reader) {
+        const model::Digest digest = format::internal::decode_digest(reader);
+        if (reader.ok()) out.push_back({key.mode, key.step, digest});
+    });
 }
 
 void SegmentPart::release() noexcept {

@@ -7,6 +7,8 @@
 #include <cstring>
 #include <limits>
 
+#include "traindbg/reduce/layout.h"
+
 namespace traindbg::reduce {
 namespace {
 
@@ -14,20 +16,16 @@ using tensor::DType;
 
 constexpr std::size_t kBlock = 1024;
 
-// The 256 values of a float of 8 bits.
+// The 256 values of a type of floats of 8 bits.
 using ByteTable = std::array<float, 256>;
-ByteTable make_table(float (*decode)(std::uint8_t) noexcept) noexcept {
-    ByteTable table{};
-    for (std::size_t bits = 0; bits < table.size(); ++bits)
-        table[bits] = decode(static_cast<std::uint8_t>(bits));
-    return table;
-}
-const ByteTable& e4m3_table() noexcept {
-    static const ByteTable table = make_table(&tensor::float8_e4m3_to_float);
-    return table;
-}
-const ByteTable& e5m2_table() noexcept {
-    static const ByteTable table = make_table(&tensor::float8_e5m2_to_float);
+template <DType kType>
+const ByteTable& table_of() noexcept {
+    static const ByteTable table = [] {
+        ByteTable values{};
+        for (std::size_t bits = 0; bits < values.size(); ++bits)
+            values[bits] = tensor::float8_to_float(kType, static_cast<std::uint8_t>(bits));
+        return values;
+    }();
     return table;
 }
 
@@ -83,8 +81,11 @@ void to_floats(const KernelTable& kernel, DType dtype, const std::byte* data, st
             return kernel.widen_float16(reinterpret_cast<const std::uint16_t*>(data), n, out);
         case DType::kBFloat16:
             return kernel.widen_bfloat16(reinterpret_cast<const std::uint16_t*>(data), n, out);
-        case DType::kFloat8E4M3: return look_up(e4m3_table(), data, n, out);
-        case DType::kFloat8E5M2: return look_up(e5m2_table(), data, n, out);
+        case DType::kFloat8E4M3: return look_up(table_of<DType::kFloat8E4M3>(), data, n, out);
+        case DType::kFloat8E5M2: return look_up(table_of<DType::kFloat8E5M2>(), data, n, out);
+        case DType::kFloat8E4M3Fnuz: return look_up(table_of<DType::kFloat8E4M3Fnuz>(), data, n, out);
+        case DType::kFloat8E5M2Fnuz: return look_up(table_of<DType::kFloat8E5M2Fnuz>(), data, n, out);
+        case DType::kFloat8E8M0: return look_up(table_of<DType::kFloat8E8M0>(), data, n, out);
         case DType::kFloat64: return narrow(data, n, out);
         case DType::kInt64: return convert<std::int64_t>(data, n, out);
         case DType::kInt32: return convert<std::int32_t>(data, n, out);
@@ -99,6 +100,33 @@ void to_floats(const KernelTable& kernel, DType dtype, const std::byte* data, st
         case DType::kComplex64:
         case DType::kComplex128: std::fill_n(out, n, std::numeric_limits<float>::quiet_NaN()); return;
     }
+}
+
+void to_doubles(const KernelTable& kernel, DType dtype, const std::byte* data, std::size_t n,
+                double* out) noexcept {
+    if (!fits_float(dtype)) return to_doubles(dtype, data, n, out);
+    std::array<float, kPart> floats;
+    const std::size_t bytes = tensor::byte_size(dtype);
+    for (std::size_t done = 0; done < n;) {
+        const std::size_t part = std::min(n - done, kPart);
+        to_floats(kernel, dtype, data + done * bytes, part, floats.data());
+        std::copy_n(floats.begin(), part, out + done);
+        done += part;
+    }
+}
+
+const float* floats_at(const KernelTable& kernel, DType dtype, const std::byte* data, std::size_t n,
+                       std::int64_t stride, float* buffer) noexcept {
+    if (dtype == DType::kFloat32 && stride == 1 && is_aligned(data, alignof(float)))
+        return reinterpret_cast<const float*>(data);
+    if (stride == 1) {
+        to_floats(kernel, dtype, data, n, buffer);
+        return buffer;
+    }
+    alignas(64) std::array<std::byte, kPart * sizeof(double)> gathered;
+    gather_bytes(tensor::byte_size(dtype), data, n, stride, gathered.data());
+    to_floats(kernel, dtype, gathered.data(), n, buffer);
+    return buffer;
 }
 
 void add_elements(const KernelTable& kernel, DType dtype, const std::byte* data, std::size_t n,

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 
 #include "traindbg/reduce/kernels.h"
 #include "traindbg/tensor/dtype.h"
@@ -34,6 +35,17 @@ void add_differences(const KernelTable& kernel, tensor::DType dtype, const std::
 // so, with its sign.
 void to_floats(const KernelTable& kernel, tensor::DType dtype, const std::byte* data, std::size_t n,
                float* out) noexcept;
+
+// As float64; 64-bit integers are rounded to the nearest.
+void to_doubles(const KernelTable& kernel, tensor::DType dtype, const std::byte* data, std::size_t n,
+                double* out) noexcept;
+
+// What `floats_at` takes at a time, at most.
+inline constexpr std::size_t kPart = 512;
+// Elements that lie `stride` apart, as float32: where they are if possible, else in `buffer`, which has room
+// for kPart.
+[[nodiscard]] const float* floats_at(const KernelTable& kernel, tensor::DType dtype, const std::byte* data,
+                                     std::size_t n, std::int64_t stride, float* buffer) noexcept;
 
 // One element. A 64-bit integer is rounded to the nearest double.
 [[nodiscard]] double to_double(tensor::DType dtype, const std::byte* data) noexcept;

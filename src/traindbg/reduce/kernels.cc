@@ -537,6 +537,118 @@ void count_outside(const float* data, std::size_t n, float low, float high, std:
     }
 }
 
+void find_extremes(const float* data, std::size_t n, Extremes& into) noexcept {
+    const FloatTag tag;
+    const std::size_t lanes = hn::Lanes(tag);
+    const std::size_t step = 2 * lanes;
+    const auto none = hn::Zero(tag);
+    const auto infinity = hn::Set(tag, std::numeric_limits<float>::infinity());
+    const auto lowest = hn::Neg(infinity);
+    auto first_min = infinity;
+    auto second_min = infinity;
+    auto first_max = lowest;
+    auto second_max = lowest;
+    std::size_t zeros = 0;
+    std::size_t i = 0;
+    for (; i + step <= n; i += step) {
+        const auto a = hn::LoadU(tag, data + i);
+        const auto b = hn::LoadU(tag, data + i + lanes);
+        const auto a_is_finite = hn::Lt(hn::Abs(a), infinity);
+        const auto b_is_finite = hn::Lt(hn::Abs(b), infinity);
+        first_min = hn::Min(first_min, hn::IfThenElse(a_is_finite, a, infinity));
+        second_min = hn::Min(second_min, hn::IfThenElse(b_is_finite, b, infinity));
+        first_max = hn::Max(first_max, hn::IfThenElse(a_is_finite, a, lowest));
+        second_max = hn::Max(second_max, hn::IfThenElse(b_is_finite, b, lowest));
+        zeros += hn::CountTrue(tag, hn::Eq(a, none)) + hn::CountTrue(tag, hn::Eq(b, none));
+    }
+    // Not by MinOfLanes, which in some targets takes infinities for the largest finite numbers.
+    HWY_ALIGN std::array<float, kMostLanes> minima;
+    HWY_ALIGN std::array<float, kMostLanes> maxima;
+    hn::Store(hn::Min(first_min, second_min), tag, minima.data());
+    hn::Store(hn::Max(first_max, second_max), tag, maxima.data());
+    for (std::size_t lane = 0; lane < lanes; ++lane) {
+        into.min = std::min(into.min, minima[lane]);
+        into.max = std::max(into.max, maxima[lane]);
+    }
+    for (; i < n; ++i) {
+        const float x = data[i];
+        zeros += x == 0 ? 1 : 0;
+        if (!(x - x == 0)) continue;
+        into.min = std::min(into.min, x);
+        into.max = std::max(into.max, x);
+    }
+    into.zeros += zeros;
+}
+
+void widen_extremes(const float* data, std::size_t n, float* minima, float* maxima,
+                    std::uint32_t* zeros) noexcept {
+    const FloatTag tag;
+    const hn::RebindToSigned<FloatTag> integers;
+    const std::size_t lanes = hn::Lanes(tag);
+    const auto none = hn::Zero(tag);
+    const auto infinity = hn::Set(tag, std::numeric_limits<float>::infinity());
+    const auto lowest = hn::Neg(infinity);
+    auto* const counts = reinterpret_cast<std::int32_t*>(zeros);
+    std::size_t i = 0;
+    for (; i + lanes <= n; i += lanes) {
+        const auto x = hn::LoadU(tag, data + i);
+        const auto is_finite = hn::Lt(hn::Abs(x), infinity);
+        hn::StoreU(hn::Min(hn::LoadU(tag, minima + i), hn::IfThenElse(is_finite, x, infinity)), tag,
+                   minima + i);
+        hn::StoreU(hn::Max(hn::LoadU(tag, maxima + i), hn::IfThenElse(is_finite, x, lowest)), tag,
+                   maxima + i);
+        const auto is_zero = hn::VecFromMask(integers, hn::RebindMask(integers, hn::Eq(x, none)));
+        hn::StoreU(hn::Sub(hn::LoadU(integers, counts + i), is_zero), integers, counts + i);
+    }
+    for (; i < n; ++i) {
+        const float x = data[i];
+        zeros[i] += x == 0 ? 1U : 0U;
+        if (!(x - x == 0)) continue;
+        minima[i] = std::min(minima[i], x);
+        maxima[i] = std::max(maxima[i], x);
+    }
+}
+
+bool multiply(const double* data, std::size_t n, double* chains, std::int64_t& exponent) noexcept {
+    const DoubleTag tag;
+    const hn::RebindToUnsigned<DoubleTag> integers;
+    const std::size_t lanes = hn::Lanes(tag);
+    const auto least = hn::Set(tag, std::numeric_limits<double>::min());
+    const auto infinity = hn::Set(tag, std::numeric_limits<double>::infinity());
+    const auto sign_and_mantissa = hn::Set(integers, std::uint64_t{0x800F'FFFF'FFFF'FFFF});
+    const auto exponent_bits = hn::Set(integers, std::uint64_t{0x7FF0'0000'0000'0000});
+    const auto one = hn::Set(integers, std::uint64_t{0x3FF0'0000'0000'0000});
+    std::array<double, kProductChains> products;
+    auto exponents = hn::Zero(integers);
+    auto odd = hn::MaskFromVec(hn::Zero(tag));
+    const auto multiply_by = [&](const double* at, auto& product) HWY_ATTR {
+        const auto x = hn::LoadU(tag, at);
+        const auto size = hn::Abs(x);
+        odd = hn::Or(odd, hn::Or(hn::Lt(size, least), hn::Not(hn::Lt(size, infinity))));
+        const auto bits = hn::BitCast(integers, x);
+        exponents = hn::Add(exponents, hn::ShiftRight<52>(hn::And(bits, exponent_bits)));
+        product = hn::Mul(product, hn::BitCast(tag, hn::Or(hn::And(bits, sign_and_mantissa), one)));
+    };
+    for (std::size_t chain = 0; chain < kProductChains; chain += 2 * lanes) {
+        auto a = hn::LoadU(tag, chains + chain);
+        auto b = hn::LoadU(tag, chains + chain + lanes);
+        for (std::size_t i = chain; i < n; i += kProductChains) {
+            multiply_by(data + i, a);
+            multiply_by(data + i + lanes, b);
+        }
+        hn::StoreU(a, tag, products.data() + chain);
+        hn::StoreU(b, tag, products.data() + chain + lanes);
+    }
+    if (!hn::AllFalse(tag, odd)) return false;
+    std::memcpy(chains, products.data(), sizeof(products));
+    std::array<std::uint64_t, kMostLanes> sums{};
+    hn::StoreU(exponents, integers, sums.data());
+    std::int64_t sum = 0;
+    for (std::size_t i = 0; i < lanes; ++i) sum += static_cast<std::int64_t>(sums[i]);
+    exponent += sum - static_cast<std::int64_t>(n) * 1023;
+    return true;
+}
+
 void stream(const std::byte* from, std::size_t bytes, std::byte* to) noexcept {
     using Byte = std::uint8_t;
     const hn::ScalableTag<Byte> tag;
@@ -591,6 +703,9 @@ const KernelTable kTable = {kName,
                             largest,
                             raise,
                             count_outside,
+                            find_extremes,
+                            widen_extremes,
+                            multiply,
                             stream};
 
 }  // namespace traindbg::reduce::HWY_NAMESPACE

@@ -56,6 +56,17 @@ struct DifferenceAccumulator : Accumulator {
     double before_squares = 0;
 };
 
+// Of the finite elements; zeros of all.
+struct Extremes {
+    float min = std::numeric_limits<float>::infinity();
+    float max = -std::numeric_limits<float>::infinity();
+    std::uint64_t zeros = 0;
+};
+
+// A product is made in so many chains, element i in chain i % kProductChains, so that it is the same to the
+// last bit whatever the width of the vectors.
+inline constexpr std::size_t kProductChains = 16;
+
 struct KernelTable {
     std::string_view name;
 
@@ -83,6 +94,16 @@ struct KernelTable {
     // Adds how many elements are below `low` and above `high`.
     void (*count_outside)(const float* data, std::size_t n, float low, float high, std::uint64_t& below,
                           std::uint64_t& above) noexcept;
+
+    void (*find_extremes)(const float* data, std::size_t n, Extremes& into) noexcept;
+    // The same where data[i] is one more element of channel i. `zeros` are not to overflow.
+    void (*widen_extremes)(const float* data, std::size_t n, float* minima, float* maxima,
+                           std::uint32_t* zeros) noexcept;
+
+    // Multiplies the chains by the elements' mantissas (with their signs, from 1 to below 2 in size) and adds
+    // up their exponents. `n` is a multiple of kProductChains and at most 4096. False, and nothing was done:
+    // an element is zero, subnormal or not finite.
+    bool (*multiply)(const double* data, std::size_t n, double* chains, std::int64_t& exponent) noexcept;
 
     // Copies `bytes` bytes past the caches, to memory that nobody reads soon. `to` is aligned to
     // kStreamAlignment. Visible to other threads as any store is.

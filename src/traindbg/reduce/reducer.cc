@@ -7,8 +7,10 @@
 #include <cstdlib>
 #include <cstring>
 #include <limits>
+#include <optional>
 
 #include "traindbg/base/format.h"
+#include "traindbg/reduce/digest_scan.h"
 #include "traindbg/reduce/elements.h"
 #include "traindbg/reduce/kernels.h"
 #include "traindbg/reduce/layout.h"
@@ -270,6 +272,8 @@ Result<DifferenceStatistics> difference_by(const KernelTable& kernel, const Tens
 // What is copied at a time: it stays in the first-level cache between being read for the statistics and
 // being copied. A multiple of the kernels' blocks, so that the statistics are those of one call.
 constexpr std::size_t kCopyBytes = std::size_t{32} << 10;
+// The same where a digest is made, which has buffers of its own.
+constexpr std::size_t kDigestBytes = std::size_t{16} << 10;
 constexpr std::size_t kLeastStreamBytes = 4096;  // less may as well stay in a cache
 
 // Whether the elements lie one after the other and are so many bytes.
@@ -284,31 +288,33 @@ void copy_flat(const KernelTable& kernel, const std::byte* from, std::size_t byt
     else std::memcpy(to, from, bytes);
 }
 
-// ---- units of an activation ----
-
-constexpr std::size_t kPart = 512;  // elements that are widened at a time
-
-// The elements as floats: where they are if possible, else in `buffer`, which has room for kPart.
-const float* floats_at(const KernelTable& kernel, DType dtype, const std::byte* data, std::size_t n,
-                       std::int64_t stride, float* buffer) noexcept {
-    if (dtype == DType::kFloat32 && stride == 1 &&
-        reinterpret_cast<std::uintptr_t>(data) % alignof(float) == 0)
-        return reinterpret_cast<const float*>(data);
-    if (stride == 1) {
-        to_floats(kernel, dtype, data, n, buffer);
-        return buffer;
+// The statistics of elements that lie in a row and are so many bytes, with a copy (where there is a place for
+// it) and a digest (likewise) of each block while it is in the cache.
+Result<Statistics> in_blocks(const KernelTable& kernel, const TensorView& view, std::size_t bytes,
+                             std::byte* to, model::Digest* digest) {
+    Accumulator sums;
+    std::optional<DigestScan> scan;
+    if (digest != nullptr) scan.emplace(kernel, view);
+    const auto* const from = static_cast<const std::byte*>(view.data);
+    const std::size_t block = scan ? kDigestBytes : kCopyBytes;
+    for (std::size_t done = 0; done < bytes;) {
+        const std::size_t part = std::min(block, bytes - done);
+        const std::size_t elements = part / tensor::byte_size(view.dtype);
+        add_elements(kernel, view.dtype, from + done, elements, sums);
+        if (scan) scan->add(from + done, elements);
+        if (to != nullptr) copy_flat(kernel, from + done, part, to + done);
+        done += part;
     }
-    alignas(64) std::array<std::byte, kPart * sizeof(double)> gathered;
-    gather_bytes(tensor::byte_size(dtype), data, n, stride, gathered.data());
-    to_floats(kernel, dtype, gathered.data(), n, buffer);
-    return buffer;
+    if (scan) *digest = scan->finish();
+    if (view.dtype != DType::kFloat64 || !left_the_range(sums)) return finish(sums, 1);
+    return strided_statistics(kernel, view);
 }
+
+// ---- units of an activation ----
 
 // Which dimension counts the units; -1: the tensor is one unit.
 int unit_dimension(std::size_t rank) noexcept {
-    if (rank == 0) return -1;
-    if (rank == 1) return 0;
-    return rank == 3 ? 2 : 1;
+    return rank == 0 ? -1 : static_cast<int>(model::channel_dimension(model::Role::kActivation, rank));
 }
 
 class UnitScan {
@@ -592,23 +598,27 @@ Result<double> scalar_value(const TensorView& view) {
     return to_double(view.dtype, checked.data());
 }
 
-Result<Statistics> copy_with_statistics(const TensorView& view, std::span<std::byte> out) {
+Result<Statistics> statistics_and_digest(const TensorView& view, model::Digest& digest) {
     const KernelTable& kernel = chosen_kernel();
-    const std::size_t bytes_each = tensor::byte_size(view.dtype);
-    if (!is_real(view.dtype) || !is_flat_of(view, out.size())) {
-        TRAINDBG_RETURN_IF_ERROR(copy_row_major(view, out));
+    const std::size_t n = flat_count(view);
+    if (n == 0 || !is_real(view.dtype)) {
+        TRAINDBG_ASSIGN_OR_RETURN(digest, reduce::digest(view));
         return statistics_by(kernel, view);
     }
-    Accumulator sums;
-    const auto* from = static_cast<const std::byte*>(view.data);
-    for (std::size_t done = 0; done < out.size();) {
-        const std::size_t part = std::min(kCopyBytes, out.size() - done);
-        add_elements(kernel, view.dtype, from + done, part / bytes_each, sums);
-        copy_flat(kernel, from + done, part, out.data() + done);
-        done += part;
+    return in_blocks(kernel, view, n * tensor::byte_size(view.dtype), nullptr, &digest);
+}
+
+Result<Statistics> copy_with_statistics(const TensorView& view, std::span<std::byte> out,
+                                        model::Digest* digest) {
+    const KernelTable& kernel = chosen_kernel();
+    if (!is_real(view.dtype) || !is_flat_of(view, out.size())) {
+        TRAINDBG_RETURN_IF_ERROR(copy_row_major(view, out));
+        if (digest != nullptr) {
+            TRAINDBG_ASSIGN_OR_RETURN(*digest, reduce::digest(view));
+        }
+        return statistics_by(kernel, view);
     }
-    if (view.dtype != DType::kFloat64 || !left_the_range(sums)) return finish(sums, 1);
-    return strided_statistics(kernel, view);
+    return in_blocks(kernel, view, out.size(), out.data(), digest);
 }
 
 Status copy_row_major(const TensorView& view, std::span<std::byte> out) {

@@ -17,6 +17,8 @@
 #include <vector>
 
 #include "traindbg/base/status.h"
+#include "traindbg/model/channel_statistics.h"
+#include "traindbg/model/digest.h"
 #include "traindbg/model/histogram.h"
 #include "traindbg/model/statistics.h"
 #include "traindbg/model/tensor_info.h"
@@ -33,11 +35,32 @@ namespace traindbg::reduce {
 // 44 KiB of heap memory for its duration.
 [[nodiscard]] base::Result<model::Histogram> histogram(const tensor::TensorView& view);
 
-// `statistics(view)` and `copy_row_major(view, out)` at once: the tensor is read from memory one time. `out`
-// is filled also where the statistics fail (kUnsupported), and left in an unknown state by any other error.
-// Fastest for dense tensors and an `out` that is aligned to 64 bytes, which is then written past the caches.
+// The least and the largest element and the share of zeros of each index of `dimension` (which is ignored
+// where there is none); model::channel_dimension says which it is. Exact, but that what is no float32 is
+// rounded to one. Any real element type, any strides; bool counts as 0 and 1. A pass of its own, in the order
+// of memory. Fails with kUnsupported beyond model::kMostChannels. Takes 20 bytes of heap memory for a
+// channel.
+[[nodiscard]] base::Result<model::ChannelStatistics> channel_statistics(const tensor::TensorView& view,
+                                                                        std::size_t dimension);
+
+// Fingerprint and product; see model::Digest. Any real element type, any strides: the fingerprint is of the
+// elements' bits, of the element type and of the shape, not of how the elements lie. The product counts bool
+// as 0 and 1 and rounds 64-bit integers to doubles. Of n elements it is within n 2^-53 of the true one,
+// relatively, where that is a normal double, and the same to the last bit on every CPU and for every layout.
+// A pass of its own, row-major; no allocation.
+[[nodiscard]] base::Result<model::Digest> digest(const tensor::TensorView& view);
+
+// `statistics(view)` and `digest(view)` at once: a dense row-major tensor is read from memory one time.
+[[nodiscard]] base::Result<model::Statistics> statistics_and_digest(const tensor::TensorView& view,
+                                                                    model::Digest& digest);
+
+// `statistics(view)` and `copy_row_major(view, out)` at once, and `digest(view)` where there is a place for
+// it: the tensor is read from memory one time. `out` is filled also where the statistics fail (kUnsupported),
+// and left in an unknown state by any other error. Fastest for dense tensors and an `out` that is aligned to
+// 64 bytes, which is then written past the caches.
 [[nodiscard]] base::Result<model::Statistics> copy_with_statistics(const tensor::TensorView& view,
-                                                                   std::span<std::byte> out);
+                                                                   std::span<std::byte> out,
+                                                                   model::Digest* digest = nullptr);
 
 // What became of a tensor: `difference` is of `after - before`, element by element. Both have one shape and
 // one element type (kInvalidArgument), each may have its own strides. One pass over both. The accuracy is
@@ -83,5 +106,10 @@ inline constexpr std::int64_t kMostClasses = 65'536;
                                                                      const tensor::TensorView& view);
 [[nodiscard]] base::Result<DifferenceStatistics> difference_statistics_with_kernel(
     std::string_view kernel, const tensor::TensorView& before, const tensor::TensorView& after);
+
+[[nodiscard]] base::Result<model::ChannelStatistics> channel_statistics_with_kernel(
+    std::string_view name, const tensor::TensorView& view, std::size_t dimension);
+[[nodiscard]] base::Result<model::Digest> digest_with_kernel(std::string_view name,
+                                                             const tensor::TensorView& view);
 
 }  // namespace traindbg::reduce

@@ -1,7 +1,6 @@
 #include "traindbg/report/page_sections.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <string_view>
 #include <utility>
@@ -9,6 +8,7 @@
 #include "traindbg/base/format.h"
 #include "traindbg/base/text.h"
 #include "traindbg/base/version.h"
+#include "traindbg/model/what_words.h"
 #include "traindbg/report/markup.h"
 #include "traindbg/report/words.h"
 #include "traindbg/tensor/dtype.h"
@@ -345,20 +345,6 @@ void put_cost(Markup& out, const ReportData& data) {
     out.raw("</div>\n");
 }
 
-std::string what_in_words(model::What what) {
-    constexpr std::array<std::pair<model::What, const char*>, 5> kWords = {{
-        {model::What::kStatistics, "statistics"},
-        {model::What::kUnits, "units"},
-        {model::What::kClasses, "classes"},
-        {model::What::kRaw, "whole tensors"},
-        {model::What::kHistogram, "histograms"},
-    }};
-    std::string out;
-    for (const auto& [bit, word] : kWords)
-        if (has(what, bit)) out += (out.empty() ? "" : ", ") + std::string(word);
-    return out;
-}
-
 std::string schedule_in_words(const model::Requirement& requirement) {
     const model::Schedule& schedule = requirement.schedule;
     const bool is_other = !requirement.steps.empty() || requirement.every_ms != 0;
@@ -389,7 +375,7 @@ void put_plan(Markup& out, const ReportData& data) {
         "<th scope=\"col\">When</th><th scope=\"col\">Asked by</th></tr></thead><tbody>\n");
     for (const model::Requirement& requirement : data.plan->requirements) {
         out.raw("<tr><th scope=\"row\">").text(requirement.collection).raw("</th>");
-        out.element("td", to_string(requirement.mode)).element("td", what_in_words(requirement.what));
+        out.element("td", to_string(requirement.mode)).element("td", model::what_in_words(requirement.what));
         out.element("td", schedule_in_words(requirement)).element("td", requirement.asked_by).raw("</tr>\n");
     }
     out.raw("</tbody></table></div></details>\n");

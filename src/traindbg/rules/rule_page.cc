@@ -2,6 +2,7 @@
 
 #include "traindbg/base/format.h"
 #include "traindbg/base/text.h"
+#include "traindbg/model/what_words.h"
 
 namespace traindbg::rules {
 namespace {
@@ -14,21 +15,6 @@ std::string schedule_text(const model::Schedule& schedule) {
         text = base::format("the first {} steps, then {}", schedule.dense_until, text);
     if (schedule.start > 0) text += base::format(", from step {}", schedule.start);
     if (schedule.end != UINT64_MAX) text += base::format(", up to step {}", schedule.end - 1);
-    return text;
-}
-
-std::string what_text(model::What what) {
-    std::string text;
-    const auto add = [&](model::What bit, const char* word) {
-        if (!model::has(what, bit)) return;
-        if (!text.empty()) text += ", ";
-        text += word;
-    };
-    add(model::What::kStatistics, "statistics");
-    add(model::What::kUnits, "units");
-    add(model::What::kClasses, "classes");
-    add(model::What::kRaw, "values");
-    add(model::What::kHistogram, "histogram");
     return text;
 }
 
@@ -63,7 +49,7 @@ std::string rule_page_markdown(const RuleEntry& entry) {
     page += "## What it needs captured\n\n| collection | mode | what | when |\n| --- | --- | --- | --- |\n";
     for (const model::Requirement& need : entry.needs(defaults_of(info)))
         page += base::format("| {} | {} | {} | {} |\n", need.collection, model::to_string(need.mode),
-                             what_text(need.what), schedule_text(need.schedule));
+                             model::what_in_words(need.what), schedule_text(need.schedule));
     page += base::format("\n{}\n", info.cost);
     if (!info.original.empty()) page += base::format("\nKin in SageMaker Debugger: `{}`.\n", info.original);
     if (!info.source.empty()) page += base::format("\nSource: {}\n", info.source);

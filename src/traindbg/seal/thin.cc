@@ -93,7 +93,7 @@ class Thinner {
         for (const Kept& step : steps_) {
             payload.clear();
             if (format::encode_step(payload, step.record, table_, step.places, counts) != 0)
-                return damaged("a step has too many classes");
+                return damaged("a step has too many classes or channels");
             frame.type = FrameType::kStep;
             frame.payload = payload.bytes();
             TRAINDBG_RETURN_IF_ERROR(builder_.add(frame));
@@ -112,6 +112,8 @@ class Thinner {
     struct Kept {
         StepRecord record;
         std::vector<format::RawPlace> places;
+        std::uint64_t classes_left = format::kMostClasses;
+        std::uint64_t channels_left = format::kMostStepChannels;
     };
 
     static format::FileHeader log_header(format::FileHeader header) {
@@ -132,6 +134,8 @@ class Thinner {
             case PageKind::kHistograms: return take_histograms();
             case PageKind::kClasses: return take_classes();
             case PageKind::kRaw: return take_places();
+            case PageKind::kChannels: return take_channels();
+            case PageKind::kDigests: return take_digests();
         }
         return {Code::kUnsupported, "holds pages that this version does not know"};
     }
@@ -284,11 +288,23 @@ class Thinner {
 
     Status take_classes() {
         return each_opaque_row([&](Kept& kept, ByteReader& reader) {
-            std::uint64_t classes_left = format::kMostClasses;
             model::ClassSample sample;
             sample.tensor = page_->tensor;
-            format::internal::decode_class_counts(reader, classes_left, sample.counts);
+            format::internal::decode_class_counts(reader, kept.classes_left, sample.counts);
             kept.record.classes.push_back(std::move(sample));
+        });
+    }
+    Status take_channels() {
+        return each_opaque_row([&](Kept& kept, ByteReader& reader) {
+            model::ChannelSample sample;
+            sample.tensor = page_->tensor;
+            format::internal::decode_channels(reader, kept.channels_left, sample.channels);
+            kept.record.channels.push_back(std::move(sample));
+        });
+    }
+    Status take_digests() {
+        return each_opaque_row([&](Kept& kept, ByteReader& reader) {
+            kept.record.digests.push_back({page_->tensor, format::internal::decode_digest(reader)});
         });
     }
     Status take_places() {

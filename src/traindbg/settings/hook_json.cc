@@ -36,7 +36,7 @@ constexpr std::array kModes = {ModePrefix{Mode::kTrain, "train."}, ModePrefix{Mo
 
 class HookReader {
   public:
-    explicit HookReader(std::string name) : name_(std::move(name)) {}
+    explicit HookReader(std::string name) : name_(std::move(name)) { out_.name = name_; }
 
     Result<Settings> read(const json& file) {
         if (!file.is_object()) return wrong("expected an object");
@@ -156,15 +156,18 @@ class HookReader {
             "min",     "max",     "mean",     "std",          "variance",    "sum",
             "prod",    "l1_norm", "l2_norm",  "abs_min",      "abs_max",     "abs_mean",
             "abs_std", "abs_sum", "abs_prod", "abs_variance", "abs_l1_norm", "abs_l2_norm"};
-        for (const std::string& word : parts_of(reductions->get<std::string>()))
+        What what = What::kStatistics;
+        for (const std::string& word : parts_of(reductions->get<std::string>())) {
+            if (word.ends_with("prod")) what |= What::kDigest;
             if (std::find(kWords.begin(), kWords.end(), word) == kWords.end())
                 return wrong(base::format("reductions: '{}' does not exist{}; there are {}",
                                           base::printable(word), base::did_you_mean(word, kWords),
                                           base::join(kWords, ", ")));
+        }
         const json* whole = look_up(own, hook, "", "save_raw_tensor");
-        if (whole == nullptr) return What::kStatistics;
+        if (whole == nullptr) return what;
         if (!whole->is_boolean()) return wrong("save_raw_tensor: expected true or false");
-        return whole->get<bool>() ? What::kStatistics | What::kRaw : What::kStatistics;
+        return whole->get<bool>() ? what | What::kRaw : what;
     }
 
     // Whether some key of the modes' own is there.

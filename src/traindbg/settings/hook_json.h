@@ -3,9 +3,10 @@
 // The same meaning: a collection is saved in each mode at every `save_interval`-th step from `start_step` to
 // before `end_step`, and at `save_steps`; `train.save_interval` and the like hold for that mode; what a
 // collection says beats what the hook says. With `reductions` statistics are kept, without them whole
-// tensors. Its collections `all`, `default` and `relu_output` are made here; patterns are searched in our
-// names of tensors, which end like the original's ("weight/conv1.weight"). Where it says where to write,
-// which workers write, or what TensorBoard gets, that is not looked at.
+// tensors; the product among them is that of a digest. Its collections `all`, `default` and `relu_output` are
+// made here; patterns are searched in our names of tensors, which end like the original's
+// ("weight/conv1.weight"). Where it says where to write, which workers write, or what TensorBoard gets, that
+// is not looked at.
 #pragma once
 
 #include <string>

@@ -7,6 +7,7 @@
 
 #include "traindbg/base/format.h"
 #include "traindbg/base/text.h"
+#include "traindbg/model/what_words.h"
 
 // toml++ 3.3 asserts things of its input (that a key follows "[") which a file may not have, and without
 // assertions its code relies on them. Here they are errors like the others.
@@ -28,7 +29,7 @@ using base::Status;
 
 class Reader {
   public:
-    explicit Reader(std::string name) : name_(std::move(name)) {}
+    explicit Reader(std::string name) : name_(std::move(name)) { out_.name = name_; }
 
     Result<Settings> read(const toml::table& table) {
         for (const auto& [key, value] : table) {
@@ -206,11 +207,17 @@ class Reader {
     }
 
     void read_what(const toml::node& node, const std::string& word, model::What& what) {
-        if (word == "raw") what |= model::What::kRaw;
-        else if (word == "histogram") what |= model::What::kHistogram;
-        else if (word != "statistics")
-            fail(node, "capture.what",
-                 base::format("'{}' is not one of statistics, histogram, raw", base::printable(word)));
+        std::vector<std::string> known;
+        for (const model::WhatWord& row : model::kWhatWords) {
+            if (!row.is_for_users) continue;
+            if (word == row.word) {
+                what |= row.bit;
+                return;
+            }
+            known.emplace_back(row.word);
+        }
+        fail(node, "capture.what",
+             base::format("'{}' is not one of {}", base::printable(word), base::join(known, ", ")));
     }
     void read_steps(const toml::node& node, std::vector<model::StepIndex>& steps) {
         const toml::array* list = node.as_array();
@@ -279,7 +286,7 @@ Result<Settings> parse(std::string_view text, const std::string& name, Form form
     Reader reader(name);
     if (form == Form::kTraindbg) return reader.read(table);
     const toml::node_view<const toml::node> tool = std::as_const(table)["tool"]["traindbg"];
-    if (!tool) return Settings();
+    if (!tool) return Settings{.name = name};
     if (!tool.is_table())
         return Status(Code::kInvalidArgument, base::format("{}: [tool.traindbg] is no table", name));
     return reader.read(*tool.as_table());

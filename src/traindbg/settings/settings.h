@@ -19,8 +19,8 @@
 //   steps = [0, 10, 100]
 //   seconds = 60
 //
-// This module knows the form of such a file; which options there are is known to who applies it. Nothing of
-// it is ever run. Errors are kInvalidArgument and name the file, the line and the key.
+// This module knows the form of such a file; which options there are is known to `options`. Nothing of it is
+// ever run. Errors are kInvalidArgument and name the file, the line and the key.
 #pragma once
 
 #include <string>
@@ -42,10 +42,11 @@ struct Setting {
 };
 
 struct Settings {
-    std::vector<Setting> options;
-    std::vector<std::string> rule_settings;          // "vanishing_gradient.ratio=1e-05"
-    std::vector<model::CollectionSpec> collections;  // of [collection]
-    std::vector<model::Requirement> captures;        // of [[capture]], asked for by "user"
+    std::string name = {};  // what messages call the file
+    std::vector<Setting> options = {};
+    std::vector<std::string> rule_settings = {};          // "vanishing_gradient.ratio=1e-05"
+    std::vector<model::CollectionSpec> collections = {};  // of [collection]
+    std::vector<model::Requirement> captures = {};        // of [[capture]], asked for by "user"
 };
 
 enum class Form {

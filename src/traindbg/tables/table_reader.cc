@@ -29,6 +29,8 @@ constexpr std::array kTables = {
     TableInfo{TableKind::kScalars, "scalars", "losses and metrics, one row per value"},
     TableInfo{TableKind::kStatistics, "statistics", "one row per tensor and step, one column per statistic"},
     TableInfo{TableKind::kHistograms, "histograms", "one row per bin that is not empty"},
+    TableInfo{TableKind::kChannels, "channels", "extremes and share of zeros, one row per channel"},
+    TableInfo{TableKind::kDigests, "digests", "fingerprint and product, one row per tensor and step"},
     TableInfo{TableKind::kClasses, "classes", "labels, predictions and hits, one row per class"},
     TableInfo{TableKind::kSteps, "steps", "one row per step: its times"},
     TableInfo{TableKind::kTensors, "tensors", "one row per tensor: what it is"},
@@ -39,11 +41,14 @@ constexpr std::array kTables = {
 constexpr std::array kKeys = {Field{"worker", Type::kUInt32}, Field{"mode", Type::kWord},
                               Field{"step", Type::kUInt64}, Field{"wall_time", Type::kTime}};
 
-// A column of the statistics that is a count; `units` and what belongs to it are null where not taken.
+// A column of the statistics: a moment, a count (`units` and what belongs to it are null where not taken),
+// or, where neither is set, what follows from the others: a column for who names it.
 struct StatisticField {
     Field field;
     double model::Statistics::*moment = nullptr;
     std::uint64_t (*count)(const model::TensorSample& sample) = nullptr;
+
+    [[nodiscard]] bool is_derived() const noexcept { return moment == nullptr && count == nullptr; }
 };
 using Sample = model::TensorSample;
 constexpr std::array kStatisticFields = {
@@ -71,6 +76,10 @@ constexpr std::array kStatisticFields = {
                    [](const Sample& s) { return std::uint64_t{s.units.inactive_units}; }},
     StatisticField{{"low", Type::kUInt64, true}, nullptr, [](const Sample& s) { return s.units.low; }},
     StatisticField{{"high", Type::kUInt64, true}, nullptr, [](const Sample& s) { return s.units.high; }},
+    StatisticField{{"variance", Type::kDouble}},
+    StatisticField{{"sum", Type::kDouble}},
+    StatisticField{{"mean_abs", Type::kDouble}},
+    StatisticField{{"rms", Type::kDouble}},
 };
 
 // Offsets into texts are of 32 bits.
@@ -271,6 +280,8 @@ class StatisticTable final : public StepTable {
             keys(view, info);
             for (const StatisticField* statistic : chosen_) {
                 if (statistic->moment != nullptr) builder_.number(sample.statistics.*statistic->moment);
+                else if (statistic->is_derived())
+                    builder_.number(read::Run::statistic_of(sample, statistic->field.name).value_or(0));
                 else if (statistic->field.nullable && sample.units.units == 0) builder_.null();
                 else builder_.number(statistic->count(sample));
             }
@@ -315,6 +326,62 @@ class HistogramTable final : public StepTable {
     }
 
     std::size_t bin_ = 0;
+};
+
+class ChannelTable final : public StepTable {
+  public:
+    ChannelTable(std::unique_ptr<read::RunTail> tail, Selection selection, std::size_t batch_rows)
+        : StepTable(std::move(tail), std::move(selection),
+                    with_keys({{"name", Type::kWord},
+                               {"channel", Type::kUInt32},
+                               {"min", Type::kDouble},
+                               {"max", Type::kDouble},
+                               {"zero", Type::kDouble}}),
+                    batch_rows) {}
+
+  private:
+    void begin_step() override { sample_ = channel_ = 0; }
+    bool add_rows(const StepView& view) override {
+        return each_sample(view, view.record->channels,
+                           [&](const model::ChannelSample& sample, const TensorInfo& info) {
+                               const model::ChannelStatistics& of = sample.channels;
+                               for (; channel_ < of.channels(); ++channel_) {
+                                   if (builder_.is_full()) return false;
+                                   keys(view, info)
+                                       .number(static_cast<std::uint32_t>(channel_))
+                                       .number(static_cast<double>(of.min[channel_]))
+                                       .number(static_cast<double>(of.max[channel_]))
+                                       .number(static_cast<double>(of.zero[channel_]))
+                                       .end_row();
+                               }
+                               channel_ = 0;
+                               return true;
+                           });
+    }
+
+    std::size_t channel_ = 0;
+};
+
+class DigestTable final : public StepTable {
+  public:
+    DigestTable(std::unique_ptr<read::RunTail> tail, Selection selection, std::size_t batch_rows)
+        : StepTable(
+              std::move(tail), std::move(selection),
+              with_keys({{"name", Type::kWord}, {"fingerprint", Type::kText}, {"product", Type::kDouble}}),
+              batch_rows) {}
+
+  private:
+    void begin_step() override { sample_ = 0; }
+    bool add_rows(const StepView& view) override {
+        return each_sample(view, view.record->digests,
+                           [&](const model::DigestSample& sample, const TensorInfo& info) {
+                               keys(view, info)
+                                   .text(base::format("{:016x}", sample.digest.fingerprint))
+                                   .number(sample.digest.product)
+                                   .end_row();
+                               return true;
+                           });
+    }
 };
 
 class ClassTable final : public StepTable {
@@ -524,8 +591,8 @@ Result<std::vector<const StatisticField*>> chosen_statistics(const std::vector<s
     std::vector<std::string> known;
     for (const StatisticField& statistic : kStatisticFields) {
         known.emplace_back(statistic.field.name);
-        if (names.empty() || std::find(names.begin(), names.end(), statistic.field.name) != names.end())
-            chosen.push_back(&statistic);
+        const bool is_named = std::find(names.begin(), names.end(), statistic.field.name) != names.end();
+        if (is_named || (names.empty() && !statistic.is_derived())) chosen.push_back(&statistic);
     }
     for (const std::string& name : names)
         if (std::find(known.begin(), known.end(), name) == known.end())
@@ -590,6 +657,10 @@ Result<std::unique_ptr<TableReader>> TableReader::open(const std::string& run, T
         case TableKind::kHistograms:
             return Reader(
                 std::make_unique<HistogramTable>(std::move(tail), std::move(selection), batch_rows));
+        case TableKind::kChannels:
+            return Reader(std::make_unique<ChannelTable>(std::move(tail), std::move(selection), batch_rows));
+        case TableKind::kDigests:
+            return Reader(std::make_unique<DigestTable>(std::move(tail), std::move(selection), batch_rows));
         case TableKind::kClasses:
             return Reader(std::make_unique<ClassTable>(std::move(tail), std::move(selection), batch_rows));
         case TableKind::kSteps:

@@ -35,6 +35,8 @@ enum class TableKind : std::uint8_t {
     kTensors,
     kEvents,
     kFindings,
+    kChannels,
+    kDigests,
 };
 struct TableInfo {
     TableKind kind;

@@ -29,7 +29,11 @@ enum class DType : std::uint8_t {
     kBool = 15,
     kComplex64 = 16,
     kComplex128 = 17,
+    kFloat8E4M3Fnuz = 18,
+    kFloat8E5M2Fnuz = 19,
+    kFloat8E8M0 = 20,
 };
+inline constexpr DType kLastDType = DType::kFloat8E8M0;
 
 [[nodiscard]] std::size_t byte_size(DType dtype) noexcept;       // of one element; 0 for kUnknown
 [[nodiscard]] std::string_view to_string(DType dtype) noexcept;  // NumPy's names: "float32", "bfloat16"
@@ -44,5 +48,12 @@ enum class DType : std::uint8_t {
 }
 [[nodiscard]] float float8_e4m3_to_float(std::uint8_t bits) noexcept;  // the "fn" kind: no infinities
 [[nodiscard]] float float8_e5m2_to_float(std::uint8_t bits) noexcept;
+// The "fnuz" kinds: no infinities, no negative zero, which is their only NaN, and a bias larger by one.
+[[nodiscard]] float float8_e4m3fnuz_to_float(std::uint8_t bits) noexcept;
+[[nodiscard]] float float8_e5m2fnuz_to_float(std::uint8_t bits) noexcept;
+[[nodiscard]] float float8_e8m0fnu_to_float(std::uint8_t bits) noexcept;  // a power of two, or NaN
+
+// By the type; NaN where it is no float of 8 bits.
+[[nodiscard]] float float8_to_float(DType dtype, std::uint8_t bits) noexcept;
 
 }  // namespace traindbg::tensor

@@ -77,6 +77,9 @@ std::size_t weight_of(const StepItem& item) {
                                       sizeof(std::uint32_t);
     for (const model::HistogramSample& sample : record.histograms)
         bytes += sizeof(sample) + sample.bins.size() * sizeof(model::HistogramBin);
+    for (const model::ChannelSample& sample : record.channels)
+        bytes += sizeof(sample) + 3 * sample.channels.channels() * sizeof(float);
+    bytes += record.digests.size() * sizeof(model::DigestSample);
     for (const WholeTensor& tensor : item.tensors) bytes += sizeof(tensor) + tensor.owned.size();
     return bytes;
 }

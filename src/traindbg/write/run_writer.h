@@ -25,6 +25,7 @@
 #include <vector>
 
 #include "traindbg/base/status.h"
+#include "traindbg/format/records.h"
 #include "traindbg/model/requirement.h"
 #include "traindbg/model/run_meta.h"
 #include "traindbg/model/step_record.h"
@@ -34,6 +35,9 @@
 namespace traindbg::write {
 
 using model::OverflowPolicy;
+
+// The most channels that a step may have in all its samples; those of `append` that are beyond are left out.
+using format::kMostStepChannels;
 
 struct WriterOptions {
     std::string run_directory;

@@ -168,7 +168,7 @@ void Scribe::encode_step(StepItem& item) {
     payload_.clear();
     if (format::encode_step(payload_, item.record, table_, places_, element_counts_) != 0)
         base::log_once(LogLevel::kWarning, "write.classes",
-                       "a loss has too many classes to record their counts; they are left out");
+                       "a step has too many classes or channels to record them all; some are left out");
     const Status status = log_.add(batch_, FrameType::kStep, payload_.bytes());
     if (status.is_ok()) {
         steps_.push_back({batch_.size(), places_.size()});

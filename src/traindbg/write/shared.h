@@ -103,6 +103,8 @@ struct Shared {
         record.scalars.clear();
         record.classes.clear();
         record.histograms.clear();
+        record.channels.clear();
+        record.digests.clear();
         record.raw.clear();
         const std::lock_guard lock(mutex);
         if (spares.size() < kMostSpares) spares.push_back(std::move(record));

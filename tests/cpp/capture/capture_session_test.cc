@@ -309,6 +309,93 @@ TEST(CaptureSession, TheKindOfASampleFollowsTheRole) {
     EXPECT_EQ(record.scalars[0], (model::ScalarSample{loss, 7.5}));
 }
 
+TEST(CaptureSession, ChannelsAndDigestsAreTakenOfWhatTheyAreAskedOf) {
+    storage::MemoryFileSystem files;
+    auto session = open("/run",
+                        {need("weights", 1, What::kStatistics | What::kChannels | What::kDigest),
+                         need("gradients", 1, What::kRaw | What::kDigest), need("biases", 1, What::kDigest),
+                         need("outputs", 1, What::kChannels),
+                         need("weight_updates", 1, What::kStatistics | What::kChannels | What::kDigest)},
+                        files);
+    const TensorId weight = session->register_tensor(tensor("weight/w", Role::kWeight));
+    const TensorId gradient = session->register_tensor(tensor("gradient/w", Role::kGradient));
+    const TensorId bias = session->register_tensor(tensor("bias/w", Role::kBias));
+    const TensorId output = session->register_tensor(tensor("output/m", Role::kOutput));
+    const TensorId many = session->register_tensor(tensor("output/n", Role::kOutput));
+    const TensorId update = session->register_tensor(tensor("weight_update/w", Role::kWeightUpdate));
+    const TensorId ratio = session->register_tensor(tensor("update_ratio/w", Role::kWeightUpdate));
+    const Values matrix({1, -2, 0, 4, 0, 0.5F}, {2, 3});
+    const Values column({3, -3}, {2});
+    const Values wide(std::vector<float>(model::kMostChannels + 1, 1), {1, model::kMostChannels + 1});
+    for (const TensorId id : {weight, gradient, output}) session->observe(Mode::kTrain, id, matrix.view());
+    session->observe(Mode::kTrain, bias, column.view());
+    session->observe(Mode::kTrain, many, wide.view());
+    session->observe_update(Mode::kTrain, update, ratio, Values({1, 1, 1, 1, 1, 1}, {2, 3}).view(),
+                            matrix.view());
+    std::ignore = session->end_step();
+    EXPECT_EQ(session->counts().tensors_skipped, 1U) << "more channels than are looked at";
+    session->close(60s);
+    const Recorded run = read_back("/run", files);
+    ASSERT_EQ(run.steps.size(), 1U);
+    const StepRecord& record = run.steps[0];
+    ASSERT_EQ(record.channels.size(), 3U);
+    const model::ChannelStatistics by_row{{-2, 0}, {1, 4}, {1.0F / 3, 1.0F / 3}};
+    const model::ChannelStatistics by_column{{1, -2, 0}, {4, 0, 0.5F}, {0, 0.5F, 0.5F}};
+    const model::ChannelStatistics of_update{{-3, -1}, {0, 3}, {1.0F / 3, 0}};
+    for (const model::ChannelSample& sample : record.channels)
+        EXPECT_EQ(sample.channels, sample.tensor == weight   ? by_row
+                                   : sample.tensor == output ? by_column
+                                                             : of_update)
+            << sample.tensor;
+    ASSERT_EQ(record.digests.size(), 4U);
+    const Values difference({0, -3, -1, 3, -1, -0.5F}, {2, 3});
+    for (const model::DigestSample& sample : record.digests)
+        EXPECT_EQ(sample.digest, *reduce::digest(sample.tensor == bias     ? column.view()
+                                                 : sample.tensor == update ? difference.view()
+                                                                           : matrix.view()))
+            << sample.tensor;
+    EXPECT_EQ(record.tensors.size(), 2U) << "of the others, statistics were not asked for";
+    ASSERT_EQ(record.raw.size(), 1U);
+    EXPECT_EQ(record.raw[0].tensor, gradient);
+    const auto opened = read::Run::open("/run", files);
+    const auto digests = (*opened)->digests(0, "bias/w");
+    ASSERT_TRUE(digests.is_ok() && digests->size() == 1);
+    EXPECT_EQ((*digests)[0].digest.product, -9);
+    const auto products = (*opened)->series(0, "bias/w", "product");
+    ASSERT_TRUE(products.is_ok() && products->size() == 1);
+    EXPECT_EQ((*products)[0].value, -9);
+}
+
+TEST(CaptureSession, ChannelsBeyondTheMostOfAStepAreCountedAndNamed) {
+    constexpr std::uint32_t kFit = write::kMostStepChannels / model::kMostChannels;
+    storage::MemoryFileSystem files;
+    auto session = open("/run", {need("outputs", 1, What::kStatistics | What::kChannels)}, files);
+    const Values wide(std::vector<float>(model::kMostChannels, 1), {1, model::kMostChannels});
+    const Values number({1}, {});
+    std::vector<TensorId> ids;
+    for (std::uint32_t i = 0; i < kFit + 2; ++i)
+        ids.push_back(session->register_tensor(tensor("output/" + std::to_string(i), Role::kOutput)));
+    for (int step = 0; step < 3; ++step) {
+        for (std::uint32_t i = 0; i <= kFit; ++i) session->observe(Mode::kTrain, ids[i], wide.view());
+        session->observe(Mode::kTrain, ids.back(), number.view());
+        std::ignore = session->end_step();
+    }
+    EXPECT_EQ(session->counts().tensors_skipped, 3U * 2);
+    session->close(60s);
+    const Recorded run = read_back("/run", files);
+    ASSERT_EQ(run.steps.size(), 3U);
+    for (const StepRecord& record : run.steps) {
+        EXPECT_EQ(record.channels.size(), kFit);
+        EXPECT_EQ(record.tensors.size(), kFit + 2) << "the statistics of all are there";
+    }
+    ASSERT_EQ(run.events.size(), 2U) << "once each";
+    for (std::uint32_t i = 0; i < 2; ++i) {
+        EXPECT_EQ(run.events[i].kind, "tensor_skipped");
+        EXPECT_NE(run.events[i].json.find("output/" + std::to_string(kFit + i)), std::string::npos);
+        EXPECT_NE(run.events[i].json.find("524288"), std::string::npos) << run.events[i].json;
+    }
+}
+
 TEST(CaptureSession, MetricsAreKeptWithoutBeingAskedFor) {
     storage::MemoryFileSystem files;
     auto session = open("/run", {}, files);
@@ -474,21 +561,30 @@ TEST(CaptureSession, StatisticsTakenElsewhereAreKeptAsTheyAre) {
     EXPECT_EQ(run.steps[0].tensors[0].statistics, statistics);
 }
 
-TEST(CaptureSession, WhatCannotBeReducedIsCountedAndNamedOnce) {
+TEST(CaptureSession, WhatCannotBeReducedIsNamedOnceAndCountedOnceAtAStep) {
     storage::MemoryFileSystem files;
-    auto session = open("/run", {need("weights", 1)}, files);
+    const What all = What::kStatistics | What::kHistogram | What::kChannels | What::kDigest;
+    auto session = open("/run", {need("weights", 1, all), need("weights", 1, all, Mode::kEval)}, files);
     const TensorId weight = session->register_tensor(tensor("weight/complex", Role::kWeight));
+    const TensorId loss = session->register_tensor(tensor("loss", Role::kLoss));
     const Values values({1, 2, 3, 4}, {2});
+    const Values number({1, 2}, {});
     for (int step = 0; step < 3; ++step) {
-        session->observe(Mode::kTrain, weight, {values.data.data(), DType::kComplex64, values.shape, {}});
+        for (int times = 0; times < 2; ++times) {
+            session->observe(Mode::kTrain, weight, {values.data.data(), DType::kComplex64, values.shape, {}});
+            session->observe(Mode::kTrain, loss, {number.data.data(), DType::kComplex64, number.shape, {}});
+        }
         std::ignore = session->end_step();
     }
-    EXPECT_EQ(session->counts().tensors_skipped, 3U);
+    EXPECT_EQ(session->counts().tensors_skipped, 6U);
+    session->observe(Mode::kEval, weight, {values.data.data(), DType::kComplex64, values.shape, {}});
+    session->end_eval_step();
+    EXPECT_EQ(session->counts().tensors_skipped, 7U) << "a step of another mode is another step";
     session->close(10s);
     const Recorded run = read_back("/run", files);
     EXPECT_TRUE(run.steps.empty());
-    ASSERT_EQ(run.events.size(), 1U);
-    EXPECT_EQ(run.events[0].kind, "tensor_skipped");
+    ASSERT_EQ(run.events.size(), 2U);
+    for (std::size_t i = 0; i < 2; ++i) EXPECT_EQ(run.events[i].kind, "tensor_skipped");
     EXPECT_NE(run.events[0].json.find("weight/complex"), std::string::npos);
 }
 

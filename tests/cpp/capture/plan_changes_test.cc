@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -167,6 +168,54 @@ TEST_F(PlanChangesTest, TensorsThatAreKnownBelongToTheNewPlansCollections) {
     EXPECT_TRUE(steps_of(tensors_[1]).empty());
     EXPECT_EQ(steps_of(tensors_[2]), once);
     EXPECT_EQ(steps_of(tensors_[3]), once);
+}
+
+TEST_F(PlanChangesTest, WhatIsAskedForHoldsAtOnceAndStandsInTheRun) {
+    begin({.requirements = {need("weights", 1)}, .collections = {}});
+    tensors_ = {add("weight/a", Role::kWeight), add("gradient/a", Role::kGradient)};
+    train_step();
+    const CaptureConfig more = {.requirements = {need("weights", 1), need("gradients", 1)},
+                                .collections = {}};
+    ASSERT_TRUE(session_->ask_for(more).is_ok());
+    EXPECT_NE(session_->due(Mode::kTrain) & mask_of(Role::kGradient), 0U);
+    train_step();
+    ASSERT_TRUE(session_->ask_for(more).is_ok()) << "it is captured already";
+    train_step();
+    session_->close(60s);
+    EXPECT_EQ(steps_of(tensors_[0]), (std::set<StepIndex>{0, 1, 2}));
+    EXPECT_EQ(steps_of(tensors_[1]), (std::set<StepIndex>{1, 2}));
+    EXPECT_EQ(events("plan_changed").size(), 1U);
+    const auto in_force = read_plan_in_force(files_, layout_);
+    ASSERT_TRUE(in_force);
+    EXPECT_EQ(in_force->number, 1U);
+    EXPECT_EQ(in_force->config.requirements, more.requirements);
+}
+
+TEST_F(PlanChangesTest, AnOlderChangeThatIsFoundLateDoesNotWin) {
+    begin({});
+    tensors_ = {add("weight/a", Role::kWeight), add("gradient/a", Role::kGradient)};
+    put(1, {.requirements = {need("weights", 1)}, .collections = {}});
+    train_step();                        // a thread begins to look
+    std::this_thread::sleep_for(500ms);  // and most likely has found the change
+    ASSERT_TRUE(session_->ask_for({.requirements = {need("gradients", 1)}, .collections = {}}).is_ok());
+    const StepIndex asked = session_->step(Mode::kTrain);
+    for (int i = 0; i < 20; ++i) train_step();
+    session_->close(60s);
+    for (const TensorId id : tensors_) EXPECT_EQ(steps_of(id).size(), 20U) << id;
+    EXPECT_EQ(*steps_of(tensors_[1]).begin(), asked);
+}
+
+TEST_F(PlanChangesTest, WhatCannotBeAskedForIsNamedAndNothingChanges) {
+    begin({.requirements = {need("weights", 1)}, .collections = {}});
+    tensors_ = {add("weight/a", Role::kWeight)};
+    const base::Status status =
+        session_->ask_for({.requirements = {need("mine", 1)},
+                           .collections = {{.name = "mine", .include = {"("}, .exclude = {}}}});
+    EXPECT_EQ(status.code(), base::Code::kInvalidArgument);
+    EXPECT_NE(status.message().find("mine"), std::string::npos);
+    train_step();
+    session_->close(60s);
+    EXPECT_EQ(steps_of(tensors_[0]).size(), 1U);
 }
 
 TEST_F(PlanChangesTest, EvaluationsFollowItToo) {

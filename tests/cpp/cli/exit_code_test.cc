@@ -6,6 +6,8 @@
 #include <cerrno>
 #include <csignal>
 
+#include "traindbg/options/run_options.h"
+
 namespace traindbg::cli {
 namespace {
 
@@ -70,7 +72,7 @@ TEST(ExitCode, CommandsThatCannotBeStarted) {
 }
 
 TEST(ExitCode, EveryWordOfFailOnIsUnderstoodAndAWrongOneNamesTheNearest) {
-    for (const std::string& word : fail_on_words()) EXPECT_TRUE(parse_fail_on(word).is_ok()) << word;
+    for (const std::string& word : options::fail_on_words()) EXPECT_TRUE(parse_fail_on(word).is_ok()) << word;
     EXPECT_EQ(*parse_fail_on("never"), FailOn());
     EXPECT_NE(parse_fail_on("warnig").status().message().find("did you mean 'warning'"), std::string::npos);
 }

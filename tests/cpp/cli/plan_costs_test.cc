@@ -35,8 +35,13 @@ TensorInfo tensor(std::string name, Role role, std::vector<std::int64_t> shape) 
 }
 
 // Bytes per second that are easy to reckon with.
-constexpr Speeds kSpeeds{
-    .statistics = 1e9, .histogram = 1e8, .copy = 5e8, .nanos_per_tensor = 100, .nanos_per_number = 7};
+constexpr Speeds kSpeeds{.statistics = 1e9,
+                         .histogram = 1e8,
+                         .channels = 5e7,
+                         .digest = 2e8,
+                         .copy = 5e8,
+                         .nanos_per_tensor = 100,
+                         .nanos_per_number = 7};
 
 PlanCosts costs_of(CaptureConfig config, std::vector<TensorInfo> tensors, double step_nanos = 1e6) {
     auto plan = capture::CapturePlan::make(std::move(config));
@@ -58,6 +63,12 @@ TEST(PlanCosts, BytesAreThoseOfTheFormatAndTimesThoseOfTheSpeeds) {
     EXPECT_LE(raw.bytes, kBytes + statistics.bytes + 100);
     EXPECT_DOUBLE_EQ(raw.nanos, kBytes / 5e8 * 1e9 + 100);
     EXPECT_DOUBLE_EQ(costs.cost(0, What::kStatistics | What::kHistogram).nanos, 11e6 + 100);
+    const Cost channels = costs.cost(0, What::kStatistics | What::kChannels);
+    EXPECT_DOUBLE_EQ(channels.nanos, 21e6 + 100);
+    EXPECT_EQ(channels.bytes, statistics.bytes + 250 * 12);
+    const Cost digest = costs.cost(0, What::kStatistics | What::kDigest);
+    EXPECT_DOUBLE_EQ(digest.nanos, 6e6 + 100);
+    EXPECT_EQ(digest.bytes, statistics.bytes + 17);
     const Cost loss = costs.cost(1, What::kStatistics);
     EXPECT_GE(loss.bytes, 8);
     EXPECT_LE(loss.bytes, 16);
@@ -127,10 +138,13 @@ TEST(PlanCosts, WhatWasSeenTellsTheSizeOfAHistogram) {
     model::HistogramSample sample;
     sample.tensor = 0;
     record.histograms = {sample};
+    record.channels = {{0, {{1}, {2}, {0}}}};
     const PlanCosts seen(*plan, {tensor("a", Role::kWeight, {4})}, {&record, 1}, kSpeeds, 1e6);
     const PlanCosts guessed(*plan, {tensor("a", Role::kWeight, {4})}, {}, kSpeeds, 1e6);
     EXPECT_LT(seen.cost(0, What::kHistogram).bytes, 10);  // it has no bins
     EXPECT_GT(guessed.cost(0, What::kHistogram).bytes, 50);
+    EXPECT_LT(seen.cost(0, What::kChannels).bytes, 20);  // of one channel, without zeros
+    EXPECT_EQ(guessed.cost(0, What::kChannels).bytes, 48);
 }
 
 TEST(ProbingPlan, TakesEverythingAtOnceButWholeTensors) {

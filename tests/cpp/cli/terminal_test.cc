@@ -4,7 +4,6 @@
 
 #include "traindbg/cli/completion.h"
 #include "traindbg/cli/console.h"
-#include "traindbg/cli/name_filter.h"
 #include "traindbg/cli/status_line.h"
 #include "traindbg/cli/step_range.h"
 #include "traindbg/cli/summary.h"
@@ -96,26 +95,6 @@ TEST(StepRange, EveryFormIsUnderstood) {
     EXPECT_TRUE(is("7", 7, 8));
     for (const char* wrong : {"20:10", "5:5", "a:b", "1:2:3", "-1:3", "1.5:", "x"})
         EXPECT_FALSE(parse_step_range(wrong).is_ok()) << wrong;
-}
-
-TEST(NameFilter, SearchesAnywhereInTheName) {
-    const auto filter = NameFilter::make("fc\\d+");
-    ASSERT_TRUE(filter.is_ok());
-    EXPECT_TRUE(filter->matches("gradient/fc12.weight"));
-    EXPECT_FALSE(filter->matches("gradient/conv1.weight"));
-    const auto all = NameFilter::make("");
-    ASSERT_TRUE(all.is_ok());
-    EXPECT_TRUE(all->matches("anything"));
-}
-
-TEST(NameFilter, ABrokenPatternIsNamedAndLookAroundIsOnlyRefusedHere) {
-    const auto broken = NameFilter::make("fc(");
-    ASSERT_FALSE(broken.is_ok());
-    EXPECT_NE(broken.status().message().find("'fc('"), std::string::npos);
-    EXPECT_FALSE(NameFilter::make("(?=a)b").is_ok());
-    EXPECT_FALSE(check_pattern("fc(").is_ok());
-    EXPECT_TRUE(check_pattern("(?=a)b").is_ok());  // Python's `re` knows it
-    EXPECT_TRUE(check_pattern("fc").is_ok());
 }
 
 TEST(SummaryText, WithoutAModelItSaysWhyAndNothingElse) {

@@ -76,6 +76,22 @@ TEST(SmdebugStatisticsTest, WhatIsNotFiniteIsSeen) {
     EXPECT_EQ(statistics_of({{"std", kNan}, {"l2", 1}}, 1, VarianceKind::kSample)->not_finite(), 0U);
 }
 
+TEST(SmdebugStatisticsTest, ProductsAreNumPys) {
+    const model::Digest digest{0, -24};
+    model::Statistics s = kFour;
+    EXPECT_EQ(product_of(digest, s), -24);
+    s.positive_infinite = 1;
+    EXPECT_EQ(product_of(digest, s), -kInfinity);
+    s.negative_infinite = 3;
+    EXPECT_EQ(product_of(digest, s), kInfinity);
+    s.zero = 1;
+    EXPECT_TRUE(std::isnan(product_of({0, 0}, s))) << "zero times infinity";
+    s.positive_infinite = s.negative_infinite = 0;
+    EXPECT_EQ(product_of({0, 0}, s), 0);
+    s.nan = 1;
+    EXPECT_TRUE(std::isnan(product_of(digest, s)));
+}
+
 TEST(SmdebugStatisticsTest, ReductionsAreNumPys) {
     Reductions plain = as_map(kFour);
     EXPECT_EQ(plain["sum"], 10);

@@ -70,6 +70,15 @@ inline model::StepRecord sample_step(std::uint64_t step, bool with_raw = false) 
     const std::uint64_t zeros = step % 3;
     record.histograms = {{0, {{-180, 4}, {0, zeros + 1}, {170, 7 - zeros}}}};
     if (step % 2 == 1) record.histograms.push_back({1, {{0, 2}, {161, 1}, {259, 2}, {260, 1}}});
+    if (step % 3 == 2) {  // not at each: many a test counts in bytes
+        const auto bound = static_cast<float>(scale);
+        record.channels = {{0, {{-bound, -1, 0.5F}, {bound, -0.5F, 0.75F}, {0, 0, 0}}}};
+        record.digests = {{0, {0x0123'4567'89AB'CDEF + step, -scale / 3}}};
+        if (step % 2 == 0) {
+            record.channels.push_back({1, {{0, -bound}, {0, 1}, {1, 0.25F}}});
+            record.digests.push_back({1, {UINT64_MAX - step, 0}});
+        }
+    }
     if (with_raw) {
         model::RawTensor raw;
         raw.tensor = 0;
@@ -89,9 +98,14 @@ inline model::StepRecord sample_step(std::uint64_t step, bool with_raw = false) 
     return record;
 }
 
-// The steps of the golden run.
+// The steps of the golden run, which is of version 1.0: it has neither channels nor digests.
 inline constexpr std::uint64_t kGoldenSteps = 10;
-inline model::StepRecord golden_step(std::uint64_t step) { return sample_step(step, step % 3 == 0); }
+inline model::StepRecord golden_step(std::uint64_t step) {
+    model::StepRecord record = sample_step(step, step % 3 == 0);
+    record.channels.clear();
+    record.digests.clear();
+    return record;
+}
 
 inline model::WorkerMeta sample_meta() {
     model::WorkerMeta meta;

@@ -7,6 +7,8 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
+#include "traindbg/model/what_words.h"
+
 namespace traindbg::model {
 namespace {
 
@@ -28,7 +30,8 @@ TEST(Json, ACapturePlanComesBack) {
          .asked_by = "vanishing_gradient"},
         {.collection = "first",
          .mode = Mode::kEval,
-         .what = What::kRaw | What::kUnits | What::kClasses | What::kHistogram,
+         .what =
+             What::kRaw | What::kUnits | What::kClasses | What::kHistogram | What::kChannels | What::kDigest,
          .schedule = {.every = 0, .dense_until = 5, .start = 2, .end = 9},
          .asked_by = "user",
          .steps = {3, 8},
@@ -238,6 +241,24 @@ TEST(Json, EveryEnumerationHasItsWords) {
                             ActivationKind::kSigmoid, ActivationKind::kSmooth})
         EXPECT_EQ(parse_activation_kind(to_string(kind)), kind);
     EXPECT_EQ(to_string(static_cast<Role>(200)), "unknown");
+}
+
+TEST(WhatWords, EveryThingThatCanBeTakenHasItsWords) {
+    What all = What::kNothing;
+    std::string in_words;
+    for (const WhatWord& row : kWhatWords) {
+        const auto config = capture_config_from_json(
+            R"({"requirements": [{"collection": "losses", "what": [")" + std::string(row.word) + R"("]}]})");
+        ASSERT_TRUE(config) << config.status().message();
+        EXPECT_EQ(config->requirements.at(0).what, row.bit);
+        EXPECT_EQ(to_json(config->requirements[0])["what"].dump(), "[\"" + std::string(row.word) + "\"]");
+        EXPECT_FALSE(has(all, row.bit)) << row.word << ": twice";
+        all |= row.bit;
+        in_words += (in_words.empty() ? "" : ", ") + std::string(row.in_words);
+    }
+    EXPECT_EQ(what_in_words(all), in_words);
+    EXPECT_EQ(what_in_words(What::kStatistics | What::kRaw), "statistics, whole tensors");
+    EXPECT_EQ(what_in_words(What::kNothing), "nothing");
 }
 
 TEST(Schedule, IsDueByIntervalAndDenselyAtTheBeginning) {

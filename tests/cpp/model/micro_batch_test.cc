@@ -58,6 +58,8 @@ TEST(MicroBatch, OfAStepOfSeveralTheFirstOnesTensorsAreLeft) {
     record.scalars = {{0, 1.0}, {1, 2.0}};
     record.tensors = {{2, {}, {}}, {3, {}, {}}};
     record.histograms = {{3, {}}};
+    record.channels = {{3, {}}};
+    record.digests = {{3, {}}};
     const WorkerMeta meta;
     StepRecord scratch;
     const StepView shown = of_first_micro_batch({5, &record, &tensors, &meta}, scratch);
@@ -68,6 +70,8 @@ TEST(MicroBatch, OfAStepOfSeveralTheFirstOnesTensorsAreLeft) {
     ASSERT_EQ(shown.record->tensors.size(), 1U);
     EXPECT_EQ(shown.record->tensors[0].tensor, 2U);
     EXPECT_TRUE(shown.record->histograms.empty());
+    EXPECT_TRUE(shown.record->channels.empty());
+    EXPECT_TRUE(shown.record->digests.empty());
     EXPECT_EQ(record.scalars.size(), 2U);
 }
 

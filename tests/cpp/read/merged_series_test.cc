@@ -75,6 +75,7 @@ class MergedSeriesTest : public ::testing::Test {
             record.sequence = step;
             if (role == Role::kLoss) record.scalars.push_back({0, parts[step]->front()});
             else record.tensors.push_back({0, of(*parts[step]), {}});
+            record.digests.push_back({0, {.fingerprint = worker, .product = parts[step]->front()}});
             (*writer)->append(std::move(record));
         }
         ASSERT_TRUE((*writer)->close(std::chrono::seconds(60)).is_ok());
@@ -89,6 +90,19 @@ class MergedSeriesTest : public ::testing::Test {
         if (!run.is_ok()) return run.status();
         return merged_series(**run, kName, statistic);
     }
+    // What `merged` gives of the product: the points of the worker whose fingerprints are the whole's, or an
+    // error of both.
+    base::Result<MergedSeries> merged_digest() {
+        auto run = Run::open("/run", files_);
+        if (!run.is_ok()) return run.status();
+        const auto worker = worker_of_whole(**run, kName);
+        auto series = merged_series(**run, kName, "product");
+        EXPECT_EQ(worker.status().code(), series.status().code());
+        if (worker.is_ok() && series.is_ok()) {
+            EXPECT_EQ(series->workers, std::vector<model::WorkerId>{*worker});
+        }
+        return series;
+    }
 
     MemoryFileSystem files_;
 };
@@ -99,17 +113,22 @@ TEST_F(MergedSeriesTest, PartsOfATensorGiveTheStatisticsOfTheWhole) {
     write(1, Role::kWeight, shard(4), {std::vector<float>{5, 1000}});
     write(2, Role::kWeight, shard(6), {});  // nothing is left for it
     const Statistics expected = of(whole);
-    for (const auto& [name, value] : std::vector<std::pair<std::string_view, double>>{{"min", expected.min},
-                                                                                      {"max", expected.max},
-                                                                                      {"mean", expected.mean},
-                                                                                      {"std", expected.std},
-                                                                                      {"l1", expected.l1},
-                                                                                      {"l2", expected.l2},
-                                                                                      {"count", 6}}) {
+    for (const auto& [name, value] :
+         std::vector<std::pair<std::string_view, double>>{{"min", expected.min},
+                                                          {"max", expected.max},
+                                                          {"mean", expected.mean},
+                                                          {"std", expected.std},
+                                                          {"l1", expected.l1},
+                                                          {"l2", expected.l2},
+                                                          {"count", 6},
+                                                          {"variance", expected.std * expected.std},
+                                                          {"sum", 1007},
+                                                          {"mean_abs", 1011.0 / 6},
+                                                          {"rms", expected.l2 / std::sqrt(6.0)}}) {
         const auto series = merged(name);
         ASSERT_TRUE(series.is_ok()) << series.status().to_string();
         ASSERT_EQ(series->points.size(), 1U) << name;
-        EXPECT_NEAR(series->points[0].value, value, 1e-3) << name;
+        EXPECT_NEAR(series->points[0].value, value, std::max(1e-3, 1e-6 * std::fabs(value))) << name;
         EXPECT_TRUE(series->left_out.empty());
     }
 }
@@ -156,6 +175,51 @@ TEST_F(MergedSeriesTest, PartsOfABatchMergeAndLossesAreTheirMean) {
     ASSERT_EQ(series->points.size(), 1U);
     EXPECT_EQ(series->points[0].value, 3);
     EXPECT_EQ(merged("units").status().code(), Code::kInvalidArgument);
+}
+
+TEST_F(MergedSeriesTest, DigestsAreTheFirstWorkersWhereNothingIsMerged) {
+    EXPECT_EQ(merged_digest().status().code(), Code::kNotFound) << "no worker at all";
+    write(2, Role::kWeight, std::nullopt, {std::vector<float>{3, 4}, std::vector<float>{5, 6}});
+    write(4, Role::kWeight, std::nullopt, {std::vector<float>{7, 8}});
+    const auto series = merged_digest();
+    ASSERT_TRUE(series.is_ok()) << series.status().to_string();
+    EXPECT_EQ(series->workers, std::vector<model::WorkerId>{2});
+    ASSERT_EQ(series->points.size(), 2U);
+    EXPECT_EQ(series->points[0].value, 3);
+    EXPECT_EQ(series->points[1].value, 5);
+}
+
+TEST_F(MergedSeriesTest, DigestsOfATensorThatEachWorkerHoldsWholeAreTheFirstOnes) {
+    const auto whole = [](std::string placement) {
+        return ShardInfo{.whole_shape = {2}, .offset = {0}, .placement = std::move(placement)};
+    };
+    write(0, Role::kWeight, whole("replicate"), {std::vector<float>{3, 4}});
+    write(1, Role::kWeight, whole("replicate"), {std::vector<float>{3, 4}});
+    const auto series = merged_digest();
+    ASSERT_TRUE(series.is_ok()) << series.status().to_string();
+    ASSERT_EQ(series->points.size(), 1U);
+    EXPECT_EQ(series->points[0].value, 3);
+}
+
+TEST_F(MergedSeriesTest, DigestsOfPartsAreRefused) {
+    write(0, Role::kWeight, shard(0), {std::vector<float>{1, 2, 3}});
+    EXPECT_EQ(merged_digest().status().code(), Code::kInvalidArgument) << "one part of two";
+    write(1, Role::kWeight, shard(3), {std::vector<float>{4, 5, 6}});
+    EXPECT_EQ(merged_digest().status().code(), Code::kInvalidArgument);
+}
+
+TEST_F(MergedSeriesTest, DigestsOfSumsThatAreYetToBeMadeAreRefused) {
+    write(0, Role::kGradient, shard(0, "partial(sum)"), {std::vector<float>{1, 1, 1, 1, 1, 1}});
+    EXPECT_EQ(merged_digest().status().code(), Code::kInvalidArgument);
+}
+
+TEST_F(MergedSeriesTest, DigestsOfABatchAreRefusedWhereSeveralSawAPart) {
+    write(0, Role::kOutput, std::nullopt, {std::vector<float>{1, 2}});
+    const auto alone = merged_digest();
+    ASSERT_TRUE(alone.is_ok()) << alone.status().to_string();
+    EXPECT_EQ(alone->points.size(), 1U) << "one process saw all of it";
+    write(1, Role::kOutput, std::nullopt, {std::vector<float>{5, 4}});
+    EXPECT_EQ(merged_digest().status().code(), Code::kInvalidArgument);
 }
 
 TEST_F(MergedSeriesTest, TheLossIsTheMeanWhereAllHaveOne) {

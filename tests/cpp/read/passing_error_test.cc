@@ -67,7 +67,7 @@ Status all_records(Run& run, Answer& out, bool with_raw) {
 
 Status all_series(Run& run, Answer& out) {
     for (const std::string& tensor : run.tensor_names())
-        for (const std::string_view statistic : {"value", "mean", "zero", "high"}) {
+        for (const std::string_view statistic : {"value", "mean", "zero", "high", "rms"}) {
             TRAINDBG_ASSIGN_OR_RETURN(const auto points, run.series(0, tensor, statistic));
             for (const SeriesPoint& point : points)
                 out[base::format("{} {} {} {}", tensor, statistic, model::to_string(point.mode),

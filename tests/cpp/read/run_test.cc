@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <csignal>
 #include <memory>
 #include <string>
@@ -195,14 +196,52 @@ TEST(RunTest, SeriesOfEveryStatistic) {
         return points->back().value;
     };
     EXPECT_EQ(last("loss", "value"), 1.0 / 3);
-    const std::vector<std::pair<const char*, double>> expected = {
-        {"min", 0},   {"max", 3}, {"mean", 0.5}, {"std", 0.5}, {"l1", 2},    {"l2", 1.25},
-        {"count", 6}, {"nan", 1}, {"inf", 2},    {"zero", 2},  {"units", 4}, {"inactive_units", 1},
-        {"low", 0},   {"high", 2}};
+    const std::vector<std::pair<const char*, double>> expected = {{"min", 0},
+                                                                  {"max", 3},
+                                                                  {"mean", 0.5},
+                                                                  {"std", 0.5},
+                                                                  {"l1", 2},
+                                                                  {"l2", 1.25},
+                                                                  {"count", 6},
+                                                                  {"nan", 1},
+                                                                  {"inf", 2},
+                                                                  {"zero", 2},
+                                                                  {"units", 4},
+                                                                  {"inactive_units", 1},
+                                                                  {"low", 0},
+                                                                  {"high", 2},
+                                                                  {"variance", 0.25},
+                                                                  {"sum", 1.5},
+                                                                  {"mean_abs", 2.0 / 3},
+                                                                  {"rms", 1.25 / std::sqrt(3.0)}};
     for (const auto& [statistic, value] : expected)
         EXPECT_EQ(last("activation/relu", statistic), value) << statistic;
-    EXPECT_EQ(expected.size() + 1, Run::statistic_names().size());
+    EXPECT_EQ(expected.size() + 2, Run::statistic_names().size()) << "value and product are of other samples";
     EXPECT_TRUE((*run)->series(0, "weight/fc1.weight", "units")->empty()) << "not taken of a weight";
+}
+
+TEST(RunTest, WhatFollowsFromNoFiniteElementIsZero) {
+    MemoryFileSystem files;
+    make_run(files);
+    write::WriterOptions options;
+    options.run_directory = "/run";
+    auto writer = write::RunWriter::open(files, options);
+    ASSERT_TRUE(writer.is_ok()) << writer.status().to_string();
+    for (const model::TensorInfo& info : testing::sample_tensors()) (*writer)->add_tensor(info);
+    model::StepRecord record = sample_step(0);
+    record.tensors.resize(1);
+    record.tensors[0].statistics = {.count = 12, .nan = 7, .positive_infinite = 3, .negative_infinite = 2};
+    const model::TensorSample sample = record.tensors[0];
+    const std::string name = testing::sample_tensors()[sample.tensor].name;
+    (*writer)->append(std::move(record));
+    ASSERT_TRUE((*writer)->close(std::chrono::seconds(60)).is_ok());
+    auto run = Run::open("/run", files);
+    for (const std::string_view statistic : {"variance", "sum", "mean_abs", "rms"}) {
+        const auto points = (*run)->series(0, name, statistic);
+        ASSERT_TRUE(points.is_ok() && points->size() == 1) << statistic;
+        EXPECT_EQ((*points)[0].value, 0) << statistic;
+        EXPECT_EQ(Run::statistic_of(sample, statistic), 0) << statistic;
+    }
 }
 
 TEST(RunTest, SeriesNamesTheNearestOfWhatDoesNotExist) {

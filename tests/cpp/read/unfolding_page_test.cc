@@ -5,17 +5,14 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <span>
 #include <string>
 #include <vector>
 
+#include "format/page_maker.h"
 #include "format/sample_records.h"
-#include "traindbg/base/crc32c.h"
 #include "traindbg/format/column.h"
 #include "traindbg/format/compression.h"
-#include "traindbg/format/frame.h"
 #include "traindbg/format/records.h"
-#include "traindbg/format/segment.h"
 #include "traindbg/read/run.h"
 #include "traindbg/storage/memory_file_system.h"
 
@@ -23,63 +20,15 @@ namespace traindbg::read {
 namespace {
 
 using base::ByteBuffer;
-using base::ByteWriter;
 using format::Column;
-using format::ColumnEntry;
 using format::PageKind;
 using storage::MemoryFileSystem;
+using testing::PageMaker;
 
-constexpr std::uint64_t kSalt = 0xB0B;
 constexpr std::uint32_t kUnfolded = std::uint32_t{64} << 20;  // the most that a reader unfolds at once
+constexpr std::uint64_t kStep = 7;
 constexpr const char* kSegment = "/run/w0000/000000.seg";
 
-// A page whose columns are given by their entries and bytes.
-class PageMaker {
-  public:
-    void integers(Column column, std::vector<std::uint64_t> values) {
-        ColumnEntry entry = encoder_.integers(values, columns_);
-        entry.column = static_cast<std::uint8_t>(column);
-        entries_.push_back(entry);
-    }
-    // `stored` unfolds to something; the page says that it is `claimed` bytes.
-    void folded(Column column, format::Encoding encoding, base::ByteSpan stored, std::uint32_t claimed) {
-        ColumnEntry entry;
-        entry.column = static_cast<std::uint8_t>(column);
-        entry.encoding = static_cast<std::uint8_t>(encoding) | format::kCompressed;
-        entry.raw_bytes = claimed;
-        entry.stored_bytes = static_cast<std::uint32_t>(stored.size());
-        entry.checksum = base::crc32c(stored, format::checksum_seed(kSalt));
-        columns_.append(stored);
-        entries_.push_back(entry);
-    }
-    [[nodiscard]] ByteBuffer take(PageKind kind, model::TensorId tensor, std::uint32_t rows) {
-        ByteWriter out;
-        out.fixed(std::uint32_t{0});
-        out.fixed(std::uint32_t{0});
-        out.fixed(static_cast<std::uint8_t>(kind));
-        out.varint(tensor);
-        out.varint(rows);
-        out.varint(entries_.size());
-        for (const ColumnEntry& entry : entries_) {
-            out.fixed(entry.column);
-            out.fixed(entry.encoding);
-            out.varint(entry.raw_bytes);
-            out.varint(entry.stored_bytes);
-            out.fixed(entry.checksum);
-        }
-        out.patch(4, static_cast<std::uint32_t>(out.size()));
-        out.patch(0, base::crc32c(base::ByteSpan(out.bytes()).subspan(4), format::checksum_seed(kSalt)));
-        out.append(columns_.bytes());
-        return out.take();
-    }
-
-  private:
-    format::ColumnEncoder encoder_{kSalt};
-    ByteWriter columns_;
-    std::vector<ColumnEntry> entries_;
-};
-
-// A sealed part of one step, with these pages; its index is rebuilt by whoever reads it.
 class UnfoldingPageTest : public ::testing::Test {
   protected:
     void SetUp() override {
@@ -92,26 +41,7 @@ class UnfoldingPageTest : public ::testing::Test {
         ASSERT_LT(folded_.size(), 64U << 10);
     }
     void put(const model::TensorTable& table, const std::vector<ByteBuffer>& pages) {
-        ByteWriter out;
-        format::FileHeader header;
-        header.kind = format::FileKind::kSegment;
-        header.salt = kSalt;
-        format::append_file_header(out, header);
-        std::uint64_t sequence = 2;
-        ByteWriter schema;
-        format::encode_schema(schema, table);
-        ASSERT_TRUE(
-            format::append_frame(out, format::FrameType::kSchema, sequence++, schema.bytes(), kSalt).is_ok());
-        PageMaker steps;
-        steps.integers(Column::kRow, {0});
-        steps.integers(Column::kMode, {static_cast<std::uint64_t>(model::Mode::kTrain)});
-        steps.integers(Column::kStep, {7});
-        ASSERT_TRUE(format::append_frame(out, format::FrameType::kPage, sequence++,
-                                         steps.take(PageKind::kSteps, 0, 1), kSalt)
-                        .is_ok());
-        for (const ByteBuffer& page : pages)
-            ASSERT_TRUE(format::append_frame(out, format::FrameType::kPage, sequence++, page, kSalt).is_ok());
-        files_.set_content(kSegment, out.take());
+        files_.set_content(kSegment, testing::made_segment(table, kStep, pages));
     }
     // All that can be asked of it; gives what was damaged.
     std::vector<std::string> read_all() {
@@ -123,7 +53,7 @@ class UnfoldingPageTest : public ::testing::Test {
         EXPECT_TRUE((*run)
                         ->for_each_step(
                             [&](const model::StepView& view) {
-                                EXPECT_EQ(view.step(), 7U);
+                                EXPECT_EQ(view.step(), kStep);
                                 EXPECT_TRUE(view.record->tensors.empty() && view.record->scalars.empty());
                                 EXPECT_TRUE(view.record->raw.empty());
                                 ++steps;
@@ -168,13 +98,22 @@ TEST_F(UnfoldingPageTest, MoreThanItSaysIsDamage) {
         places.integers(Column::kRow, {0});
         places.integers(Column::kLengths, {claimed});
         places.folded(Column::kBytes, format::Encoding::kBytes, folded_, claimed);
+        PageMaker channels;
+        channels.integers(Column::kRow, {0});
+        channels.integers(Column::kLengths, {claimed});
+        channels.folded(Column::kBytes, format::Encoding::kBytes, folded_, claimed);
+        PageMaker digests;
+        digests.integers(Column::kRow, {0});
+        digests.integers(Column::kLengths, {claimed});
+        digests.folded(Column::kBytes, format::Encoding::kBytes, folded_, claimed);
         put(testing::sample_tensors(),
             {rows.take(PageKind::kStatistics, 1, 1), moments.take(PageKind::kStatistics, 0, 1),
              values.take(PageKind::kScalars, 2, 1), classes.take(PageKind::kClasses, 3, 1),
-             histograms.take(PageKind::kHistograms, 0, 1), places.take(PageKind::kRaw, 0, 1)});
+             histograms.take(PageKind::kHistograms, 0, 1), places.take(PageKind::kRaw, 0, 1),
+             channels.take(PageKind::kChannels, 0, 1), digests.take(PageKind::kDigests, 0, 1)});
         const std::vector<std::string> damage = read_all();
         // Each page once, and the index that was rebuilt.
-        EXPECT_EQ(damage.size(), 7U) << claimed << ": " << (damage.empty() ? "" : damage.front());
+        EXPECT_EQ(damage.size(), 9U) << claimed << ": " << (damage.empty() ? "" : damage.front());
     }
 }
 
@@ -212,6 +151,26 @@ TEST_F(UnfoldingPageTest, ManyThatAreWhatTheySayAreNotInMemoryAtOnce) {
 #endif
     EXPECT_LT(files_.content(kSegment).size(), 1U << 20) << "a gigabyte in less than a megabyte";
     EXPECT_EXIT(::_exit(read_in(files_, std::uint64_t{512} << 20)), ::testing::ExitedWithCode(0), "");
+}
+
+TEST_F(UnfoldingPageTest, ChannelsBeyondTheMostOfAStepAreDamage) {
+    constexpr std::uint32_t kTensors = 20;
+    constexpr std::uint32_t kFit = format::kMostStepChannels / model::kMostChannels;
+    static_assert(kFit < kTensors);
+    const testing::HostileChannels hostile(kTensors);
+    put(hostile.table, hostile.pages);
+    EXPECT_LT(files_.content(kSegment).size(), 8U << 10) << "16 MB in less than 8 KB";
+    auto run = Run::open("/run", files_);
+    ASSERT_TRUE(run.is_ok()) << run.status().to_string();
+    const auto record = (*run)->step(0, model::Mode::kTrain, kStep);
+    ASSERT_TRUE(record.is_ok() && record->has_value()) << record.status().to_string();
+    EXPECT_EQ((*record)->channels.size(), kFit);
+    const std::vector<Damage>& damage = (*run)->damage();
+    EXPECT_EQ(std::count_if(damage.begin(), damage.end(),
+                            [](const Damage& place) {
+                                return place.what.find("a record of channels") != std::string::npos;
+                            }),
+              kTensors - kFit);
 }
 
 }  // namespace

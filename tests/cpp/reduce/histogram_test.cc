@@ -15,15 +15,11 @@ namespace {
 
 using model::Histogram;
 using test::DType;
+using test::real_types;
 using test::StridedTensor;
 
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
-
-constexpr std::array kAllTypes = {DType::kFloat64,    DType::kFloat32,    DType::kFloat16, DType::kBFloat16,
-                                  DType::kFloat8E4M3, DType::kFloat8E5M2, DType::kInt64,   DType::kInt32,
-                                  DType::kInt16,      DType::kInt8,       DType::kUInt64,  DType::kUInt32,
-                                  DType::kUInt16,     DType::kUInt8,      DType::kBool};
 
 Histogram reference_histogram(const std::vector<double>& values) {
     std::map<int, std::uint64_t> counts;
@@ -56,7 +52,7 @@ double anything(std::mt19937& random) {
 }
 
 TEST(ReduceHistogram, CountsEveryElementOfEveryType) {
-    for (const DType dtype : kAllTypes) {
+    for (const DType dtype : real_types()) {
         for (const std::int64_t size : {1, 3, 4, 5, 1023, 1024, 1025, 5000}) {
             SCOPED_TRACE(std::string(tensor::to_string(dtype)) + " " + std::to_string(size));
             std::mt19937 random(static_cast<unsigned>(size));
@@ -67,7 +63,7 @@ TEST(ReduceHistogram, CountsEveryElementOfEveryType) {
 }
 
 TEST(ReduceHistogram, SmallWholeNumbersAreExact) {
-    for (const DType dtype : kAllTypes) {
+    for (const DType dtype : real_types()) {
         SCOPED_TRACE(tensor::to_string(dtype));
         StridedTensor tensor(dtype, {300});
         double next = 0;

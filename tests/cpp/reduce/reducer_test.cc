@@ -202,8 +202,9 @@ TEST(Reducer, KernelsEndWithThePlainOneAndUnknownNamesAreRefused) {
 TEST(Reducer, EveryRealElementTypeIsRead) {
     std::mt19937 random(7);
     for (const DType dtype :
-         {DType::kFloat8E4M3, DType::kFloat8E5M2, DType::kInt64, DType::kInt32, DType::kInt16, DType::kInt8,
-          DType::kUInt64, DType::kUInt32, DType::kUInt16, DType::kUInt8, DType::kBool}) {
+         {DType::kFloat8E4M3, DType::kFloat8E5M2, DType::kFloat8E4M3Fnuz, DType::kFloat8E5M2Fnuz,
+          DType::kInt64, DType::kInt32, DType::kInt16, DType::kInt8, DType::kUInt64, DType::kUInt32,
+          DType::kUInt16, DType::kUInt8, DType::kBool}) {
         for (const std::int64_t size : {1, 100, 3000}) {
             StridedTensor data(dtype, {size});
             // For fp8 these are bits: all values, NaN and infinities among them.
@@ -455,8 +456,9 @@ TEST_P(Kernel, ADifferenceThatNoFloatHoldsIsTakenInDoubles) {
 TEST(Difference, EveryRealElementTypeIsRead) {
     std::mt19937 random(24);
     for (const DType dtype :
-         {DType::kFloat8E4M3, DType::kFloat8E5M2, DType::kInt64, DType::kInt32, DType::kInt16, DType::kInt8,
-          DType::kUInt64, DType::kUInt32, DType::kUInt16, DType::kUInt8, DType::kBool}) {
+         {DType::kFloat8E4M3, DType::kFloat8E5M2, DType::kFloat8E4M3Fnuz, DType::kFloat8E5M2Fnuz,
+          DType::kInt64, DType::kInt32, DType::kInt16, DType::kInt8, DType::kUInt64, DType::kUInt32,
+          DType::kUInt16, DType::kUInt8, DType::kBool}) {
         for (const std::int64_t size : {1, 100, 3000}) {
             StridedTensor before(dtype, {size});
             StridedTensor after(dtype, {size});
@@ -580,8 +582,9 @@ void expect_as_one_by_one(const tensor::TensorView& view, std::size_t misplaced 
 TEST(Copy, WithStatisticsGivesTheSameAsOneAfterTheOther) {
     for (const DType dtype :
          {DType::kFloat64, DType::kFloat32, DType::kFloat16, DType::kBFloat16, DType::kFloat8E4M3,
-          DType::kFloat8E5M2, DType::kInt64, DType::kInt32, DType::kInt16, DType::kInt8, DType::kUInt64,
-          DType::kUInt32, DType::kUInt16, DType::kUInt8, DType::kBool}) {
+          DType::kFloat8E5M2, DType::kFloat8E4M3Fnuz, DType::kFloat8E5M2Fnuz, DType::kFloat8E8M0,
+          DType::kInt64, DType::kInt32, DType::kInt16, DType::kInt8, DType::kUInt64, DType::kUInt32,
+          DType::kUInt16, DType::kUInt8, DType::kBool}) {
         for (const std::int64_t n : {1, 15, 1023, 1024, 4097, 8192, 40'000, 100'001}) {
             StridedTensor data(dtype, {n});
             std::uint64_t next = 1;

@@ -17,6 +17,16 @@ namespace traindbg::reduce::test {
 
 using tensor::DType;
 
+// All of which reductions are made: any that there is, but for complex ones.
+inline std::vector<DType> real_types() {
+    std::vector<DType> types;
+    for (unsigned number = 1; number <= static_cast<unsigned>(tensor::kLastDType); ++number) {
+        const auto dtype = static_cast<DType>(number);
+        if (tensor::is_floating(dtype) || tensor::is_integer(dtype)) types.push_back(dtype);
+    }
+    return types;
+}
+
 // The nearest half to a float, by search: positive halves are ordered like their bits.
 inline std::uint16_t to_half(float value) {
     const bool negative = std::signbit(value);
@@ -74,9 +84,11 @@ inline double decode(DType dtype, const std::byte* at) {
         case DType::kFloat16: return static_cast<double>(tensor::half_to_float(get<std::uint16_t>(at)));
         case DType::kBFloat16: return static_cast<double>(tensor::bfloat16_to_float(get<std::uint16_t>(at)));
         case DType::kFloat8E4M3:
-            return static_cast<double>(tensor::float8_e4m3_to_float(get<std::uint8_t>(at)));
         case DType::kFloat8E5M2:
-            return static_cast<double>(tensor::float8_e5m2_to_float(get<std::uint8_t>(at)));
+        case DType::kFloat8E4M3Fnuz:
+        case DType::kFloat8E5M2Fnuz:
+        case DType::kFloat8E8M0:
+            return static_cast<double>(tensor::float8_to_float(dtype, get<std::uint8_t>(at)));
         case DType::kInt64: return static_cast<double>(get<std::int64_t>(at));
         case DType::kInt32: return get<std::int32_t>(at);
         case DType::kInt16: return get<std::int16_t>(at);

@@ -1,11 +1,14 @@
 #include "traindbg/seal/sealer.h"
 
 #include <gtest/gtest.h>
+#include <sys/resource.h>
+#include <unistd.h>
 
 #include <chrono>
 #include <string>
 
 #include "format/newer_segment.h"
+#include "format/page_maker.h"
 #include "seal/sealed_run.h"
 #include "storage/temporary_directory.h"
 #include "traindbg/seal/thin.h"
@@ -319,6 +322,29 @@ TEST(ThinSegment, DamageAnywhereIsRefused) {
     }
     for (std::size_t size = 0; size < whole.size(); size += 11)
         EXPECT_FALSE(thin_segment(base::ByteSpan(whole).first(size), keep_all, nullptr).is_ok()) << size;
+}
+
+// In a child, whose peak is its own. 0: it was refused with no more memory than that.
+int refuse_in(const base::ByteBuffer& segment, std::uint64_t most_bytes) {
+    rusage before{};
+    ::getrusage(RUSAGE_SELF, &before);
+    const auto thinned = thin_segment(
+        segment, [](model::Mode, model::StepIndex) { return true; }, nullptr);
+    rusage after{};
+    ::getrusage(RUSAGE_SELF, &after);
+    if (thinned.status().code() != Code::kDataLoss) return 2;
+    const auto used = static_cast<std::uint64_t>(after.ru_maxrss - before.ru_maxrss) << 10;
+    return used <= most_bytes ? 0 : 1;
+}
+
+TEST(ThinSegment, ChannelsBeyondTheMostOfAStepAreRefusedBeforeTheyFillTheMemory) {
+    const testing::HostileChannels hostile(1000);
+    const base::ByteBuffer segment = testing::made_segment(hostile.table, 0, hostile.pages, true);
+    EXPECT_LT(segment.size(), 512U << 10) << "786 MB in less than half a megabyte";
+#if defined(TRAINDBG_ADDRESS_SANITIZER) || defined(TRAINDBG_THREAD_SANITIZER)
+    GTEST_SKIP() << "a sanitizer's own memory is in the figure";
+#endif
+    EXPECT_EXIT(::_exit(refuse_in(segment, std::uint64_t{256} << 20)), ::testing::ExitedWithCode(0), "");
 }
 
 }  // namespace

@@ -38,9 +38,10 @@ TEST(HookJson, WhatACollectionSaysBeatsTheHookAndWithoutReductionsTensorsAreWhol
             {"CollectionName": "weights", "CollectionParameters": {
                 "save_steps": "70, 3", "end_step": "2000", "reductions": "min, abs_mean,l2_norm"}},
             {"CollectionName": "biases", "CollectionParameters": {"reductions": "", "save_raw_tensor": true}},
+            {"CollectionName": "gradients", "CollectionParameters": {"reductions": "min,abs_prod"}},
             {"CollectionName": "heads", "CollectionParameters": {"include_regex": "attn.*q, attn.*k"}},
             {"CollectionName": "relu_output", "CollectionParameters": null}]})");
-    ASSERT_EQ(settings.captures.size(), 5U);
+    ASSERT_EQ(settings.captures.size(), 6U);
     Requirement expected;
     expected.collection = "losses";
     expected.mode = Mode::kGlobal;
@@ -54,7 +55,8 @@ TEST(HookJson, WhatACollectionSaysBeatsTheHookAndWithoutReductionsTensorsAreWhol
     expected.steps = {3, 70};
     EXPECT_EQ(settings.captures[1], expected);
     EXPECT_EQ(settings.captures[2].what, What::kStatistics | What::kRaw);
-    EXPECT_EQ(settings.captures[3].collection, "heads");
+    EXPECT_EQ(settings.captures[3].what, What::kStatistics | What::kDigest);
+    EXPECT_EQ(settings.captures[4].collection, "heads");
     ASSERT_EQ(settings.collections.size(), 2U);
     EXPECT_EQ(settings.collections[0], (model::CollectionSpec{"heads", {"attn.*q", "attn.*k"}, {}}));
     EXPECT_EQ(settings.collections[1].name, "relu_output");

@@ -85,8 +85,12 @@ seconds = 1.5
 
 [[capture]]
 collection = "inputs"
+
+[[capture]]
+collection = "inputs"
+what = ["channels", "digest"]
 )");
-    ASSERT_EQ(settings.captures.size(), 5U);
+    ASSERT_EQ(settings.captures.size(), 6U);
     Requirement expected;
     expected.collection = "weights";
     expected.what = What::kStatistics | What::kRaw;
@@ -103,6 +107,7 @@ collection = "inputs"
     EXPECT_EQ(settings.captures[3].every_ms, 1500U);
     EXPECT_EQ(settings.captures[3].schedule.every, 0U);
     EXPECT_EQ(settings.captures[4].schedule.every, 1U) << "nothing said: every step";
+    EXPECT_EQ(settings.captures[5].what, What::kStatistics | What::kChannels | What::kDigest);
 }
 
 TEST(Settings, TextsAndCommentsMayHaveAnyLetters) {

@@ -102,6 +102,44 @@ TEST_F(TableReaderTest, EveryBatchSizeGivesTheSameRows) {
     }
 }
 
+TEST_F(TableReaderTest, ChannelRowsCrossBatches) {
+    const auto reader = open(TableKind::kChannels, {.worker = 0}, 3);
+    std::vector<std::tuple<std::uint64_t, std::uint32_t, double, double, double>> got;
+    while (true) {
+        const auto batch = reader->next();
+        ASSERT_TRUE(batch.is_ok());
+        if (!batch->has_value()) break;
+        EXPECT_LE((*batch)->rows, 3U);
+        const auto& columns = (*batch)->columns;
+        for (std::size_t row = 0; row < (*batch)->rows; ++row)
+            got.emplace_back(columns[2].at<std::uint64_t>(row), columns[5].at<std::uint32_t>(row),
+                             columns[6].at<double>(row), columns[7].at<double>(row),
+                             columns[8].at<double>(row));
+    }
+    std::size_t at = 0;
+    for (std::size_t step = 0; step < 8; ++step)
+        for (const model::ChannelSample& sample : records_[step].channels)
+            for (std::uint32_t channel = 0; channel < sample.channels.channels(); ++channel) {
+                ASSERT_LT(at, got.size());
+                EXPECT_EQ(got[at++], std::tuple(records_[step].step, channel,
+                                                static_cast<double>(sample.channels.min[channel]),
+                                                static_cast<double>(sample.channels.max[channel]),
+                                                static_cast<double>(sample.channels.zero[channel])));
+            }
+    EXPECT_EQ(at, got.size());
+    EXPECT_EQ(at, 8U);
+}
+
+TEST_F(TableReaderTest, FingerprintsAreSixteenDigits) {
+    const auto reader = open(TableKind::kDigests, {.worker = 0});
+    const auto batch = reader->next();
+    ASSERT_TRUE(batch.is_ok() && batch->has_value());
+    ASSERT_EQ((*batch)->rows, 3U);
+    EXPECT_EQ((*batch)->columns[5].text_at(0), "0123456789abcdf1");  // of step 2
+    EXPECT_EQ((*batch)->columns[6].at<double>(0), -1);
+    EXPECT_EQ((*batch)->columns[5].text_at(1), "fffffffffffffffd");
+}
+
 TEST_F(TableReaderTest, HistogramRowsCrossBatches) {
     const auto reader = open(TableKind::kHistograms, {.worker = 0}, 2);
     std::vector<std::pair<int, std::uint64_t>> got;
@@ -157,6 +195,25 @@ TEST_F(TableReaderTest, StatisticsAreColumnsAndUnitsThatWereNotTakenAreNull) {
             ++row;
         }
     EXPECT_EQ(row, (*batch)->rows);
+}
+
+TEST_F(TableReaderTest, WhatFollowsFromTheStatisticsIsAColumnWhereItIsNamed) {
+    const auto reader = open(TableKind::kStatistics, {.worker = 0, .statistics = {"variance", "sum"}});
+    ASSERT_EQ(reader->fields().size(), 7U);
+    const std::size_t variance = column_of(*reader, "variance");
+    const std::size_t sum = column_of(*reader, "sum");
+    const auto batch = reader->next();
+    ASSERT_TRUE(batch.is_ok() && batch->has_value());
+    ASSERT_NE((*batch)->rows, 0U);
+    for (std::size_t i = 0, row = 0; i < 8; ++i)
+        for (const model::TensorSample& sample : records_[i].tensors) {
+            const model::Statistics& s = sample.statistics;
+            EXPECT_EQ((*batch)->columns[variance].at<double>(row), s.std * s.std);
+            EXPECT_EQ((*batch)->columns[sum].at<double>(row), s.mean * static_cast<double>(s.finite()));
+            ++row;
+        }
+    const auto of_all = open(TableKind::kStatistics, {});
+    for (const Field& field : of_all->fields()) EXPECT_NE(std::string(field.name), "variance");
 }
 
 TEST_F(TableReaderTest, MistakesNameTheNearest) {

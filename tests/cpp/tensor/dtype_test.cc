@@ -10,7 +10,7 @@ namespace {
 
 TEST(DType, NamesAreNumPysAndComeBack) {
     EXPECT_EQ(to_string(DType::kFloat32), "float32");
-    for (unsigned i = 1; i <= 17; ++i) {
+    for (unsigned i = 1; i <= static_cast<unsigned>(kLastDType); ++i) {
         const auto dtype = static_cast<DType>(i);
         EXPECT_EQ(parse_dtype(to_string(dtype)), dtype);
         EXPECT_GT(byte_size(dtype), 0U);
@@ -63,6 +63,42 @@ TEST(DType, EightBitFloatsAreTheNumbersOfTheirPaper) {
     EXPECT_TRUE(std::isnan(float8_e5m2_to_float(0x7D)));
     EXPECT_EQ(float8_e5m2_to_float(0x04), 0x1p-14F);
     EXPECT_EQ(float8_e5m2_to_float(0x01), 0x1p-16F);
+}
+
+TEST(DType, EightBitFloatsWithoutNegativeZeroHaveNoInfinities) {
+    EXPECT_EQ(float8_e4m3fnuz_to_float(0x7F), 240.0F);
+    EXPECT_EQ(float8_e4m3fnuz_to_float(0xFF), -240.0F);
+    EXPECT_EQ(float8_e4m3fnuz_to_float(0x08), 0x1p-7F);
+    EXPECT_EQ(float8_e4m3fnuz_to_float(0x01), 0x1p-10F);
+    EXPECT_EQ(float8_e5m2fnuz_to_float(0x7F), 57344.0F);
+    EXPECT_EQ(float8_e5m2fnuz_to_float(0x04), 0x1p-15F);
+    EXPECT_EQ(float8_e5m2fnuz_to_float(0x01), 0x1p-17F);
+    for (const auto decode : {&float8_e4m3fnuz_to_float, &float8_e5m2fnuz_to_float}) {
+        EXPECT_EQ(decode(0x00), 0.0F);
+        EXPECT_TRUE(std::isnan(decode(0x80)));
+        for (unsigned bits = 0; bits < 256; ++bits)
+            EXPECT_EQ(std::isfinite(decode(static_cast<std::uint8_t>(bits))), bits != 0x80) << bits;
+    }
+}
+
+TEST(DType, ExponentsAloneArePowersOfTwo) {
+    EXPECT_EQ(float8_e8m0fnu_to_float(0x00), 0x1p-127F);
+    EXPECT_EQ(float8_e8m0fnu_to_float(0x7F), 1.0F);
+    EXPECT_EQ(float8_e8m0fnu_to_float(0xFE), 0x1p127F);
+    EXPECT_TRUE(std::isnan(float8_e8m0fnu_to_float(0xFF)));
+}
+
+TEST(DType, EightBitFloatsAreFoundByTheirType) {
+    unsigned count = 0;
+    for (unsigned i = 0; i <= static_cast<unsigned>(kLastDType); ++i) {
+        const auto dtype = static_cast<DType>(i);
+        const bool is_one = is_floating(dtype) && byte_size(dtype) == 1;
+        EXPECT_EQ(std::isnan(float8_to_float(dtype, 0x01)), !is_one) << i;
+        count += is_one ? 1 : 0;
+    }
+    EXPECT_EQ(count, 5U);
+    EXPECT_EQ(float8_to_float(DType::kFloat8E5M2, 0x7B), 57344.0F);
+    EXPECT_EQ(float8_to_float(DType::kFloat8E5M2Fnuz, 0x7B), 28672.0F);
 }
 
 }  // namespace

@@ -5,13 +5,14 @@
 #include "traindbg/base/text.h"
 #include "traindbg/cli/exit_code.h"
 #include "traindbg/cli/judging.h"
-#include "traindbg/cli/rule_options.h"
 #include "traindbg/cli/run_location.h"
 #include "traindbg/cli/run_names.h"
 #include "traindbg/cli/verb.h"
 #include "traindbg/cli/worker_gaps_json.h"
 #include "traindbg/compat/smdebug_run.h"
 #include "traindbg/model/json.h"
+#include "traindbg/options/rule_options.h"
+#include "traindbg/options/run_options.h"
 #include "traindbg/report/report.h"
 
 namespace traindbg::cli {
@@ -24,7 +25,7 @@ class CheckVerb final : public Verb {
         options.text({.names = "--fail-on",
                       .placeholder = "SEVERITY",
                       .help = "Exit with 1 when a rule fired at this severity or above (default warning).",
-                      .choices = fail_on_words()},
+                      .choices = options::fail_on_words()},
                      fail_on_);
         options.flag({.names = "--json", .help = "Print JSON."}, json_);
         declare_runs(options, runs_);
@@ -83,7 +84,7 @@ class CheckVerb final : public Verb {
     std::string runs_;
     std::string fail_on_ = "warning";
     bool json_ = false;
-    RuleOptions rules_;
+    options::RuleOptions rules_;
 };
 
 }  // namespace

@@ -16,15 +16,15 @@
 #include "traindbg/cli/plan_costs.h"
 #include "traindbg/cli/plan_edit.h"
 #include "traindbg/cli/probe.h"
-#include "traindbg/cli/rule_options.h"
 #include "traindbg/cli/run_files.h"
 #include "traindbg/cli/run_location.h"
 #include "traindbg/cli/run_names.h"
-#include "traindbg/cli/settings_file.h"
-#include "traindbg/cli/store_options.h"
 #include "traindbg/cli/summary.h"
 #include "traindbg/cli/verb.h"
 #include "traindbg/model/json.h"
+#include "traindbg/model/what_words.h"
+#include "traindbg/options/run_options.h"
+#include "traindbg/options/settings_file.h"
 #include "traindbg/read/run.h"
 #include "traindbg/storage/control_block.h"
 #include "traindbg/storage/run_layout.h"
@@ -41,6 +41,7 @@ using model::Mode;
 using model::StepRecord;
 using model::TensorId;
 using model::TensorInfo;
+using model::What;
 
 constexpr std::uint64_t kMostSteps = 10'000'000;
 constexpr std::size_t kRecordsRead = 50;  // of a run: what they hold repeats
@@ -143,6 +144,10 @@ double nanos_per_tensor(const PlanCosts& costs, const Seen& seen) {
                         .nanos;
         for (const auto& sample : record.histograms)
             rest -= costs.cost(sample.tensor, model::What::kHistogram).nanos;
+        for (const auto& sample : record.channels)
+            rest -= costs.cost(sample.tensor, model::What::kChannels).nanos;
+        for (const auto& sample : record.digests)
+            rest -= costs.cost(sample.tensor, model::What::kDigest).nanos;
         samples += static_cast<double>(record.tensors.size());
     }
     constexpr double kLeast = 100;
@@ -170,6 +175,20 @@ std::string time_in_words(double nanos) {
 }
 std::string speed_in_words(double bytes_per_second) {
     return base::format("{:.1f} GB/s", bytes_per_second / 1e9);
+}
+
+// Channels and digests are named only where the plan asks for them: hardly any does.
+std::string speeds_in_words(const Speeds& speeds, const model::CaptureConfig& plan) {
+    const auto asks_for = [&](What what) {
+        return std::any_of(plan.requirements.begin(), plan.requirements.end(),
+                           [what](const auto& each) { return model::has(each.what, what); });
+    };
+    std::vector<std::string> words = {"statistics at " + speed_in_words(speeds.statistics),
+                                      "histograms at " + speed_in_words(speeds.histogram)};
+    if (asks_for(What::kChannels)) words.push_back("channels at " + speed_in_words(speeds.channels));
+    if (asks_for(What::kDigest)) words.push_back("digests at " + speed_in_words(speeds.digest));
+    words.push_back("whole tensors at " + speed_in_words(speeds.copy));
+    return base::join(words, ", ");
 }
 
 std::string_view mode_in_words(Mode mode) {
@@ -308,20 +327,17 @@ class ExplainPlanVerb final : public Verb {
 
     // The plan that `traindbg run` would write.
     [[nodiscard]] Result<model::CaptureConfig> planned() {
-        TRAINDBG_ASSIGN_OR_RETURN(SettingsFile file, find_settings(config_));
+        TRAINDBG_ASSIGN_OR_RETURN(options::SettingsFile file, options::find_settings(config_));
         // What says nothing of the plan may stand there, too.
-        OptionSet run_options("run");
-        const std::unique_ptr<Verb> run = run_verb().make();
-        run->declare(run_options);
         const std::vector<std::string> ours = options_->settable();
-        const std::vector<std::string> theirs = run_options.settable();
+        const std::vector<std::string> theirs = options::run_option_names();
         const auto is_in = [](const std::vector<std::string>& names, const std::string& name) {
             return std::find(names.begin(), names.end(), name) != names.end();
         };
         std::erase_if(file.settings.options, [&](const settings::Setting& setting) {
             return !is_in(ours, setting.name) && is_in(theirs, setting.name);
         });
-        TRAINDBG_RETURN_IF_ERROR(apply_settings(file, *options_));
+        TRAINDBG_RETURN_IF_ERROR(options::apply_settings(file, *options_));
         TRAINDBG_ASSIGN_OR_RETURN(const std::vector<rules::RuleChoice> choices, rules_.choices());
         TRAINDBG_ASSIGN_OR_RETURN(model::CaptureConfig config, capture_.config(choices));
         TRAINDBG_RETURN_IF_ERROR(store_.apply(config));
@@ -432,10 +448,8 @@ class ExplainPlanVerb final : public Verb {
         if (seen.workers > 1)
             line("processes",
                  base::format("{} record, each for itself; this is the first one", seen.workers));
-        line("times", base::format("estimated: statistics at {}, histograms at {}, whole tensors at {}, as "
-                                   "measured here just now, and {} for each tensor",
-                                   speed_in_words(speeds.statistics), speed_in_words(speeds.histogram),
-                                   speed_in_words(speeds.copy), time_in_words(speeds.nanos_per_tensor)));
+        line("times", base::format("estimated: {}, as measured here just now, and {} for each tensor",
+                                   speeds_in_words(speeds, plan), time_in_words(speeds.nanos_per_tensor)));
         if (is_probe && seen.capture_nanos > 0)
             line("measured", base::format("{} in a step of the probe, which took all of it but whole tensors",
                                           time_in_words(seen.capture_nanos)));
@@ -461,7 +475,7 @@ class ExplainPlanVerb final : public Verb {
             {"collection", "tensors", "what", "in", "a step", "time", "when", "for"}};
         for (const PlanRow& row : costs.rows())
             rows.push_back({printable(row.collection), base::format("{}", row.tensors.size()),
-                            capture::what_in_words(row.what), std::string(mode_in_words(row.mode)),
+                            model::what_in_words(row.what), std::string(mode_in_words(row.mode)),
                             bytes_in_words(row.cost.bytes), time_in_words(row.cost.nanos), row.when,
                             printable(base::join(row.asked_by, ", "))});
         print_table(std::move(rows), console);
@@ -484,7 +498,7 @@ class ExplainPlanVerb final : public Verb {
             } else {
                 const Cost cost = costs.cost(id, row->what);
                 cells.insert(cells.end(),
-                             {capture::what_in_words(row->what), std::string(mode_in_words(row->mode)),
+                             {model::what_in_words(row->what), std::string(mode_in_words(row->mode)),
                               bytes_in_words(cost.bytes), time_in_words(cost.nanos), row->when,
                               printable(base::join(row->asked_by, ", "))});
             }
@@ -514,7 +528,7 @@ class ExplainPlanVerb final : public Verb {
                     Console& console) const {
         const auto whole = [](double value) { return static_cast<std::uint64_t>(std::llround(value)); };
         const auto row_json = [&](const PlanRow& row, const Cost& cost) {
-            return Json{{"what", capture::what_in_words(row.what)},
+            return Json{{"what", model::what_in_words(row.what)},
                         {"mode", model::to_string(row.mode)},
                         {"when", row.when},
                         {"for", row.asked_by},
@@ -568,6 +582,8 @@ class ExplainPlanVerb final : public Verb {
                          {"speeds",
                           {{"statistics_bytes_per_second", whole(speeds.statistics)},
                            {"histogram_bytes_per_second", whole(speeds.histogram)},
+                           {"channels_bytes_per_second", whole(speeds.channels)},
+                           {"digest_bytes_per_second", whole(speeds.digest)},
                            {"copy_bytes_per_second", whole(speeds.copy)},
                            {"nanos_per_tensor", whole(speeds.nanos_per_tensor)}}},
                          {"plan", model::to_json(costs.plan().config())}}
@@ -580,9 +596,9 @@ class ExplainPlanVerb final : public Verb {
     std::uint64_t steps_ = 1000;
     bool json_ = false;
     double within_ = 300;
-    RuleOptions rules_;
-    CaptureOptions capture_;
-    StoreOptions store_;
+    options::RuleOptions rules_;
+    options::CaptureOptions capture_;
+    options::StoreOptions store_;
     std::string config_;
     std::string runs_;
     std::vector<std::string> command_;

@@ -6,9 +6,9 @@
 #include "traindbg/base/text.h"
 #include "traindbg/cli/exit_code.h"
 #include "traindbg/cli/run_names.h"
-#include "traindbg/cli/store_options.h"
 #include "traindbg/cli/verb.h"
 #include "traindbg/model/json.h"
+#include "traindbg/options/store_options.h"
 #include "traindbg/seal/retention.h"
 #include "traindbg/storage/run_layout.h"
 
@@ -127,7 +127,7 @@ class GcVerb final : public Verb {
     }
 
     std::vector<std::string> names_;
-    RetentionOptions retention_;
+    options::RetentionOptions retention_;
     std::string older_than_;
     std::string runs_;
     bool dry_run_ = false;

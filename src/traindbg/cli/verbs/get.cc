@@ -3,6 +3,7 @@
 #include <functional>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <utility>
 
 #include "traindbg/base/format.h"
 #include "traindbg/base/text.h"
@@ -21,10 +22,69 @@ namespace {
 
 using model::Json;
 
+// What is no number, and so no statistic of a series.
+constexpr std::string_view kFingerprint = "fingerprint";
+
+std::vector<std::string> statistic_choices() {
+    std::vector<std::string> names = read::Run::statistic_names();
+    names.emplace_back(kFingerprint);
+    return names;
+}
+
+struct Point {
+    model::Mode mode = model::Mode::kTrain;
+    model::StepIndex step = 0;
+    double value = 0;
+    std::string fingerprint;  // where that was asked for; else empty
+};
+
 struct WorkerSeries {
     model::WorkerId worker = 0;
-    std::vector<read::SeriesPoint> points;
+    std::vector<Point> points;
 };
+
+// As read::MergedSeries.
+struct MergedPoints {
+    std::vector<model::WorkerId> workers;
+    std::vector<Point> points;
+    std::vector<std::pair<model::Mode, model::StepIndex>> left_out;
+};
+
+// All points of a tensor of a worker. Errors as Run::series.
+base::Result<std::vector<Point>> points_of(read::Run& run, model::WorkerId worker, const std::string& tensor,
+                                           const std::string& statistic) {
+    std::vector<Point> out;
+    if (statistic == kFingerprint) {
+        TRAINDBG_ASSIGN_OR_RETURN(const auto found, run.digests(worker, tensor));
+        for (const read::DigestPoint& point : found)
+            out.push_back({point.mode, point.step, 0, base::format("{:016x}", point.digest.fingerprint)});
+        return out;
+    }
+    TRAINDBG_ASSIGN_OR_RETURN(const auto found, run.series(worker, tensor, statistic));
+    for (const read::SeriesPoint& point : found) out.push_back({point.mode, point.step, point.value, {}});
+    return out;
+}
+
+// The same of all workers together. Errors as read::merged_series.
+base::Result<MergedPoints> merged_points_of(read::Run& run, const std::string& tensor,
+                                            const std::string& statistic) {
+    MergedPoints out;
+    if (statistic == kFingerprint) {
+        TRAINDBG_ASSIGN_OR_RETURN(const model::WorkerId worker, read::worker_of_whole(run, tensor));
+        TRAINDBG_ASSIGN_OR_RETURN(out.points, points_of(run, worker, tensor, statistic));
+        std::stable_sort(out.points.begin(), out.points.end(), [](const Point& a, const Point& b) {
+            return std::pair(a.mode, a.step) < std::pair(b.mode, b.step);
+        });
+        out.workers = {worker};
+        return out;
+    }
+    TRAINDBG_ASSIGN_OR_RETURN(read::MergedSeries merged, read::merged_series(run, tensor, statistic));
+    for (const read::SeriesPoint& point : merged.points)
+        out.points.push_back({point.mode, point.step, point.value, {}});
+    out.workers = std::move(merged.workers);
+    out.left_out = std::move(merged.left_out);
+    return out;
+}
 
 class GetVerb final : public Verb {
   public:
@@ -39,7 +99,7 @@ class GetVerb final : public Verb {
         options.text({.names = "--stat",
                       .placeholder = "NAME",
                       .help = "The statistic (default: value of a loss, metric or other number, else l2).",
-                      .choices = read::Run::statistic_names()},
+                      .choices = statistic_choices()},
                      statistic_);
         options.text({.names = "--steps",
                       .placeholder = "A:B",
@@ -87,15 +147,14 @@ class GetVerb final : public Verb {
                              base::printable(*path) + ": no training has recorded anything in this run yet");
         for (const model::WorkerId worker : run.workers()) {
             if (statistic_.empty()) statistic = usual_statistic(run.tensors(worker));
-            auto series = run.series(worker, tensor_, statistic);
+            auto series = points_of(run, worker, tensor_, statistic);
             if (!series.is_ok()) {
                 problem = series.status();
                 // A tensor that this worker did not record is no news beside those that did.
                 if (problem.code() != base::Code::kNotFound) return fail(console, problem);
                 continue;
             }
-            std::erase_if(*series,
-                          [&](const read::SeriesPoint& point) { return !is_wanted(point.mode, point.step); });
+            std::erase_if(*series, [&](const Point& point) { return !is_wanted(point.mode, point.step); });
             all.push_back({worker, std::move(series).value()});
         }
         if (all.empty()) return fail(console, problem);
@@ -113,22 +172,22 @@ class GetVerb final : public Verb {
         std::string statistic = statistic_.empty() ? "l2" : statistic_;
         for (const model::WorkerId worker : run.workers())
             if (statistic_.empty() && usual_statistic(run.tensors(worker)) == "value") statistic = "value";
-        auto merged = read::merged_series(run, tensor_, statistic);
+        auto merged = merged_points_of(run, tensor_, statistic);
         if (!merged.is_ok()) return fail(console, merged.status());
-        std::erase_if(merged->points,
-                      [&](const read::SeriesPoint& point) { return !is_wanted(point.mode, point.step); });
+        const std::vector<Point>& points = merged->points;
+        std::erase_if(merged->points, [&](const Point& point) { return !is_wanted(point.mode, point.step); });
         std::erase_if(merged->left_out, [&](const auto& key) { return !is_wanted(key.first, key.second); });
         const std::vector<read::Damage>& damage = run.damage();
         if (json_) {
             Json out = document(statistic, damage);
             out["merged"] = {{"workers", merged->workers},
-                             {"points", points_json(merged->points)},
+                             {"points", points_json(points)},
                              {"steps_left_out", merged->left_out.size()}};
             console.out(out.dump(2) + "\n");
         } else {
             print_header(statistic, console);
-            print_points("all", merged->points, console);
-            if (merged->points.empty()) console.error("no step matches\n");
+            print_points("all", points, console);
+            if (points.empty()) console.error("no step matches\n");
         }
         if (!merged->left_out.empty())
             console.error(base::format("{} steps are left out, because a worker or a part is missing there\n",
@@ -143,12 +202,14 @@ class GetVerb final : public Verb {
         return "l2";
     }
 
-    static Json points_json(const std::vector<read::SeriesPoint>& points) {
+    static Json points_json(const std::vector<Point>& points) {
         Json out = Json::array();
-        for (const read::SeriesPoint& point : points)
-            out.push_back({{"mode", model::to_string(point.mode)},
-                           {"step", point.step},
-                           {"value", model::number_to_json(point.value)}});
+        for (const Point& point : points) {
+            Json value =
+                point.fingerprint.empty() ? model::number_to_json(point.value) : Json(point.fingerprint);
+            out.push_back(
+                {{"mode", model::to_string(point.mode)}, {"step", point.step}, {"value", std::move(value)}});
+        }
         return out;
     }
 
@@ -176,13 +237,14 @@ class GetVerb final : public Verb {
                         "\n");
     }
 
-    void print_points(std::string_view worker, const std::vector<read::SeriesPoint>& points,
-                      Console& console) const {
-        for (const read::SeriesPoint& point : points) {
+    void print_points(std::string_view worker, const std::vector<Point>& points, Console& console) const {
+        for (const Point& point : points) {
             const std::string_view word = model::to_string(point.mode);
-            console.out(csv_ ? base::format("{},{},{},{}\n", worker, word, point.step, point.value)
-                             : base::format("{:>6}  {:<7}  {:>9}  {}\n", worker, word, point.step,
-                                            base::human_number(point.value)));
+            const std::string value = !point.fingerprint.empty() ? point.fingerprint
+                                      : csv_                     ? base::format("{}", point.value)
+                                                                 : base::human_number(point.value);
+            console.out(csv_ ? base::format("{},{},{},{}\n", worker, word, point.step, value)
+                             : base::format("{:>6}  {:<7}  {:>9}  {}\n", worker, word, point.step, value));
         }
     }
 
@@ -222,7 +284,8 @@ VerbEntry get_verb() {
             "  traindbg get last loss\n"
             "  traindbg get last gradient/fc1.weight --stat max --steps 0:100\n"
             "  traindbg get last loss/cross_entropy --mode eval --csv > validation.csv\n"
-            "  traindbg get last gradient/fc1.weight --stat std --merge-workers\n",
+            "  traindbg get last gradient/fc1.weight --stat std --merge-workers\n"
+            "  traindbg get last weight/fc1.weight --stat fingerprint\n",
         .make = []() -> std::unique_ptr<Verb> { return std::make_unique<GetVerb>(); }};
 }
 

@@ -9,15 +9,14 @@
 #include "traindbg/cli/bootstrap.h"
 #include "traindbg/cli/exit_code.h"
 #include "traindbg/cli/report_file.h"
-#include "traindbg/cli/rule_options.h"
 #include "traindbg/cli/run_files.h"
 #include "traindbg/cli/run_location.h"
 #include "traindbg/cli/run_names.h"
-#include "traindbg/cli/settings_file.h"
-#include "traindbg/cli/store_options.h"
 #include "traindbg/cli/summary.h"
 #include "traindbg/cli/supervisor.h"
 #include "traindbg/cli/verb.h"
+#include "traindbg/options/run_options.h"
+#include "traindbg/options/settings_file.h"
 #include "traindbg/report/capture_notes.h"
 #include "traindbg/seal/sealer.h"
 #include "traindbg/storage/control_block.h"
@@ -44,53 +43,7 @@ class RunVerb final : public Verb {
         options.text(
             {.names = "--name", .placeholder = "NAME", .help = "Name of the run (default: time and script)."},
             name_);
-        options.group("Upload", true);
-        options.text(
-            {.names = "--upload",
-             .placeholder = "URL",
-             .help = "Also upload it while it is recorded: s3://bucket/prefix, or s3://bucket/prefix/ "
-                     "to put it under its name there (default: TRAINDBG_UPLOAD)."},
-            upload_);
-        options.number({.names = "--upload-interval",
-                        .placeholder = "SECONDS",
-                        .help = "How often what is new is uploaded (default 10)."},
-                       upload_interval_, 0.1, 86400);
-        options.number({.names = "--upload-timeout",
-                        .placeholder = "SECONDS",
-                        .help = "How long the upload may go on after the training (default 60)."},
-                       upload_timeout_, 0, 86400);
-        options.text({.names = "--endpoint-url",
-                      .placeholder = "URL",
-                      .help = "Of the upload's server, if it is not AWS (default: AWS_ENDPOINT_URL_S3, "
-                              "AWS_ENDPOINT_URL, the profile's endpoint_url)."},
-                     endpoint_url_);
-        options.group("When a rule fires", true);
-        options.text({.names = "--on-finding",
-                      .placeholder = "ACTION",
-                      .help = "What to do: none (default), or stop the training at its next step boundary.",
-                      .choices = {"none", "stop"}},
-                     on_finding_);
-        options.text({.names = "--act-at",
-                      .placeholder = "SEVERITY",
-                      .help = "The least severity to act on (default warning).",
-                      .choices = {"info", "warning", "error"}},
-                     act_at_);
-        options.number(
-            {.names = "--stop-grace",
-             .placeholder = "SECONDS",
-             .help = "How long a stop request may take (default 30) before SIGTERM, and after another "
-                     "as long SIGKILL."},
-            stop_grace_, 0, 1e6);
-        options.text(
-            {.names = "--fail-on",
-             .placeholder = "SEVERITY",
-             .help = "Exit with 1 when the training succeeded but a rule fired at this severity or above "
-                     "(default never).",
-             .choices = fail_on_words()},
-            fail_on_);
-        rules_.declare(options, true);
-        capture_.declare(options);
-        store_.declare(options);
+        given_.declare(options);
         options.group("Settings");
         options.text({.names = "--config",
                       .placeholder = "FILE",
@@ -119,24 +72,24 @@ class RunVerb final : public Verb {
 
     int run(Console& console) override {
         // All that a user may have got wrong is found before anything is started.
-        const auto file = find_settings(config_);
+        const auto file = options::find_settings(config_);
         if (!file.is_ok()) return fail(console, file.status());
-        if (const Status status = apply_settings(*file, *options_); !status.is_ok())
+        if (const Status status = options::apply_settings(*file, *options_); !status.is_ok())
             return fail(console, status);
-        auto fail_on = parse_fail_on(fail_on_);
+        auto fail_on = parse_fail_on(given_.fail_on);
         if (!fail_on.is_ok()) return fail(console, fail_on.status());
         SupervisorOptions options;
         options.command = command_;
-        options.stop_on_finding = on_finding_ == "stop";
-        options.act_at = model::parse_severity(act_at_).value_or(model::Severity::kWarning);
-        options.stop_grace = std::chrono::nanoseconds(static_cast<std::int64_t>(stop_grace_ * 1e9));
+        options.stop_on_finding = given_.on_finding == "stop";
+        options.act_at = model::parse_severity(given_.act_at).value_or(model::Severity::kWarning);
+        options.stop_grace = std::chrono::nanoseconds(static_cast<std::int64_t>(given_.stop_grace * 1e9));
         options.quiet = quiet_;
-        auto choices = rules_.choices();
+        auto choices = given_.rules.choices();
         if (!choices.is_ok()) return fail(console, choices.status());
         options.choices = *choices;
-        auto config = capture_.config(*choices);
+        auto config = given_.capture.config(*choices);
         if (!config.is_ok()) return fail(console, config.status());
-        if (const Status status = store_.apply(*config); !status.is_ok()) return fail(console, status);
+        if (const Status status = given_.store.apply(*config); !status.is_ok()) return fail(console, status);
         if (!run_dir_.empty() && (!name_.empty() || !runs_.empty()))
             return fail(console,
                         {Code::kInvalidArgument,
@@ -147,9 +100,10 @@ class RunVerb final : public Verb {
                          base::printable(run_dir_.empty() ? runs_root(runs_) : run_dir_) +
                              ": a run is recorded on this machine; to have it in a bucket as well use "
                              "--upload or TRAINDBG_UPLOAD"});
-        if (upload_.empty()) upload_ = s3::process_environment("TRAINDBG_UPLOAD");
-        if (!upload_.empty())
-            if (const auto tried = open_upload_target(upload_, "name", endpoint_url_); !tried.is_ok())
+        if (given_.upload.empty()) given_.upload = s3::process_environment("TRAINDBG_UPLOAD");
+        if (!given_.upload.empty())
+            if (const auto tried = open_upload_target(given_.upload, "name", given_.endpoint_url);
+                !tried.is_ok())
                 return fail(console, tried.status());
         auto bootstrap = find_bootstrap(executable_directory());
         if (!bootstrap.is_ok()) return fail(console, bootstrap.status());
@@ -167,7 +121,7 @@ class RunVerb final : public Verb {
             console.warn(made.status().message() + "; the training runs without being recorded");
         }
 
-        if (!upload_.empty() && !options.run.empty()) {
+        if (!given_.upload.empty() && !options.run.empty()) {
             options.on_started = [&] { start_upload(options, console); };
             options.on_look = [&] { tell_upload(options, console); };
         }
@@ -327,7 +281,7 @@ class RunVerb final : public Verb {
 
     // The training runs and must not be told of anything that fails here.
     void start_upload(const SupervisorOptions& options, const Console& console) {
-        auto target = open_upload_target(upload_, options.run_name, endpoint_url_);
+        auto target = open_upload_target(given_.upload, options.run_name, given_.endpoint_url);
         if (!target.is_ok()) {
             console.warn(target.status().message());
             return;
@@ -338,7 +292,7 @@ class RunVerb final : public Verb {
         upload.prefix = target_->prefix;
         uploading_ = std::make_unique<sync::UploadThread>(
             std::move(upload), files_, *target_->store,
-            std::chrono::nanoseconds(static_cast<std::int64_t>(upload_interval_ * 1e9)));
+            std::chrono::nanoseconds(static_cast<std::int64_t>(given_.upload_interval * 1e9)));
     }
 
     void tell_upload(const SupervisorOptions& options, const Console& console) {
@@ -354,8 +308,8 @@ class RunVerb final : public Verb {
         if (!quiet_ && console.error_is_terminal() && uploading_->counts().bytes_pending > (1U << 20))
             console.error(base::format("traindbg: uploading what is left, {}\n",
                                        base::human_bytes(uploading_->counts().bytes_pending)));
-        const Status done =
-            uploading_->finish(std::chrono::nanoseconds(static_cast<std::int64_t>(upload_timeout_ * 1e9)));
+        const Status done = uploading_->finish(
+            std::chrono::nanoseconds(static_cast<std::int64_t>(given_.upload_timeout * 1e9)));
         summary.upload_url = target_->url;
         summary.upload_is_whole = done.is_ok();
         summary.upload_objects = uploading_->counts().objects_put;
@@ -379,10 +333,7 @@ class RunVerb final : public Verb {
         return !error && path.starts_with(here) ? path.substr(here.size()) : path;
     }
 
-    std::string upload_;
-    double upload_interval_ = 10;
-    double upload_timeout_ = 60;
-    std::string endpoint_url_;
+    options::RunOptions given_;           // on the command line, in the environment, in a settings file
     std::optional<UploadTarget> target_;  // the upload's thread uses it
     std::unique_ptr<sync::UploadThread> uploading_;
     OptionSet* options_ = nullptr;  // what `declare` was called with
@@ -390,13 +341,6 @@ class RunVerb final : public Verb {
     std::string run_dir_;
     std::string runs_;
     std::string name_;
-    std::string on_finding_ = "none";
-    std::string act_at_ = "warning";
-    double stop_grace_ = 30;
-    std::string fail_on_ = "never";
-    RuleOptions rules_;
-    CaptureOptions capture_;
-    StoreOptions store_;
     std::string report_;
     bool no_report_ = false;
     bool quiet_ = false;

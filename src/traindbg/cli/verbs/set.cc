@@ -14,10 +14,12 @@
 #include "traindbg/cli/run_files.h"
 #include "traindbg/cli/run_location.h"
 #include "traindbg/cli/run_names.h"
-#include "traindbg/cli/settings_file.h"
 #include "traindbg/cli/verb.h"
 #include "traindbg/model/checked_json.h"
 #include "traindbg/model/json.h"
+#include "traindbg/model/what_words.h"
+#include "traindbg/options/run_options.h"
+#include "traindbg/options/settings_file.h"
 #include "traindbg/read/run.h"
 #include "traindbg/storage/control_block.h"
 #include "traindbg/storage/run_layout.h"
@@ -27,7 +29,6 @@ namespace {
 
 using base::Code;
 using base::printable;
-using base::Result;
 using base::Status;
 using model::Json;
 
@@ -125,12 +126,9 @@ class SetVerb final : public Verb {
     // A settings file's part of what is wished for.
     [[nodiscard]] Status take_file(const Console& console) {
         if (config_.empty()) return Status::ok();
-        TRAINDBG_ASSIGN_OR_RETURN(const SettingsFile file, find_settings(config_));
+        TRAINDBG_ASSIGN_OR_RETURN(const options::SettingsFile file, options::find_settings(config_));
         const std::vector<std::string> ours = options_->settable();
-        OptionSet run_options("run");
-        const std::unique_ptr<Verb> run = run_verb().make();
-        run->declare(run_options);
-        std::vector<std::string> words = run_options.settable();
+        std::vector<std::string> words = options::run_option_names();
         const auto is_in = [](const std::vector<std::string>& names, const std::string& name) {
             return std::find(names.begin(), names.end(), name) != names.end();
         };
@@ -150,7 +148,8 @@ class SetVerb final : public Verb {
             console.warn(base::format("{}: what a running training cannot take on is left as it is: {}",
                                       printable(file.path), base::join(ignored_, ", ")));
         TRAINDBG_RETURN_IF_ERROR(options_->apply(file.settings.options));
-        return options_->apply_rest(file.settings);
+        options_->apply_rest(file.settings);
+        return Status::ok();
     }
 
     [[nodiscard]] Status check_goes_on(const read::Run& run) const {
@@ -329,7 +328,7 @@ class SetVerb final : public Verb {
         for (const model::Requirement& each : plan.requirements)
             rows.push_back(
                 {printable(each.asked_by.empty() ? "?" : each.asked_by), printable(each.collection),
-                 capture::what_in_words(each.what),
+                 model::what_in_words(each.what),
                  each.mode == model::Mode::kGlobal ? "every mode" : std::string(model::to_string(each.mode)),
                  capture::when_in_words(each)});
         // What was asked for by hand first: it is what can be changed here.

@@ -15,13 +15,14 @@
 #include "traindbg/cli/follower.h"
 #include "traindbg/cli/process.h"
 #include "traindbg/cli/report_file.h"
-#include "traindbg/cli/rule_options.h"
 #include "traindbg/cli/run_files.h"
 #include "traindbg/cli/run_location.h"
 #include "traindbg/cli/run_names.h"
 #include "traindbg/cli/status_line.h"
 #include "traindbg/cli/verb.h"
 #include "traindbg/model/json.h"
+#include "traindbg/options/rule_options.h"
+#include "traindbg/options/run_options.h"
 #include "traindbg/report/report.h"
 #include "traindbg/storage/control_block.h"
 #include "traindbg/storage/run_layout.h"
@@ -56,7 +57,7 @@ class WatchVerb final : public Verb {
         options.text({.names = "--fail-on",
                       .placeholder = "SEVERITY",
                       .help = "Exit with 1 when a rule fired at this severity or above (default never).",
-                      .choices = fail_on_words()},
+                      .choices = options::fail_on_words()},
                      fail_on_);
         options.flag(
             {.names = "-q,--quiet", .help = "No status line and no summary; findings are still printed."},
@@ -230,7 +231,7 @@ class WatchVerb final : public Verb {
     std::string fail_on_ = "never";
     bool quiet_ = false;
     bool json_ = false;
-    RuleOptions rules_;
+    options::RuleOptions rules_;
     std::int64_t started_nanos_ = base::monotonic_nanos();
     std::int64_t looked_nanos_ = started_nanos_;
 };

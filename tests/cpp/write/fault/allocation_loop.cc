@@ -99,6 +99,8 @@ std::uint64_t read_back(const std::string& run, std::string& wrong) {
             leave_described(expected.scalars);
             leave_described(expected.classes);
             leave_described(expected.histograms);
+            leave_described(expected.channels);
+            leave_described(expected.digests);
             leave_described(expected.raw);
             std::erase_if(expected.raw, [&](const traindbg::model::RawTensor& raw) {
                 return std::find(view.record->raw.begin(), view.record->raw.end(), raw) ==

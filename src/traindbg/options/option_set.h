@@ -1,7 +1,7 @@
-// The options of one verb: declared once, and from that parsed, explained by --help and offered by
-// shell completion.
+// A set of options: declared once, and from that parsed off a command line, read from settings, explained by
+// --help and offered by shell completion.
 //
-// The parser behind it is CLI11, which only option_set.cc sees: it is slow to compile.
+// The parser of command lines is CLI11, which only command_line.cc sees.
 //
 // Lifetime: the targets of options must outlive the set. Thread-safety: one thread at a time.
 // Errors: `parse` never throws; its message names the option and the nearest one that exists.
@@ -17,7 +17,7 @@
 #include "traindbg/base/status.h"
 #include "traindbg/settings/settings.h"
 
-namespace traindbg::cli {
+namespace traindbg::options {
 
 // What a shell should offer as a value.
 enum class Completes : std::uint8_t { kNothing, kFile, kDirectory, kRun, kRule, kCollection };
@@ -34,6 +34,9 @@ struct Option {
     // By --help and shell completion. One that is not is understood, so that its verb can say why it is
     // refused, and stands nowhere else than on the command line.
     bool listed = true;
+    // What the program does for a training that it starts. Who watches one without it cannot follow the
+    // option.
+    bool of_program = false;
 
     // "-o", "--output"
     [[nodiscard]] std::vector<std::string> spellings() const;
@@ -66,13 +69,17 @@ class OptionSet {
 
     [[nodiscard]] base::Status parse(const std::vector<std::string>& arguments);
     // Called with a settings file's collections, captures and parameters of rules, where there is one.
-    void on_settings(std::function<base::Status(const settings::Settings&)> take);
+    void on_settings(std::function<void(const settings::Settings&)> take);
     // The names of the options that may stand elsewhere, without dashes.
     [[nodiscard]] std::vector<std::string> settable() const;
+    // Whether that is one of those, and `Option::of_program`.
+    [[nodiscard]] bool is_of_program(std::string_view name) const;
+    // What messages call an option: "--every", or "traindbg.toml:3: every" where its value stands there.
+    [[nodiscard]] std::string place_of(std::string_view name) const;
     // Values from elsewhere, in the order of precedence: those of options that were given already, here or on
     // the command line, count nothing. To be called after `parse`.
     [[nodiscard]] base::Status apply(const std::vector<settings::Setting>& settings);
-    [[nodiscard]] base::Status apply_rest(const settings::Settings& settings);
+    void apply_rest(const settings::Settings& settings);
 
     struct Group {
         std::string title;
@@ -86,4 +93,7 @@ class OptionSet {
     std::unique_ptr<Impl> impl_;
 };
 
-}  // namespace traindbg::cli
+// `options->place_of(name)`; of options that were never declared, "--every".
+[[nodiscard]] std::string place_of(const OptionSet* options, std::string_view name);
+
+}  // namespace traindbg::options

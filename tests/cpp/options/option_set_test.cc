@@ -1,11 +1,11 @@
-#include "traindbg/cli/option_set.h"
+#include "traindbg/options/option_set.h"
 
 #include <gtest/gtest.h>
 
 #include <string>
 #include <vector>
 
-namespace traindbg::cli {
+namespace traindbg::options {
 namespace {
 
 // Options like those of `run`, with a command after them.
@@ -99,6 +99,21 @@ TEST(OptionSet, ABadValueFromElsewhereNamesItsPlace) {
         EXPECT_EQ(status.code(), base::Code::kInvalidArgument) << message;
         EXPECT_NE(status.message().find(message), std::string::npos) << status.message();
     }
+}
+
+TEST(OptionSet, AnOptionIsCalledByThePlaceWhereItsValueStands) {
+    RunLike run;
+    ASSERT_TRUE(run.parse({"--every", "5", "python"}).is_ok());
+    ASSERT_TRUE(run.options.apply({{"rules", {"a"}, "TRAINDBG_RULES"}}).is_ok());
+    ASSERT_TRUE(
+        run.options
+            .apply({{"every", {"8"}, "file:1"}, {"rules", {"b"}, "file:2"}, {"rule", {"x.y=1"}, "file:3"}})
+            .is_ok());
+    EXPECT_EQ(run.options.place_of("every"), "--every");
+    EXPECT_EQ(run.options.place_of("rules"), "TRAINDBG_RULES: rules");
+    EXPECT_EQ(run.options.place_of("rule"), "file:3: rule");
+    EXPECT_EQ(run.options.place_of("stop-grace"), "--stop-grace");
+    EXPECT_EQ(place_of(nullptr, "every"), "--every");
 }
 
 TEST(OptionSet, TheLastOfTwoValuesCounts) {
@@ -211,4 +226,4 @@ TEST(OptionSet, ARepeatablePositionalTakesAllThatAreNoOptions) {
 }
 
 }  // namespace
-}  // namespace traindbg::cli
+}  // namespace traindbg::options

@@ -1,4 +1,4 @@
-#include "traindbg/cli/rule_options.h"
+#include "traindbg/options/rule_options.h"
 
 #include <gtest/gtest.h>
 
@@ -6,7 +6,7 @@
 
 #include "traindbg/rules/rule.h"
 
-namespace traindbg::cli {
+namespace traindbg::options {
 namespace {
 
 std::string first_rule() { return rules::builtin_rules().front().info->name; }
@@ -120,4 +120,4 @@ TEST(CaptureOptions, UnknownCollectionsAndBadPatternsAreRefused) {
 }
 
 }  // namespace
-}  // namespace traindbg::cli
+}  // namespace traindbg::options

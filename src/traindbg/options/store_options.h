@@ -4,17 +4,18 @@
 #include <string>
 
 #include "traindbg/base/status.h"
-#include "traindbg/cli/option_set.h"
 #include "traindbg/model/requirement.h"
+#include "traindbg/options/option_set.h"
 
-namespace traindbg::cli {
+namespace traindbg::options {
 
 // What of old steps is kept; of `run` and of `gc`.
 struct RetentionOptions {
-    std::uint64_t keep_last = 0;     // --keep-last 5000
-    std::uint64_t thin = 0;          // --thin 100
-    std::uint64_t keep_tensors = 0;  // --keep-tensors 50
-    std::string quota;               // --quota 10GiB
+    std::uint64_t keep_last = 0;             // --keep-last 5000
+    std::uint64_t thin = 0;                  // --thin 100
+    std::uint64_t keep_tensors = 0;          // --keep-tensors 50
+    std::string quota;                       // --quota 10GiB
+    const OptionSet* declared_in = nullptr;  // says where a value stood
 
     void declare(OptionSet& options);
     // Into `retention`, as far as they were given.
@@ -26,9 +27,10 @@ struct StoreOptions {
     std::string block_for;  // --block-for 0.05s
     std::string arena;      // --arena 256MiB
     RetentionOptions retention;
+    const OptionSet* declared_in = nullptr;
 
     void declare(OptionSet& options);
     [[nodiscard]] base::Status apply(model::CaptureConfig& config) const;
 };
 
-}  // namespace traindbg::cli
+}  // namespace traindbg::options

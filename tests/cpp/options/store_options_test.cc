@@ -1,11 +1,11 @@
-#include "traindbg/cli/store_options.h"
+#include "traindbg/options/store_options.h"
 
 #include <gtest/gtest.h>
 
 #include <string>
 #include <vector>
 
-namespace traindbg::cli {
+namespace traindbg::options {
 namespace {
 
 using base::Code;
@@ -54,4 +54,4 @@ TEST(StoreOptions, AMistakeNamesTheOption) {
 }
 
 }  // namespace
-}  // namespace traindbg::cli
+}  // namespace traindbg::options

@@ -1,16 +1,17 @@
-#include "traindbg/cli/store_options.h"
+#include "traindbg/options/store_options.h"
 
 #include <optional>
 
 #include "traindbg/base/format.h"
 #include "traindbg/base/text.h"
 
-namespace traindbg::cli {
+namespace traindbg::options {
 
 using base::Code;
 using base::Status;
 
 void RetentionOptions::declare(OptionSet& options) {
+    declared_in = &options;
     options.count({.names = "--keep-last",
                    .placeholder = "N",
                    .help = "Keep the last N training steps in full; older ones go, but for those of --thin."},
@@ -37,21 +38,23 @@ Status RetentionOptions::apply(model::Retention& retention) const {
     if (thin != 0) {
         if (retention.keep_last == 0)
             return {Code::kInvalidArgument,
-                    "--thin: says what stays of steps older than --keep-last; give that, too"};
+                    place_of(declared_in, "thin") +
+                        ": says what stays of steps older than --keep-last; give that, too"};
         retention.thin = thin;
     }
     if (!quota.empty()) {
         const std::optional<std::uint64_t> bytes = base::parse_bytes(quota);
         if (!bytes)
-            return {
-                Code::kInvalidArgument,
-                base::format("--quota: '{}' is no size; write it as 500MB or 10GiB", base::printable(quota))};
+            return {Code::kInvalidArgument,
+                    base::format("{}: '{}' is no size; write it as 500MB or 10GiB",
+                                 place_of(declared_in, "quota"), base::printable(quota))};
         retention.quota_bytes = *bytes;
     }
     return Status::ok();
 }
 
 void StoreOptions::declare(OptionSet& options) {
+    declared_in = &options;
     options.group("Storage", true);
     options.text(
         {.names = "--overflow",
@@ -80,18 +83,19 @@ Status StoreOptions::apply(model::CaptureConfig& config) const {
         constexpr std::int64_t kMost = 60'000'000'000;
         if (!nanos || *nanos > kMost)
             return {Code::kInvalidArgument,
-                    base::format("--block-for: '{}' is no time of at most a minute; write it as 0.05s",
-                                 base::printable(block_for))};
+                    base::format("{}: '{}' is no time of at most a minute; write it as 0.05s",
+                                 place_of(declared_in, "block-for"), base::printable(block_for))};
         config.block_for_ms = static_cast<std::uint64_t>(*nanos / 1'000'000);
     }
     if (!arena.empty()) {
         const std::optional<std::uint64_t> bytes = base::parse_bytes(arena);
         if (!bytes || *bytes == 0)
             return {Code::kInvalidArgument,
-                    base::format("--arena: '{}' is no size; write it as 512MiB", base::printable(arena))};
+                    base::format("{}: '{}' is no size; write it as 512MiB", place_of(declared_in, "arena"),
+                                 base::printable(arena))};
         config.arena_bytes = *bytes;
     }
     return retention.apply(config.retention);
 }
 
-}  // namespace traindbg::cli
+}  // namespace traindbg::options

@@ -1,26 +1,29 @@
 // The options that say which rules judge and what is captured; `run`, `check` and `watch` share them.
 //
-// Every name is looked up before anything is started; errors name the nearest one.
+// Every name is looked up before anything is started; errors name the nearest one, and the option as it was
+// given: "--collect", or "traindbg.toml:3: collect". With `declare`, the set must outlive the options.
 #pragma once
 
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "traindbg/base/status.h"
-#include "traindbg/cli/option_set.h"
 #include "traindbg/model/requirement.h"
+#include "traindbg/options/option_set.h"
 #include "traindbg/rules/rule.h"
+#include "traindbg/settings/settings.h"
 
-namespace traindbg::cli {
+namespace traindbg::options {
 
 struct RuleOptions {
-    std::vector<std::string> only;      // --rules a,b
-    std::vector<std::string> without;   // --no-rule a
-    std::vector<std::string> settings;  // --rule a.parameter=0.1
-    std::vector<std::string>
-        file_settings;  // the same, of a settings file: of rules that are not chosen, too
+    std::vector<std::string> only;           // --rules a,b
+    std::vector<std::string> without;        // --no-rule a
+    std::vector<std::string> settings;       // --rule a.parameter=0.1
+    settings::Settings file;                 // a settings file's: of rules that are not chosen, too
+    const OptionSet* declared_in = nullptr;  // says where a value stood
 
     // `settable`: they may stand in a settings file as well.
     void declare(OptionSet& options, bool settable = false);
@@ -28,22 +31,24 @@ struct RuleOptions {
     // Beginning from `all` (the default set, or what a run was judged by).
     [[nodiscard]] base::Result<std::vector<rules::RuleChoice>> choices(
         std::vector<rules::RuleChoice> all = rules::default_rules()) const;
+
+  private:
+    [[nodiscard]] std::string place(std::string_view option) const { return place_of(declared_in, option); }
 };
 
 struct CaptureOptions {
-    std::vector<std::string> collect;      // --collect gradients,weights
-    std::vector<std::string> raw;          // --raw losses
-    std::vector<std::string> histograms;   // --histograms gradients
-    std::vector<std::string> collections;  // --collection NAME=REGEX
-    std::uint64_t every = 0;               // 0: 10, or never by interval where the next two say when
-    std::vector<std::string> at_steps;     // --at-steps 0,100
-    double every_seconds = 0;              // --every-seconds 60
-    std::uint64_t first_step = 0;          // --first-step 1000
-    std::uint64_t end_step = UINT64_MAX;   // --end-step 2000
-    std::string mode;                      // --capture-in eval
-    std::string hook_config;               // --hook-config debughookconfig.json
-    std::vector<model::CollectionSpec> file_collections;  // of a settings file
-    std::vector<model::Requirement> file_captures;
+    std::vector<std::string> collect;         // --collect gradients,weights
+    std::vector<std::string> raw;             // --raw losses
+    std::vector<std::string> histograms;      // --histograms gradients
+    std::vector<std::string> collections;     // --collection NAME=REGEX
+    std::uint64_t every = 0;                  // 0: 10, or never by interval where the next two say when
+    std::vector<std::string> at_steps;        // --at-steps 0,100
+    double every_seconds = 0;                 // --every-seconds 60
+    std::uint64_t first_step = 0;             // --first-step 1000
+    std::uint64_t end_step = UINT64_MAX;      // --end-step 2000
+    std::string mode;                         // --capture-in eval
+    std::string hook_config;                  // --hook-config debughookconfig.json
+    settings::Settings file;                  // a settings file's collections and captures
     std::string compiled;                     // --compiled eager
     std::string micro_batches;                // --micro-batches all
     std::string budget;                       // --budget 2%
@@ -51,6 +56,9 @@ struct CaptureOptions {
     std::vector<std::string> flight_collect;  // --flight-collect gradients
     std::vector<std::string> flight_raw;      // --flight-raw gradients
     std::vector<std::string> defined;  // collections that are there already: of the run that `set` changes
+    // Collections of who asks for them elsewhere. They count before a file's of the same names.
+    std::vector<model::CollectionSpec> given;
+    const OptionSet* declared_in = nullptr;
 
     // `of_running`: of a training that runs; what it cannot take on any more is not listed.
     void declare(OptionSet& options, bool of_running = false);
@@ -68,6 +76,9 @@ struct CaptureOptions {
     // What these options and the rules need together.
     [[nodiscard]] base::Result<model::CaptureConfig> config(
         const std::vector<rules::RuleChoice>& choices) const;
+
+  private:
+    [[nodiscard]] std::string place(std::string_view option) const { return place_of(declared_in, option); }
 };
 
-}  // namespace traindbg::cli
+}  // namespace traindbg::options

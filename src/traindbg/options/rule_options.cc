@@ -1,4 +1,4 @@
-#include "traindbg/cli/rule_options.h"
+#include "traindbg/options/rule_options.h"
 
 #include <algorithm>
 #include <charconv>
@@ -7,13 +7,13 @@
 
 #include "traindbg/base/format.h"
 #include "traindbg/base/text.h"
-#include "traindbg/cli/name_filter.h"
+#include "traindbg/capture/capture_plan.h"
 #include "traindbg/model/tensor_info.h"
 #include "traindbg/settings/hook_json.h"
 #include "traindbg/storage/file_system.h"
 #include "traindbg/storage/run_layout.h"
 
-namespace traindbg::cli {
+namespace traindbg::options {
 namespace {
 
 using base::Code;
@@ -54,31 +54,54 @@ Status apply_setting(std::string_view option, const std::string& setting, bool o
                                      [&](const RuleChoice& choice) { return choice.name == name; });
     if (chosen == choices.end() && optional) return Status::ok();
     if (chosen == choices.end())
-        return {
-            Code::kInvalidArgument,
-            base::format("--rule: {} is set but not enabled; add it to --rules or drop the setting", name)};
+        return {Code::kInvalidArgument,
+                base::format("{}: {} is set but not enabled; add it to --rules or drop the setting", option,
+                             name)};
     chosen->parameters[parameter] = value;
     const auto entry = rules::find_rule(name);
     const auto completed = rules::complete_parameters(*(*entry)->info, chosen->parameters);
     return completed.is_ok() ? Status::ok() : in_option(option, completed.status());
 }
 
-Result<settings::Settings> read_hook_config(const std::string& path) {
+// `option`: where it is named.
+Result<settings::Settings> read_hook_config(std::string_view option, const std::string& path) {
     const auto bytes = storage::read_whole(storage::posix_file_system(), path, settings::kMostBytes);
-    if (!bytes.is_ok()) return in_option("--hook-config", bytes.status());
+    if (bytes.status().code() == Code::kNotFound)
+        return Status(Code::kNotFound,
+                      base::format("{}: {}: there is no such file", option, base::printable(path)));
+    if (!bytes.is_ok()) return in_option(option, bytes.status());
     const std::string_view text(reinterpret_cast<const char*>(bytes->data()), bytes->size());
-    return settings::parse_hook_json(text, base::printable(path));
+    return settings::parse_hook_json(text, "hook configuration " + base::printable(path));
+}
+
+Status check_known(std::string_view place, const std::vector<std::string>& names,
+                   const std::vector<std::string>& known) {
+    for (const std::string& name : names)
+        if (std::find(known.begin(), known.end(), name) == known.end())
+            return {Code::kInvalidArgument,
+                    base::format("{}: no collection '{}'{}; there are {}", place, base::printable(name),
+                                 base::did_you_mean(name, known), base::join(known, ", "))};
+    return Status::ok();
+}
+
+Status check_collection(const std::string& place, const model::CollectionSpec& spec) {
+    if (model::role_of_collection(spec.name))
+        return {Code::kInvalidArgument,
+                base::format("{}: collection: {} is a built-in collection; take another name", place,
+                             base::printable(spec.name))};
+    for (const auto* patterns : {&spec.include, &spec.exclude})
+        for (const std::string& pattern : *patterns)
+            if (Status status = capture::check_pattern(pattern); !status.is_ok())
+                return in_option(place + ": collection " + base::printable(spec.name), status);
+    return Status::ok();
 }
 
 }  // namespace
 
 void RuleOptions::declare(OptionSet& options, bool settable) {
+    declared_in = &options;
     options.group("Rules", settable);
-    if (settable)
-        options.on_settings([this](const settings::Settings& file) {
-            file_settings = file.rule_settings;
-            return Status::ok();
-        });
+    if (settable) options.on_settings([this](const settings::Settings& read) { file = read; });
     options.texts({.names = "--rules",
                    .placeholder = "NAME[,NAME...]",
                    .help = "Judge by these rules only (default: all of `traindbg rules list`).",
@@ -102,7 +125,7 @@ Result<std::vector<RuleChoice>> RuleOptions::choices(std::vector<RuleChoice> all
     } else {
         std::set<std::string> seen;
         for (const std::string& name : only) {
-            TRAINDBG_RETURN_IF_ERROR(need_rule("--rules", name));
+            TRAINDBG_RETURN_IF_ERROR(need_rule(place("rules"), name));
             if (!seen.insert(name).second) continue;
             const auto known = std::find_if(all.begin(), all.end(),
                                             [&](const RuleChoice& choice) { return choice.name == name; });
@@ -110,23 +133,20 @@ Result<std::vector<RuleChoice>> RuleOptions::choices(std::vector<RuleChoice> all
         }
     }
     for (const std::string& name : without) {
-        TRAINDBG_RETURN_IF_ERROR(need_rule("--no-rule", name));
+        TRAINDBG_RETURN_IF_ERROR(need_rule(place("no-rule"), name));
         std::erase_if(chosen, [&](const RuleChoice& choice) { return choice.name == name; });
     }
-    for (const std::string& setting : file_settings)
-        TRAINDBG_RETURN_IF_ERROR(apply_setting("settings file: rule", setting, true, chosen));
+    for (const std::string& setting : file.rule_settings)
+        TRAINDBG_RETURN_IF_ERROR(apply_setting(file.name + ": rule", setting, true, chosen));
     for (const std::string& setting : settings)
-        TRAINDBG_RETURN_IF_ERROR(apply_setting("--rule", setting, false, chosen));
+        TRAINDBG_RETURN_IF_ERROR(apply_setting(place("rule"), setting, false, chosen));
     return chosen;
 }
 
 void CaptureOptions::declare(OptionSet& options, bool of_running) {
+    declared_in = &options;
     options.group("Capture", true);
-    options.on_settings([this](const settings::Settings& file) {
-        file_collections = file.collections;
-        file_captures = file.captures;
-        return Status::ok();
-    });
+    options.on_settings([this](const settings::Settings& read) { file = read; });
     options.texts(
         {.names = "--collect",
          .placeholder = "COLLECTION[,...]",
@@ -229,14 +249,14 @@ Result<std::optional<double>> CaptureOptions::budget_share() const {
     if (unit == "%") value /= 100;
     if (error != std::errc() || (!unit.empty() && unit != "%") || !(value >= 0 && value < 1))
         return Status(Code::kInvalidArgument,
-                      base::format("--budget: '{}' is no share from 0 to below 100 %, as 2% or 0.02",
-                                   base::printable(budget)));
+                      base::format("{}: '{}' is no share from 0 to below 100 %, as 2% or 0.02",
+                                   place("budget"), base::printable(budget)));
     return std::optional(value);
 }
 
 bool CaptureOptions::has_names() const noexcept {
     return !collect.empty() || !raw.empty() || !histograms.empty() || !collections.empty() ||
-           !hook_config.empty() || !file_collections.empty() || !file_captures.empty();
+           !hook_config.empty() || !file.collections.empty() || !file.captures.empty();
 }
 
 bool CaptureOptions::has_schedule() const noexcept {
@@ -250,14 +270,14 @@ Result<model::Requirement> CaptureOptions::form() const {
         model::StepIndex step = 0;
         const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), step);
         if (error != std::errc() || end != text.data() + text.size())
-            return Status(Code::kInvalidArgument, base::format("--at-steps: '{}' is not the number of a step",
-                                                               base::printable(text)));
+            return Status(Code::kInvalidArgument, base::format("{}: '{}' is not the number of a step",
+                                                               place("at-steps"), base::printable(text)));
         out.steps.push_back(step);
     }
     std::sort(out.steps.begin(), out.steps.end());
     if (end_step <= first_step)
-        return Status(Code::kInvalidArgument,
-                      base::format("--end-step: {} is not after --first-step {}", end_step, first_step));
+        return Status(Code::kInvalidArgument, base::format("{}: {} is not after --first-step {}",
+                                                           place("end-step"), end_step, first_step));
     out.every_ms = static_cast<std::uint64_t>(every_seconds * 1000);
     out.schedule.every = every != 0 ? every : out.steps.empty() && every_seconds == 0 ? 10 : 0;
     out.schedule.start = first_step;
@@ -277,16 +297,17 @@ Result<model::CaptureConfig> CaptureOptions::config(const std::vector<RuleChoice
         const std::size_t equals = text.find('=');
         const std::string name = text.substr(0, equals);
         if (equals == std::string::npos || equals + 1 == text.size() || !storage::is_valid_run_id(name))
-            return Status(
-                Code::kInvalidArgument,
-                base::format("--collection: '{}' is not NAME=REGEX, as in heads=attention.*weight; a name "
-                             "has letters, digits, '.', '_' and '-' only",
-                             base::printable(text)));
+            return Status(Code::kInvalidArgument,
+                          base::format("{}: '{}' is not NAME=REGEX, as in heads=attention.*weight; a name "
+                                       "has letters, digits, '.', '_' and '-' only",
+                                       place("collection"), base::printable(text)));
         const std::string pattern = text.substr(equals + 1);
         if (model::role_of_collection(name))
             return Status(Code::kInvalidArgument,
-                          base::format("--collection: {} is a built-in collection; take another name", name));
-        if (Status status = check_pattern(pattern); !status.is_ok()) return in_option("--collection", status);
+                          base::format("{}: {} is a built-in collection; take another name",
+                                       place("collection"), name));
+        if (Status status = capture::check_pattern(pattern); !status.is_ok())
+            return in_option(place("collection"), status);
         const auto same = std::find_if(config.collections.begin(), config.collections.end(),
                                        [&](const model::CollectionSpec& spec) { return spec.name == name; });
         if (same != config.collections.end()) {
@@ -300,48 +321,43 @@ Result<model::CaptureConfig> CaptureOptions::config(const std::vector<RuleChoice
         if (!is_in(known)) known.push_back(name);
         if (!is_in(raw) && !is_in(histograms)) asked.push_back(name);
     }
-    std::vector<model::CollectionSpec> specs = file_collections;
-    std::vector<model::Requirement> captures = file_captures;
-    if (!hook_config.empty()) {
-        TRAINDBG_ASSIGN_OR_RETURN(const settings::Settings hook, read_hook_config(hook_config));
-        specs.insert(specs.end(), hook.collections.begin(), hook.collections.end());
-        captures.insert(captures.end(), hook.captures.begin(), hook.captures.end());
-    }
-    for (const model::CollectionSpec& spec : specs) {
-        if (model::role_of_collection(spec.name))
-            return Status(
-                Code::kInvalidArgument,
-                base::format("settings file: collection: {} is a built-in collection; take another name",
-                             base::printable(spec.name)));
-        for (const auto* patterns : {&spec.include, &spec.exclude})
-            for (const std::string& pattern : *patterns)
-                if (Status status = check_pattern(pattern); !status.is_ok())
-                    return in_option("settings file: collection " + base::printable(spec.name), status);
-        // The command line's one of the same name counts.
-        if (std::any_of(config.collections.begin(), config.collections.end(),
-                        [&](const model::CollectionSpec& each) { return each.name == spec.name; }))
-            continue;
+    for (const model::CollectionSpec& spec : given) {
         config.collections.push_back(spec);
         known.push_back(spec.name);
-        const auto names_it = [&spec](const auto& names) {
-            return std::find(names.begin(), names.end(), spec.name) != names.end();
-        };
-        const bool is_captured =
-            std::any_of(captures.begin(), captures.end(),
-                        [&](const model::Requirement& each) { return each.collection == spec.name; });
-        if (!is_captured && !names_it(raw) && !names_it(histograms) && !names_it(collect))
-            asked.push_back(spec.name);
     }
+    std::vector<settings::Settings> sources = {file};
+    if (!hook_config.empty()) {
+        TRAINDBG_ASSIGN_OR_RETURN(settings::Settings hook,
+                                  read_hook_config(place("hook-config"), hook_config));
+        sources.push_back(std::move(hook));
+    }
+    std::vector<model::Requirement> captures;
+    for (const settings::Settings& source : sources)
+        captures.insert(captures.end(), source.captures.begin(), source.captures.end());
+    for (const settings::Settings& source : sources)
+        for (const model::CollectionSpec& spec : source.collections) {
+            TRAINDBG_RETURN_IF_ERROR(check_collection(source.name, spec));
+            // The one of the same name that was given on the command line, or by a file before, counts.
+            if (std::any_of(config.collections.begin(), config.collections.end(),
+                            [&](const model::CollectionSpec& each) { return each.name == spec.name; }))
+                continue;
+            config.collections.push_back(spec);
+            known.push_back(spec.name);
+            const auto names_it = [&spec](const auto& names) {
+                return std::find(names.begin(), names.end(), spec.name) != names.end();
+            };
+            const bool is_captured =
+                std::any_of(captures.begin(), captures.end(),
+                            [&](const model::Requirement& each) { return each.collection == spec.name; });
+            if (!is_captured && !names_it(raw) && !names_it(histograms) && !names_it(collect))
+                asked.push_back(spec.name);
+        }
     TRAINDBG_ASSIGN_OR_RETURN(config.requirements, rules::requirements_of(choices));
-    for (const model::Requirement& capture : captures) {
-        if (std::find(known.begin(), known.end(), capture.collection) == known.end())
-            return Status(
-                Code::kInvalidArgument,
-                base::format("settings file: capture: no collection '{}'{}; there are {}",
-                             base::printable(capture.collection),
-                             base::did_you_mean(capture.collection, known), base::join(known, ", ")));
-        config.requirements.push_back(capture);
-    }
+    for (const settings::Settings& source : sources)
+        for (const model::Requirement& capture : source.captures) {
+            TRAINDBG_RETURN_IF_ERROR(check_known(source.name + ": capture", {capture.collection}, known));
+            config.requirements.push_back(capture);
+        }
     if (const auto choice = model::parse_compiled_models(compiled)) config.compiled = *choice;
     if (const auto choice = model::parse_micro_batches(micro_batches)) config.micro_batches = *choice;
     TRAINDBG_ASSIGN_OR_RETURN(const std::optional<double> share, budget_share());
@@ -349,25 +365,15 @@ Result<model::CaptureConfig> CaptureOptions::config(const std::vector<RuleChoice
     if (flight_steps == 0 && (!flight_collect.empty() || !flight_raw.empty()))
         return Status(Code::kInvalidArgument,
                       base::format("{}: needs --flight-recorder STEPS beside it",
-                                   flight_collect.empty() ? "--flight-raw" : "--flight-collect"));
+                                   place(flight_collect.empty() ? "flight-raw" : "flight-collect")));
     config.flight = {.steps = flight_steps, .collect = flight_collect, .raw = flight_raw};
-    for (const auto& [option, names] :
-         {std::pair("--flight-collect", &flight_collect), std::pair("--flight-raw", &flight_raw)})
-        for (const std::string& name : *names)
-            if (std::find(known.begin(), known.end(), name) == known.end())
-                return Status(
-                    Code::kInvalidArgument,
-                    base::format("{}: no collection '{}'{}; there are {}", option, base::printable(name),
-                                 base::did_you_mean(name, known), base::join(known, ", ")));
+    TRAINDBG_RETURN_IF_ERROR(check_known(place("flight-collect"), flight_collect, known));
+    TRAINDBG_RETURN_IF_ERROR(check_known(place("flight-raw"), flight_raw, known));
 
     TRAINDBG_ASSIGN_OR_RETURN(const model::Requirement form, this->form());
     const auto add = [&](std::string_view option, const std::vector<std::string>& names, model::What what) {
+        TRAINDBG_RETURN_IF_ERROR(check_known(place(option), names, known));
         for (const std::string& name : names) {
-            if (std::find(known.begin(), known.end(), name) == known.end())
-                return Status(
-                    Code::kInvalidArgument,
-                    base::format("{}: no collection '{}'{}; there are {}", option, base::printable(name),
-                                 base::did_you_mean(name, known), base::join(known, ", ")));
             model::Requirement requirement = form;
             requirement.collection = name;
             requirement.what = what;
@@ -377,11 +383,11 @@ Result<model::CaptureConfig> CaptureOptions::config(const std::vector<RuleChoice
         }
         return Status::ok();
     };
-    TRAINDBG_RETURN_IF_ERROR(add("--collect", asked, model::What::kStatistics));
-    TRAINDBG_RETURN_IF_ERROR(add("--raw", raw, model::What::kStatistics | model::What::kRaw));
+    TRAINDBG_RETURN_IF_ERROR(add("collect", asked, model::What::kStatistics));
+    TRAINDBG_RETURN_IF_ERROR(add("raw", raw, model::What::kStatistics | model::What::kRaw));
     TRAINDBG_RETURN_IF_ERROR(
-        add("--histograms", histograms, model::What::kStatistics | model::What::kHistogram));
+        add("histograms", histograms, model::What::kStatistics | model::What::kHistogram));
     return config;
 }
 
-}  // namespace traindbg::cli
+}  // namespace traindbg::options

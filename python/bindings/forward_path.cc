@@ -1,0 +1,286 @@
+#include "forward_path.h"
+
+#include <string>
+#include <unordered_set>
+#include <utility>
+#include <vector>
+
+#include "bindings.h"
+#include "python_objects.h"
+
+namespace nb = nanobind;
+using namespace nb::literals;
+
+namespace traindbg::bindings {
+namespace {
+
+// Names of attributes, made once.
+struct Names {
+    PyObject* is_leaf = PyUnicode_InternFromString("is_leaf");
+    PyObject* taken_as = PyUnicode_InternFromString("taken_as");
+    PyObject* modules = PyUnicode_InternFromString("_modules");
+};
+const Names& names() {
+    static const Names made;
+    return made;
+}
+
+// Calls with what an exception in it leaves: the exception.
+template <typename... Arguments>
+nb::object call(nb::handle function, Arguments... arguments) {
+    PyObject* result = PyObject_CallFunctionObjArgs(function.ptr(), arguments.ptr()..., nullptr);
+    if (result == nullptr) throw nb::python_error();
+    return nb::steal(result);
+}
+
+int visit_all(visitproc visit, void* arg, std::initializer_list<nb::handle> objects) {
+    for (const nb::handle each : objects) Py_VISIT(each.ptr());
+    return 0;
+}
+
+}  // namespace
+
+ForwardPath::ForwardPath(Session& session, HotPath& hot, nb::type_object tensor_type, nb::object transforms)
+    : session_(session),
+      hot_(hot),
+      tensor_type_(std::move(tensor_type)),
+      transforms_(std::move(transforms)) {}
+
+void ForwardPath::attach(nb::object root, nb::callable before, nb::callable after, nb::callable leaf_called) {
+    if (!PyWeakref_Check(root.ptr())) throw nb::type_error("attach: root must be a weak reference");
+    root_ = std::move(root);
+    before_ = std::move(before);
+    after_ = std::move(after);
+    leaf_called_ = std::move(leaf_called);
+}
+
+bool ForwardPath::is_root(nb::handle module) const noexcept {
+    return root_.is_valid() && alive(root_).ptr() == module.ptr();
+}
+
+nb::object ForwardPath::place_of(nb::handle module) const noexcept {
+    const nb::object id = nb::steal(PyLong_FromVoidPtr(module.ptr()));
+    PyObject* place = id.is_valid() ? PyDict_GetItemWithError(known.ptr(), id.ptr()) : nullptr;
+    if (place == nullptr) PyErr_Clear();
+    return nb::borrow(place);
+}
+
+nb::object ForwardPath::before(nb::handle module, nb::handle args) {
+    if (is_of_another_thread()) return nb::none();
+    if (observing && !without_root) {
+        const nb::object place = place_of(module);
+        if (place.is_valid()) {
+            if (PyList_Append(running.ptr(), place.ptr()) < 0) PyErr_Clear();  // out of memory
+            return nb::none();
+        }
+        if (!is_root(module)) return nb::none();
+    } else if (!observing && !is_root(module)) {
+        return nb::none();
+    }
+    return before_.is_valid() ? call(before_, module, args) : nb::none();
+}
+
+nb::object ForwardPath::after(nb::handle module, nb::handle args, nb::handle kwargs, nb::handle output) {
+    if ((!observing && !inputs_only) || is_of_another_thread()) return nb::none();
+    if (!after_.is_valid()) return nb::none();
+    if (without_root) return call(after_, module, args, kwargs, output);
+    const nb::object place = place_of(module);
+    if (!place.is_valid()) return is_root(module) ? call(after_, module, args, kwargs, output) : nb::none();
+    Py_ssize_t last = PyList_GET_SIZE(running.ptr());
+    while (last > 0 && PyList_GET_ITEM(running.ptr(), last - 1) != place.ptr()) --last;
+    if (PyList_SetSlice(running.ptr(), last > 0 ? last - 1 : 0, PY_SSIZE_T_MAX, nullptr) < 0) PyErr_Clear();
+    const nb::object is_leaf = attribute(place, names().is_leaf);
+    if (is_leaf.ptr() != Py_True) return nb::none();
+    if (take(place, output)) {
+        ++outputs;
+        return nb::none();
+    }
+    return call(leaf_called_, place, output);
+}
+
+nb::object ForwardPath::after_raise(nb::handle module, nb::handle args, nb::handle output) {
+    if ((!observing && !inputs_only) || !after_.is_valid()) return nb::none();
+    return call(after_, module, args, output);
+}
+
+bool ForwardPath::take(nb::handle place, nb::handle output) noexcept {
+    if (mode == 0 || output.type().ptr() != tensor_type_.ptr()) return false;
+    const Timed timed(hot_.nanos);
+    const nb::object id = nb::steal(PyObject_GetAttr(place.ptr(), names().taken_as));
+    if (!id.is_valid() || PyLong_CheckExact(id.ptr()) == 0) {  // it was not named yet
+        PyErr_Clear();
+        return false;
+    }
+    if (transforms_.ptr() != Py_None) {
+        const nb::object wraps = nb::steal(PyObject_CallNoArgs(transforms_.ptr()));
+        if (wraps.ptr() != Py_None) {
+            PyErr_Clear();
+            return false;
+        }
+    }
+    const unsigned long number = PyLong_AsUnsignedLong(id.ptr());
+    if (PyErr_Occurred() != nullptr) {
+        PyErr_Clear();
+        return false;
+    }
+    return session_.observe(mode, static_cast<model::TensorId>(number), output);
+}
+
+int ForwardPath::traverse(PyObject* self, visitproc visit, void* arg) noexcept {
+    Py_VISIT(Py_TYPE(self));
+    if (!nb::inst_ready(self)) return 0;
+    const ForwardPath& path = *nb::inst_ptr<ForwardPath>(self);
+    return visit_all(visit, arg,
+                     {path.known, path.running, path.tensor_type_, path.transforms_, path.root_, path.before_,
+                      path.after_, path.leaf_called_});
+}
+
+int ForwardPath::clear(PyObject* self) noexcept {
+    if (!nb::inst_ready(self)) return 0;
+    ForwardPath& path = *nb::inst_ptr<ForwardPath>(self);
+    path.observing = path.inputs_only = false;
+    path.before_.reset();
+    path.after_.reset();
+    path.leaf_called_.reset();
+    return 0;
+}
+
+FunctionCalls::FunctionCalls(nb::dict activations, nb::callable called, nb::object attending,
+                             nb::object attended)
+    : activations_(std::move(activations)),
+      called_(std::move(called)),
+      attending_(std::move(attending)),
+      attended_(std::move(attended)) {
+    if (!PyAnySet_Check(attending_.ptr())) throw nb::type_error("attending: must be a set");
+    if (attended_.is_none()) attended_.reset();
+}
+
+nb::object FunctionCalls::call(nb::handle function, nb::handle args, nb::handle kwargs) {
+    PyObject* const words = kwargs.ptr() == Py_None ? nullptr : kwargs.ptr();
+    nb::object result = nb::steal(PyObject_Call(function.ptr(), args.ptr(), words));
+    if (!result.is_valid()) throw nb::python_error();
+    const nb::object called = called_;  // the function, or a thread of the training, may have silenced this
+    const nb::object attended = attended_;
+    if (!called.is_valid()) return result;
+    PyObject* const known = PyDict_GetItemWithError(activations_.ptr(), function.ptr());
+    if (known != nullptr && PyTuple_CheckExact(known) != 0 && PyTuple_GET_SIZE(known) == 2) {
+        const nb::object word = nb::borrow(PyTuple_GET_ITEM(known, 0));
+        const nb::object kind = nb::borrow(PyTuple_GET_ITEM(known, 1));
+        bindings::call(called, word, kind, result);
+        return result;
+    }
+    PyErr_Clear();  // a function that has no hash is none of ours
+    if (!attended.is_valid()) return result;
+    const int is_attending = PySet_Contains(attending_.ptr(), function.ptr());
+    if (is_attending < 0) PyErr_Clear();
+    if (is_attending > 0)
+        bindings::call(attended, function, args,
+                       words == nullptr ? nb::object(nb::dict()) : nb::borrow(words), result);
+    return result;
+}
+
+void FunctionCalls::silence() noexcept {
+    called_.reset();
+    attended_.reset();
+}
+
+int FunctionCalls::traverse(PyObject* self, visitproc visit, void* arg) noexcept {
+    Py_VISIT(Py_TYPE(self));
+    if (!nb::inst_ready(self)) return 0;
+    const FunctionCalls& calls = *nb::inst_ptr<FunctionCalls>(self);
+    return visit_all(visit, arg, {calls.activations_, calls.called_, calls.attending_, calls.attended_});
+}
+
+int FunctionCalls::clear(PyObject* self) noexcept {
+    if (nb::inst_ready(self)) nb::inst_ptr<FunctionCalls>(self)->silence();
+    return 0;
+}
+
+nb::list structure_of(nb::handle root) {
+    nb::list structure;
+    std::unordered_set<PyObject*> known{root.ptr()};
+    std::vector<nb::object> modules{nb::borrow(root)};
+    for (std::size_t i = 0; i < modules.size(); ++i) {  // it grows
+        const nb::object children = nb::steal(PyObject_GetAttr(modules[i].ptr(), names().modules));
+        if (!children.is_valid()) throw nb::python_error();
+        const auto add = [&](PyObject* name, PyObject* child) {
+            structure.append(nb::handle(name));
+            structure.append(nb::steal(PyLong_FromVoidPtr(child)));
+            structure.append(nb::handle(reinterpret_cast<PyObject*>(Py_TYPE(child))));
+            if (child != Py_None && known.insert(child).second) modules.push_back(nb::borrow(child));
+        };
+        structure.append(PyObject_Size(children.ptr()));
+        if (PyDict_CheckExact(children.ptr()) != 0) {
+            PyObject* name = nullptr;
+            PyObject* child = nullptr;
+            for (Py_ssize_t position = 0; PyDict_Next(children.ptr(), &position, &name, &child) != 0;)
+                add(name, child);
+        } else {  // of a scripted module
+            for (const nb::handle item : nb::steal(PyMapping_Items(children.ptr())))
+                add(nb::object(item[0]).ptr(), nb::object(item[1]).ptr());
+        }
+    }
+    return structure;
+}
+
+void bind_forward_path(nb::module_& module) {
+    static PyType_Slot path_slots[] = {{Py_tp_traverse, reinterpret_cast<void*>(&ForwardPath::traverse)},
+                                       {Py_tp_clear, reinterpret_cast<void*>(&ForwardPath::clear)},
+                                       {0, nullptr}};
+    nb::class_<ForwardPath>(module, "ForwardPath", nb::type_slots(path_slots),
+                            "One forward pass of one root module: its state, and the hooks of modules.")
+        .def(nb::init<Session&, HotPath&, nb::type_object, nb::object>(), nb::keep_alive<1, 2>(),
+             nb::keep_alive<1, 3>(), "session"_a, "hot"_a, "tensor_type"_a, "transforms"_a.none(),
+             nb::sig("def __init__(self, session: Session, hot: HotPath, tensor_type: type, "
+                     "transforms: collections.abc.Callable[[], object] | None) -> None"))
+        .def("attach", &ForwardPath::attach, "root"_a, "before"_a, "after"_a, "leaf_called"_a,
+             nb::sig("def attach(self, root: object, before: collections.abc.Callable[..., None], "
+                     "after: collections.abc.Callable[..., None], "
+                     "leaf_called: collections.abc.Callable[..., None]) -> None"),
+             "Says whose pass it is (a weak reference), and what does what is not done here.")
+        .def("before", &ForwardPath::before, "The hook before a module's forward.")
+        .def("after", &ForwardPath::after, "module"_a, "args"_a, "kwargs"_a, "output"_a.none(),
+             "The hook after it.")
+        .def("after", &ForwardPath::after_raise, "module"_a, "args"_a, "output"_a.none())
+        .def("is_of_another_thread", &ForwardPath::is_of_another_thread,
+             "Whether a pass is under way that another thread began.")
+        .def_rw("thread", &ForwardPath::thread)
+        .def_rw("observing", &ForwardPath::observing)
+        .def_rw("inputs_only", &ForwardPath::inputs_only)
+        .def_rw("without_root", &ForwardPath::without_root)
+        .def_rw("mode", &ForwardPath::mode)
+        .def_rw("outputs", &ForwardPath::outputs)
+        .def_prop_rw(
+            "known", [](ForwardPath& path) { return path.known; },
+            [](ForwardPath& path, nb::dict known) { path.known = std::move(known); },
+            nb::for_getter(nb::sig("def known(self) -> dict[int, typing.Any]")),
+            nb::for_setter(nb::sig("def known(self, known: dict[int, typing.Any], /) -> None")))
+        .def_prop_rw(
+            "running", [](ForwardPath& path) { return path.running; },
+            [](ForwardPath& path, nb::list running) { path.running = std::move(running); },
+            nb::for_getter(nb::sig("def running(self) -> list[typing.Any]")),
+            nb::for_setter(nb::sig("def running(self, running: list[typing.Any], /) -> None")));
+    static PyType_Slot calls_slots[] = {{Py_tp_traverse, reinterpret_cast<void*>(&FunctionCalls::traverse)},
+                                        {Py_tp_clear, reinterpret_cast<void*>(&FunctionCalls::clear)},
+                                        {0, nullptr}};
+    nb::class_<FunctionCalls>(module, "FunctionCalls", nb::type_slots(calls_slots),
+                              "The base of a function mode that tells of some functions.")
+        .def(nb::init<nb::dict, nb::callable, nb::object, nb::object>(), "activations"_a, "called"_a,
+             "attending"_a, "attended"_a.none(),
+             nb::sig("def __init__(self, activations: dict[object, tuple[str, str]], "
+                     "called: collections.abc.Callable[..., None], attending: object, "
+                     "attended: collections.abc.Callable[..., None] | None) -> None"))
+        .def("silence", &FunctionCalls::silence, "Functions are called, and nobody is told any more.")
+        // PyTorch leaves out keyword arguments that were not given.
+        .def(
+            "__torch_function__",
+            [](FunctionCalls& calls, nb::handle function, nb::handle, nb::handle args, nb::handle kwargs) {
+                return calls.call(function, args, kwargs);
+            },
+            "func"_a, "types"_a, "args"_a = nb::tuple(), "kwargs"_a = nb::none());
+    module.def("structure_of", &structure_of, "root"_a,
+               nb::sig("def structure_of(root: object) -> list[object]"),
+               "All that names and kinds of the modules inside follow from, to be compared.");
+}
+
+}  // namespace traindbg::bindings

@@ -1,0 +1,105 @@
+// What happens at every module and every function of a forward pass that is looked at, in native code.
+//
+// PyTorch calls two hooks for each module and, while a function mode is on, one method for each
+// function. Written in Python each of these takes 1 to 3 µs, so a pass over a model of many small
+// modules took several times as long. Here they take a tenth of that. Only the common case is handled:
+// a module of the watched model whose output is one plain tensor that was named in an earlier pass.
+// Everything else goes to the functions written in Python (hooks/torch_forward.py), which do all of it.
+//
+// Threads: everything needs the GIL. Exceptions of the functions written in Python, and of what the
+// training calls, pass through; nothing else is raised.
+#pragma once
+
+#include <nanobind/nanobind.h>
+
+#include <cstdint>
+
+#include "hot_path.h"
+#include "session.h"
+
+namespace traindbg::bindings {
+
+// The state of one forward pass of one root module, and the hooks of its modules. What other threads
+// call while it is under way is none of it.
+class ForwardPath {
+  public:
+    // `tensor_type`: the exact type of tensors that are read here. `transforms`: called without arguments
+    // it returns None unless values are wrapped (torch.func); None where there is nothing of the kind.
+    // `session` and `hot` must outlive this.
+    ForwardPath(Session& session, HotPath& hot, nanobind::type_object tensor_type,
+                nanobind::object transforms);
+
+    // `root` is a weak reference. `before(module, args)` and `after(module, args, *rest)` are the hooks
+    // written in Python, `leaf_called(place, output)` takes the output of a module that was left already.
+    void attach(nanobind::object root, nanobind::callable before, nanobind::callable after,
+                nanobind::callable leaf_called);
+
+    // The hooks. `after` has another form for modules that raised, which have no output.
+    nanobind::object before(nanobind::handle module, nanobind::handle args);
+    nanobind::object after(nanobind::handle module, nanobind::handle args, nanobind::handle kwargs,
+                           nanobind::handle output);
+    nanobind::object after_raise(nanobind::handle module, nanobind::handle args, nanobind::handle output);
+
+    // Whether a pass is under way that another thread began, or is to begin.
+    [[nodiscard]] bool is_of_another_thread() const noexcept {
+        return (observing || inputs_only) && thread != PyThread_get_thread_ident();
+    }
+
+    // Shared with the Python side.
+    unsigned long thread = 0;   // whose pass it is
+    bool observing = false;     // modules are looked at
+    bool inputs_only = false;   // the root's inputs alone are
+    bool without_root = false;  // the training calls the parts of the root, never the root
+    int mode = 0;               // of the pass; 0: outputs are not taken here
+    std::uint64_t outputs = 0;  // of modules inside, seen so far
+    nanobind::dict known;       // places of modules by their ids (addresses)
+    nanobind::list running;     // places whose forward runs, innermost last
+
+    // For Python's garbage collector: the functions refer to who owns this.
+    static int traverse(PyObject* self, visitproc visit, void* arg) noexcept;
+    static int clear(PyObject* self) noexcept;
+
+  private:
+    bool is_root(nanobind::handle module) const noexcept;
+    // The place of a module, or nothing.
+    nanobind::object place_of(nanobind::handle module) const noexcept;
+    // Whether the output of a leaf was taken.
+    bool take(nanobind::handle place, nanobind::handle output) noexcept;
+
+    Session& session_;
+    HotPath& hot_;
+    nanobind::type_object tensor_type_;
+    nanobind::object transforms_;
+    nanobind::object root_;
+    nanobind::object before_;
+    nanobind::object after_;
+    nanobind::object leaf_called_;
+};
+
+// The base of a torch function mode: calls each function, and tells of those that are asked for.
+class FunctionCalls {
+  public:
+    // `activations`: a tuple (word, kind) by function, told to `called(word, kind, result)`. `attending`:
+    // a set of functions, told to `attended(function, args, kwargs, result)`, which may be None.
+    FunctionCalls(nanobind::dict activations, nanobind::callable called, nanobind::object attending,
+                  nanobind::object attended);
+
+    // `kwargs` is null, None or a dictionary.
+    nanobind::object call(nanobind::handle function, nanobind::handle args, nanobind::handle kwargs);
+    // Functions are called, and nobody is told any more.
+    void silence() noexcept;
+
+    static int traverse(PyObject* self, visitproc visit, void* arg) noexcept;
+    static int clear(PyObject* self) noexcept;
+
+  private:
+    nanobind::dict activations_;
+    nanobind::object called_;  // null: silent
+    nanobind::object attending_;
+    nanobind::object attended_;  // null: nobody asks
+};
+
+// All that names and kinds of the modules inside of `root` follow from, as a list to be compared.
+nanobind::list structure_of(nanobind::handle root);
+
+}  // namespace traindbg::bindings

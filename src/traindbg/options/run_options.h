@@ -1,0 +1,36 @@
+// All options that may stand in a settings file. `traindbg run` has them on its command line, and what
+// another verb or `traindbg.watch` cannot follow of them is told from what is no option.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "traindbg/options/option_set.h"
+#include "traindbg/options/rule_options.h"
+#include "traindbg/options/store_options.h"
+
+namespace traindbg::options {
+
+struct RunOptions {
+    std::string upload;             // --upload s3://bucket/prefix
+    double upload_interval = 10;    // --upload-interval SECONDS
+    double upload_timeout = 60;     // --upload-timeout SECONDS
+    std::string endpoint_url;       // --endpoint-url URL
+    std::string on_finding;         // --on-finding stop
+    std::string act_at;             // --act-at error
+    double stop_grace = 30;         // --stop-grace SECONDS
+    std::string fail_on = "never";  // --fail-on error
+    RuleOptions rules;
+    CaptureOptions capture;
+    StoreOptions store;
+
+    void declare(OptionSet& options);
+};
+
+// The names of all of them.
+[[nodiscard]] std::vector<std::string> run_option_names();
+
+// What --fail-on may say: "never" and the severities.
+[[nodiscard]] const std::vector<std::string>& fail_on_words();
+
+}  // namespace traindbg::options

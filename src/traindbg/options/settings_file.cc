@@ -1,0 +1,123 @@
+#include "traindbg/options/settings_file.h"
+
+#include <algorithm>
+#include <cctype>
+#include <cstdlib>
+#include <vector>
+
+#include "traindbg/base/format.h"
+#include "traindbg/base/text.h"
+#include "traindbg/storage/file_system.h"
+
+namespace traindbg::options {
+namespace {
+
+using base::Code;
+using base::Result;
+using base::Status;
+
+settings::Form form_of(const std::string& path) {
+    return path == "pyproject.toml" || path.ends_with("/pyproject.toml") ? settings::Form::kPyproject
+                                                                         : settings::Form::kTraindbg;
+}
+
+Result<SettingsFile> read(const std::string& path) {
+    TRAINDBG_ASSIGN_OR_RETURN(const base::ByteBuffer bytes,
+                              storage::read_whole(storage::posix_file_system(), path, settings::kMostBytes));
+    const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+    SettingsFile file;
+    file.path = path;
+    TRAINDBG_ASSIGN_OR_RETURN(file.settings, settings::parse(text, base::printable(path), form_of(path)));
+    return file;
+}
+
+bool is_empty(const settings::Settings& settings) {
+    return settings.options.empty() && settings.rule_settings.empty() && settings.collections.empty() &&
+           settings.captures.empty();
+}
+
+// The path that is named, and by whom; no path where nothing is.
+struct Named {
+    std::string path;
+    std::string_view by;
+};
+
+Named named(const std::string& config, std::string_view named_by) {
+    if (!config.empty()) return {config, named_by};
+    const char* const variable = std::getenv("TRAINDBG_CONFIG");
+    return {variable != nullptr ? variable : "", "TRAINDBG_CONFIG"};
+}
+
+Status check_keys(const SettingsFile& file, const OptionSet& options) {
+    const std::vector<std::string> known = options.settable();
+    for (const settings::Setting& setting : file.settings.options) {
+        if (std::find(known.begin(), known.end(), setting.name) != known.end()) continue;
+        std::vector<std::string> words = known;
+        words.insert(words.end(), {"rule", "collection", "capture"});
+        return {Code::kInvalidArgument,
+                base::format("{}: unknown key '{}'{}; traindbg run --help says which options may stand there",
+                             setting.origin, base::printable(setting.name),
+                             base::did_you_mean(setting.name, words))};
+    }
+    return Status::ok();
+}
+
+// What the environment says of the options.
+std::vector<settings::Setting> environment_of(const OptionSet& options) {
+    std::vector<settings::Setting> environment;
+    for (const std::string& name : options.settable()) {
+        const std::string variable = environment_name(name);
+        const char* value = std::getenv(variable.c_str());
+        if (value != nullptr && *value != '\0') environment.push_back({name, {value}, variable});
+    }
+    return environment;
+}
+
+}  // namespace
+
+Result<SettingsFile> named_settings(const std::string& config, std::string_view named_by) {
+    const Named found = named(config, named_by);
+    if (found.path.empty() || found.path == "none") return SettingsFile();
+    Result<SettingsFile> file = read(found.path);
+    if (file.is_ok()) return file;
+    if (file.status().code() != Code::kNotFound)
+        return Status(Code::kInvalidArgument, file.status().message());
+    return Status(Code::kNotFound,
+                  base::format("{}: {}: there is no such file; 'none' means no settings file", found.by,
+                               base::printable(found.path)));
+}
+
+Result<SettingsFile> find_settings(const std::string& config) {
+    constexpr std::string_view kOption = "--config";
+    if (!named(config, kOption).path.empty()) return named_settings(config, kOption);
+    for (const char* usual : {"traindbg.toml", "pyproject.toml"}) {
+        Result<SettingsFile> file = read(usual);
+        if (file.status().code() == Code::kNotFound) continue;
+        if (file && is_empty(file->settings)) continue;
+        if (file.status().code() == Code::kUnsupported) continue;
+        return file;
+    }
+    return SettingsFile();
+}
+
+Status apply_settings(const SettingsFile& file, OptionSet& options) {
+    TRAINDBG_RETURN_IF_ERROR(check_keys(file, options));
+    TRAINDBG_RETURN_IF_ERROR(options.apply(environment_of(options)));
+    return apply_file(file, options);
+}
+
+Status apply_file(const SettingsFile& file, OptionSet& options) {
+    TRAINDBG_RETURN_IF_ERROR(check_keys(file, options));
+    TRAINDBG_RETURN_IF_ERROR(options.apply(file.settings.options));
+    options.apply_rest(file.settings);
+    return Status::ok();
+}
+
+std::string environment_name(std::string_view option) {
+    std::string name = "TRAINDBG_";
+    for (const char each : option)
+        name += each == '-' ? '_' : static_cast<char>(std::toupper(static_cast<unsigned char>(each)));
+    return name;
+}
+
+}  // namespace traindbg::options
