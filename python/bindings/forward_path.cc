@@ -145,57 +145,6 @@ int ForwardPath::clear(PyObject* self) noexcept {
     return 0;
 }
 
-FunctionCalls::FunctionCalls(nb::dict activations, nb::callable called, nb::object attending,
-                             nb::object attended)
-    : activations_(std::move(activations)),
-      called_(std::move(called)),
-      attending_(std::move(attending)),
-      attended_(std::move(attended)) {
-    if (!PyAnySet_Check(attending_.ptr())) throw nb::type_error("attending: must be a set");
-    if (attended_.is_none()) attended_.reset();
-}
-
-nb::object FunctionCalls::call(nb::handle function, nb::handle args, nb::handle kwargs) {
-    PyObject* const words = kwargs.ptr() == Py_None ? nullptr : kwargs.ptr();
-    nb::object result = nb::steal(PyObject_Call(function.ptr(), args.ptr(), words));
-    if (!result.is_valid()) throw nb::python_error();
-    const nb::object called = called_;  // the function, or a thread of the training, may have silenced this
-    const nb::object attended = attended_;
-    if (!called.is_valid()) return result;
-    PyObject* const known = PyDict_GetItemWithError(activations_.ptr(), function.ptr());
-    if (known != nullptr && PyTuple_CheckExact(known) != 0 && PyTuple_GET_SIZE(known) == 2) {
-        const nb::object word = nb::borrow(PyTuple_GET_ITEM(known, 0));
-        const nb::object kind = nb::borrow(PyTuple_GET_ITEM(known, 1));
-        bindings::call(called, word, kind, result);
-        return result;
-    }
-    PyErr_Clear();  // a function that has no hash is none of ours
-    if (!attended.is_valid()) return result;
-    const int is_attending = PySet_Contains(attending_.ptr(), function.ptr());
-    if (is_attending < 0) PyErr_Clear();
-    if (is_attending > 0)
-        bindings::call(attended, function, args,
-                       words == nullptr ? nb::object(nb::dict()) : nb::borrow(words), result);
-    return result;
-}
-
-void FunctionCalls::silence() noexcept {
-    called_.reset();
-    attended_.reset();
-}
-
-int FunctionCalls::traverse(PyObject* self, visitproc visit, void* arg) noexcept {
-    Py_VISIT(Py_TYPE(self));
-    if (!nb::inst_ready(self)) return 0;
-    const FunctionCalls& calls = *nb::inst_ptr<FunctionCalls>(self);
-    return visit_all(visit, arg, {calls.activations_, calls.called_, calls.attending_, calls.attended_});
-}
-
-int FunctionCalls::clear(PyObject* self) noexcept {
-    if (nb::inst_ready(self)) nb::inst_ptr<FunctionCalls>(self)->silence();
-    return 0;
-}
-
 nb::list structure_of(nb::handle root) {
     nb::list structure;
     std::unordered_set<PyObject*> known{root.ptr()};
@@ -260,24 +209,6 @@ void bind_forward_path(nb::module_& module) {
             [](ForwardPath& path, nb::list running) { path.running = std::move(running); },
             nb::for_getter(nb::sig("def running(self) -> list[typing.Any]")),
             nb::for_setter(nb::sig("def running(self, running: list[typing.Any], /) -> None")));
-    static PyType_Slot calls_slots[] = {{Py_tp_traverse, reinterpret_cast<void*>(&FunctionCalls::traverse)},
-                                        {Py_tp_clear, reinterpret_cast<void*>(&FunctionCalls::clear)},
-                                        {0, nullptr}};
-    nb::class_<FunctionCalls>(module, "FunctionCalls", nb::type_slots(calls_slots),
-                              "The base of a function mode that tells of some functions.")
-        .def(nb::init<nb::dict, nb::callable, nb::object, nb::object>(), "activations"_a, "called"_a,
-             "attending"_a, "attended"_a.none(),
-             nb::sig("def __init__(self, activations: dict[object, tuple[str, str]], "
-                     "called: collections.abc.Callable[..., None], attending: object, "
-                     "attended: collections.abc.Callable[..., None] | None) -> None"))
-        .def("silence", &FunctionCalls::silence, "Functions are called, and nobody is told any more.")
-        // PyTorch leaves out keyword arguments that were not given.
-        .def(
-            "__torch_function__",
-            [](FunctionCalls& calls, nb::handle function, nb::handle, nb::handle args, nb::handle kwargs) {
-                return calls.call(function, args, kwargs);
-            },
-            "func"_a, "types"_a, "args"_a = nb::tuple(), "kwargs"_a = nb::none());
     module.def("structure_of", &structure_of, "root"_a,
                nb::sig("def structure_of(root: object) -> list[object]"),
                "All that names and kinds of the modules inside follow from, to be compared.");

@@ -1,10 +1,10 @@
-// What happens at every module and every function of a forward pass that is looked at, in native code.
+// What happens at every module of a forward pass that is looked at, in native code.
 //
-// PyTorch calls two hooks for each module and, while a function mode is on, one method for each
-// function. Written in Python each of these takes 1 to 3 µs, so a pass over a model of many small
-// modules took several times as long. Here they take a tenth of that. Only the common case is handled:
-// a module of the watched model whose output is one plain tensor that was named in an earlier pass.
-// Everything else goes to the functions written in Python (hooks/torch_forward.py), which do all of it.
+// PyTorch calls two hooks for each module. Written in Python each of these takes 1 to 3 µs, so a pass
+// over a model of many small modules took several times as long. Here they take a tenth of that. Only
+// the common case is handled: a module of the watched model whose output is one plain tensor that was
+// named in an earlier pass. Everything else goes to the functions written in Python
+// (hooks/torch_forward.py), which do all of it.
 //
 // Threads: everything needs the GIL. Exceptions of the functions written in Python, and of what the
 // training calls, pass through; nothing else is raised.
@@ -74,29 +74,6 @@ class ForwardPath {
     nanobind::object before_;
     nanobind::object after_;
     nanobind::object leaf_called_;
-};
-
-// The base of a torch function mode: calls each function, and tells of those that are asked for.
-class FunctionCalls {
-  public:
-    // `activations`: a tuple (word, kind) by function, told to `called(word, kind, result)`. `attending`:
-    // a set of functions, told to `attended(function, args, kwargs, result)`, which may be None.
-    FunctionCalls(nanobind::dict activations, nanobind::callable called, nanobind::object attending,
-                  nanobind::object attended);
-
-    // `kwargs` is null, None or a dictionary.
-    nanobind::object call(nanobind::handle function, nanobind::handle args, nanobind::handle kwargs);
-    // Functions are called, and nobody is told any more.
-    void silence() noexcept;
-
-    static int traverse(PyObject* self, visitproc visit, void* arg) noexcept;
-    static int clear(PyObject* self) noexcept;
-
-  private:
-    nanobind::dict activations_;
-    nanobind::object called_;  // null: silent
-    nanobind::object attending_;
-    nanobind::object attended_;  // null: nobody asks
 };
 
 // All that names and kinds of the modules inside of `root` follow from, as a list to be compared.

@@ -1,4 +1,4 @@
-"""One forward pass, as native hooks and a native function mode look at it.
+"""One forward pass, as native hooks look at it.
 
 Each test has a process of its own: where torch.compile was used, hooks written in Python do it.
 """

@@ -3,8 +3,8 @@
 While a pass is wanted, and only then, two hooks are called for every module of the process:
 PyTorch's global ones, because hooks on the modules themselves would be pickled and copied with
 them, and make some modules compute in another way. A function mode sees activation functions that
-are called as functions; it is on between the call of the root module and its return. Hooks and
-mode are native code (`_core.ForwardPath`), which leaves to the code here what is not ordinary.
+are called as functions; it is on between the call of the root module and its return. The hooks are
+native code (`_core.ForwardPath`), which leaves to the code here what is not ordinary.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from traindbg.hooks.torch_names import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from types import FrameType
 
     from torch.utils.hooks import RemovableHandle
@@ -108,14 +108,39 @@ class Sink(Protocol):
     def failed(self, feature: str, error: Exception) -> None: ...
 
 
-class _FunctionMode(_core.FunctionCalls, TorchFunctionMode):  # type: ignore[misc]
-    """Tells of activation functions and, where somebody asks, of functions that attend."""
+class _FunctionMode(TorchFunctionMode):  # type: ignore[misc]
+    """Tells of activation functions: their word, their kind, what they returned.
+
+    `attended` hears of calls that attend: the function, its arguments, what it returned.
+    """
+
+    def __init__(
+        self,
+        called: Callable[[str, str, Any], None],
+        attended: Callable[[Any, Any, Any, Any], None] | None,
+    ) -> None:
+        super().__init__()
+        self._called: Callable[[str, str, Any], None] | None = called
+        self._attended = attended
 
     def leave(self) -> None:
         """Ends it; out of order (after Ctrl-C inside a forward pass) it only falls silent."""
-        self.silence()
+        self._called = self._attended = None
         if torch.overrides._get_current_function_mode() is self:
             self.__exit__(None, None, None)
+
+    # In native code this takes as long: the time goes into PyTorch's way to it.
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        result = func(*args, **kwargs) if kwargs else func(*args)
+        called, attended = self._called, self._attended
+        if called is None or _is_compiling():
+            return result
+        known = ACTIVATION_FUNCTIONS.get(func)
+        if known is not None:
+            called(known[0], known[1], result)
+        elif attended is not None and func in ATTENTION_FUNCTIONS:
+            attended(func, args, kwargs or {}, result)
+        return result
 
 
 def _hooks_of(path: _core.ForwardPath) -> tuple[Any, Any]:
@@ -303,9 +328,7 @@ class ForwardObserver:
             self.took_functions = self._sink.takes_functions()
             if self.took_functions and self._sink.wants_functions():
                 attended = self._attended if self._sink.wants_attention() else None
-                self._mode = _FunctionMode(
-                    ACTIVATION_FUNCTIONS, self._function_called, ATTENTION_FUNCTIONS, attended
-                )
+                self._mode = _FunctionMode(self._function_called, attended)
                 self._mode.__enter__()
         except Exception as error:
             self._sink.failed("forward", error)
@@ -368,8 +391,6 @@ class ForwardObserver:
         return running[-1] if running else self._root_place
 
     def _function_called(self, function: str, kind: str, result: Any) -> None:
-        if _is_compiling():
-            return
         try:
             place = self._innermost()
             if place.kind != "none" or not isinstance(result, torch.Tensor):
@@ -381,8 +402,6 @@ class ForwardObserver:
             self._sink.failed("activations", error)
 
     def _attended(self, function: Any, args: Any, kwargs: Any, result: Any) -> None:
-        if _is_compiling():
-            return
         try:
             place = self._innermost()
             number = self._repeats.get((place.name, "attention"), 0) + 1

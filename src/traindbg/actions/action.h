@@ -28,6 +28,8 @@ class Action {
     [[nodiscard]] virtual std::string_view name() const noexcept = 0;
     // "stop the training at the next step boundary"
     [[nodiscard]] virtual std::string intention(const model::Finding& finding) const = 0;
+    // Whether what it would do was done already, for whichever finding: then it need not act.
+    [[nodiscard]] virtual bool is_done() const noexcept = 0;
     [[nodiscard]] virtual base::Status act(const model::Finding& finding) = 0;
 };
 

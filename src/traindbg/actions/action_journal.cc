@@ -30,7 +30,7 @@ base::Status append_line(const std::string& path, const std::string& line) {
 Performed ActionJournal::perform(Action& action, const model::Finding& finding) {
     Performed performed;
     Key key{std::string(action.name()), finding.rule, finding.key, finding.worker};
-    if (done_.contains(key)) {
+    if (done_.contains(key) || action.is_done()) {
         performed.outcome = Outcome::kAlreadyDone;
         return performed;
     }

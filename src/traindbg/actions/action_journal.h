@@ -4,7 +4,8 @@
 //    "action": "stop", "intention": "stop the training at ...", "result": "done"}
 //
 // The journal is also what makes an action happen once per finding: a finding is known by its rule,
-// key and worker, and a second request for it is answered without acting.
+// key and worker, and a second request for it is answered without acting. So is one for another
+// finding, where what the action would do is done already.
 //
 // Thread-safety: one thread at a time. Errors: a journal that cannot be written is reported by
 // `perform` after the action was taken, never instead of it.
@@ -28,7 +29,7 @@ inline constexpr std::string_view kJournalName = "actions.jsonl";
 
 enum class Outcome : std::uint8_t {
     kDone,         // acted now
-    kAlreadyDone,  // this action was taken for this finding before
+    kAlreadyDone,  // this action was taken for this finding before, or is done for another
     kFailed,       // tried, and `Performed::status` says why not
 };
 

@@ -20,6 +20,8 @@ class StopAction final : public Action {
         return base::format("stop the training at the next step boundary, because of {}", finding.rule);
     }
 
+    [[nodiscard]] bool is_done() const noexcept override { return control_.stop_requested(); }
+
     [[nodiscard]] base::Status act(const model::Finding& finding) override {
         switch (control_.state()) {
             case storage::TrainingState::kEnded:

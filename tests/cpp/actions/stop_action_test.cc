@@ -14,6 +14,20 @@
 namespace traindbg::actions {
 namespace {
 
+// Does nothing, as often as it is asked.
+class CountingAction final : public Action {
+  public:
+    [[nodiscard]] std::string_view name() const noexcept override { return "count"; }
+    [[nodiscard]] std::string intention(const model::Finding&) const override { return "count"; }
+    [[nodiscard]] bool is_done() const noexcept override { return false; }
+    [[nodiscard]] base::Status act(const model::Finding&) override {
+        ++times;
+        return base::Status::ok();
+    }
+
+    int times = 0;
+};
+
 class StopActionTest : public ::testing::Test {
   protected:
     void SetUp() override {
@@ -68,12 +82,13 @@ TEST_F(StopActionTest, AnEndedTrainingIsNotAskedToStop) {
 }
 
 TEST_F(StopActionTest, OneFindingIsActedOnAndWrittenDownOnce) {
-    const auto action = make_stop_action(*control_);
+    CountingAction action;
     ActionJournal journal(directory_);
-    EXPECT_EQ(journal.perform(*action, finding_).outcome, Outcome::kDone);
-    EXPECT_EQ(journal.perform(*action, finding_).outcome, Outcome::kAlreadyDone);
+    EXPECT_EQ(journal.perform(action, finding_).outcome, Outcome::kDone);
+    EXPECT_EQ(journal.perform(action, finding_).outcome, Outcome::kAlreadyDone);
     finding_.worker = 3;
-    EXPECT_EQ(journal.perform(*action, finding_).outcome, Outcome::kDone);
+    EXPECT_EQ(journal.perform(action, finding_).outcome, Outcome::kDone);
+    EXPECT_EQ(action.times, 2);
 
     const auto lines = journal_lines();
     ASSERT_EQ(lines.size(), 2U);
@@ -81,10 +96,27 @@ TEST_F(StopActionTest, OneFindingIsActedOnAndWrittenDownOnce) {
     EXPECT_EQ(lines[0]["key"], "gradients");
     EXPECT_EQ(lines[0]["worker"], 2);
     EXPECT_EQ(lines[0]["step"], 40);
-    EXPECT_EQ(lines[0]["action"], "stop");
+    EXPECT_EQ(lines[0]["action"], "count");
     EXPECT_EQ(lines[0]["result"], "done");
     EXPECT_GT(lines[0]["wall_nanos"].get<std::int64_t>(), 0);
     EXPECT_EQ(lines[1]["worker"], 3);
+}
+
+// Findings that come while the training leaves its loop, and after it has, ask for nothing more.
+TEST_F(StopActionTest, ATrainingIsAskedToStopOnceForAllFindings) {
+    const auto action = make_stop_action(*control_);
+    ActionJournal journal(directory_);
+    EXPECT_EQ(journal.perform(*action, finding_).outcome, Outcome::kDone);
+    control_->publish_state(storage::TrainingState::kStopping);
+    finding_.rule = "dead_relu";
+    EXPECT_EQ(journal.perform(*action, finding_).outcome, Outcome::kAlreadyDone);
+    control_->publish_state(storage::TrainingState::kEnded);
+    finding_.rule = "vanishing_gradient";
+    EXPECT_EQ(journal.perform(*action, finding_).outcome, Outcome::kAlreadyDone);
+    const auto lines = journal_lines();
+    ASSERT_EQ(lines.size(), 1U);
+    EXPECT_EQ(lines[0]["action"], "stop");
+    EXPECT_EQ(lines[0]["rule"], "exploding_tensor");
 }
 
 TEST_F(StopActionTest, AFailedActionIsWrittenDownAndMayBeTriedAgain) {
