@@ -120,6 +120,7 @@ class Engine::Impl {
 
     void fire(std::size_t rule, model::WorkerId id, const Worker& worker, model::Finding finding) {
         finding.rule = active_[rule].entry->info->name;
+        if (finding.kind.empty()) finding.kind = finding.rule;
         finding.worker = id;
         finding.state = model::FindingState::kFiring;
         const auto [place, is_new] = index_.try_emplace(Key(rule, id, finding.key), findings_.size());

@@ -36,7 +36,8 @@ inline constexpr StepIndex kThisStep = UINT64_MAX;
 
 struct Finding {
     std::string rule;
-    std::string key;  // tells this fault from others of the same rule, e.g. a layer group
+    std::string key;   // tells this fault from others of the same rule, e.g. a layer group
+    std::string kind;  // the kind of fault, e.g. "unshuffled_data"; a rule that tells but one leaves it empty
     Severity severity = Severity::kWarning;
     FindingState state = FindingState::kFiring;
     Mode mode = Mode::kTrain;

@@ -206,6 +206,7 @@ Finding read_finding(ObjectReader& reader) {
     Finding out;
     reader.text("rule", out.rule);
     reader.text("key", out.key);
+    reader.text("kind", out.kind);
     reader.word("severity", out.severity, &parse_severity);
     reader.word("state", out.state, &parse_finding_state);
     reader.word("mode", out.mode, &parse_mode);
@@ -406,6 +407,7 @@ Json to_json(const Finding& finding) {
     }
     return {{"rule", finding.rule},
             {"key", safe(finding.key)},
+            {"kind", safe(finding.kind)},
             {"severity", to_string(finding.severity)},
             {"state", to_string(finding.state)},
             {"mode", to_string(finding.mode)},

@@ -34,9 +34,9 @@ class FindingSink {
     FindingSink(const FindingSink&) = delete;
     FindingSink& operator=(const FindingSink&) = delete;
     virtual ~FindingSink() = default;
-    // The engine fills in rule, worker, state, mode, step and last_step. A rule that knows that the
-    // fault began earlier says so in `first_step`; one that leaves it above the current step (the
-    // initial `kThisStep`) means "now".
+    // The engine fills in rule, worker, state, mode, step and last_step, and the rule's name as kind where
+    // there is none. A rule that knows that the fault began earlier says so in `first_step`; one that
+    // leaves it above the current step (the initial `kThisStep`) means "now".
     virtual void fire(model::Finding finding) = 0;
     virtual void clear(std::string_view key) = 0;
 };

@@ -536,6 +536,7 @@ Result<std::unique_ptr<TableReader>> finding_table(const read::Run& run, const S
                                                                  {"step", Type::kUInt64},
                                                                  {"rule", Type::kWord},
                                                                  {"key", Type::kText},
+                                                                 {"kind", Type::kWord},
                                                                  {"severity", Type::kWord},
                                                                  {"state", Type::kWord},
                                                                  {"first_step", Type::kUInt64},
@@ -567,6 +568,7 @@ Result<std::unique_ptr<TableReader>> finding_table(const read::Run& run, const S
             .number(finding.step)
             .word(finding.rule)
             .text(finding.key)
+            .word(finding.kind)
             .word(model::to_string(finding.severity))
             .word(model::to_string(finding.state))
             .number(finding.first_step)

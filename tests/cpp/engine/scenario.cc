@@ -408,6 +408,7 @@ std::string line_of(const model::Finding& f) {
 bool meets(const model::Finding& f, const std::string& key, const std::string& value) {
     if (key == "severity") return model::to_string(f.severity) == value;
     if (key == "key") return f.key == value;
+    if (key == "kind") return f.kind == value;
     if (key == "state") return model::to_string(f.state) == value;
     if (key == "first") return std::to_string(f.first_step) == value;
     if (key == "step") return std::to_string(f.step) == value;

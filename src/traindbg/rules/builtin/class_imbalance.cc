@@ -149,6 +149,7 @@ class ClassImbalance final : public Rule {
     void fire(std::string_view key, const model::StepView& step, FindingSink& sink) const {
         model::Finding finding;
         finding.key = key;
+        if (key == "order") finding.kind = "unshuffled_data";
         finding.tensor = tensor_;
         finding.plots = {{"loss", "value"}};
         if (key == "one_class") {

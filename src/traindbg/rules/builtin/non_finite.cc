@@ -209,6 +209,7 @@ class NonFinite final : public Rule {
         finding_ = {};
         finding_.key = "train";
         finding_.severity = model::Severity::kError;
+        if (info.role == Role::kInput) finding_.kind = "nan_input";
         finding_.tensor = info.name;
         finding_.layer = info.module;
         finding_.places = places;
@@ -315,6 +316,7 @@ class NonFinite final : public Rule {
     void blame_input(const model::StepView& step, const Bad& bad) {
         origin_is_input_ = true;
         const model::TensorInfo& info = step.info(bad.tensor);
+        finding_.kind = "nan_input";
         finding_.tensor = info.name;
         finding_.layer = info.module;
         finding_.evidence.push_back(
