@@ -162,7 +162,9 @@ void Follower::on_finding(const model::Finding& finding) {
                 base::format("traindbg: {} is over, last seen at step {}", finding.rule, finding.last_step),
                 console_.error_is_terminal()));
     }
-    if (!fires || options_.action == nullptr || finding.severity < options_.act_at) return;
+    if (!fires || finding.severity < options_.act_at) return;
+    if (options_.notifier != nullptr) options_.notifier->tell(finding);
+    if (options_.action == nullptr) return;
     const actions::Performed performed = journal_.perform(*options_.action, finding);
     if (performed.outcome == actions::Outcome::kDone) {
         if (!acted_on_) acted_on_ = finding;

@@ -1,4 +1,4 @@
-// One HTTP request and its answer: the seam between the S3 client and libcurl.
+// One HTTP request and its answer: the seam between those who talk to a server and libcurl.
 //
 // Thread-safety: a transport may be used from any thread. Errors: kUnavailable (the network: may work
 // later), kPermissionDenied (the server's certificate is not trusted), kUnsupported (there is no
@@ -17,7 +17,7 @@
 #include "traindbg/base/status.h"
 #include "traindbg/storage/object_store.h"
 
-namespace traindbg::s3 {
+namespace traindbg::http {
 
 using HeaderList = std::vector<std::pair<std::string, std::string>>;
 
@@ -59,4 +59,4 @@ class HttpTransport {
 // Certificates are checked against the system's, or AWS_CA_BUNDLE.
 [[nodiscard]] std::unique_ptr<HttpTransport> make_curl_transport();
 
-}  // namespace traindbg::s3
+}  // namespace traindbg::http

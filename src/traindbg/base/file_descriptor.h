@@ -1,11 +1,11 @@
-// A file descriptor that closes itself. Private to the posix parts of the store.
+// A file descriptor that closes itself. Thread-safety: as an int.
 #pragma once
 
 #include <unistd.h>
 
 #include <utility>
 
-namespace traindbg::storage::internal {
+namespace traindbg::base {
 
 class FileDescriptor {
   public:
@@ -34,4 +34,4 @@ class FileDescriptor {
     int descriptor_ = -1;
 };
 
-}  // namespace traindbg::storage::internal
+}  // namespace traindbg::base

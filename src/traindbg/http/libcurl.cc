@@ -1,10 +1,10 @@
-#include "traindbg/s3/libcurl.h"
+#include "traindbg/http/libcurl.h"
 
 #include <dlfcn.h>
 
 #include <array>
 
-namespace traindbg::s3::internal {
+namespace traindbg::http::internal {
 namespace {
 
 using base::Code;
@@ -27,7 +27,8 @@ Result<Curl> load() {
     }
     if (library == nullptr)
         return Status(Code::kUnsupported,
-                      "libcurl.so.4: not found; S3 needs it: install libcurl4 (Debian, Ubuntu) or libcurl "
+                      "libcurl.so.4: not found; talking to a server needs it: install libcurl4 (Debian, "
+                      "Ubuntu) or libcurl "
                       "(Fedora, Alpine)");
     Curl curl;
     const bool whole = find(library, "curl_global_init", curl.global_init) &&
@@ -40,7 +41,7 @@ Result<Curl> load() {
                        find(library, "curl_easy_strerror", curl.easy_strerror) &&
                        find(library, "curl_slist_append", curl.slist_append) &&
                        find(library, "curl_slist_free_all", curl.slist_free_all);
-    if (!whole) return Status(Code::kUnsupported, "libcurl.so.4: is not libcurl; S3 needs it");
+    if (!whole) return Status(Code::kUnsupported, "libcurl.so.4: is not libcurl");
     if (curl.global_init(kCurlGlobalDefault) != kCurlOk)
         return Status(Code::kUnsupported, "libcurl.so.4: could not be initialised");
     return curl;
@@ -54,4 +55,4 @@ Result<const Curl*> load_curl() {
     return &curl.value();
 }
 
-}  // namespace traindbg::s3::internal
+}  // namespace traindbg::http::internal

@@ -10,10 +10,10 @@
 #include "traindbg/base/format.h"
 #include "traindbg/base/text.h"
 #include "traindbg/base/version.h"
-#include "traindbg/s3/http.h"
-#include "traindbg/s3/libcurl.h"
+#include "traindbg/http/http.h"
+#include "traindbg/http/libcurl.h"
 
-namespace traindbg::s3 {
+namespace traindbg::http {
 
 std::string_view HttpResponse::header(std::string_view name) const noexcept {
     for (const auto& [key, value] : headers)
@@ -254,4 +254,4 @@ class CurlTransport final : public HttpTransport {
 
 std::unique_ptr<HttpTransport> make_curl_transport() { return std::make_unique<CurlTransport>(); }
 
-}  // namespace traindbg::s3
+}  // namespace traindbg::http

@@ -1,6 +1,6 @@
 // What is used of libcurl, declared here: its binary interface (soname 4) has not changed since 2006, and
 // the program is built without its headers. A test compares the numbers with curl/curl.h where that is.
-// Private to `s3`.
+// Private to `http`.
 #pragma once
 
 #include <cstddef>
@@ -8,7 +8,7 @@
 
 #include "traindbg/base/status.h"
 
-namespace traindbg::s3::internal {
+namespace traindbg::http::internal {
 
 using CurlHandle = void;
 struct CurlList;  // struct curl_slist
@@ -73,4 +73,4 @@ struct Curl {
 // Loads and initialises it once; it stays loaded. kUnsupported says what to install.
 [[nodiscard]] base::Result<const Curl*> load_curl();
 
-}  // namespace traindbg::s3::internal
+}  // namespace traindbg::http::internal
