@@ -1,7 +1,6 @@
 // The one table of rules, and what is asked of it by name.
 
 #include <algorithm>
-#include <cmath>
 
 #include "traindbg/base/format.h"
 #include "traindbg/base/text.h"
@@ -37,33 +36,6 @@ Result<const RuleEntry*> find_rule(std::string_view name) {
     }
     return Status(Code::kNotFound, base::format("no rule is called '{}'{}; `traindbg rules list` shows all",
                                                 base::printable(name), base::did_you_mean(name, names)));
-}
-
-Result<Parameters> complete_parameters(const model::RuleInfo& info, const Parameters& given) {
-    Parameters complete;
-    std::vector<std::string> names;
-    for (const model::ParameterInfo& parameter : info.parameters) {
-        complete[parameter.name] = parameter.fallback;
-        names.push_back(parameter.name);
-    }
-    for (const auto& [name, value] : given) {
-        const auto parameter = std::find_if(info.parameters.begin(), info.parameters.end(),
-                                            [&name = name](const auto& known) { return known.name == name; });
-        if (parameter == info.parameters.end()) {
-            return Status(Code::kInvalidArgument,
-                          base::format("rule {}: no parameter is called '{}'{}", info.name,
-                                       base::printable(name), base::did_you_mean(name, names)));
-        }
-        if (!(value >= parameter->min && value <= parameter->max)) {  // also refuses NaN
-            return Status(
-                Code::kInvalidArgument,
-                base::format("rule {}: {} = {} is out of range; give a number from {} to {}", info.name, name,
-                             base::human_number(value), base::human_number(parameter->min),
-                             base::human_number(parameter->max)));
-        }
-        complete[name] = value;
-    }
-    return complete;
 }
 
 std::vector<RuleChoice> default_rules() {

@@ -8,7 +8,6 @@
 // Thread-safety: an object is used by one thread at a time; different objects are independent.
 #pragma once
 
-#include <map>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -19,11 +18,9 @@
 #include "traindbg/model/requirement.h"
 #include "traindbg/model/rule_info.h"
 #include "traindbg/model/step_source.h"
+#include "traindbg/rules/parameters.h"
 
 namespace traindbg::rules {
-
-// Parameter values by name; a rule gets every one of its parameters, defaults filled in.
-using Parameters = std::map<std::string, double, std::less<>>;
 
 // Where a rule puts what it found. A rule calls `fire` at every step at which it sees the fault, with
 // the same `key` for the same fault; the engine makes one finding of it. `clear` says that the fault
@@ -68,10 +65,6 @@ struct RuleEntry {
 [[nodiscard]] const std::vector<RuleEntry>& builtin_rules();
 // kNotFound names the nearest rule.
 [[nodiscard]] base::Result<const RuleEntry*> find_rule(std::string_view name);
-// The defaults of `info`, overridden by `given`; kInvalidArgument names an unknown parameter (and the
-// nearest) or a value out of range.
-[[nodiscard]] base::Result<Parameters> complete_parameters(const model::RuleInfo& info,
-                                                           const Parameters& given);
 
 // A rule that somebody wants to run.
 struct RuleChoice {

@@ -18,11 +18,12 @@ std::string schedule_text(const model::Schedule& schedule) {
     return text;
 }
 
-Parameters defaults_of(const model::RuleInfo& info) {
-    Parameters defaults;
-    for (const model::ParameterInfo& parameter : info.parameters)
-        defaults[parameter.name] = parameter.fallback;
-    return defaults;
+// A value in a cell of a table: patterns have bars and stars in them.
+std::string in_table(const model::ParameterValue& value) {
+    if (value.text() == nullptr) return model::to_text(value);
+    std::string cell;
+    for (const char c : model::to_text(value)) cell += c == '|' ? "\\|" : std::string(1, c);
+    return "`" + cell + "`";
 }
 
 }  // namespace
@@ -39,12 +40,12 @@ std::string rule_page_markdown(const RuleEntry& entry) {
         page +=
             "## Parameters\n\n| name | default | range | unit | meaning |\n| --- | --- | --- | --- | --- |\n";
         for (const model::ParameterInfo& parameter : info.parameters)
-            page += base::format("| `{}` | {} | {} to {} | {} | {} |\n", parameter.name,
-                                 base::human_number(parameter.fallback), base::human_number(parameter.min),
-                                 base::human_number(parameter.max), parameter.unit, parameter.meaning);
+            page +=
+                base::format("| `{}` | {} | {} | {} | {} |\n", parameter.name, in_table(parameter.fallback),
+                             model::range_in_words(parameter), parameter.unit, parameter.meaning);
         const model::ParameterInfo& first = info.parameters.front();
         page += base::format("\nSet one with `--rule {}.{}={}`.\n\n", info.name, first.name,
-                             base::human_number(first.fallback));
+                             model::to_text(first.fallback));
     }
     page += "## What it needs captured\n\n| collection | mode | what | when |\n| --- | --- | --- | --- |\n";
     for (const model::Requirement& need : entry.needs(defaults_of(info)))

@@ -167,11 +167,9 @@ class Parser {
             const std::string name = words[i].substr(0, dot);
             const auto rule = std::find_if(scenario_.rules.begin(), scenario_.rules.end(),
                                            [&](const auto& choice) { return choice.name == name; });
-            const auto value =
-                equals == std::string::npos ? std::nullopt : number(words[i].substr(equals + 1));
-            if (rule == scenario_.rules.end() || !value)
-                return wrong("expected RULE RULE.PARAMETER=NUMBER, not '" + words[i] + "'");
-            rule->parameters[words[i].substr(dot + 1, equals - dot - 1)] = *value;
+            if (rule == scenario_.rules.end() || equals == std::string::npos)
+                return wrong("expected RULE RULE.PARAMETER=VALUE, not '" + words[i] + "'");
+            rule->parameters[words[i].substr(dot + 1, equals - dot - 1)] = words[i].substr(equals + 1);
         }
         return Status::ok();
     }
