@@ -68,6 +68,7 @@ def is_transforming() -> bool:
 
 
 _GRADIENTS_BEFORE = ROLE_BITS["gradient_before"]
+_LOOP = ROLE_BITS["loop"]
 
 # Names in torch.nn.functional.
 LOSSES = (
@@ -103,6 +104,7 @@ class Listener(Protocol):
     ) -> None: ...
     def loss_scaled(self, scaled: Any, loss: Any) -> None: ...
     def backward_begins(self, tensors: Any) -> None: ...
+    def backward_ended(self, retains: bool) -> None: ...
     def gradients_will_change(self, parameters: list[Any]) -> None: ...
     def gradients_clipped(self, parameters: list[Any], norm: Any) -> None: ...
     def gradients_unscale(self, scaler: Any, optimizer: torch.optim.Optimizer) -> None: ...
@@ -176,6 +178,11 @@ def _listening_backward(original: Callable[..., Any]) -> Callable[..., Any]:
                 hot = state.hot
                 if hot is None or not hot.backward_begins(tensors):
                     listener.backward_begins(tensors)
+                if hot is not None and hot.due & _LOOP:
+                    result = original(*args, **kwargs)
+                    retains = args[2] if len(args) > 2 else kwargs.get("retain_graph")
+                    listener.backward_ended(bool(retains))
+                    return result
         return original(*args, **kwargs)
 
     return backward

@@ -15,14 +15,25 @@ using base::Status;
 
 const std::vector<RuleEntry>& builtin_rules() {
     static const std::vector<RuleEntry> entries = {
+        builtin::accumulation_not_averaged(),
         builtin::class_imbalance(),        //
         builtin::dead_relu(),              //
+        builtin::detached_graph(),
+        builtin::detached_loss(),
+        builtin::eval_mode_while_training(),
         builtin::exploding_gradient(),     //
+        builtin::frozen_parameters(),
         builtin::gradients_not_cleared(),  //
         builtin::loss_not_decreasing(),    //
+        builtin::loss_sign_flipped(),
+        builtin::no_nonlinearity(),
         builtin::non_finite(),             //
         builtin::overfit(),                //
+        builtin::parameters_not_in_optimizer(),
         builtin::saturated_activation(),   //
+        builtin::step_without_gradient(),
+        builtin::train_mode_in_validation(),
+        builtin::unregistered_parameters(),
         builtin::vanishing_gradient(),     //
     };
     return entries;

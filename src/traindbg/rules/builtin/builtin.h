@@ -7,14 +7,25 @@
 
 namespace traindbg::rules::builtin {
 
+[[nodiscard]] RuleEntry accumulation_not_averaged();
 [[nodiscard]] RuleEntry class_imbalance();
 [[nodiscard]] RuleEntry dead_relu();
+[[nodiscard]] RuleEntry detached_graph();
+[[nodiscard]] RuleEntry detached_loss();
+[[nodiscard]] RuleEntry eval_mode_while_training();
 [[nodiscard]] RuleEntry exploding_gradient();
+[[nodiscard]] RuleEntry frozen_parameters();
 [[nodiscard]] RuleEntry gradients_not_cleared();
 [[nodiscard]] RuleEntry loss_not_decreasing();
+[[nodiscard]] RuleEntry loss_sign_flipped();
+[[nodiscard]] RuleEntry no_nonlinearity();
 [[nodiscard]] RuleEntry non_finite();
 [[nodiscard]] RuleEntry overfit();
+[[nodiscard]] RuleEntry parameters_not_in_optimizer();
 [[nodiscard]] RuleEntry saturated_activation();
+[[nodiscard]] RuleEntry step_without_gradient();
+[[nodiscard]] RuleEntry train_mode_in_validation();
+[[nodiscard]] RuleEntry unregistered_parameters();
 [[nodiscard]] RuleEntry vanishing_gradient();
 
 }  // namespace traindbg::rules::builtin
