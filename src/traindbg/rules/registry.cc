@@ -16,15 +16,25 @@ using base::Status;
 
 const std::vector<RuleEntry>& builtin_rules() {
     static const std::vector<RuleEntry> entries = {
-        builtin::class_imbalance(),        //
+        builtin::class_imbalance(),  //
+        builtin::constant_output(),
         builtin::dead_relu(),              //
         builtin::exploding_gradient(),     //
         builtin::gradients_not_cleared(),  //
-        builtin::loss_not_decreasing(),    //
-        builtin::non_finite(),             //
-        builtin::overfit(),                //
-        builtin::saturated_activation(),   //
-        builtin::vanishing_gradient(),     //
+        builtin::input_not_normalized(),
+        builtin::labels_out_of_range(),
+        builtin::loss_input_range(),
+        builtin::loss_not_decreasing(),  //
+        builtin::loss_shape_broadcast(),
+        builtin::non_finite(),  //
+        builtin::output_activation_range(),
+        builtin::overfit(),  //
+        builtin::repeated_batch(),
+        builtin::saturated_activation(),  //
+        builtin::target_not_normalized(),
+        builtin::train_val_mismatch(),
+        builtin::vanishing_gradient(),  //
+        builtin::wrong_loss(),
     };
     return entries;
 }
