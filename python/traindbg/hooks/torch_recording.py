@@ -12,6 +12,7 @@ No function here lets an exception of its own out into the training (`torch_guar
 from __future__ import annotations
 
 import json
+import math
 import os
 import weakref
 from pathlib import Path
@@ -25,6 +26,7 @@ from traindbg._say import say
 from traindbg.errors import InvalidArgument, TraindbgError, TrainingStopped
 from traindbg.hooks import torch_patches as patches
 from traindbg.hooks.torch_compiled import EagerStep, compiler_in_use
+from traindbg.hooks.torch_data import batches_in_storage, sizes
 from traindbg.hooks.torch_description import description
 from traindbg.hooks.torch_device import Deferred, capturing_graph, own_operations
 from traindbg.hooks.torch_forward import (
@@ -42,6 +44,7 @@ from traindbg.hooks.torch_gradients import (
 )
 from traindbg.hooks.torch_guard import STRIKES, boundary, failed, failures, guarded
 from traindbg.hooks.torch_loop import LoopObserver
+from traindbg.hooks.torch_loss_graph import compared_shapes
 from traindbg.hooks.torch_losses import LABELS, PREDICTIONS, arguments_of
 from traindbg.hooks.torch_micro_batches import MicroBatches
 from traindbg.hooks.torch_names import class_name, is_compiled
@@ -230,8 +233,12 @@ class Recording:
         self._evaluates = _plan.wants_evaluations(plan)
         self._unseen.choice = words.get("compiled", "auto")
         self._micro.are_told_apart = words.get("micro_batches") == "all"
-        asked = {requirement["collection"] for requirement in words.get("requirements", ())}
-        self._misses_arguments = not asked.isdisjoint(("predictions", "labels"))
+        requirements = words.get("requirements", ())
+        asked = {requirement["collection"] for requirement in requirements}
+        # Rules say themselves what they could not check.
+        users = (each for each in requirements if each.get("for", "user") == "user")
+        asked_by_users = {requirement["collection"] for requirement in users}
+        self._misses_arguments = not asked_by_users.isdisjoint(("predictions", "labels"))
         self._misses_attention = "attention_maps" in asked
 
     def ask_for(self, plan: str) -> None:
@@ -327,6 +334,7 @@ class Recording:
         if current is self:
             current = None
             patches.state.listener = patches.state.hot = None
+            sizes.batches = 0
             patches.release()
         guarded("closing", self.session.close, _CLOSE_SECONDS)
 
@@ -541,6 +549,10 @@ class Recording:
         where = "" if place.name == "model" else f"{place.name}."
         name = f"input/{where}{number}{self._mark()}"
         self._take(self._now, self._place_id(name, "input", place, "none", tensor), tensor)
+        if number == 0 and self._now == _TRAIN and self.hot.due & _BIT["loop"]:
+            held = batches_in_storage(tensor)
+            self.take_number(self._id("loop/batches_in_storage", "loop"), held)
+            self.take_number(self._id("loop/batches_in_loader", "loop"), sizes.batches)
 
     @boundary("outputs")
     def module_output(self, place: Place, suffix: str, tensor: torch.Tensor) -> None:
@@ -837,6 +849,8 @@ class Recording:
             self.hot.first_backward = False
             if self.hot.due & _BIT["loop"]:
                 self._take_leftover()
+                if root is not None:
+                    guarded("losses", self._take_compared, root)
 
     def _loop_hears_of_backward(self, root: Any) -> None:
         is_scaled = self._scaled is not None and self._scaled[0]() is root
@@ -863,6 +877,15 @@ class Recording:
     @boundary("gradients before")
     def gradients_unscaled(self, optimizer: torch.optim.Optimizer) -> None:
         self._gradients.unscaled(optimizer)
+
+    def _take_compared(self, loss: Any) -> None:
+        """Shapes of what a loss that is written out compares; the numbers are the elements."""
+        known = compared_shapes(loss) if isinstance(loss, torch.Tensor) else None
+        for word, shape in zip(("prediction", "difference"), known or (), strict=False):
+            name = f"loop/{word}_compared"
+            if name not in self._ids:
+                self._ids[name] = self.session.register_tensor(name, "loop", shape=list(shape))
+            self.take_number(self._ids[name], math.prod(shape))
 
     def _take_leftover(self) -> None:
         driver = self._driver() if self._driver is not None else None

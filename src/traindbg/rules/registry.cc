@@ -15,26 +15,36 @@ using base::Status;
 
 const std::vector<RuleEntry>& builtin_rules() {
     static const std::vector<RuleEntry> entries = {
-        builtin::accumulation_not_averaged(),
-        builtin::class_imbalance(),        //
-        builtin::dead_relu(),              //
-        builtin::detached_graph(),
-        builtin::detached_loss(),
-        builtin::eval_mode_while_training(),
-        builtin::exploding_gradient(),     //
-        builtin::frozen_parameters(),
-        builtin::gradients_not_cleared(),  //
-        builtin::loss_not_decreasing(),    //
-        builtin::loss_sign_flipped(),
-        builtin::no_nonlinearity(),
-        builtin::non_finite(),             //
-        builtin::overfit(),                //
-        builtin::parameters_not_in_optimizer(),
-        builtin::saturated_activation(),   //
-        builtin::step_without_gradient(),
-        builtin::train_mode_in_validation(),
-        builtin::unregistered_parameters(),
-        builtin::vanishing_gradient(),     //
+        builtin::accumulation_not_averaged(),    //
+        builtin::class_imbalance(),              //
+        builtin::constant_output(),              //
+        builtin::dead_relu(),                    //
+        builtin::detached_graph(),               //
+        builtin::detached_loss(),                //
+        builtin::eval_mode_while_training(),     //
+        builtin::exploding_gradient(),           //
+        builtin::frozen_parameters(),            //
+        builtin::gradients_not_cleared(),        //
+        builtin::input_not_normalized(),         //
+        builtin::labels_out_of_range(),          //
+        builtin::loss_input_range(),             //
+        builtin::loss_not_decreasing(),          //
+        builtin::loss_shape_broadcast(),         //
+        builtin::loss_sign_flipped(),            //
+        builtin::no_nonlinearity(),              //
+        builtin::non_finite(),                   //
+        builtin::output_activation_range(),      //
+        builtin::overfit(),                      //
+        builtin::parameters_not_in_optimizer(),  //
+        builtin::repeated_batch(),               //
+        builtin::saturated_activation(),         //
+        builtin::step_without_gradient(),        //
+        builtin::target_not_normalized(),        //
+        builtin::train_mode_in_validation(),     //
+        builtin::train_val_mismatch(),           //
+        builtin::unregistered_parameters(),      //
+        builtin::vanishing_gradient(),           //
+        builtin::wrong_loss(),                   //
     };
     return entries;
 }

@@ -9,6 +9,7 @@ namespace traindbg::rules::builtin {
 
 [[nodiscard]] RuleEntry accumulation_not_averaged();
 [[nodiscard]] RuleEntry class_imbalance();
+[[nodiscard]] RuleEntry constant_output();
 [[nodiscard]] RuleEntry dead_relu();
 [[nodiscard]] RuleEntry detached_graph();
 [[nodiscard]] RuleEntry detached_loss();
@@ -16,16 +17,25 @@ namespace traindbg::rules::builtin {
 [[nodiscard]] RuleEntry exploding_gradient();
 [[nodiscard]] RuleEntry frozen_parameters();
 [[nodiscard]] RuleEntry gradients_not_cleared();
+[[nodiscard]] RuleEntry input_not_normalized();
+[[nodiscard]] RuleEntry labels_out_of_range();
+[[nodiscard]] RuleEntry loss_input_range();
 [[nodiscard]] RuleEntry loss_not_decreasing();
+[[nodiscard]] RuleEntry loss_shape_broadcast();
 [[nodiscard]] RuleEntry loss_sign_flipped();
 [[nodiscard]] RuleEntry no_nonlinearity();
 [[nodiscard]] RuleEntry non_finite();
+[[nodiscard]] RuleEntry output_activation_range();
 [[nodiscard]] RuleEntry overfit();
 [[nodiscard]] RuleEntry parameters_not_in_optimizer();
+[[nodiscard]] RuleEntry repeated_batch();
 [[nodiscard]] RuleEntry saturated_activation();
 [[nodiscard]] RuleEntry step_without_gradient();
+[[nodiscard]] RuleEntry target_not_normalized();
 [[nodiscard]] RuleEntry train_mode_in_validation();
+[[nodiscard]] RuleEntry train_val_mismatch();
 [[nodiscard]] RuleEntry unregistered_parameters();
 [[nodiscard]] RuleEntry vanishing_gradient();
+[[nodiscard]] RuleEntry wrong_loss();
 
 }  // namespace traindbg::rules::builtin
