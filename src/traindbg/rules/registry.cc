@@ -19,11 +19,18 @@ const std::vector<RuleEntry>& builtin_rules() {
         builtin::class_imbalance(),        //
         builtin::dead_relu(),              //
         builtin::exploding_gradient(),     //
+        builtin::gradient_clipped_to_nothing(),
         builtin::gradients_not_cleared(),  //
+        builtin::learning_rate_too_high(),
+        builtin::learning_rate_too_low(),
         builtin::loss_not_decreasing(),    //
+        builtin::low_precision_updates_lost(),
         builtin::non_finite(),             //
+        builtin::over_regularized(),
         builtin::overfit(),                //
+        builtin::poor_weight_init(),
         builtin::saturated_activation(),   //
+        builtin::schedule_collapsed(),
         builtin::vanishing_gradient(),     //
     };
     return entries;

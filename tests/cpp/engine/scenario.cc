@@ -103,6 +103,7 @@ class Parser {
         if (verb == "eval") return take_eval(words);
         if (verb == "series") return take_series(words);
         if (verb == "classes") return take_classes(words);
+        if (verb == "channels") return take_channels(words);
         if (verb == "expect") return take_expectation(words);
         return wrong("unknown word '" + verb + "'");
     }
@@ -315,6 +316,45 @@ class Parser {
             return wrong("labels, predictions and hits must have one length");
         const model::TensorId id = tensor(words[1]).id;
         for (const std::uint64_t at : steps) step(*mode, at).classes.push_back({id, counts});
+        return Status::ok();
+    }
+
+    // channels TENSOR MODE STEPS: min=-1,-2 max=1,2 zero=0,0, or min=-1x16 for 16 alike. What is left out is
+    // 0
+    Status take_channels(const Words& words) {
+        if (words.size() < 5 || !words[3].ends_with(':'))
+            return wrong("expected: channels TENSOR MODE STEPS: min=.. max=.. zero=..");
+        const auto mode = model::parse_mode(words[2]);
+        if (!mode) return wrong("unknown mode " + words[2]);
+        TRAINDBG_ASSIGN_OR_RETURN(const auto steps, step_list(words[3].substr(0, words[3].size() - 1)));
+        TRAINDBG_ASSIGN_OR_RETURN(const auto given, settings(words, 4));
+        model::ChannelStatistics all;
+        for (const auto& [key, text] : given) {
+            std::vector<float> list;
+            std::istringstream parts(text);
+            for (std::string part; std::getline(parts, part, ',');) {
+                std::size_t times = 1;
+                if (const std::size_t x = part.find('x'); x != std::string::npos) {
+                    times = std::stoull(part.substr(x + 1));
+                    part.resize(x);
+                }
+                const auto value = number(part);
+                if (!value) return wrong("bad value: " + part);
+                list.insert(list.end(), times, static_cast<float>(*value));
+            }
+            if (key == "min") all.min = list;
+            else if (key == "max") all.max = list;
+            else if (key == "zero") all.zero = list;
+            else return wrong("unknown key " + key);
+        }
+        const std::size_t most = std::max({all.min.size(), all.max.size(), all.zero.size()});
+        for (std::vector<float>* list : {&all.min, &all.max, &all.zero}) {
+            if (!list->empty() && list->size() != most)
+                return wrong("min, max and zero must have one length");
+            list->resize(most);
+        }
+        const model::TensorId id = tensor(words[1]).id;
+        for (const std::uint64_t at : steps) step(*mode, at).channels.push_back({id, all});
         return Status::ok();
     }
 

@@ -10,11 +10,18 @@ namespace traindbg::rules::builtin {
 [[nodiscard]] RuleEntry class_imbalance();
 [[nodiscard]] RuleEntry dead_relu();
 [[nodiscard]] RuleEntry exploding_gradient();
+[[nodiscard]] RuleEntry gradient_clipped_to_nothing();
 [[nodiscard]] RuleEntry gradients_not_cleared();
+[[nodiscard]] RuleEntry learning_rate_too_high();
+[[nodiscard]] RuleEntry learning_rate_too_low();
 [[nodiscard]] RuleEntry loss_not_decreasing();
+[[nodiscard]] RuleEntry low_precision_updates_lost();
 [[nodiscard]] RuleEntry non_finite();
+[[nodiscard]] RuleEntry over_regularized();
 [[nodiscard]] RuleEntry overfit();
+[[nodiscard]] RuleEntry poor_weight_init();
 [[nodiscard]] RuleEntry saturated_activation();
+[[nodiscard]] RuleEntry schedule_collapsed();
 [[nodiscard]] RuleEntry vanishing_gradient();
 
 }  // namespace traindbg::rules::builtin
