@@ -16,8 +16,10 @@ using base::Status;
 
 const std::vector<RuleEntry>& builtin_rules() {
     static const std::vector<RuleEntry> entries = {
+        builtin::bad_optimizer_settings(),
         builtin::class_imbalance(),        //
         builtin::dead_relu(),              //
+        builtin::embedding_rows_unused(),
         builtin::exploding_gradient(),     //
         builtin::gradient_clipped_to_nothing(),
         builtin::gradients_not_cleared(),  //
@@ -31,6 +33,7 @@ const std::vector<RuleEntry>& builtin_rules() {
         builtin::poor_weight_init(),
         builtin::saturated_activation(),   //
         builtin::schedule_collapsed(),
+        builtin::stopped_too_early(),
         builtin::vanishing_gradient(),     //
     };
     return entries;

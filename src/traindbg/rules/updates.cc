@@ -65,7 +65,7 @@ bool WeightUpdates::observe(const model::StepView& step) {
     if (all.empty()) return false;
     look.typical = median(std::move(all));
     highest_ = std::max(highest_, look.largest);
-    highest_typical_ = std::max(highest_typical_, look.typical);
+    if (look.step > 0 && look.typical >= worst_.typical) worst_ = look;
     if (looks_.size() == kLooks) looks_.erase(looks_.begin());
     looks_.push_back(std::move(look));
     ++count_;

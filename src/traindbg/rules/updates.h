@@ -45,14 +45,16 @@ class WeightUpdates {
     [[nodiscard]] const Look& last() const noexcept { return looks_.back(); }  // count() > 0
     // The last 16 looks, oldest first.
     [[nodiscard]] const std::vector<Look>& looks() const noexcept { return looks_; }
-    // Over the whole run: the largest update that any matrix ever had, and the largest typical one.
+    // Over the whole run: the largest update that any matrix ever had.
     [[nodiscard]] double highest() const noexcept { return highest_; }
-    [[nodiscard]] double highest_typical() const noexcept { return highest_typical_; }
+    // The look at which the typical update was largest, but for the first step.
+    [[nodiscard]] const Look& worst() const noexcept { return worst_; }
 
   private:
     std::vector<Look> looks_;
     std::uint64_t count_ = 0;
-    double highest_ = 0, highest_typical_ = 0;
+    double highest_ = 0;
+    Look worst_;
 };
 
 // The learning rate over the run, the largest of all groups. Before the first one was recorded it is that of

@@ -7,8 +7,10 @@
 
 namespace traindbg::rules::builtin {
 
+[[nodiscard]] RuleEntry bad_optimizer_settings();
 [[nodiscard]] RuleEntry class_imbalance();
 [[nodiscard]] RuleEntry dead_relu();
+[[nodiscard]] RuleEntry embedding_rows_unused();
 [[nodiscard]] RuleEntry exploding_gradient();
 [[nodiscard]] RuleEntry gradient_clipped_to_nothing();
 [[nodiscard]] RuleEntry gradients_not_cleared();
@@ -22,6 +24,7 @@ namespace traindbg::rules::builtin {
 [[nodiscard]] RuleEntry poor_weight_init();
 [[nodiscard]] RuleEntry saturated_activation();
 [[nodiscard]] RuleEntry schedule_collapsed();
+[[nodiscard]] RuleEntry stopped_too_early();
 [[nodiscard]] RuleEntry vanishing_gradient();
 
 }  // namespace traindbg::rules::builtin

@@ -113,7 +113,7 @@ class LearningRateTooHigh final : public Rule {
         // Nothing moves any more, once units have died of the first steps.
         const bool jumped = loss_.highest() > jump_ * worst_start();
         if (!jumped || loss_.count() < 2 * patience_) return nullptr;
-        if (updates_.highest_typical() <= update_ || loss_.has_learned_much()) return nullptr;
+        if (updates_.worst().typical <= update_ || loss_.has_learned_much()) return nullptr;
         const auto means = loss_.blocks().means();
         if (means.size() < 20) return nullptr;
         const bool stands = trend_z(means.last(means.size() / 2)) > -2;
@@ -121,20 +121,20 @@ class LearningRateTooHigh final : public Rule {
     }
 
     void fire(const model::StepView& step, FindingSink& sink) const {
-        const WeightUpdates::Look& look = updates_.last();
+        // What it is now, where it is still too large.
+        const bool is_now = updates_.last().typical > update_;
+        const WeightUpdates::Look& look = is_now ? updates_.last() : updates_.worst();
         const std::string_view key = firing_;
-        const double worst = updates_.highest_typical();
+        const double ratio = look.typical;
         model::Finding finding;
         finding.key = key;
         finding.severity = key == "above_start" ? model::Severity::kError : model::Severity::kWarning;
-        finding.first_step = updates_.looks().front().step;
+        finding.first_step = 0;
         finding.tensor = "update_ratio/" + look.place;
         finding.layer = look.place.substr(0, look.place.rfind('.'));
-        const double ratio = look.typical > update_ ? look.typical : worst;
         const std::string what = base::format(
-            "A typical update is {} times the weights' own size{} (the largest, of {}, {} times)",
-            human_number(ratio), look.typical > update_ ? base::format(" at step {}", look.step) : " at most",
-            place_in_words(finding.tensor), human_number(look.largest));
+            "A typical update was {} times the weights' own size at step {} (the largest, of {}, {} times)",
+            human_number(ratio), look.step, place_in_words(finding.tensor), human_number(look.largest));
         if (key == "above_start")
             finding.message =
                 base::format("{}, and the loss has risen from {} to {} by step {}.", what,

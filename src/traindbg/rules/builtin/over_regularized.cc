@@ -28,7 +28,8 @@ const model::RuleInfo kInfo = {
         "half of it (or of guessing, the entropy of the labels) and without a downward trend over the "
         "second half (Mann-Kendall z > -2.5). Where the optimizer has a `weight_decay`, it must pull harder "
         "than half as much as the loss: decay · ‖w‖ against the norm of the gradient (of AdamW and its "
-        "like, decay against a usual update of 1e-3 / learning rate). After `patience` steps.",
+        "like, decay against a usual update of 1e-3 / learning rate); where it has none, the norm must have "
+        "fallen at four looks running, to half of `shrink`. After `patience` steps.",
     .why =
         "The penalty is there to choose among models that fit. Where it is stronger than the loss, the best "
         "model is the one whose weights are 0, and that is where the training goes.",
@@ -108,7 +109,8 @@ class OverRegularized final : public Rule {
     [[nodiscard]] bool shrinks(const model::WorkerMeta& meta) const {
         if (falls_ < 2 || norm_ > shrink_ * first_norm_) return false;
         const std::optional<double> by = pull(meta);
-        return !by || *by > 0.5;
+        // A penalty that is part of the loss is seen by what it does alone.
+        return by ? *by > 0.5 : falls_ >= 4 && norm_ < shrink_ / 2 * first_norm_;
     }
     [[nodiscard]] bool learns() const {
         if (loss_.is_game() || !loss_.is_known_function()) return true;

@@ -35,7 +35,8 @@ const model::RuleInfo kInfo = {
         "the one before the loss, std · √fan_in exceeds `large`; a warning once 20 steps have not brought "
         "the loss below "
         "guessing, until then a note (info). Too small (warning): std · √fan_in is below `small` in at "
-        "least half of three or more matrices, what the layers return shrinks from one to the next, and "
+        "least half of three or more matrices, what the layers return varies less from sample to sample from "
+        "one to the next, and "
         "after `patience` steps nothing is learned.",
     .why =
         "Units that start alike get the same gradient and stay alike for ever: the layer is as good as one "
@@ -51,8 +52,9 @@ const model::RuleInfo kInfo = {
         "or targets that are not normalised: the weights are not what is large then. Small weights of a "
         "training that learns.",
     .cost =
-        "Extremes of each row of all weights and gradients at the first three steps, outputs of all layers "
-        "at the first; the loss.",
+        "Extremes of each row of all weights and gradients at the first three steps and of each channel of "
+        "all "
+        "outputs at the first; the loss.",
     .original = "PoorWeightInitialization",
     .source =
         "He et al., \"Delving deep into rectifiers\", ICCV 2015; Glorot, Bengio, \"Understanding the "
@@ -190,12 +192,10 @@ class PoorWeightInit final : public Rule {
 
     // What the weights do to a signal, and what the layers return.
     void look_at_sizes(const model::StepView& step) {
-        std::vector<std::pair<std::int32_t, double>> outputs;
+        measure_outputs(step);
         for (const model::TensorSample& sample : step.record->tensors) {
             const model::TensorInfo& info = step.info(sample.tensor);
             const model::Statistics& s = sample.statistics;
-            if (info.role == model::Role::kOutput && is_weighted(info.module_type) && s.count > 0)
-                outputs.emplace_back(info.layer, s.std);
             if (info.role != model::Role::kWeight || !is_matrix(info) || s.count == 0) continue;
             ++judged_;
             const double rows = static_cast<double>(std::max<std::int64_t>(info.shape[0], 1));
@@ -204,9 +204,22 @@ class PoorWeightInit final : public Rule {
             const double fan_in = static_cast<double>(s.count) / (is_transposed ? columns : rows);
             matrix(info).gain = rms(s) * std::sqrt(fan_in);
         }
+    }
+    // How far what a layer returns differs from sample to sample: of its typical channel, greatest less
+    // least.
+    void measure_outputs(const model::StepView& step) {
+        std::vector<std::pair<std::int32_t, double>> outputs;
+        for (const model::ChannelSample& sample : step.record->channels) {
+            const model::TensorInfo& info = step.info(sample.tensor);
+            if (info.role != model::Role::kOutput || !is_weighted(info.module_type)) continue;
+            std::vector<double> ranges;
+            for (std::size_t i = 0; i < sample.channels.channels(); ++i)
+                ranges.push_back(static_cast<double>(sample.channels.max[i]) - sample.channels.min[i]);
+            if (!ranges.empty()) outputs.emplace_back(info.layer, median(std::move(ranges)));
+        }
         std::stable_sort(outputs.begin(), outputs.end(),
                          [](const auto& a, const auto& b) { return a.first < b.first; });
-        for (const auto& [layer, std] : outputs) outputs_.push_back(std);
+        for (const auto& [layer, range] : outputs) outputs_.push_back(range);
     }
     static double rms(const model::Statistics& s) {
         return s.finite() == 0 ? 0 : s.l2 / std::sqrt(static_cast<double>(s.finite()));
@@ -428,7 +441,7 @@ class PoorWeightInit final : public Rule {
     std::vector<const Matrix*> alike_;
     std::vector<const Matrix*> constant_;
     bool is_constant_ = false, is_small_over_ = false;
-    std::vector<double> outputs_;  // spread of what layers with weights return, in order
+    std::vector<double> outputs_;  // spread over the batch of what layers with weights return, in order
     double square_ = 0, typical_ = 0, shrinks_ = 1;
     std::size_t low_ = 0;
     bool is_large_ = false, is_stuck_ = false, is_small_ = false;
@@ -445,8 +458,8 @@ std::vector<model::Requirement> needs(const Parameters&) {
     std::vector<model::Requirement> all = loss_requirements(kInfo.name);
     all.push_back({"weights", kTrain, kWhat, kStart, kInfo.name});
     all.push_back({"gradients", kTrain, kWhat, kStart, kInfo.name});
-    for (const char* name : {"outputs", "labels"})
-        all.push_back({name, kTrain, kStatistics, kFirst, kInfo.name});
+    all.push_back({"outputs", kTrain, kWhat, kFirst, kInfo.name});
+    all.push_back({"labels", kTrain, kStatistics, kFirst, kInfo.name});
     return all;
 }
 
