@@ -240,6 +240,7 @@ class Recording:
         asked_by_users = {requirement["collection"] for requirement in users}
         self._misses_arguments = not asked_by_users.isdisjoint(("predictions", "labels"))
         self._misses_attention = "attention_maps" in asked
+        self._traces_rates = "loop" in asked
 
     def ask_for(self, plan: str) -> None:
         """Captures from now on also what a plan (its JSON) asks for beyond the one that holds."""
@@ -1054,6 +1055,9 @@ class Recording:
 
     def _check_settings(self, optimizer: torch.optim.Optimizer) -> None:
         rates = learning_rates(optimizer)
+        if rates and self._traces_rates and (rates != self._lr or self.hot.due & _BIT["loop"]):
+            # Of all groups the largest. Also at steps between those that are due: no change is missed.
+            self.take_number(self._id("loop/learning_rate", "loop", always=True), max(rates))
         if rates != self._lr:
             self._lr = rates
             self._arm()

@@ -16,29 +16,39 @@ using base::Status;
 const std::vector<RuleEntry>& builtin_rules() {
     static const std::vector<RuleEntry> entries = {
         builtin::accumulation_not_averaged(),    //
+        builtin::bad_optimizer_settings(),       //
         builtin::class_imbalance(),              //
         builtin::constant_output(),              //
         builtin::dead_relu(),                    //
         builtin::detached_graph(),               //
         builtin::detached_loss(),                //
+        builtin::embedding_rows_unused(),        //
         builtin::eval_mode_while_training(),     //
         builtin::exploding_gradient(),           //
         builtin::frozen_parameters(),            //
+        builtin::gradient_clipped_to_nothing(),  //
         builtin::gradients_not_cleared(),        //
         builtin::input_not_normalized(),         //
         builtin::labels_out_of_range(),          //
+        builtin::learning_rate_too_high(),       //
+        builtin::learning_rate_too_low(),        //
         builtin::loss_input_range(),             //
         builtin::loss_not_decreasing(),          //
         builtin::loss_shape_broadcast(),         //
         builtin::loss_sign_flipped(),            //
+        builtin::low_precision_updates_lost(),   //
         builtin::no_nonlinearity(),              //
         builtin::non_finite(),                   //
         builtin::output_activation_range(),      //
+        builtin::over_regularized(),             //
         builtin::overfit(),                      //
         builtin::parameters_not_in_optimizer(),  //
+        builtin::poor_weight_init(),             //
         builtin::repeated_batch(),               //
         builtin::saturated_activation(),         //
+        builtin::schedule_collapsed(),           //
         builtin::step_without_gradient(),        //
+        builtin::stopped_too_early(),            //
         builtin::target_not_normalized(),        //
         builtin::train_mode_in_validation(),     //
         builtin::train_val_mismatch(),           //

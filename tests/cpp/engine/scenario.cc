@@ -365,23 +365,37 @@ class Parser {
         return Status::ok();
     }
 
-    // channels TENSOR MODE STEPS: min=1,2 max=3,4
+    // channels TENSOR MODE STEPS: min=-1,-2 max=1,2 zero=0,0, or min=-1x16 for 16 alike; what is left out
+    // is 0
     Status take_channels(const Words& words) {
         TRAINDBG_ASSIGN_OR_RETURN(const At where, at(words));
         TRAINDBG_ASSIGN_OR_RETURN(const auto given, settings(words, 4));
-        model::ChannelStatistics channels;
+        model::ChannelStatistics all;
         for (const auto& [key, text] : given) {
             std::vector<float> list;
             std::istringstream parts(text);
-            for (std::string part; std::getline(parts, part, ',');) list.push_back(std::stof(part));
-            if (key == "min") channels.min = list;
-            else if (key == "max") channels.max = list;
+            for (std::string part; std::getline(parts, part, ',');) {
+                std::size_t times = 1;
+                if (const std::size_t x = part.find('x'); x != std::string::npos) {
+                    times = std::stoull(part.substr(x + 1));
+                    part.resize(x);
+                }
+                const auto value = number(part);
+                if (!value) return wrong("bad value: " + part);
+                list.insert(list.end(), times, static_cast<float>(*value));
+            }
+            if (key == "min") all.min = list;
+            else if (key == "max") all.max = list;
+            else if (key == "zero") all.zero = list;
             else return wrong("unknown key " + key);
         }
-        if (channels.min.size() != channels.max.size()) return wrong("min and max must have one length");
-        channels.zero.resize(channels.min.size());
-        for (const std::uint64_t i : where.steps)
-            step(where.mode, i).channels.push_back({where.tensor, channels});
+        const std::size_t most = std::max({all.min.size(), all.max.size(), all.zero.size()});
+        for (std::vector<float>* list : {&all.min, &all.max, &all.zero}) {
+            if (!list->empty() && list->size() != most)
+                return wrong("min, max and zero must have one length");
+            list->resize(most);
+        }
+        for (const std::uint64_t i : where.steps) step(where.mode, i).channels.push_back({where.tensor, all});
         return Status::ok();
     }
 
