@@ -395,7 +395,7 @@ std::vector<Cause> named_causes(const Symptoms& symptoms) {
         for (const Finding& finding : symptoms.all()) {
             if (!Symptoms::counts(finding)) continue;
             const bool since_start = dead_from_start(finding) || flat_from_start(finding);
-            if (finding.kind != kind.kind && !follows(finding.rule, kind.effect, since_start)) continue;
+            if (finding.kind != kind.kind && !follows(finding.rule, kind, since_start)) continue;
             if (std::find(rules.begin(), rules.end(), finding.rule) == rules.end())
                 rules.push_back(finding.rule);
         }

@@ -52,14 +52,14 @@ constexpr std::array kKinds = {
     FaultKind{"target_leak", "Targets among the inputs", 0.9, kGeneralises,
               "Refuted if the column is known when the model is used."},
     FaultKind{"input_not_normalized", "Inputs not normalised", 0.8, kBoth,
-              "Refuted if the training does not get better with standardised inputs."},
+              "Refuted if the training does not get better with standardised inputs.", true},
     FaultKind{"target_not_normalized", "Targets not normalised", 0.8, kBoth,
               "Refuted if the training does not get better with standardised targets."},
     FaultKind{"train_val_mismatch", "Training and evaluation data differ", 0.85, kGeneralises,
               "Refuted if both go through the same transformation."},
     // Weights, updates, optimizers.
     FaultKind{"poor_weight_init", "Poor initialisation", 0.86, kBoth,
-              "Refuted if the default initialisation does no better."},
+              "Refuted if the default initialisation does no better.", true},
     FaultKind{"schedule_collapsed", "Learning rate fell to nothing", 0.9, kStalls,
               "Refuted if the training does not go on with the learning rate that it had."},
     FaultKind{"low_precision_updates_lost", "Updates lost to rounding", 0.93, kStalls,
@@ -90,10 +90,10 @@ bool is_one_of(std::string_view rule, std::span<const std::string_view> rules) {
 
 constexpr std::array<std::string_view, 5> kOfStalling = {"loss_not_decreasing", "class_imbalance",
                                                          "vanishing_gradient", "learning_rate_too_low",
-                                                         "constant_predictions"};
+                                                         "constant_output"};
 constexpr std::array<std::string_view, 6> kOfBlowingUp = {"loss_not_decreasing",    "class_imbalance",
                                                           "exploding_gradient",     "non_finite",
-                                                          "learning_rate_too_high", "constant_predictions"};
+                                                          "learning_rate_too_high", "constant_output"};
 constexpr std::array<std::string_view, 1> kOfGeneralising = {"overfit"};
 constexpr std::array<std::string_view, 2> kOfDying = {"dead_relu", "saturated_activation"};
 
@@ -105,11 +105,11 @@ bool has(Effect set, Effect bit) {
 
 std::span<const FaultKind> fault_kinds() noexcept { return kKinds; }
 
-bool follows(std::string_view rule, Effect effect, bool since_start) noexcept {
-    if (has(effect, Effect::kStalls) && is_one_of(rule, kOfStalling)) return true;
-    if (has(effect, Effect::kBlowsUp) && is_one_of(rule, kOfBlowingUp)) return true;
-    if (has(effect, Effect::kGeneralises) && is_one_of(rule, kOfGeneralising)) return true;
-    return effect != Effect::kNone && !since_start && is_one_of(rule, kOfDying);
+bool follows(std::string_view rule, const FaultKind& fault, bool since_start) noexcept {
+    if (has(fault.effect, Effect::kStalls) && is_one_of(rule, kOfStalling)) return true;
+    if (has(fault.effect, Effect::kBlowsUp) && is_one_of(rule, kOfBlowingUp)) return true;
+    if (has(fault.effect, Effect::kGeneralises) && is_one_of(rule, kOfGeneralising)) return true;
+    return fault.effect != Effect::kNone && (!since_start || fault.is_first) && is_one_of(rule, kOfDying);
 }
 
 }  // namespace traindbg::diagnose

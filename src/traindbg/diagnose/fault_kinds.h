@@ -25,12 +25,13 @@ struct FaultKind {
     double confidence = 0;
     Effect effect = Effect::kNone;
     std::string_view refuted;  // "Refuted if ...": what would speak against it
+    bool is_first = false;     // it is there before the first update, and so may be what follows from it
 };
 
 // In the order that decides between equals.
 [[nodiscard]] std::span<const FaultKind> fault_kinds() noexcept;
-// Whether the findings of a rule follow from an effect. `since_start`: the finding shows that things were so
+// Whether the findings of a rule follow from a fault. `since_start`: the finding shows that things were so
 // before the first update; then it is no consequence of what an update does.
-[[nodiscard]] bool follows(std::string_view rule, Effect effect, bool since_start) noexcept;
+[[nodiscard]] bool follows(std::string_view rule, const FaultKind& fault, bool since_start) noexcept;
 
 }  // namespace traindbg::diagnose
