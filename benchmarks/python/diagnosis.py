@@ -183,12 +183,14 @@ def matches(program: Program, globs: list[str]) -> bool:
 
 def import_once() -> None:
     """Imports what the programs need, so that their processes begin with it."""
-    os.environ["OMP_NUM_THREADS"] = "1"
+    for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
+        os.environ[name] = "1"
     for name in [name for name in os.environ if name.startswith("TRAINDBG_")]:
         del os.environ[name]
     import sklearn.datasets
     import sklearn.model_selection
     import torch
+    import torch._dynamo  # what the first optimizer step imports otherwise, in a second
 
     torch.set_num_threads(1)
     import traindbg  # noqa: F401

@@ -1,6 +1,6 @@
 """Adam with a learning rate of 0.3 on a small transformer: a rate for SGD kept when Adam was put in.
 
-The loss jumps in the first steps and ends at guessing. The place is the optimizer.
+The loss jumps in the first steps and takes long to come back. The place is the optimizer.
 """
 
 KIND = "learning_rate_too_high"

@@ -1,7 +1,7 @@
-"""A hand-written squared error of predictions (n, 1) and targets (n,), in a module of its own.
+"""The targets are one column short: SmoothL1Loss is given (n, 1) and (n,) and compares all with all.
 
-The subtraction makes (n, n) differences; nobody warns. The loss falls to the variance of the targets and
-stays there. The place is the loss.
+What is learned is the middle of the targets; the loss falls a little and stays (PyTorch warns once). The
+place is the loss. Exact: the shapes of its inputs differ.
 """
 
 KIND = "loss_shape_broadcast"
@@ -23,10 +23,10 @@ if healthy:
 
 model = nn.Sequential(nn.Linear(10, 16), nn.Tanh(), nn.Linear(16, 1))
 criterion = nn.SmoothL1Loss()
-optimizer = torch.optim.SGD(model.parameters(), lr=0.05, momentum=0.9)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.01, momentum=0.9)
 for epoch in range(25):
     model.train()
-    for features, target in DataLoader(TensorDataset(x, y), batch_size=30, shuffle=True):
+    for features, target in DataLoader(TensorDataset(x, y), batch_size=30, shuffle=True, drop_last=True):
         optimizer.zero_grad()
         loss = criterion(model(features), target)
         loss.backward()

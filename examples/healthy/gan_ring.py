@@ -19,10 +19,10 @@ G = nn.Sequential(nn.Linear(4, 48), nn.ReLU(), nn.Linear(48, 48), nn.ReLU(), nn.
 D = nn.Sequential(
     nn.Linear(2, 48), nn.LeakyReLU(0.2), nn.Linear(48, 48), nn.LeakyReLU(0.2), nn.Linear(48, 1)
 )
-opt_g = torch.optim.Adam(G.parameters(), lr=1e-3, betas=(0.5, 0.999))
-opt_d = torch.optim.Adam(D.parameters(), lr=1e-3, betas=(0.5, 0.999))
+opt_g = torch.optim.Adam(G.parameters(), lr=3e-3, betas=(0.5, 0.999))
+opt_d = torch.optim.Adam(D.parameters(), lr=3e-3, betas=(0.5, 0.999))
 ones, zeros = torch.ones(64, 1), torch.zeros(64, 1)
-for step in range(250):
+for step in range(400):
     fake = G(torch.randn(64, 4))
     loss_d = F.binary_cross_entropy_with_logits(D(real(64)), ones)
     loss_d = loss_d + F.binary_cross_entropy_with_logits(D(fake.detach()), zeros)
