@@ -1,7 +1,8 @@
 """The position vectors are a tensor with requires_grad, not an nn.Parameter: no optimizer sees them.
 
-The place is the attribute `position`. The model learns with random positions (silent). Exact: a leaf of the
-graph that the model does not have.
+The question is whether a word of praise or blame stands in the first half. The place is the attribute
+`position`. The model does what it can without (silent). Exact: a leaf of the graph that the model does not
+have.
 """
 
 KIND = "unregistered_parameters"
@@ -17,7 +18,8 @@ from data import arguments, batches, reviews
 from torch import nn
 
 healthy, seed = arguments(__doc__)
-x, y, words = reviews(seed)
+x, _, words = reviews(seed)
+y = (x[:, :5] < 13).any(1).long()
 
 
 class Reader(nn.Module):
@@ -25,9 +27,9 @@ class Reader(nn.Module):
         super().__init__()
         self.embedding = nn.Embedding(words, width)
         if healthy:
-            self.position = nn.Parameter(torch.randn(length, width) * 0.1)
+            self.position = nn.Parameter(torch.randn(length, width) * 0.02)
         else:
-            self.position = torch.randn(length, width, requires_grad=True)
+            self.position = (torch.randn(length, width) * 0.02).requires_grad_()
         self.attention = nn.MultiheadAttention(width, 2, batch_first=True)
         self.norm = nn.LayerNorm(width)
         self.head = nn.Linear(width, 2)
