@@ -44,7 +44,14 @@ GALLERY = ROOT / "examples"
 DOCS = ROOT / "docs" / "faults.md"
 # Where a fault has no layer: a finding of a right kind is at the right place.
 WORDS_OF_PLACES = ("loop", "loader", "optimizer")
-CONSTANTS = {"KIND": str, "ACCEPT": tuple, "PLACE": tuple, "SILENT": bool, "EXACT": bool, "EARLY": bool}
+CONSTANTS = {
+    "KIND": str,
+    "ACCEPT": tuple,
+    "PLACE": tuple,
+    "SILENT": bool,
+    "EXACT": bool,
+    "EARLY": bool,
+}
 
 
 class Program(NamedTuple):
@@ -163,7 +170,9 @@ def gallery() -> list[Program]:
         doc, found = constants_of(path)
         if not isinstance(found.get("ODD"), str):
             raise ValueError(f"{path}: ODD is missing, or no str")
-        programs.append(Program(f"healthy/{path.stem}", path, first_sentence(doc), odd=found["ODD"]))
+        programs.append(
+            Program(f"healthy/{path.stem}", path, first_sentence(doc), odd=found["ODD"])
+        )
     return programs
 
 
@@ -384,9 +393,7 @@ def score(outcomes: list[Outcome]) -> Score:
         count(o.alarms for o in faulty),
         count(not o.alarms for o in twins.values()),
         count(any(f["severity"] == "error" for f in o.alarms) for o in twins.values()),
-        count(
-            o.is_right and not twins[o.task.program.name, o.task.seed].alarms for o in quiet
-        ),
+        count(o.is_right and not twins[o.task.program.name, o.task.seed].alarms for o in quiet),
         count(o.right_kinds & set(o.kinds[:1]) for o in faulty),
         count(o.right_kinds & set(o.kinds[:3]) for o in faulty),
         count(o.is_place_right for o in faulty if o.alarms),
@@ -401,7 +408,9 @@ def table(header: list[str], rows: list[list[str]]) -> str:
     widths = [max(len(row[i]) for row in [header, *rows]) for i in range(len(header))]
     lines = [header, ["-" * width for width in widths], *rows]
     return "\n".join(
-        "| " + " | ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)) + " |"
+        "| "
+        + " | ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True))
+        + " |"
         for line in lines
     )
 
@@ -437,11 +446,15 @@ def print_report(outcomes: list[Outcome], *, verbose: bool) -> None:
             ["exact kinds found by a right kind", total.exact],
         ]
         lines = [[text, str(c), c.percent] for text, c in rows]
-        lines.append(["steps to the first right finding, median, early faults", number(total.steps), ""])
+        lines.append(
+            ["steps to the first right finding, median, early faults", number(total.steps), ""]
+        )
     else:
         lines = []
-    for text, group in (("healthy twins", [o for o in twins if not o.task.is_faulty]),
-                        ("healthy trainings", healthy)):
+    for text, group in (
+        ("healthy twins", [o for o in twins if not o.task.is_faulty]),
+        ("healthy trainings", healthy),
+    ):
         if group:
             alarmed = count(o.alarms for o in group)
             errors = count(any(f["severity"] == "error" for f in o.alarms) for o in group)
@@ -452,7 +465,9 @@ def print_report(outcomes: list[Outcome], *, verbose: bool) -> None:
     fired: dict[tuple[str, str, str], list[int]] = {}
     for o in quiet_ones:
         for f in o.alarms:
-            fired.setdefault((o.task.program.name, kind_of(f), f["severity"]), []).append(o.task.seed)
+            fired.setdefault((o.task.program.name, kind_of(f), f["severity"]), []).append(
+                o.task.seed
+            )
     if fired:
         rows = [
             [name, kind, severity, ", ".join(map(str, sorted(set(seeds))))]
@@ -463,7 +478,12 @@ def print_report(outcomes: list[Outcome], *, verbose: bool) -> None:
     wrong = [o for o in twins if o.task.is_faulty and not o.right_kinds & set(o.kinds[:1])]
     if wrong:
         rows = [
-            [o.task.program.name, str(o.task.seed), o.task.program.kind, ", ".join(o.kinds) or "nothing"]
+            [
+                o.task.program.name,
+                str(o.task.seed),
+                o.task.program.kind,
+                ", ".join(o.kinds) or "nothing",
+            ]
             for o in wrong
         ]
         print("Not named first:\n")
@@ -481,7 +501,12 @@ def print_report(outcomes: list[Outcome], *, verbose: bool) -> None:
     if broken:
         print("Not measured:\n")
         rows = [
-            [o.task.program.name, "faulty" if o.task.is_faulty else "healthy", str(o.task.seed), o.error]
+            [
+                o.task.program.name,
+                "faulty" if o.task.is_faulty else "healthy",
+                str(o.task.seed),
+                o.error,
+            ]
             for o in broken
         ]
         print(table(["training", "form", "seed", "why"], rows))
@@ -530,7 +555,13 @@ def write_docs(programs: list[Program]) -> None:
         lines.append(
             f"| `{p.kind}` | [{p.path.stem}](../{file}) | {p.title} | {place} | {marks[0]} | {marks[1]} |"
         )
-    lines += ["", f"{len(healthy)} healthy trainings:", "", "| training | what it is | what looks odd |", "|---|---|---|"]
+    lines += [
+        "",
+        f"{len(healthy)} healthy trainings:",
+        "",
+        "| training | what it is | what looks odd |",
+        "|---|---|---|",
+    ]
     for p in healthy:
         file = p.path.relative_to(ROOT)
         lines.append(f"| [{p.path.stem}](../{file}) | {p.title} | {p.odd} |")
@@ -539,26 +570,50 @@ def write_docs(programs: list[Program]) -> None:
     _, end, after = rest.partition(END)
     if not begin or not end:
         raise ValueError(f"{DOCS}: the marks around the table are missing")
-    DOCS.write_text(before + BEGIN + "\n\n" + "\n".join(lines) + "\n\n" + END + after, encoding="utf-8")
+    DOCS.write_text(
+        before + BEGIN + "\n\n" + "\n".join(lines) + "\n\n" + END + after, encoding="utf-8"
+    )
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--only", action="append", default=[], metavar="GLOB",
-                        help="programs of this name, such as 'overfit_*' or 'healthy/*'; may be repeated")
-    parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2], metavar="N",
-                        help="default: 0 1 2")
-    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, metavar="N",
-                        help="trainings at a time (default: one per processor)")
-    parser.add_argument("--limit", type=int, default=60, metavar="SECONDS",
-                        help="a training that takes longer is ended (default: 60)")
+    parser.add_argument(
+        "--only",
+        action="append",
+        default=[],
+        metavar="GLOB",
+        help="programs of this name, such as 'overfit_*' or 'healthy/*'; may be repeated",
+    )
+    parser.add_argument(
+        "--seeds", type=int, nargs="+", default=[0, 1, 2], metavar="N", help="default: 0 1 2"
+    )
+    parser.add_argument(
+        "--jobs",
+        type=int,
+        default=os.cpu_count() or 1,
+        metavar="N",
+        help="trainings at a time (default: one per processor)",
+    )
+    parser.add_argument(
+        "--limit",
+        type=int,
+        default=60,
+        metavar="SECONDS",
+        help="a training that takes longer is ended (default: 60)",
+    )
     parser.add_argument("--json", type=Path, metavar="FILE", help="write all outcomes there, too")
-    parser.add_argument("--keep", type=Path, metavar="DIR", help="keep the runs, in this new directory")
-    parser.add_argument("--verbose", action="store_true", help="print the findings of each training")
+    parser.add_argument(
+        "--keep", type=Path, metavar="DIR", help="keep the runs, in this new directory"
+    )
+    parser.add_argument(
+        "--verbose", action="store_true", help="print the findings of each training"
+    )
     parser.add_argument("--list", action="store_true", help="print the programs and run nothing")
-    parser.add_argument("--write-docs", action="store_true", help="write the table in docs/faults.md")
+    parser.add_argument(
+        "--write-docs", action="store_true", help="write the table in docs/faults.md"
+    )
     options = parser.parse_args()
     try:
         programs = [program for program in gallery() if matches(program, options.only)]
@@ -569,7 +624,10 @@ def main() -> int:
         write_docs(gallery())
         return 0
     if not programs:
-        print(f"diagnosis.py: no program is called {' or '.join(options.only)}; see --list", file=sys.stderr)
+        print(
+            f"diagnosis.py: no program is called {' or '.join(options.only)}; see --list",
+            file=sys.stderr,
+        )
         return 2
     if options.list:
         for program in programs:

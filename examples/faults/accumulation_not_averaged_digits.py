@@ -19,7 +19,7 @@ healthy, seed = arguments(__doc__)
 x, y, x_val, y_val = digits(seed)
 model = nn.Sequential(nn.Linear(64, 48), nn.ReLU(), nn.Linear(48, 10))
 criterion = nn.CrossEntropyLoss()
-optimizer = torch.optim.SGD(model.parameters(), lr=0.25, momentum=0.9)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9)
 micro_batches = 8
 optimizer.zero_grad()
 for i, (images, labels) in enumerate(batches(x, y, size=16, steps=960, seed=seed)):

@@ -34,7 +34,7 @@ class Model(nn.Module):
 
 
 model = Model(len(alphabet))
-optimizer = torch.optim.SGD(model.parameters(), lr=1.2, momentum=0.9)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.7, momentum=0.9)
 accumulate = 4
 for step in range(120):
     optimizer.zero_grad()

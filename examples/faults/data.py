@@ -20,7 +20,9 @@ def arguments(doc: str | None) -> tuple[bool, int]:
     parser = argparse.ArgumentParser(
         description=doc, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--healthy", action="store_true", help="the same training without the fault")
+    parser.add_argument(
+        "--healthy", action="store_true", help="the same training without the fault"
+    )
     parser.add_argument("--seed", type=int, default=0, metavar="N", help="default: 0")
     options = parser.parse_args()
     random.seed(options.seed)

@@ -26,7 +26,9 @@ criterion = nn.SmoothL1Loss()
 optimizer = torch.optim.SGD(model.parameters(), lr=0.01, momentum=0.9)
 for epoch in range(25):
     model.train()
-    for features, target in DataLoader(TensorDataset(x, y), batch_size=30, shuffle=True, drop_last=True):
+    for features, target in DataLoader(
+        TensorDataset(x, y), batch_size=30, shuffle=True, drop_last=True
+    ):
         optimizer.zero_grad()
         loss = criterion(model(features), target)
         loss.backward()

@@ -41,8 +41,8 @@ class Reader(nn.Module):
 
 
 model = Reader()
-optimizer = torch.optim.Adam(model.parameters(), lr=3e-3)
-for ids, labels in batches(x, y, size=32, steps=180, seed=seed):
+optimizer = torch.optim.Adam(model.parameters(), lr=1e-2)
+for ids, labels in batches(x, y, size=32, steps=240, seed=seed):
     loss = F.cross_entropy(model(ids), labels)
     optimizer.zero_grad()
     loss.backward()
