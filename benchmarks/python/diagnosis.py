@@ -1,8 +1,9 @@
 """Does traindbg find what is wrong, name it, and leave healthy trainings alone?
 
 Runs the gallery (docs/faults.md): every program of examples/faults with its fault and without
-(--healthy), and the trainings of examples/healthy, each with several seeds. Each training is recorded
-as `traindbg run` records it, without a change, and judged by `traindbg check` with the default rules.
+(--healthy), and the trainings of examples/healthy, each with several seeds. Each training is
+recorded as `traindbg run` records it, without a change, and judged by `traindbg check` with the
+default rules.
 
     python benchmarks/python/diagnosis.py                            # all, with the seeds 0, 1, 2
     python benchmarks/python/diagnosis.py --only 'redundant_*' --seeds 0 --verbose
@@ -14,11 +15,11 @@ What is counted:
   detected    a finding above info in the faulty training
   quiet       none in its healthy twin
   pair        detected by a finding or a cause of a right kind, and the twin is quiet
-  first       the kind named first is right; the order is that of the verdict: names of the causes, then
-              kinds of the other findings above info
+  first       the kind named first is right; the order is that of the verdict: names of the causes,
+              then kinds of the other findings above info
   place       the finding of a right kind (else the first one) names a place where the fault is
-  steps       the step at which the first finding of a right kind fired, of faults that are there from
-              the start
+  steps       the step at which the first finding of a right kind fired, of faults that are there
+              from the start
 
 PyTorch is imported once; each training is a child made by fork with one thread.
 """
@@ -102,7 +103,7 @@ class Outcome(NamedTuple):
 
     @property
     def right_finding(self) -> dict[str, Any] | None:
-        """The earliest alarm of a right kind; where only a cause is right, the earliest it explains."""
+        """The earliest alarm of a right kind, else the earliest that a right cause explains."""
         alarms = sorted(self.alarms, key=lambda finding: finding["step"])
         for finding in alarms:
             if kind_of(finding) in self.right_kinds:
@@ -181,7 +182,7 @@ def first_sentence(doc: str) -> str:
 
 
 def matches(program: Program, globs: list[str]) -> bool:
-    short = program.name.partition("/")[2]
+    short = program.path.stem
     return not globs or any(
         fnmatch.fnmatchcase(name, glob) for name in (program.name, short) for glob in globs
     )
@@ -197,17 +198,17 @@ def import_once() -> None:
     for name in [name for name in os.environ if name.startswith("TRAINDBG_")]:
         del os.environ[name]
     import sklearn.datasets
-    import sklearn.model_selection
+    import sklearn.model_selection  # noqa: F401
     import torch
     import torch._dynamo  # what the first optimizer step imports otherwise, in a second
 
     torch.set_num_threads(1)
     import traindbg  # noqa: F401
-    from traindbg import _autostart  # noqa: F401  (imported, not installed: the children do that)
+    from traindbg import _autostart  # noqa: F401  (installed in the children)
 
 
 def train(task: Task, run_dir: Path) -> None:
-    """In a child: the script as `traindbg run` would run it. Does not return before it is recorded."""
+    """In a child: runs the script as `traindbg run` would, and returns when it is recorded."""
     import runpy
 
     from traindbg import _autostart
@@ -276,7 +277,7 @@ def outcome(task: Task, directory: Path, status: int, seconds: float) -> Outcome
         path = directory / name
         return path.read_text(errors="replace").splitlines() if path.exists() else []
 
-    said = lines("output")
+    said = [line for line in lines("output") if line.strip()]
     if os.WIFSIGNALED(status):
         error = f"ended by {signal.Signals(os.WTERMSIG(status)).name}"
     elif os.WEXITSTATUS(status):
@@ -429,7 +430,17 @@ def print_report(outcomes: list[Outcome], *, verbose: bool) -> None:
     healthy = [o for o in outcomes if not o.task.program.kind and not o.error]
     quiet_ones = [o for o in outcomes if not o.task.is_faulty and not o.error]
     if twins:
-        header = "kind|programs|detected|quiet|pairs|first|first 3|place|steps".split("|")
+        header = [
+            "kind",
+            "programs",
+            "detected",
+            "quiet",
+            "pairs",
+            "first",
+            "first 3",
+            "place",
+            "steps",
+        ]
         kinds = sorted({o.task.program.kind for o in twins})
         rows = [
             row_of(kind, score([o for o in twins if o.task.program.kind == kind])) for kind in kinds
@@ -553,7 +564,8 @@ def write_docs(programs: list[Program]) -> None:
         place = ", ".join(f"`{place}`" for place in p.place)
         marks = ["yes" if mark else "" for mark in (p.silent, p.exact)]
         lines.append(
-            f"| `{p.kind}` | [{p.path.stem}](../{file}) | {p.title} | {place} | {marks[0]} | {marks[1]} |"
+            f"| `{p.kind}` | [{p.path.stem}](../{file}) | {p.title} | {place}"
+            f" | {marks[0]} | {marks[1]} |"
         )
     lines += [
         "",

@@ -1,8 +1,12 @@
 """Eight micro-batches for each step, and their losses are not divided by eight.
 
-The gradient is eight times too large for the learning rate that was tuned for one batch. The place is the
-loop. The loss falls in jumps, not to where it should (silent).
+The gradient is eight times too large for the learning rate that was tuned for one batch. The place
+is the loop. The loss falls in jumps, not to where it should (silent).
 """
+
+import torch
+from data import arguments, batches, digits
+from torch import nn
 
 KIND = "accumulation_not_averaged"
 ACCEPT = ("learning_rate_too_high",)
@@ -10,10 +14,6 @@ PLACE = ("loop",)
 SILENT = True
 EXACT = True
 EARLY = True
-
-import torch
-from data import arguments, batches, digits
-from torch import nn
 
 healthy, seed = arguments(__doc__)
 x, y, x_val, y_val = digits(seed)

@@ -1,8 +1,13 @@
 """Gradient accumulation was put into a loop that ran with batches of four times the size.
 
-The sum of four mean losses is used as if it were their mean, with SGD. The place is the loop. The loss
-falls (silent).
+The sum of four mean losses is used as if it were their mean, with SGD. The place is the loop. The
+loss falls (silent).
 """
+
+import torch
+import torch.nn.functional as F
+from data import arguments, text
+from torch import nn
 
 KIND = "accumulation_not_averaged"
 ACCEPT = ("learning_rate_too_high",)
@@ -10,11 +15,6 @@ PLACE = ("loop",)
 SILENT = True
 EXACT = True
 EARLY = True
-
-import torch
-import torch.nn.functional as F
-from data import arguments, batches, text
-from torch import nn
 
 healthy, seed = arguments(__doc__)
 ids, alphabet = text(seed, 500)

@@ -1,8 +1,14 @@
 """src_key_padding_mask of a transformer encoder made by ids != 0 instead of ids == 0.
 
-The head reads the first position, which sees padding and itself instead of the text: little is learned. The
-place is the encoder. Exact: the attention is on padding.
+The head reads the first position, which sees padding and itself instead of the text: little is
+learned. The place is the encoder. Exact: the attention is on padding.
 """
+
+import torch
+import torch.nn.functional as F
+from data import arguments, reviews
+from torch import nn
+from torch.utils.data import DataLoader, TensorDataset
 
 KIND = "attention_mask_wrong"
 ACCEPT = ()
@@ -10,12 +16,6 @@ PLACE = ("encoder*",)
 SILENT = False
 EXACT = True
 EARLY = True
-
-import torch
-import torch.nn.functional as F
-from data import arguments, reviews
-from torch import nn
-from torch.utils.data import DataLoader, TensorDataset
 
 healthy, seed = arguments(__doc__)
 x, y, words = reviews(seed)

@@ -1,8 +1,13 @@
 """key_padding_mask the wrong way round: True where words are, which hides all of them.
 
-The model looks at padding only and learns next to nothing. The place is the attention layer. Exact: all of
-its attention is on padding.
+The model looks at padding only and learns next to nothing. The place is the attention layer.
+Exact: all of its attention is on padding.
 """
+
+import torch
+import torch.nn.functional as F
+from data import arguments, batches, reviews
+from torch import nn
 
 KIND = "attention_mask_wrong"
 ACCEPT = ()
@@ -10,11 +15,6 @@ PLACE = ("attention*",)
 SILENT = False
 EXACT = True
 EARLY = True
-
-import torch
-import torch.nn.functional as F
-from data import arguments, batches, reviews
-from torch import nn
 
 healthy, seed = arguments(__doc__)
 x, y, words = reviews(seed)

@@ -3,16 +3,16 @@
 The loss falls slowly (silent). The place is the optimizer.
 """
 
+import torch
+from data import arguments, batches, digits
+from torch import nn
+
 KIND = "bad_epsilon"
 ACCEPT = ("learning_rate_too_low",)
 PLACE = ("optimizer",)
 SILENT = True
 EXACT = False
 EARLY = True
-
-import torch
-from data import arguments, batches, digits
-from torch import nn
 
 healthy, seed = arguments(__doc__)
 x, y, x_val, y_val = digits(seed)

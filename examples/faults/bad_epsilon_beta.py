@@ -1,8 +1,13 @@
 """Adam(betas=(0.9, 0.09)): a digit was lost from 0.999, so that steps are gradients by themselves.
 
-Every step has the size of the learning rate, whatever the gradient: the loss falls and goes on swinging
-(silent). The place is the optimizer.
+Every step has the size of the learning rate, whatever the gradient: the loss falls and goes on
+swinging (silent). The place is the optimizer.
 """
+
+import torch
+import torch.nn.functional as F
+from data import arguments, batches, reviews
+from torch import nn
 
 KIND = "bad_epsilon"
 ACCEPT = ("learning_rate_too_high",)
@@ -10,11 +15,6 @@ PLACE = ("optimizer",)
 SILENT = True
 EXACT = False
 EARLY = True
-
-import torch
-import torch.nn.functional as F
-from data import arguments, batches, reviews
-from torch import nn
 
 healthy, seed = arguments(__doc__)
 x, y, words = reviews(seed)

@@ -1,8 +1,14 @@
-"""BatchNorm1d(momentum=0.001): in another library's sense of the word, 0.999 of the old value was meant.
+"""BatchNorm1d(momentum=0.001): in another library's sense of the word, 0.999 of the old value was
+meant.
 
-The running statistics stay at their start. Training goes well (silent); evaluation mode gives another,
-worse network. The place is the batch norm layers.
+The running statistics stay at their start. Training goes well (silent); evaluation mode gives
+another, worse network. The place is the batch norm layers.
 """
+
+import torch
+from data import arguments, digits
+from torch import nn
+from torch.utils.data import DataLoader, TensorDataset
 
 KIND = "batchnorm_momentum"
 ACCEPT = ("train_val_mismatch", "overfit")
@@ -10,11 +16,6 @@ PLACE = ("1", "4", "loop")
 SILENT = True
 EXACT = False
 EARLY = False
-
-import torch
-from data import arguments, digits
-from torch import nn
-from torch.utils.data import DataLoader, TensorDataset
 
 healthy, seed = arguments(__doc__)
 x, y, x_val, y_val = digits(seed, raw=True)

@@ -1,8 +1,13 @@
 """Batch norm with batches of two images: the statistics of each batch are noise.
 
-Training is slow and unsteady, evaluation mode gives another network. The place is the batch norm layers;
-the twin has group norm.
+Training is slow and unsteady, evaluation mode gives another network. The place is the batch norm
+layers; the twin has group norm.
 """
+
+import torch
+import torch.nn.functional as F
+from data import arguments, batches, images
+from torch import nn
 
 KIND = "batchnorm_momentum"
 ACCEPT = ()
@@ -10,11 +15,6 @@ PLACE = ("norm*", "loop")
 SILENT = True
 EXACT = False
 EARLY = True
-
-import torch
-import torch.nn.functional as F
-from data import arguments, batches, images
-from torch import nn
 
 healthy, seed = arguments(__doc__)
 x, y, x_val, y_val = images(seed)

@@ -1,8 +1,14 @@
-"""Three states of a machine; the two that matter are 2 % and 1 % of the rows, and no weight is given.
+"""Three states of a machine; the two that matter are 2 % and 1 % of the rows, and no weight is
+given.
 
-The loss falls to the entropy of the counts (silent), every prediction is "normal". The place is the loader.
-The twin gives weights to cross_entropy.
+The loss falls to the entropy of the counts (silent), every prediction is "normal". The place is
+the loader. The twin gives weights to cross_entropy.
 """
+
+import torch
+import torch.nn.functional as F
+from data import arguments, batches
+from torch import nn
 
 KIND = "class_imbalance"
 ACCEPT = ()
@@ -10,11 +16,6 @@ PLACE = ("loader",)
 SILENT = True
 EXACT = False
 EARLY = True
-
-import torch
-import torch.nn.functional as F
-from data import arguments, batches
-from torch import nn
 
 healthy, seed = arguments(__doc__)
 n = 4000

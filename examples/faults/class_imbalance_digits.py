@@ -3,17 +3,17 @@
 The loss falls at once, to a tenth, and stays (silent). The place is the loader.
 """
 
+import torch
+from data import arguments, digits
+from torch import nn
+from torch.utils.data import DataLoader, TensorDataset, WeightedRandomSampler
+
 KIND = "class_imbalance"
 ACCEPT = ()
 PLACE = ("loader",)
 SILENT = True
 EXACT = False
 EARLY = True
-
-import torch
-from data import arguments, digits
-from torch import nn
-from torch.utils.data import DataLoader, TensorDataset, WeightedRandomSampler
 
 healthy, seed = arguments(__doc__)
 x, y, x_val, y_val = digits(seed)

@@ -1,7 +1,8 @@
-"""What the programs of the gallery share: their two options, and small data, of which none is downloaded.
+"""What the programs of the gallery share: their two options, and small data, of which none is
+downloaded.
 
-All tensors are float32 (labels int64) and split into a training and a validation part: `x, y, x_val, y_val`.
-Unless a function says otherwise, features are standardised by the training part.
+All tensors are float32 (labels int64) and split into a training and a validation part: `x, y,
+x_val, y_val`. Unless a function says otherwise, features are standardised by the training part.
 """
 
 from __future__ import annotations
@@ -116,7 +117,7 @@ _BAD = ("boring", "awful", "dull", "weak", "terrible", "clumsy")
 
 
 def text(seed: int, sentences: int = 1500) -> tuple[torch.Tensor, str]:
-    """Sentences by a small grammar as one row of character numbers, and the alphabet."""
+    """Sentences by a small grammar as a row of character numbers; the alphabet."""
     r = random.Random(seed)
     written = [
         f"{r.choice(_WHO)} {r.choice(_DOES)} {r.choice(_WHO)} {r.choice(_WHERE)}. "
@@ -131,7 +132,8 @@ def text(seed: int, sentences: int = 1500) -> tuple[torch.Tensor, str]:
 def reviews(seed: int, n: int = 1200, length: int = 16):
     """Short reviews as word numbers (0 is padding, at the end) with label 1 for praise.
 
-    Returns x (n, length), y and the size of the vocabulary. One in ten has a word of the other kind.
+    Returns x (n, length), y and the size of the vocabulary. One in ten has a word
+    of the other kind.
     """
     r = random.Random(2000 + seed)
     filler = [f"w{i}" for i in range(150)]

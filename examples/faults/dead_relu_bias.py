@@ -3,16 +3,16 @@
 Hidden units are negative for every sample and get no gradient. The place is the hidden ReLU layers.
 """
 
+import torch
+from data import arguments, batches, digits
+from torch import nn
+
 KIND = "dead_relu"
 ACCEPT = ("poor_weight_init", "dying_relu")
 PLACE = ("1", "3", "0", "2")
 SILENT = False
 EXACT = False
 EARLY = True
-
-import torch
-from data import arguments, batches, digits
-from torch import nn
 
 healthy, seed = arguments(__doc__)
 x, y, x_val, y_val = digits(seed)

@@ -1,7 +1,13 @@
-"""Inputs are scaled to [-1, 0] by a slip of sign, and weights drawn from 0 upwards: sums are negative.
+"""Inputs are scaled to [-1, 0] by a slip of sign, and weights drawn from 0 upwards: sums are
+negative.
 
 Most units of both layers are 0 for all houses. The place is the ReLU layers.
 """
+
+import torch
+import torch.nn.functional as F
+from data import arguments, batches, houses
+from torch import nn
 
 KIND = "dead_relu"
 ACCEPT = ("poor_weight_init", "dying_relu")
@@ -9,11 +15,6 @@ PLACE = ("relu?", "fc?", "")
 SILENT = False
 EXACT = False
 EARLY = True
-
-import torch
-import torch.nn.functional as F
-from data import arguments, batches, houses
-from torch import nn
 
 healthy, seed = arguments(__doc__)
 x, y, x_val, y_val = houses(seed, raw=True)

@@ -1,8 +1,14 @@
-"""Augmentation made for photographs: random erasing, flips both ways, strong noise on images of 8 x 8.
+"""Augmentation made for photographs: random erasing, flips both ways, strong noise on images of 8
+x 8.
 
-A 6 is flipped to a 9, half of each image is gone. The training loss stays high, below guessing. The place is
-the loader.
+A 6 is flipped to a 9, half of each image is gone. The training loss stays high, below guessing.
+The place is the loader.
 """
+
+import torch
+from data import arguments, images
+from torch import nn
+from torch.utils.data import DataLoader, TensorDataset
 
 KIND = "destructive_augmentation"
 ACCEPT = ("train_val_mismatch",)
@@ -10,11 +16,6 @@ PLACE = ("loader", "input*")
 SILENT = False
 EXACT = False
 EARLY = True
-
-import torch
-from data import arguments, images
-from torch import nn
-from torch.utils.data import DataLoader, TensorDataset
 
 healthy, seed = arguments(__doc__)
 x, y, x_val, y_val = images(seed)

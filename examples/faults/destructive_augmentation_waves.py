@@ -1,7 +1,13 @@
 """Series are "jittered" by noise three times their own size and a scale from 0 to 4.
 
-The training loss stays near guessing; validation on clean series is no better. The place is the loader.
+The training loss stays near guessing; validation on clean series is no better. The place is the
+loader.
 """
+
+import torch
+import torch.nn.functional as F
+from data import arguments, batches, waves
+from torch import nn
 
 KIND = "destructive_augmentation"
 ACCEPT = ("train_val_mismatch",)
@@ -9,11 +15,6 @@ PLACE = ("loader", "input*")
 SILENT = False
 EXACT = False
 EARLY = True
-
-import torch
-import torch.nn.functional as F
-from data import arguments, batches, waves
-from torch import nn
 
 healthy, seed = arguments(__doc__)
 x, y = waves(seed)
@@ -38,8 +39,8 @@ for step, (series, shape) in enumerate(batches(x, y, size=40, steps=240, seed=se
     model.train()
     strength, scale = (0.05, (0.9, 1.1)) if healthy else (2.5, (0.0, 4.0))
     scales = torch.empty(len(series), 1, 1).uniform_(*scale)
-    series = series * scales + strength * torch.randn_like(series)
-    loss = F.cross_entropy(model(series), shape)
+    seen = series * scales + strength * torch.randn_like(series)
+    loss = F.cross_entropy(model(seen), shape)
     optimizer.zero_grad()
     loss.backward()
     optimizer.step()

@@ -1,8 +1,14 @@
 """Word vectors are averaged with .data, so that the embedding is never trained.
 
-The place is the embedding. The layers behind it learn from random word vectors (silent). Exact: a parameter
-that is used and has no gradient.
+The place is the embedding. The layers behind it learn from random word vectors (silent). Exact: a
+parameter that is used and has no gradient.
 """
+
+import torch
+import torch.nn.functional as F
+from data import arguments, reviews
+from torch import nn
+from torch.utils.data import DataLoader, TensorDataset
 
 KIND = "detached_graph"
 ACCEPT = ()
@@ -10,12 +16,6 @@ PLACE = ("embedding*",)
 SILENT = True
 EXACT = True
 EARLY = True
-
-import torch
-import torch.nn.functional as F
-from data import arguments, reviews
-from torch import nn
-from torch.utils.data import DataLoader, TensorDataset
 
 healthy, seed = arguments(__doc__)
 x, y, words = reviews(seed)

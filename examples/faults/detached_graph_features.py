@@ -1,8 +1,14 @@
-"""forward() has .detach() on the features, left over from a look at them: the layers before get no gradient.
+"""forward() has .detach() on the features, left over from a look at them: the layers before get no
+gradient.
 
 The head learns on random features; the loss falls (silent). The place is the convolutions. Exact:
 parameters that are used and have no gradient.
 """
+
+import torch
+import torch.nn.functional as F
+from data import arguments, batches, images
+from torch import nn
 
 KIND = "detached_graph"
 ACCEPT = ()
@@ -10,11 +16,6 @@ PLACE = ("conv?", "norm*")
 SILENT = True
 EXACT = True
 EARLY = True
-
-import torch
-import torch.nn.functional as F
-from data import arguments, batches, images
-from torch import nn
 
 healthy, seed = arguments(__doc__)
 x, y, x_val, y_val = images(seed)

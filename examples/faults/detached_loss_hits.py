@@ -1,8 +1,13 @@
 """The "loss" is the share of wrong answers, made with argmax: it has no gradient.
 
-requires_grad_() silences the error. The place is the loss. Exact: backward() ran and no parameter has a
-gradient.
+requires_grad_() silences the error. The place is the loss. Exact: backward() ran and no parameter
+has a gradient.
 """
+
+import torch
+from data import arguments, reviews
+from torch import nn
+from torch.utils.data import DataLoader, TensorDataset
 
 KIND = "detached_loss"
 ACCEPT = ()
@@ -10,11 +15,6 @@ PLACE = ("loss*", "loop")
 SILENT = False
 EXACT = True
 EARLY = True
-
-import torch
-from data import arguments, reviews
-from torch import nn
-from torch.utils.data import DataLoader, TensorDataset
 
 healthy, seed = arguments(__doc__)
 x, y, words = reviews(seed)

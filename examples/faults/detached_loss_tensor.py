@@ -3,17 +3,17 @@
 backward() runs and no parameter gets a gradient. The place is the loss. Exact.
 """
 
+import torch
+import torch.nn.functional as F
+from data import arguments, batches, digits
+from torch import nn
+
 KIND = "detached_loss"
 ACCEPT = ()
 PLACE = ("loss*", "loop")
 SILENT = False
 EXACT = True
 EARLY = True
-
-import torch
-import torch.nn.functional as F
-from data import arguments, batches, digits
-from torch import nn
 
 healthy, seed = arguments(__doc__)
 x, y, x_val, y_val = digits(seed)

@@ -1,8 +1,15 @@
-"""Each series is standardised in forward() by its own deviation; those of a broken sensor are constant.
+"""Each series is standardised in forward() by its own deviation; those of a broken sensor are
+constant.
 
-One series in 150 makes the loss NaN. The place is the model's own normalisation. Exact: the first value that
-is not finite is there.
+One series in 150 makes the loss NaN. The place is the model's own normalisation. Exact: the first
+value that is not finite is there.
 """
+
+import torch
+import torch.nn.functional as F
+from data import arguments, waves
+from torch import nn
+from torch.utils.data import DataLoader, TensorDataset
 
 KIND = "division_by_zero_norm"
 ACCEPT = ("numerical_instability",)
@@ -10,12 +17,6 @@ PLACE = ("scale*", "")
 SILENT = False
 EXACT = True
 EARLY = False
-
-import torch
-import torch.nn.functional as F
-from data import arguments, waves
-from torch import nn
-from torch.utils.data import DataLoader, TensorDataset
 
 healthy, seed = arguments(__doc__)
 x, y = waves(seed)

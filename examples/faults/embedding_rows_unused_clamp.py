@@ -1,8 +1,13 @@
 """A recommender: user numbers start at 100,000 and are clamped into a table of 300 rows.
 
-All users share the last row, so that only what is liked by all is learned (silent). The place is the table
-of users.
+All users share the last row, so that only what is liked by all is learned (silent). The place is
+the table of users.
 """
+
+import torch
+import torch.nn.functional as F
+from data import arguments, batches
+from torch import nn
 
 KIND = "embedding_rows_unused"
 ACCEPT = ()
@@ -10,11 +15,6 @@ PLACE = ("users*",)
 SILENT = True
 EXACT = False
 EARLY = True
-
-import torch
-import torch.nn.functional as F
-from data import arguments, batches
-from torch import nn
 
 healthy, seed = arguments(__doc__)
 people, things, n = 300, 60, 6000

@@ -1,8 +1,13 @@
 """The vocabulary was built from lower-case words, the texts come in upper case: all is <unk>.
 
-Padding and <unk> are the only rows that are ever looked up. What is left to learn is the length of a text:
-the loss stays at guessing. The place is the embedding.
+Padding and <unk> are the only rows that are ever looked up. What is left to learn is the length of
+a text: the loss stays at guessing. The place is the embedding.
 """
+
+import torch
+import torch.nn.functional as F
+from data import arguments, batches, reviews
+from torch import nn
 
 KIND = "embedding_rows_unused"
 ACCEPT = ()
@@ -10,11 +15,6 @@ PLACE = ("embedding*",)
 SILENT = False
 EXACT = False
 EARLY = True
-
-import torch
-import torch.nn.functional as F
-from data import arguments, batches, reviews
-from torch import nn
 
 healthy, seed = arguments(__doc__)
 x, y, words = reviews(seed)

@@ -1,8 +1,13 @@
 """validate() calls model.eval(), and nothing calls model.train() again.
 
-From the second epoch on batch norm uses its running means and dropout is off. The place is the loop.
-The loss still falls (silent). Exact: the model is not in training mode when it is trained.
+From the second epoch on batch norm uses its running means and dropout is off. The place is the
+loop. The loss still falls (silent). Exact: the model is not in training mode when it is trained.
 """
+
+import torch
+from data import arguments, digits
+from torch import nn
+from torch.utils.data import DataLoader, TensorDataset
 
 KIND = "eval_mode_while_training"
 ACCEPT = ()
@@ -10,11 +15,6 @@ PLACE = ("loop",)
 SILENT = True
 EXACT = True
 EARLY = True
-
-import torch
-from data import arguments, digits
-from torch import nn
-from torch.utils.data import DataLoader, TensorDataset
 
 healthy, seed = arguments(__doc__)
 x, y, x_val, y_val = digits(seed)

@@ -1,8 +1,13 @@
 """model.eval() after building, "to be safe", and then the training: dropout never acts.
 
-The place is the loop. The loss falls quicker than it should (silent). Exact: the model is in evaluation
-mode when it is trained.
+The place is the loop. The loss falls quicker than it should (silent). Exact: the model is in
+evaluation mode when it is trained.
 """
+
+import torch
+import torch.nn.functional as F
+from data import arguments, batches, reviews
+from torch import nn
 
 KIND = "eval_mode_while_training"
 ACCEPT = ()
@@ -10,11 +15,6 @@ PLACE = ("loop",)
 SILENT = True
 EXACT = True
 EARLY = True
-
-import torch
-import torch.nn.functional as F
-from data import arguments, batches, reviews
-from torch import nn
 
 healthy, seed = arguments(__doc__)
 x, y, words = reviews(seed)

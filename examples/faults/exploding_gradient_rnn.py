@@ -1,8 +1,12 @@
 """A ReLU RNN over 40 steps with recurrent weights slightly too large, and no clipping.
 
-Gradients grow from step to step back in time; the loss jumps to huge values, soon to NaN. The place is the
-RNN.
+Gradients grow from step to step back in time; the loss jumps to huge values, soon to NaN. The
+place is the RNN.
 """
+
+import torch
+from data import arguments, batches, waves
+from torch import nn
 
 KIND = "exploding_gradient"
 ACCEPT = ("learning_rate_too_high", "poor_weight_init")
@@ -10,10 +14,6 @@ PLACE = ("rnn*",)
 SILENT = False
 EXACT = False
 EARLY = True
-
-import torch
-from data import arguments, batches, waves
-from torch import nn
 
 healthy, seed = arguments(__doc__)
 x, y = waves(seed)

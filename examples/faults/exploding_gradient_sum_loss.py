@@ -1,8 +1,14 @@
 """reduction="sum" over a batch of whole images, with the learning rate for a mean.
 
-The gradient is thousands of times larger than it was meant to be; the loss is NaN or huge within steps. The
-place is the loss and with it all layers.
+The gradient is thousands of times larger than it was meant to be; the loss is NaN or huge within
+steps. The place is the loss and with it all layers.
 """
+
+import torch
+import torch.nn.functional as F
+from data import arguments, digits
+from torch import nn
+from torch.utils.data import DataLoader
 
 KIND = "exploding_gradient"
 ACCEPT = ("learning_rate_too_high",)
@@ -10,12 +16,6 @@ PLACE = ("*",)
 SILENT = False
 EXACT = False
 EARLY = True
-
-import torch
-import torch.nn.functional as F
-from data import arguments, digits
-from torch import nn
-from torch.utils.data import DataLoader
 
 healthy, seed = arguments(__doc__)
 x, _, x_val, _ = digits(seed)

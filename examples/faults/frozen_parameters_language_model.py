@@ -1,8 +1,13 @@
-"""requires_grad_(False), meant for the embedding, is called on the whole encoder of a new language model.
+"""requires_grad_(False), meant for the embedding, is called on the whole encoder of a new language
+model.
 
-The place is the recurrent encoder, which stays as it was drawn. The head still learns letter frequencies
-(silent).
+The place is the recurrent encoder, which stays as it was drawn. The head still learns letter
+frequencies (silent).
 """
+
+import torch
+from data import arguments, batches, text
+from torch import nn
 
 KIND = "frozen_parameters"
 ACCEPT = ()
@@ -10,10 +15,6 @@ PLACE = ("encoder*",)
 SILENT = True
 EXACT = False
 EARLY = True
-
-import torch
-from data import arguments, batches, text
-from torch import nn
 
 healthy, seed = arguments(__doc__)
 ids, alphabet = text(seed, 400)

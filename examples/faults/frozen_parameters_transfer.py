@@ -3,17 +3,17 @@
 The place is the backbone. A head on random features learns something, so the loss falls (silent).
 """
 
+import torch
+import torch.nn.functional as F
+from data import arguments, batches, images
+from torch import nn
+
 KIND = "frozen_parameters"
 ACCEPT = ()
 PLACE = ("backbone*",)
 SILENT = True
 EXACT = False
 EARLY = True
-
-import torch
-import torch.nn.functional as F
-from data import arguments, batches, images
-from torch import nn
 
 healthy, seed = arguments(__doc__)
 x, y, x_val, y_val = images(seed)

@@ -1,8 +1,14 @@
-"""A character model with bidirectional=True, "because it is better": it reads what it is to predict.
+"""A character model with bidirectional=True, "because it is better": it reads what it is to
+predict.
 
-The loss falls to nothing (silent). The place is the GRU. Exact: what comes later changes what comes out
-earlier.
+The loss falls to nothing (silent). The place is the GRU. Exact: what comes later changes what
+comes out earlier.
 """
+
+import torch
+from data import arguments, text
+from torch import nn
+from torch.utils.data import DataLoader
 
 KIND = "future_leak"
 ACCEPT = ("target_leak",)
@@ -10,11 +16,6 @@ PLACE = ("gru*", "")
 SILENT = True
 EXACT = True
 EARLY = True
-
-import torch
-from data import arguments, text
-from torch import nn
-from torch.utils.data import DataLoader
 
 healthy, seed = arguments(__doc__)
 ids, alphabet = text(seed, 400)

@@ -1,8 +1,13 @@
 """A language model without a causal mask: each position sees the character that it is to predict.
 
-The loss falls far below what the text allows (silent). The place is the attention. Exact: what comes later
-changes what comes out earlier.
+The loss falls far below what the text allows (silent). The place is the attention. Exact: what
+comes later changes what comes out earlier.
 """
+
+import torch
+import torch.nn.functional as F
+from data import arguments, batches, text
+from torch import nn
 
 KIND = "future_leak"
 ACCEPT = ("target_leak",)
@@ -10,11 +15,6 @@ PLACE = ("block*", "")
 SILENT = True
 EXACT = True
 EARLY = True
-
-import torch
-import torch.nn.functional as F
-from data import arguments, batches, text
-from torch import nn
 
 healthy, seed = arguments(__doc__)
 ids, alphabet = text(seed, 500)

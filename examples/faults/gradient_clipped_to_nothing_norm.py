@@ -1,8 +1,12 @@
 """clip_grad_norm_(parameters, 1e-4): a value of another framework's option, in other units.
 
-Every step is shortened a thousand-fold or more; with SGD next to nothing is learned. The place is the
-optimizer (the clipping before it).
+Every step is shortened a thousand-fold or more; with SGD next to nothing is learned. The place is
+the optimizer (the clipping before it).
 """
+
+import torch
+from data import arguments, batches, digits
+from torch import nn
 
 KIND = "gradient_clipped_to_nothing"
 ACCEPT = ("learning_rate_too_low",)
@@ -10,10 +14,6 @@ PLACE = ("optimizer", "loop")
 SILENT = True
 EXACT = False
 EARLY = True
-
-import torch
-from data import arguments, batches, digits
-from torch import nn
 
 healthy, seed = arguments(__doc__)
 x, y, x_val, y_val = digits(seed)

@@ -3,17 +3,17 @@
 All entries become +-0.00001; SGD hardly moves. The place is the optimizer (the clipping before it).
 """
 
+import torch
+import torch.nn.functional as F
+from data import arguments, batches, waves
+from torch import nn
+
 KIND = "gradient_clipped_to_nothing"
 ACCEPT = ("learning_rate_too_low",)
 PLACE = ("optimizer", "loop")
 SILENT = True
 EXACT = False
 EARLY = True
-
-import torch
-import torch.nn.functional as F
-from data import arguments, batches, waves
-from torch import nn
 
 healthy, seed = arguments(__doc__)
 x, y = waves(seed, length=24)

@@ -1,8 +1,14 @@
 """A network in float16 without loss scaling, and a small weight on the loss.
 
-What is below 6e-8 is 0: the first layers get zeros. The loss falls little or not (silent). The place is the
-first layers. Exact: most entries of the gradients are 0 though the same in float32 are not.
+What is below 6e-8 is 0: the first layers get zeros. The loss falls little or not (silent). The
+place is the first layers. Exact: most entries of the gradients are 0 though the same in float32
+are not.
 """
+
+import torch
+import torch.nn.functional as F
+from data import arguments, batches, digits
+from torch import nn
 
 KIND = "gradient_underflow"
 ACCEPT = ("vanishing_gradient",)
@@ -10,11 +16,6 @@ PLACE = ("0", "2", "4", "*")
 SILENT = True
 EXACT = False
 EARLY = True
-
-import torch
-import torch.nn.functional as F
-from data import arguments, batches, digits
-from torch import nn
 
 healthy, seed = arguments(__doc__)
 x, y, x_val, y_val = digits(seed)
@@ -36,6 +37,5 @@ for images, labels in batches(x.to(dtype), y, size=64, steps=250, seed=seed):
     loss.backward()
     optimizer.step()
 scores = model(x_val.to(dtype))
-print(
-    f"loss {loss.item() / weight_of_task:.3f}, accuracy {(scores.argmax(1) == y_val).float().mean():.3f}"
-)
+accuracy = (scores.argmax(1) == y_val).float().mean()
+print(f"loss {loss.item() / weight_of_task:.3f}, accuracy {accuracy:.3f}")

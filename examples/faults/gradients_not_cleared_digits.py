@@ -1,7 +1,13 @@
 """optimizer.zero_grad() is missing: each step adds to the gradients of all steps before it.
 
-The place is the loop. The loss falls at first, then rises. Exact: gradients are there when backward begins.
+The place is the loop. The loss falls at first, then rises. Exact: gradients are there when
+backward begins.
 """
+
+import torch
+from data import arguments, digits
+from torch import nn
+from torch.utils.data import DataLoader, TensorDataset
 
 KIND = "gradients_not_cleared"
 ACCEPT = ()
@@ -9,11 +15,6 @@ PLACE = ("loop",)
 SILENT = False
 EXACT = True
 EARLY = True
-
-import torch
-from data import arguments, digits
-from torch import nn
-from torch.utils.data import DataLoader, TensorDataset
 
 healthy, seed = arguments(__doc__)
 x, y, x_val, y_val = digits(seed)

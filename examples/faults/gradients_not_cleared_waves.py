@@ -1,8 +1,13 @@
 """optimizer.zero_grad() stands before the loop over epochs, not in the loop over batches.
 
-The place is the loop. With Adam the sum of all gradients acts like a huge momentum: the loss still falls,
-in swings (silent). Exact: gradients are there when backward begins.
+The place is the loop. With Adam the sum of all gradients acts like a huge momentum: the loss still
+falls, in swings (silent). Exact: gradients are there when backward begins.
 """
+
+import torch
+import torch.nn.functional as F
+from data import arguments, batches, waves
+from torch import nn
 
 KIND = "gradients_not_cleared"
 ACCEPT = ()
@@ -10,11 +15,6 @@ PLACE = ("loop",)
 SILENT = True
 EXACT = True
 EARLY = True
-
-import torch
-import torch.nn.functional as F
-from data import arguments, batches, waves
-from torch import nn
 
 healthy, seed = arguments(__doc__)
 x, y = waves(seed)

@@ -1,8 +1,14 @@
 """A column of people in the thousands beside one of income below 10: StandardScaler was left out.
 
-Adam gets somewhere, since the column of people is not all; the loss falls, to far more than it could be
-(silent). The place is the input.
+Adam gets somewhere, since the column of people is not all; the loss falls, to far more than it
+could be (silent). The place is the input.
 """
+
+import torch
+import torch.nn.functional as F
+from data import arguments, houses
+from torch import nn
+from torch.utils.data import DataLoader, TensorDataset
 
 KIND = "input_not_normalized"
 ACCEPT = ()
@@ -10,12 +16,6 @@ PLACE = ("input*", "fc1", "")
 SILENT = True
 EXACT = False
 EARLY = True
-
-import torch
-import torch.nn.functional as F
-from data import arguments, houses
-from torch import nn
-from torch.utils.data import DataLoader, TensorDataset
 
 healthy, seed = arguments(__doc__)
 x, y, x_val, y_val = houses(seed, raw=not healthy)

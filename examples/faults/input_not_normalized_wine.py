@@ -1,7 +1,12 @@
-"""Chemical measurements as they are: magnesium about 100, proline to 1,700, hue about 1, into an MLP with SGD.
+"""Chemical measurements as they are: magnesium about 100, proline to 1,700, hue about 1, into an
+MLP with SGD.
 
 Proline decides all; the loss falls to guessing and stays. The place is the input.
 """
+
+import torch
+from data import arguments, batches, wine
+from torch import nn
 
 KIND = "input_not_normalized"
 ACCEPT = ()
@@ -9,10 +14,6 @@ PLACE = ("input*", "0")
 SILENT = False
 EXACT = False
 EARLY = True
-
-import torch
-from data import arguments, batches, wine
-from torch import nn
 
 healthy, seed = arguments(__doc__)
 x, y, x_val, y_val = wine(seed, raw=not healthy)

@@ -1,8 +1,12 @@
 """Images and labels are shuffled, each in an order of its own.
 
-The loss stays at guessing while gradients are alive; with more time the images are learned by heart. The
-place is the loader.
+The loss stays at guessing while gradients are alive; with more time the images are learned by
+heart. The place is the loader.
 """
+
+import torch
+from data import arguments, images
+from torch import nn
 
 KIND = "label_misalignment"
 ACCEPT = ("label_noise", "labels_do_not_match")
@@ -10,10 +14,6 @@ PLACE = ("loader",)
 SILENT = False
 EXACT = False
 EARLY = True
-
-import torch
-from data import arguments, images
-from torch import nn
 
 healthy, seed = arguments(__doc__)
 x, y, x_val, y_val = images(seed)

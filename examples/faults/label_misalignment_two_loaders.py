@@ -3,18 +3,18 @@
 The loss stays at the entropy of the labels. The place is the loader.
 """
 
+import torch
+import torch.nn.functional as F
+from data import arguments, reviews
+from torch import nn
+from torch.utils.data import DataLoader, TensorDataset
+
 KIND = "label_misalignment"
 ACCEPT = ("label_noise", "labels_do_not_match")
 PLACE = ("loader",)
 SILENT = False
 EXACT = False
 EARLY = True
-
-import torch
-import torch.nn.functional as F
-from data import arguments, reviews
-from torch import nn
-from torch.utils.data import DataLoader, TensorDataset
 
 healthy, seed = arguments(__doc__)
 x, y, words = reviews(seed)

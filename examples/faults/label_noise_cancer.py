@@ -3,17 +3,17 @@
 The loss falls some way (silent), validation gets worse from early on. The place is the loader.
 """
 
+import torch
+import torch.nn.functional as F
+from data import arguments, batches, cancer
+from torch import nn
+
 KIND = "label_noise"
 ACCEPT = ("label_misalignment", "overfit")
 PLACE = ("loader", "loss*")
 SILENT = True
 EXACT = False
 EARLY = False
-
-import torch
-import torch.nn.functional as F
-from data import arguments, batches, cancer
-from torch import nn
 
 healthy, seed = arguments(__doc__)
 x, y, x_val, y_val = cancer(seed)

@@ -1,8 +1,13 @@
 """Four labels of ten are wrong, as a cheap annotation leaves them.
 
-The loss falls slowly; what is right is learned first, then the wrong labels by heart, and the validation
-loss rises (silent). The place is the loader.
+The loss falls slowly; what is right is learned first, then the wrong labels by heart, and the
+validation loss rises (silent). The place is the loader.
 """
+
+import torch
+from data import arguments, digits
+from torch import nn
+from torch.utils.data import DataLoader, TensorDataset
 
 KIND = "label_noise"
 ACCEPT = ("label_misalignment", "overfit")
@@ -10,11 +15,6 @@ PLACE = ("loader", "loss*")
 SILENT = True
 EXACT = False
 EARLY = False
-
-import torch
-from data import arguments, digits
-from torch import nn
-from torch.utils.data import DataLoader, TensorDataset
 
 healthy, seed = arguments(__doc__)
 x, y, x_val, y_val = digits(seed)

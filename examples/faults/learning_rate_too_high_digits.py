@@ -3,16 +3,16 @@
 The loss jumps far above its start, then stays at chance. The place is the optimizer.
 """
 
+import torch
+from data import arguments, batches, images
+from torch import nn
+
 KIND = "learning_rate_too_high"
 ACCEPT = ()
 PLACE = ("optimizer",)
 SILENT = False
 EXACT = False
 EARLY = True
-
-import torch
-from data import arguments, batches, images
-from torch import nn
 
 healthy, seed = arguments(__doc__)
 x, y, x_val, y_val = images(seed)

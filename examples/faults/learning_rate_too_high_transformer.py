@@ -1,7 +1,13 @@
-"""Adam with a learning rate of 0.3 on a small transformer: a rate for SGD kept when Adam was put in.
+"""Adam with a learning rate of 0.3 on a small transformer: a rate for SGD kept when Adam was put
+in.
 
 The loss jumps in the first steps and takes long to come back. The place is the optimizer.
 """
+
+import torch
+import torch.nn.functional as F
+from data import arguments, batches, reviews
+from torch import nn
 
 KIND = "learning_rate_too_high"
 ACCEPT = ()
@@ -9,11 +15,6 @@ PLACE = ("optimizer",)
 SILENT = False
 EXACT = False
 EARLY = True
-
-import torch
-import torch.nn.functional as F
-from data import arguments, batches, reviews
-from torch import nn
 
 healthy, seed = arguments(__doc__)
 x, y, words = reviews(seed)

@@ -3,17 +3,17 @@
 The loss falls in the third digit. The place is the optimizer.
 """
 
+import torch
+from data import arguments, images
+from torch import nn
+from torch.utils.data import DataLoader, TensorDataset
+
 KIND = "learning_rate_too_low"
 ACCEPT = ()
 PLACE = ("optimizer",)
 SILENT = True
 EXACT = False
 EARLY = True
-
-import torch
-from data import arguments, images
-from torch import nn
-from torch.utils.data import DataLoader, TensorDataset
 
 healthy, seed = arguments(__doc__)
 x, y, x_val, y_val = images(seed)

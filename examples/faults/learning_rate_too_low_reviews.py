@@ -3,17 +3,17 @@
 The loss is all but flat: in 320 steps a weight moves by 0.0003. The place is the optimizer.
 """
 
+import torch
+import torch.nn.functional as F
+from data import arguments, batches, reviews
+from torch import nn
+
 KIND = "learning_rate_too_low"
 ACCEPT = ()
 PLACE = ("optimizer",)
 SILENT = True
 EXACT = False
 EARLY = True
-
-import torch
-import torch.nn.functional as F
-from data import arguments, batches, reviews
-from torch import nn
 
 healthy, seed = arguments(__doc__)
 x, y, words = reviews(seed)

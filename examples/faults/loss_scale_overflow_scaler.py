@@ -1,7 +1,13 @@
 """GradScaler with a scale of 2^40 that grows faster than it shrinks; losses in float16 overflow.
 
-Nearly each step is skipped, without a word. The place is the loop. Exact: steps are skipped time and again.
+Nearly each step is skipped, without a word. The place is the loop. Exact: steps are skipped time
+and again.
 """
+
+import torch
+import torch.nn.functional as F
+from data import arguments, batches, images
+from torch import nn
 
 KIND = "loss_scale_overflow"
 ACCEPT = ("numerical_instability", "step_without_gradient")
@@ -9,11 +15,6 @@ PLACE = ("loop", "optimizer")
 SILENT = False
 EXACT = True
 EARLY = True
-
-import torch
-import torch.nn.functional as F
-from data import arguments, batches, images
-from torch import nn
 
 healthy, seed = arguments(__doc__)
 x, y, x_val, y_val = images(seed)

@@ -1,8 +1,14 @@
-"""Mixed precision by hand: the loss is scaled by 2^24, float16 gradients overflow, steps are skipped.
+"""Mixed precision by hand: the loss is scaled by 2^24, float16 gradients overflow, steps are
+skipped.
 
-"if not finite: skip the step" hides it: no step is ever made. The place is the loop. Exact: gradients are
-infinite at every step.
+"if not finite: skip the step" hides it: no step is ever made. The place is the loop. Exact:
+gradients are infinite at every step.
 """
+
+import torch
+import torch.nn.functional as F
+from data import arguments, batches, digits
+from torch import nn
 
 KIND = "loss_scale_overflow"
 ACCEPT = ("numerical_instability", "step_without_gradient")
@@ -10,11 +16,6 @@ PLACE = ("loop", "optimizer")
 SILENT = False
 EXACT = True
 EARLY = True
-
-import torch
-import torch.nn.functional as F
-from data import arguments, batches, digits
-from torch import nn
 
 healthy, seed = arguments(__doc__)
 x, y, x_val, y_val = digits(seed)

@@ -1,8 +1,14 @@
-"""The targets are one column short: SmoothL1Loss is given (n, 1) and (n,) and compares all with all.
+"""The targets are one column short: SmoothL1Loss is given (n, 1) and (n,) and compares all with
+all.
 
-What is learned is the middle of the targets; the loss falls a little and stays (PyTorch warns once). The
-place is the loss. Exact: the shapes of its inputs differ.
+What is learned is the middle of the targets; the loss falls a little and stays (PyTorch warns
+once). The place is the loss. Exact: the shapes of its inputs differ.
 """
+
+import torch
+from data import arguments, diabetes
+from torch import nn
+from torch.utils.data import DataLoader, TensorDataset
 
 KIND = "loss_shape_broadcast"
 ACCEPT = ()
@@ -10,11 +16,6 @@ PLACE = ("loss*", "criterion*")
 SILENT = False
 EXACT = True
 EARLY = True
-
-import torch
-from data import arguments, diabetes
-from torch import nn
-from torch.utils.data import DataLoader, TensorDataset
 
 healthy, seed = arguments(__doc__)
 x, y, x_val, y_val = diabetes(seed)

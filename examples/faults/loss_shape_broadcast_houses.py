@@ -1,8 +1,14 @@
-"""The model returns (n, 1), the prices are (n,): mse_loss compares every prediction with every price.
+"""The model returns (n, 1), the prices are (n,): mse_loss compares every prediction with every
+price.
 
-The best that is left is to predict the mean: the loss falls to the variance and stays (PyTorch warns once).
-The place is the loss. Exact: the shapes of its inputs differ.
+The best that is left is to predict the mean: the loss falls to the variance and stays (PyTorch
+warns once). The place is the loss. Exact: the shapes of its inputs differ.
 """
+
+import torch
+import torch.nn.functional as F
+from data import arguments, batches, houses
+from torch import nn
 
 KIND = "loss_shape_broadcast"
 ACCEPT = ()
@@ -10,11 +16,6 @@ PLACE = ("loss*",)
 SILENT = False
 EXACT = True
 EARLY = True
-
-import torch
-import torch.nn.functional as F
-from data import arguments, batches, houses
-from torch import nn
 
 healthy, seed = arguments(__doc__)
 x, y, x_val, y_val = houses(seed)

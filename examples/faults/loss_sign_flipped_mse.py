@@ -3,18 +3,18 @@
 The error grows without end while the loss "falls". The place is the loss.
 """
 
+import torch
+import torch.nn.functional as F
+from data import arguments, houses
+from torch import nn
+from torch.utils.data import DataLoader, TensorDataset
+
 KIND = "loss_sign_flipped"
 ACCEPT = ()
 PLACE = ("loss*", "")
 SILENT = True
 EXACT = False
 EARLY = True
-
-import torch
-import torch.nn.functional as F
-from data import arguments, houses
-from torch import nn
-from torch.utils.data import DataLoader, TensorDataset
 
 healthy, seed = arguments(__doc__)
 x, y, x_val, y_val = houses(seed)

@@ -3,17 +3,17 @@
 The loss falls to minus infinity while accuracy falls to 0. The place is the loss.
 """
 
+import torch
+import torch.nn.functional as F
+from data import arguments, batches, wine
+from torch import nn
+
 KIND = "loss_sign_flipped"
 ACCEPT = ()
 PLACE = ("loss*", "")
 SILENT = True
 EXACT = False
 EARLY = True
-
-import torch
-import torch.nn.functional as F
-from data import arguments, batches, wine
-from torch import nn
 
 healthy, seed = arguments(__doc__)
 x, y, x_val, y_val = wine(seed)

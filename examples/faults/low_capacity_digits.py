@@ -3,16 +3,16 @@
 The loss falls to a level that more training does not change. The place is the narrow layer.
 """
 
+import torch
+from data import arguments, batches, digits
+from torch import nn
+
 KIND = "low_capacity"
 ACCEPT = ("dead_relu",)
 PLACE = ("0", "1", "2")
 SILENT = True
 EXACT = False
 EARLY = True
-
-import torch
-from data import arguments, batches, digits
-from torch import nn
 
 healthy, seed = arguments(__doc__)
 x, y, x_val, y_val = digits(seed)

@@ -3,17 +3,17 @@
 The loss falls to little more than the letters' frequencies. The place is the embedding.
 """
 
+import torch
+import torch.nn.functional as F
+from data import arguments, batches, text
+from torch import nn
+
 KIND = "low_capacity"
 ACCEPT = ()
 PLACE = ("embed*", "gru*")
 SILENT = True
 EXACT = False
 EARLY = True
-
-import torch
-import torch.nn.functional as F
-from data import arguments, batches, text
-from torch import nn
 
 healthy, seed = arguments(__doc__)
 ids, alphabet = text(seed, 400)

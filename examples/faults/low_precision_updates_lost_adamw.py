@@ -1,8 +1,13 @@
 """A language model kept in bfloat16 throughout, AdamW at 3e-4.
 
-A step of 0.0003 is lost on every weight above 0.15: the embedding hardly moves. The place is the weights. The
-twin has float32 weights and computes in bfloat16 under autocast.
+A step of 0.0003 is lost on every weight above 0.15: the embedding hardly moves. The place is the
+weights. The twin has float32 weights and computes in bfloat16 under autocast.
 """
+
+import torch
+import torch.nn.functional as F
+from data import arguments, batches, text
+from torch import nn
 
 KIND = "low_precision_updates_lost"
 ACCEPT = ("learning_rate_too_low",)
@@ -10,11 +15,6 @@ PLACE = ("optimizer", "*")
 SILENT = True
 EXACT = True
 EARLY = True
-
-import torch
-import torch.nn.functional as F
-from data import arguments, batches, text
-from torch import nn
 
 healthy, seed = arguments(__doc__)
 ids, alphabet = text(seed, 300)

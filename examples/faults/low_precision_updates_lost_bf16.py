@@ -1,8 +1,14 @@
 """model.to(torch.bfloat16), to save memory, and SGD at 0.01 on it: most updates are rounded away.
 
-A bfloat16 has 8 bits: what changes a weight by less than 1/500 of it changes nothing. The loss falls slowly
-(silent). The place is the weights. Exact: weights that stay though their updates are not 0.
+A bfloat16 has 8 bits: what changes a weight by less than 1/500 of it changes nothing. The loss
+falls slowly (silent). The place is the weights. Exact: weights that stay though their updates are
+not 0.
 """
+
+import torch
+import torch.nn.functional as F
+from data import arguments, batches, digits
+from torch import nn
 
 KIND = "low_precision_updates_lost"
 ACCEPT = ("learning_rate_too_low",)
@@ -10,11 +16,6 @@ PLACE = ("optimizer", "*")
 SILENT = True
 EXACT = True
 EARLY = True
-
-import torch
-import torch.nn.functional as F
-from data import arguments, batches, digits
-from torch import nn
 
 healthy, seed = arguments(__doc__)
 x, y, x_val, y_val = digits(seed)

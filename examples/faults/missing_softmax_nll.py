@@ -1,8 +1,12 @@
 """nn.NLLLoss is given raw scores; it expects log-probabilities.
 
-The loss goes below zero and on towards minus infinity. The place is the loss. Exact: the rows that it is
-given are no log-probabilities.
+The loss goes below zero and on towards minus infinity. The place is the loss. Exact: the rows that
+it is given are no log-probabilities.
 """
+
+import torch
+from data import arguments, batches, wine
+from torch import nn
 
 KIND = "missing_softmax"
 ACCEPT = ()
@@ -10,10 +14,6 @@ PLACE = ("loss*", "4")
 SILENT = True
 EXACT = True
 EARLY = True
-
-import torch
-from data import arguments, batches, wine
-from torch import nn
 
 healthy, seed = arguments(__doc__)
 x, y, x_val, y_val = wine(seed)

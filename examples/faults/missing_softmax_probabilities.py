@@ -1,8 +1,15 @@
 """F.nll_loss after a plain softmax: probabilities, where their logarithms are due.
 
-The loss falls to -1 and is called a success; gradients vanish where the model is badly wrong (silent). The
-place is the loss. Exact: what the loss is given are probabilities, not their logarithms.
+The loss falls to -1 and is called a success; gradients vanish where the model is badly wrong
+(silent). The place is the loss. Exact: what the loss is given are probabilities, not their
+logarithms.
 """
+
+import torch
+import torch.nn.functional as F
+from data import arguments, images
+from torch import nn
+from torch.utils.data import DataLoader, TensorDataset
 
 KIND = "missing_softmax"
 ACCEPT = ("redundant_softmax",)
@@ -10,12 +17,6 @@ PLACE = ("loss*", "head", "")
 SILENT = True
 EXACT = True
 EARLY = True
-
-import torch
-import torch.nn.functional as F
-from data import arguments, images
-from torch import nn
-from torch.utils.data import DataLoader, TensorDataset
 
 healthy, seed = arguments(__doc__)
 x, y, x_val, y_val = images(seed)

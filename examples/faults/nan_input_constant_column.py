@@ -3,18 +3,18 @@
 The loss is NaN from the first step. The place is the input. Exact.
 """
 
+import torch
+import torch.nn.functional as F
+from data import arguments, digits
+from torch import nn
+from torch.utils.data import DataLoader, TensorDataset
+
 KIND = "nan_input"
 ACCEPT = ("non_finite_input",)
 PLACE = ("input*", "fc1", "")
 SILENT = False
 EXACT = True
 EARLY = True
-
-import torch
-import torch.nn.functional as F
-from data import arguments, digits
-from torch import nn
-from torch.utils.data import DataLoader, TensorDataset
 
 healthy, seed = arguments(__doc__)
 x, y, x_val, y_val = digits(seed, raw=True)

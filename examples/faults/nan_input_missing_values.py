@@ -1,7 +1,12 @@
 """A column has missing values, read as NaN, and nobody filled them.
 
-The first batch that has one makes the loss NaN, and all weights with it. The place is the input. Exact.
+The first batch that has one makes the loss NaN, and all weights with it. The place is the input.
+Exact.
 """
+
+import torch
+from data import arguments, batches, cancer
+from torch import nn
 
 KIND = "nan_input"
 ACCEPT = ("non_finite_input",)
@@ -9,10 +14,6 @@ PLACE = ("input*", "0", "")
 SILENT = False
 EXACT = True
 EARLY = False
-
-import torch
-from data import arguments, batches, cancer
-from torch import nn
 
 healthy, seed = arguments(__doc__)
 x, y, x_val, y_val = cancer(seed)

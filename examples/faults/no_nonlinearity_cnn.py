@@ -1,8 +1,13 @@
 """Convolutions with batch norm, but without an activation, before one linear layer.
 
-Batch norm and average pooling are linear, too, so all of it is. The loss still falls (silent). The place is
-the body.
+Batch norm and average pooling are linear, too, so all of it is. The loss still falls (silent). The
+place is the body.
 """
+
+import torch
+from data import arguments, images
+from torch import nn
+from torch.utils.data import DataLoader, TensorDataset
 
 KIND = "no_nonlinearity"
 ACCEPT = ()
@@ -10,11 +15,6 @@ PLACE = ("body*", "head", "")
 SILENT = True
 EXACT = True
 EARLY = True
-
-import torch
-from data import arguments, images
-from torch import nn
-from torch.utils.data import DataLoader, TensorDataset
 
 healthy, seed = arguments(__doc__)
 x, y, x_val, y_val = images(seed)

@@ -1,8 +1,13 @@
 """Four linear layers one after another: the activations between them were forgotten.
 
-The network can do what one linear layer can; the loss falls to there (silent). The place is the layers.
-Exact: linear layers follow each other with nothing between.
+The network can do what one linear layer can; the loss falls to there (silent). The place is the
+layers. Exact: linear layers follow each other with nothing between.
 """
+
+import torch
+import torch.nn.functional as F
+from data import arguments, batches, houses
+from torch import nn
 
 KIND = "no_nonlinearity"
 ACCEPT = ()
@@ -10,11 +15,6 @@ PLACE = ("fc?", "")
 SILENT = True
 EXACT = True
 EARLY = True
-
-import torch
-import torch.nn.functional as F
-from data import arguments, batches, houses
-from torch import nn
 
 healthy, seed = arguments(__doc__)
 x, y, x_val, y_val = houses(seed)

@@ -1,8 +1,14 @@
 """An auto-encoder ends in a sigmoid, but its pixels are standardised: from -0.8 to 1.9.
 
-The loss falls, to a floor that is far too high (silent). The place is the output. Exact: most targets lie
-outside what a sigmoid gives.
+The loss falls, to a floor that is far too high (silent). The place is the output. Exact: most
+targets lie outside what a sigmoid gives.
 """
+
+import torch
+import torch.nn.functional as F
+from data import arguments, digits
+from torch import nn
+from torch.utils.data import DataLoader
 
 KIND = "output_activation_range"
 ACCEPT = ()
@@ -10,12 +16,6 @@ PLACE = ("decoder*", "loss*", "")
 SILENT = True
 EXACT = True
 EARLY = True
-
-import torch
-import torch.nn.functional as F
-from data import arguments, digits
-from torch import nn
-from torch.utils.data import DataLoader
 
 healthy, seed = arguments(__doc__)
 x, _, x_val, _ = digits(seed)

@@ -1,8 +1,13 @@
-"""A regression that ends in a ReLU; the targets are standardised, so that half of them are negative.
+"""A regression that ends in a ReLU; the targets are standardised, so that half of them are
+negative.
 
-The loss falls half of the way (silent). The place is the last layer. Exact: targets lie where the output
-cannot go.
+The loss falls half of the way (silent). The place is the last layer. Exact: targets lie where the
+output cannot go.
 """
+
+import torch
+from data import arguments, batches, diabetes
+from torch import nn
 
 KIND = "output_activation_range"
 ACCEPT = ()
@@ -10,10 +15,6 @@ PLACE = ("3", "loss*", "2")
 SILENT = True
 EXACT = True
 EARLY = True
-
-import torch
-from data import arguments, batches, diabetes
-from torch import nn
 
 healthy, seed = arguments(__doc__)
 x, y, x_val, y_val = diabetes(seed)

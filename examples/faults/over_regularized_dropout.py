@@ -1,8 +1,13 @@
 """nn.Dropout(0.9): the share to keep was meant, as in an older library.
 
-One unit in ten is left in each of two layers. The training loss stays far above the evaluation loss of the
-same images (silent). The place is the dropout layers.
+One unit in ten is left in each of two layers. The training loss stays far above the evaluation
+loss of the same images (silent). The place is the dropout layers.
 """
+
+import torch
+from data import arguments, digits
+from torch import nn
+from torch.utils.data import DataLoader, TensorDataset
 
 KIND = "over_regularized"
 ACCEPT = ()
@@ -10,11 +15,6 @@ PLACE = ("2", "5")
 SILENT = True
 EXACT = False
 EARLY = True
-
-import torch
-from data import arguments, digits
-from torch import nn
-from torch.utils.data import DataLoader, TensorDataset
 
 healthy, seed = arguments(__doc__)
 x, y, x_val, y_val = digits(seed)

@@ -1,8 +1,13 @@
 """A hand-written L1 penalty of 0.05 on all weights is added to the loss.
 
-It is many times larger than what the loss of the predictions can gain: the total falls (silent) because the
-weights go to 0, the predictions are the mean. The place is the loss.
+It is many times larger than what the loss of the predictions can gain: the total falls (silent)
+because the weights go to 0, the predictions are the mean. The place is the loss.
 """
+
+import torch
+from data import arguments, diabetes
+from torch import nn
+from torch.utils.data import DataLoader, TensorDataset
 
 KIND = "over_regularized"
 ACCEPT = ()
@@ -10,11 +15,6 @@ PLACE = ("loss*", "optimizer", "*")
 SILENT = True
 EXACT = False
 EARLY = True
-
-import torch
-from data import arguments, diabetes
-from torch import nn
-from torch.utils.data import DataLoader, TensorDataset
 
 healthy, seed = arguments(__doc__)
 x, y, x_val, y_val = diabetes(seed)

@@ -1,8 +1,13 @@
 """weight_decay=0.5 with SGD, where 5e-4 was meant: a slip in a config file.
 
-The weights shrink towards 0 faster than the loss can make them grow; the loss goes back to guessing. The
-place is the optimizer.
+The weights shrink towards 0 faster than the loss can make them grow; the loss goes back to
+guessing. The place is the optimizer.
 """
+
+import torch
+import torch.nn.functional as F
+from data import arguments, batches, images
+from torch import nn
 
 KIND = "over_regularized"
 ACCEPT = ()
@@ -10,11 +15,6 @@ PLACE = ("optimizer",)
 SILENT = False
 EXACT = False
 EARLY = True
-
-import torch
-import torch.nn.functional as F
-from data import arguments, batches, images
-from torch import nn
 
 healthy, seed = arguments(__doc__)
 x, y, x_val, y_val = images(seed)

@@ -1,8 +1,14 @@
 """A network with 4,000 weights for 331 patients, trained far past its best.
 
-The training error goes to nothing, the validation error doubles (silent). The place is the loop; the twin
-stops early.
+The training error goes to nothing, the validation error doubles (silent). The place is the loop;
+the twin stops early.
 """
+
+import torch
+import torch.nn.functional as F
+from data import arguments, diabetes
+from torch import nn
+from torch.utils.data import DataLoader, TensorDataset
 
 KIND = "overfit"
 ACCEPT = ("overfitting",)
@@ -10,12 +16,6 @@ PLACE = ("loss*", "loop")
 SILENT = True
 EXACT = False
 EARLY = False
-
-import torch
-import torch.nn.functional as F
-from data import arguments, diabetes
-from torch import nn
-from torch.utils.data import DataLoader, TensorDataset
 
 healthy, seed = arguments(__doc__)
 x, y, x_val, y_val = diabetes(seed)

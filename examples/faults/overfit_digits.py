@@ -1,7 +1,12 @@
-"""150 noisy images, a wide network, no early stop: the validation loss rises again after a few epochs.
+"""150 noisy images, a wide network, no early stop: the validation loss rises again after a few
+epochs.
 
 The training loss falls to nothing (silent). The place is the loop.
 """
+
+import torch
+from data import arguments, digits
+from torch import nn
 
 KIND = "overfit"
 ACCEPT = ("overfitting",)
@@ -9,10 +14,6 @@ PLACE = ("loss*", "loop")
 SILENT = True
 EXACT = False
 EARLY = False
-
-import torch
-from data import arguments, digits
-from torch import nn
 
 healthy, seed = arguments(__doc__)
 x, y, x_val, y_val = digits(seed)

@@ -4,16 +4,16 @@ The place is the decoder. The encoder learns to serve a random decoder, so the l
 Exact: parameters that have gradients belong to no optimizer.
 """
 
+import torch
+from data import arguments, batches, digits
+from torch import nn
+
 KIND = "parameters_not_in_optimizer"
 ACCEPT = ()
 PLACE = ("decoder*", "optimizer")
 SILENT = True
 EXACT = True
 EARLY = True
-
-import torch
-from data import arguments, batches, digits
-from torch import nn
 
 healthy, seed = arguments(__doc__)
 x, _, x_val, _ = digits(seed)

@@ -1,8 +1,13 @@
 """The head is replaced after the optimizer was made, so that the optimizer steps the old one.
 
-The place is the new head, `head`. The body still learns around the random head: the loss falls (silent).
-Exact: a parameter that has a gradient belongs to no optimizer.
+The place is the new head, `head`. The body still learns around the random head: the loss falls
+(silent). Exact: a parameter that has a gradient belongs to no optimizer.
 """
+
+import torch
+import torch.nn.functional as F
+from data import arguments, batches, images
+from torch import nn
 
 KIND = "parameters_not_in_optimizer"
 ACCEPT = ()
@@ -10,11 +15,6 @@ PLACE = ("head", "optimizer")
 SILENT = True
 EXACT = True
 EARLY = True
-
-import torch
-import torch.nn.functional as F
-from data import arguments, batches, images
-from torch import nn
 
 healthy, seed = arguments(__doc__)
 x, y, x_val, y_val = images(seed)

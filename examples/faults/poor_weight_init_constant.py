@@ -1,8 +1,13 @@
 """Every weight starts at 0.1 ("a small number"): all units of a layer are the same for ever.
 
-The place is the hidden layers. The loss falls a little, then stays far above what the network could reach.
-Exact: the rows of the weights are equal.
+The place is the hidden layers. The loss falls a little, then stays far above what the network
+could reach. Exact: the rows of the weights are equal.
 """
+
+import torch
+import torch.nn.functional as F
+from data import arguments, batches, digits
+from torch import nn
 
 KIND = "poor_weight_init"
 ACCEPT = ()
@@ -10,11 +15,6 @@ PLACE = ("0", "2", "4")
 SILENT = False
 EXACT = True
 EARLY = True
-
-import torch
-import torch.nn.functional as F
-from data import arguments, batches, digits
-from torch import nn
 
 healthy, seed = arguments(__doc__)
 x, y, x_val, y_val = digits(seed)

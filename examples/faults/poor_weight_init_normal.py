@@ -1,8 +1,12 @@
 """nn.init.normal_(weight) without a std: values eight to ten times too large for these layers.
 
-The first loss is far above ln 10, most tanh units sit at their ends, and what is learned holds for the
-training data only. The place is the layers.
+The first loss is far above ln 10, most tanh units sit at their ends, and what is learned holds for
+the training data only. The place is the layers.
 """
+
+import torch
+from data import arguments, batches, digits
+from torch import nn
 
 KIND = "poor_weight_init"
 ACCEPT = ("saturated_activation",)
@@ -10,10 +14,6 @@ PLACE = ("0", "1", "2", "3", "4")
 SILENT = False
 EXACT = False
 EARLY = True
-
-import torch
-from data import arguments, batches, digits
-from torch import nn
 
 healthy, seed = arguments(__doc__)
 x, y, x_val, y_val = digits(seed)

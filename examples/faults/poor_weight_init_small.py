@@ -1,8 +1,16 @@
 """All weights by uniform_(-0.001, 0.001) in a network of five ReLU layers.
 
-What goes through shrinks a hundred-fold per layer, so that only the output's bias learns. The loss stays at
-guessing. The place is the layers.
+What goes through shrinks a hundred-fold per layer, so that only the output's bias learns. The loss
+stays at guessing. The place is the layers.
 """
+
+from itertools import pairwise
+
+import torch
+import torch.nn.functional as F
+from data import arguments, cancer
+from torch import nn
+from torch.utils.data import DataLoader, TensorDataset
 
 KIND = "poor_weight_init"
 ACCEPT = ("vanishing_gradient",)
@@ -10,12 +18,6 @@ PLACE = ("fcs.*", "out", "")
 SILENT = False
 EXACT = False
 EARLY = True
-
-import torch
-import torch.nn.functional as F
-from data import arguments, cancer
-from torch import nn
-from torch.utils.data import DataLoader, TensorDataset
 
 healthy, seed = arguments(__doc__)
 x, y, x_val, y_val = cancer(seed)
@@ -25,7 +27,7 @@ class Net(nn.Module):
     def __init__(self):
         super().__init__()
         sizes = [30, 32, 32, 32, 32]
-        self.fcs = nn.ModuleList(nn.Linear(a, b) for a, b in zip(sizes, sizes[1:], strict=False))
+        self.fcs = nn.ModuleList(nn.Linear(a, b) for a, b in pairwise(sizes))
         self.out = nn.Linear(32, 2)
         if not healthy:
             for parameter in self.parameters():

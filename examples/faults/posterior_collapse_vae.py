@@ -1,8 +1,13 @@
 """A variational auto-encoder with weight 20 on the KL term from the first step on.
 
-The latent variables say nothing; what is drawn is the same grey image for all. The loss falls (silent). The
-place is the layers of mean and variance.
+The latent variables say nothing; what is drawn is the same grey image for all. The loss falls
+(silent). The place is the layers of mean and variance.
 """
+
+import torch
+import torch.nn.functional as F
+from data import arguments, batches, digits
+from torch import nn
 
 KIND = "posterior_collapse"
 ACCEPT = ("representation_collapse",)
@@ -10,11 +15,6 @@ PLACE = ("mean*", "log_var*", "decode*")
 SILENT = True
 EXACT = False
 EARLY = False
-
-import torch
-import torch.nn.functional as F
-from data import arguments, batches, digits
-from torch import nn
 
 healthy, seed = arguments(__doc__)
 x, _, x_val, _ = digits(seed, raw=True)

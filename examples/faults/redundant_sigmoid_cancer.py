@@ -1,8 +1,12 @@
 """A sigmoid at the end of the model, and BCEWithLogitsLoss, which applies another.
 
-The outputs of the second one lie between 0.5 and 0.73: the loss falls to 0.5 and accuracy may still rise
-(silent). The place is the loss. Exact: logits that all lie in [0, 1].
+The outputs of the second one lie between 0.5 and 0.73: the loss falls to 0.5 and accuracy may
+still rise (silent). The place is the loss. Exact: logits that all lie in [0, 1].
 """
+
+import torch
+from data import arguments, batches, cancer
+from torch import nn
 
 KIND = "redundant_sigmoid"
 ACCEPT = ()
@@ -10,10 +14,6 @@ PLACE = ("loss*", "3")
 SILENT = True
 EXACT = True
 EARLY = True
-
-import torch
-from data import arguments, batches, cancer
-from torch import nn
 
 healthy, seed = arguments(__doc__)
 x, y, x_val, y_val = cancer(seed)

@@ -1,7 +1,14 @@
 """Several labels for each text; forward() ends in torch.sigmoid, the loss takes logits.
 
-The place is the loss. The loss falls towards 0.6 and stays (silent). Exact: logits that all lie in [0, 1].
+The place is the loss. The loss falls towards 0.6 and stays (silent). Exact: logits that all lie in
+[0, 1].
 """
+
+import torch
+import torch.nn.functional as F
+from data import arguments, reviews
+from torch import nn
+from torch.utils.data import DataLoader, TensorDataset
 
 KIND = "redundant_sigmoid"
 ACCEPT = ()
@@ -9,12 +16,6 @@ PLACE = ("loss*", "tags", "")
 SILENT = True
 EXACT = True
 EARLY = True
-
-import torch
-import torch.nn.functional as F
-from data import arguments, reviews
-from torch import nn
-from torch.utils.data import DataLoader, TensorDataset
 
 healthy, seed = arguments(__doc__)
 x, praise, words = reviews(seed)

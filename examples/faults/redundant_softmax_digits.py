@@ -1,8 +1,13 @@
 """The model ends with a softmax, and cross_entropy, which takes logits, adds another one.
 
-The loss falls, but slowly and not below 1.46; nobody is told. What gives it away is exact: the rows that
-the loss is given are probabilities.
+The loss falls, but slowly and not below 1.46; nobody is told. What gives it away is exact: the
+rows that the loss is given are probabilities.
 """
+
+import torch
+import torch.nn.functional as F
+from data import arguments, batches, digits
+from torch import nn
 
 KIND = "redundant_softmax"
 ACCEPT = ()
@@ -10,11 +15,6 @@ PLACE = ("loss*", "3")
 SILENT = True
 EXACT = True
 EARLY = True
-
-import torch
-import torch.nn.functional as F
-from data import arguments, batches, digits
-from torch import nn
 
 healthy, seed = arguments(__doc__)
 x, y, x_val, y_val = digits(seed)

@@ -1,8 +1,13 @@
 """A text classifier whose forward() returns probabilities, trained with nn.CrossEntropyLoss.
 
-The loss creeps down to 0.31 at best and accuracy looks fine (silent). Exact: probabilities are given where
-logits are due.
+The loss creeps down to 0.31 at best and accuracy looks fine (silent). Exact: probabilities are
+given where logits are due.
 """
+
+import torch
+from data import arguments, reviews
+from torch import nn
+from torch.utils.data import DataLoader, TensorDataset
 
 KIND = "redundant_softmax"
 ACCEPT = ()
@@ -10,11 +15,6 @@ PLACE = ("loss*", "out", "")
 SILENT = True
 EXACT = True
 EARLY = True
-
-import torch
-from data import arguments, reviews
-from torch import nn
-from torch.utils.data import DataLoader, TensorDataset
 
 healthy, seed = arguments(__doc__)
 x, y, words = reviews(seed)

@@ -1,8 +1,13 @@
 """The index of a hand-made batch loop is never used: x[:64] where x[i : i + 64] was meant.
 
-The place is the loader (here: the slicing). The training loss falls (silent). Exact: the inputs of the
-steps are equal.
+The place is the loader (here: the slicing). The training loss falls (silent). Exact: the inputs of
+the steps are equal.
 """
+
+import torch
+import torch.nn.functional as F
+from data import arguments, houses
+from torch import nn
 
 KIND = "repeated_batch"
 ACCEPT = ()
@@ -10,11 +15,6 @@ PLACE = ("loader", "input*")
 SILENT = True
 EXACT = True
 EARLY = True
-
-import torch
-import torch.nn.functional as F
-from data import arguments, houses
-from torch import nn
 
 healthy, seed = arguments(__doc__)
 x, y, x_val, y_val = houses(seed)

@@ -4,17 +4,17 @@ The place is the loader. The training loss falls to nothing, the validation loss
 Exact: the inputs of the steps are equal.
 """
 
+import torch
+from data import arguments, digits
+from torch import nn
+from torch.utils.data import DataLoader, TensorDataset
+
 KIND = "repeated_batch"
 ACCEPT = ()
 PLACE = ("loader", "input*")
 SILENT = True
 EXACT = True
 EARLY = True
-
-import torch
-from data import arguments, digits
-from torch import nn
-from torch.utils.data import DataLoader, TensorDataset
 
 healthy, seed = arguments(__doc__)
 x, y, x_val, y_val = digits(seed)

@@ -1,7 +1,14 @@
-"""The generator ends in a batch of one point: its noise is multiplied by 0.001 ("small noise is stable").
+"""The generator ends in a batch of one point: its noise is multiplied by 0.001 ("small noise is
+stable").
 
-All samples are nearly the same point; the losses go on as in any GAN (silent). The place is the generator.
+All samples are nearly the same point; the losses go on as in any GAN (silent). The place is the
+generator.
 """
+
+import torch
+import torch.nn.functional as F
+from data import arguments
+from torch import nn
 
 KIND = "representation_collapse"
 ACCEPT = ("posterior_collapse",)
@@ -9,11 +16,6 @@ PLACE = ("*", "")
 SILENT = True
 EXACT = False
 EARLY = True
-
-import torch
-import torch.nn.functional as F
-from data import arguments
-from torch import nn
 
 healthy, seed = arguments(__doc__)
 scale = 1.0 if healthy else 1e-3

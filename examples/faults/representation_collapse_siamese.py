@@ -1,8 +1,14 @@
-"""Two views of an image shall have equal vectors, and nothing says that those of others shall differ.
+"""Two views of an image shall have equal vectors, and nothing says that those of others shall
+differ.
 
-All images get the same vector; the loss falls to 0 at once (silent). The place is the encoder's output. The
-twin compares with the other images of the batch, too.
+All images get the same vector; the loss falls to 0 at once (silent). The place is the encoder's
+output. The twin compares with the other images of the batch, too.
 """
+
+import torch
+import torch.nn.functional as F
+from data import arguments, batches, digits
+from torch import nn
 
 KIND = "representation_collapse"
 ACCEPT = ()
@@ -10,11 +16,6 @@ PLACE = ("*", "")
 SILENT = True
 EXACT = False
 EARLY = False
-
-import torch
-import torch.nn.functional as F
-from data import arguments, batches, digits
-from torch import nn
 
 healthy, seed = arguments(__doc__)
 x, y, x_val, y_val = digits(seed)

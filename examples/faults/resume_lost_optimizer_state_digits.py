@@ -1,8 +1,14 @@
 """A training is continued from a checkpoint that has the model only: Adam begins anew.
 
-Its moments are gone and its first steps are full ones again, so that the loss jumps. The place is the
-optimizer. Exact: its count of steps begins at 0 with weights that have been trained.
+Its moments are gone and its first steps are full ones again, so that the loss jumps. The place is
+the optimizer. Exact: its count of steps begins at 0 with weights that have been trained.
 """
+
+import io
+
+import torch
+from data import arguments, batches, digits
+from torch import nn
 
 KIND = "resume_lost_optimizer_state"
 ACCEPT = ()
@@ -10,12 +16,6 @@ PLACE = ("optimizer",)
 SILENT = True
 EXACT = True
 EARLY = False
-
-import io
-
-import torch
-from data import arguments, batches, digits
-from torch import nn
 
 healthy, seed = arguments(__doc__)
 x, y, x_val, y_val = digits(seed)

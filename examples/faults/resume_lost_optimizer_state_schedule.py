@@ -1,15 +1,9 @@
-"""On resume, optimizer and warm-up schedule are made anew and not loaded: rate and momentum begin at 0 again.
+"""On resume, optimizer and warm-up schedule are made anew and not loaded: rate and momentum begin
+at 0 again.
 
-The loss goes on falling after a rest (silent). The place is the optimizer. Exact: its state begins anew
-with weights that have been trained.
+The loss goes on falling after a rest (silent). The place is the optimizer. Exact: its state begins
+anew with weights that have been trained.
 """
-
-KIND = "resume_lost_optimizer_state"
-ACCEPT = ()
-PLACE = ("optimizer", "learning_rate*")
-SILENT = True
-EXACT = True
-EARLY = False
 
 import copy
 
@@ -17,6 +11,13 @@ import torch
 import torch.nn.functional as F
 from data import arguments, batches, images
 from torch import nn
+
+KIND = "resume_lost_optimizer_state"
+ACCEPT = ()
+PLACE = ("optimizer", "learning_rate*")
+SILENT = True
+EXACT = True
+EARLY = False
 
 healthy, seed = arguments(__doc__)
 x, y, x_val, y_val = images(seed)

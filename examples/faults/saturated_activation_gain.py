@@ -1,8 +1,15 @@
-"""xavier_normal_ with gain=15 in a network of three layers of tanh and sigmoid: a gain of 1.5 was meant.
+"""xavier_normal_ with gain=15 in a network of three layers of tanh and sigmoid: a gain of 1.5 was
+meant.
 
-Most units sit at 0 or 1 from the start. The last layer learns from what comes through; the loss falls part
-of the way (silent). The place is these layers.
+Most units sit at 0 or 1 from the start. The last layer learns from what comes through; the loss
+falls part of the way (silent). The place is these layers.
 """
+
+import torch
+import torch.nn.functional as F
+from data import arguments, digits
+from torch import nn
+from torch.utils.data import DataLoader, TensorDataset
 
 KIND = "saturated_activation"
 ACCEPT = ("poor_weight_init",)
@@ -10,12 +17,6 @@ PLACE = ("act*", "fc*", "")
 SILENT = True
 EXACT = False
 EARLY = True
-
-import torch
-import torch.nn.functional as F
-from data import arguments, digits
-from torch import nn
-from torch.utils.data import DataLoader, TensorDataset
 
 healthy, seed = arguments(__doc__)
 x, y, x_val, y_val = digits(seed)

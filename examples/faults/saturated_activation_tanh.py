@@ -3,16 +3,16 @@
 Their slope is 0 and the first layer learns nothing. The place is the first tanh.
 """
 
+import torch
+from data import arguments, batches, cancer
+from torch import nn
+
 KIND = "saturated_activation"
 ACCEPT = ("input_not_normalized",)
 PLACE = ("1", "0", "input*")
 SILENT = True
 EXACT = False
 EARLY = True
-
-import torch
-from data import arguments, batches, cancer
-from torch import nn
 
 healthy, seed = arguments(__doc__)
 x, y, x_val, y_val = cancer(seed, raw=not healthy)

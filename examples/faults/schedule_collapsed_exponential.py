@@ -1,8 +1,13 @@
 """ExponentialLR(gamma=0.9), a value for epochs, is stepped after every batch of a short epoch.
 
-After 130 batches the rate is a millionth of the first one. The loss stands where it is (silent). The place is
-the schedule. Exact.
+After 130 batches the rate is a millionth of the first one. The loss stands where it is (silent).
+The place is the schedule. Exact.
 """
+
+import torch
+import torch.nn.functional as F
+from data import arguments, batches, text
+from torch import nn
 
 KIND = "schedule_collapsed"
 ACCEPT = ("learning_rate_too_low",)
@@ -10,11 +15,6 @@ PLACE = ("optimizer", "learning_rate*")
 SILENT = True
 EXACT = True
 EARLY = True
-
-import torch
-import torch.nn.functional as F
-from data import arguments, batches, text
-from torch import nn
 
 healthy, seed = arguments(__doc__)
 ids, alphabet = text(seed, 400)

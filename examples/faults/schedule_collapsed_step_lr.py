@@ -1,8 +1,14 @@
-"""StepLR(step_size=10), meant in epochs, is stepped after every batch: a tenth of the rate each ten batches.
+"""StepLR(step_size=10), meant in epochs, is stepped after every batch: a tenth of the rate each
+ten batches.
 
-After 60 batches nothing moves any more. The loss fell by then, and stands (silent). The place is the
-optimizer's schedule. Exact: the learning rate falls by 10^6.
+After 60 batches nothing moves any more. The loss fell by then, and stands (silent). The place is
+the optimizer's schedule. Exact: the learning rate falls by 10^6.
 """
+
+import torch
+from data import arguments, digits
+from torch import nn
+from torch.utils.data import DataLoader, TensorDataset
 
 KIND = "schedule_collapsed"
 ACCEPT = ("learning_rate_too_low",)
@@ -10,11 +16,6 @@ PLACE = ("optimizer", "learning_rate*")
 SILENT = True
 EXACT = True
 EARLY = True
-
-import torch
-from data import arguments, digits
-from torch import nn
-from torch.utils.data import DataLoader, TensorDataset
 
 healthy, seed = arguments(__doc__)
 x, y, x_val, y_val = digits(seed)

@@ -3,16 +3,16 @@
 All gradients are exactly 0 and the loss stands still. The place is the softmax. Exact.
 """
 
+import torch
+from data import arguments, batches, cancer
+from torch import nn
+
 KIND = "softmax_single_unit"
 ACCEPT = ()
 PLACE = ("3", "2", "loss*")
 SILENT = False
 EXACT = True
 EARLY = True
-
-import torch
-from data import arguments, batches, cancer
-from torch import nn
 
 healthy, seed = arguments(__doc__)
 x, y, x_val, y_val = cancer(seed)

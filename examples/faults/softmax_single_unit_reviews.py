@@ -1,7 +1,14 @@
 """A GRU with one output unit for yes or no, F.softmax over it, and a squared error.
 
-The output is 1 for every text; nothing is learned. The place is the head. Exact: all gradients are 0.
+The output is 1 for every text; nothing is learned. The place is the head. Exact: all gradients are
+0.
 """
+
+import torch
+import torch.nn.functional as F
+from data import arguments, reviews
+from torch import nn
+from torch.utils.data import DataLoader, TensorDataset
 
 KIND = "softmax_single_unit"
 ACCEPT = ()
@@ -9,12 +16,6 @@ PLACE = ("head", "loss*", "")
 SILENT = False
 EXACT = True
 EARLY = True
-
-import torch
-import torch.nn.functional as F
-from data import arguments, reviews
-from torch import nn
-from torch.utils.data import DataLoader, TensorDataset
 
 healthy, seed = arguments(__doc__)
 x, y, words = reviews(seed)

@@ -3,17 +3,17 @@
 Nothing changes and the loss stays at its start. The place is the loop. Exact.
 """
 
+import torch
+from data import arguments, images
+from torch import nn
+from torch.utils.data import DataLoader, TensorDataset
+
 KIND = "step_without_gradient"
 ACCEPT = ()
 PLACE = ("loop",)
 SILENT = False
 EXACT = True
 EARLY = True
-
-import torch
-from data import arguments, images
-from torch import nn
-from torch.utils.data import DataLoader, TensorDataset
 
 healthy, seed = arguments(__doc__)
 x, y, x_val, y_val = images(seed)

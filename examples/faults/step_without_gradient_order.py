@@ -1,8 +1,13 @@
 """The three lines in the wrong order: forward, zero_grad(), step(), backward().
 
-step() always comes after the gradients were cleared and before new ones are there. The place is the loop.
-Exact.
+step() always comes after the gradients were cleared and before new ones are there. The place is
+the loop. Exact.
 """
+
+import torch
+import torch.nn.functional as F
+from data import arguments, batches, waves
+from torch import nn
 
 KIND = "step_without_gradient"
 ACCEPT = ()
@@ -10,11 +15,6 @@ PLACE = ("loop",)
 SILENT = False
 EXACT = True
 EARLY = True
-
-import torch
-import torch.nn.functional as F
-from data import arguments, batches, waves
-from torch import nn
 
 healthy, seed = arguments(__doc__)
 x, y = waves(seed)

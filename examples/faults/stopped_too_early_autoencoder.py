@@ -3,17 +3,17 @@
 The place is the loop. The loss falls to the last step (silent).
 """
 
+import torch
+import torch.nn.functional as F
+from data import arguments, batches, digits
+from torch import nn
+
 KIND = "stopped_too_early"
 ACCEPT = ()
 PLACE = ("loop",)
 SILENT = True
 EXACT = False
 EARLY = False
-
-import torch
-import torch.nn.functional as F
-from data import arguments, batches, digits
-from torch import nn
 
 healthy, seed = arguments(__doc__)
 x, _, x_val, _ = digits(seed)

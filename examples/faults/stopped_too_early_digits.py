@@ -3,17 +3,17 @@
 The place is the loop. The loss falls (silent).
 """
 
+import torch
+from data import arguments, digits
+from torch import nn
+from torch.utils.data import DataLoader, TensorDataset
+
 KIND = "stopped_too_early"
 ACCEPT = ("learning_rate_too_low",)
 PLACE = ("loop",)
 SILENT = True
 EXACT = False
 EARLY = False
-
-import torch
-from data import arguments, digits
-from torch import nn
-from torch.utils.data import DataLoader, TensorDataset
 
 healthy, seed = arguments(__doc__)
 x, y, x_val, y_val = digits(seed)

@@ -1,8 +1,12 @@
 """The table was joined with the one of diagnoses: a column is the label itself, in other units.
 
-The loss is at nothing within few steps, validation too (silent). The place is the input. Exact: a column
-that is a function of the label.
+The loss is at nothing within few steps, validation too (silent). The place is the input. Exact: a
+column that is a function of the label.
 """
+
+import torch
+from data import arguments, batches, cancer
+from torch import nn
 
 KIND = "target_leak"
 ACCEPT = ()
@@ -10,10 +14,6 @@ PLACE = ("loader", "input*")
 SILENT = True
 EXACT = True
 EARLY = True
-
-import torch
-from data import arguments, batches, cancer
-from torch import nn
 
 healthy, seed = arguments(__doc__)
 x, y, x_val, y_val = cancer(seed)

@@ -1,8 +1,14 @@
-"""A forecast of the next value of a series; the window of inputs ends one step too late and has it already.
+"""A forecast of the next value of a series; the window of inputs ends one step too late and has it
+already.
 
-The loss falls far below the noise of the series (silent). The place is the input. Exact: the last column is
-the target.
+The loss falls far below the noise of the series (silent). The place is the input. Exact: the last
+column is the target.
 """
+
+import torch
+import torch.nn.functional as F
+from data import arguments, batches
+from torch import nn
 
 KIND = "target_leak"
 ACCEPT = ("future_leak",)
@@ -10,11 +16,6 @@ PLACE = ("loader", "input*")
 SILENT = True
 EXACT = True
 EARLY = True
-
-import torch
-import torch.nn.functional as F
-from data import arguments, batches
-from torch import nn
 
 healthy, seed = arguments(__doc__)
 t = torch.arange(1600.0)

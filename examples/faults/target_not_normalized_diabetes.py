@@ -1,8 +1,15 @@
-"""The illness is measured from 25 to 346 and the network starts at 0; absolute error, Adam at 1e-3.
+"""The illness is measured from 25 to 346 and the network starts at 0; absolute error, Adam at
+1e-3.
 
-The loss falls from 150 to 68 as the output creeps up (silent): it gets to the mean, and nothing else is
-learned. The place is the targets.
+The loss falls from 150 to 68 as the output creeps up (silent): it gets to the mean, and nothing
+else is learned. The place is the targets.
 """
+
+import torch
+import torch.nn.functional as F
+from data import arguments, diabetes
+from torch import nn
+from torch.utils.data import DataLoader, TensorDataset
 
 KIND = "target_not_normalized"
 ACCEPT = ("learning_rate_too_low",)
@@ -10,12 +17,6 @@ PLACE = ("loss*", "target*", "out")
 SILENT = True
 EXACT = False
 EARLY = True
-
-import torch
-import torch.nn.functional as F
-from data import arguments, diabetes
-from torch import nn
-from torch.utils.data import DataLoader, TensorDataset
 
 healthy, seed = arguments(__doc__)
 x, y, x_val, y_val = diabetes(seed, raw_target=not healthy)

@@ -1,8 +1,12 @@
 """Prices in dollars, up to 500,000, with outputs near 0 and Adam at 1e-3.
 
-The output's bias would have to walk to 200,000 in steps of 0.001. The loss hardly falls. The place is the
-targets.
+The output's bias would have to walk to 200,000 in steps of 0.001. The loss hardly falls. The place
+is the targets.
 """
+
+import torch
+from data import arguments, batches, houses
+from torch import nn
 
 KIND = "target_not_normalized"
 ACCEPT = ()
@@ -10,10 +14,6 @@ PLACE = ("loss*", "target*", "4")
 SILENT = False
 EXACT = False
 EARLY = True
-
-import torch
-from data import arguments, batches, houses
-from torch import nn
 
 healthy, seed = arguments(__doc__)
 x, y, x_val, y_val = houses(seed, raw_target=not healthy)

@@ -1,8 +1,14 @@
-"""Validation under no_grad(), but without model.eval(): dropout acts and batch norm counts the images.
+"""Validation under no_grad(), but without model.eval(): dropout acts and batch norm counts the
+images.
 
-The place is the loop. Training goes well, what is measured is too bad (silent). Exact: the model is in
-training mode in an evaluation.
+The place is the loop. Training goes well, what is measured is too bad (silent). Exact: the model
+is in training mode in an evaluation.
 """
+
+import torch
+from data import arguments, images
+from torch import nn
+from torch.utils.data import DataLoader, TensorDataset
 
 KIND = "train_mode_in_validation"
 ACCEPT = ()
@@ -10,11 +16,6 @@ PLACE = ("loop",)
 SILENT = True
 EXACT = True
 EARLY = True
-
-import torch
-from data import arguments, images
-from torch import nn
-from torch.utils.data import DataLoader, TensorDataset
 
 healthy, seed = arguments(__doc__)
 x, y, x_val, y_val = images(seed)

@@ -1,8 +1,13 @@
 """An evaluate() with @torch.no_grad() that forgets model.eval(); the model has dropout.
 
-The place is the loop. Training is not touched; the error that is reported is too large (silent). Exact: the
-model is in training mode in an evaluation.
+The place is the loop. Training is not touched; the error that is reported is too large (silent).
+Exact: the model is in training mode in an evaluation.
 """
+
+import torch
+import torch.nn.functional as F
+from data import arguments, batches, houses
+from torch import nn
 
 KIND = "train_mode_in_validation"
 ACCEPT = ()
@@ -10,11 +15,6 @@ PLACE = ("loop",)
 SILENT = True
 EXACT = True
 EARLY = True
-
-import torch
-import torch.nn.functional as F
-from data import arguments, batches, houses
-from torch import nn
 
 healthy, seed = arguments(__doc__)
 x, y, x_val, y_val = houses(seed)

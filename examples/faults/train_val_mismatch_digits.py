@@ -1,8 +1,13 @@
 """The training images are standardised, the validation images are left at 0 to 16.
 
-Training goes well (silent); the validation loss is bad from the first epoch on. The place is the loader of
-the validation data.
+Training goes well (silent); the validation loss is bad from the first epoch on. The place is the
+loader of the validation data.
 """
+
+import torch
+from data import arguments, digits
+from torch import nn
+from torch.utils.data import DataLoader, TensorDataset
 
 KIND = "train_val_mismatch"
 ACCEPT = ()
@@ -10,11 +15,6 @@ PLACE = ("loader", "input*")
 SILENT = True
 EXACT = False
 EARLY = True
-
-import torch
-from data import arguments, digits
-from torch import nn
-from torch.utils.data import DataLoader, TensorDataset
 
 healthy, seed = arguments(__doc__)
 x, y, x_val, y_val = digits(seed)

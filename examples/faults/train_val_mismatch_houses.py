@@ -1,8 +1,14 @@
-"""The validation part is scaled by its minimum and maximum, the training part by mean and deviation.
+"""The validation part is scaled by its minimum and maximum, the training part by mean and
+deviation.
 
-A second scaler was written for it. Training goes well (silent). The place is the loader of the validation
-data.
+A second scaler was written for it. Training goes well (silent). The place is the loader of the
+validation data.
 """
+
+import torch
+import torch.nn.functional as F
+from data import arguments, batches, houses, standardise
+from torch import nn
 
 KIND = "train_val_mismatch"
 ACCEPT = ()
@@ -10,11 +16,6 @@ PLACE = ("loader", "input*")
 SILENT = True
 EXACT = False
 EARLY = True
-
-import torch
-import torch.nn.functional as F
-from data import arguments, batches, houses, standardise
-from torch import nn
 
 healthy, seed = arguments(__doc__)
 x, y, x_val, y_val = houses(seed, raw=True)

@@ -1,7 +1,14 @@
-"""Rows are copied to balance the classes, and split afterwards: copies of training rows are validated.
+"""Rows are copied to balance the classes, and split afterwards: copies of training rows are
+validated.
 
-Training and validation look equally good (silent). The place is the loader. Exact: rows are in both parts.
+Training and validation look equally good (silent). The place is the loader. Exact: rows are in
+both parts.
 """
+
+import torch
+from data import arguments, cancer
+from torch import nn
+from torch.utils.data import DataLoader, TensorDataset
 
 KIND = "train_val_overlap"
 ACCEPT = ()
@@ -9,11 +16,6 @@ PLACE = ("loader", "input*")
 SILENT = True
 EXACT = True
 EARLY = True
-
-import torch
-from data import arguments, cancer
-from torch import nn
-from torch.utils.data import DataLoader, TensorDataset
 
 healthy, seed = arguments(__doc__)
 x, y, x_val, y_val = cancer(seed)

@@ -3,17 +3,17 @@
 Validation is as good as training (silent). The place is the loader. Exact: rows are in both parts.
 """
 
+import torch
+import torch.nn.functional as F
+from data import arguments, houses
+from torch import nn
+
 KIND = "train_val_overlap"
 ACCEPT = ()
 PLACE = ("loader", "input*")
 SILENT = True
 EXACT = True
 EARLY = True
-
-import torch
-import torch.nn.functional as F
-from data import arguments, houses
-from torch import nn
 
 healthy, seed = arguments(__doc__)
 x, y, x_val, y_val = houses(seed)

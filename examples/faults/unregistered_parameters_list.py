@@ -1,8 +1,13 @@
-"""Hidden layers in a plain Python list: parameters() does not know them and they are never trained.
+"""Hidden layers in a plain Python list: parameters() does not know them and they are never
+trained.
 
-The place is the attribute `hidden`. The first and last layer learn, so the loss falls (silent). Exact:
-leaves of the graph that the model does not have.
+The place is the attribute `hidden`. The first and last layer learn, so the loss falls (silent).
+Exact: leaves of the graph that the model does not have.
 """
+
+import torch
+from data import arguments, batches, digits
+from torch import nn
 
 KIND = "unregistered_parameters"
 ACCEPT = ("parameters_not_in_optimizer",)
@@ -10,10 +15,6 @@ PLACE = ("hidden*", "")
 SILENT = True
 EXACT = True
 EARLY = True
-
-import torch
-from data import arguments, batches, digits
-from torch import nn
 
 healthy, seed = arguments(__doc__)
 x, y, x_val, y_val = digits(seed)

@@ -1,9 +1,15 @@
-"""The position vectors are a tensor with requires_grad, not an nn.Parameter: no optimizer sees them.
+"""The position vectors are a tensor with requires_grad, not an nn.Parameter: no optimizer sees
+them.
 
-The question is whether a word of praise or blame stands in the first half. The place is the attribute
-`position`. The model does what it can without (silent). Exact: a leaf of the graph that the model does not
-have.
+The question is whether a word of praise or blame stands in the first half. The place is the
+attribute `position`. The model does what it can without (silent). Exact: a leaf of the graph that
+the model does not have.
 """
+
+import torch
+import torch.nn.functional as F
+from data import arguments, batches, reviews
+from torch import nn
 
 KIND = "unregistered_parameters"
 ACCEPT = ("parameters_not_in_optimizer",)
@@ -11,11 +17,6 @@ PLACE = ("position*", "")
 SILENT = True
 EXACT = True
 EARLY = True
-
-import torch
-import torch.nn.functional as F
-from data import arguments, batches, reviews
-from torch import nn
 
 healthy, seed = arguments(__doc__)
 x, _, words = reviews(seed)

@@ -3,17 +3,17 @@
 Each batch has one or two classes; the loss goes like a saw. The place is the loader.
 """
 
+import torch
+from data import arguments, images
+from torch import nn
+from torch.utils.data import DataLoader, TensorDataset
+
 KIND = "unshuffled_data"
 ACCEPT = ()
 PLACE = ("loader",)
 SILENT = False
 EXACT = False
 EARLY = True
-
-import torch
-from data import arguments, images
-from torch import nn
-from torch.utils.data import DataLoader, TensorDataset
 
 healthy, seed = arguments(__doc__)
 x, y, x_val, y_val = images(seed)

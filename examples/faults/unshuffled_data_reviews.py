@@ -3,17 +3,17 @@
 The loss is near 0 within a block and jumps at its end. The place is the loader.
 """
 
+import torch
+import torch.nn.functional as F
+from data import arguments, reviews
+from torch import nn
+
 KIND = "unshuffled_data"
 ACCEPT = ()
 PLACE = ("loader",)
 SILENT = False
 EXACT = False
 EARLY = True
-
-import torch
-import torch.nn.functional as F
-from data import arguments, reviews
-from torch import nn
 
 healthy, seed = arguments(__doc__)
 x, y, words = reviews(seed)

@@ -1,8 +1,12 @@
 """A hand-written cross-entropy, y log p + (1 - y) log(1 - p): p becomes 1 and 0 log 0 is NaN.
 
-All goes well until the network is sure of one sample. The place is the loss. Exact: the loss is the first
-value that is not finite.
+All goes well until the network is sure of one sample. The place is the loss. Exact: the loss is
+the first value that is not finite.
 """
+
+import torch
+from data import arguments, batches, cancer
+from torch import nn
 
 KIND = "unstable_log_softmax"
 ACCEPT = ("numerical_instability",)
@@ -10,10 +14,6 @@ PLACE = ("loss*", "")
 SILENT = False
 EXACT = True
 EARLY = False
-
-import torch
-from data import arguments, batches, cancer
-from torch import nn
 
 healthy, seed = arguments(__doc__)
 x, y, x_val, y_val = cancer(seed)

@@ -1,8 +1,13 @@
 """Twelve tanh layers whose weights start at std 0.02, the value for transformers of another width.
 
-Each layer shrinks what goes through it, in both directions. The loss stays at guessing. The place is the
-first layers.
+Each layer shrinks what goes through it, in both directions. The loss stays at guessing. The place
+is the first layers.
 """
+
+import torch
+import torch.nn.functional as F
+from data import arguments, batches, houses
+from torch import nn
 
 KIND = "vanishing_gradient"
 ACCEPT = ("poor_weight_init",)
@@ -10,11 +15,6 @@ PLACE = ("layers.*", "")
 SILENT = False
 EXACT = False
 EARLY = True
-
-import torch
-import torch.nn.functional as F
-from data import arguments, batches, houses
-from torch import nn
 
 healthy, seed = arguments(__doc__)
 x, y, x_val, y_val = houses(seed)

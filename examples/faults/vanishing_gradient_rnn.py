@@ -1,8 +1,13 @@
 """A plain RNN over 50 steps; the class depends on the first values of the series only.
 
-The gradient that comes back to the beginning is nothing, and so is what is learned. The place is the RNN;
-the twin is a GRU whose update gates begin open.
+The gradient that comes back to the beginning is nothing, and so is what is learned. The place is
+the RNN; the twin is a GRU whose update gates begin open.
 """
+
+import torch
+import torch.nn.functional as F
+from data import arguments, batches
+from torch import nn
 
 KIND = "vanishing_gradient"
 ACCEPT = ()
@@ -10,11 +15,6 @@ PLACE = ("rnn*", "")
 SILENT = False
 EXACT = False
 EARLY = True
-
-import torch
-import torch.nn.functional as F
-from data import arguments, batches
-from torch import nn
 
 healthy, seed = arguments(__doc__)
 n, length = 1000, 50

@@ -1,8 +1,12 @@
 """Eight layers with a sigmoid after each, as in an old textbook, trained with SGD.
 
-A sigmoid's slope is at most 1/4: the first layer's gradient is 10^5 times smaller than the last one's. The
-loss stays at guessing. The place is the first layers.
+A sigmoid's slope is at most 1/4: the first layer's gradient is 10^5 times smaller than the last
+one's. The loss stays at guessing. The place is the first layers.
 """
+
+import torch
+from data import arguments, batches, digits
+from torch import nn
 
 KIND = "vanishing_gradient"
 ACCEPT = ("saturated_activation",)
@@ -10,10 +14,6 @@ PLACE = ("0", "2", "4", "6")
 SILENT = False
 EXACT = False
 EARLY = True
-
-import torch
-from data import arguments, batches, digits
-from torch import nn
 
 healthy, seed = arguments(__doc__)
 x, y, x_val, y_val = digits(seed)

@@ -1,8 +1,13 @@
-"""Ten classes by squared error on the class number: a 7 is thought to be nearer to an 8 than to a 1.
+"""Ten classes by squared error on the class number: a 7 is thought to be nearer to an 8 than to a
+1.
 
-The loss falls, accuracy stays low (silent). The place is the loss: its targets are whole numbers of few
-values.
+The loss falls, accuracy stays low (silent). The place is the loss: its targets are whole numbers
+of few values.
 """
+
+import torch
+from data import arguments, batches, digits
+from torch import nn
 
 KIND = "wrong_loss"
 ACCEPT = ()
@@ -10,10 +15,6 @@ PLACE = ("loss*",)
 SILENT = True
 EXACT = False
 EARLY = True
-
-import torch
-from data import arguments, batches, digits
-from torch import nn
 
 healthy, seed = arguments(__doc__)
 x, y, x_val, y_val = digits(seed)

@@ -1,7 +1,13 @@
-"""Three kinds of wine by an absolute error on the class number, in a loop that counts hits by rounding.
+"""Three kinds of wine by an absolute error on the class number, in a loop that counts hits by
+rounding.
 
 The loss falls (silent). The place is the loss: targets 0, 1, 2 are classes, not amounts.
 """
+
+import torch
+import torch.nn.functional as F
+from data import arguments, batches, wine
+from torch import nn
 
 KIND = "wrong_loss"
 ACCEPT = ()
@@ -9,11 +15,6 @@ PLACE = ("loss*",)
 SILENT = True
 EXACT = False
 EARLY = True
-
-import torch
-import torch.nn.functional as F
-from data import arguments, batches, wine
-from torch import nn
 
 healthy, seed = arguments(__doc__)
 x, y, x_val, y_val = wine(seed)

@@ -1,10 +1,10 @@
 """An auto-encoder with a narrow middle and a sigmoid at the end, for pixels from 0 to 1."""
 
-ODD = "a layer of 6 units, saturated outputs, targets that are the inputs"
-
 import torch
 from data import arguments, batches, digits
 from torch import nn
+
+ODD = "a layer of 6 units, saturated outputs, targets that are the inputs"
 
 _, seed = arguments(__doc__)
 x, _, x_val, _ = digits(seed, raw=True)

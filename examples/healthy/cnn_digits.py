@@ -1,11 +1,11 @@
 """A small convolutional network with batch norm; validation after each epoch."""
 
-ODD = "nothing: the plain case"
-
 import torch
 from data import arguments, images
 from torch import nn
 from torch.utils.data import DataLoader, TensorDataset
+
+ODD = "nothing: the plain case"
 
 _, seed = arguments(__doc__)
 x, y, x_val, y_val = images(seed)

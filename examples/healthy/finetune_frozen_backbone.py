@@ -3,12 +3,12 @@
 Batch norm stays in evaluation mode in the second part, as is usual.
 """
 
-ODD = "frozen parameters, modules in evaluation mode in training, two trainings in one script"
-
 import torch
 import torch.nn.functional as F
 from data import arguments, batches, images
 from torch import nn
+
+ODD = "frozen parameters, modules in evaluation mode in training, two trainings in one script"
 
 _, seed = arguments(__doc__)
 x, y, x_val, y_val = images(seed)

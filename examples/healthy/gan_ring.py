@@ -1,11 +1,11 @@
 """A GAN that draws points on a ring."""
 
-ODD = "two losses and two optimizers, none of the losses falls"
-
 import torch
 import torch.nn.functional as F
 from data import arguments
 from torch import nn
+
+ODD = "two losses and two optimizers, none of the losses falls"
 
 _, seed = arguments(__doc__)
 

@@ -1,10 +1,10 @@
 """Four micro-batches for each step, their losses divided by four."""
 
-ODD = "gradients are there when backward begins, three times of four"
-
 import torch
 from data import arguments, batches, digits
 from torch import nn
+
+ODD = "gradients are there when backward begins, three times of four"
 
 _, seed = arguments(__doc__)
 x, y, x_val, y_val = digits(seed)

@@ -1,11 +1,11 @@
 """Pixels from 0 to 1 into an MLP, with a small validation set."""
 
-ODD = "inputs are not centred, a third of them constant zero"
-
 import torch
 import torch.nn.functional as F
 from data import arguments, batches, digits
 from torch import nn
+
+ODD = "inputs are not centred, a third of them constant zero"
 
 _, seed = arguments(__doc__)
 x, y, x_val, y_val = digits(seed, raw=True)

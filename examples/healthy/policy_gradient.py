@@ -1,10 +1,10 @@
 """REINFORCE on a bandit with a context: the policy's loss has no meaning of its own."""
 
-ODD = "the loss is of either sign and does not fall, batches are made by the policy"
-
 import torch
 from data import arguments
 from torch import nn
+
+ODD = "the loss is of either sign and does not fall, batches are made by the policy"
 
 _, seed = arguments(__doc__)
 best = torch.randn(6, 4)

@@ -1,10 +1,10 @@
 """Linear regression that is at its noise floor after 50 of 400 steps."""
 
-ODD = "the loss stands still for most of the training, at the variance of the noise"
-
 import torch
 from data import arguments, batches
 from torch import nn
+
+ODD = "the loss stands still for most of the training, at the variance of the noise"
 
 _, seed = arguments(__doc__)
 x = torch.randn(1500, 8)

@@ -1,13 +1,13 @@
 """A causal transformer on characters: weight-tied embeddings, warm-up, cosine, clipping."""
 
-ODD = "a rate of 0 at the first step, tied weights, gradients clipped at every early step"
-
 import math
 
 import torch
 import torch.nn.functional as F
 from data import arguments, batches, text
 from torch import nn
+
+ODD = "the rate is 0 at the first step, tied weights, gradients clipped at every early step"
 
 _, seed = arguments(__doc__)
 ids, alphabet = text(seed, 500)
@@ -28,7 +28,8 @@ class Model(nn.Module):
         self.norm = nn.LayerNorm(width)
         self.head = nn.Linear(width, n, bias=False)
         self.head.weight = self.token.weight
-        nn.init.normal_(self.token.weight, std=0.02)
+        for table in (self.token, self.position):
+            nn.init.normal_(table.weight, std=0.02)
         mask = nn.Transformer.generate_square_subsequent_mask(length)
         self.register_buffer("mask", mask)
 

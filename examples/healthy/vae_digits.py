@@ -1,11 +1,11 @@
 """A variational auto-encoder; the weight of the KL term grows in the first 100 steps."""
 
-ODD = "a loss that rises while the KL weight grows, a hand-made sum of two losses"
-
 import torch
 import torch.nn.functional as F
 from data import arguments, batches, digits
 from torch import nn
+
+ODD = "a loss that rises while the KL weight grows, a hand-made sum of two losses"
 
 _, seed = arguments(__doc__)
 x, _, x_val, _ = digits(seed, raw=True)
