@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import torch
 from torch import nn
 
+from traindbg.hooks.torch_device import own_operations
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -19,6 +21,7 @@ if TYPE_CHECKING:
 _MOST_NODES = 30_000
 _MOST_STEPS = 64  # along a chain
 _MOST_HELD = 1000  # things in a list or dict that are looked at
+_FIRST_LABELS = 64
 _KEY = "traindbg"
 _NOTHING = object()  # there is a nonlinearity
 
@@ -72,7 +75,7 @@ class _Mark(NamedTuple):
     number: int  # of the step's losses
     value: float | None  # None: on a device
     is_mean: bool
-    labels: int  # where they lie in memory; 0: there are none
+    labels: int  # differs for other ones; 0: there are none
 
 
 class Root(NamedTuple):
@@ -101,10 +104,23 @@ def mark_loss(
     if node is None or not isinstance(getattr(node, "metadata", None), dict):
         return
     target = args[1] if len(args) > 1 else kwargs.get("target")
-    labels = target.data_ptr() if isinstance(target, torch.Tensor) and _has_memory(target) else 0
-    known = value.detach().item() if value.is_cpu else None
+    labels = _print_of(target) if isinstance(target, torch.Tensor) and _has_memory(target) else 0
+    known = _number(value) if value.is_cpu else None
     is_mean = kwargs.get("reduction", "mean") in ("mean", "batchmean") and "sum" not in args[2:]
     node.metadata[_KEY] = _Mark(name, number, known, is_mean, labels)
+
+
+def _number(tensor: torch.Tensor) -> float:
+    with own_operations():
+        return float(tensor.detach().item())
+
+
+def _print_of(target: torch.Tensor) -> int:
+    """Of the first labels; on a device, where they lie: reading them would wait."""
+    if not target.is_cpu:
+        return target.data_ptr()
+    with own_operations():
+        return hash(tuple(target.detach().reshape(-1)[:_FIRST_LABELS].tolist()))
 
 
 def _has_memory(tensor: torch.Tensor) -> bool:
@@ -148,7 +164,7 @@ def root_of(root: torch.Tensor, is_scaled: bool) -> Root | None:
         if name == "LogSoftmaxBackward0" and picks:
             # Log-probabilities of labels by hand: none is above zero.
             if not is_undivided:
-                sign = 0 if not root.is_cpu else (1 if root.detach().item() < 0 else -1)
+                sign = 0 if not root.is_cpu else (1 if _number(root) < 0 else -1)
             return Root(True, "log_softmax", 0, -sign, True, False, False, 0)
         if len(after) != 1:
             return None
@@ -169,7 +185,7 @@ def root_of(root: torch.Tensor, is_scaled: bool) -> Root | None:
 def _sign_of(root: torch.Tensor, mark: _Mark) -> int:
     if mark.value is None or mark.value == 0 or not root.is_cpu:
         return 0
-    factor = root.detach().item() / mark.value
+    factor = _number(root) / mark.value
     return 1 if factor > 0 else -1 if factor < 0 else 0
 
 
