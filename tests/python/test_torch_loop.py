@@ -258,6 +258,14 @@ def nonlinearity(watch, kind: str):
             nn.Flatten(),
             nn.Linear(64, 3),
         ),
+        "norm_and_pooling": lambda: nn.Sequential(
+            nn.Unflatten(1, (1, 3, 4)),
+            nn.Conv2d(1, 8, 2),
+            nn.BatchNorm2d(8),
+            nn.AdaptiveAvgPool2d(1),
+            nn.Flatten(),
+            nn.Linear(8, 3),
+        ),
         "relu": mlp,
         "norm": lambda: mlp(nn.LayerNorm(32), nn.ReLU()),
         "one": lambda: nn.Linear(12, 3),
@@ -394,7 +402,7 @@ CASES = {
     "unregistered_parameters": (hidden, ("list", "tensor"), ("module_list", "input")),
     "no_nonlinearity": (
         nonlinearity,
-        ("none", "none_deep", "half", "convolutions"),
+        ("none", "none_deep", "half", "convolutions", "norm_and_pooling"),
         ("relu", "norm", "one", "bottleneck", "head", "transformer", "separable"),
     ),
     "eval_mode_while_training": (
