@@ -1,17 +1,20 @@
-"""What is told of the training loop, and what the rules make of it: real trainings, each with twins."""
+"""What is told of the training loop, and what rules make of it: real trainings, with twins."""
 
 from __future__ import annotations
 
+import gc
 import json
 import shutil
 import subprocess
 import sys
+import weakref
 from pathlib import Path
 
 import pytest
 import torch
 from torch import nn
 from torch.nn import functional as F
+from trainings import fingerprint
 
 import traindbg as td
 from traindbg.hooks import torch_recording
@@ -255,6 +258,14 @@ def nonlinearity(watch, kind: str):
             nn.Flatten(),
             nn.Linear(64, 3),
         ),
+        "norm_and_pooling": lambda: nn.Sequential(
+            nn.Unflatten(1, (1, 3, 4)),
+            nn.Conv2d(1, 8, 2),
+            nn.BatchNorm2d(8),
+            nn.AdaptiveAvgPool2d(1),
+            nn.Flatten(),
+            nn.Linear(8, 3),
+        ),
         "relu": mlp,
         "norm": lambda: mlp(nn.LayerNorm(32), nn.ReLU()),
         "one": lambda: nn.Linear(12, 3),
@@ -332,7 +343,7 @@ def accumulation(watch, kind: str):
             F.cross_entropy(model(x), y).backward()
             F.cross_entropy(model(x + 0.1), y).backward()
         else:
-            held = [batch(4 * step + number) for number in range(4)]
+            held = (batch(4 * step + number) for number in range(4))  # freed one by one
             for x, y in held:
                 if kind == "sum":
                     loss = F.cross_entropy(model(x), y, reduction="sum") / 64
@@ -391,7 +402,7 @@ CASES = {
     "unregistered_parameters": (hidden, ("list", "tensor"), ("module_list", "input")),
     "no_nonlinearity": (
         nonlinearity,
-        ("none", "none_deep", "half", "convolutions"),
+        ("none", "none_deep", "half", "convolutions", "norm_and_pooling"),
         ("relu", "norm", "one", "bottleneck", "head", "transformer", "separable"),
     ),
     "eval_mode_while_training": (
@@ -447,3 +458,110 @@ def test_a_fault_is_found(kind, name, run_dir):
 @pytest.mark.parametrize(("kind", "name"), TWINS)
 def test_what_looks_alike_is_left_alone(kind, name, run_dir):
     assert judge(CASES[kind][0], run_dir, name) == {}
+
+
+def trained(watch=None) -> str:
+    """A training with all that is looked at; what it leaves behind."""
+    torch.manual_seed(5)
+    model = Parts("pooler")
+    model.body.add_module("drop", nn.Dropout(0.3))
+    model.body[2].requires_grad_(False)
+    model.eval()
+    optimizer = torch.optim.AdamW([*model.head.parameters(), *model.pooler.parameters()])
+    if watch is not None:
+        watch(model)
+    losses = []
+    for step in range(30):
+        if step == 12:
+            model.train()
+        for number in range(2):
+            x, y = batch(2 * step + number)
+            loss = F.cross_entropy(model(x), y)
+            loss.backward()
+            losses.append(loss.item())
+        optimizer.step()
+        optimizer.zero_grad()
+        with torch.no_grad():
+            losses.append(F.cross_entropy(model(batch(77, 40)[0]), batch(77, 40)[1]).item())
+    return fingerprint(model, losses)
+
+
+def test_results_are_the_same_bits(run_dir):
+    alone = trained()
+    assert trained(lambda model: td.watch(model, run_dir=run_dir, supervise=False)) == alone
+
+
+def test_nothing_is_kept_and_no_hook_is_left(run_dir):
+    model = Parts("pooler")
+    optimizer = sgd(model)
+    with td.watch(model, run_dir=run_dir, supervise=False):
+        for step in range(12):
+            x, y = batch(step)
+            out = model(x)
+            loss = F.cross_entropy(out, y)
+            loss.backward()
+            kept = [weakref.ref(each) for each in (x, y, out, loss, model.head.weight.grad)]
+            optimizer.step()
+            optimizer.zero_grad()
+            del x, y, out, loss
+            assert [ref() for ref in kept] == [None] * 5, step
+        gone = weakref.ref(model.pooler)
+        del model.pooler
+        gc.collect()
+        assert gone() is None
+    assert all(not module._forward_pre_hooks for module in model.modules())
+
+
+def test_a_training_in_evaluation_mode_is_recorded_as_a_training(run_dir):
+    model = mlp(nn.ReLU(), nn.Dropout(0.2)).eval()
+    with td.watch(model, run_dir=run_dir, every=1, supervise=False):
+        for _ in ordinary(model, sgd(model), steps=12):
+            pass
+        with torch.no_grad():
+            F.cross_entropy(model(batch(99)[0]), batch(99)[1])
+    run = td.Run(run_dir)
+    # Only after the first step it is known that this was no evaluation.
+    assert run.scalars("loss/cross_entropy")[0].tolist() == list(range(1, 12))
+    assert run.scalars("loss")[0].tolist() == list(range(12))
+    assert len(run.scalars("loss/cross_entropy", mode="eval")[0]) == 2
+
+
+def test_an_attack_in_evaluation_mode_does_not_make_evaluations_trainings(run_dir):
+    model = mlp(nn.ReLU(), nn.Dropout(0.2))
+    optimizer = sgd(model)
+    with td.watch(model, run_dir=run_dir, every=1, supervise=False):
+        for step in range(6):
+            x, y = batch(step)
+            model.eval()
+            x.requires_grad_()
+            F.cross_entropy(model(x), y).backward()
+            model.train()
+            optimizer.zero_grad()
+            F.cross_entropy(model(x.detach() + x.grad.sign()), y).backward()
+            optimizer.step()
+        model.eval()
+        F.cross_entropy(model(batch(99)[0]), batch(99)[1])  # with gradients
+    run = td.Run(run_dir)
+    assert len(run.scalars("loss/cross_entropy")[0]) == 6
+    assert len(run.scalars("loss/cross_entropy", mode="eval")[0]) == 7
+
+
+def test_two_models_of_a_game_are_left_alone(run_dir):
+    torch.manual_seed(2)
+    maker, judge_ = mlp(nn.BatchNorm1d(32), nn.ReLU()), nn.Sequential(nn.Linear(3, 8), nn.Tanh())
+    judge_.append(nn.Linear(8, 1))
+    first, second = (torch.optim.Adam(m.parameters(), lr=1e-3) for m in (judge_, maker))
+    one, zero = torch.ones(16, 1), torch.zeros(16, 1)
+    score = F.binary_cross_entropy_with_logits
+    with td.watch(judge_, run_dir=run_dir, supervise=False), td.watch(maker):
+        for step in range(30):
+            made = maker(batch(step)[0])
+            first.zero_grad()
+            score(judge_(torch.randn(16, 3)), one).backward()
+            score(judge_(made.detach()), zero).backward()
+            first.step()
+            if step % 3 == 2:
+                second.zero_grad()
+                (-score(judge_(made), zero)).backward()
+                second.step()
+    assert findings(run_dir) == {}

@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import torch
 from torch import nn
 
+from traindbg.hooks.torch_device import own_operations
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -19,6 +21,7 @@ if TYPE_CHECKING:
 _MOST_NODES = 30_000
 _MOST_STEPS = 64  # along a chain
 _MOST_HELD = 1000  # things in a list or dict that are looked at
+_FIRST_LABELS = 64
 _KEY = "traindbg"
 _NOTHING = object()  # there is a nonlinearity
 
@@ -60,6 +63,24 @@ _SAME_VALUE = frozenset(
 )
 _SAME_ELEMENTS = _SAME_VALUE | {"PermuteBackward0", "TBackward0", "TransposeBackward0"}
 _MEANS = frozenset({"MeanBackward0", "MeanBackward1", "SumBackward0", "SumBackward1"})
+# Linear, too, but put between layers for reasons of their own.
+_ALSO_LINEAR = frozenset(
+    {
+        "AdaptiveAvgPool2DBackward0",
+        "AdaptiveAvgPool3DBackward0",
+        "AvgPool2DBackward0",
+        "AvgPool3DBackward0",
+        "ConstantPadNdBackward0",
+        "CudnnBatchNormBackward0",
+        "MeanBackward0",
+        "MeanBackward1",
+        "MiopenBatchNormBackward0",
+        "MkldnnAdaptiveAvgPool2DBackward0",
+        "NativeBatchNormBackward0",
+        "SumBackward0",
+        "SumBackward1",
+    }
+)
 _PICKS = frozenset({"GatherBackward0", "IndexBackward0", "SelectBackward0"})
 _BY_NUMBER = frozenset({"DivBackward0", "MulBackward0"})
 _LEAF = "AccumulateGrad"
@@ -72,7 +93,7 @@ class _Mark(NamedTuple):
     number: int  # of the step's losses
     value: float | None  # None: on a device
     is_mean: bool
-    labels: int  # where they lie in memory; 0: there are none
+    labels: int  # differs for other ones; 0: there are none
 
 
 class Root(NamedTuple):
@@ -101,10 +122,23 @@ def mark_loss(
     if node is None or not isinstance(getattr(node, "metadata", None), dict):
         return
     target = args[1] if len(args) > 1 else kwargs.get("target")
-    labels = target.data_ptr() if isinstance(target, torch.Tensor) and _has_memory(target) else 0
-    known = value.detach().item() if value.is_cpu else None
+    labels = _print_of(target) if isinstance(target, torch.Tensor) and _has_memory(target) else 0
+    known = _number(value) if value.is_cpu else None
     is_mean = kwargs.get("reduction", "mean") in ("mean", "batchmean") and "sum" not in args[2:]
     node.metadata[_KEY] = _Mark(name, number, known, is_mean, labels)
+
+
+def _number(tensor: torch.Tensor) -> float:
+    with own_operations():
+        return float(tensor.detach().item())
+
+
+def _print_of(target: torch.Tensor) -> int:
+    """Of the first labels; on a device, where they lie: reading them would wait."""
+    if not target.is_cpu:
+        return int(target.data_ptr())
+    with own_operations():
+        return hash(tuple(target.detach().reshape(-1)[:_FIRST_LABELS].tolist()))
 
 
 def _has_memory(tensor: torch.Tensor) -> bool:
@@ -148,7 +182,7 @@ def root_of(root: torch.Tensor, is_scaled: bool) -> Root | None:
         if name == "LogSoftmaxBackward0" and picks:
             # Log-probabilities of labels by hand: none is above zero.
             if not is_undivided:
-                sign = 0 if not root.is_cpu else (1 if root.detach().item() < 0 else -1)
+                sign = 0 if not root.is_cpu else (1 if _number(root) < 0 else -1)
             return Root(True, "log_softmax", 0, -sign, True, False, False, 0)
         if len(after) != 1:
             return None
@@ -169,7 +203,7 @@ def root_of(root: torch.Tensor, is_scaled: bool) -> Root | None:
 def _sign_of(root: torch.Tensor, mark: _Mark) -> int:
     if mark.value is None or mark.value == 0 or not root.is_cpu:
         return 0
-    factor = root.detach().item() / mark.value
+    factor = _number(root) / mark.value
     return 1 if factor > 0 else -1 if factor < 0 else 0
 
 
@@ -179,7 +213,7 @@ class Graph(NamedTuple):
     leaves: list[torch.Tensor]  # that require gradients
     affine: int  # layers of watched models that multiply by a weight
     adjacent: list[str]  # those whose output goes into the next one as it is
-    is_linear: bool  # all of them are one chain that begins with data
+    linear: str  # the first one, where all are one linear chain that begins with data; else empty
 
 
 class _Affine(NamedTuple):
@@ -275,30 +309,50 @@ def look_at_graph(
                 waiting.append(other)
             consumers[other] = (known or 0) + 1
     adjacent: list[str] = []
-    chained = begins = 0
+    follows = 0  # another one, be it through what is merely linear
+    begins: list[str] = []
     for layer in layers.values():
-        before: Any = layer.input
-        for _ in range(_MOST_STEPS):
-            # Where something else has the value, too, it is no mere step on the way: a residual.
-            if before is None or before in layers or consumers.get(before, 0) != 1:
-                break
-            before = _passes_on(before, has_dropout) or _NOTHING
-            if before is _NOTHING:
-                break
-        begins += before is None
-        first = layers.get(before) if before not in (None, _NOTHING) else None
-        if first is None or consumers.get(before, 0) != 1 or first.weight is layer.weight:
+        before, is_strict = _layer_before(layer, layers, consumers, has_dropout)
+        if before is None:
+            begins.append(owners[id(layer.weight)].module)
             continue
-        chained += 1
+        first = layers.get(before)
+        if first is None or first.weight is layer.weight:
+            continue
         if first.out < min(first.wide, layer.out):
             continue  # a bottleneck: of lower rank than one layer would be
-        owner, after = owners[id(first.weight)], owners[id(layer.weight)]
-        if after.module_type.endswith("Cell"):
+        if owners[id(layer.weight)].module_type.endswith("Cell"):
             continue  # it goes into gates
-        adjacent.append(owner.module)
+        follows += 1
+        if is_strict:
+            adjacent.append(owners[id(first.weight)].module)
     adjacent.reverse()  # found from the loss backwards
-    is_linear = len(layers) > 1 and begins == 1 and chained == len(layers) - 1
-    return Graph(list(leaves.values()), len(layers), adjacent, is_linear)
+    is_linear = len(layers) > 1 and len(begins) == 1 and follows == len(layers) - 1
+    return Graph(list(leaves.values()), len(layers), adjacent, begins[0] if is_linear else "")
+
+
+def _layer_before(
+    layer: _Affine, layers: dict[Any, _Affine], consumers: dict[Any, int], has_dropout: bool
+) -> tuple[Any, bool]:
+    """What a layer's input comes from, as far as it is passed on; None: from data.
+
+    And whether it is passed on as it is: not through norms or pooling.
+    """
+    before, is_strict = layer.input, True
+    for _ in range(_MOST_STEPS):
+        # Where something else has the value, too, it is no mere step on the way: a residual.
+        if before is None or before in layers or consumers.get(before, 0) != 1:
+            break
+        after = _passes_on(before, has_dropout)
+        if after is None:
+            edges = [other for other, _ in before.next_functions]
+            if before.name() not in _ALSO_LINEAR or not edges:
+                break
+            after, is_strict = edges[0], False
+        before = after
+    if before in layers and consumers.get(before, 0) != 1:
+        return _NOTHING, False
+    return before, is_strict
 
 
 def _held(value: Any, depth: int) -> Iterator[tuple[str, Any]]:

@@ -239,7 +239,7 @@ class LoopObserver:
             tell("affine_layers", graph.affine)
             place = graph.adjacent[0] if graph.adjacent else ""
             tell("adjacent_affine_layers", len(graph.adjacent), place)
-            tell("is_linear", float(graph.is_linear))
+            tell("is_linear", float(bool(graph.linear)), graph.linear)
         before, self._strangers = self._strangers, {}
         found: list[tuple[torch.Tensor, str]] = []
         for leaf in graph.leaves:

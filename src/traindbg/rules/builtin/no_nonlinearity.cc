@@ -16,8 +16,9 @@ const model::RuleInfo kInfo = {
     .when =
         "In the graph of the loss, at `steps` looks in a row, the output of a linear or convolutional "
         "layer goes only into the next one: through views, dropout, or a bias that is added. Warning "
-        "where that holds between all such layers, from the data to the loss, or between half of them and "
-        "more than one pair; else info. Pairs whose inner width is below what goes in and below what "
+        "where that holds between half of them or more, and more than one pair. Warning also where all "
+        "such layers, from the data to the loss, are one chain with nothing but that, batch norm and "
+        "average pooling between. Else info. Pairs whose inner width is below what goes in and below what "
         "comes out are not counted.",
     .why =
         "A product of matrices is a matrix: the layers cost time and memory, and the model can only draw "
@@ -25,9 +26,9 @@ const model::RuleInfo kInfo = {
     .fix = "Put an activation between them, such as nn.ReLU(), or leave one of them out.",
     .healthy =
         "Bottlenecks, low-rank factors, LoRA and linear auto-encoders: the narrow middle is what they are "
-        "for. Projections of attention, residual connections, norms and pooling between layers. "
-        "Convolutions in groups and a pointwise one after them. A single pair, such as two linear layers "
-        "as a head (info).",
+        "for. Projections of attention, residual connections, norms and pooling between layers of a model "
+        "that has a nonlinearity elsewhere. Convolutions in groups and a pointwise one after them. A "
+        "single pair, such as two linear layers as a head (info).",
     .cost = "One walk through the graph at three steps: the first, the third and the ninth.",
     .original = "",
     .source =
@@ -47,9 +48,9 @@ class NoNonlinearity final : public Rule {
         const std::optional<LoopFact> pairs = loop_fact(step, "adjacent_affine_layers");
         if (!layers || !pairs) return;
         const std::optional<LoopFact> linear = loop_fact(step, "is_linear");
-        const bool shows = pairs->value > 0;
         const double gaps = layers->value - 1;
         const bool is_linear = linear && linear->value > 0;
+        const bool shows = pairs->value > 0 || is_linear;
         const bool severe = is_linear || (pairs->value >= 2 && 2 * pairs->value >= gaps);
         const char* key = severe ? kKey : kNote;
         if (!key_.empty() && (!shows || key_ != key)) {
@@ -60,8 +61,9 @@ class NoNonlinearity final : public Rule {
         if (!seen_.is_enough()) return;
         key_ = key;
         model::Finding finding =
-            loop_finding(key, severe ? model::Severity::kWarning : model::Severity::kInfo, seen_, *pairs);
-        finding.places = static_cast<std::uint64_t>(pairs->value);
+            loop_finding(key, severe ? model::Severity::kWarning : model::Severity::kInfo, seen_,
+                         is_linear ? *linear : *pairs);
+        finding.places = static_cast<std::uint64_t>(is_linear ? gaps : pairs->value);
         finding.message =
             is_linear
                 ? base::format(
@@ -72,9 +74,11 @@ class NoNonlinearity final : public Rule {
                       "The output of {} goes into the next layer without a nonlinearity; so it is {:.0f} "
                       "times between {:.0f} layers with weights.",
                       pairs->place, pairs->value, layers->value);
-        finding.fix = base::format("Put an activation behind {}, such as nn.ReLU(){}.", pairs->place,
-                                   pairs->value > 1 ? ", and behind the others like it" : "");
-        finding.evidence.push_back({"pairs without a nonlinearity", pairs->value, "of", gaps});
+        finding.fix =
+            base::format("Put an activation behind {}, such as nn.ReLU(){}.", finding.layer,
+                         (is_linear ? gaps : pairs->value) > 1 ? ", and behind the others like it" : "");
+        finding.evidence.push_back(
+            {"pairs without a nonlinearity", is_linear ? gaps : pairs->value, "of", gaps});
         sink.fire(std::move(finding));
     }
     [[nodiscard]] std::uint64_t steps_judged() const override { return seen_.judged(); }
