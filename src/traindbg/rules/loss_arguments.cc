@@ -178,6 +178,8 @@ void Guessing::observe(const model::StepView& step) {
     if (step.mode() != model::Mode::kTrain) return;
     loss_.observe(step);
     for (const LossCall& call : loss_calls(step)) {
+        if (call.function == "cross_entropy" && call.prediction->shape.size() >= 2)
+            classes_ = call.prediction->shape[1];
         const bool is_binary =
             call.function == "binary_cross_entropy" || call.function == "binary_cross_entropy_with_logits";
         if (call.labelled == nullptr || (!is_regression(call.function) && !is_binary)) continue;
@@ -219,7 +221,9 @@ std::optional<double> Guessing::share() const {
 
 bool Guessing::learns_well() const {
     if (const std::optional<double> now = share()) return *now < 0.6;
-    return loss_.has_learned_much();
+    if (!loss_.has_learned_much()) return false;
+    // A loss that begins far above guessing falls far without learning anything.
+    return classes_ < 2 || loss_.level() < 0.8 * std::log(static_cast<double>(classes_));
 }
 
 }  // namespace traindbg::rules

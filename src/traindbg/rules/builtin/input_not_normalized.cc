@@ -145,25 +145,24 @@ class InputNotNormalized final : public Rule {
         bool any = false;
         for (const auto& [id, input] : inputs_) {
             const double rms = std::hypot(input.values.mean, input.values.std);
-            double badness = 0;
-            const char* how = "";
-            if (rms > size_) {
-                badness = rms / size_;
-                how = "large";
-            } else if (rms > 0 && rms < 0.02) {
-                badness = 0.02 / rms;
-                how = "small";
-            }
             std::vector<double> ranges;
             for (std::size_t i = 0; i < input.low.size(); ++i)
                 if (input.high[i] > input.low[i])
                     ranges.push_back(static_cast<double>(input.high[i]) - static_cast<double>(input.low[i]));
             const double widest = ranges.empty() ? 0 : *std::max_element(ranges.begin(), ranges.end());
             const double usual = median(ranges);
-            if (ranges.size() >= 2 && widest > ratio_ * usual && widest > 10 &&
-                widest / usual / ratio_ > badness) {
+            double badness = 0;
+            const char* how = "";
+            // That one feature is large says more than that the input is.
+            if (ranges.size() >= 2 && widest > ratio_ * usual && widest > 10) {
                 badness = widest / usual / ratio_;
                 how = "uneven";
+            } else if (rms > size_) {
+                badness = rms / size_;
+                how = "large";
+            } else if (rms > 0 && rms < 0.02) {
+                badness = 0.02 / rms;
+                how = "small";
             }
             if (badness <= worst) continue;
             worst = badness;

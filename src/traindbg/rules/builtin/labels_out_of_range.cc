@@ -17,7 +17,8 @@ const model::RuleInfo kInfo = {
     .title = "Labels out of the loss function's range",
     .summary = "The labels are not of the kind that the loss function is made for.",
     .when =
-        "At three captured steps. binary_cross_entropy and its form with logits: a label below 0 or above 1 "
+        "At `looks` captured steps. binary_cross_entropy and its form with logits: a label below 0 or above "
+        "1 "
         "(error; between -0.3 and 1.3, as some GANs have them, a note). soft_margin_loss, "
         "hinge_embedding_loss, cosine_embedding_loss, margin_ranking_loss: labels of 0 and 1 instead of -1 "
         "and "

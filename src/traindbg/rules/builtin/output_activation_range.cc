@@ -105,6 +105,8 @@ class OutputActivationRange final : public Rule {
         if (call.label_bins != nullptr) model::merge(seen.targets, *call.label_bins);
         const Maker maker = maker_of(step, call);
         if (maker.tensor == nullptr) return;
+        // A ReLU changes nothing of what is not negative.
+        if (maker.squash == Squash::kNone && values.min >= 0) return;
         ++seen.with_maker;
         if (maker.squash == Squash::kNone) return;
         if (seen.squashed == 0) seen.maker = maker;
@@ -118,8 +120,7 @@ class OutputActivationRange final : public Rule {
             if (bin.bin == model::kNanBin) continue;
             all += bin.count;
             const model::BinEdges edge = model::edges(bin.bin);
-            if (edge.lower > range.high || (edge.upper <= range.low && edge.lower < range.low))
-                beyond += bin.count;
+            if (edge.lower > range.high || edge.upper < range.low) beyond += bin.count;
         }
         return all == 0 ? 0 : static_cast<double>(beyond) / static_cast<double>(all);
     }
