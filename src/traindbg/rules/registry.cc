@@ -17,24 +17,25 @@ using base::Status;
 const std::vector<RuleEntry>& builtin_rules() {
     static const std::vector<RuleEntry> entries = {
         builtin::bad_optimizer_settings(),
-        builtin::class_imbalance(),        //
-        builtin::dead_relu(),              //
+        builtin::class_imbalance(),  //
+        builtin::dead_relu(),        //
         builtin::embedding_rows_unused(),
-        builtin::exploding_gradient(),     //
+        builtin::exploding_gradient(),  //
         builtin::gradient_clipped_to_nothing(),
         builtin::gradients_not_cleared(),  //
         builtin::learning_rate_too_high(),
         builtin::learning_rate_too_low(),
-        builtin::loss_not_decreasing(),    //
+        builtin::loss_not_decreasing(),  //
+        builtin::loss_scale_overflow(),
         builtin::low_precision_updates_lost(),
-        builtin::non_finite(),             //
+        builtin::non_finite(),  //
         builtin::over_regularized(),
-        builtin::overfit(),                //
+        builtin::overfit(),  //
         builtin::poor_weight_init(),
-        builtin::saturated_activation(),   //
+        builtin::saturated_activation(),  //
         builtin::schedule_collapsed(),
         builtin::stopped_too_early(),
-        builtin::vanishing_gradient(),     //
+        builtin::vanishing_gradient(),  //
     };
     return entries;
 }

@@ -9,6 +9,7 @@
 #include "traindbg/base/format.h"
 #include "traindbg/base/text.h"
 #include "traindbg/engine/engine.h"
+#include "traindbg/tensor/dtype.h"
 
 namespace traindbg::scenario {
 namespace {
@@ -145,6 +146,10 @@ class Parser {
                 const auto kind = model::parse_activation_kind(value);
                 if (!kind) return wrong("unknown kind " + value);
                 info.activation = *kind;
+            } else if (key == "dtype") {
+                const auto dtype = tensor::parse_dtype(value);
+                if (!dtype) return wrong("unknown element type " + value);
+                info.dtype = *dtype;
             } else if (key == "shape") {
                 info.shape.clear();
                 std::istringstream parts(value);

@@ -17,6 +17,7 @@ namespace traindbg::rules::builtin {
 [[nodiscard]] RuleEntry learning_rate_too_high();
 [[nodiscard]] RuleEntry learning_rate_too_low();
 [[nodiscard]] RuleEntry loss_not_decreasing();
+[[nodiscard]] RuleEntry loss_scale_overflow();
 [[nodiscard]] RuleEntry low_precision_updates_lost();
 [[nodiscard]] RuleEntry non_finite();
 [[nodiscard]] RuleEntry over_regularized();
