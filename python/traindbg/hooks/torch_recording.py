@@ -83,6 +83,9 @@ _CLOSE_SECONDS = 5.0
 # When the optimizer that drives the steps was silent for so many steps of another one, the other
 # one drives.
 _STEPS_UNTIL_NEW_DRIVER = 100
+# So many steps running that a GradScaler left out are recorded as one: else a training that makes
+# no step any more would leave no trace.
+_SKIPPED_UNTIL_A_STEP = 10
 _CLASSIFIERS = frozenset({"cross_entropy", "nll_loss"})
 _LOOP = _BIT["loop"]
 _PLACES_MAX = 4  # names of places that a fact about the loop may have; those after it have the last
@@ -215,6 +218,7 @@ class Recording:
         self._trains_in_eval = False  # the step before was made in evaluation mode
         self._owners: dict[int, Owner] | None = None  # made when it is asked for
         self._lr: tuple[float, ...] = ()
+        self._skipped = 0  # steps that a GradScaler left out since the last one that is recorded
         self._eval_names: set[str] = set()
         self._scaled: tuple[weakref.ref[torch.Tensor], torch.Tensor] | None = None  # and unscaled
         self._calls_parts = False  # from the first step on
@@ -240,7 +244,7 @@ class Recording:
         asked_by_users = {requirement["collection"] for requirement in users}
         self._misses_arguments = not asked_by_users.isdisjoint(("predictions", "labels"))
         self._misses_attention = "attention_maps" in asked
-        self._traces_rates = "loop" in asked
+        self._follows_loop = "loop" in asked
 
     def ask_for(self, plan: str) -> None:
         """Captures from now on also what a plan (its JSON) asks for beyond the one that holds."""
@@ -1018,6 +1022,7 @@ class Recording:
             self.dead
             or self.on_device_only
             or self._micro.are_told_apart
+            or self._skipped > 0
             or len(self.watchers) != 1
             or driver not in self._tables
             or any(number >= STRIKES for number in failures.values())
@@ -1055,8 +1060,8 @@ class Recording:
 
     def _check_settings(self, optimizer: torch.optim.Optimizer) -> None:
         rates = learning_rates(optimizer)
-        if rates and self._traces_rates and (rates != self._lr or self.hot.due & _BIT["loop"]):
-            # Of all groups the largest. Also at steps between those that are due: no change is missed.
+        if rates and self._follows_loop and (rates != self._lr or self.hot.due & _BIT["loop"]):
+            # The largest of all groups. Also at steps that are not due: no change is missed.
             self.take_number(self._id("loop/learning_rate", "loop", always=True), max(rates))
         if rates != self._lr:
             self._lr = rates
@@ -1116,8 +1121,28 @@ class Recording:
     @boundary("micro-batches")
     def step_skipped(self, optimizer: torch.optim.Optimizer) -> None:
         driver = self._driver() if self._driver is not None else None
-        if driver is None or driver is optimizer:
-            self._micro.step_ended()
+        if driver is not None and driver is not optimizer:
+            return
+        self._micro.step_ended()
+        if driver is None:
+            owned = {id(p) for group in optimizer.param_groups for p in group["params"]}
+            if self._watcher_of(owned) is None:
+                return  # it steps, and is none of ours
+        if not self._follows_loop:
+            return
+        self._skipped += 1
+        self._arm()  # the next step is no ordinary one
+        if self._skipped >= _SKIPPED_UNTIL_A_STEP:
+            self._drain()
+            self._take_skipped()
+            before = self.hot.due
+            self._begin_step(before, self.hot.end_step())
+
+    def _take_skipped(self) -> None:
+        skipped, self._skipped = self._skipped, 0
+        if skipped:
+            self.take_number(self._id("loop/skipped_steps", "loop", always=True), skipped)
+            self._arm()
 
     def optimizer_stepped(self, optimizer: torch.optim.Optimizer) -> None:
         """Ends the step. Raises TrainingStopped when the supervisor asked for it."""
@@ -1144,6 +1169,7 @@ class Recording:
             guarded("optimizer", self._set_driver, optimizer)
         self._drain()
         self._note_mode()
+        self._take_skipped()
         before = self.hot.due
         if before & _FORWARD_ROLES:
             for watcher in self.watchers:

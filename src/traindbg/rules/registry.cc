@@ -34,6 +34,7 @@ const std::vector<RuleEntry>& builtin_rules() {
         builtin::learning_rate_too_low(),        //
         builtin::loss_input_range(),             //
         builtin::loss_not_decreasing(),          //
+        builtin::loss_scale_overflow(),          //
         builtin::loss_shape_broadcast(),         //
         builtin::loss_sign_flipped(),            //
         builtin::low_precision_updates_lost(),   //

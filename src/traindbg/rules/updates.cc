@@ -23,7 +23,7 @@ bool is_matrix(const model::TensorInfo& info) {
 model::Requirement update_requirement(std::string_view rule) {
     return {"weight_updates",         model::Mode::kTrain,
             model::What::kStatistics, {.every = 100, .dense_until = 3},
-            std::string(rule),        {5, 10, 20, 30, 50, 70}};
+            std::string(rule),        {10, 30, 70}};
 }
 
 model::Requirement rate_requirement(std::string_view rule) {
@@ -56,6 +56,8 @@ bool WeightUpdates::observe(const model::StepView& step) {
         if (info.role != model::Role::kWeightUpdate || !is_matrix(info)) continue;
         const auto found = ratios.find(place_of(info.name));
         if (found == ratios.end()) continue;
+        if (info.dtype == tensor::DType::kBFloat16 || info.dtype == tensor::DType::kFloat16)
+            are_rounded_ = true;
         all.push_back(found->second);
         if (found->second >= look.largest) {
             look.largest = found->second;

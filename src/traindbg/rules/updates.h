@@ -49,12 +49,15 @@ class WeightUpdates {
     [[nodiscard]] double highest() const noexcept { return highest_; }
     // The look at which the typical update was largest, but for the first step.
     [[nodiscard]] const Look& worst() const noexcept { return worst_; }
+    // Some matrix is kept in 16 bits: its updates are what rounding left of them.
+    [[nodiscard]] bool are_rounded() const noexcept { return are_rounded_; }
 
   private:
     std::vector<Look> looks_;
     std::uint64_t count_ = 0;
     double highest_ = 0;
     Look worst_;
+    bool are_rounded_ = false;
 };
 
 // The learning rate over the run, the largest of all groups. Before the first one was recorded it is that of

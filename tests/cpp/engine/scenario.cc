@@ -9,6 +9,7 @@
 #include "traindbg/base/format.h"
 #include "traindbg/base/text.h"
 #include "traindbg/engine/engine.h"
+#include "traindbg/tensor/dtype.h"
 
 namespace traindbg::scenario {
 namespace {

@@ -36,7 +36,7 @@ const model::RuleInfo kInfo = {
     .healthy =
         "Adam with equal betas or without momentum (a first beta of 0); an epsilon of 1e-3 whose updates "
         "are as usual.",
-    .cost = "Optimizer state at steps 5, 20 and 50; a copy of the weights at few steps; the loss.",
+    .cost = "Optimizer state at steps 20 and 50; a copy of the weights at few steps; the loss.",
     .original = "",
     .source = "Kingma, Ba, \"Adam: a method for stochastic optimization\", ICLR 2015",
     .severity = model::Severity::kError,
@@ -154,7 +154,7 @@ std::vector<model::Requirement> needs(const Parameters&) {
                    model::What::kStatistics,
                    {.every = 0},
                    kInfo.name,
-                   {5, 20, 50}});
+                   {20, 50}});
     return all;
 }
 

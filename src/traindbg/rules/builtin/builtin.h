@@ -26,6 +26,7 @@ namespace traindbg::rules::builtin {
 [[nodiscard]] RuleEntry learning_rate_too_low();
 [[nodiscard]] RuleEntry loss_input_range();
 [[nodiscard]] RuleEntry loss_not_decreasing();
+[[nodiscard]] RuleEntry loss_scale_overflow();
 [[nodiscard]] RuleEntry loss_shape_broadcast();
 [[nodiscard]] RuleEntry loss_sign_flipped();
 [[nodiscard]] RuleEntry low_precision_updates_lost();

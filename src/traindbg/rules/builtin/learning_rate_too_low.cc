@@ -27,7 +27,7 @@ const model::RuleInfo kInfo = {
         "was above five times `update`, it has come down by less than a tenth and still falls "
         "(Mann-Kendall z < -3); the loss is not well below guessing (the entropy of the labels), "
         "and the rate that would make usual updates (1e-3) is one that people use. Not while the rate "
-        "rises, nor where clipping is what makes the updates small.",
+        "rises, nor where clipping or weights in 16 bits are what makes the updates small.",
     .why =
         "A training that moves a thousandth as far as it could at each step takes a thousand times longer.",
     .fix = "Raise the learning rate until updates are about a thousandth of the weights; check the schedule.",
@@ -108,6 +108,7 @@ class LearningRateTooLow final : public Rule {
         if (!rates_.is_known() || !(rates_.peak() > 0) || rates_.is_warming_up(last_)) return false;
         const double ratio = updates_.highest();
         if (!(ratio > 0) || ratio > 5 * update_) return false;
+        if (updates_.are_rounded()) return false;
         if (clipping_.count() > 0 && clipping_.highest() < 0.1) return false;
         const std::optional<double> base = loss_.base_rate();
         if (base && loss_.level() < 0.6 * *base) return false;

@@ -23,9 +23,10 @@ const model::RuleInfo kInfo = {
     .when =
         "The largest learning rate of the optimizer's groups is less than 1/`fall` of the highest that it "
         "was, for at least `patience` steps, and for longer than it was above (when the run is over: for "
-        "more than `share` of its steps). A warning where the loss was still falling when the rate was "
-        "above a hundredth of its peak (Mann-Kendall z < -2.5 over the later half of those steps, or too few "
-        "steps to say) and the loss has not fallen by nine tenths since; else a note (info).",
+        "more than `share` of its steps). A warning where the loss has not fallen by nine tenths since the "
+        "start, and the training had not set off in fewer than 500 steps with a rate, or the loss was still "
+        "falling while the rate was above a hundredth of its peak (Mann-Kendall z < -2.5); else a note "
+        "(info).",
     .why = "With no learning rate every further step is computed in vain.",
     .fix =
         "Call scheduler.step() once per epoch if its settings count epochs; make T_max, total_steps or "
@@ -82,12 +83,15 @@ class ScheduleCollapsed final : public Rule {
     [[nodiscard]] std::string why_not_judged() const override { return "no learning rate was seen"; }
 
   private:
+    static constexpr std::uint64_t kTooFew = 500;
+
     // Whether it was the rate that ended the progress.
     [[nodiscard]] bool took_progress() const {
         if (loss_.count() == 0 || loss_.is_game() || !loss_.is_known_function()) return false;
         if (loss_.start() > 0 && loss_.level() < 0.1 * loss_.start()) return false;
         const auto means = alive_.means();
-        if (means.size() < 8) return true;
+        // Too few steps to have got anywhere.
+        if (means.size() < 8 || (!loss_.has_learned() && above_ < kTooFew)) return true;
         return trend_z(means.last(means.size() / 2)) < -2.5 || trend_z(means) < -2.5;
     }
 
