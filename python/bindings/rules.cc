@@ -23,11 +23,13 @@ void bind_rules(nb::module_& module) {
         "rules",
         [] {
             model::Json out = model::Json::array();
-            for (const rules::RuleEntry& entry : rules::builtin_rules())
+            for (const rules::RuleEntry& entry : rules::all_rules()) {
                 out.push_back(model::to_json(*entry.info));
+                out.back()["on_by_default"] = rules::is_on_by_default(entry.info->name);
+            }
             return out.dump();
         },
-        "All built-in rules, as JSON.");
+        "All rules, as JSON.");
     module.def("default_rules", [] {
         std::vector<std::string> names;
         for (const rules::RuleChoice& choice : rules::default_rules()) names.push_back(choice.name);

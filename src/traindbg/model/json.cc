@@ -410,6 +410,7 @@ Json to_json(const RuleInfo& info) {
             {"cost", info.cost},
             {"original", info.original},
             {"source", info.source},
+            {"readings", info.readings},
             {"severity", to_string(info.severity)},
             {"parameters", std::move(parameters)}};
 }

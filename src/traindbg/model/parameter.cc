@@ -14,6 +14,8 @@ std::string_view to_string(ParameterType type) noexcept {
         case ParameterType::kPattern: return "pattern";
         case ParameterType::kTexts: return "texts";
         case ParameterType::kChoice: return "choice";
+        case ParameterType::kPatterns: return "patterns";
+        case ParameterType::kNumbers: return "numbers";
     }
     return "unknown";
 }
@@ -38,6 +40,8 @@ std::string range_in_words(const ParameterInfo& parameter) {
         case ParameterType::kPattern: words = "a regular expression"; break;
         case ParameterType::kTexts: words = "texts, separated by commas"; break;
         case ParameterType::kChoice: words = base::join(parameter.choices, ", "); break;
+        case ParameterType::kPatterns: words = "regular expressions, separated by commas"; break;
+        case ParameterType::kNumbers: words = "numbers, separated by commas"; break;
     }
     return parameter.fallback.is_nothing() ? words + ", or none" : words;
 }

@@ -17,10 +17,12 @@ enum class ParameterType : std::uint8_t {
     kFlag,     // true or false
     kText,     // any
     kPattern,  // a regular expression, searched in names of tensors
-    kTexts,    // separated by commas
+    kTexts,    // separated by commas; of the next two, too
     kChoice,   // one of `choices`
+    kPatterns,
+    kNumbers,
 };
-// "number", "whole number", "flag", "text", "pattern", "texts", "choice"
+// "number", "whole number", "flag", "text", "pattern", "texts", "choice", "patterns", "numbers"
 [[nodiscard]] std::string_view to_string(ParameterType type) noexcept;
 
 // What a parameter is set to: a number, a truth, a text (of patterns, texts and choices, too), or nothing.

@@ -28,6 +28,9 @@ struct RuleInfo {
     std::string source;    // paper or document behind the condition, or empty
     Severity severity = Severity::kWarning;  // the most severe that it gives
     std::vector<ParameterInfo> parameters;
+    // Of a rule that is compatible with one of SageMaker Debugger: how its documents are read where they say
+    // too little or two things. Empty for our own.
+    std::string readings = {};
 };
 
 }  // namespace traindbg::model

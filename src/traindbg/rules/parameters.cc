@@ -87,6 +87,16 @@ Status check(const ParameterInfo& parameter, const ParameterValue& value) {
         case ParameterType::kPattern:
             if (value.text() == nullptr) return wrong("is not a text");
             return base::Pattern::make(*value.text()).status();
+        case ParameterType::kPatterns:
+            if (value.text() == nullptr) return wrong("is not a text");
+            for (const std::string& pattern : split_texts(*value.text()))
+                TRAINDBG_RETURN_IF_ERROR(base::Pattern::make(pattern).status());
+            return Status::ok();
+        case ParameterType::kNumbers:
+            if (value.text() == nullptr) return wrong("is not a text");
+            for (const std::string& number : split_texts(*value.text()))
+                TRAINDBG_RETURN_IF_ERROR(number_of(number).status());
+            return Status::ok();
         default: return value.text() != nullptr ? Status::ok() : wrong("is not a text");
     }
 }
@@ -120,6 +130,14 @@ const std::string& Parameters::text(std::string_view name) const {
 std::vector<std::string> Parameters::texts(std::string_view name) const {
     const std::string* text = value(name).text();
     return text == nullptr ? std::vector<std::string>() : split_texts(*text);
+}
+
+std::vector<double> Parameters::numbers(std::string_view name) const {
+    std::vector<double> out;
+    for (const std::string& text : texts(name))
+        if (const Result<ParameterValue> number = number_of(text); number.is_ok())
+            out.push_back(*number->number());
+    return out;
 }
 
 std::optional<double> Parameters::number_if_any(std::string_view name) const {
@@ -157,6 +175,9 @@ Result<Parameters> complete_parameters(const model::RuleInfo& info, const Parame
                                        base::printable(name), base::did_you_mean(name, names)));
         }
         Result<ParameterValue> typed = value;
+        // One number where several may stand.
+        if (parameter->type == ParameterType::kNumbers && value.number() != nullptr)
+            typed = ParameterValue(base::format("{}", *value.number()));
         if (const std::string* text = value.text()) typed = value_of(*parameter, *text);
         Status status = typed.is_ok() ? check(*parameter, *typed) : typed.status();
         if (!status.is_ok())

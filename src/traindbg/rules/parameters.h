@@ -28,6 +28,7 @@ class Parameters {
     [[nodiscard]] const std::string& text(std::string_view name) const;
     [[nodiscard]] std::vector<std::string> texts(std::string_view name) const;  // none where it is nothing
     [[nodiscard]] const model::ParameterValue& value(std::string_view name) const;
+    [[nodiscard]] std::vector<double> numbers(std::string_view name) const;  // of kNumbers; as above
     // Whether it is set to anything.
     [[nodiscard]] bool has(std::string_view name) const { return !value(name).is_nothing(); }
     [[nodiscard]] std::optional<double> number_if_any(std::string_view name) const;

@@ -5,6 +5,7 @@
 #include "traindbg/base/format.h"
 #include "traindbg/base/text.h"
 #include "traindbg/rules/builtin/builtin.h"
+#include "traindbg/rules/compatible/compatible.h"
 #include "traindbg/rules/rule.h"
 
 namespace traindbg::rules {
@@ -60,9 +61,55 @@ const std::vector<RuleEntry>& builtin_rules() {
     return entries;
 }
 
+const std::vector<RuleEntry>& compatible_rules() {
+    static const std::vector<RuleEntry> entries = {
+        compatible::all_zero(),                       //
+        compatible::check_input_images(),             //
+        compatible::class_imbalance(),                //
+        compatible::confusion(),                      //
+        compatible::dead_relu(),                      //
+        compatible::exploding_tensor(),               //
+        compatible::feature_importance_overweight(),  //
+        compatible::loss_not_decreasing(),            //
+        compatible::nlp_sequence_ratio(),             //
+        compatible::overfit(),                        //
+        compatible::overtraining(),                   //
+        compatible::poor_weight_initialization(),     //
+        compatible::saturated_activation(),           //
+        compatible::stalled_training_rule(),          //
+        compatible::tensor_variance(),                //
+        compatible::tree_depth(),                     //
+        compatible::unchanged_tensor(),               //
+        compatible::vanishing_gradient(),             //
+        compatible::weight_update_ratio(),            //
+    };
+    return entries;
+}
+
+const std::vector<RuleEntry>& all_rules() {
+    static const std::vector<RuleEntry> entries = [] {
+        std::vector<RuleEntry> all = builtin_rules();
+        all.insert(all.end(), compatible_rules().begin(), compatible_rules().end());
+        return all;
+    }();
+    return entries;
+}
+
+bool is_on_by_default(std::string_view name) {
+    return std::any_of(builtin_rules().begin(), builtin_rules().end(),
+                       [&](const RuleEntry& entry) { return entry.info->name == name; });
+}
+
+bool want_raw(const std::vector<RuleChoice>& choices) {
+    return std::any_of(choices.begin(), choices.end(), [](const RuleChoice& choice) {
+        const Result<const RuleEntry*> entry = find_rule(choice.name);
+        return entry.is_ok() && (*entry)->wants_raw;
+    });
+}
+
 Result<const RuleEntry*> find_rule(std::string_view name) {
     std::vector<std::string> names;
-    for (const RuleEntry& entry : builtin_rules()) {
+    for (const RuleEntry& entry : all_rules()) {
         if (entry.info->name == name) return &entry;
         names.push_back(entry.info->name);
     }

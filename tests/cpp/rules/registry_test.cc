@@ -15,10 +15,15 @@ TEST(Registry, IsSortedAndNamesAreUnique) {
     EXPECT_TRUE(std::is_sorted(names.begin(), names.end()));
     EXPECT_EQ(std::set<std::string>(names.begin(), names.end()).size(), names.size());
     EXPECT_EQ(default_rules().size(), names.size());
+    names.clear();
+    for (const RuleEntry& entry : compatible_rules()) names.push_back(entry.info->name);
+    EXPECT_TRUE(std::is_sorted(names.begin(), names.end()));
+    EXPECT_EQ(all_rules().size(), builtin_rules().size() + names.size());
+    for (const std::string& name : names) EXPECT_FALSE(is_on_by_default(name)) << name;
 }
 
 TEST(Registry, EveryRuleSaysWhatItIsAbout) {
-    for (const RuleEntry& entry : builtin_rules()) {
+    for (const RuleEntry& entry : all_rules()) {
         const model::RuleInfo& info = *entry.info;
         for (const std::string* text :
              {&info.title, &info.summary, &info.when, &info.why, &info.fix, &info.healthy, &info.cost})
@@ -31,14 +36,16 @@ TEST(Registry, EveryRuleSaysWhatItIsAbout) {
 }
 
 TEST(Registry, DefaultsAreOfTheirTypesAndInRange) {
-    for (const RuleEntry& entry : builtin_rules()) {
+    for (const RuleEntry& entry : all_rules()) {
         const auto complete = complete_parameters(*entry.info, defaults_of(*entry.info));
         EXPECT_TRUE(complete.is_ok()) << complete.status().message();
     }
 }
 
 TEST(Registry, RequirementsNameCollectionsThatExist) {
-    const auto all = requirements_of(default_rules());
+    std::vector<RuleChoice> every;
+    for (const RuleEntry& entry : all_rules()) every.push_back({entry.info->name, {}});
+    const auto all = requirements_of(every);
     ASSERT_TRUE(all.is_ok());
     ASSERT_FALSE(all->empty());
     for (const model::Requirement& need : *all)
