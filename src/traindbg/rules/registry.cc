@@ -31,6 +31,7 @@ const std::vector<RuleEntry>& builtin_rules() {
         builtin::overfit(),  //
         builtin::repeated_batch(),
         builtin::saturated_activation(),  //
+        builtin::target_leak(),
         builtin::target_not_normalized(),
         builtin::train_val_mismatch(),
         builtin::vanishing_gradient(),  //

@@ -22,6 +22,7 @@ namespace traindbg::rules::builtin {
 [[nodiscard]] RuleEntry overfit();
 [[nodiscard]] RuleEntry repeated_batch();
 [[nodiscard]] RuleEntry saturated_activation();
+[[nodiscard]] RuleEntry target_leak();
 [[nodiscard]] RuleEntry target_not_normalized();
 [[nodiscard]] RuleEntry train_val_mismatch();
 [[nodiscard]] RuleEntry vanishing_gradient();
