@@ -59,7 +59,8 @@ def batches_in_storage(tensor: torch.Tensor) -> float:
     if rows == 0 or stride <= 0 or tensor.is_conj() or tensor.is_quantized:
         return 1.0
     elements = tensor.untyped_storage().nbytes() // tensor.element_size()
-    return max(1.0, elements / (stride * rows))
+    held: float = elements / (stride * rows)
+    return max(1.0, held)
 
 
 _FEWEST_ROWS = 24  # with fewer, two columns of zeros and ones are alike by chance
