@@ -126,6 +126,7 @@ def test_a_loss_of_the_users_own(run_dir, by_keyword):
 def test_evaluations_and_steps_that_are_not_due(run_dir):
     step = Step(
         run_dir,
+        rules=[],
         collect=None,
         capture=[
             {"collection": ["predictions", "labels"], "every": 2},

@@ -1,6 +1,7 @@
-"""How much data a training has beside the batch that it is given: facts that tell a batch from all.
+"""Facts about the data of a training, beside what the reductions of single tensors tell.
 
-Only sizes are asked for; nothing of a loader or a tensor is kept.
+How much there is beside the batch at hand, and whether a column of the input is the label. Nothing
+of a loader or a tensor is kept.
 """
 
 from __future__ import annotations
@@ -58,4 +59,39 @@ def batches_in_storage(tensor: torch.Tensor) -> float:
     if rows == 0 or stride <= 0 or tensor.is_conj() or tensor.is_quantized:
         return 1.0
     elements = tensor.untyped_storage().nbytes() // tensor.element_size()
-    return max(1.0, elements / (stride * rows))
+    held: float = elements / (stride * rows)
+    return max(1.0, held)
+
+
+_FEWEST_ROWS = 24  # with fewer, two columns of zeros and ones are alike by chance
+_MOST_VALUES = 1 << 20
+
+
+def closest_column(
+    inputs: torch.Tensor, labels: torch.Tensor
+) -> tuple[torch.Tensor, torch.Tensor] | None:
+    """Of a table of inputs, the size of the largest correlation with the labels, and its column.
+
+    One value each, on the inputs' device. None where they are no table of real numbers and one
+    label for each row, or too many or too few of them. Cost: one pass over the table, in float64.
+    """
+    rows = inputs.shape[0] if inputs.dim() == 2 else 0
+    if (
+        rows < _FEWEST_ROWS
+        or inputs.shape[1] < 2
+        or inputs.numel() > _MOST_VALUES
+        or labels.numel() != rows
+        or not inputs.is_floating_point()
+        or labels.is_complex()
+        or labels.device != inputs.device
+    ):
+        return None
+    table = inputs.detach().double()
+    table = table - table.mean(0)
+    wanted = labels.detach().reshape(rows).double()
+    wanted = wanted - wanted.mean()
+    # A column that is constant has no correlation.
+    size = (table.square().sum(0) * wanted.square().sum()).sqrt()
+    found = torch.where(size > 0, (wanted @ table).abs() / size.clamp_min(1e-300), 0.0)
+    value, column = found.max(0)
+    return value, column

@@ -26,7 +26,7 @@ from traindbg._say import say
 from traindbg.errors import InvalidArgument, TraindbgError, TrainingStopped
 from traindbg.hooks import torch_patches as patches
 from traindbg.hooks.torch_compiled import EagerStep, compiler_in_use
-from traindbg.hooks.torch_data import batches_in_storage, sizes
+from traindbg.hooks.torch_data import batches_in_storage, closest_column, sizes
 from traindbg.hooks.torch_description import description
 from traindbg.hooks.torch_device import Deferred, capturing_graph, own_operations
 from traindbg.hooks.torch_forward import (
@@ -86,6 +86,7 @@ _STEPS_UNTIL_NEW_DRIVER = 100
 # So many steps running that a GradScaler left out are recorded as one: else a training that makes
 # no step any more would leave no trace.
 _SKIPPED_UNTIL_A_STEP = 10
+_STEPS_COMPARED = 5  # at the first ones labels are compared with the model's input
 _CLASSIFIERS = frozenset({"cross_entropy", "nll_loss"})
 _LOOP = _BIT["loop"]
 _PLACES_MAX = 4  # names of places that a fact about the loop may have; those after it have the last
@@ -227,6 +228,7 @@ class Recording:
         self._compiler = compiler_in_use()
         self._unseen = Unseen(self.session)
         self._micro = MicroBatches()
+        self._input: weakref.ref[torch.Tensor] | None = None  # of the step under way
         self._looked_at = 0  # the micro-batch whose forward pass was looked at last
         self._eager = EagerStep(self._wants_eager)
         self._follow(plan)
@@ -558,6 +560,7 @@ class Recording:
             held = batches_in_storage(tensor)
             self.take_number(self._id("loop/batches_in_storage", "loop"), held)
             self.take_number(self._id("loop/batches_in_loader", "loop"), sizes.batches)
+            self._input = weakref.ref(tensor)
 
     @boundary("outputs")
     def module_output(self, place: Place, suffix: str, tensor: torch.Tensor) -> None:
@@ -791,6 +794,22 @@ class Recording:
             for role, suffix, tensor in arguments_of(name, args, kwargs):
                 full = f"{role}/{name}{suffix}{mark}"
                 self._take(mode, self._id(full, role, tensor), tensor)
+                if role == "label" and mode == _TRAIN and self.hot.steps < _STEPS_COMPARED:
+                    guarded("losses", self._compare_with_input, tensor)
+
+    def _compare_with_input(self, label: torch.Tensor) -> None:
+        """Whether a column of the model's input says what the label is."""
+        given, self._input = self._input, None
+        tensor = None if given is None else given()
+        if type(tensor) is not torch.Tensor or type(label) is not torch.Tensor:
+            return
+        if not self.hot.due & _BIT["loop"]:
+            return
+        with own_operations():
+            found = closest_column(tensor, label)
+        if found is not None:
+            for word, value in zip(("correlation", "column"), found, strict=True):
+                self.take_number(self._id(f"loop/label_in_input_{word}", "loop"), value)
 
     def _loop_hears_of_loss(
         self, mode: int, name: str, value: Any, args: tuple[Any, ...], kwargs: dict[str, Any]

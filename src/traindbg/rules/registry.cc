@@ -51,6 +51,7 @@ const std::vector<RuleEntry>& builtin_rules() {
         builtin::schedule_collapsed(),           //
         builtin::step_without_gradient(),        //
         builtin::stopped_too_early(),            //
+        builtin::target_leak(),                  //
         builtin::target_not_normalized(),        //
         builtin::train_mode_in_validation(),     //
         builtin::train_val_mismatch(),           //

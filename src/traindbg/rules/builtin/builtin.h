@@ -42,6 +42,7 @@ namespace traindbg::rules::builtin {
 [[nodiscard]] RuleEntry schedule_collapsed();
 [[nodiscard]] RuleEntry step_without_gradient();
 [[nodiscard]] RuleEntry stopped_too_early();
+[[nodiscard]] RuleEntry target_leak();
 [[nodiscard]] RuleEntry target_not_normalized();
 [[nodiscard]] RuleEntry train_mode_in_validation();
 [[nodiscard]] RuleEntry train_val_mismatch();

@@ -74,7 +74,11 @@ class RepeatedBatch final : public Rule {
         ++judged_;
         if (judged_ > 1 && fingerprint == last_) {
             ++in_a_row_;
+            others_ = 0;
+        } else if (!firing_.empty() && ++others_ < 3) {
+            return;  // a look at other data, at the end of the run say
         } else {
+            others_ = 0;
             in_a_row_ = 1;
             first_ = step.step();
             if (!firing_.empty()) sink.clear(firing_);
@@ -146,7 +150,7 @@ class RepeatedBatch final : public Rule {
     }
 
     std::uint64_t steps_;
-    std::uint64_t judged_ = 0, in_a_row_ = 0, last_ = 0;
+    std::uint64_t judged_ = 0, in_a_row_ = 0, others_ = 0, last_ = 0;
     std::uint64_t values_ = 0;                          // in a training batch
     std::uint64_t evaluated_ = 0, most_evaluated_ = 0;  // batches of that size in one evaluation
     double in_loader_ = 0, in_storage_ = 0;

@@ -1,0 +1,118 @@
+// A column of the input is the label.
+
+#include <cmath>
+
+#include "traindbg/base/format.h"
+#include "traindbg/rules/builtin/builtin.h"
+#include "traindbg/rules/training_loss.h"
+
+namespace traindbg::rules {
+namespace {
+
+const model::RuleInfo kInfo = {
+    .name = "target_leak",
+    .title = "The input holds the label",
+    .summary = "A column of the model's input is the label itself, perhaps in other units.",
+    .when =
+        "The model's input is a table of at least 24 rows and two columns of floating point, with one label "
+        "for "
+        "each row, and in `looks` of the first five steps one and the same column has a correlation with the "
+        "label whose size is 1 but for rounding (1e-6).",
+    .why =
+        "The model copies that column. The loss falls far below what the problem allows, in validation, too, "
+        "and "
+        "the column is not there when it counts.",
+    .fix = "Remove the column, or the join, shift or window that brought it in.",
+    .healthy =
+        "Columns that say much of the label; tables of one column, as in exercises; inputs that are images, "
+        "sequences of vectors or numbers of tokens, which are not looked at.",
+    .cost =
+        "At the first 5 steps one pass over the model's input, where it is a table of at most a million "
+        "values.",
+    .original = "",
+    .source =
+        "Kapoor, Narayanan, \"Leakage and the reproducibility crisis in machine-learning-based science\", "
+        "Patterns 2023",
+    .severity = model::Severity::kWarning,
+    .parameters = {{"looks", "steps", 3, 1, 5, "steps that must show it"}},
+};
+
+class TargetLeak final : public Rule {
+  public:
+    explicit TargetLeak(const Parameters& parameters)
+        : looks_(static_cast<std::uint64_t>(parameters.at("looks"))) {}
+
+    void on_step(const model::StepView& step, FindingSink& sink) override {
+        if (step.mode() != model::Mode::kTrain) return;
+        double correlation = -1, column = -1;
+        for (const model::ScalarSample& sample : step.record->scalars) {
+            const std::string& name = step.info(sample.tensor).name;
+            if (name == "loop/label_in_input_correlation") correlation = sample.value;
+            else if (name == "loop/label_in_input_column") column = sample.value;
+        }
+        if (!(correlation >= 0) || column < 0) return;
+        ++judged_;
+        if (correlation < 1 - 1e-6) {
+            in_a_row_ = 0;
+            return;
+        }
+        if (in_a_row_ == 0 || column != column_) {
+            in_a_row_ = 0;
+            first_ = step.step();
+        }
+        column_ = column;
+        if (++in_a_row_ >= looks_) fire(correlation, sink);
+    }
+    [[nodiscard]] std::uint64_t steps_judged() const override { return judged_; }
+    [[nodiscard]] std::string why_not_judged() const override {
+        return "no input that is a table, with one label for each row given to a loss of "
+               "torch.nn.functional, was "
+               "seen";
+    }
+
+  private:
+    void fire(double correlation, FindingSink& sink) const {
+        model::Finding finding;
+        finding.key = "column";
+        finding.severity = model::Severity::kWarning;
+        finding.first_step = first_;
+        finding.tensor = "input/0";
+        finding.message = base::format(
+            "Column {:.0f} of the model's input is the label, but for scale and offset: their correlation is "
+            "1 in "
+            "each of {} steps.",
+            column_, in_a_row_);
+        finding.fix = base::format(
+            "Remove column {:.0f}, or what brought it in: a join with the labels, a shift, a window that "
+            "ends too "
+            "late.",
+            column_);
+        finding.evidence.push_back({"correlation with the label", correlation, "limit", 1});
+        finding.evidence.push_back({"column", column_, "", 0});
+        finding.plots = {{"loss", "value"}};
+        sink.fire(std::move(finding));
+    }
+
+    std::uint64_t looks_;
+    std::uint64_t judged_ = 0, in_a_row_ = 0;
+    double column_ = -1;
+    model::StepIndex first_ = 0;
+};
+
+std::vector<model::Requirement> needs(const Parameters&) {
+    using enum model::Mode;
+    constexpr model::Schedule kWhen = {.every = 50, .dense_until = 10};
+    constexpr auto kStatistics = model::What::kStatistics;
+    return {{"labels", kTrain, kStatistics, kWhen, kInfo.name},
+            {"inputs", kTrain, kStatistics, kWhen, kInfo.name},
+            {"loop", kTrain, kStatistics, kWhen, kInfo.name}};
+}
+
+}  // namespace
+
+RuleEntry builtin::target_leak() {
+    return {&kInfo, &needs,
+            [](const Parameters& p) -> std::unique_ptr<Rule> { return std::make_unique<TargetLeak>(p); }};
+}
+
+}  // namespace traindbg::rules

@@ -1,0 +1,158 @@
+"""Facts about data and loss that rules are told, and that telling changes nothing."""
+
+from __future__ import annotations
+
+import gc
+import weakref
+
+import pytest
+import torch
+from torch import nn
+from torch.nn import functional as F
+from torch.utils.data import DataLoader, TensorDataset
+
+import traindbg as td
+from traindbg.hooks.torch_data import batches_in_storage, closest_column
+from traindbg.hooks.torch_loss_graph import compared_shapes
+
+RULES = ["repeated_batch", "target_leak", "loss_shape_broadcast"]
+
+
+def train(run_dir, batches, loss=F.mse_loss, columns=6) -> td.Run:
+    torch.manual_seed(3)
+    model = nn.Linear(columns, 1)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+    watcher = td.watch(model, optimizer, run_dir=run_dir, supervise=False, rules=RULES)
+    for x, y in batches:
+        optimizer.zero_grad()
+        loss(model(x), y).backward()
+        optimizer.step()
+    watcher.detach()
+    return td.Run(run_dir)
+
+
+def numbers(run: td.Run, name: str) -> list[float]:
+    return run.scalars(f"loop/{name}").values.tolist()
+
+
+def test_the_batches_of_a_loader_are_counted(run_dir):
+    x, y = torch.randn(100, 6), torch.randn(100, 1)
+    loader = DataLoader(TensorDataset(x, y), batch_size=30)
+    run = train(run_dir, (next(iter(loader)) for _ in range(3)))
+    assert numbers(run, "batches_in_loader") == [4, 4, 4]
+
+
+def test_a_loader_that_is_read_without_gradients_does_not_count(run_dir):
+    loader = DataLoader(TensorDataset(torch.randn(100, 6)), batch_size=5)
+
+    def batches():
+        for _ in range(2):
+            with torch.no_grad():
+                next(iter(loader))
+            yield torch.randn(30, 6), torch.randn(30, 1)
+
+    assert numbers(train(run_dir, batches()), "batches_in_loader") == [0, 0]
+
+
+def test_rows_that_a_slice_leaves_out_are_counted():
+    table = torch.randn(100, 8)
+    assert batches_in_storage(table) == 1
+    assert batches_in_storage(table[:25]) == 4
+    assert batches_in_storage(table[:, 2:4]) == 1  # columns of all rows
+    assert batches_in_storage(table[:50].clone()) == 1
+    assert batches_in_storage(table[:1].expand(50, 8)) == 1
+    assert batches_in_storage(torch.tensor(1.0)) == 1
+    assert batches_in_storage(torch.randn(4, 4).to_sparse()) == 1
+
+
+@pytest.mark.parametrize("units", [1.0, -3.5])
+def test_the_column_that_is_the_label_is_named(run_dir, units):
+    x = [torch.randn(40, 6) for _ in range(3)]
+    run = train(run_dir, ((each, each[:, 4:5] * units + 2) for each in x))
+    assert numbers(run, "label_in_input_correlation") == pytest.approx([1, 1, 1], abs=1e-9)
+    assert numbers(run, "label_in_input_column") == [4, 4, 4]
+
+
+def test_what_is_no_table_with_one_label_for_each_row_is_not_compared():
+    y = torch.randn(40)
+    assert closest_column(torch.randn(40, 6), y) is not None
+    assert closest_column(torch.randn(40, 6), torch.randint(0, 3, (40,))) is not None
+    assert closest_column(torch.randn(40, 1), y) is None
+    assert closest_column(torch.randn(40, 6, 2), y) is None
+    assert closest_column(torch.randint(0, 9, (40, 6)), y) is None
+    assert closest_column(torch.randn(8, 6), torch.randn(8)) is None
+    assert closest_column(torch.randn(40, 6), torch.randn(40, 2)) is None
+
+
+def test_a_constant_column_and_a_constant_label_have_no_correlation():
+    found = closest_column(torch.ones(40, 3), torch.randn(40))
+    assert found is not None
+    assert found[0] == 0
+    found = closest_column(torch.randn(40, 3), torch.ones(40))
+    assert found is not None
+    assert found[0] == 0
+
+
+@pytest.mark.parametrize(
+    "loss",
+    [
+        lambda x, y: ((x - y) ** 2).mean(),
+        lambda x, y: (y - x).abs().sum() / 7,
+        lambda x, y: ((x - y) * (x - y)).mean().sqrt() + 1e-4,
+    ],
+)
+def test_shapes_of_a_loss_that_is_written_out(loss):
+    x, y = nn.Linear(6, 1)(torch.randn(7, 6)), torch.randn(7)
+    assert compared_shapes(loss(x, y)) == ((7, 1), (7, 7))
+    assert compared_shapes(loss(x, y[:, None])) == ((7, 1), (7, 1))
+
+
+def test_what_compares_two_predictions_or_is_heard_is_left_out():
+    x = nn.Linear(6, 1)(torch.randn(7, 6))
+    assert compared_shapes((x - x.T).abs().mean()) is None
+    assert compared_shapes(F.mse_loss(x, torch.randn(7, 1))) is None
+    assert compared_shapes(torch.tensor(1.0)) is None
+
+
+def test_a_written_out_loss_that_broadcasts_is_told(run_dir):
+    batches = [(torch.randn(7, 6), torch.randn(7)) for _ in range(2)]
+    run = train(run_dir, batches, lambda x, y: ((x - y) ** 2).mean())
+    assert numbers(run, "prediction_compared") == [7, 7]
+    assert numbers(run, "difference_compared") == [49, 49]
+    assert run["loop/difference_compared"].info["shape"] == (7, 7)
+
+
+def test_an_input_is_not_held(run_dir):
+    held = []
+
+    def batches():
+        for _ in range(3):
+            x = torch.randn(40, 6)
+            held.append(weakref.ref(x))
+            yield x, torch.randn(40, 1)
+            del x
+
+    train(run_dir, batches())
+    gc.collect()
+    assert [ref() for ref in held] == [None] * 3
+
+
+def test_losses_and_random_numbers_are_the_same(run_dir):
+    def losses(watched: bool) -> list[float]:
+        torch.manual_seed(5)
+        model = nn.Linear(6, 1)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+        if watched:
+            td.watch(model, optimizer, run_dir=run_dir, supervise=False, rules=RULES)
+        loader = DataLoader(TensorDataset(torch.randn(90, 6), torch.randn(90, 1)), 30, shuffle=True)
+        seen = []
+        for _ in range(3):
+            for x, y in loader:
+                optimizer.zero_grad()
+                loss = F.mse_loss(model(x), y) + torch.rand(())
+                loss.backward()
+                optimizer.step()
+                seen.append(loss.item())
+        return seen
+
+    assert losses(watched=False) == losses(watched=True)
