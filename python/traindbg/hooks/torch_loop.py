@@ -13,16 +13,18 @@ from __future__ import annotations
 
 import gc
 import itertools
+import threading
 import weakref
 from typing import TYPE_CHECKING, Any, Protocol
 
 import torch
 from torch import nn
+from torch.nn.modules.module import register_module_forward_pre_hook
 
+from traindbg.hooks.torch_compiled import compiler_in_use, our_hooks
 from traindbg.hooks.torch_device import capturing_graph, own_operations
 from traindbg.hooks.torch_fresh import looks_fresh
 from traindbg.hooks.torch_graph import Root, holder_of, look_at_graph, mark_loss, root_of
-from traindbg.hooks.torch_names import is_compiled
 from traindbg.hooks.torch_parameters import number_of
 from traindbg.hooks.torch_shards import local_part
 
@@ -124,32 +126,33 @@ def _samples(args: tuple[Any, ...], kwargs: dict[str, Any]) -> int:
 class _Calls:
     """Listens to which modules with parameters are called in one training step, and in which order.
 
-    Its hooks see no values and change nothing. They are taken off at the end of the step.
+    By a global hook, as forward passes are looked at: one on a module itself would be copied with
+    it, and makes some modules compute in another way. It sees no values. It is taken off at the end
+    of the step.
     """
 
     def __init__(self, models: Iterable[tuple[nn.Module, str]]) -> None:
         self.order: dict[int, bool] = {}  # module id -> whether gradients were on at a call of it
-        self._handles: list[Any] = []
-        for model, _ in models:
-            modules = list(model.modules())
-            if is_compiled(model) or any(
-                isinstance(module, torch.jit.ScriptModule) or is_compiled(module)
-                for module in modules
-            ):
-                continue
-            for module in modules:
-                if next(module.parameters(recurse=False), None) is not None:
-                    self._handles.append(module.register_forward_pre_hook(self._called))
+        self._thread = threading.get_ident()
+        self._wanted = {
+            id(module)
+            for model, _ in models
+            for module in model.modules()
+            if next(module.parameters(recurse=False), None) is not None
+        }
+        self._handle = register_module_forward_pre_hook(self._called)
+        our_hooks.add(self._handle.id)
 
     def _called(self, module: nn.Module, args: Any) -> None:
+        key = id(module)
+        if key not in self._wanted or threading.get_ident() != self._thread:
+            return
         if not torch.compiler.is_compiling() and (_graph_task is None or _graph_task() == -1):
-            key = id(module)
             self.order[key] = self.order.get(key, False) or torch.is_grad_enabled()
 
     def end(self) -> None:
-        for handle in self._handles:
-            handle.remove()
-        self._handles.clear()
+        self._handle.remove()
+        our_hooks.discard(self._handle.id)
 
 
 class LoopObserver:
@@ -193,7 +196,7 @@ class LoopObserver:
         for model, _ in self._teller.models():
             self._watched.extend(map(weakref.ref, model.parameters()))
         self._before = self._gradients()
-        if self._wants_calls and self._calls_seen < _MOST_CALLS_SEEN:
+        if self._wants_calls and self._calls_seen < _MOST_CALLS_SEEN and not compiler_in_use():
             self._calls_seen += 1
             self._calls = _Calls(self._teller.models())
 
