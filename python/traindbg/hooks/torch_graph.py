@@ -25,6 +25,8 @@ _FIRST_LABELS = 64
 _KEY = "traindbg"
 _NOTHING = object()  # there is a nonlinearity
 
+_RECURRENT = ("GRU", "LSTM", "RNN")
+
 # Losses that are zero or more, whatever they are given of the right kind.
 _NEVER_NEGATIVE = frozenset(
     {
@@ -321,7 +323,8 @@ def look_at_graph(
             continue
         if first.out < min(first.wide, layer.out):
             continue  # a bottleneck: of lower rank than one layer would be
-        if owners[id(layer.weight)].module_type.endswith("Cell"):
+        kind = owners[id(layer.weight)].module_type
+        if kind in _RECURRENT or kind.endswith("Cell"):
             continue  # it goes into gates
         follows += 1
         if is_strict:

@@ -5,23 +5,26 @@ has a place, the name of the first one follows, `loop/FACT/PLACE`. A fact of a s
 optimizer is about to step, because only then the step's backward passes are over; what they mean
 over several steps, the rules decide. Of a step not seen from its beginning nothing is told.
 
-Nothing here keeps a tensor: what is remembered between two moments of a step are ids, versions and
-numbers, and a tensor's first few elements.
+Nothing here keeps a tensor of the training's: what is remembered between two moments of a step are
+weak references, ids, versions and numbers, and a tensor's first few elements.
 """
 
 from __future__ import annotations
 
 import gc
 import itertools
+import threading
+import weakref
 from typing import TYPE_CHECKING, Any, Protocol
 
 import torch
 from torch import nn
+from torch.nn.modules.module import register_module_forward_pre_hook
 
+from traindbg.hooks.torch_compiled import compiler_in_use, our_hooks
 from traindbg.hooks.torch_device import capturing_graph, own_operations
 from traindbg.hooks.torch_fresh import looks_fresh
 from traindbg.hooks.torch_graph import Root, holder_of, look_at_graph, mark_loss, root_of
-from traindbg.hooks.torch_names import is_compiled
 from traindbg.hooks.torch_parameters import number_of
 from traindbg.hooks.torch_shards import local_part
 
@@ -35,6 +38,7 @@ _GRAPHS_AT = (0, 2, 8)  # the first due step from each of these on: its graph is
 _MOST_CALLS_SEEN = 6  # steps in which modules' calls are listened to
 _FIRST_ELEMENTS = 16
 _MOST_CANDIDATES = 64
+_MOST_ASKED = 4  # gradients on a device that are asked whether they are zero
 
 _State = tuple[int, int]  # a gradient: its id and version
 
@@ -65,6 +69,8 @@ def _is_fresh_norm(module: nn.Module) -> bool:
     mean = getattr(module, "running_mean", None)
     if not isinstance(counted, torch.Tensor) or not isinstance(mean, torch.Tensor):
         return False
+    if capturing_graph(counted):
+        return False
     with own_operations():
         return int(counted) == 0 and not bool(mean.any())
 
@@ -76,23 +82,37 @@ def _of(optimizer: torch.optim.Optimizer) -> list[torch.Tensor]:
 def _in_any_optimizer() -> set[int]:
     """Ids of the parameters of every optimizer of the process. Goes through all objects."""
     found: set[int] = set()
+    kinds: dict[type, bool] = {}
     for thing in gc.get_objects():
         # type(), not isinstance(): the latter would wake up lazy proxies of other packages.
-        if issubclass(type(thing), torch.optim.Optimizer) and "param_groups" in vars(thing):
+        kind = type(thing)
+        is_one = kinds.get(kind)
+        if is_one is None:
+            is_one = kinds[kind] = issubclass(kind, torch.optim.Optimizer)
+        if is_one and "param_groups" in vars(thing):
             found.update(id(parameter) for parameter in _of(thing))
     return found
 
 
-def _is_any(gradient: torch.Tensor) -> bool:
-    """Whether an element is not zero. Waits for a device."""
+def _any_of(gradient: torch.Tensor) -> torch.Tensor | None:
+    """Whether an element is not zero, on the gradient's device. None: that cannot be asked now."""
     with own_operations():
         part = local_part(gradient.detach())
         if part.is_sparse:
             part = part._values()
-        return part.numel() > 0 and not capturing_graph(part) and bool(part.any())
+        return None if part.numel() == 0 or capturing_graph(part) else part.any()
+
+
+def _is_any(gradient: torch.Tensor) -> bool:
+    """The same as a number. Waits for a device."""
+    found = _any_of(gradient)
+    with own_operations():
+        return found is not None and bool(found)
 
 
 def _first_elements(parameter: torch.Tensor) -> tuple[float, ...]:
+    if capturing_graph(parameter):
+        return ()
     with own_operations():
         return tuple(local_part(parameter.detach()).flatten()[:_FIRST_ELEMENTS].tolist())
 
@@ -106,32 +126,33 @@ def _samples(args: tuple[Any, ...], kwargs: dict[str, Any]) -> int:
 class _Calls:
     """Listens to which modules with parameters are called in one training step, and in which order.
 
-    Its hooks see no values and change nothing. They are taken off at the end of the step.
+    By a global hook, as forward passes are looked at: one on a module itself would be copied with
+    it, and makes some modules compute in another way. It sees no values. It is taken off at the end
+    of the step.
     """
 
     def __init__(self, models: Iterable[tuple[nn.Module, str]]) -> None:
         self.order: dict[int, bool] = {}  # module id -> whether gradients were on at a call of it
-        self._handles: list[Any] = []
-        for model, _ in models:
-            modules = list(model.modules())
-            if is_compiled(model) or any(
-                isinstance(module, torch.jit.ScriptModule) or is_compiled(module)
-                for module in modules
-            ):
-                continue
-            for module in modules:
-                if next(module.parameters(recurse=False), None) is not None:
-                    self._handles.append(module.register_forward_pre_hook(self._called))
+        self._thread = threading.get_ident()
+        self._wanted = {
+            id(module)
+            for model, _ in models
+            for module in model.modules()
+            if next(module.parameters(recurse=False), None) is not None
+        }
+        self._handle = register_module_forward_pre_hook(self._called)
+        our_hooks.add(self._handle.id)
 
     def _called(self, module: nn.Module, args: Any) -> None:
+        key = id(module)
+        if key not in self._wanted or threading.get_ident() != self._thread:
+            return
         if not torch.compiler.is_compiling() and (_graph_task is None or _graph_task() == -1):
-            key = id(module)
             self.order[key] = self.order.get(key, False) or torch.is_grad_enabled()
 
     def end(self) -> None:
-        for handle in self._handles:
-            handle.remove()
-        self._handles.clear()
+        self._handle.remove()
+        our_hooks.discard(self._handle.id)
 
 
 class LoopObserver:
@@ -144,6 +165,8 @@ class LoopObserver:
         self._pass_before: dict[int, _State] | None = None  # and when the pass under way began
         self._reached: dict[int, _State] = {}  # those that backward changed, as it left them
         self._was_any = False  # one of them was not zero
+        self._perhaps_any: list[torch.Tensor] = []  # the same of the last ones, on their devices
+        self._watched: list[weakref.ref[nn.Parameter]] = []  # parameters of the step under way
         self._passes = 0
         self._roots: list[Root] = []
         self._retained = False
@@ -170,8 +193,10 @@ class LoopObserver:
         self.is_open = is_due
         if not is_due:
             return
+        for model, _ in self._teller.models():
+            self._watched.extend(map(weakref.ref, model.parameters()))
         self._before = self._gradients()
-        if self._wants_calls and self._calls_seen < _MOST_CALLS_SEEN:
+        if self._wants_calls and self._calls_seen < _MOST_CALLS_SEEN and not compiler_in_use():
             self._calls_seen += 1
             self._calls = _Calls(self._teller.models())
 
@@ -181,6 +206,7 @@ class LoopObserver:
             self._calls.end()
         self._calls, self._pass_before = None, None
         self._before, self._reached, self._roots = {}, {}, []
+        self._perhaps_any, self._watched = [], []
         self.is_open = self._was_any = self._retained = False
         self._passes = self._losses = 0
 
@@ -210,8 +236,23 @@ class LoopObserver:
         for parameter, state in self._gradients_now():
             if before.get(id(parameter)) != state:
                 self._reached[id(parameter)] = state
-                if not self._was_any:
-                    self._was_any = parameter.grad is not None and _is_any(parameter.grad)
+                self._look_for_any(parameter)
+
+    def _look_for_any(self, parameter: nn.Parameter) -> None:
+        gradient = parameter.grad
+        if self._was_any or gradient is None:
+            return
+        if gradient.is_cpu:
+            self._was_any = _is_any(gradient)
+        elif (found := _any_of(gradient)) is not None:
+            self._perhaps_any = [*self._perhaps_any[1 - _MOST_ASKED :], found]
+
+    def _was_any_left(self) -> bool:
+        """Whether backward left a gradient that is not zero. Waits for a device."""
+        with own_operations():
+            self._was_any = self._was_any or any(map(bool, self._perhaps_any))
+        self._perhaps_any = []
+        return self._was_any
 
     def wants_graph(self, step: int) -> bool:
         """Whether the graph of the pass that begins is to be looked at."""
@@ -274,13 +315,15 @@ class LoopObserver:
         self._tell_passes()
         self._tell_modes()
         self._tell_left_out(step)
-        self._tell_calls(held, optimizer, reached, step)
+        self._tell_calls(held, optimizer, reached)
 
     # What was changed by backward.
 
     def _parameters(self) -> Iterator[nn.Parameter]:
-        for model, _ in self._teller.models():
-            yield from model.parameters()
+        for watched in self._watched:
+            parameter = watched()
+            if parameter is not None:
+                yield parameter
 
     def _gradients_now(self) -> Iterator[tuple[nn.Parameter, _State]]:
         for parameter in self._parameters():
@@ -307,7 +350,7 @@ class LoopObserver:
                 continue
             now = (id(gradient), gradient._version)
             if was == now:
-                is_any = is_any or self._was_any
+                is_any = True  # as backward left it
             elif was is not None or now != self._before.get(id(parameter)):
                 # Set or changed by something else than a backward pass: a clip, zero_grad, by hand.
                 if not is_any and _is_any(gradient):
@@ -322,8 +365,9 @@ class LoopObserver:
             return reached  # it may do without gradients
         tell("parameters_held", len(held))
         tell("parameters_reached", len(reached))
-        if reached and not self._was_any and not is_any:
-            is_any = any(parameter.grad is not None for parameter in held)  # they were zero before
+        is_there = any(parameter.grad is not None for parameter in held)
+        if reached and is_there and not is_any and not self._was_any_left():
+            is_any = True  # they are zero as backward left them
         tell("gradients_at_step", float(is_any))
         return reached
 
@@ -396,20 +440,19 @@ class LoopObserver:
         found: list[tuple[torch.Tensor, Owner]] = []
         owners = self._teller.owners()
         is_seen: set[int] = set()
-        for model, _ in self._teller.models():
-            for parameter in model.parameters():
-                key = id(parameter)
-                if (
-                    parameter.requires_grad
-                    and parameter.grad is not None
-                    and key not in held
-                    and key not in self._elsewhere
-                    and key in owners
-                    and key not in is_seen
-                    and number_of(parameter) > 0
-                ):
-                    is_seen.add(key)
-                    found.append((parameter, owners[key]))
+        for parameter in self._parameters():
+            key = id(parameter)
+            if (
+                parameter.requires_grad
+                and parameter.grad is not None
+                and key not in held
+                and key not in self._elsewhere
+                and key in owners
+                and key not in is_seen
+                and number_of(parameter) > 0
+            ):
+                is_seen.add(key)
+                found.append((parameter, owners[key]))
         new = {id(p) for p, _ in found} - self._searched
         if new:
             self._searched |= new
@@ -452,10 +495,15 @@ class LoopObserver:
         held: list[torch.Tensor],
         optimizer: torch.optim.Optimizer,
         reached: set[int],
-        step: int,
     ) -> None:
         """Tells which modules run and stay untrained: detached from the loss, or frozen."""
         self._ever_reached |= reached
+        is_missing = bool(reached) and any(id(p) not in self._ever_reached for p in held)
+        if not is_missing and all(p.requires_grad for p in self._parameters()):
+            self._wants_calls = False
+            self._teller.fact("detached_modules", 0)
+            self._teller.fact("frozen_fresh_modules", 0)
+            return
         in_optimizer = {id(parameter) for parameter in held}
         mine: list[tuple[str, nn.Module, list[tuple[str, nn.Parameter]]]] = [
             (path, module, own)

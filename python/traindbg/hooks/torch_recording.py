@@ -298,7 +298,7 @@ class Recording:
         if len(self.watchers) == 1:
             guarded("description", self._describe, model, optimizer)
         guarded("forward", self._prepare, watcher)
-        if self.hot.first_backward and not self._loop.is_open:
+        if self.hot.first_backward:
             guarded("loop", self._loop.begin, bool(self.hot.due & _LOOP))
         return watcher
 

@@ -17,7 +17,7 @@ const model::RuleInfo kInfo = {
         "Between two training steps, a loss function is called without gradients on `batches` batches or "
         "more, or on one of a size that no batch of the training had, while `training` of the whole model "
         "is True and it holds dropout or batch norm in training mode. It fires at the second such "
-        "evaluation, at a single one of five times as many batches, or at the end of the run.",
+        "evaluation in a row, at a single one of five times as many batches, or at the end of the run.",
     .why =
         "The numbers that decide about checkpoints and early stopping are wrong: too high and noisy with "
         "dropout, dependent on the batch with batch norm, whose running statistics take in validation "
@@ -65,7 +65,8 @@ class TrainModeInValidation final : public Rule {
         if (length_ >= 5 * batches_) fire(sink);
     }
     void on_end(FindingSink& sink) override {
-        if (length_ > 0 && !proper_ && (length_ >= batches_ || other_)) fire(sink);
+        // A single batch of another size may be the last one of an epoch, where every batch is evaluated.
+        if (length_ > 0 && !proper_ && (length_ >= batches_ || (other_ && !alike_))) fire(sink);
     }
     [[nodiscard]] std::uint64_t steps_judged() const override { return judged_; }
     [[nodiscard]] std::string why_not_judged() const override {
@@ -76,8 +77,9 @@ class TrainModeInValidation final : public Rule {
     // One is over: the training goes on.
     void end_evaluation(FindingSink& sink) {
         const bool shows = !proper_ && (length_ >= batches_ || other_);
-        if (shows) ++shown_;
-        if (shown_ >= 2 && shows) fire(sink);
+        shown_ = shows ? shown_ + 1 : 0;
+        if (shown_ >= 2) fire(sink);
+        alike_ = alike_ || !shows;
         length_ = 0;
         other_ = proper_ = false;
     }
@@ -107,6 +109,7 @@ class TrainModeInValidation final : public Rule {
     std::uint64_t length_ = 0;  // batches of the evaluation under way
     bool other_ = false;        // one was of another size than those of the training
     bool proper_ = false;       // one was in evaluation mode
+    bool alike_ = false;        // an evaluation was no evaluation, or a proper one
     bool game_ = false;
     model::StepIndex train_step_ = 0;
     double modules_ = 0;
