@@ -24,9 +24,10 @@ const model::RuleInfo kInfo = {
         "The typical update (‖Δw‖ / ‖w‖, the median over the weight matrices) is above `update` at most of "
         "the last steps that were looked at, three or more, the first one apart; and the loss is above "
         "where it started (error, from 12 steps on), or after `patience` steps it is not below its start "
-        "(warning). Or the loss jumped to more than `jump` times its start or guessing, has not come far "
-        "since, stands still over the second half of `patience` steps and more, and updates are above a "
-        "fifth of `update` (warning).",
+        "(warning). Or, after twice `patience` steps, the loss jumped to more than `jump` times its start or "
+        "guessing and stands still over the second half of the run (Mann-Kendall z > -2) without having "
+        "come far, and a typical update was above `update` and still is above a fifth of it, or was above a "
+        "third of it where nothing was learned (warning).",
     .why =
         "An update that is a tenth of the weights forgets what was learned before. The loss jumps about or "
         "settles where guessing would be; units die on the way.",
@@ -113,7 +114,9 @@ class LearningRateTooHigh final : public Rule {
         // Nothing moves any more, once units have died of the first steps.
         const bool jumped = loss_.highest() > jump_ * worst_start();
         if (!jumped || loss_.count() < 2 * patience_) return nullptr;
-        if (updates_.worst().typical <= update_ || loss_.has_learned_much()) return nullptr;
+        // Where nothing at all was learned, less will do.
+        const double limit = loss_.has_learned() ? update_ : update_ / 3;
+        if (updates_.worst().typical <= limit || loss_.has_learned_much()) return nullptr;
         const auto means = loss_.blocks().means();
         if (means.size() < 20) return nullptr;
         const bool stands = trend_z(means.last(means.size() / 2)) > -2;

@@ -326,10 +326,8 @@ class PoorWeightInit final : public Rule {
         const std::optional<double> base = guess();
         if (!base) return;
         if (loss_.count() == 20) is_stuck_ = !(loss_.level() < *base);
-        if (loss_.count() > 20 && is_stuck_ && loss_.level() < 0.9 * *base) {
-            sink.clear("large");
-            is_stuck_ = false;
-        }
+        // That it learns in the end does not undo it: the finding stays, and is not told again.
+        if (loss_.count() > 20 && loss_.level() < 0.9 * *base) is_stuck_ = false;
         const bool is_short = loss_.count() < 20;
         model::Finding finding;
         finding.key = is_stuck_ ? "large" : "large_note";
