@@ -1,6 +1,8 @@
 #include "engine/scenario.h"
 
 #include <algorithm>
+#include <array>
+#include <bit>
 #include <charconv>
 #include <cmath>
 #include <set>
@@ -103,6 +105,9 @@ class Parser {
         if (verb == "eval") return take_eval(words);
         if (verb == "series") return take_series(words);
         if (verb == "classes") return take_classes(words);
+        if (verb == "raw") return take_raw(words);
+        if (verb == "channels") return take_channels(words);
+        if (verb == "time") return take_time(words);
         if (verb == "expect") return take_expectation(words);
         return wrong("unknown word '" + verb + "'");
     }
@@ -313,6 +318,58 @@ class Parser {
             return wrong("labels, predictions and hits must have one length");
         const model::TensorId id = tensor(words[1]).id;
         for (const std::uint64_t at : steps) step(*mode, at).classes.push_back({id, counts});
+        return Status::ok();
+    }
+
+    // raw TENSOR MODE STEPS: VALUES, all of the tensor's, the same at each of the steps
+    Status take_raw(const Words& words) {
+        if (words.size() < 5 || !words[3].ends_with(':'))
+            return wrong("expected: raw TENSOR MODE STEPS: VALUES");
+        const auto mode = model::parse_mode(words[2]);
+        if (!mode) return wrong("unknown mode " + words[2]);
+        TRAINDBG_ASSIGN_OR_RETURN(const auto steps, step_list(words[3].substr(0, words[3].size() - 1)));
+        const model::TensorInfo info = tensor(words[1]);
+        std::size_t count = 1;
+        for (const std::int64_t size : info.shape) count *= static_cast<std::size_t>(size);
+        TRAINDBG_ASSIGN_OR_RETURN(const auto numbers, values(words, 4, count));
+        model::RawTensor raw{info.id, tensor::DType::kFloat64, info.shape, {}};
+        for (const std::optional<double>& number : numbers) {
+            const auto bytes = std::bit_cast<std::array<std::byte, sizeof(double)>>(number.value_or(0));
+            raw.bytes.insert(raw.bytes.end(), bytes.begin(), bytes.end());
+        }
+        for (const std::uint64_t at : steps) step(*mode, at).raw.push_back(raw);
+        return Status::ok();
+    }
+
+    // channels TENSOR MODE STEPS: SHARES of zeros, one for each channel
+    Status take_channels(const Words& words) {
+        if (words.size() < 5 || !words[3].ends_with(':'))
+            return wrong("expected: channels TENSOR MODE STEPS: SHARES");
+        const auto mode = model::parse_mode(words[2]);
+        if (!mode) return wrong("unknown mode " + words[2]);
+        TRAINDBG_ASSIGN_OR_RETURN(const auto steps, step_list(words[3].substr(0, words[3].size() - 1)));
+        model::ChannelStatistics channels;
+        for (std::size_t i = 4; i < words.size(); ++i) {
+            const auto share = number(words[i]);
+            if (!share) return wrong("not a number: " + words[i]);
+            channels.zero.push_back(static_cast<float>(*share));
+        }
+        channels.min.resize(channels.zero.size());
+        channels.max.resize(channels.zero.size());
+        const model::TensorId id = tensor(words[1]).id;
+        for (const std::uint64_t at : steps) step(*mode, at).channels.push_back({id, channels});
+        return Status::ok();
+    }
+
+    // time MODE STEPS: SECONDS
+    Status take_time(const Words& words) {
+        if (words.size() < 4 || !words[2].ends_with(':')) return wrong("expected: time MODE STEPS: SECONDS");
+        const auto mode = model::parse_mode(words[1]);
+        if (!mode) return wrong("unknown mode " + words[1]);
+        TRAINDBG_ASSIGN_OR_RETURN(const auto steps, step_list(words[2].substr(0, words[2].size() - 1)));
+        TRAINDBG_ASSIGN_OR_RETURN(const auto numbers, values(words, 3, steps.size()));
+        for (std::size_t i = 0; i < steps.size(); ++i)
+            step(*mode, steps[i]).wall_nanos = static_cast<std::int64_t>(numbers[i].value_or(0) * 1e9);
         return Status::ok();
     }
 
