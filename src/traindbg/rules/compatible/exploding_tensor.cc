@@ -51,7 +51,7 @@ class ExplodingTensor final : public CompatibleRule {
         bool any = false;
         std::vector<Place> met;
         const auto look = [&](model::TensorId tensor, std::uint64_t nan, std::uint64_t infinite) {
-            any = true;
+            any = looked(tensor);
             const std::uint64_t bad = only_nan_ ? nan : nan + infinite;
             if (bad > 0) met.push_back({tensor, static_cast<double>(bad)});
         };
