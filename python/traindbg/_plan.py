@@ -16,8 +16,8 @@ from traindbg.errors import InvalidArgument
 if TYPE_CHECKING:
     from pathlib import Path
 
-# What a rule's parameter may be set to; a list is of texts, None stands for nothing.
-Parameter = float | str | bool | Iterable[str] | None
+# What a rule's parameter may be set to; None stands for nothing.
+Parameter = float | str | bool | Iterable[str | float] | None
 Rules = Iterable[str] | Mapping[str, Mapping[str, Parameter]]
 Choice = tuple[str, dict[str, float | str | bool]]
 Patterns = str | Iterable[str]
@@ -29,9 +29,11 @@ _ALL = ("weights", "biases", "gradients", "inputs", "outputs", "activations")
 def _plain(value: Parameter) -> float | str | bool:
     if value is None:
         return "none"
-    if isinstance(value, (str, bool, numbers.Real)):
+    if isinstance(value, (str, bool)):
         return value
-    return ",".join(value)
+    if isinstance(value, Iterable):
+        return ",".join(str(each) for each in value)
+    return float(value)
 
 
 def rule_choices(rules: Rules | None) -> list[Choice]:

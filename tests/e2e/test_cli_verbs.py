@@ -87,7 +87,8 @@ def test_rules_are_listed_and_explained() -> None:
     rules = json.loads(traindbg("rules", "list", "--json").stdout)
     assert rules["schema_version"] == 1
     names = [rule["name"] for rule in rules["rules"]]
-    assert names == sorted(names)
+    order = [(not rule["on_by_default"], rule["name"]) for rule in rules["rules"]]
+    assert order == sorted(order)
     assert traindbg("rules", "list", "--names").stdout.split() == names
     for name in names:
         done = traindbg("rules", "explain", name)

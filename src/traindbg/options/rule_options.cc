@@ -9,6 +9,7 @@
 #include "traindbg/capture/capture_plan.h"
 #include "traindbg/model/tensor_info.h"
 #include "traindbg/settings/hook_json.h"
+#include "traindbg/settings/rules_json.h"
 #include "traindbg/storage/file_system.h"
 #include "traindbg/storage/run_layout.h"
 
@@ -29,43 +30,86 @@ Status need_rule(std::string_view option, const std::string& name) {
     return found.is_ok() ? Status::ok() : in_option(option, found.status());
 }
 
-// `option`: where it stands. `optional`: a rule that was not chosen is left alone.
-Status apply_setting(std::string_view option, const std::string& setting, bool optional,
-                     std::vector<RuleChoice>& choices) {
+// What becomes of a setting of a rule that was not chosen.
+enum class Unchosen {
+    kError,
+    kLeaveAlone,
+    kChoose,
+};
+
+// `option`: where it stands. `setting`: NAME or NAME.PARAMETER=VALUE. `unchosen` says what is done about a
+// rule that is not among `choices`.
+Status apply_setting(std::string_view option, const std::string& setting,
+                     Unchosen (*unchosen)(const RuleOptions& options, const std::string& rule, bool is_name),
+                     const RuleOptions& options, std::vector<RuleChoice>& choices) {
     const std::size_t equals = setting.find('=');
     const std::size_t dot = setting.find('.');
-    if (equals == std::string::npos || dot == std::string::npos || dot > equals)
+    const bool is_name = equals == std::string::npos && dot == std::string::npos;
+    if (!is_name && (equals == std::string::npos || dot == std::string::npos || dot > equals))
         return {Code::kInvalidArgument,
                 base::format("{}: '{}' is not NAME.PARAMETER=VALUE, as in vanishing_gradient.ratio=1e-4; "
                              "traindbg rules explain NAME lists the parameters",
                              option, base::printable(setting))};
     const std::string name = setting.substr(0, dot);
-    const std::string parameter = setting.substr(dot + 1, equals - dot - 1);
     TRAINDBG_RETURN_IF_ERROR(need_rule(option, name));
-    const auto chosen = std::find_if(choices.begin(), choices.end(),
-                                     [&](const RuleChoice& choice) { return choice.name == name; });
+    rules::Parameters given;
+    if (!is_name) given[setting.substr(dot + 1, equals - dot - 1)] = setting.substr(equals + 1);
     // Looked at even where it counts nothing.
     const auto entry = rules::find_rule(name);
-    const auto completed =
-        rules::complete_parameters(*(*entry)->info, {{parameter, setting.substr(equals + 1)}});
+    const auto completed = rules::complete_parameters(*(*entry)->info, given);
     if (!completed.is_ok()) return in_option(option, completed.status());
-    if (chosen == choices.end() && optional) return Status::ok();
-    if (chosen == choices.end())
-        return {Code::kInvalidArgument,
-                base::format("{}: {} is set but not enabled; add it to --rules or drop the setting", option,
-                             name)};
-    chosen->parameters[parameter] = completed->value(parameter);
+    auto chosen = std::find_if(choices.begin(), choices.end(),
+                               [&](const RuleChoice& choice) { return choice.name == name; });
+    if (chosen == choices.end()) {
+        switch (unchosen(options, name, is_name)) {
+            case Unchosen::kLeaveAlone: return Status::ok();
+            case Unchosen::kError:
+                return {Code::kInvalidArgument,
+                        base::format("{}: {} is set but not enabled; add it to --rules or drop the setting",
+                                     option, name)};
+            case Unchosen::kChoose: break;
+        }
+        choices.push_back({name, {}});
+        chosen = choices.end() - 1;
+    }
+    for (const auto& [parameter, value] : given) chosen->parameters[parameter] = completed->value(parameter);
     return Status::ok();
 }
 
+bool is_named(const std::vector<std::string>& names, const std::string& rule) {
+    return std::find(names.begin(), names.end(), rule) != names.end();
+}
+
+// On the command line, a rule that is off by default is chosen by a setting of it, and any by its name alone.
+Unchosen by_option(const RuleOptions& options, const std::string& rule, bool is_name) {
+    if (is_named(options.without, rule)) return Unchosen::kError;
+    if (is_name) return Unchosen::kChoose;
+    return options.only.empty() && !rules::is_on_by_default(rule) ? Unchosen::kChoose : Unchosen::kError;
+}
+
+// In a file, where `--rules` on the command line does not say which there are.
+Unchosen by_file(const RuleOptions& options, const std::string& rule, bool) {
+    const bool chooses =
+        options.only.empty() && !is_named(options.without, rule) && !rules::is_on_by_default(rule);
+    return chooses ? Unchosen::kChoose : Unchosen::kLeaveAlone;
+}
+
+Unchosen by_configuration(const RuleOptions& options, const std::string& rule, bool) {
+    return is_named(options.without, rule) ? Unchosen::kLeaveAlone : Unchosen::kChoose;
+}
+
 // `option`: where it is named.
-Result<settings::Settings> read_hook_config(std::string_view option, const std::string& path) {
+Result<std::string> read_configuration(std::string_view option, const std::string& path) {
     const auto bytes = storage::read_whole(storage::posix_file_system(), path, settings::kMostBytes);
     if (bytes.status().code() == Code::kNotFound)
         return Status(Code::kNotFound,
                       base::format("{}: {}: there is no such file", option, base::printable(path)));
     if (!bytes.is_ok()) return in_option(option, bytes.status());
-    const std::string_view text(reinterpret_cast<const char*>(bytes->data()), bytes->size());
+    return std::string(reinterpret_cast<const char*>(bytes->data()), bytes->size());
+}
+
+Result<settings::Settings> read_hook_config(std::string_view option, const std::string& path) {
+    TRAINDBG_ASSIGN_OR_RETURN(const std::string text, read_configuration(option, path));
     return settings::parse_hook_json(text, "hook configuration " + base::printable(path));
 }
 
@@ -107,10 +151,19 @@ void RuleOptions::declare(OptionSet& options, bool settable) {
                    .help = "Leave a rule out.",
                    .completes = Completes::kRule},
                   without, true);
-    options.texts({.names = "--rule",
-                   .placeholder = "NAME.PARAMETER=VALUE",
-                   .help = "Set a parameter of a rule; `traindbg rules explain NAME` lists them."},
-                  settings, false);
+    options.texts(
+        {.names = "--rule",
+         .placeholder = "NAME[.PARAMETER=VALUE]",
+         .help = "Set a parameter of a rule; `traindbg rules explain NAME` lists them. A rule that is "
+                 "off by default is chosen by that, or by its name alone."},
+        settings, false);
+    options.text(
+        {.names = "--rules-json",
+         .placeholder = "FILE",
+         .help = "Also judge by the built-in rules in these rule configurations of SageMaker Debugger "
+                 "(DebugRuleConfigurations).",
+         .completes = Completes::kFile},
+        rules_json);
 }
 
 Result<std::vector<RuleChoice>> RuleOptions::choices(std::vector<RuleChoice> all) const {
@@ -132,10 +185,34 @@ Result<std::vector<RuleChoice>> RuleOptions::choices(std::vector<RuleChoice> all
         std::erase_if(chosen, [&](const RuleChoice& choice) { return choice.name == name; });
     }
     for (const std::string& setting : file.rule_settings)
-        TRAINDBG_RETURN_IF_ERROR(apply_setting(file.name + ": rule", setting, true, chosen));
+        TRAINDBG_RETURN_IF_ERROR(apply_setting(file.name + ": rule", setting, &by_file, *this, chosen));
+    TRAINDBG_RETURN_IF_ERROR(add_configurations(chosen));
     for (const std::string& setting : settings)
-        TRAINDBG_RETURN_IF_ERROR(apply_setting(place("rule"), setting, false, chosen));
+        TRAINDBG_RETURN_IF_ERROR(apply_setting(place("rule"), setting, &by_option, *this, chosen));
     return chosen;
+}
+
+base::Status RuleOptions::add_configurations(std::vector<RuleChoice>& chosen) const {
+    if (rules_json.empty()) return Status::ok();
+    const std::string option = place("rules-json");
+    TRAINDBG_ASSIGN_OR_RETURN(const std::string text, read_configuration(option, rules_json));
+    const std::string name = "rule configuration " + base::printable(rules_json);
+    TRAINDBG_ASSIGN_OR_RETURN(const auto configurations, settings::parse_rules_json(text, name));
+    std::set<std::string> seen;
+    for (const settings::RuleConfiguration& configuration : configurations) {
+        const std::string where =
+            configuration.name.empty() ? name : name + ": " + base::printable(configuration.name);
+        if (!seen.insert(configuration.rule).second)
+            return {Code::kInvalidArgument,
+                    base::format("{}: {} is configured a second time; a rule judges a run once", where,
+                                 base::printable(configuration.rule))};
+        TRAINDBG_RETURN_IF_ERROR(apply_setting(where, configuration.rule, &by_configuration, *this, chosen));
+        for (const auto& [parameter, value] : configuration.parameters)
+            TRAINDBG_RETURN_IF_ERROR(
+                apply_setting(where, base::format("{}.{}={}", configuration.rule, parameter, value),
+                              &by_configuration, *this, chosen));
+    }
+    return Status::ok();
 }
 
 void CaptureOptions::declare(OptionSet& options, bool of_running) {

@@ -21,18 +21,22 @@ namespace traindbg::options {
 struct RuleOptions {
     std::vector<std::string> only;           // --rules a,b
     std::vector<std::string> without;        // --no-rule a
-    std::vector<std::string> settings;       // --rule a.parameter=0.1
+    std::vector<std::string> settings;       // --rule a.parameter=0.1, --rule a
+    std::string rules_json;                  // --rules-json rules.json
     settings::Settings file;                 // a settings file's: of rules that are not chosen, too
     const OptionSet* declared_in = nullptr;  // says where a value stood
 
     // `settable`: they may stand in a settings file as well.
     void declare(OptionSet& options, bool settable = false);
-    [[nodiscard]] bool any() const noexcept { return !only.empty() || !without.empty() || !settings.empty(); }
+    [[nodiscard]] bool any() const noexcept {
+        return !only.empty() || !without.empty() || !settings.empty() || !rules_json.empty();
+    }
     // Beginning from `all` (the default set, or what a run was judged by).
     [[nodiscard]] base::Result<std::vector<rules::RuleChoice>> choices(
         std::vector<rules::RuleChoice> all = rules::default_rules()) const;
 
   private:
+    [[nodiscard]] base::Status add_configurations(std::vector<rules::RuleChoice>& chosen) const;
     [[nodiscard]] std::string place(std::string_view option) const { return place_of(declared_in, option); }
 };
 

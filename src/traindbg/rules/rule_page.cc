@@ -114,8 +114,8 @@ std::string compatible_index_markdown() {
     page +=
         "\n## What all of them have in common\n\n"
         "- A finding is a warning, one for a rule, from the first step at which the condition holds until "
-        "the\n"
-        "  first judged step at which it does not.\n"
+        "it\n"
+        "  holds no more in any tensor that the finding is about.\n"
         "- What they need is recorded as the original attaches it: at every 500th step. What is recorded "
         "beside\n"
         "  that, because another rule or you ask for it, is judged as well.\n"

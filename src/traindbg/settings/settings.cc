@@ -105,6 +105,7 @@ class Reader {
             const toml::table* parameters = settings.as_table();
             if (parameters == nullptr)
                 return fail(settings, "rule." + name, "expected a table of the rule's parameters");
+            if (parameters->empty()) out_.rule_settings.push_back(name);  // with its defaults
             for (const auto& [parameter, value] : *parameters) {
                 const std::string where = "rule." + name + "." + std::string(parameter.str());
                 if (value.is_table()) return fail(value, where, "expected a value, or a list of them");

@@ -44,7 +44,8 @@ struct Setting {
 struct Settings {
     std::string name = {};  // what messages call the file
     std::vector<Setting> options = {};
-    std::vector<std::string> rule_settings = {};          // "vanishing_gradient.ratio=1e-05"
+    std::vector<std::string> rule_settings =
+        {};  // "vanishing_gradient.ratio=1e-05"; a name: with its defaults
     std::vector<model::CollectionSpec> collections = {};  // of [collection]
     std::vector<model::Requirement> captures = {};        // of [[capture]], asked for by "user"
 };

@@ -1,6 +1,8 @@
 #include "engine/scenario.h"
 
 #include <algorithm>
+#include <array>
+#include <bit>
 #include <charconv>
 #include <cmath>
 #include <set>
@@ -107,6 +109,8 @@ class Parser {
         if (verb == "histogram") return take_histogram(words);
         if (verb == "digests") return take_digests(words);
         if (verb == "channels") return take_channels(words);
+        if (verb == "raw") return take_raw(words);
+        if (verb == "time") return take_time(words);
         if (verb == "expect") return take_expectation(words);
         return wrong("unknown word '" + verb + "'");
     }
@@ -397,6 +401,34 @@ class Parser {
             list->resize(most);
         }
         for (const std::uint64_t i : where.steps) step(where.mode, i).channels.push_back({where.tensor, all});
+        return Status::ok();
+    }
+
+    // raw TENSOR MODE STEPS: VALUES, all of the tensor's, the same at each of the steps
+    Status take_raw(const Words& words) {
+        TRAINDBG_ASSIGN_OR_RETURN(const At where, at(words));
+        const model::TensorInfo info = tensor(words[1]);
+        std::size_t count = 1;
+        for (const std::int64_t size : info.shape) count *= static_cast<std::size_t>(size);
+        TRAINDBG_ASSIGN_OR_RETURN(const auto numbers, values(words, 4, count));
+        model::RawTensor raw{info.id, tensor::DType::kFloat64, info.shape, {}};
+        for (const std::optional<double>& number : numbers) {
+            const auto bytes = std::bit_cast<std::array<std::byte, sizeof(double)>>(number.value_or(0));
+            raw.bytes.insert(raw.bytes.end(), bytes.begin(), bytes.end());
+        }
+        for (const std::uint64_t i : where.steps) step(where.mode, i).raw.push_back(raw);
+        return Status::ok();
+    }
+
+    // time MODE STEPS: SECONDS
+    Status take_time(const Words& words) {
+        if (words.size() < 4 || !words[2].ends_with(':')) return wrong("expected: time MODE STEPS: SECONDS");
+        const auto mode = model::parse_mode(words[1]);
+        if (!mode) return wrong("unknown mode " + words[1]);
+        TRAINDBG_ASSIGN_OR_RETURN(const auto steps, step_list(words[2].substr(0, words[2].size() - 1)));
+        TRAINDBG_ASSIGN_OR_RETURN(const auto numbers, values(words, 3, steps.size()));
+        for (std::size_t i = 0; i < steps.size(); ++i)
+            step(*mode, steps[i]).wall_nanos = static_cast<std::int64_t>(numbers[i].value_or(0) * 1e9);
         return Status::ok();
     }
 

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <fstream>
 
 #include "traindbg/rules/rule.h"
 
@@ -61,7 +62,7 @@ TEST(RuleOptions, ASettingReachesTheRuleAndABadOneIsRefused) {
     ASSERT_NE(chosen, choices->end());
     EXPECT_NEAR(chosen->parameters.at(parameter.name), parameter.max, 1e-5);
 
-    for (const std::string& bad : {rule, rule + ".x", rule + "=1", rule + "." + parameter.name + "=",
+    for (const std::string& bad : {rule + ".x", rule + "=1", rule + "." + parameter.name + "=",
                                    rule + "." + parameter.name + "=1x", rule + "." + parameter.name + "=nan",
                                    rule + "." + parameter.name + "x=" + std::to_string(parameter.max),
                                    rule + "." + parameter.name + "=1e300"}) {
@@ -78,6 +79,73 @@ TEST(RuleOptions, ASettingOfARuleThatIsNotEnabledIsRefused) {
     const auto choices = options.choices();
     ASSERT_FALSE(choices.is_ok());
     EXPECT_NE(choices.status().message().find("not enabled"), std::string::npos);
+}
+
+std::vector<std::string> names_of(const RuleOptions& options) {
+    const auto choices = options.choices();
+    EXPECT_TRUE(choices.is_ok()) << choices.status().message();
+    std::vector<std::string> names;
+    for (const rules::RuleChoice& choice : *choices)
+        if (!rules::is_on_by_default(choice.name)) names.push_back(choice.name);
+    return names;
+}
+
+TEST(RuleOptions, ARuleThatIsOffByDefaultIsChosenBySettingIt) {
+    RuleOptions options;
+    EXPECT_EQ(names_of(options), std::vector<std::string>());
+    options.settings = {"VanishingGradient.threshold=1e-6", "AllZero",
+                        "ExplodingTensor.collection_names=weights,biases"};
+    EXPECT_EQ(names_of(options),
+              (std::vector<std::string>{"VanishingGradient", "AllZero", "ExplodingTensor"}));
+    const auto choices = options.choices();
+    EXPECT_EQ(choices->size(), rules::default_rules().size() + 3);
+    EXPECT_EQ(choices->back().parameters, (rules::Parameters{{"collection_names", "weights,biases"}}));
+    options.only = {first_rule()};
+    EXPECT_NE(options.choices().status().message().find("not enabled"), std::string::npos);
+    options.settings = {"AllZero"};
+    EXPECT_EQ(options.choices()->size(), 2U);
+    options.without = {"AllZero"};
+    EXPECT_FALSE(options.choices().is_ok());
+}
+
+TEST(RuleOptions, ASettingsFileChoosesThemToo) {
+    RuleOptions options;
+    options.file.rule_settings = {"VanishingGradient.threshold=1e-6", "AllZero", first_rule()};
+    EXPECT_EQ(names_of(options), (std::vector<std::string>{"VanishingGradient", "AllZero"}));
+    options.without = {"AllZero"};
+    EXPECT_EQ(names_of(options), (std::vector<std::string>{"VanishingGradient"}));
+    options.only = {first_rule()};
+    EXPECT_EQ(options.choices()->size(), 1U);
+}
+
+TEST(RuleOptions, RuleConfigurationsOfTheOriginalAreTaken) {
+    const std::string path = testing::TempDir() + "rules.json";
+    const auto write = [&](std::string_view text) { std::ofstream(path) << text; };
+    RuleOptions options;
+    options.rules_json = path;
+    write(
+        R"([{"RuleConfigurationName": "dead", "RuleParameters": {"rule_to_invoke": "DeadRelu", "threshold_layer": "60"}},
+              {"RuleConfigurationName": "loss", "RuleParameters": {"rule_to_invoke": "LossNotDecreasing",
+               "use_losses_collection": "False", "mode": "TRAIN", "tensor_regex": ".*loss"}}])");
+    ASSERT_EQ(names_of(options), (std::vector<std::string>{"DeadRelu", "LossNotDecreasing"}));
+    EXPECT_EQ(
+        options.choices()->back().parameters,
+        (rules::Parameters{{"mode", "TRAIN"}, {"tensor_regex", ".*loss"}, {"use_losses_collection", false}}));
+    options.without = {"DeadRelu"};
+    EXPECT_EQ(names_of(options), (std::vector<std::string>{"LossNotDecreasing"}));
+    for (const char* bad :
+         {"[{}]", R"([{"RuleParameters": {"rule_to_invoke": "DeadRely"}}])",
+          R"([{"RuleParameters": {"rule_to_invoke": "DeadRelu", "threshold_layer": "many"}}])",
+          R"([{"RuleParameters": {"rule_to_invoke": "AllZero"}},
+                                {"RuleParameters": {"rule_to_invoke": "AllZero"}}])"}) {
+        write(bad);
+        const auto choices = options.choices();
+        ASSERT_FALSE(choices.is_ok()) << bad;
+        EXPECT_NE(choices.status().message().find("rule configuration " + path), std::string::npos)
+            << choices.status().message();
+    }
+    options.rules_json += ".gone";
+    EXPECT_EQ(options.choices().status().code(), base::Code::kNotFound);
 }
 
 TEST(CaptureOptions, WhatTheUserWantsIsAddedToWhatTheRulesNeed) {

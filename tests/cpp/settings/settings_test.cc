@@ -47,8 +47,8 @@ no-report = true
 
 TEST(Settings, ParametersOfRulesAreThoseOfTheOption) {
     const Settings settings = read("[rule.vanishing_gradient]\nratio = 1e-5\nsteps = 3\n[rule.overfit]\n");
-    EXPECT_EQ(settings.rule_settings,
-              (std::vector<std::string>{"vanishing_gradient.ratio=1e-05", "vanishing_gradient.steps=3"}));
+    EXPECT_EQ(settings.rule_settings, (std::vector<std::string>{"overfit", "vanishing_gradient.ratio=1e-05",
+                                                                "vanishing_gradient.steps=3"}));
 }
 
 TEST(Settings, AParameterMayBeATextATruthOrAList) {

@@ -20,10 +20,13 @@ class RulesListVerb final : public Verb {
     }
 
     int run(Console& console) override {
-        const auto& entries = rules::builtin_rules();
+        const auto& entries = rules::all_rules();
         if (json_) {
             model::Json list = model::Json::array();
-            for (const rules::RuleEntry& entry : entries) list.push_back(model::to_json(*entry.info));
+            for (const rules::RuleEntry& entry : entries) {
+                list.push_back(model::to_json(*entry.info));
+                list.back()["on_by_default"] = rules::is_on_by_default(entry.info->name);
+            }
             console.out(model::Json{{"schema_version", 1}, {"rules", std::move(list)}}.dump(2) + "\n");
             return kExitClean;
         }
@@ -31,6 +34,8 @@ class RulesListVerb final : public Verb {
         for (const rules::RuleEntry& entry : entries) width = std::max(width, entry.info->name.size());
         for (const rules::RuleEntry& entry : entries) {
             const model::RuleInfo& info = *entry.info;
+            if (!names_ && &entry == &entries[rules::builtin_rules().size()])
+                console.out("\nOff by default, compatible with those of SageMaker Debugger (--rule NAME):\n");
             if (names_) console.out(info.name + "\n");
             else
                 console.out(base::format("{}  {}  {}\n",
@@ -98,7 +103,8 @@ class RulesExplainVerb final : public Verb {
                                                   model::range_in_words(parameter)),
                                      columns - std::min<std::size_t>(columns - 1, 4), 4));
         section("Parameters, with their defaults", parameters);
-        section("Kin in SageMaker Debugger", info.original);
+        if (info.readings.empty()) section("Kin in SageMaker Debugger", info.original);
+        prose("How the original's documents are read", info.readings);
         prose("Source", info.source);
         console.out(text);
         return kExitClean;

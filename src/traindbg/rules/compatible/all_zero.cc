@@ -53,7 +53,7 @@ class AllZero final : public CompatibleRule {
         bool any = false;
         std::vector<Place> met;
         const auto look = [&](model::TensorId tensor, double percent) {
-            any = true;
+            any = looked(tensor);
             if (percent >= threshold_) met.push_back({tensor, percent});
         };
         for (const model::TensorSample& sample : step.record->tensors) {

@@ -70,7 +70,7 @@ class CheckInputImages final : public CompatibleRule {
             }
             images.seen += static_cast<double>(raw.shape[0]);
             if (images.seen < samples_) continue;
-            any = true;
+            any = looked(raw.tensor);
             double mean = 0;
             for (std::size_t c = 0; c < images.sums.size(); ++c) {
                 const double each = images.sums[c] / static_cast<double>(images.counts[c]);

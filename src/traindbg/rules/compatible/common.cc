@@ -216,14 +216,28 @@ std::vector<Number> numbers_of(const model::StepView& step) {
     return out;
 }
 
+bool CompatibleRule::looked(model::TensorId tensor) {
+    looked_.push_back(tensor);
+    return true;
+}
+
+void CompatibleRule::forget_looked() {
+    if (looked_.empty()) firing_.clear();  // it is not about single tensors
+    for (const model::TensorId tensor : looked_) firing_.erase(tensor);
+    looked_.clear();
+}
+
 void CompatibleRule::pass(FindingSink& sink) {
     ++judged_;
-    sink.clear("condition");
+    forget_looked();
+    if (firing_.empty()) sink.clear("condition");
 }
 
 model::Finding CompatibleRule::finding_at(const model::StepView& step, const std::vector<Place>& places) {
     model::Finding finding;
+    forget_looked();
     if (places.empty()) return finding;
+    for (const Place& place : places) firing_.insert(place.tensor);
     const TensorInfo& info = step.info(places.front().tensor);
     finding.tensor = info.name;
     finding.layer = info.module;

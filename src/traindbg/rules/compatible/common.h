@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <functional>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -107,18 +108,24 @@ class CompatibleRule : public Rule {
   protected:
     explicit CompatibleRule(std::string why_not) : why_not_(std::move(why_not)) {}
 
-    // The step was judged, and the condition holds nowhere.
+    // This tensor is judged at this step. Always true.
+    bool looked(model::TensorId tensor);
+    // The step was judged, and the condition holds nowhere in it. The finding is over once each tensor that
+    // it was about was looked at again.
     void pass(FindingSink& sink);
     // Of the first of them.
-    [[nodiscard]] static model::Finding finding_at(const model::StepView& step,
-                                                   const std::vector<Place>& places);
+    [[nodiscard]] model::Finding finding_at(const model::StepView& step, const std::vector<Place>& places);
     // The step was judged, and the condition holds.
     void fire(FindingSink& sink, model::Finding finding);
     void why_not(std::string reason) { why_not_ = std::move(reason); }
 
   private:
+    void forget_looked();
+
     std::uint64_t judged_ = 0;
     std::string why_not_;
+    std::vector<model::TensorId> looked_;  // at this step
+    std::set<model::TensorId> firing_;     // that the finding is about
 };
 
 }  // namespace traindbg::rules::compatible

@@ -54,7 +54,7 @@ class DeadRelu final : public CompatibleRule {
         std::vector<Place> met;
         const auto look = [&](model::TensorId tensor, std::size_t dead, std::size_t units) {
             if (units == 0) return;
-            any = true;
+            any = looked(tensor);
             const double percent = 100 * static_cast<double>(dead) / static_cast<double>(units);
             if (percent > layer_) met.push_back({tensor, percent});
         };

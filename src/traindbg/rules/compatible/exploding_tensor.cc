@@ -51,7 +51,7 @@ class ExplodingTensor final : public CompatibleRule {
         bool any = false;
         std::vector<Place> met;
         const auto look = [&](model::TensorId tensor, std::uint64_t nan, std::uint64_t infinite) {
-            any = true;
+            any = looked(tensor);
             const std::uint64_t bad = only_nan_ ? nan : nan + infinite;
             if (bad > 0) met.push_back({tensor, static_cast<double>(bad)});
         };
@@ -64,16 +64,21 @@ class ExplodingTensor final : public CompatibleRule {
         if (!any) return;
         if (met.empty()) return pass(sink);
         model::Finding finding = finding_at(step, met);
-        finding.message = base::format("{} element{} of {} not finite at step {}; {} tensor{} have such.",
-                                       met.front().value, met.front().value == 1 ? "" : "s",
-                                       finding.tensor + (met.front().value == 1 ? " is" : " are"),
-                                       step.step(), met.size(), met.size() == 1 ? "" : "s");
+        finding.message = base::format("{} of {} elements of {} are not finite at step {}; {} tensor{} such.",
+                                       met.front().value, count_of(step, met.front().tensor), finding.tensor,
+                                       step.step(), met.size(), met.size() == 1 ? " has" : "s have");
         finding.fix = kInfo.fix;
         finding.evidence.push_back({only_nan_ ? "NaN" : "NaN and infinities", met.front().value, "", 0});
         fire(sink, std::move(finding));
     }
 
   private:
+    static std::uint64_t count_of(const model::StepView& step, model::TensorId tensor) {
+        for (const model::TensorSample& sample : step.record->tensors)
+            if (sample.tensor == tensor) return sample.statistics.count;
+        return 1;
+    }
+
     Selection selection_;
     bool only_nan_;
 };

@@ -103,7 +103,7 @@ class LossNotDecreasing final : public CompatibleRule {
             while (series.values.size() > 1 && series.values[1].first + steps_ <= now)
                 series.values.pop_front();
             const double before = series.values.front().second;
-            any = true;
+            any = looked(loss.tensor);
             const double fall = before == 0 ? (loss.value < 0   ? 100
                                                : loss.value > 0 ? -HUGE_VAL
                                                                 : 0)

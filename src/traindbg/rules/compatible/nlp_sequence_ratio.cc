@@ -62,7 +62,7 @@ class NLPSequenceRatio final : public CompatibleRule {
             if (values_.empty() || !selection_.includes(step, raw.tensor)) continue;
             const auto tokens = values_of(raw);
             if (!tokens || tokens->empty()) continue;
-            any = true;
+            any = looked(raw.tensor);
             for (std::size_t i = 0; i < values_.size(); ++i) {
                 const auto count = std::count(tokens->begin(), tokens->end(), values_[i]);
                 const double percent = 100 * static_cast<double>(count) / static_cast<double>(tokens->size());

@@ -83,7 +83,7 @@ class SaturatedActivation final : public CompatibleRule {
             const std::optional<Ends> ends = ends_of(step.info(raw.tensor), step.meta->model_type);
             const auto values = ends ? values_of(raw) : std::nullopt;
             if (!values || values->empty()) continue;
-            any = true;
+            any = looked(raw.tensor);
             const Channels channels(model::Role::kActivation, raw.shape);
             std::vector<std::uint64_t> inside(channels.count()), all(channels.count());
             for (std::size_t i = 0; i < values->size(); ++i) {

@@ -59,7 +59,7 @@ class TensorVariance final : public CompatibleRule {
             const model::Statistics& s = sample.statistics;
             if (s.count == 0 || s.not_finite() > 0 || std::isnan(s.std)) continue;
             if (!selection_.includes(step, sample.tensor)) continue;
-            any = true;
+            any = looked(sample.tensor);
             const double variance = s.std * s.std;
             if ((most_ && variance > *most_) || (least_ && variance < *least_))
                 met.push_back({sample.tensor, variance});

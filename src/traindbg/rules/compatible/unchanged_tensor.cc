@@ -67,7 +67,7 @@ class UnchangedTensor final : public CompatibleRule {
             last.same = is_same ? last.same + 1 : 1;
             last.values = std::move(values);
             if (last.steps < steps_) return;
-            any = true;
+            any = looked(tensor);
             if (last.same >= steps_) met.push_back({tensor, static_cast<double>(last.same)});
         };
         for (const model::RawTensor& raw : step.record->raw)

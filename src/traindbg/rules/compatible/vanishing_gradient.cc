@@ -43,7 +43,7 @@ class VanishingGradient final : public CompatibleRule {
             const model::Statistics& s = sample.statistics;
             if (step.info(sample.tensor).role != model::Role::kGradient || s.count == 0 || std::isnan(s.l1))
                 continue;
-            any = true;
+            any = looked(sample.tensor);
             const double mean = s.l1 / static_cast<double>(s.count);
             if (s.not_finite() == 0 && mean < threshold_) met.push_back({sample.tensor, mean});
         }

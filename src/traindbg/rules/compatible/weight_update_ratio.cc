@@ -73,7 +73,7 @@ class WeightUpdateRatio final : public CompatibleRule {
                 history.front().values.size() == values->size()) {
                 const double ratio = ratio_of(history.front().values, *values);
                 if (std::isfinite(ratio)) {
-                    any = true;
+                    any = looked(raw.tensor);
                     if (ratio > large_ || ratio < small_) met.push_back({raw.tensor, ratio});
                 }
             }

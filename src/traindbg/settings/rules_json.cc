@@ -1,0 +1,99 @@
+#include "traindbg/settings/rules_json.h"
+
+#include <algorithm>
+#include <array>
+#include <nlohmann/json.hpp>
+#include <optional>
+
+#include "traindbg/base/format.h"
+#include "traindbg/base/text.h"
+
+namespace traindbg::settings {
+namespace {
+
+using base::Code;
+using base::Result;
+using base::Status;
+using nlohmann::json;
+
+// What the service and its container need, and we do not.
+constexpr std::array<std::string_view, 4> kOfTheService = {"rule_to_invoke", "base_trial", "action_json",
+                                                           "source_s3_uri"};
+
+bool is_of_the_service(std::string_view key) {
+    return std::find(kOfTheService.begin(), kOfTheService.end(), key) != kOfTheService.end() ||
+           key.starts_with("other_trial");
+}
+
+std::optional<std::string> text_of(const json& value) {
+    if (value.is_string()) return value.get<std::string>();
+    if (value.is_null()) return "none";
+    if (value.is_number() || value.is_boolean()) return value.dump();
+    if (!value.is_array()) return std::nullopt;
+    std::vector<std::string> parts;
+    for (const json& item : value) {
+        if (item.is_array() || item.is_object() || item.is_null()) return std::nullopt;
+        parts.push_back(*text_of(item));
+    }
+    return base::join(parts, ",");
+}
+
+Result<RuleConfiguration> configuration_of(const json& item, const std::string& where) {
+    const auto wrong = [&](std::string_view what) {
+        return Status(Code::kInvalidArgument, base::format("{}: {}", where, what));
+    };
+    if (!item.is_object()) return wrong("expected an object");
+    if (const auto inner = item.find("DebugRuleConfiguration"); inner != item.end())
+        return configuration_of(*inner, where);
+    RuleConfiguration out;
+    if (const auto name = item.find("RuleConfigurationName"); name != item.end() && name->is_string())
+        out.name = name->get<std::string>();
+    const std::string place = out.name.empty() ? where : where + " (" + base::printable(out.name) + ")";
+    const auto parameters = item.find("RuleParameters");
+    const auto rule =
+        parameters != item.end() && parameters->is_object() ? parameters->find("rule_to_invoke") : item.end();
+    if (parameters == item.end() || !parameters->is_object() || rule == parameters->end() ||
+        !rule->is_string())
+        return Status(Code::kInvalidArgument,
+                      base::format("{}: RuleParameters has no rule_to_invoke", place));
+    out.rule = rule->get<std::string>();
+    if (parameters->contains("source_s3_uri"))
+        return Status(Code::kUnsupported,
+                      base::format("{}: a rule of one's own (source_s3_uri) cannot be run from here", place));
+    for (const auto& [key, value] : parameters->items()) {
+        if (is_of_the_service(key)) continue;
+        const std::optional<std::string> text = text_of(value);
+        if (!text)
+            return Status(Code::kInvalidArgument,
+                          base::format("{}: {}: expected a text", place, base::printable(key)));
+        out.parameters.emplace_back(key, *text);
+    }
+    return out;
+}
+
+}  // namespace
+
+Result<std::vector<RuleConfiguration>> parse_rules_json(std::string_view text, const std::string& name) {
+    const json file = json::parse(text.begin(), text.end(), nullptr, /*allow_exceptions=*/false);
+    const auto wrong = [&](std::string_view what) {
+        return Status(Code::kInvalidArgument, base::format("{}: {}", name, what));
+    };
+    if (file.is_discarded()) return wrong("is not JSON");
+    const json* list = &file;
+    if (file.is_object()) {
+        const auto found = file.find("DebugRuleConfigurations");
+        if (found == file.end()) return wrong("has no DebugRuleConfigurations, and is no list of them");
+        list = &*found;
+    }
+    if (!list->is_array()) return wrong("DebugRuleConfigurations: expected a list");
+    std::vector<RuleConfiguration> out;
+    for (const json& item : *list) {
+        TRAINDBG_ASSIGN_OR_RETURN(
+            RuleConfiguration configuration,
+            configuration_of(item, base::format("{}: configuration {}", name, out.size() + 1)));
+        out.push_back(std::move(configuration));
+    }
+    return out;
+}
+
+}  // namespace traindbg::settings

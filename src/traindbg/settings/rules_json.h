@@ -1,0 +1,32 @@
+// Rule configurations of SageMaker Debugger, as they stand in `DebugRuleConfigurations` of a training job or
+// come from the `sagemaker` SDK: a list of
+//   {"RuleConfigurationName": "mine", "RuleParameters": {"rule_to_invoke": "DeadRelu", "threshold_layer":
+//   "60"}}
+// or an object that has it as `DebugRuleConfigurations`; each may be wrapped as `DebugRuleConfiguration`.
+// Values are texts there; numbers, truths, lists and null are taken, too.
+//
+// Not looked at: where and on what machine a rule is to run, `base_trial`, other trials and `action_json`.
+// The collections that are to be saved are those of a hook configuration (`hook_json.h`).
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "traindbg/base/status.h"
+
+namespace traindbg::settings {
+
+struct RuleConfiguration {
+    std::string name;  // what its user calls it
+    std::string rule;
+    std::vector<std::pair<std::string, std::string>> parameters;  // as on a command line
+};
+
+// `name` is what messages call the file. kInvalidArgument names what is wrong. That the rules and parameters
+// exist is not looked at.
+[[nodiscard]] base::Result<std::vector<RuleConfiguration>> parse_rules_json(std::string_view text,
+                                                                            const std::string& name);
+
+}  // namespace traindbg::settings

@@ -1,0 +1,99 @@
+"""Rules compatible with SageMaker Debugger: chosen, shown whole tensors, live and stored."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+from trainings import PROGRAM, SECONDS, clean_environment
+
+TRAINING = """
+import torch
+
+torch.manual_seed(0)
+model = torch.nn.Sequential(
+    torch.nn.Linear(6, 5),
+    torch.nn.Tanh(),
+    torch.nn.Linear(5, 5),
+    torch.nn.ReLU(),
+    torch.nn.Linear(5, 2),
+)
+model[0].weight.requires_grad_(False)  # stands still
+with torch.no_grad():
+    model[0].weight.mul_(1000)  # tanh at its ends
+    model[2].bias.fill_(-100)  # dead units
+optimizer = torch.optim.SGD([p for p in model.parameters() if p.requires_grad], lr=0.01)
+for step in range(30):
+    optimizer.zero_grad()
+    torch.nn.functional.cross_entropy(model(torch.randn(64, 6)), torch.arange(64) % 2).backward()
+    optimizer.step()
+"""
+
+
+def traindbg(folder: Path, *arguments: object) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [str(PROGRAM), *map(str, arguments)],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=SECONDS,
+        stdin=subprocess.DEVNULL,
+        env=clean_environment(),
+    )
+
+
+def verdict(folder: Path) -> dict[str, Any]:
+    return dict(json.loads((folder / "traindbg-runs/one/verdict.json").read_text()))
+
+
+def fired(verdict: dict[str, Any]) -> dict[str, tuple[str, int]]:
+    return {each["rule"]: (each["tensor"], each["first_step"]) for each in verdict["findings"]}
+
+
+def test_rule_configurations_of_the_original_judge_a_run_live_and_stored(tmp_path: Path) -> None:
+    configurations = [
+        {"RuleConfigurationName": name.lower(), "RuleParameters": {"rule_to_invoke": name, **more}}
+        for name, more in {
+            "DeadRelu": {"threshold_layer": "90"},
+            "SaturatedActivation": {},
+            "UnchangedTensor": {"collection_names": "weights", "num_steps": "2"},
+            "WeightUpdateRatio": {"num_steps": "5"},
+            "Confusion": {},
+            "ExplodingTensor": {"only_nan": "True"},
+        }.items()
+    ]
+    (tmp_path / "rules.json").write_text(json.dumps({"DebugRuleConfigurations": configurations}))
+    (tmp_path / "train.py").write_text(TRAINING)
+    done = traindbg(
+        tmp_path, "run", "--name", "one", "--rules-json", "rules.json", "--rules", "non_finite",
+        "--raw", "weights", "--every", 5, "--", sys.executable, "train.py",
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    live = verdict(tmp_path)
+    found = fired(live)
+    assert found["DeadRelu"] == ("activation/3", 0)
+    assert found["SaturatedActivation"] == ("activation/1", 0)
+    assert found["UnchangedTensor"] == ("weight/0.weight", 5)
+    assert found["WeightUpdateRatio"] == ("weight/0.weight", 5)
+    assert "Confusion" in found
+    outcomes = {each["rule"]: each["state"] for each in live["rules"]}
+    assert outcomes["ExplodingTensor"] == "clean"
+    assert len(outcomes) == len(configurations) + 1
+    # The same rules again, with the same parameters, on what was stored.
+    again = traindbg(tmp_path, "check", "one", "--json")
+    stored = json.loads(again.stdout)
+    assert fired(stored) == found
+    assert {each["rule"]: each["state"] for each in stored["rules"]} == outcomes
+
+
+def test_a_wrong_configuration_is_named_before_anything_starts(tmp_path: Path) -> None:
+    wrong = [{"RuleConfigurationName": "a", "RuleParameters": {"rule_to_invoke": "DeadRely"}}]
+    (tmp_path / "rules.json").write_text(json.dumps(wrong))
+    done = traindbg(tmp_path, "run", "--rules-json", "rules.json", "--", "false")
+    assert done.returncode == 2
+    assert "rules.json: a" in done.stderr
+    assert "DeadRelu" in done.stderr
