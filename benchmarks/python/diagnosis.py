@@ -178,7 +178,7 @@ def gallery() -> list[Program]:
 
 
 def first_sentence(doc: str) -> str:
-    return " ".join(doc.split("\n\n")[0].split())
+    return " ".join(doc.split("\n\n", maxsplit=1)[0].split())
 
 
 def matches(program: Program, globs: list[str]) -> bool:
