@@ -170,6 +170,9 @@ def test_a_place_is_that_of_the_right_finding():
     here = _finding("x", layer="fc2", step=9)
     assert not _outcome(PROGRAM, True, [elsewhere, here]).is_place_right
     assert _outcome(PROGRAM, True, [elsewhere]).is_place_right
+    vague = PROGRAM._replace(place=("", "loss*"))
+    assert not _outcome(vague, True, [_finding("a", tensor="loss/mse_loss")]).is_place_right
+    assert _outcome(vague, True, [_finding("x", tensor="loss/mse_loss")]).is_place_right
     in_the_loop = PROGRAM._replace(place=("loop",))
     assert _outcome(in_the_loop, True, [elsewhere, here]).is_place_right
     assert not _outcome(in_the_loop, True, [elsewhere]).is_place_right
