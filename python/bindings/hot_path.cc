@@ -23,12 +23,13 @@ constexpr RoleMask kForward = capture::kForwardRoles;
 // What an optimizer's step needs the other hooks for: before it, and after it.
 constexpr RoleMask kAfterStep = mask_of(Role::kOptimizerState) | mask_of(Role::kWeightUpdate);
 constexpr RoleMask kBeforeStep = mask_of(Role::kWeight) | mask_of(Role::kBias) | mask_of(Role::kGradient) |
-                                 mask_of(Role::kGradientBefore) | kAfterStep;
+                                 mask_of(Role::kGradientBefore) | mask_of(Role::kLoop) | kAfterStep;
 // What a loss function is given.
 constexpr RoleMask kArguments = mask_of(Role::kPrediction) | mask_of(Role::kLabel);
 
 // At the end of steps that needed one of these there is more to do than to end them.
-constexpr RoleMask kEndOfStep = kForward | kAfterStep | kArguments | mask_of(Role::kGradientBefore);
+constexpr RoleMask kEndOfStep =
+    kForward | kAfterStep | kArguments | mask_of(Role::kGradientBefore) | mask_of(Role::kLoop);
 
 // Names of attributes, made once.
 struct Names {
@@ -108,7 +109,7 @@ bool HotPath::take_scalar(model::TensorId id, nb::handle value) noexcept {
 
 bool HotPath::loss_computed(nb::handle name, nb::handle value) {
     if (!is_armed_ || value.type().ptr() != tensor_type_.ptr() || has_open_evaluation()) return false;
-    if ((due & kArguments) != 0) return false;
+    if ((due & (kArguments | mask_of(Role::kLoop))) != 0) return false;
     const Timed timed(nanos);
     PyObject* id = PyDict_GetItemWithError(losses_.ptr(), name.ptr());
     if (id == nullptr) {
@@ -131,8 +132,7 @@ bool HotPath::loss_computed(nb::handle name, nb::handle value) {
 bool HotPath::backward_begins(nb::handle root) noexcept {
     if (!is_armed_ || root_loss < 0 || has_scaler || has_open_evaluation()) return false;
     if (root.type().ptr() != tensor_type_.ptr()) return false;
-    if (first_backward && (due & mask_of(Role::kLoop)) != 0) return false;
-    if ((due & mask_of(Role::kGradientBefore)) != 0) return false;
+    if ((due & (mask_of(Role::kLoop) | mask_of(Role::kGradientBefore))) != 0) return false;
     const Timed timed(nanos);
     if (!take_scalar(static_cast<model::TensorId>(root_loss), root)) return false;
     first_backward = false;
@@ -146,11 +146,13 @@ bool HotPath::optimizer_will_step(nb::handle optimizer) {
 }
 
 std::int64_t HotPath::optimizer_stepped(nb::handle optimizer) noexcept {
-    if (!is_armed_ || has_deferred || (due & kEndOfStep) != 0 || !is_driver(optimizer)) return kNotHandled;
+    if (!is_armed_ || has_deferred || watches_mode || (due & kEndOfStep) != 0 || !is_driver(optimizer))
+        return kNotHandled;
     const Timed timed(nanos);
     const RoleMask answer = end_step();
-    return (answer & (kForward | kStopRequested | kPlanChanged)) != 0 ? static_cast<std::int64_t>(answer)
-                                                                      : kNothingToDo;
+    return (answer & (kForward | mask_of(Role::kLoop) | kStopRequested | kPlanChanged)) != 0
+               ? static_cast<std::int64_t>(answer)
+               : kNothingToDo;
 }
 
 RoleMask HotPath::end_step() noexcept {
@@ -194,7 +196,8 @@ void bind_hot_path(nb::module_& module) {
         .def_rw("first_backward", &HotPath::first_backward)
         .def_rw("forward_seen", &HotPath::forward_seen)
         .def_rw("has_scaler", &HotPath::has_scaler)
-        .def_rw("has_deferred", &HotPath::has_deferred);
+        .def_rw("has_deferred", &HotPath::has_deferred)
+        .def_rw("watches_mode", &HotPath::watches_mode);
 }
 
 }  // namespace traindbg::bindings

@@ -57,6 +57,7 @@ class HotPath {
     bool forward_seen = false;        // a forward pass of this step was looked at
     bool has_scaler = false;          // losses are scaled before `backward`
     bool has_deferred = false;        // something waits on a device for the end of the step
+    bool watches_mode = false;        // steps may be made in evaluation mode: their ends are looked at
 
   private:
     bool is_training() const;

@@ -1,17 +1,14 @@
 // What the rules need to have captured, and what there is to choose from.
 
 #include <nanobind/nanobind.h>
-#include <nanobind/stl/map.h>
-#include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
-#include <map>
 #include <nlohmann/json.hpp>
-#include <utility>
 
 #include "bindings.h"
 #include "errors.h"
+#include "rule_choices.h"
 #include "traindbg/capture/capture_plan.h"
 #include "traindbg/model/json.h"
 #include "traindbg/rules/rule.h"
@@ -22,17 +19,17 @@ using namespace nb::literals;
 namespace traindbg::bindings {
 
 void bind_rules(nb::module_& module) {
-    using Choice = std::pair<std::string, std::map<std::string, double>>;
-
     module.def(
         "rules",
         [] {
             model::Json out = model::Json::array();
-            for (const rules::RuleEntry& entry : rules::builtin_rules())
+            for (const rules::RuleEntry& entry : rules::all_rules()) {
                 out.push_back(model::to_json(*entry.info));
+                out.back()["on_by_default"] = rules::is_on_by_default(entry.info->name);
+            }
             return out.dump();
         },
-        "All built-in rules, as JSON.");
+        "All rules, as JSON.");
     module.def("default_rules", [] {
         std::vector<std::string> names;
         for (const rules::RuleChoice& choice : rules::default_rules()) names.push_back(choice.name);
@@ -40,16 +37,9 @@ void bind_rules(nb::module_& module) {
     });
     module.def(
         "plan_for_rules",
-        [](const std::vector<Choice>& choices) {
-            std::vector<rules::RuleChoice> wanted;
-            for (const auto& [name, parameters] : choices) {
-                rules::RuleChoice choice;
-                choice.name = name;
-                choice.parameters.insert(parameters.begin(), parameters.end());
-                wanted.push_back(std::move(choice));
-            }
+        [](const RuleChoices& choices) {
             model::CaptureConfig config;
-            config.requirements = value_or_raise(rules::requirements_of(wanted));
+            config.requirements = value_or_raise(rules::requirements_of(from_python(choices)));
             return model::to_json(config).dump();
         },
         "choices"_a, "The plan (JSON, as in plan.json) for rules given as (name, parameters).");

@@ -1,14 +1,12 @@
 // Settings files, as the program understands them, for `watch`.
 
 #include <nanobind/nanobind.h>
-#include <nanobind/stl/map.h>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
 #include <cstdint>
-#include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
@@ -17,6 +15,7 @@
 
 #include "bindings.h"
 #include "errors.h"
+#include "rule_choices.h"
 #include "traindbg/model/json.h"
 #include "traindbg/options/watch_settings.h"
 
@@ -27,12 +26,11 @@ namespace traindbg::bindings {
 namespace {
 
 using options::WatchSettings;
-using Rules = std::vector<std::pair<std::string, std::map<std::string, double>>>;
 using Collections = std::vector<std::pair<std::string, std::vector<std::string>>>;
 
 std::optional<WatchSettings> read_settings(const nb::bytes& config, std::vector<std::string> without,
                                            std::optional<std::uint64_t> every, const Collections& collections,
-                                           const std::optional<Rules>& rules) {
+                                           const std::optional<RuleChoices>& rules) {
     const auto file =
         value_or_raise(options::named_settings(std::string(config.c_str(), config.size()), "settings"));
     if (file.path.empty()) return std::nullopt;
@@ -40,20 +38,13 @@ std::optional<WatchSettings> read_settings(const nb::bytes& config, std::vector<
     arguments.options = std::move(without);
     arguments.every = every.value_or(0);
     for (const auto& [name, patterns] : collections) arguments.collections.push_back({name, patterns, {}});
-    if (rules) {
-        arguments.rules.emplace();
-        for (const auto& [name, parameters] : *rules)
-            arguments.rules->push_back({name, {parameters.begin(), parameters.end()}});
-    }
+    if (rules) arguments.rules = from_python(*rules);
     return value_or_raise(options::settings_for_watch(file, arguments));
 }
 
-std::optional<Rules> rules_of(const WatchSettings& settings) {
+std::optional<RuleChoices> rules_of(const WatchSettings& settings) {
     if (!settings.rules) return std::nullopt;
-    Rules out;
-    for (const rules::RuleChoice& choice : *settings.rules)
-        out.push_back({choice.name, {choice.parameters.begin(), choice.parameters.end()}});
-    return out;
+    return to_python(*settings.rules);
 }
 
 }  // namespace

@@ -16,27 +16,41 @@ from traindbg.errors import InvalidArgument
 if TYPE_CHECKING:
     from pathlib import Path
 
-Rules = Iterable[str] | Mapping[str, Mapping[str, float]]
+# What a rule's parameter may be set to; a list is of texts, None stands for nothing.
+Parameter = float | str | bool | Iterable[str] | None
+Rules = Iterable[str] | Mapping[str, Mapping[str, Parameter]]
+Choice = tuple[str, dict[str, float | str | bool]]
 Patterns = str | Iterable[str]
 
 # What `every=` alone means: what a forward and a backward pass leave.
 _ALL = ("weights", "biases", "gradients", "inputs", "outputs", "activations")
 
 
-def rule_choices(rules: Rules | None) -> list[tuple[str, dict[str, float]]]:
+def _plain(value: Parameter) -> float | str | bool:
+    if value is None:
+        return "none"
+    if isinstance(value, (str, bool, numbers.Real)):
+        return value
+    return ",".join(value)
+
+
+def rule_choices(rules: Rules | None) -> list[Choice]:
     """Rules as (name, parameters); None means the default ones."""
     if rules is None:
         return [(name, {}) for name in _core.default_rules()]
     if isinstance(rules, str):
         rules = [rules]
     if isinstance(rules, Mapping):
-        return [(name, dict(parameters)) for name, parameters in rules.items()]
+        return [
+            (name, {parameter: _plain(value) for parameter, value in parameters.items()})
+            for name, parameters in rules.items()
+        ]
     return [(name, {}) for name in rules]
 
 
 def settings(
     config: str | os.PathLike[str] | None,
-    rules: list[tuple[str, dict[str, float]]] | None,
+    rules: list[Choice] | None,
     every: int | None,
     patterns: Mapping[str, Patterns],
     **named: Patterns | None,

@@ -12,7 +12,7 @@ from trainings import DIGITS, Outcome, run_plain, run_training, traindbg, traind
 # Fault to (rules that must fire, the cause that must stand first, further arguments).
 FAULTS: dict[str, tuple[set[str], str, tuple[str, ...]]] = {
     "learning_rate": ({"exploding_gradient"}, "learning_rate_too_high", ()),
-    "sigmoid_stack": ({"saturated_activation"}, "poor_initialisation", ()),
+    "sigmoid_stack": ({"saturated_activation"}, "poor_weight_init", ()),
     "dead_relu": ({"dead_relu"}, "dead_relu", ()),
     "one_class": ({"class_imbalance"}, "single_class_labels", ()),
     "no_zero_grad": ({"gradients_not_cleared"}, "gradients_not_cleared", ()),

@@ -97,9 +97,7 @@ def _find_program() -> str | None:
     return str(beside) if beside.is_file() else shutil.which("traindbg")
 
 
-def _supervise(
-    run_dir: str, rules: list[tuple[str, dict[str, float]]] | None, acts: list[str]
-) -> None:
+def _supervise(run_dir: str, rules: list[_plan.Choice] | None, acts: list[str]) -> None:
     """Starts `traindbg watch` beside the training. It outlives it, to write the report."""
     _supervisors[:] = [child for child in _supervisors if child.poll() is None]
     program = _find_program()
@@ -111,7 +109,7 @@ def _supervise(
         command += ["--rules", ",".join(name for name, _ in rules)]
         for name, parameters in rules:
             for parameter, value in parameters.items():
-                command += ["--rule", f"{name}.{parameter}={value!r}"]
+                command += ["--rule", f"{name}.{parameter}={value}"]
     speaks = _has_descriptor(sys.__stderr__)
     # What it prints would come out in the middle of any cell; see hooks/notebook.py.
     silent = notebook.is_notebook()

@@ -5,11 +5,11 @@ calling a loss function. Neither has a hook, so these functions are listened to 
 it: `torch.autograd.backward`, the losses of `torch.nn.functional`, `torch.amp.GradScaler.scale`
 (and those of classes that are derived from it). Nor has what changes gradients before the optimizer
 uses them: `GradScaler.unscale_`, `clip_grad_norm_`, `clip_grad_value_`; nor the steps that
-`GradScaler.step` leaves out. Beside them are `torch.jit.script`, which must see the originals,
-`torch.compile`, because what it compiles calls no hooks, `torch.export.export`, which cannot read
-a model with hooks, and the function by which PyTorch finds
-out that there are global hooks, to warn of them. Optimizer steps, and modules and parameters that
-are put into a module, have hooks of PyTorch's own.
+`GradScaler.step` leaves out; nor a `DataLoader` that is asked for its batches. Beside them are
+`torch.jit.script`, which must see the originals, `torch.compile`, because what it compiles calls no
+hooks, `torch.export.export`, which cannot read a model with hooks, and the function by which
+PyTorch finds out that there are global hooks, to warn of them. Optimizer steps, and modules and
+parameters that are put into a module, have hooks of PyTorch's own.
 
 A function stays the same object: it is given other code, which calls ours, and its own code back
 (`_listen_inside`). So it is heard wherever somebody holds it, imported by name, in a
@@ -45,6 +45,7 @@ from torch.optim.optimizer import (
 
 from traindbg._core import NOT_HANDLED, NOTHING_TO_DO, ROLE_BITS
 from traindbg.hooks.torch_compiled import others_have_global_hooks
+from traindbg.hooks.torch_data import listening_iter
 from traindbg.hooks.torch_guard import guarded
 from traindbg.hooks.torch_sums import per_target
 
@@ -68,6 +69,7 @@ def is_transforming() -> bool:
 
 
 _GRADIENTS_BEFORE = ROLE_BITS["gradient_before"]
+_LOOP = ROLE_BITS["loop"]
 
 # Names in torch.nn.functional.
 LOSSES = (
@@ -98,11 +100,14 @@ LOSSES = (
 class Listener(Protocol):
     """Who is told. Only the last two raise, and only when a stop was asked for."""
 
+    @property
+    def is_evaluating(self) -> bool: ...
     def loss_computed(
         self, name: str, value: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> None: ...
     def loss_scaled(self, scaled: Any, loss: Any) -> None: ...
     def backward_begins(self, tensors: Any) -> None: ...
+    def backward_ended(self, retains: bool) -> None: ...
     def gradients_will_change(self, parameters: list[Any]) -> None: ...
     def gradients_clipped(self, parameters: list[Any], norm: Any) -> None: ...
     def gradients_unscale(self, scaler: Any, optimizer: torch.optim.Optimizer) -> None: ...
@@ -176,6 +181,11 @@ def _listening_backward(original: Callable[..., Any]) -> Callable[..., Any]:
                 hot = state.hot
                 if hot is None or not hot.backward_begins(tensors):
                     listener.backward_begins(tensors)
+                if hot is not None and hot.due & _LOOP:
+                    result = original(*args, **kwargs)
+                    retains = args[2] if len(args) > 2 else kwargs.get("retain_graph")
+                    listener.backward_ended(bool(retains))
+                    return result
         return original(*args, **kwargs)
 
     return backward
@@ -596,6 +606,12 @@ def _finding_its_class(original: Callable[..., Any]) -> Callable[..., Any]:
     return init
 
 
+def _loads_for_training() -> bool:
+    """Whether a loader that is asked for batches now may be that of a training."""
+    listener = state.listener
+    return torch.is_grad_enabled() and (listener is None or not listener.is_evaluating)
+
+
 def acquire() -> None:
     """Puts the wrappers in, unless they are. Every call needs a `release`."""
     global _users
@@ -609,6 +625,8 @@ def acquire() -> None:
     _listen_inside(torch, "compile", _listening_compile)
     _listen_inside(torch.export, "export", _listening_export)
     _replace(torch.nn.modules.module, "_has_any_global_hook", lambda _: others_have_global_hooks)
+    loader = torch.utils.data.DataLoader
+    _replace(loader, "__iter__", functools.partial(listening_iter, _loads_for_training))
     _replace(_GradScaler, "__init__", _finding_its_class)
     guarded("gradients before", _listen_to_scalers, _GradScaler)
     clip_grad = torch.nn.utils.clip_grad

@@ -12,6 +12,7 @@ No function here lets an exception of its own out into the training (`torch_guar
 from __future__ import annotations
 
 import json
+import math
 import os
 import weakref
 from pathlib import Path
@@ -25,6 +26,7 @@ from traindbg._say import say
 from traindbg.errors import InvalidArgument, TraindbgError, TrainingStopped
 from traindbg.hooks import torch_patches as patches
 from traindbg.hooks.torch_compiled import EagerStep, compiler_in_use
+from traindbg.hooks.torch_data import batches_in_storage, sizes
 from traindbg.hooks.torch_description import description
 from traindbg.hooks.torch_device import Deferred, capturing_graph, own_operations
 from traindbg.hooks.torch_forward import (
@@ -41,6 +43,8 @@ from traindbg.hooks.torch_gradients import (
     take_scaled,
 )
 from traindbg.hooks.torch_guard import STRIKES, boundary, failed, failures, guarded
+from traindbg.hooks.torch_loop import LoopObserver
+from traindbg.hooks.torch_loss_graph import compared_shapes
 from traindbg.hooks.torch_losses import LABELS, PREDICTIONS, arguments_of
 from traindbg.hooks.torch_micro_batches import MicroBatches
 from traindbg.hooks.torch_names import class_name, is_compiled
@@ -79,7 +83,12 @@ _CLOSE_SECONDS = 5.0
 # When the optimizer that drives the steps was silent for so many steps of another one, the other
 # one drives.
 _STEPS_UNTIL_NEW_DRIVER = 100
+# So many steps running that a GradScaler left out are recorded as one: else a training that makes
+# no step any more would leave no trace.
+_SKIPPED_UNTIL_A_STEP = 10
 _CLASSIFIERS = frozenset({"cross_entropy", "nll_loss"})
+_LOOP = _BIT["loop"]
+_PLACES_MAX = 4  # names of places that a fact about the loop may have; those after it have the last
 current: Recording | None = None  # of this process
 
 
@@ -203,8 +212,13 @@ class Recording:
         self._driver: weakref.ref[torch.optim.Optimizer] | None = None
         self._optimizers = OptimizerObserver(self)
         self._gradients = GradientObserver(self)
+        self._loop = LoopObserver(self)
+        self._places: dict[str, dict[str, int]] = {}  # of facts about the loop: ids by place
+        self._backward_in_eval = False  # the step under way had one
+        self._trains_in_eval = False  # the step before was made in evaluation mode
         self._owners: dict[int, Owner] | None = None  # made when it is asked for
         self._lr: tuple[float, ...] = ()
+        self._skipped = 0  # steps that a GradScaler left out since the last one that is recorded
         self._eval_names: set[str] = set()
         self._scaled: tuple[weakref.ref[torch.Tensor], torch.Tensor] | None = None  # and unscaled
         self._calls_parts = False  # from the first step on
@@ -223,9 +237,14 @@ class Recording:
         self._evaluates = _plan.wants_evaluations(plan)
         self._unseen.choice = words.get("compiled", "auto")
         self._micro.are_told_apart = words.get("micro_batches") == "all"
-        asked = {requirement["collection"] for requirement in words.get("requirements", ())}
-        self._misses_arguments = not asked.isdisjoint(("predictions", "labels"))
+        requirements = words.get("requirements", ())
+        asked = {requirement["collection"] for requirement in requirements}
+        # Rules say themselves what they could not check.
+        users = (each for each in requirements if each.get("for", "user") == "user")
+        asked_by_users = {requirement["collection"] for requirement in users}
+        self._misses_arguments = not asked_by_users.isdisjoint(("predictions", "labels"))
         self._misses_attention = "attention_maps" in asked
+        self._follows_loop = "loop" in asked
 
     def ask_for(self, plan: str) -> None:
         """Captures from now on also what a plan (its JSON) asks for beyond the one that holds."""
@@ -277,6 +296,8 @@ class Recording:
         if len(self.watchers) == 1:
             guarded("description", self._describe, model, optimizer)
         guarded("forward", self._prepare, watcher)
+        if self.hot.first_backward and not self._loop.is_open:
+            guarded("loop", self._loop.begin, bool(self.hot.due & _LOOP))
         return watcher
 
     def drop(self, watcher: Watcher) -> None:
@@ -310,6 +331,7 @@ class Recording:
         self.end_eager()
         self._gradients.clear()
         self._optimizers.clear()
+        self._loop.clear()
         self.deferred.clear()
         self._scaled = None
         for watcher in list(self.watchers):
@@ -317,6 +339,7 @@ class Recording:
         if current is self:
             current = None
             patches.state.listener = patches.state.hot = None
+            sizes.batches = 0
             patches.release()
         guarded("closing", self.session.close, _CLOSE_SECONDS)
 
@@ -473,7 +496,7 @@ class Recording:
         if patches.is_transforming():
             self.transformed()
             return 0
-        if root.training and torch.is_grad_enabled():
+        if self._is_training(root):
             return _TRAIN if self.hot.due & _FORWARD_ROLES else 0
         if len(self.watchers) == 1 and any(
             not name.startswith("metric/") for name in self._eval_names
@@ -483,7 +506,7 @@ class Recording:
 
     @boundary("forward")
     def _wants_forward(self, root: torch.nn.Module) -> int:
-        if self._micro.are_told_apart and root.training and torch.is_grad_enabled():
+        if self._micro.are_told_apart and self._is_training(root):
             self._micro.forward_begins()
         mode = self._forward_mode(root)
         if mode == _TRAIN and self.hot.forward_seen:
@@ -531,6 +554,10 @@ class Recording:
         where = "" if place.name == "model" else f"{place.name}."
         name = f"input/{where}{number}{self._mark()}"
         self._take(self._now, self._place_id(name, "input", place, "none", tensor), tensor)
+        if number == 0 and self._now == _TRAIN and self.hot.due & _BIT["loop"]:
+            held = batches_in_storage(tensor)
+            self.take_number(self._id("loop/batches_in_storage", "loop"), held)
+            self.take_number(self._id("loop/batches_in_loader", "loop"), sizes.batches)
 
     @boundary("outputs")
     def module_output(self, place: Place, suffix: str, tensor: torch.Tensor) -> None:
@@ -717,8 +744,12 @@ class Recording:
         for watcher in self.watchers:
             model = watcher.model
             if model is not None:
-                return _TRAIN if model.training and torch.is_grad_enabled() else _EVAL
+                return _TRAIN if self._is_training(model) else _EVAL
         return _TRAIN
+
+    def _is_training(self, model: torch.nn.Module) -> bool:
+        # Some train a model in evaluation mode, by mistake or not: it is a training all the same.
+        return (model.training or self._trains_in_eval) and torch.is_grad_enabled()
 
     def _end_evaluation(self) -> None:
         if self._eval_names:
@@ -744,6 +775,8 @@ class Recording:
         if mode == _EVAL and name in self._eval_names:
             self._end_evaluation()
         due = self.hot.due if mode == _TRAIN else self.session.due(_EVAL)
+        if due & _LOOP:
+            guarded("loop", self._loop_hears_of_loss, mode, name, value, args, kwargs)
         if mode == _EVAL and (value.numel() == 1 or due & _ARGUMENTS):
             self._eval_names.add(name)
         if value.numel() != 1:
@@ -758,6 +791,14 @@ class Recording:
             for role, suffix, tensor in arguments_of(name, args, kwargs):
                 full = f"{role}/{name}{suffix}{mark}"
                 self._take(mode, self._id(full, role, tensor), tensor)
+
+    def _loop_hears_of_loss(
+        self, mode: int, name: str, value: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> None:
+        if mode == _TRAIN:
+            self._loop.loss_computed(name, value, args, kwargs)
+        elif not torch.is_grad_enabled():
+            self._loop.evaluated(args, kwargs)
 
     def _take_classes(
         self, mode: int, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]
@@ -789,10 +830,14 @@ class Recording:
 
     @boundary("backward")
     def backward_begins(self, tensors: Any) -> None:
+        if self._eval_names and not self._trains_in_eval:
+            self._backward_in_eval = self.hot.watches_mode = True
         self._end_evaluation()
         # Anything else, such as a generator, is the training's alone to go through.
         roots = tensors if isinstance(tensors, (list, tuple)) else [tensors]
         root = whole_here(roots[0]) if roots else None
+        if self.hot.due & _LOOP:
+            guarded("loop", self._loop_hears_of_backward, root)
         self._micro.backward_begins()
         if self._micro.is_beyond:
             root = None
@@ -809,6 +854,18 @@ class Recording:
             self.hot.first_backward = False
             if self.hot.due & _BIT["loop"]:
                 self._take_leftover()
+                if root is not None:
+                    guarded("losses", self._take_compared, root)
+
+    def _loop_hears_of_backward(self, root: Any) -> None:
+        is_scaled = self._scaled is not None and self._scaled[0]() is root
+        self._loop.backward_begins(root, is_scaled)
+        if type(root) is torch.Tensor and self._loop.wants_graph(self.hot.steps):
+            self._loop.look_at(root)
+
+    @boundary("loop")
+    def backward_ended(self, retains: bool) -> None:
+        self._loop.backward_ended(retains)
 
     @boundary("gradients before")
     def gradients_will_change(self, parameters: list[Any]) -> None:
@@ -825,6 +882,15 @@ class Recording:
     @boundary("gradients before")
     def gradients_unscaled(self, optimizer: torch.optim.Optimizer) -> None:
         self._gradients.unscaled(optimizer)
+
+    def _take_compared(self, loss: Any) -> None:
+        """Shapes of what a loss that is written out compares; the numbers are the elements."""
+        known = compared_shapes(loss) if isinstance(loss, torch.Tensor) else None
+        for word, shape in zip(("prediction", "difference"), known or (), strict=False):
+            name = f"loop/{word}_compared"
+            if name not in self._ids:
+                self._ids[name] = self.session.register_tensor(name, "loop", shape=list(shape))
+            self.take_number(self._ids[name], math.prod(shape))
 
     def _take_leftover(self) -> None:
         driver = self._driver() if self._driver is not None else None
@@ -864,6 +930,8 @@ class Recording:
             guarded("optimizer state", self._optimizers.will_step, optimizer, table)
         if self._driver is not None and self._driver() is optimizer:
             self._check_settings(optimizer)
+            if self.hot.due & _LOOP:
+                guarded("loop", self._loop.will_step, optimizer, self.hot.steps)
 
     def _learn(self, optimizer: torch.optim.Optimizer) -> Parameters | None:
         """Finds out which parameters of watched models an optimizer answers for."""
@@ -954,6 +1022,7 @@ class Recording:
             self.dead
             or self.on_device_only
             or self._micro.are_told_apart
+            or self._skipped > 0
             or len(self.watchers) != 1
             or driver not in self._tables
             or any(number >= STRIKES for number in failures.values())
@@ -991,6 +1060,9 @@ class Recording:
 
     def _check_settings(self, optimizer: torch.optim.Optimizer) -> None:
         rates = learning_rates(optimizer)
+        if rates and self._follows_loop and (rates != self._lr or self.hot.due & _BIT["loop"]):
+            # The largest of all groups. Also at steps that are not due: no change is missed.
+            self.take_number(self._id("loop/learning_rate", "loop", always=True), max(rates))
         if rates != self._lr:
             self._lr = rates
             self._arm()
@@ -1049,8 +1121,28 @@ class Recording:
     @boundary("micro-batches")
     def step_skipped(self, optimizer: torch.optim.Optimizer) -> None:
         driver = self._driver() if self._driver is not None else None
-        if driver is None or driver is optimizer:
-            self._micro.step_ended()
+        if driver is not None and driver is not optimizer:
+            return
+        self._micro.step_ended()
+        if driver is None:
+            owned = {id(p) for group in optimizer.param_groups for p in group["params"]}
+            if self._watcher_of(owned) is None:
+                return  # it steps, and is none of ours
+        if not self._follows_loop:
+            return
+        self._skipped += 1
+        self._arm()  # the next step is no ordinary one
+        if self._skipped >= _SKIPPED_UNTIL_A_STEP:
+            self._drain()
+            self._take_skipped()
+            before = self.hot.due
+            self._begin_step(before, self.hot.end_step())
+
+    def _take_skipped(self) -> None:
+        skipped, self._skipped = self._skipped, 0
+        if skipped:
+            self.take_number(self._id("loop/skipped_steps", "loop", always=True), skipped)
+            self._arm()
 
     def optimizer_stepped(self, optimizer: torch.optim.Optimizer) -> None:
         """Ends the step. Raises TrainingStopped when the supervisor asked for it."""
@@ -1076,6 +1168,8 @@ class Recording:
                 self._tables[optimizer].is_stale = True  # what it shares with that is its own now
             guarded("optimizer", self._set_driver, optimizer)
         self._drain()
+        self._note_mode()
+        self._take_skipped()
         before = self.hot.due
         if before & _FORWARD_ROLES:
             for watcher in self.watchers:
@@ -1091,6 +1185,16 @@ class Recording:
         answer: int = self.hot.end_step()
         self._begin_step(before, answer)
         return answer
+
+    def _note_mode(self) -> None:
+        """After a step: whether it was made in evaluation mode."""
+        if not self.hot.watches_mode:
+            return
+        in_eval = (self._backward_in_eval or self._trains_in_eval) and not any(
+            watcher.model.training for watcher in self.watchers if watcher.model is not None
+        )
+        self._trains_in_eval = self.hot.watches_mode = in_eval
+        self._backward_in_eval = False
 
     def step_ended(self, answer: int) -> None:
         """The hot path ended a step after which there is something to do. Raises as above."""
@@ -1108,6 +1212,7 @@ class Recording:
             self._gradients.clear()
             self._micro.step_ended()
             self._arm()
+        guarded("loop", self._loop.begin, bool(self.hot.due & _LOOP))
         is_off = failures.get("gradients before", 0) >= STRIKES
         if is_off or not self.hot.due & GRADIENTS_BEFORE:
             self._gradients.clear()
@@ -1123,6 +1228,29 @@ class Recording:
             run_dir = self.session.run_directory
             self.close()
             raise TrainingStopped(run_dir)
+
+    # Facts about the loop (Teller).
+
+    def fact(self, name: str, value: float, place: str = "", evaluation: bool = False) -> None:
+        """A number of the step under way; `place`: of which module or parameter, say."""
+        ids = self._places.setdefault(name, {})
+        known = ids.get(place)
+        if known is None:
+            if place and len(ids) > _PLACES_MAX:
+                known = ids[next(reversed(ids))]
+            else:
+                full = f"loop/{name}/{place}" if place else f"loop/{name}"
+                known = ids[place] = self._id(full, "loop", module=place)
+        self.session.observe_scalar(_EVAL if evaluation else _TRAIN, known, float(value))
+
+    def models(self) -> list[tuple[torch.nn.Module, str]]:
+        """The watched models that are alive, with what the names of their modules begin with."""
+        alive = ((watcher.model, watcher.prefix) for watcher in self.watchers)
+        return [(model, prefix) for model, prefix in alive if model is not None]
+
+    def optimizers(self) -> list[torch.optim.Optimizer]:
+        """Those that stepped parameters of watched models."""
+        return list(self._tables)
 
     # The user's numbers.
 

@@ -39,6 +39,17 @@ struct Performed {
     base::Status journal;  // of writing it down
 };
 
+// One line of the journal.
+struct JournalEntry {
+    std::string_view action;     // "stop", "webhook"
+    std::string intention;       // for people, without what is secret
+    std::string result;          // "done", or why not
+    std::uint64_t withheld = 0;  // how many findings more it stands for
+};
+// Adds it to `<run_directory>/actions.jsonl`. From any thread.
+[[nodiscard]] base::Status write_down(const std::string& run_directory, const JournalEntry& entry,
+                                      const model::Finding& finding);
+
 class ActionJournal {
   public:
     // Appends to `<run_directory>/actions.jsonl`; the file is made with the first action.

@@ -2,11 +2,11 @@
 
 #include <algorithm>
 #include <optional>
-#include <regex>
 #include <utility>
 
 #include "traindbg/base/format.h"
 #include "traindbg/base/log.h"
+#include "traindbg/base/pattern.h"
 #include "traindbg/base/text.h"
 
 namespace traindbg::capture {
@@ -49,27 +49,9 @@ std::optional<StepIndex> next_due(const Requirement& requirement, StepIndex from
     return next;
 }
 
-// libstdc++ offers a matcher whose time is bounded by pattern times text (no back-references): a user's
-// pattern must not be able to stop the training.
-constexpr std::regex::flag_type kRegexFlags = std::regex::ECMAScript
-#ifdef __GLIBCXX__
-                                              | std::regex_constants::__polynomial
-#endif
-    ;
-constexpr std::size_t kLongestName = 4096;  // names beyond are not matched
-
-Result<std::regex> compile_pattern(const std::string& pattern) {
-    try {
-        return std::regex(pattern, kRegexFlags);
-    } catch (const std::regex_error& error) {
-        return Status(Code::kInvalidArgument, base::format("'{}' is no regular expression ({})",
-                                                           base::printable(pattern), error.what()));
-    }
-}
-
 }  // namespace
 
-Status check_pattern(const std::string& pattern) { return compile_pattern(pattern).status(); }
+Status check_pattern(const std::string& pattern) { return base::Pattern::make(pattern).status(); }
 
 namespace {
 
@@ -127,14 +109,14 @@ class CapturePlan::Patterns {
   private:
     struct Collection {
         std::string name;
-        std::vector<std::regex> include;
-        std::vector<std::regex> exclude;
+        std::vector<base::Pattern> include;
+        std::vector<base::Pattern> exclude;
     };
 
     static Status compile(const std::string& name, const std::vector<std::string>& patterns,
-                          std::vector<std::regex>& out) {
+                          std::vector<base::Pattern>& out) {
         for (const std::string& pattern : patterns) {
-            Result<std::regex> compiled = compile_pattern(pattern);
+            Result<base::Pattern> compiled = base::Pattern::make(pattern);
             if (!compiled.is_ok())
                 return Status(Code::kInvalidArgument,
                               base::format("collection '{}': pattern {}", base::printable(name),
@@ -144,11 +126,9 @@ class CapturePlan::Patterns {
         return Status::ok();
     }
 
-    static bool any(const std::vector<std::regex>& patterns, std::string_view text) {
-        if (text.size() > kLongestName) return false;
-        return std::any_of(patterns.begin(), patterns.end(), [&](const std::regex& pattern) {
-            return std::regex_search(text.begin(), text.end(), pattern);
-        });
+    static bool any(const std::vector<base::Pattern>& patterns, std::string_view text) {
+        return std::any_of(patterns.begin(), patterns.end(),
+                           [&](const base::Pattern& pattern) { return pattern.matches(text); });
     }
 
     std::vector<Collection> collections_;

@@ -49,7 +49,8 @@ Follower::Follower(FollowerOptions options, Console& console, storage::FileSyste
 base::Result<std::unique_ptr<Follower>> Follower::open(FollowerOptions options, Console& console,
                                                        storage::FileSystem& files) {
     TRAINDBG_ASSIGN_OR_RETURN(auto engine, engine::Engine::make(options.choices));
-    TRAINDBG_ASSIGN_OR_RETURN(auto tail, read::RunTail::open(options.run, files));
+    TRAINDBG_ASSIGN_OR_RETURN(auto tail,
+                              read::RunTail::open(options.run, files, rules::want_raw(options.choices)));
     return std::unique_ptr<Follower>(
         new Follower(std::move(options), console, files, std::move(tail), std::move(engine)));
 }
@@ -72,7 +73,10 @@ bool Follower::advance(std::chrono::nanoseconds slice) {
             trouble(base::format("{}: can be read again after {}; nothing is left out",
                                  base::printable(options_.run),
                                  base::human_duration(base::monotonic_nanos() - since)));
-        if (!step->has_value()) break;
+        if (!step->has_value()) {
+            engine_->on_time(base::wall_nanos());
+            break;
+        }
         on_step(**step);
         if (base::monotonic_nanos() >= until) {
             more = true;
@@ -162,7 +166,9 @@ void Follower::on_finding(const model::Finding& finding) {
                 base::format("traindbg: {} is over, last seen at step {}", finding.rule, finding.last_step),
                 console_.error_is_terminal()));
     }
-    if (!fires || options_.action == nullptr || finding.severity < options_.act_at) return;
+    if (!fires || finding.severity < options_.act_at) return;
+    if (options_.notifier != nullptr) options_.notifier->tell(finding);
+    if (options_.action == nullptr) return;
     const actions::Performed performed = journal_.perform(*options_.action, finding);
     if (performed.outcome == actions::Outcome::kDone) {
         if (!acted_on_) acted_on_ = finding;

@@ -19,6 +19,7 @@
 
 #include "traindbg/actions/action.h"
 #include "traindbg/actions/action_journal.h"
+#include "traindbg/actions/notifier.h"
 #include "traindbg/base/status.h"
 #include "traindbg/cli/console.h"
 #include "traindbg/cli/status_line.h"
@@ -34,7 +35,8 @@ struct FollowerOptions {
     std::vector<rules::RuleChoice> choices;
     bool keeps_verdict = true;  // writes verdict.json; one process per run may
     bool prints_findings = true;
-    actions::Action* action = nullptr;  // taken for findings from `act_at` up; outlives the follower
+    actions::Action* action = nullptr;      // taken for findings from `act_at` up; outlives the follower
+    actions::Notifier* notifier = nullptr;  // told of the same findings; outlives the follower
     model::Severity act_at = model::Severity::kWarning;
     std::function<void()> on_fires = {};  // a finding is new, or has come back; before the action
     // A run that cannot be read just now (a network, a file system that was away) is looked at again after

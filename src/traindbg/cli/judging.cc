@@ -13,15 +13,17 @@ base::Result<model::Verdict> judge_run(const std::string& run, const std::vector
                                        storage::FileSystem& files, Unseen* unseen) {
     TRAINDBG_ASSIGN_OR_RETURN(const auto engine, engine::Engine::make(choices));
     if (compat::SmdebugRun::is_one(run, files)) {
-        TRAINDBG_ASSIGN_OR_RETURN(const auto source, compat::SmdebugSource::open(run, files));
+        TRAINDBG_ASSIGN_OR_RETURN(const auto source,
+                                  compat::SmdebugSource::open(run, files, rules::want_raw(choices)));
         source->finish_when_idle();
         TRAINDBG_RETURN_IF_ERROR(engine::judge(*source, *engine));
         if (unseen != nullptr) *unseen = {source->run().damage().size(), {}};
         return engine->verdict();
     }
-    TRAINDBG_ASSIGN_OR_RETURN(const auto tail, read::RunTail::open(run, files));
+    TRAINDBG_ASSIGN_OR_RETURN(const auto tail, read::RunTail::open(run, files, rules::want_raw(choices)));
     tail->finish_when_idle();
     TRAINDBG_RETURN_IF_ERROR(engine::judge(*tail, *engine));
+    if (const auto end = read_run_end(run, files); end.is_ok()) engine->on_time(end->wall_nanos);
     if (unseen != nullptr) *unseen = {tail->damage().size(), tail->worker_gaps()};
     return engine->verdict();
 }

@@ -101,7 +101,8 @@ Result<KeptVerdict> read_verdict(const std::string& run, storage::FileSystem& fi
             if (const auto of_rule = parameters->find(outcome.rule);
                 of_rule != parameters->end() && of_rule->is_object())
                 for (const auto& [name, value] : of_rule->items())
-                    if (value.is_number()) choice.parameters[name] = value.get<double>();
+                    if (const auto known = model::parameter_from_json(value))
+                        choice.parameters[name] = *known;
         kept.choices.push_back(std::move(choice));
     }
     return kept;
@@ -123,7 +124,8 @@ Status write_verdict(const std::string& run, const model::Verdict& verdict,
                      const std::vector<rules::RuleChoice>& choices, storage::FileSystem& files) {
     model::Json parameters = model::Json::object();
     for (const rules::RuleChoice& choice : choices)
-        for (const auto& [name, value] : choice.parameters) parameters[choice.name][name] = value;
+        for (const auto& [name, value] : choice.parameters)
+            parameters[choice.name][name] = model::parameter_to_json(value);
     model::Json json = {{"schema_version", 1}};
     json.update(model::to_json(verdict));
     json["parameters"] = std::move(parameters);

@@ -40,7 +40,7 @@ Result<RunLocation> RunLocation::of(const std::string& argument, const std::stri
     const std::string& remote = is_remote(argument) ? argument : root;
     if (!is_remote(remote)) return location;
     TRAINDBG_ASSIGN_OR_RETURN(const s3::S3Url url, s3::parse_s3_url(remote));
-    location.transport_ = s3::make_curl_transport();
+    location.transport_ = http::make_curl_transport();
     s3::S3Options options;
     options.bucket = url.bucket;
     options.retry.in_all = std::chrono::seconds(30);  // somebody sits and waits
@@ -69,7 +69,7 @@ Result<UploadTarget> open_upload_target(const std::string& url, const std::strin
                       base::format("{}: names a whole bucket; write {}/ to put the run under its name",
                                    base::printable(url), base::printable(url)));
     target.url = "s3://" + parsed.bucket + "/" + target.prefix;
-    target.transport = s3::make_curl_transport();
+    target.transport = http::make_curl_transport();
     s3::S3Options options;
     options.bucket = parsed.bucket;
     options.endpoint_url = endpoint_url;

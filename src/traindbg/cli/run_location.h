@@ -10,7 +10,7 @@
 #include <string_view>
 
 #include "traindbg/base/status.h"
-#include "traindbg/s3/http.h"
+#include "traindbg/http/http.h"
 #include "traindbg/s3/s3_object_store.h"
 #include "traindbg/storage/block_cache.h"
 #include "traindbg/storage/file_system.h"
@@ -33,7 +33,7 @@ class RunLocation {
 
   private:
     // In the order in which one uses the other.
-    std::unique_ptr<s3::HttpTransport> transport_;
+    std::unique_ptr<http::HttpTransport> transport_;
     std::unique_ptr<s3::S3ObjectStore> store_;
     std::unique_ptr<storage::BlockCache> cache_;
     std::unique_ptr<storage::ObjectFileSystem> remote_;
@@ -43,7 +43,7 @@ class RunLocation {
 struct UploadTarget {
     std::string url;     // s3://bucket/prefix of the run itself
     std::string prefix;  // of its objects
-    std::unique_ptr<s3::HttpTransport> transport;
+    std::unique_ptr<http::HttpTransport> transport;
     std::unique_ptr<s3::S3ObjectStore> store;
 };
 // `url` names the run's prefix; one that ends with "/" gets the run's name behind it.

@@ -77,6 +77,7 @@ class Supervisor {
         follow.run = options_.run;
         follow.choices = options_.choices;
         follow.action = stop_.get();
+        follow.notifier = options_.notifier;
         follow.act_at = options_.act_at;
         if (control_) follow.on_fires = [this] { control_->request_flight_copy(); };
         auto follower = Follower::open(std::move(follow), console_, files_);
@@ -109,6 +110,7 @@ class Supervisor {
             more = follower_ != nullptr && follower_->advance(kSlice);
             look_at_control();
             press_stop();
+            tell_of_notifications();
             show_status(false);
             if (options_.on_look) options_.on_look();
         }
@@ -174,6 +176,20 @@ class Supervisor {
         if (child_ > 0) static_cast<void>(::kill(child_, signal));
     }
 
+    void tell_of_notifications() {
+        if (options_.notifier == nullptr) return;
+        for (const std::string& what : options_.notifier->take_troubles()) trouble(what);
+    }
+
+    // The terminal, or who manages us, wants us to leave.
+    [[nodiscard]] bool is_asked_to_leave() {
+        bool interrupted = false;
+        while (const auto signal = gate_.next())
+            interrupted = interrupted || signal->ssi_signo == SIGINT || signal->ssi_signo == SIGTERM ||
+                          signal->ssi_signo == SIGHUP || signal->ssi_signo == SIGQUIT;
+        return interrupted;
+    }
+
     void look_at_control() {
         if (!control_) return;
         const TrainingState state = control_->state();
@@ -217,14 +233,7 @@ class Supervisor {
     void conclude() {
         look_at_control();
         if (follower_) {
-            follower_->finish([this] {
-                bool interrupted = false;
-                while (const auto signal = gate_.next())
-                    interrupted = interrupted || signal->ssi_signo == SIGINT ||
-                                  signal->ssi_signo == SIGTERM || signal->ssi_signo == SIGHUP ||
-                                  signal->ssi_signo == SIGQUIT;
-                return interrupted;
-            });
+            follower_->finish([this] { return is_asked_to_leave(); });
             result_.was_judged = true;
             result_.verdict = follower_->verdict();
             result_.steps_seen = follower_->steps_seen();
@@ -238,6 +247,9 @@ class Supervisor {
         result_.stopped_by_rule =
             result_.stop_cause.has_value() && (leaving_ || pressed_ != 0 || code == kExitStoppedByRule);
         status_.reset();
+        if (options_.notifier == nullptr) return;
+        options_.notifier->finish(options_.notify_timeout, [this] { return is_asked_to_leave(); });
+        tell_of_notifications();
     }
 
     const SupervisorOptions& options_;

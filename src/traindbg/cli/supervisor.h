@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "traindbg/actions/notifier.h"
 #include "traindbg/cli/console.h"
 #include "traindbg/cli/process.h"
 #include "traindbg/model/finding.h"
@@ -27,6 +28,8 @@ struct SupervisorOptions {
     std::string run_name;
     std::vector<rules::RuleChoice> choices;
     bool stop_on_finding = false;
+    actions::Notifier* notifier = nullptr;  // outlives the call
+    std::chrono::nanoseconds notify_timeout = std::chrono::seconds(30);
     model::Severity act_at = model::Severity::kWarning;
     std::chrono::nanoseconds stop_grace = std::chrono::seconds(30);
     bool quiet = false;

@@ -10,6 +10,7 @@
 
 #include "traindbg/base/format.h"
 #include "traindbg/base/text.h"
+#include "traindbg/diagnose/fault_kinds.h"
 
 namespace traindbg::diagnose {
 namespace {
@@ -35,6 +36,12 @@ class Symptoms {
         for (const Finding& finding : findings_)
             if (counts(finding) && finding.rule == rule && (key.empty() || finding.key == key))
                 return &finding;
+        return nullptr;
+    }
+    // The first finding that counts of this kind of fault.
+    [[nodiscard]] const Finding* find_kind(std::string_view kind) const {
+        for (const Finding& finding : findings_)
+            if (counts(finding) && finding.kind == kind) return &finding;
         return nullptr;
     }
     [[nodiscard]] static const model::Evidence* evidence(const Finding& finding, std::string_view name) {
@@ -310,7 +317,7 @@ std::optional<Weight> no_learning_signal(const Symptoms& symptoms) {
 // what follows.
 const std::vector<Hypothesis>& hypotheses() {
     static const std::vector<Hypothesis> table = {
-        {"non_finite_input",
+        {"nan_input",
          "Input that is not finite",
          &non_finite_input,
          {"non_finite", "exploding_gradient", "loss_not_decreasing"},
@@ -329,7 +336,7 @@ const std::vector<Hypothesis>& hypotheses() {
          "Dead ReLU layer from the start",
          &dead_at_start,
          {"dead_relu", "loss_not_decreasing", "vanishing_gradient", "class_imbalance"}},
-        {"poor_initialisation",
+        {"poor_weight_init",
          "Poor initialisation",
          &poor_initialisation,
          {"saturated_activation", "vanishing_gradient", "loss_not_decreasing", "exploding_gradient",
@@ -346,7 +353,7 @@ const std::vector<Hypothesis>& hypotheses() {
          &vanishing_gradient,
          {"vanishing_gradient", "loss_not_decreasing", "class_imbalance"}},
         {"class_imbalance", "Class imbalance", &imbalance, {"class_imbalance"}},
-        {"labels_do_not_match",
+        {"label_misalignment",
          "Labels that do not belong to their inputs",
          &labels_do_not_match,
          {"overfit", "loss_not_decreasing"}},
@@ -378,14 +385,36 @@ std::vector<std::string> explained_by(const Hypothesis& hypothesis, const Sympto
     return rules;
 }
 
+// The causes that findings name themselves.
+std::vector<Cause> named_causes(const Symptoms& symptoms) {
+    std::vector<Cause> causes;
+    for (const FaultKind& kind : fault_kinds()) {
+        const Finding* found = symptoms.find_kind(kind.kind);
+        if (found == nullptr) continue;
+        std::vector<std::string> rules;
+        for (const Finding& finding : symptoms.all()) {
+            if (!Symptoms::counts(finding)) continue;
+            const bool since_start = dead_from_start(finding) || flat_from_start(finding);
+            if (finding.kind != kind.kind && !follows(finding.rule, kind, since_start)) continue;
+            if (std::find(rules.begin(), rules.end(), finding.rule) == rules.end())
+                rules.push_back(finding.rule);
+        }
+        causes.push_back({std::string(kind.kind), std::string(kind.title), kind.confidence,
+                          found->message + " " + std::string(kind.refuted), found->fix, std::move(rules)});
+    }
+    return causes;
+}
+
 }  // namespace
 
 std::vector<Cause> likely_causes(std::span<const Finding> findings, const model::WorkerMeta& meta) {
     const Symptoms symptoms(findings, meta);
-    std::vector<Cause> causes;
+    std::vector<Cause> causes = named_causes(symptoms);
     for (const Hypothesis& hypothesis : hypotheses()) {
         std::optional<Weight> weight = hypothesis.weigh(symptoms);
-        if (!weight) continue;
+        const bool is_named = std::any_of(causes.begin(), causes.end(),
+                                          [&](const Cause& cause) { return cause.name == hypothesis.name; });
+        if (!weight || is_named) continue;
         causes.push_back({hypothesis.name, hypothesis.title, weight->confidence,
                           std::move(weight->explanation), std::move(weight->fix),
                           explained_by(hypothesis, symptoms)});

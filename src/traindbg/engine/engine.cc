@@ -56,6 +56,13 @@ class Engine::Impl {
                 [&](rules::Rule& rule, rules::FindingSink& sink) { rule.on_step(shown, sink); });
     }
 
+    void on_time(std::int64_t wall_nanos) {
+        for (auto& [id, worker] : workers_)
+            for (std::size_t i = 0; i < active_.size(); ++i)
+                ask(id, worker, i,
+                    [&](rules::Rule& rule, rules::FindingSink& sink) { rule.on_time(wall_nanos, sink); });
+    }
+
     void on_end() {
         if (std::exchange(ended_, true)) return;
         for (auto& [id, worker] : workers_) {
@@ -210,6 +217,7 @@ Engine::~Engine() = default;
 
 void Engine::set_listener(Listener listener) { impl_->listener = std::move(listener); }
 void Engine::on_step(const model::StepView& step) { impl_->on_step(step); }
+void Engine::on_time(std::int64_t wall_nanos) { impl_->on_time(wall_nanos); }
 void Engine::on_end() { impl_->on_end(); }
 model::Verdict Engine::verdict() const { return impl_->verdict(); }
 std::uint64_t Engine::steps_judged() const { return impl_->steps(); }

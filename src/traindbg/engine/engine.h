@@ -6,6 +6,7 @@
 // Thread-safety: one thread at a time.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <vector>
@@ -26,13 +27,15 @@ class Engine {
     // table of rules to choose from; it must outlive the engine.
     [[nodiscard]] static base::Result<std::unique_ptr<Engine>> make(
         const std::vector<rules::RuleChoice>& choices,
-        const std::vector<rules::RuleEntry>& known = rules::builtin_rules());
+        const std::vector<rules::RuleEntry>& known = rules::all_rules());
     Engine(const Engine&) = delete;
     Engine& operator=(const Engine&) = delete;
     ~Engine();
 
     void set_listener(Listener listener);
     void on_step(const model::StepView& step);
+    // It is so late (Unix time, nanoseconds), and there is no new step.
+    void on_time(std::int64_t wall_nanos);
     // The training is over: gives rules their last word. Idempotent.
     void on_end();
 

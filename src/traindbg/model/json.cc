@@ -252,6 +252,21 @@ double number_from_json(const Json& json, double fallback) {
     return fallback;
 }
 
+Json parameter_to_json(const ParameterValue& value) {
+    if (const double* number = value.number()) return number_to_json(*number);
+    if (const bool* flag = value.flag()) return *flag;
+    if (const std::string* text = value.text()) return safe(*text);
+    return nullptr;
+}
+
+std::optional<ParameterValue> parameter_from_json(const Json& json) {
+    if (json.is_null()) return ParameterValue();
+    if (json.is_boolean()) return ParameterValue(json.get<bool>());
+    if (json.is_number()) return ParameterValue(json.get<double>());
+    if (json.is_string()) return ParameterValue(json.get<std::string>());
+    return std::nullopt;
+}
+
 Json to_json(const Requirement& requirement) {
     Json what = Json::array();
     for (const WhatWord& row : kWhatWords)
@@ -374,13 +389,17 @@ Result<CaptureConfig> capture_config_from_json(std::string_view text) {
 
 Json to_json(const RuleInfo& info) {
     Json parameters = Json::array();
-    for (const ParameterInfo& parameter : info.parameters)
-        parameters.push_back({{"name", parameter.name},
-                              {"unit", parameter.unit},
-                              {"default", number_to_json(parameter.fallback)},
-                              {"min", number_to_json(parameter.min)},
-                              {"max", number_to_json(parameter.max)},
-                              {"meaning", parameter.meaning}});
+    for (const ParameterInfo& parameter : info.parameters) {
+        Json item = {{"name", parameter.name},
+                     {"type", to_string(parameter.type)},
+                     {"unit", parameter.unit},
+                     {"default", parameter_to_json(parameter.fallback)},
+                     {"meaning", parameter.meaning}};
+        if (parameter.type == ParameterType::kNumber || parameter.type == ParameterType::kWhole)
+            item.update({{"min", number_to_json(parameter.min)}, {"max", number_to_json(parameter.max)}});
+        if (parameter.type == ParameterType::kChoice) item["choices"] = strings(parameter.choices);
+        parameters.push_back(std::move(item));
+    }
     return {{"name", info.name},
             {"title", info.title},
             {"summary", info.summary},
@@ -391,6 +410,7 @@ Json to_json(const RuleInfo& info) {
             {"cost", info.cost},
             {"original", info.original},
             {"source", info.source},
+            {"readings", info.readings},
             {"severity", to_string(info.severity)},
             {"parameters", std::move(parameters)}};
 }

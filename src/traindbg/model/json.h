@@ -25,6 +25,10 @@ using Json = nlohmann::ordered_json;
 [[nodiscard]] Json number_to_json(double value);
 [[nodiscard]] double number_from_json(const Json& json, double fallback);  // fallback: not a number
 
+[[nodiscard]] Json parameter_to_json(const ParameterValue& value);  // null: nothing
+// Nothing: JSON that is no such value.
+[[nodiscard]] std::optional<ParameterValue> parameter_from_json(const Json& json);
+
 [[nodiscard]] Json to_json(const Retention& retention);
 [[nodiscard]] Json to_json(const CaptureConfig& config);
 [[nodiscard]] Json to_json(const Requirement& requirement);

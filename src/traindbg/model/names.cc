@@ -142,8 +142,10 @@ bool is_number(const TensorInfo& info) noexcept {
     switch (info.role) {
         case Role::kLoss:
         case Role::kMetric: return true;
+        case Role::kLoop:
         case Role::kOptimizerState:
-        case Role::kWeightUpdate: return info.dtype == tensor::DType::kUnknown && info.shape.empty();
+        case Role::kWeightUpdate:
+        case Role::kGradientBefore: return info.dtype == tensor::DType::kUnknown && info.shape.empty();
         default: return false;
     }
 }

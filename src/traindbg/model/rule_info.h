@@ -7,21 +7,13 @@
 #include <string_view>
 #include <vector>
 
+#include "traindbg/model/parameter.h"
+
 namespace traindbg::model {
 
 enum class Severity : std::uint8_t { kInfo = 0, kWarning = 1, kError = 2 };
 [[nodiscard]] std::string_view to_string(Severity severity) noexcept;  // "info", "warning", "error"
 [[nodiscard]] std::optional<Severity> parse_severity(std::string_view word) noexcept;
-
-// A number that a user may set: `--rule vanishing_gradient.ratio=1e-4`.
-struct ParameterInfo {
-    std::string name;
-    std::string unit;     // "steps", "ratio", "share", ...
-    double fallback = 0;  // the default
-    double min = 0;
-    double max = 0;
-    std::string meaning;
-};
 
 struct RuleInfo {
     std::string name;      // named after the fault: "vanishing_gradient"
@@ -36,6 +28,9 @@ struct RuleInfo {
     std::string source;    // paper or document behind the condition, or empty
     Severity severity = Severity::kWarning;  // the most severe that it gives
     std::vector<ParameterInfo> parameters;
+    // Of a rule that is compatible with one of SageMaker Debugger: how its documents are read where they say
+    // too little or two things. Empty for our own.
+    std::string readings = {};
 };
 
 }  // namespace traindbg::model

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <charconv>
-#include <cmath>
 #include <set>
 
 #include "traindbg/base/format.h"
@@ -42,25 +41,21 @@ Status apply_setting(std::string_view option, const std::string& setting, bool o
                              option, base::printable(setting))};
     const std::string name = setting.substr(0, dot);
     const std::string parameter = setting.substr(dot + 1, equals - dot - 1);
-    const std::string_view text = std::string_view(setting).substr(equals + 1);
-    double value = 0;
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-    if (text.empty() || error != std::errc() || end != text.data() + text.size() || !std::isfinite(value))
-        return {Code::kInvalidArgument,
-                base::format("{}: {}.{}: '{}' is not a number", option, base::printable(name),
-                             base::printable(parameter), base::printable(text))};
     TRAINDBG_RETURN_IF_ERROR(need_rule(option, name));
     const auto chosen = std::find_if(choices.begin(), choices.end(),
                                      [&](const RuleChoice& choice) { return choice.name == name; });
+    // Looked at even where it counts nothing.
+    const auto entry = rules::find_rule(name);
+    const auto completed =
+        rules::complete_parameters(*(*entry)->info, {{parameter, setting.substr(equals + 1)}});
+    if (!completed.is_ok()) return in_option(option, completed.status());
     if (chosen == choices.end() && optional) return Status::ok();
     if (chosen == choices.end())
         return {Code::kInvalidArgument,
                 base::format("{}: {} is set but not enabled; add it to --rules or drop the setting", option,
                              name)};
-    chosen->parameters[parameter] = value;
-    const auto entry = rules::find_rule(name);
-    const auto completed = rules::complete_parameters(*(*entry)->info, chosen->parameters);
-    return completed.is_ok() ? Status::ok() : in_option(option, completed.status());
+    chosen->parameters[parameter] = completed->value(parameter);
+    return Status::ok();
 }
 
 // `option`: where it is named.

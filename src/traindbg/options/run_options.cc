@@ -51,6 +51,7 @@ void RunOptions::declare(OptionSet& options) {
          .choices = fail_on_words(),
          .of_program = true},
         fail_on);
+    notify.declare(options);
     rules.declare(options, true);
     capture.declare(options);
     store.declare(options);

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "traindbg/options/notify_options.h"
 #include "traindbg/options/option_set.h"
 #include "traindbg/options/rule_options.h"
 #include "traindbg/options/store_options.h"
@@ -20,6 +21,7 @@ struct RunOptions {
     std::string act_at;             // --act-at error
     double stop_grace = 30;         // --stop-grace SECONDS
     std::string fail_on = "never";  // --fail-on error
+    NotifyOptions notify;
     RuleOptions rules;
     CaptureOptions capture;
     StoreOptions store;

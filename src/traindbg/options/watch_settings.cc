@@ -47,6 +47,8 @@ Result<WatchSettings> settings_for_watch(const SettingsFile& file, const WatchAr
     for (const auto& [option, value] :
          {std::pair("--on-finding", &options.on_finding), std::pair("--act-at", &options.act_at)})
         if (!value->empty()) out.supervisor.insert(out.supervisor.end(), {option, *value});
+    const std::vector<std::string> notify = options.notify.words();
+    out.supervisor.insert(out.supervisor.end(), notify.begin(), notify.end());
 
     std::vector<RuleChoice> choices;
     if (arguments.rules) {

@@ -201,8 +201,10 @@ class Run {
 // kUnavailable: some of it cannot be read just now; the next call goes on where this one left off.
 class RunTail : public model::StepSource {
   public:
+    // `with_raw`: steps hold whole tensors, too.
     [[nodiscard]] static base::Result<std::unique_ptr<RunTail>> open(
-        const std::string& path, storage::FileSystem& files = storage::posix_file_system());
+        const std::string& path, storage::FileSystem& files = storage::posix_file_system(),
+        bool with_raw = false);
     ~RunTail() override;
 
     [[nodiscard]] base::Result<std::optional<model::StepView>> next(

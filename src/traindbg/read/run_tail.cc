@@ -25,7 +25,9 @@ constexpr unsigned kMostLastLooks = 10;
 
 class RunTail::Impl {
   public:
-    explicit Impl(std::unique_ptr<Run::Impl> run) : run_(std::move(run)) { watch_all(); }
+    Impl(std::unique_ptr<Run::Impl> run, bool with_raw) : run_(std::move(run)), with_raw_(with_raw) {
+        watch_all();
+    }
 
     Result<std::optional<StepView>> next(nanoseconds patience) {
         const std::int64_t deadline =
@@ -89,8 +91,9 @@ class RunTail::Impl {
             }
             if (best == nullptr) return std::optional<StepView>();
             internal::Cursor& cursor = cursors_[chosen];
-            TRAINDBG_ASSIGN_OR_RETURN(const bool is_whole, run_->load_if_whole(chosen, *best, part->number(),
-                                                                               cursor.row, record_, false));
+            TRAINDBG_ASSIGN_OR_RETURN(
+                const bool is_whole,
+                run_->load_if_whole(chosen, *best, part->number(), cursor.row, record_, with_raw_));
             ++cursor.row;  // after an error the same step is tried again
             if (is_whole) return std::optional(StepView{chosen, &record_, &best->tensors, &best->meta});
         }
@@ -104,6 +107,7 @@ class RunTail::Impl {
     bool watch_all() { return run_->watch_all(watcher_); }
 
     std::unique_ptr<Run::Impl> run_;
+    bool with_raw_;
     DirectoryWatcher watcher_;
     std::map<WorkerId, internal::Cursor> cursors_;  // behind the steps that were given
     model::StepRecord record_;
@@ -115,9 +119,10 @@ class RunTail::Impl {
 RunTail::RunTail(std::unique_ptr<Impl> impl) noexcept : impl_(std::move(impl)) {}
 RunTail::~RunTail() = default;
 
-Result<std::unique_ptr<RunTail>> RunTail::open(const std::string& path, storage::FileSystem& files) {
+Result<std::unique_ptr<RunTail>> RunTail::open(const std::string& path, storage::FileSystem& files,
+                                               bool with_raw) {
     TRAINDBG_ASSIGN_OR_RETURN(std::unique_ptr<Run::Impl> run, Run::Impl::open(path, files));
-    return std::unique_ptr<RunTail>(new RunTail(std::make_unique<Impl>(std::move(run))));
+    return std::unique_ptr<RunTail>(new RunTail(std::make_unique<Impl>(std::move(run), with_raw)));
 }
 
 Result<std::optional<StepView>> RunTail::next(nanoseconds patience) { return impl_->next(patience); }

@@ -137,10 +137,7 @@ Ink ink_of(Tone tone) {
     return Ink::kBold;
 }
 
-}  // namespace
-
-std::string terminal_finding(const model::Finding& finding, bool colour, std::size_t columns) {
-    Lines lines(colour, columns);
+void put_finding(Lines& lines, const model::Finding& finding) {
     put_heading(lines, finding);
     lines.wrapped("", finding.message, kIndent);
     std::size_t name_width = 0;
@@ -159,11 +156,10 @@ std::string terminal_finding(const model::Finding& finding, bool colour, std::si
         lines.end();
     }
     if (!finding.fix.empty()) lines.wrapped("fix: ", finding.fix, kIndent);
-    return lines.take();
 }
 
-std::string terminal_verdict(const model::Verdict& verdict, bool colour, std::size_t columns) {
-    Lines lines(colour, columns);
+// The headline and the likely causes.
+void put_summary(Lines& lines, const model::Verdict& verdict) {
     const Headline summary = headline(verdict);
     lines.put(summary.title, ink_of(summary.tone)).end();
     if (!summary.detail.empty()) lines.wrapped("", summary.detail, 0);
@@ -179,11 +175,9 @@ std::string terminal_verdict(const model::Verdict& verdict, bool colour, std::si
         lines.wrapped("", cause.explanation, 2);
         if (!cause.fix.empty()) lines.wrapped("fix: ", cause.fix, 2);
     }
-    if (!verdict.findings.empty()) lines.end();
-    for (const model::Finding& finding : verdict.findings) {
-        put_heading(lines, finding);
-        lines.wrapped("", finding.message, kIndent);
-    }
+}
+
+void put_unchecked(Lines& lines, const model::Verdict& verdict) {
     std::size_t widest = 0;
     bool any_unchecked = false;
     for (const model::RuleOutcome& outcome : verdict.outcomes) {
@@ -198,6 +192,43 @@ std::string terminal_verdict(const model::Verdict& verdict, bool colour, std::si
         lead.append(std::min(widest, kColumns / 2) + 2 - std::min(widest, width_of(lead)), ' ');
         lines.wrapped(lead, outcome.reason.empty() ? "no data" : outcome.reason, 2);
     }
+}
+
+}  // namespace
+
+std::string terminal_finding(const model::Finding& finding, bool colour, std::size_t columns) {
+    Lines lines(colour, columns);
+    put_finding(lines, finding);
+    return lines.take();
+}
+
+std::string terminal_verdict(const model::Verdict& verdict, bool colour, std::size_t columns) {
+    Lines lines(colour, columns);
+    put_summary(lines, verdict);
+    if (!verdict.findings.empty()) lines.end();
+    for (const model::Finding& finding : verdict.findings) {
+        put_heading(lines, finding);
+        lines.wrapped("", finding.message, kIndent);
+    }
+    put_unchecked(lines, verdict);
+    return lines.take();
+}
+
+std::string terminal_explained(const model::Verdict& verdict, std::span<const model::RuleInfo* const> rules,
+                               bool colour, std::size_t columns) {
+    Lines lines(colour, columns);
+    put_summary(lines, verdict);
+    for (const model::Finding& finding : verdict.findings) {
+        lines.end();
+        put_finding(lines, finding);
+        const auto info = std::find_if(rules.begin(), rules.end(), [&](const model::RuleInfo* known) {
+            return known->name == finding.rule;
+        });
+        if (info == rules.end()) continue;
+        lines.wrapped("why it matters: ", (*info)->why, kIndent);
+        if (!(*info)->healthy.empty()) lines.wrapped("no fault, though alike: ", (*info)->healthy, kIndent);
+    }
+    put_unchecked(lines, verdict);
     return lines.take();
 }
 

@@ -1,11 +1,11 @@
 // The one table of rules, and what is asked of it by name.
 
 #include <algorithm>
-#include <cmath>
 
 #include "traindbg/base/format.h"
 #include "traindbg/base/text.h"
 #include "traindbg/rules/builtin/builtin.h"
+#include "traindbg/rules/compatible/compatible.h"
 #include "traindbg/rules/rule.h"
 
 namespace traindbg::rules {
@@ -16,54 +16,105 @@ using base::Status;
 
 const std::vector<RuleEntry>& builtin_rules() {
     static const std::vector<RuleEntry> entries = {
-        builtin::class_imbalance(),        //
-        builtin::dead_relu(),              //
-        builtin::exploding_gradient(),     //
-        builtin::gradients_not_cleared(),  //
-        builtin::loss_not_decreasing(),    //
-        builtin::non_finite(),             //
-        builtin::overfit(),                //
-        builtin::saturated_activation(),   //
-        builtin::vanishing_gradient(),     //
+        builtin::accumulation_not_averaged(),    //
+        builtin::bad_optimizer_settings(),       //
+        builtin::class_imbalance(),              //
+        builtin::constant_output(),              //
+        builtin::dead_relu(),                    //
+        builtin::detached_graph(),               //
+        builtin::detached_loss(),                //
+        builtin::embedding_rows_unused(),        //
+        builtin::eval_mode_while_training(),     //
+        builtin::exploding_gradient(),           //
+        builtin::frozen_parameters(),            //
+        builtin::gradient_clipped_to_nothing(),  //
+        builtin::gradients_not_cleared(),        //
+        builtin::input_not_normalized(),         //
+        builtin::labels_out_of_range(),          //
+        builtin::learning_rate_too_high(),       //
+        builtin::learning_rate_too_low(),        //
+        builtin::loss_input_range(),             //
+        builtin::loss_not_decreasing(),          //
+        builtin::loss_scale_overflow(),          //
+        builtin::loss_shape_broadcast(),         //
+        builtin::loss_sign_flipped(),            //
+        builtin::low_precision_updates_lost(),   //
+        builtin::no_nonlinearity(),              //
+        builtin::non_finite(),                   //
+        builtin::output_activation_range(),      //
+        builtin::over_regularized(),             //
+        builtin::overfit(),                      //
+        builtin::parameters_not_in_optimizer(),  //
+        builtin::poor_weight_init(),             //
+        builtin::repeated_batch(),               //
+        builtin::saturated_activation(),         //
+        builtin::schedule_collapsed(),           //
+        builtin::step_without_gradient(),        //
+        builtin::stopped_too_early(),            //
+        builtin::target_not_normalized(),        //
+        builtin::train_mode_in_validation(),     //
+        builtin::train_val_mismatch(),           //
+        builtin::unregistered_parameters(),      //
+        builtin::vanishing_gradient(),           //
+        builtin::wrong_loss(),                   //
     };
     return entries;
 }
 
+const std::vector<RuleEntry>& compatible_rules() {
+    static const std::vector<RuleEntry> entries = {
+        compatible::all_zero(),                       //
+        compatible::check_input_images(),             //
+        compatible::class_imbalance(),                //
+        compatible::confusion(),                      //
+        compatible::dead_relu(),                      //
+        compatible::exploding_tensor(),               //
+        compatible::feature_importance_overweight(),  //
+        compatible::loss_not_decreasing(),            //
+        compatible::nlp_sequence_ratio(),             //
+        compatible::overfit(),                        //
+        compatible::overtraining(),                   //
+        compatible::poor_weight_initialization(),     //
+        compatible::saturated_activation(),           //
+        compatible::stalled_training_rule(),          //
+        compatible::tensor_variance(),                //
+        compatible::tree_depth(),                     //
+        compatible::unchanged_tensor(),               //
+        compatible::vanishing_gradient(),             //
+        compatible::weight_update_ratio(),            //
+    };
+    return entries;
+}
+
+const std::vector<RuleEntry>& all_rules() {
+    static const std::vector<RuleEntry> entries = [] {
+        std::vector<RuleEntry> all = builtin_rules();
+        all.insert(all.end(), compatible_rules().begin(), compatible_rules().end());
+        return all;
+    }();
+    return entries;
+}
+
+bool is_on_by_default(std::string_view name) {
+    return std::any_of(builtin_rules().begin(), builtin_rules().end(),
+                       [&](const RuleEntry& entry) { return entry.info->name == name; });
+}
+
+bool want_raw(const std::vector<RuleChoice>& choices) {
+    return std::any_of(choices.begin(), choices.end(), [](const RuleChoice& choice) {
+        const Result<const RuleEntry*> entry = find_rule(choice.name);
+        return entry.is_ok() && (*entry)->wants_raw;
+    });
+}
+
 Result<const RuleEntry*> find_rule(std::string_view name) {
     std::vector<std::string> names;
-    for (const RuleEntry& entry : builtin_rules()) {
+    for (const RuleEntry& entry : all_rules()) {
         if (entry.info->name == name) return &entry;
         names.push_back(entry.info->name);
     }
     return Status(Code::kNotFound, base::format("no rule is called '{}'{}; `traindbg rules list` shows all",
                                                 base::printable(name), base::did_you_mean(name, names)));
-}
-
-Result<Parameters> complete_parameters(const model::RuleInfo& info, const Parameters& given) {
-    Parameters complete;
-    std::vector<std::string> names;
-    for (const model::ParameterInfo& parameter : info.parameters) {
-        complete[parameter.name] = parameter.fallback;
-        names.push_back(parameter.name);
-    }
-    for (const auto& [name, value] : given) {
-        const auto parameter = std::find_if(info.parameters.begin(), info.parameters.end(),
-                                            [&name = name](const auto& known) { return known.name == name; });
-        if (parameter == info.parameters.end()) {
-            return Status(Code::kInvalidArgument,
-                          base::format("rule {}: no parameter is called '{}'{}", info.name,
-                                       base::printable(name), base::did_you_mean(name, names)));
-        }
-        if (!(value >= parameter->min && value <= parameter->max)) {  // also refuses NaN
-            return Status(
-                Code::kInvalidArgument,
-                base::format("rule {}: {} = {} is out of range; give a number from {} to {}", info.name, name,
-                             base::human_number(value), base::human_number(parameter->min),
-                             base::human_number(parameter->max)));
-        }
-        complete[name] = value;
-    }
-    return complete;
 }
 
 std::vector<RuleChoice> default_rules() {

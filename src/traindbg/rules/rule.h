@@ -8,7 +8,6 @@
 // Thread-safety: an object is used by one thread at a time; different objects are independent.
 #pragma once
 
-#include <map>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -19,11 +18,9 @@
 #include "traindbg/model/requirement.h"
 #include "traindbg/model/rule_info.h"
 #include "traindbg/model/step_source.h"
+#include "traindbg/rules/parameters.h"
 
 namespace traindbg::rules {
-
-// Parameter values by name; a rule gets every one of its parameters, defaults filled in.
-using Parameters = std::map<std::string, double, std::less<>>;
 
 // Where a rule puts what it found. A rule calls `fire` at every step at which it sees the fault, with
 // the same `key` for the same fault; the engine makes one finding of it. `clear` says that the fault
@@ -51,6 +48,12 @@ class Rule {
     virtual void on_step(const model::StepView& step, FindingSink& sink) = 0;
     // The training is over; a rule that judges a whole run does it here.
     virtual void on_end(FindingSink& sink) { static_cast<void>(sink); }
+    // It is so late (Unix time, nanoseconds), and nothing new was recorded. Called now and then while a run
+    // is followed, and at most once, with the time at which it ended, for one that is stored.
+    virtual void on_time(std::int64_t wall_nanos, FindingSink& sink) {
+        static_cast<void>(wall_nanos);
+        static_cast<void>(sink);
+    }
     // How many steps gave this rule something to judge; 0 means "not checked".
     [[nodiscard]] virtual std::uint64_t steps_judged() const = 0;
     // Why not, when steps_judged() is 0: "no ReLU in the model", "fewer than 30 steps with a loss".
@@ -62,16 +65,18 @@ struct RuleEntry {
     const model::RuleInfo* info;
     std::vector<model::Requirement> (*needs)(const Parameters& parameters);
     std::unique_ptr<Rule> (*make)(const Parameters& parameters);
+    bool wants_raw = false;  // looks at whole tensors, where there are any
 };
 
-// All built-in rules, sorted by name.
+// All rules of ours, sorted by name: what is on by default.
 [[nodiscard]] const std::vector<RuleEntry>& builtin_rules();
+// Rules that mean what those of SageMaker Debugger of the same names mean, sorted by name: on when chosen.
+[[nodiscard]] const std::vector<RuleEntry>& compatible_rules();
+// Both: ours first.
+[[nodiscard]] const std::vector<RuleEntry>& all_rules();
+[[nodiscard]] bool is_on_by_default(std::string_view name);
 // kNotFound names the nearest rule.
 [[nodiscard]] base::Result<const RuleEntry*> find_rule(std::string_view name);
-// The defaults of `info`, overridden by `given`; kInvalidArgument names an unknown parameter (and the
-// nearest) or a value out of range.
-[[nodiscard]] base::Result<Parameters> complete_parameters(const model::RuleInfo& info,
-                                                           const Parameters& given);
 
 // A rule that somebody wants to run.
 struct RuleChoice {
@@ -83,5 +88,7 @@ struct RuleChoice {
 // What has to be captured for these rules, equal requirements merged.
 [[nodiscard]] base::Result<std::vector<model::Requirement>> requirements_of(
     const std::vector<RuleChoice>& choices);
+// Whether one of them has to be shown whole tensors.
+[[nodiscard]] bool want_raw(const std::vector<RuleChoice>& choices);
 
 }  // namespace traindbg::rules

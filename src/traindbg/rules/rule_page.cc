@@ -18,17 +18,19 @@ std::string schedule_text(const model::Schedule& schedule) {
     return text;
 }
 
-Parameters defaults_of(const model::RuleInfo& info) {
-    Parameters defaults;
-    for (const model::ParameterInfo& parameter : info.parameters)
-        defaults[parameter.name] = parameter.fallback;
-    return defaults;
+// A value in a cell of a table: patterns have bars and stars in them.
+std::string in_table(const model::ParameterValue& value) {
+    if (value.text() == nullptr) return model::to_text(value);
+    std::string cell;
+    for (const char c : model::to_text(value)) cell += c == '|' ? "\\|" : std::string(1, c);
+    return "`" + cell + "`";
 }
 
 }  // namespace
 
 std::string rule_page_markdown(const RuleEntry& entry) {
     const model::RuleInfo& info = *entry.info;
+    const std::vector<model::Requirement> needs = entry.needs(defaults_of(info));
     std::string page = base::format("# {}\n\n`{}`, at most {}. {}\n\n", info.title, info.name,
                                     model::to_string(info.severity), info.summary);
     page += base::format("## When it fires\n\n{}\n\n", info.when);
@@ -39,19 +41,23 @@ std::string rule_page_markdown(const RuleEntry& entry) {
         page +=
             "## Parameters\n\n| name | default | range | unit | meaning |\n| --- | --- | --- | --- | --- |\n";
         for (const model::ParameterInfo& parameter : info.parameters)
-            page += base::format("| `{}` | {} | {} to {} | {} | {} |\n", parameter.name,
-                                 base::human_number(parameter.fallback), base::human_number(parameter.min),
-                                 base::human_number(parameter.max), parameter.unit, parameter.meaning);
+            page +=
+                base::format("| `{}` | {} | {} | {} | {} |\n", parameter.name, in_table(parameter.fallback),
+                             model::range_in_words(parameter), parameter.unit, parameter.meaning);
         const model::ParameterInfo& first = info.parameters.front();
         page += base::format("\nSet one with `--rule {}.{}={}`.\n\n", info.name, first.name,
-                             base::human_number(first.fallback));
+                             model::to_text(first.fallback));
     }
-    page += "## What it needs captured\n\n| collection | mode | what | when |\n| --- | --- | --- | --- |\n";
-    for (const model::Requirement& need : entry.needs(defaults_of(info)))
+    page += "## What it needs captured\n\n";
+    if (!needs.empty()) page += "| collection | mode | what | when |\n| --- | --- | --- | --- |\n";
+    for (const model::Requirement& need : needs)
         page += base::format("| {} | {} | {} | {} |\n", need.collection, model::to_string(need.mode),
                              model::what_in_words(need.what), schedule_text(need.schedule));
-    page += base::format("\n{}\n", info.cost);
-    if (!info.original.empty()) page += base::format("\nKin in SageMaker Debugger: `{}`.\n", info.original);
+    page += base::format("{}{}\n", needs.empty() ? "" : "\n", info.cost);
+    if (!info.readings.empty())
+        page += base::format("\n## How the original's documents are read\n\n{}\n", info.readings);
+    else if (!info.original.empty())
+        page += base::format("\nKin in SageMaker Debugger: `{}`.\n", info.original);
     if (!info.source.empty()) page += base::format("\nSource: {}\n", info.source);
     return page;
 }
@@ -62,6 +68,9 @@ std::string rule_index_markdown() {
         "A rule is one way in which a training goes wrong, and how to see it. All are on by default. These\n"
         "pages are made from what the rules say about themselves; `traindbg rules explain NAME` prints the\n"
         "same text. To add a rule, run `python tools/new_rule.py NAME`.\n\n"
+        "Rules of the SageMaker Debugger service have [compatible ones](compatible/README.md), which are off "
+        "by\n"
+        "default.\n\n"
         "| rule | at most | what is wrong when it fires |\n| --- | --- | --- |\n";
     for (const RuleEntry& entry : builtin_rules())
         page += base::format("| [{0}]({0}.md) | {1} | {2} |\n", entry.info->name,
@@ -72,6 +81,55 @@ std::string rule_index_markdown() {
         "| error | the training cannot succeed as it is; stopping it saves time |\n"
         "| warning | something is wrong that costs quality; look at it |\n"
         "| info | unusual, but the training learns: a note |\n";
+    return page;
+}
+
+std::string compatible_index_markdown() {
+    std::string page =
+        "# Rules compatible with SageMaker Debugger\n\n"
+        "A configuration of a built-in rule of SageMaker Debugger means the same here: these rules have the\n"
+        "names, parameters, defaults and conditions that the original documents. Its rules were never open, "
+        "so\n"
+        "each page says how the documents are read where they say too little or two things. They are "
+        "compatible\n"
+        "with it, and are not it.\n\n"
+        "None is on by default. Choose one by setting a parameter of it, or by its name alone:\n\n"
+        "```sh\n"
+        "traindbg run --rule VanishingGradient.threshold=1e-6 --rule DeadRelu -- python train.py\n"
+        "traindbg run --rules-json rules.json -- python train.py    # DebugRuleConfigurations\n"
+        "traindbg check /opt/ml/output/tensors --rules LossNotDecreasing,Overfit\n"
+        "```\n\n"
+        "Their thresholds do not know the training: [ours](../README.md) ask first whether it learns, and "
+        "fire\n"
+        "on fewer healthy trainings.\n\n"
+        "| rule | of ours | what is wrong when it fires |\n| --- | --- | --- |\n";
+    for (const RuleEntry& entry : compatible_rules()) {
+        const std::string& name = entry.info->name;
+        std::string ours;
+        for (const RuleEntry& other : builtin_rules())
+            if (other.info->original == name)
+                ours += base::format("{0}[{1}](../{1}.md)", ours.empty() ? "" : ", ", other.info->name);
+        page += base::format("| [{0}]({0}.md) | {1} | {2} |\n", name, ours, entry.info->summary);
+    }
+    page +=
+        "\n## What all of them have in common\n\n"
+        "- A finding is a warning, one for a rule, from the first step at which the condition holds until "
+        "the\n"
+        "  first judged step at which it does not.\n"
+        "- What they need is recorded as the original attaches it: at every 500th step. What is recorded "
+        "beside\n"
+        "  that, because another rule or you ask for it, is judged as well.\n"
+        "- Patterns are searched in our names of tensors and in those that the original gives\n"
+        "  (`gradient/Net_fc1.weight` is `gradient/fc1.weight` here, `relu1_output_0` is "
+        "`activation/relu1`).\n"
+        "- Lists are separated by commas, so that no pattern of a list has one.\n"
+        "- With gradient accumulation the first micro-batch is judged.\n\n"
+        "## What is left out\n\n"
+        "- `SimilarAcrossRuns` compares two runs: a rule sees one. `base_trial`, `other_trial_0` and the "
+        "like are\n"
+        "  not looked at.\n"
+        "- `CreateXgboostReport` and the rules of the profiler.\n"
+        "- `action_json`: `--on-finding` says what is done about findings.\n";
     return page;
 }
 

@@ -69,8 +69,8 @@ std::string unsupported_way(const Profile& profile) {
     return {};
 }
 
-Result<Credentials> ask(HttpTransport& transport, const HttpRequest& request, const std::string& source,
-                        const Patience& patience) {
+Result<Credentials> ask(http::HttpTransport& transport, const http::HttpRequest& request,
+                        const std::string& source, const Patience& patience) {
     const auto answer = transport.perform(request, patience);
     if (!answer.is_ok()) return Status(answer.status().code(), source + ": " + answer.status().message());
     if (answer->status != 200)
@@ -78,11 +78,11 @@ Result<Credentials> ask(HttpTransport& transport, const HttpRequest& request, co
     return internal::credentials_from_json(answer->text(), source);
 }
 
-Result<Credentials> container_credentials(const Environment& environment, HttpTransport& transport,
+Result<Credentials> container_credentials(const Environment& environment, http::HttpTransport& transport,
                                           const Patience& patience) {
     const std::string relative = environment("AWS_CONTAINER_CREDENTIALS_RELATIVE_URI");
     const std::string full = environment("AWS_CONTAINER_CREDENTIALS_FULL_URI");
-    HttpRequest request;
+    http::HttpRequest request;
     request.connect_timeout = std::chrono::milliseconds(2000);
     request.stall_timeout = std::chrono::milliseconds(5000);
     request.uses_proxy = false;
@@ -114,12 +114,13 @@ Result<Credentials> container_credentials(const Environment& environment, HttpTr
 
 // Nothing: this is no EC2 machine, or it has no role.
 Result<std::optional<Credentials>> machine_credentials(const Environment& environment,
-                                                       HttpTransport& transport, const Patience& patience) {
+                                                       http::HttpTransport& transport,
+                                                       const Patience& patience) {
     std::string endpoint = environment("AWS_EC2_METADATA_SERVICE_ENDPOINT");
     if (endpoint.empty()) endpoint = "http://169.254.169.254";
     while (endpoint.ends_with('/')) endpoint.pop_back();
     const auto request_for = [&](const char* method, const std::string& path) {
-        HttpRequest request;
+        http::HttpRequest request;
         request.method = method;
         request.url = endpoint + path;
         request.connect_timeout = std::chrono::milliseconds(1000);
@@ -128,7 +129,7 @@ Result<std::optional<Credentials>> machine_credentials(const Environment& enviro
         request.most_bytes = 64 << 10;
         return request;
     };
-    HttpRequest token_request = request_for("PUT", "/latest/api/token");
+    http::HttpRequest token_request = request_for("PUT", "/latest/api/token");
     token_request.headers.emplace_back("x-aws-ec2-metadata-token-ttl-seconds", "21600");
     const auto token = transport.perform(token_request, patience);
     if (!token.is_ok() && token.status().code() == Code::kUnsupported) return token.status();
@@ -136,12 +137,12 @@ Result<std::optional<Credentials>> machine_credentials(const Environment& enviro
     const std::string token_text(token->text());
     if (!is_header_safe(token_text) || token_text.empty()) return std::optional<Credentials>();
     const std::string path = "/latest/meta-data/iam/security-credentials/";
-    HttpRequest role_request = request_for("GET", path);
+    http::HttpRequest role_request = request_for("GET", path);
     role_request.headers.emplace_back("x-aws-ec2-metadata-token", token_text);
     const auto role = transport.perform(role_request, patience);
     if (!role.is_ok() || role->status != 200) return std::optional<Credentials>();
     const std::string_view first_line = role->text().substr(0, role->text().find('\n'));
-    HttpRequest request = request_for("GET", path + percent_encode(first_line, false));
+    http::HttpRequest request = request_for("GET", path + percent_encode(first_line, false));
     request.headers.emplace_back("x-aws-ec2-metadata-token", token_text);
     TRAINDBG_ASSIGN_OR_RETURN(Credentials credentials,
                               ask(transport, request, "the machine's role", patience));
@@ -214,7 +215,7 @@ Result<S3Settings> load_settings(const Environment& environment, const Profile& 
 }
 
 Result<Credentials> find_credentials(const Environment& environment, const Profile& profile,
-                                     HttpTransport& transport, const Patience& patience) {
+                                     http::HttpTransport& transport, const Patience& patience) {
     Credentials credentials;
     credentials.access_key = environment("AWS_ACCESS_KEY_ID");
     credentials.secret_key = environment("AWS_SECRET_ACCESS_KEY");

@@ -23,7 +23,7 @@
 #include <string>
 
 #include "traindbg/base/status.h"
-#include "traindbg/s3/http.h"
+#include "traindbg/http/http.h"
 #include "traindbg/s3/ini_file.h"
 #include "traindbg/s3/sign.h"
 #include "traindbg/storage/file_system.h"
@@ -57,13 +57,14 @@ struct S3Settings {
 
 // One look through the chain.
 [[nodiscard]] base::Result<Credentials> find_credentials(const Environment& environment,
-                                                         const Profile& profile, HttpTransport& transport,
+                                                         const Profile& profile,
+                                                         http::HttpTransport& transport,
                                                          const storage::Patience& patience);
 
 // The chain's answer, kept until it is about to expire.
 class CredentialChain {
   public:
-    CredentialChain(Environment environment, Profile profile, HttpTransport& transport)
+    CredentialChain(Environment environment, Profile profile, http::HttpTransport& transport)
         : environment_(std::move(environment)), profile_(std::move(profile)), transport_(transport) {}
 
     [[nodiscard]] base::Result<Credentials> get(const storage::Patience& patience);
@@ -74,7 +75,7 @@ class CredentialChain {
   private:
     Environment environment_;
     Profile profile_;
-    HttpTransport& transport_;
+    http::HttpTransport& transport_;
     std::mutex mutex_;
     std::optional<Credentials> kept_;
 };

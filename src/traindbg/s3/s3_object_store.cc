@@ -49,7 +49,8 @@ std::optional<std::int64_t> http_date(std::string_view text) {
 class Store final : public S3ObjectStore {
   public:
     Store(S3Options options, S3Settings settings, Environment environment, Profile profile,
-          HttpTransport& transport, std::string scheme, std::string host, std::string base_path, bool is_aws)
+          http::HttpTransport& transport, std::string scheme, std::string host, std::string base_path,
+          bool is_aws)
         : options_(std::move(options)),
           settings_(std::move(settings)),
           transport_(transport),
@@ -93,7 +94,7 @@ class Store final : public S3ObjectStore {
         const std::uint64_t part_bytes =
             std::max(kPartBytes, ((size + kMostParts - 1) / kMostParts + kMiB - 1) / kMiB * kMiB);
         Request begin{"POST", key, {{"uploads", ""}}};
-        TRAINDBG_ASSIGN_OR_RETURN(const HttpResponse begun, send(begin, patience));
+        TRAINDBG_ASSIGN_OR_RETURN(const http::HttpResponse begun, send(begin, patience));
         std::string upload;
         TRAINDBG_RETURN_IF_ERROR(scan_xml(begun.text(), [&](const XmlEvent& event) {
             if (!event.is_begin && event.path == "InitiateMultipartUploadResult/UploadId")
@@ -119,8 +120,10 @@ class Store final : public S3ObjectStore {
         request.headers.emplace_back("range", base::format("bytes={}-{}", offset, offset + size - 1));
         if (!etag.empty()) request.headers.emplace_back("if-match", etag);
         request.most_bytes = std::max<std::size_t>(size, 64 << 10);
-        request.check = [&](const HttpResponse& answer) { return check_range(key, answer, offset, size); };
-        Result<HttpResponse> answer = send(request, patience);
+        request.check = [&](const http::HttpResponse& answer) {
+            return check_range(key, answer, offset, size);
+        };
+        Result<http::HttpResponse> answer = send(request, patience);
         if (!answer.is_ok()) return answer.status();
         if (answer->status == 416) return ByteBuffer();
         if (answer->status == 200) {  // the whole object, from a server that knows no ranges
@@ -135,7 +138,7 @@ class Store final : public S3ObjectStore {
     Result<ObjectInfo> head(const std::string& key, const Patience& patience) override {
         TRAINDBG_RETURN_IF_ERROR(storage::check_key(key));
         Request request{"HEAD", key, {}};
-        TRAINDBG_ASSIGN_OR_RETURN(const HttpResponse answer, send(request, patience));
+        TRAINDBG_ASSIGN_OR_RETURN(const http::HttpResponse answer, send(request, patience));
         ObjectInfo info;
         info.key = key;
         info.etag = answer.header("etag");
@@ -154,7 +157,7 @@ class Store final : public S3ObjectStore {
         if (asked.shallow) request.query.emplace_back("delimiter", "/");
         request.most_bytes = 16 * kMiB;
         ObjectPage page;
-        request.check = [&](const HttpResponse& answer) {
+        request.check = [&](const http::HttpResponse& answer) {
             auto parsed = internal::parse_list(answer.text());
             if (!parsed.is_ok()) return parsed.status();
             // Callers cut the prefix off, and ask for the next page as long as there is one.
@@ -189,13 +192,13 @@ class Store final : public S3ObjectStore {
         std::string method;
         std::string key;
         std::vector<std::pair<std::string, std::string>> query;
-        HeaderList headers{};
+        http::HeaderList headers{};
         ByteSpan body{};
         std::size_t most_bytes = std::size_t{1} << 20;
         bool is_list = false;
         std::chrono::milliseconds stall_timeout{10000};
         // Of an answer with a status below 300: an error makes it one to be tried again.
-        std::function<Status(const HttpResponse&)> check{};
+        std::function<Status(const http::HttpResponse&)> check{};
     };
 
     [[nodiscard]] std::string name_of(const std::string& key) const {
@@ -228,11 +231,11 @@ class Store final : public S3ObjectStore {
             TRAINDBG_ASSIGN_OR_RETURN(const ByteBuffer bytes, read_piece(source, offset, wanted, key));
             Request part{"PUT", key, {{"partNumber", std::to_string(number)}, {"uploadId", upload}}};
             part.body = bytes;
-            part.check = [](const HttpResponse& answer) {
+            part.check = [](const http::HttpResponse& answer) {
                 return answer.header("etag").empty() ? Status(Code::kDataLoss, "a part without an ETag")
                                                      : Status::ok();
             };
-            TRAINDBG_ASSIGN_OR_RETURN(const HttpResponse answer, send(part, patience));
+            TRAINDBG_ASSIGN_OR_RETURN(const http::HttpResponse answer, send(part, patience));
             done += base::format("<Part><PartNumber>{}</PartNumber><ETag>{}</ETag></Part>", number,
                                  xml_escape(answer.header("etag")));
             offset += wanted;
@@ -243,7 +246,7 @@ class Store final : public S3ObjectStore {
         complete.stall_timeout = std::chrono::milliseconds(60000);
         complete.headers.emplace_back("content-type", "application/xml");
         // S3 may say 200 before it knows, and tell the error in the body.
-        complete.check = [](const HttpResponse& answer) {
+        complete.check = [](const http::HttpResponse& answer) {
             bool is_done = false;
             TRAINDBG_RETURN_IF_ERROR(scan_xml(answer.text(), [&](const XmlEvent& event) {
                 is_done = is_done || event.path == "CompleteMultipartUploadResult";
@@ -259,7 +262,7 @@ class Store final : public S3ObjectStore {
         return info.is_ok() && info->size == size ? Status::ok() : status;
     }
 
-    Status check_range(const std::string& key, const HttpResponse& answer, std::uint64_t offset,
+    Status check_range(const std::string& key, const http::HttpResponse& answer, std::uint64_t offset,
                        std::size_t size) const {
         if (answer.status != 206) return Status::ok();
         // "bytes 0-9/100": what came must be what was asked for.
@@ -331,7 +334,7 @@ class Store final : public S3ObjectStore {
     }
 
     // One request and its answer, however many attempts it takes.
-    Result<HttpResponse> send(const Request& request, const Patience& caller) {
+    Result<http::HttpResponse> send(const Request& request, const Patience& caller) {
         Patience patience = caller;
         patience.deadline_nanos =
             std::min(caller.deadline_nanos, base::monotonic_nanos() + options_.retry.in_all.count() * kMilli);
@@ -352,7 +355,7 @@ class Store final : public S3ObjectStore {
             }
             const std::string in_region = region();
             const RequestTarget target = target_of(request, in_region);
-            HttpRequest http;
+            http::HttpRequest http;
             http.method = request.method;
             http.url = url_of(target);
             http.headers = request.headers;
@@ -411,8 +414,8 @@ class Store final : public S3ObjectStore {
     [[nodiscard]] std::string where() const { return is_aws_ ? "at AWS" : "at " + scheme_ + "://" + host_; }
 
     // A final answer in words.
-    Status refusal(const Request& request, const HttpResponse& answer, const internal::ErrorAnswer& error,
-                   const Credentials& credentials) {
+    Status refusal(const Request& request, const http::HttpResponse& answer,
+                   const internal::ErrorAnswer& error, const Credentials& credentials) {
         const std::string name = name_of(request.key);
         const std::string code = base::printable(error.code);
         if (answer.status == 404) {
@@ -463,7 +466,7 @@ class Store final : public S3ObjectStore {
 
     const S3Options options_;
     const S3Settings settings_;
-    HttpTransport& transport_;
+    http::HttpTransport& transport_;
     CredentialChain credentials_;
     const std::string scheme_;
     const std::string host_;
@@ -510,7 +513,7 @@ Result<S3Url> parse_s3_url(std::string_view text) {
     return url;
 }
 
-Result<std::unique_ptr<S3ObjectStore>> open_s3(const S3Options& options, HttpTransport& transport,
+Result<std::unique_ptr<S3ObjectStore>> open_s3(const S3Options& options, http::HttpTransport& transport,
                                                const Environment& environment, storage::FileSystem& files) {
     TRAINDBG_RETURN_IF_ERROR(parse_s3_url("s3://" + options.bucket).status());
     TRAINDBG_ASSIGN_OR_RETURN(Profile profile, load_profile(environment, files));

@@ -14,8 +14,8 @@
 #include <memory>
 #include <string>
 
+#include "traindbg/http/http.h"
 #include "traindbg/s3/credentials.h"
-#include "traindbg/s3/http.h"
 #include "traindbg/storage/object_store.h"
 
 namespace traindbg::s3 {
@@ -59,7 +59,7 @@ struct S3Options {
 
 // `transport` must outlive the store. No request is made here.
 [[nodiscard]] base::Result<std::unique_ptr<S3ObjectStore>> open_s3(const S3Options& options,
-                                                                   HttpTransport& transport,
+                                                                   http::HttpTransport& transport,
                                                                    const Environment& environment,
                                                                    storage::FileSystem& files);
 

@@ -93,7 +93,7 @@ std::string url_of(const RequestTarget& target) {
     return url;
 }
 
-void sign_request(const std::string& method, const RequestTarget& target, HeaderList& headers,
+void sign_request(const std::string& method, const RequestTarget& target, http::HeaderList& headers,
                   base::ByteSpan body, const Credentials& credentials, const std::string& region,
                   const std::string& service, std::int64_t wall_nanos) {
     const auto seconds = static_cast<std::time_t>(wall_nanos / 1'000'000'000);
@@ -110,7 +110,7 @@ void sign_request(const std::string& method, const RequestTarget& target, Header
     if (!credentials.session_token.empty())
         headers.emplace_back("x-amz-security-token", credentials.session_token);
 
-    HeaderList sorted = headers;
+    http::HeaderList sorted = headers;
     sorted.emplace_back("host", target.host);
     std::sort(sorted.begin(), sorted.end());
     std::string canonical =

@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "traindbg/base/bytes.h"
-#include "traindbg/s3/http.h"
+#include "traindbg/http/http.h"
 
 namespace traindbg::s3 {
 
@@ -44,7 +44,7 @@ struct RequestTarget {
 
 // Adds x-amz-date, x-amz-content-sha256, x-amz-security-token and authorization to `headers`. All of
 // `headers`, with the host, are signed.
-void sign_request(const std::string& method, const RequestTarget& target, HeaderList& headers,
+void sign_request(const std::string& method, const RequestTarget& target, http::HeaderList& headers,
                   base::ByteSpan body, const Credentials& credentials, const std::string& region,
                   const std::string& service, std::int64_t wall_nanos);
 

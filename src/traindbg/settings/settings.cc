@@ -106,12 +106,10 @@ class Reader {
             if (parameters == nullptr)
                 return fail(settings, "rule." + name, "expected a table of the rule's parameters");
             for (const auto& [parameter, value] : *parameters) {
-                if (!value.is_number())
-                    return fail(value, "rule." + name + "." + std::string(parameter.str()),
-                                "expected a number");
-                const std::optional<std::string> text = text_of(value, parameter.str());
-                if (text)
-                    out_.rule_settings.push_back(base::format("{}.{}={}", name, parameter.str(), *text));
+                const std::string where = "rule." + name + "." + std::string(parameter.str());
+                if (value.is_table()) return fail(value, where, "expected a value, or a list of them");
+                out_.rule_settings.push_back(
+                    base::format("{}.{}={}", name, parameter.str(), base::join(texts_of(value, where), ",")));
             }
         }
     }

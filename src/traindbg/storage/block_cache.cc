@@ -11,7 +11,7 @@
 
 #include "traindbg/base/crc32c.h"
 #include "traindbg/base/sha256.h"
-#include "traindbg/storage/file_descriptor.h"
+#include "traindbg/base/file_descriptor.h"
 #include "traindbg/storage/file_system.h"
 
 namespace traindbg::storage {
@@ -25,7 +25,7 @@ void place(const std::string& path, base::ByteSpan bytes) {
     static std::atomic<std::uint64_t> next{0};
     const std::string temporary =
         path + "." + std::to_string(::getpid()) + "." + std::to_string(next++) + ".tmp";
-    internal::FileDescriptor file(
+    base::FileDescriptor file(
         ::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600));
     if (!file.is_open()) return;
     bool is_whole = true;

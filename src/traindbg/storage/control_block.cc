@@ -11,7 +11,7 @@
 #include <cstring>
 
 #include "traindbg/base/clock.h"
-#include "traindbg/storage/file_descriptor.h"
+#include "traindbg/base/file_descriptor.h"
 
 namespace traindbg::storage {
 namespace {
@@ -19,7 +19,7 @@ namespace {
 using base::Code;
 using base::Result;
 using base::Status;
-using internal::FileDescriptor;
+using base::FileDescriptor;
 
 constexpr std::uint64_t kMagic = 0x314C544347424454;  // the bytes "TDBGCTL1"
 constexpr std::uint32_t kVersion = 1;

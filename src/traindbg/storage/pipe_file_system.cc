@@ -20,7 +20,7 @@
 #include "traindbg/base/fork_generation.h"
 #include "traindbg/base/format.h"
 #include "traindbg/base/text.h"
-#include "traindbg/storage/file_descriptor.h"
+#include "traindbg/base/file_descriptor.h"
 
 extern char** environ;  // NOLINT(readability-redundant-declaration): not every libc declares it
 
@@ -34,7 +34,7 @@ using base::ByteWriter;
 using base::Code;
 using base::Result;
 using base::Status;
-using internal::FileDescriptor;
+using base::FileDescriptor;
 
 enum class Request : std::uint8_t { kList = 1, kOpen = 2, kRead = 3, kSize = 4, kExists = 5, kClose = 6 };
 

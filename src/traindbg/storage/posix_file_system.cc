@@ -13,7 +13,7 @@
 #include <new>
 
 #include "traindbg/base/fork_generation.h"
-#include "traindbg/storage/file_descriptor.h"
+#include "traindbg/base/file_descriptor.h"
 #include "traindbg/storage/file_system.h"
 #include "traindbg/storage/unshared_descriptor.h"
 
@@ -25,7 +25,7 @@ using base::ByteSpan;
 using base::Code;
 using base::Result;
 using base::Status;
-using internal::FileDescriptor;
+using base::FileDescriptor;
 using internal::UnsharedDescriptor;
 
 constexpr mode_t kFileMode = 0600;

@@ -32,7 +32,7 @@ void leave_to_parent() {
 
 }  // namespace
 
-UnsharedDescriptor::UnsharedDescriptor(FileDescriptor descriptor) noexcept
+UnsharedDescriptor::UnsharedDescriptor(base::FileDescriptor descriptor) noexcept
     : descriptor_(std::move(descriptor)) {
     if (!descriptor_.is_open()) return;
     for (std::size_t i = 0; i < slots.size(); ++i) {

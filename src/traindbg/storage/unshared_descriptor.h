@@ -15,14 +15,14 @@
 #include <cstdint>
 #include <utility>
 
-#include "traindbg/storage/file_descriptor.h"
+#include "traindbg/base/file_descriptor.h"
 
 namespace traindbg::storage::internal {
 
 class UnsharedDescriptor {
   public:
     UnsharedDescriptor() noexcept = default;
-    explicit UnsharedDescriptor(FileDescriptor descriptor) noexcept;
+    explicit UnsharedDescriptor(base::FileDescriptor descriptor) noexcept;
     UnsharedDescriptor(UnsharedDescriptor&& other) noexcept
         : descriptor_(std::move(other.descriptor_)), slot_(std::exchange(other.slot_, kNoSlot)) {}
     UnsharedDescriptor& operator=(UnsharedDescriptor&& other) noexcept {
@@ -41,7 +41,7 @@ class UnsharedDescriptor {
   private:
     static constexpr std::size_t kNoSlot = SIZE_MAX;
 
-    FileDescriptor descriptor_;
+    base::FileDescriptor descriptor_;
     std::size_t slot_ = kNoSlot;
 };
 

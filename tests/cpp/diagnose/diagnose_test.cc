@@ -3,6 +3,13 @@
 
 #include <gtest/gtest.h>
 
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "traindbg/diagnose/fault_kinds.h"
+
 namespace traindbg::diagnose {
 namespace {
 
@@ -87,12 +94,52 @@ TEST(LikelyCauses, TheAdviceNamesTheLearningRate) {
 TEST(LikelyCauses, ANonFiniteInputIsToldFromAnOverflow) {
     model::Finding input = finding("non_finite", "train", kError);
     input.tensor = "input/0";
-    EXPECT_EQ(names({input}), std::vector<std::string>{"non_finite_input"});
+    EXPECT_EQ(names({input}), std::vector<std::string>{"nan_input"});
     model::Finding grown = finding("non_finite", "train", kError, {{"grew before", 1, "", 0}});
     grown.tensor = "gradient/fc.weight";
     EXPECT_EQ(names({grown}), std::vector<std::string>{"learning_rate_too_high"});
     grown.evidence.clear();
     EXPECT_EQ(names({grown}), std::vector<std::string>{"numerical_instability"});
+}
+
+model::Finding fault(std::string kind) {
+    model::Finding made = finding(kind, "key", kWarning);
+    made.kind = std::move(kind);
+    return made;
+}
+
+TEST(LikelyCauses, AFindingThatNamesItsFaultIsTheCauseOfWhatFollowsFromIt) {
+    const std::vector<model::Finding> findings = {finding("loss_not_decreasing", "stalled", kWarning),
+                                                  fault("redundant_softmax")};
+    const std::vector<model::Cause> causes = likely_causes(findings, kMeta);
+    ASSERT_EQ(causes.size(), 1U);
+    EXPECT_EQ(causes[0].name, "redundant_softmax");
+    EXPECT_EQ(causes[0].rules, (std::vector<std::string>{"loss_not_decreasing", "redundant_softmax"}));
+    EXPECT_NE(causes[0].explanation.find("Refuted if"), std::string::npos);
+}
+
+TEST(LikelyCauses, AFactComesBeforeAJudgement) {
+    EXPECT_EQ(names({fault("learning_rate_too_low"), fault("parameters_not_in_optimizer")}),
+              std::vector<std::string>{"parameters_not_in_optimizer"});
+    EXPECT_EQ(names({fault("input_not_normalized"), fault("loss_shape_broadcast")}),
+              (std::vector<std::string>{"loss_shape_broadcast", "input_not_normalized"}));
+}
+
+TEST(LikelyCauses, WhatWasSoBeforeTheFirstUpdateFollowsFromNoLoop) {
+    EXPECT_EQ(names({fault("detached_loss"), finding("dead_relu", "layer", kError,
+                                                     {{"inactive units at the first step", 1.0, "", 0}})}),
+              (std::vector<std::string>{"detached_loss", "dead_relu"}));
+}
+
+TEST(LikelyCauses, EveryKindIsKnownOnceAndHasWordsForPeople) {
+    std::set<std::string_view> known;
+    for (const FaultKind& kind : fault_kinds()) {
+        EXPECT_TRUE(known.insert(kind.kind).second) << kind.kind;
+        EXPECT_FALSE(kind.title.empty());
+        EXPECT_TRUE(kind.refuted.starts_with("Refuted if ")) << kind.kind;
+        EXPECT_GT(kind.confidence, 0.5);
+        EXPECT_LT(kind.confidence, 1);
+    }
 }
 
 }  // namespace

@@ -9,6 +9,7 @@
 #include "traindbg/base/format.h"
 #include "traindbg/base/text.h"
 #include "traindbg/engine/engine.h"
+#include "traindbg/tensor/dtype.h"
 
 namespace traindbg::scenario {
 namespace {
@@ -103,6 +104,9 @@ class Parser {
         if (verb == "eval") return take_eval(words);
         if (verb == "series") return take_series(words);
         if (verb == "classes") return take_classes(words);
+        if (verb == "histogram") return take_histogram(words);
+        if (verb == "digests") return take_digests(words);
+        if (verb == "channels") return take_channels(words);
         if (verb == "expect") return take_expectation(words);
         return wrong("unknown word '" + verb + "'");
     }
@@ -144,6 +148,10 @@ class Parser {
                 const auto kind = model::parse_activation_kind(value);
                 if (!kind) return wrong("unknown kind " + value);
                 info.activation = *kind;
+            } else if (key == "dtype") {
+                const auto dtype = tensor::parse_dtype(value);
+                if (!dtype) return wrong("unknown dtype " + value);
+                info.dtype = *dtype;
             } else if (key == "shape") {
                 info.shape.clear();
                 std::istringstream parts(value);
@@ -167,11 +175,9 @@ class Parser {
             const std::string name = words[i].substr(0, dot);
             const auto rule = std::find_if(scenario_.rules.begin(), scenario_.rules.end(),
                                            [&](const auto& choice) { return choice.name == name; });
-            const auto value =
-                equals == std::string::npos ? std::nullopt : number(words[i].substr(equals + 1));
-            if (rule == scenario_.rules.end() || !value)
-                return wrong("expected RULE RULE.PARAMETER=NUMBER, not '" + words[i] + "'");
-            rule->parameters[words[i].substr(dot + 1, equals - dot - 1)] = *value;
+            if (rule == scenario_.rules.end() || equals == std::string::npos)
+                return wrong("expected RULE RULE.PARAMETER=VALUE, not '" + words[i] + "'");
+            rule->parameters[words[i].substr(dot + 1, equals - dot - 1)] = words[i].substr(equals + 1);
         }
         return Status::ok();
     }
@@ -315,6 +321,82 @@ class Parser {
             return wrong("labels, predictions and hits must have one length");
         const model::TensorId id = tensor(words[1]).id;
         for (const std::uint64_t at : steps) step(*mode, at).classes.push_back({id, counts});
+        return Status::ok();
+    }
+
+    // TENSOR MODE STEPS: of a line that says something of a tensor at these steps.
+    struct At {
+        model::TensorId tensor = 0;
+        model::Mode mode = model::Mode::kTrain;
+        std::vector<std::uint64_t> steps;
+    };
+    Result<At> at(const Words& words) {
+        if (words.size() < 5 || !words[3].ends_with(':'))
+            return wrong("expected: " + words[0] + " TENSOR MODE STEPS: ...");
+        const auto mode = model::parse_mode(words[2]);
+        if (!mode) return wrong("unknown mode " + words[2]);
+        TRAINDBG_ASSIGN_OR_RETURN(auto steps, step_list(words[3].substr(0, words[3].size() - 1)));
+        return At{tensor(words[1]).id, *mode, std::move(steps)};
+    }
+
+    // histogram TENSOR MODE STEPS: VALUE=COUNT ...
+    Status take_histogram(const Words& words) {
+        TRAINDBG_ASSIGN_OR_RETURN(const At where, at(words));
+        TRAINDBG_ASSIGN_OR_RETURN(const auto given, settings(words, 4));
+        model::Histogram bins;
+        for (const auto& [value, count] : given) {
+            const auto of = number(value), times = number(count);
+            if (!of || !times) return wrong("not a number: " + value + "=" + count);
+            model::merge(
+                bins, {{static_cast<std::int16_t>(model::bin_of(*of)), static_cast<std::uint64_t>(*times)}});
+        }
+        for (const std::uint64_t i : where.steps)
+            step(where.mode, i).histograms.push_back({where.tensor, bins});
+        return Status::ok();
+    }
+
+    // digests TENSOR MODE STEPS: VALUES, whole numbers that stand for fingerprints
+    Status take_digests(const Words& words) {
+        TRAINDBG_ASSIGN_OR_RETURN(const At where, at(words));
+        TRAINDBG_ASSIGN_OR_RETURN(const auto numbers, values(words, 4, where.steps.size()));
+        for (std::size_t i = 0; i < where.steps.size(); ++i)
+            if (numbers[i])
+                step(where.mode, where.steps[i])
+                    .digests.push_back({where.tensor, {static_cast<std::uint64_t>(*numbers[i]), 1}});
+        return Status::ok();
+    }
+
+    // channels TENSOR MODE STEPS: min=-1,-2 max=1,2 zero=0,0, or min=-1x16 for 16 alike; what is left out
+    // is 0
+    Status take_channels(const Words& words) {
+        TRAINDBG_ASSIGN_OR_RETURN(const At where, at(words));
+        TRAINDBG_ASSIGN_OR_RETURN(const auto given, settings(words, 4));
+        model::ChannelStatistics all;
+        for (const auto& [key, text] : given) {
+            std::vector<float> list;
+            std::istringstream parts(text);
+            for (std::string part; std::getline(parts, part, ',');) {
+                std::size_t times = 1;
+                if (const std::size_t x = part.find('x'); x != std::string::npos) {
+                    times = std::stoull(part.substr(x + 1));
+                    part.resize(x);
+                }
+                const auto value = number(part);
+                if (!value) return wrong("bad value: " + part);
+                list.insert(list.end(), times, static_cast<float>(*value));
+            }
+            if (key == "min") all.min = list;
+            else if (key == "max") all.max = list;
+            else if (key == "zero") all.zero = list;
+            else return wrong("unknown key " + key);
+        }
+        const std::size_t most = std::max({all.min.size(), all.max.size(), all.zero.size()});
+        for (std::vector<float>* list : {&all.min, &all.max, &all.zero}) {
+            if (!list->empty() && list->size() != most)
+                return wrong("min, max and zero must have one length");
+            list->resize(most);
+        }
+        for (const std::uint64_t i : where.steps) step(where.mode, i).channels.push_back({where.tensor, all});
         return Status::ok();
     }
 

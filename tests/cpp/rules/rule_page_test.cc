@@ -24,10 +24,14 @@ void check(const std::string& file, const std::string& text) {
 TEST(RulePages, AreWhatTheRulesSay) {
     for (const RuleEntry& entry : builtin_rules()) check(entry.info->name + ".md", rule_page_markdown(entry));
     check("README.md", rule_index_markdown());
+    for (const RuleEntry& entry : compatible_rules())
+        check("compatible/" + entry.info->name + ".md", rule_page_markdown(entry));
+    check("compatible/README.md", compatible_index_markdown());
 }
 
 TEST(RulePages, ThereIsNoneForARuleThatIsGone) {
-    for (const auto& page : std::filesystem::directory_iterator(kFolder)) {
+    for (const auto& page : std::filesystem::recursive_directory_iterator(kFolder)) {
+        if (page.is_directory()) continue;
         const std::string name = page.path().stem().string();
         EXPECT_TRUE(name == "README" || find_rule(name).is_ok()) << page.path();
     }

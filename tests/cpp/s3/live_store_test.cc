@@ -40,7 +40,7 @@ class Server {
     [[nodiscard]] const std::string& url() const { return url_; }
     [[nodiscard]] const std::string& access_key() const { return access_key_; }
     [[nodiscard]] const std::string& secret_key() const { return secret_key_; }
-    HttpTransport& transport() { return *transport_; }
+    http::HttpTransport& transport() { return *transport_; }
 
     [[nodiscard]] Environment environment(std::string secret = "") const {
         return testing::environment_of({{"AWS_ACCESS_KEY_ID", access_key_},
@@ -101,8 +101,8 @@ class Server {
         const int error = ::posix_spawn(&pid_, program.c_str(), &actions, nullptr, arguments.data(), environ);
         posix_spawn_file_actions_destroy(&actions);
         if (error != 0) return program + ": did not start";
-        transport_ = make_curl_transport();
-        HttpRequest alive;
+        transport_ = http::make_curl_transport();
+        http::HttpRequest alive;
         alive.url = url_ + "/moto-api/";
         for (int attempt = 0;; ++attempt) {
             const auto answer = transport_->perform(alive, {});
@@ -126,7 +126,7 @@ class Server {
         Credentials credentials;
         credentials.access_key = access_key_;
         credentials.secret_key = secret_key_;
-        HttpRequest request;
+        http::HttpRequest request;
         request.method = "PUT";
         RequestTarget target{"http", url_.substr(7), "/bucket", {}};
         request.url = url_of(target);
@@ -140,7 +140,7 @@ class Server {
         Credentials credentials;
         credentials.access_key = "any";
         credentials.secret_key = "any";
-        HttpRequest request;
+        http::HttpRequest request;
         request.method = "POST";
         RequestTarget target{"http", url_.substr(7), "/", {}};
         request.url = url_of(target);
@@ -157,7 +157,7 @@ class Server {
     std::string access_key_;
     std::string secret_key_;
     pid_t pid_ = -1;
-    std::unique_ptr<HttpTransport> transport_;
+    std::unique_ptr<http::HttpTransport> transport_;
 };
 
 class S3Driver {

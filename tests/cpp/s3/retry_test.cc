@@ -93,7 +93,7 @@ TEST_F(Retry, ItGivesUpAndSaysHowOften) {
 
 TEST_F(Retry, ACancelledCallEnds) {
     std::atomic<bool> cancelled{false};
-    transport_.answers = {[&](const testing::Asked&) -> base::Result<HttpResponse> {
+    transport_.answers = {[&](const testing::Asked&) -> base::Result<http::HttpResponse> {
         cancelled = true;
         return base::Status(Code::kUnavailable, "reset");
     }};

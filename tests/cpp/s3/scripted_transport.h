@@ -7,15 +7,15 @@
 #include <string>
 #include <vector>
 
+#include "traindbg/http/http.h"
 #include "traindbg/s3/credentials.h"
-#include "traindbg/s3/http.h"
 
 namespace traindbg::s3::testing {
 
 struct Asked {
     std::string method;
     std::string url;
-    HeaderList headers;
+    http::HeaderList headers;
     std::string body;
 
     [[nodiscard]] std::string header(const std::string& name) const {
@@ -25,9 +25,10 @@ struct Asked {
     }
 };
 
-class ScriptedTransport final : public HttpTransport {
+class ScriptedTransport final : public http::HttpTransport {
   public:
-    base::Result<HttpResponse> perform(const HttpRequest& request, const storage::Patience&) override {
+    base::Result<http::HttpResponse> perform(const http::HttpRequest& request,
+                                             const storage::Patience&) override {
         asked.push_back({request.method,
                          request.url,
                          request.headers,
@@ -37,7 +38,7 @@ class ScriptedTransport final : public HttpTransport {
         return answers[index](asked.back());
     }
 
-    using Answer = std::function<base::Result<HttpResponse>(const Asked&)>;
+    using Answer = std::function<base::Result<http::HttpResponse>(const Asked&)>;
     void reset() {
         answers.clear();
         asked.clear();
@@ -47,9 +48,9 @@ class ScriptedTransport final : public HttpTransport {
     std::vector<Asked> asked;
 };
 
-inline ScriptedTransport::Answer answers(int status, std::string body = {}, HeaderList headers = {}) {
-    return [=](const Asked&) -> base::Result<HttpResponse> {
-        HttpResponse response;
+inline ScriptedTransport::Answer answers(int status, std::string body = {}, http::HeaderList headers = {}) {
+    return [=](const Asked&) -> base::Result<http::HttpResponse> {
+        http::HttpResponse response;
         response.status = status;
         response.headers = headers;
         const base::ByteSpan bytes = base::as_bytes(body);
@@ -59,7 +60,9 @@ inline ScriptedTransport::Answer answers(int status, std::string body = {}, Head
 }
 
 inline ScriptedTransport::Answer breaks(base::Code code = base::Code::kUnavailable) {
-    return [=](const Asked&) -> base::Result<HttpResponse> { return base::Status(code, "connection reset"); };
+    return [=](const Asked&) -> base::Result<http::HttpResponse> {
+        return base::Status(code, "connection reset");
+    };
 }
 
 inline Environment environment_of(std::map<std::string, std::string> values) {

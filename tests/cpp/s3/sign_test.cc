@@ -2,12 +2,6 @@
 
 #include <gtest/gtest.h>
 
-#if __has_include(<curl/curl.h>)
-#include <curl/curl.h>
-#define TRAINDBG_HAS_CURL_HEADER 1
-#endif
-#include "traindbg/s3/libcurl.h"
-
 namespace traindbg::s3 {
 namespace {
 
@@ -23,7 +17,7 @@ Credentials example() {
 }
 
 std::string signature(const std::string& method, const std::string& path,
-                      std::vector<std::pair<std::string, std::string>> query, HeaderList headers,
+                      std::vector<std::pair<std::string, std::string>> query, http::HeaderList headers,
                       std::string_view body) {
     RequestTarget target;
     target.host = "examplebucket.s3.amazonaws.com";
@@ -69,7 +63,7 @@ TEST(Sign, TheUrlIsWhatIsSigned) {
 TEST(Sign, ASessionTokenIsSigned) {
     Credentials credentials = example();
     credentials.session_token = "TOKEN";
-    HeaderList headers;
+    http::HeaderList headers;
     RequestTarget target;
     target.host = "h";
     sign_request("GET", target, headers, {}, credentials, "us-east-1", "s3", kMoment);
@@ -86,45 +80,6 @@ TEST(Percent, DecodingUndoesEncoding) {
     EXPECT_FALSE(percent_decode("a%", back));
     EXPECT_FALSE(percent_decode("%zz", back));
 }
-
-#ifdef TRAINDBG_HAS_CURL_HEADER
-TEST(Libcurl, NumbersAreThoseOfItsHeader) {
-    using namespace internal;
-    EXPECT_EQ(+kCurlWriteData, +CURLOPT_WRITEDATA);
-    EXPECT_EQ(+kCurlUrl, +CURLOPT_URL);
-    EXPECT_EQ(+kCurlErrorBuffer, +CURLOPT_ERRORBUFFER);
-    EXPECT_EQ(+kCurlPostFields, +CURLOPT_POSTFIELDS);
-    EXPECT_EQ(+kCurlUserAgent, +CURLOPT_USERAGENT);
-    EXPECT_EQ(+kCurlLowSpeedLimit, +CURLOPT_LOW_SPEED_LIMIT);
-    EXPECT_EQ(+kCurlLowSpeedTime, +CURLOPT_LOW_SPEED_TIME);
-    EXPECT_EQ(+kCurlHttpHeader, +CURLOPT_HTTPHEADER);
-    EXPECT_EQ(+kCurlHeaderData, +CURLOPT_HEADERDATA);
-    EXPECT_EQ(+kCurlCustomRequest, +CURLOPT_CUSTOMREQUEST);
-    EXPECT_EQ(+kCurlNoProgress, +CURLOPT_NOPROGRESS);
-    EXPECT_EQ(+kCurlNoBody, +CURLOPT_NOBODY);
-    EXPECT_EQ(+kCurlXferInfoData, +CURLOPT_XFERINFODATA);
-    EXPECT_EQ(+kCurlCaInfo, +CURLOPT_CAINFO);
-    EXPECT_EQ(+kCurlHttpVersion, +CURLOPT_HTTP_VERSION);
-    EXPECT_EQ(+kCurlNoSignal, +CURLOPT_NOSIGNAL);
-    EXPECT_EQ(+kCurlTimeoutMs, +CURLOPT_TIMEOUT_MS);
-    EXPECT_EQ(+kCurlConnectTimeoutMs, +CURLOPT_CONNECTTIMEOUT_MS);
-    EXPECT_EQ(+kCurlNoProxy, +CURLOPT_NOPROXY);
-    EXPECT_EQ(+kCurlProtocols, 181);  // CURLOPT_PROTOCOLS, deprecated in new headers, and kept
-    EXPECT_EQ(+kCurlPathAsIs, +CURLOPT_PATH_AS_IS);
-    EXPECT_EQ(+kCurlWriteFunction, +CURLOPT_WRITEFUNCTION);
-    EXPECT_EQ(+kCurlHeaderFunction, +CURLOPT_HEADERFUNCTION);
-    EXPECT_EQ(+kCurlXferInfoFunction, +CURLOPT_XFERINFOFUNCTION);
-    EXPECT_EQ(+kCurlPostFieldSizeLarge, +CURLOPT_POSTFIELDSIZE_LARGE);
-    EXPECT_EQ(kCurlHttp11, +CURL_HTTP_VERSION_1_1);
-    EXPECT_EQ(kCurlProtoHttpAndHttps, CURLPROTO_HTTP | CURLPROTO_HTTPS);
-    EXPECT_EQ(kCurlResponseCode, +CURLINFO_RESPONSE_CODE);
-    EXPECT_EQ(kCurlErrorBytes, std::size_t{CURL_ERROR_SIZE});
-    EXPECT_EQ(+kCurlAbortedByCallback, +CURLE_ABORTED_BY_CALLBACK);
-    EXPECT_EQ(+kCurlPeerFailedVerification, +CURLE_PEER_FAILED_VERIFICATION);
-    EXPECT_EQ(+kCurlSslCaCertBadFile, +CURLE_SSL_CACERT_BADFILE);
-    EXPECT_EQ(+kCurlUrlMalformat, +CURLE_URL_MALFORMAT);
-}
-#endif
 
 }  // namespace
 }  // namespace traindbg::s3

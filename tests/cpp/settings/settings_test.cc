@@ -51,6 +51,12 @@ TEST(Settings, ParametersOfRulesAreThoseOfTheOption) {
               (std::vector<std::string>{"vanishing_gradient.ratio=1e-05", "vanishing_gradient.steps=3"}));
 }
 
+TEST(Settings, AParameterMayBeATextATruthOrAList) {
+    const Settings settings = read("[rule.some]\nregex = '.*relu'\nonly_nan = true\nnames = ['a', 'b']\n");
+    EXPECT_EQ(settings.rule_settings,
+              (std::vector<std::string>{"some.names=a,b", "some.only_nan=true", "some.regex=.*relu"}));
+}
+
 TEST(Settings, CollectionsHaveOnePatternOrListsOfThem) {
     const Settings settings = read(R"([collection]
 heads = "attention.*weight"
@@ -132,7 +138,7 @@ TEST(Settings, WhatIsWrongIsNamedWithItsLine) {
     expect_refused("every = [[1]]\n", {"traindbg.toml:1", "every"});
     expect_refused("rule = 3\n", {"rule", "[rule."});
     expect_refused("[rule]\nx = 3\n", {"traindbg.toml:2", "rule.x"});
-    expect_refused("[rule.x]\ny = \"a\"\n", {"rule.x.y", "number"});
+    expect_refused("[rule.x]\ny = {a = 1}\n", {"rule.x.y", "value"});
     expect_refused("collection = 3\n", {"collection"});
     expect_refused("[collection]\na = 3\n", {"collection.a", "regular expression"});
     expect_refused("[collection]\na = {includ = \"x\"}\n", {"includ", "include"});

@@ -5,6 +5,7 @@
 #include "traindbg/base/text.h"
 #include "traindbg/cli/exit_code.h"
 #include "traindbg/cli/judging.h"
+#include "traindbg/cli/run_files.h"
 #include "traindbg/cli/run_location.h"
 #include "traindbg/cli/run_names.h"
 #include "traindbg/cli/verb.h"
@@ -27,7 +28,17 @@ class CheckVerb final : public Verb {
                       .help = "Exit with 1 when a rule fired at this severity or above (default warning).",
                       .choices = options::fail_on_words()},
                      fail_on_);
-        options.flag({.names = "--json", .help = "Print JSON."}, json_);
+        options.text(
+            {.names = "--format",
+             .placeholder = "FORM",
+             .help = "What to print: text (the default), json, sarif for code scanning, junit for CI.",
+             .choices = {"text", "json", "sarif", "junit"}},
+            format_);
+        options.flag({.names = "--json", .help = "Print JSON: --format json."}, json_);
+        options.flag({.names = "--explain",
+                      .help = "Say of each finding what stands behind it: numbers, fix, why it matters, "
+                              "what looks alike."},
+                     explain_);
         declare_runs(options, runs_);
         rules_.declare(options);
     }
@@ -51,7 +62,15 @@ class CheckVerb final : public Verb {
         if (!verdict.is_ok()) return fail(console, verdict.status());
 
         const int code = exit_code_of_check(*verdict, *fail_on);
-        if (json_) {
+        const std::vector<const model::RuleInfo*> rules = rule_infos();
+        if (format_ == "sarif" || format_ == "junit") {
+            // A run of the original's client has no description of ours.
+            const auto meta =
+                is_smdebug ? base::Result<model::RunMeta>(described(*path)) : read_run_meta(*path, files);
+            if (!meta.is_ok()) return fail(console, meta.status());
+            console.out(format_ == "sarif" ? report::sarif_log(*meta, *verdict, rules)
+                                           : report::junit_xml(*meta, *verdict, *fail_on));
+        } else if (json_ || format_ == "json") {
             model::Json json = {{"schema_version", 1},
                                 {"run", base::printable(*path)},
                                 {"exit_code", code},
@@ -61,7 +80,9 @@ class CheckVerb final : public Verb {
             console.out(json.dump(2) + "\n");
         } else {
             std::string text =
-                report::terminal_verdict(*verdict, console.out_colour(), console.out_columns());
+                explain_
+                    ? report::terminal_explained(*verdict, rules, console.out_colour(), console.out_columns())
+                    : report::terminal_verdict(*verdict, console.out_colour(), console.out_columns());
             if (!text.empty() && text.back() != '\n') text += '\n';
             console.out(text);
         }
@@ -80,10 +101,23 @@ class CheckVerb final : public Verb {
     }
 
   private:
+    static std::vector<const model::RuleInfo*> rule_infos() {
+        std::vector<const model::RuleInfo*> infos;
+        for (const rules::RuleEntry& entry : rules::builtin_rules()) infos.push_back(entry.info);
+        return infos;
+    }
+    static model::RunMeta described(const std::string& run) {
+        model::RunMeta meta;
+        meta.run_id = run.substr(run.find_last_of('/') + 1);
+        return meta;
+    }
+
     std::string run_;
     std::string runs_;
     std::string fail_on_ = "warning";
+    std::string format_ = "text";
     bool json_ = false;
+    bool explain_ = false;
     options::RuleOptions rules_;
 };
 
@@ -102,6 +136,8 @@ VerbEntry check_verb() {
         .examples =
             "  traindbg check last\n"
             "  traindbg check last --rules vanishing_gradient,exploding_gradient --fail-on error\n"
+            "  traindbg check last --explain\n"
+            "  traindbg check last --format sarif > traindbg.sarif\n"
             "  traindbg check traindbg-runs/20261120-213045-train --json\n",
         .make = []() -> std::unique_ptr<Verb> { return std::make_unique<CheckVerb>(); }};
 }

@@ -90,13 +90,13 @@ class RulesExplainVerb final : public Verb {
         prose("What it needs", info.cost);
         std::string parameters;
         for (const model::ParameterInfo& parameter : info.parameters)
-            parameters += base::format(
-                "{}--rule {}.{}={}\n    {}", parameters.empty() ? "  " : "\n  ", info.name, parameter.name,
-                base::human_number(parameter.fallback),
-                wrapped(base::format("{} ({}{} to {})", parameter.meaning,
-                                     parameter.unit.empty() ? "" : parameter.unit + ", ",
-                                     base::human_number(parameter.min), base::human_number(parameter.max)),
-                        columns - std::min<std::size_t>(columns - 1, 4), 4));
+            parameters +=
+                base::format("{}--rule {}.{}={}\n    {}", parameters.empty() ? "  " : "\n  ", info.name,
+                             parameter.name, model::to_text(parameter.fallback),
+                             wrapped(base::format("{} ({}{})", parameter.meaning,
+                                                  parameter.unit.empty() ? "" : parameter.unit + ", ",
+                                                  model::range_in_words(parameter)),
+                                     columns - std::min<std::size_t>(columns - 1, 4), 4));
         section("Parameters, with their defaults", parameters);
         section("Kin in SageMaker Debugger", info.original);
         prose("Source", info.source);

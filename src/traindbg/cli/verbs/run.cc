@@ -8,6 +8,7 @@
 #include "traindbg/base/text.h"
 #include "traindbg/cli/bootstrap.h"
 #include "traindbg/cli/exit_code.h"
+#include "traindbg/cli/notifying.h"
 #include "traindbg/cli/report_file.h"
 #include "traindbg/cli/run_files.h"
 #include "traindbg/cli/run_location.h"
@@ -84,6 +85,7 @@ class RunVerb final : public Verb {
         options.act_at = model::parse_severity(given_.act_at).value_or(model::Severity::kWarning);
         options.stop_grace = std::chrono::nanoseconds(static_cast<std::int64_t>(given_.stop_grace * 1e9));
         options.quiet = quiet_;
+        if (const Status status = check_targets(given_.notify); !status.is_ok()) return fail(console, status);
         auto choices = given_.rules.choices();
         if (!choices.is_ok()) return fail(console, choices.status());
         options.choices = *choices;
@@ -125,6 +127,15 @@ class RunVerb final : public Verb {
             options.on_started = [&] { start_upload(options, console); };
             options.on_look = [&] { tell_upload(options, console); };
         }
+        std::unique_ptr<actions::Notifier> notifier;
+        if (!options.run.empty()) {
+            auto opened = open_notifier(given_.notify, options.run, files_);
+            if (opened.is_ok()) notifier = std::move(opened).value();
+            else console.warn(opened.status().message());
+        }
+        options.notifier = notifier.get();
+        options.notify_timeout =
+            std::chrono::nanoseconds(static_cast<std::int64_t>(given_.notify.timeout * 1e9));
         const Supervised supervised = supervise(options, console, files_);
         if (supervised.spawn_error != 0) {
             discard_run(options.run);
@@ -363,6 +374,7 @@ VerbEntry run_verb() {
             .examples =
                 "  traindbg run -- python train.py --epochs 3\n"
                 "  traindbg run --on-finding stop --act-at error -- python train.py\n"
+                "  traindbg run --notify env:SLACK_URL --notify file:findings.jsonl -- python train.py\n"
                 "  traindbg run --collect gradients --every 1 python train.py\n"
                 "  traindbg run --rule vanishing_gradient.ratio=1e-5 --no-rule overfit -- python train.py\n"
                 "  traindbg run --fail-on error --json -- python train.py | tail -n 1\n",

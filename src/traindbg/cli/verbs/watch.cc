@@ -13,6 +13,7 @@
 #include "traindbg/base/text.h"
 #include "traindbg/cli/exit_code.h"
 #include "traindbg/cli/follower.h"
+#include "traindbg/cli/notifying.h"
 #include "traindbg/cli/process.h"
 #include "traindbg/cli/report_file.h"
 #include "traindbg/cli/run_files.h"
@@ -59,6 +60,7 @@ class WatchVerb final : public Verb {
                       .help = "Exit with 1 when a rule fired at this severity or above (default never).",
                       .choices = options::fail_on_words()},
                      fail_on_);
+        notify_.declare(options);
         options.flag(
             {.names = "-q,--quiet", .help = "No status line and no summary; findings are still printed."},
             quiet_);
@@ -90,6 +92,14 @@ class WatchVerb final : public Verb {
                                                        "and supervised on its own machine only"});
         }
 
+        if (is_remote(*path) && !notify_.targets.empty())
+            return fail(console, {base::Code::kUnsupported,
+                                  base::printable(*path) +
+                                      ": is a copy in a bucket; who is to be told is asked of the training's "
+                                      "own machine, where the journal is"});
+        auto notifier = open_notifier(notify_, *path, files);
+        if (!notifier.is_ok()) return fail(console, notifier.status());
+
         // A second follower only looks on.
         std::optional<SupervisorLock> lock;
         if (until_end_) lock = SupervisorLock::take(*path);
@@ -101,6 +111,7 @@ class WatchVerb final : public Verb {
         options.keeps_verdict = lock.has_value();
         if (lock) options.on_fires = [&control] { control->request_flight_copy(); };
         options.action = stop.get();
+        options.notifier = notifier->get();
         options.act_at = model::parse_severity(act_at_).value_or(model::Severity::kWarning);
         auto gate = SignalGate::open();
         if (!gate.is_ok()) return fail(console, gate.status());
@@ -111,6 +122,11 @@ class WatchVerb final : public Verb {
         const bool ended = follow(**follower, control.get(), *path, *gate, files, console, lock.has_value());
         // Who left does not wait for a run that cannot be read, and nobody waits after another Ctrl-C.
         (*follower)->finish([&] { return asks_to_leave(*gate) || (!ended && (*follower)->is_failing()); });
+        if (*notifier != nullptr) {
+            (*notifier)->finish(std::chrono::nanoseconds(static_cast<std::int64_t>(notify_.timeout * 1e9)),
+                                [&] { return asks_to_leave(*gate); });
+            for (const std::string& what : (*notifier)->take_troubles()) console.warn(what);
+        }
         const model::Verdict verdict = (*follower)->verdict();
         if (lock && ended) write_report_at_end(*path, verdict, files, console);
         if (json_) {
@@ -227,6 +243,7 @@ class WatchVerb final : public Verb {
     std::string runs_;
     bool until_end_ = false;
     std::string on_finding_ = "none";
+    options::NotifyOptions notify_;
     std::string act_at_ = "warning";
     std::string fail_on_ = "never";
     bool quiet_ = false;

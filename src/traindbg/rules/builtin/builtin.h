@@ -7,14 +7,46 @@
 
 namespace traindbg::rules::builtin {
 
+[[nodiscard]] RuleEntry accumulation_not_averaged();
+[[nodiscard]] RuleEntry bad_optimizer_settings();
 [[nodiscard]] RuleEntry class_imbalance();
+[[nodiscard]] RuleEntry constant_output();
 [[nodiscard]] RuleEntry dead_relu();
+[[nodiscard]] RuleEntry detached_graph();
+[[nodiscard]] RuleEntry detached_loss();
+[[nodiscard]] RuleEntry embedding_rows_unused();
+[[nodiscard]] RuleEntry eval_mode_while_training();
 [[nodiscard]] RuleEntry exploding_gradient();
+[[nodiscard]] RuleEntry frozen_parameters();
+[[nodiscard]] RuleEntry gradient_clipped_to_nothing();
 [[nodiscard]] RuleEntry gradients_not_cleared();
+[[nodiscard]] RuleEntry input_not_normalized();
+[[nodiscard]] RuleEntry labels_out_of_range();
+[[nodiscard]] RuleEntry learning_rate_too_high();
+[[nodiscard]] RuleEntry learning_rate_too_low();
+[[nodiscard]] RuleEntry loss_input_range();
 [[nodiscard]] RuleEntry loss_not_decreasing();
+[[nodiscard]] RuleEntry loss_scale_overflow();
+[[nodiscard]] RuleEntry loss_shape_broadcast();
+[[nodiscard]] RuleEntry loss_sign_flipped();
+[[nodiscard]] RuleEntry low_precision_updates_lost();
+[[nodiscard]] RuleEntry no_nonlinearity();
 [[nodiscard]] RuleEntry non_finite();
+[[nodiscard]] RuleEntry output_activation_range();
+[[nodiscard]] RuleEntry over_regularized();
 [[nodiscard]] RuleEntry overfit();
+[[nodiscard]] RuleEntry parameters_not_in_optimizer();
+[[nodiscard]] RuleEntry poor_weight_init();
+[[nodiscard]] RuleEntry repeated_batch();
 [[nodiscard]] RuleEntry saturated_activation();
+[[nodiscard]] RuleEntry schedule_collapsed();
+[[nodiscard]] RuleEntry step_without_gradient();
+[[nodiscard]] RuleEntry stopped_too_early();
+[[nodiscard]] RuleEntry target_not_normalized();
+[[nodiscard]] RuleEntry train_mode_in_validation();
+[[nodiscard]] RuleEntry train_val_mismatch();
+[[nodiscard]] RuleEntry unregistered_parameters();
 [[nodiscard]] RuleEntry vanishing_gradient();
+[[nodiscard]] RuleEntry wrong_loss();
 
 }  // namespace traindbg::rules::builtin

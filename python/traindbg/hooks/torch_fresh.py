@@ -1,0 +1,100 @@
+"""Whether weights are as an initialiser drew them: nothing trained them, and nothing was loaded.
+
+Told by their distribution, which is known exactly: uniform within the bound of one of the usual
+schemes and filling it, or normal of their standard deviation. Weights that were trained lie outside
+of a bound, or have another deviation or another shape.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+import torch
+from torch import nn
+
+from traindbg.hooks.torch_device import capturing_graph, own_operations
+from traindbg.hooks.torch_shards import local_part
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+_LEAST = 64  # elements from which on a distribution can be told
+_LEAST_NORMAL = 512
+_MOST = 1 << 20  # that are looked at
+_NORMALS = (0.02, 0.01, 1.0)  # standard deviations that models use whatever their size
+
+
+def _fans(weight: torch.Tensor) -> tuple[float, float]:
+    if weight.dim() < 2:
+        return float(weight.numel()), float(weight.numel())
+    field = math.prod(weight.shape[2:])
+    return float(weight.shape[1] * field), float(weight.shape[0] * field)
+
+
+def _bounds(module: nn.Module, weight: torch.Tensor) -> Iterator[float]:
+    """Of the usual uniform distributions."""
+    fan_in, fan_out = _fans(weight)
+    if isinstance(module, (nn.modules.rnn.RNNBase, nn.modules.rnn.RNNCellBase)):
+        yield 1 / math.sqrt(module.hidden_size)
+    yield 1 / math.sqrt(fan_in)
+    if isinstance(module, nn.modules.conv._ConvTransposeNd):
+        yield 1 / math.sqrt(fan_out)
+    yield math.sqrt(6 / (fan_in + fan_out))  # Xavier's
+    yield math.sqrt(6 / fan_in)  # He's
+    yield math.sqrt(6 / fan_out)
+    yield math.sqrt(3 / fan_in)
+
+
+def _deviations(weight: torch.Tensor) -> Iterator[float]:
+    """Of the usual normal distributions."""
+    fan_in, fan_out = _fans(weight)
+    yield from _NORMALS
+    yield math.sqrt(2 / fan_in)
+    yield math.sqrt(2 / fan_out)
+    yield math.sqrt(1 / fan_in)
+    yield math.sqrt(2 / (fan_in + fan_out))
+
+
+def _is_drawn(module: nn.Module, weight: torch.Tensor) -> bool:
+    with own_operations():
+        x = weight.detach().flatten()[:_MOST].double()
+        if isinstance(module, nn.Embedding) and module.padding_idx is not None:
+            x = x[x != 0]
+        number = x.numel()
+        if number < _LEAST:
+            return False
+        mean, top = float(x.mean()), float(x.abs().max())
+        deviation = float(x.std())
+        if deviation == 0 or not math.isfinite(deviation):
+            return False
+        kurtosis = float(((x - mean) / deviation).pow(4).mean())
+    noise = 1 / math.sqrt(number)
+    for bound in _bounds(module, weight):
+        expected = bound / math.sqrt(3)
+        is_filled = bound * (1 - 12 / number) <= top <= bound * (1 + 1e-5)
+        is_centred = abs(mean) < 3.5 * expected * noise
+        if is_filled and is_centred and abs(deviation / expected - 1) < 2 * noise:
+            return True
+    if number < _LEAST_NORMAL or abs(kurtosis - 3) > 4 * math.sqrt(24) * noise:
+        return False
+    return any(
+        abs(deviation / expected - 1) < 2.5 * noise and abs(mean) < 3.5 * expected * noise
+        for expected in _deviations(weight)
+    )
+
+
+def looks_fresh(module: nn.Module | None, name: str, parameter: torch.Tensor) -> bool | None:
+    """Whether a parameter of a module is as it was initialised. None: that cannot be told.
+
+    Of biases, gains and small tensors it cannot. Waits for a device.
+    """
+    weight = local_part(parameter.detach())
+    if module is None or weight.dim() < 2 or weight.numel() < _LEAST:
+        return None
+    if not weight.is_floating_point() or capturing_graph(weight):
+        return None
+    last = name.rpartition(".")[2]
+    if not last.startswith(("weight", "in_proj", "q_proj", "k_proj", "v_proj")):
+        return None
+    return _is_drawn(module, weight)

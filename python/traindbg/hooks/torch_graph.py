@@ -1,0 +1,393 @@
+"""What a loss's autograd graph shows: which loss function it is, its leaves, adjacent layers.
+
+Nodes are only looked at: their names, their edges and the shapes of what they computed. What they
+saved is left alone, because reading that runs the hooks of those who offload it. No node is kept.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import torch
+from torch import nn
+
+from traindbg.hooks.torch_device import own_operations
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from traindbg.hooks.torch_parameters import Owner
+
+_MOST_NODES = 30_000
+_MOST_STEPS = 64  # along a chain
+_MOST_HELD = 1000  # things in a list or dict that are looked at
+_FIRST_LABELS = 64
+_KEY = "traindbg"
+_NOTHING = object()  # there is a nonlinearity
+
+# Losses that are zero or more, whatever they are given of the right kind.
+_NEVER_NEGATIVE = frozenset(
+    {
+        "binary_cross_entropy",
+        "binary_cross_entropy_with_logits",
+        "cosine_embedding_loss",
+        "cross_entropy",
+        "hinge_embedding_loss",
+        "huber_loss",
+        "l1_loss",
+        "margin_ranking_loss",
+        "mse_loss",
+        "multi_margin_loss",
+        "multilabel_margin_loss",
+        "multilabel_soft_margin_loss",
+        "smooth_l1_loss",
+        "soft_margin_loss",
+        "triplet_margin_loss",
+        "triplet_margin_with_distance_loss",
+    }
+)
+
+_SAME_VALUE = frozenset(
+    {
+        "AliasBackward0",
+        "CloneBackward0",
+        "ReshapeAliasBackward0",
+        "SqueezeBackward0",
+        "SqueezeBackward1",
+        "SqueezeBackward2",
+        "ToCopyBackward0",
+        "UnsafeViewBackward0",
+        "UnsqueezeBackward0",
+        "ViewBackward0",
+    }
+)
+_SAME_ELEMENTS = _SAME_VALUE | {"PermuteBackward0", "TBackward0", "TransposeBackward0"}
+_MEANS = frozenset({"MeanBackward0", "MeanBackward1", "SumBackward0", "SumBackward1"})
+# Linear, too, but put between layers for reasons of their own.
+_ALSO_LINEAR = frozenset(
+    {
+        "AdaptiveAvgPool2DBackward0",
+        "AdaptiveAvgPool3DBackward0",
+        "AvgPool2DBackward0",
+        "AvgPool3DBackward0",
+        "ConstantPadNdBackward0",
+        "CudnnBatchNormBackward0",
+        "MeanBackward0",
+        "MeanBackward1",
+        "MiopenBatchNormBackward0",
+        "MkldnnAdaptiveAvgPool2DBackward0",
+        "NativeBatchNormBackward0",
+        "SumBackward0",
+        "SumBackward1",
+    }
+)
+_PICKS = frozenset({"GatherBackward0", "IndexBackward0", "SelectBackward0"})
+_BY_NUMBER = frozenset({"DivBackward0", "MulBackward0"})
+_LEAF = "AccumulateGrad"
+
+
+class _Mark(NamedTuple):
+    """What is known of a loss function's value; left in the metadata of its node."""
+
+    name: str
+    number: int  # of the step's losses
+    value: float | None  # None: on a device
+    is_mean: bool
+    labels: int  # differs for other ones; 0: there are none
+
+
+class Root(NamedTuple):
+    """What backward was called on. Known: one loss function's value, or that times a number."""
+
+    is_known: bool = False
+    name: str = ""
+    number: int = 0
+    sign: int = 0  # of the number; 0: not known
+    is_never_negative: bool = False
+    is_mean: bool = False
+    is_undivided: bool = False  # it is the very value
+    labels: int = 0
+
+
+def _metadata(node: Any) -> dict[str, Any]:
+    found = getattr(node, "metadata", None)
+    return found if isinstance(found, dict) else {}
+
+
+def mark_loss(
+    value: torch.Tensor, name: str, number: int, args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> None:
+    """Leaves at the node of a loss function's value which function that was."""
+    node = value.grad_fn
+    if node is None or not isinstance(getattr(node, "metadata", None), dict):
+        return
+    target = args[1] if len(args) > 1 else kwargs.get("target")
+    labels = _print_of(target) if isinstance(target, torch.Tensor) and _has_memory(target) else 0
+    known = _number(value) if value.is_cpu else None
+    is_mean = kwargs.get("reduction", "mean") in ("mean", "batchmean") and "sum" not in args[2:]
+    node.metadata[_KEY] = _Mark(name, number, known, is_mean, labels)
+
+
+def _number(tensor: torch.Tensor) -> float:
+    with own_operations():
+        return float(tensor.detach().item())
+
+
+def _print_of(target: torch.Tensor) -> int:
+    """Of the first labels; on a device, where they lie: reading them would wait."""
+    if not target.is_cpu:
+        return int(target.data_ptr())
+    with own_operations():
+        return hash(tuple(target.detach().reshape(-1)[:_FIRST_LABELS].tolist()))
+
+
+def _has_memory(tensor: torch.Tensor) -> bool:
+    return type(tensor) in (torch.Tensor, nn.Parameter) and tensor.layout == torch.strided
+
+
+def _next(node: Any) -> list[Any]:
+    return [other for other, _ in node.next_functions if other is not None]
+
+
+def _elements(node: Any) -> int:
+    """Of what a node computed; -1 where PyTorch does not tell."""
+    made = getattr(node, "_input_metadata", None)
+    return int(torch.Size(made[0].shape).numel()) if made else -1
+
+
+def root_of(root: torch.Tensor, is_scaled: bool) -> Root | None:
+    """Which loss function's value `root` is, if it is no more than that times a number.
+
+    `is_scaled`: it was multiplied by a GradScaler, which does not count.
+    """
+    node: Any = root.grad_fn
+    if node is None or root.numel() != 1:
+        return None
+    if is_scaled and node.name() == "MulBackward0" and len(_next(node)) == 1:
+        node = _next(node)[0]
+    sign, is_undivided, picks = 1, True, False
+    for _ in range(_MOST_STEPS):
+        mark = _metadata(node).get(_KEY)
+        if isinstance(mark, _Mark):
+            if not is_undivided:
+                sign = _sign_of(root, mark)
+            is_below = mark.value is not None and mark.value < 0
+            is_never = mark.name in _NEVER_NEGATIVE and not is_below
+            same = is_undivided and sign == 1
+            return Root(
+                True, mark.name, mark.number, sign, is_never, mark.is_mean, same, mark.labels
+            )
+        name = node.name()
+        after = _next(node)
+        if name == "LogSoftmaxBackward0" and picks:
+            # Log-probabilities of labels by hand: none is above zero.
+            if not is_undivided:
+                sign = 0 if not root.is_cpu else (1 if _number(root) < 0 else -1)
+            return Root(True, "log_softmax", 0, -sign, True, False, False, 0)
+        if len(after) != 1:
+            return None
+        if name == "NegBackward0":
+            sign = -sign
+        elif name in _BY_NUMBER:
+            if _elements(node) != 1:
+                return None
+            is_undivided = False
+        elif name in _PICKS:
+            picks = True
+        elif name not in _SAME_VALUE and name not in _MEANS:
+            return None
+        node = after[0]
+    return None
+
+
+def _sign_of(root: torch.Tensor, mark: _Mark) -> int:
+    if mark.value is None or mark.value == 0 or not root.is_cpu:
+        return 0
+    factor = _number(root) / mark.value
+    return 1 if factor > 0 else -1 if factor < 0 else 0
+
+
+class Graph(NamedTuple):
+    """What was seen of a graph."""
+
+    leaves: list[torch.Tensor]  # that require gradients
+    affine: int  # layers of watched models that multiply by a weight
+    adjacent: list[str]  # those whose output goes into the next one as it is
+    linear: str  # the first one, where all are one linear chain that begins with data; else empty
+
+
+class _Affine(NamedTuple):
+    weight: torch.Tensor
+    input: Any  # a node, or None
+    wide: int  # what goes in
+    out: int
+
+
+def _is_leaf(node: Any) -> bool:
+    return bool(node.name().endswith(_LEAF))
+
+
+def _leaf_behind(node: Any) -> torch.Tensor | None:
+    """The leaf that a node passes on in another form."""
+    for _ in range(6):
+        if node is None:
+            return None
+        if _is_leaf(node):
+            leaf = node.variable
+            return leaf if isinstance(leaf, torch.Tensor) else None
+        if node.name() not in _SAME_ELEMENTS:
+            return None
+        after = _next(node)
+        node = after[0] if len(after) == 1 else None
+    return None
+
+
+def _affine(node: Any) -> _Affine | None:
+    """A node as a layer: it multiplies by a leaf."""
+    name = node.name()
+    edges = [other for other, _ in node.next_functions]
+    if name == "ConvolutionBackward0" and len(edges) > 1:
+        weight = _leaf_behind(edges[1])
+        if weight is None or getattr(node, "_saved_groups", 1) != 1:
+            return None
+        is_transposed = bool(getattr(node, "_saved_transposed", False))
+        out, wide = weight.shape[0], weight.shape[1]
+        if is_transposed:
+            out, wide = wide, out
+        return _Affine(weight, edges[0], int(wide), int(out))
+    at = {"AddmmBackward0": (1, 2), "MmBackward0": (0, 1), "LinearBackward0": (0, 1)}.get(name)
+    if at is None or len(edges) <= at[1]:
+        return None
+    weight = _leaf_behind(edges[at[1]])
+    made = getattr(node, "_input_metadata", None)
+    if weight is None or not made or weight.dim() != 2:
+        return None
+    out = int(made[0].shape[-1])
+    return _Affine(weight, edges[at[0]], weight.numel() // max(out, 1), out)
+
+
+def _passes_on(node: Any, has_dropout: bool) -> Any:
+    """The node whose values this one passes on without a nonlinearity; None: it does not."""
+    name = node.name()
+    after = _next(node)
+    if name in _SAME_ELEMENTS or name == "NativeDropoutBackward0":
+        return after[0] if len(after) == 1 else None
+    if name == "MulBackward0":  # dropout on the CPU
+        return after[0] if has_dropout and len(after) == 1 else None
+    if name == "AddBackward0":  # a bias
+        others = [other for other in after if not _is_leaf(other)]
+        return others[0] if len(others) == 1 and len(after) == 2 else None
+    return None
+
+
+def look_at_graph(
+    root: torch.Tensor, owners: dict[int, Owner], has_dropout: bool = False
+) -> Graph | None:
+    """Goes once through the graph of `root`. None where it is too large, or nothing is shown."""
+    start: Any = root.grad_fn
+    if start is None or not hasattr(start, "_input_metadata"):
+        return None
+    consumers: dict[Any, int] = {start: 1}
+    waiting = [start]
+    leaves: dict[int, torch.Tensor] = {}
+    layers: dict[Any, _Affine] = {}
+    while waiting:
+        node = waiting.pop()
+        if _is_leaf(node):
+            leaf = node.variable
+            if isinstance(leaf, torch.Tensor):
+                leaves[id(leaf)] = leaf
+            continue
+        layer = _affine(node)
+        if layer is not None and id(layer.weight) in owners:
+            layers[node] = layer
+        for other in _next(node):
+            known = consumers.get(other)
+            if known is None:
+                if len(consumers) >= _MOST_NODES:
+                    return None
+                waiting.append(other)
+            consumers[other] = (known or 0) + 1
+    adjacent: list[str] = []
+    follows = 0  # another one, be it through what is merely linear
+    begins: list[str] = []
+    for layer in layers.values():
+        before, is_strict = _layer_before(layer, layers, consumers, has_dropout)
+        if before is None:
+            begins.append(owners[id(layer.weight)].module)
+            continue
+        first = layers.get(before)
+        if first is None or first.weight is layer.weight:
+            continue
+        if first.out < min(first.wide, layer.out):
+            continue  # a bottleneck: of lower rank than one layer would be
+        if owners[id(layer.weight)].module_type.endswith("Cell"):
+            continue  # it goes into gates
+        follows += 1
+        if is_strict:
+            adjacent.append(owners[id(first.weight)].module)
+    adjacent.reverse()  # found from the loss backwards
+    is_linear = len(layers) > 1 and len(begins) == 1 and follows == len(layers) - 1
+    return Graph(list(leaves.values()), len(layers), adjacent, begins[0] if is_linear else "")
+
+
+def _layer_before(
+    layer: _Affine, layers: dict[Any, _Affine], consumers: dict[Any, int], has_dropout: bool
+) -> tuple[Any, bool]:
+    """What a layer's input comes from, as far as it is passed on; None: from data.
+
+    And whether it is passed on as it is: not through norms or pooling.
+    """
+    before, is_strict = layer.input, True
+    for _ in range(_MOST_STEPS):
+        # Where something else has the value, too, it is no mere step on the way: a residual.
+        if before is None or before in layers or consumers.get(before, 0) != 1:
+            break
+        after = _passes_on(before, has_dropout)
+        if after is None:
+            edges = [other for other, _ in before.next_functions]
+            if before.name() not in _ALSO_LINEAR or not edges:
+                break
+            after, is_strict = edges[0], False
+        before = after
+    if before in layers and consumers.get(before, 0) != 1:
+        return _NOTHING, False
+    return before, is_strict
+
+
+def _held(value: Any, depth: int) -> Iterator[tuple[str, Any]]:
+    """What lists and dicts hold, with where: `[0]`, `['key']`."""
+    if isinstance(value, (list, tuple)):
+        items: list[tuple[Any, Any]] = list(enumerate(value[:_MOST_HELD]))
+    elif isinstance(value, dict) and len(value) <= _MOST_HELD:
+        items = list(value.items())
+    else:
+        return
+    for key, item in items:
+        if depth > 0 and isinstance(item, (list, tuple, dict)):
+            for where, inner in _held(item, depth - 1):
+                yield f"[{key!r}]{where}", inner
+        else:
+            yield f"[{key!r}]", item
+
+
+def holder_of(leaf: torch.Tensor, model: nn.Module) -> str:
+    """Where a module of `model` holds a leaf unknown to PyTorch: in a list or dict, or plainly.
+
+    Empty where none does. A module that was hidden as an attribute is not looked into.
+    """
+    for path, module in model.named_modules():
+        where = f"{path}." if path else ""
+        for name, value in list(vars(module).items()):
+            if name in ("_parameters", "_buffers", "_modules") or name.endswith("_hooks"):
+                continue
+            if value is leaf:
+                return f"{where}{name}"
+            for inside, item in _held(value, 2):
+                if item is leaf:
+                    return f"{where}{name}{inside}"
+                if isinstance(item, nn.Module):
+                    for inner, parameter in item.named_parameters():
+                        if parameter is leaf:
+                            return f"{where}{name}{inside}.{inner}"
+    return ""

@@ -1,0 +1,530 @@
+"""Facts about the training loop: what was stepped, reached, detached, left out, in which mode.
+
+At steps where the collection `loop` is due. Each fact is one number per step, `loop/FACT`; where it
+has a place, the name of the first one follows, `loop/FACT/PLACE`. A fact of a step is told when its
+optimizer is about to step, because only then the step's backward passes are over; what they mean
+over several steps, the rules decide. Of a step not seen from its beginning nothing is told.
+
+Nothing here keeps a tensor: what is remembered between two moments of a step are ids, versions and
+numbers, and a tensor's first few elements.
+"""
+
+from __future__ import annotations
+
+import gc
+import itertools
+from typing import TYPE_CHECKING, Any, Protocol
+
+import torch
+from torch import nn
+
+from traindbg.hooks.torch_device import capturing_graph, own_operations
+from traindbg.hooks.torch_fresh import looks_fresh
+from traindbg.hooks.torch_graph import Root, holder_of, look_at_graph, mark_loss, root_of
+from traindbg.hooks.torch_names import is_compiled
+from traindbg.hooks.torch_parameters import number_of
+from traindbg.hooks.torch_shards import local_part
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from traindbg.hooks.torch_parameters import Owner
+
+_graph_task = getattr(torch._C, "_current_graph_task_id", None)
+_GRAPHS_AT = (0, 2, 8)  # the first due step from each of these on: its graph is looked at
+_MOST_CALLS_SEEN = 6  # steps in which modules' calls are listened to
+_FIRST_ELEMENTS = 16
+_MOST_CANDIDATES = 64
+
+_State = tuple[int, int]  # a gradient: its id and version
+
+
+class Teller(Protocol):
+    """Who takes facts, and knows the watched models (the recording)."""
+
+    def fact(self, name: str, value: float, place: str = "", evaluation: bool = False) -> None: ...
+    def owners(self) -> dict[int, Owner]: ...
+    def models(self) -> list[tuple[nn.Module, str]]: ...
+    def optimizers(self) -> list[torch.optim.Optimizer]: ...
+
+
+def acts_by_mode(module: nn.Module) -> bool:
+    """Whether a module computes something else in training mode than in evaluation mode."""
+    if isinstance(module, nn.modules.dropout._DropoutNd):
+        return bool(module.p > 0)
+    if isinstance(module, nn.modules.batchnorm._BatchNorm):
+        return bool(module.track_running_stats)
+    if isinstance(module, (nn.modules.rnn.RNNBase, nn.MultiheadAttention)):
+        return bool(module.dropout > 0)
+    return False
+
+
+def _is_fresh_norm(module: nn.Module) -> bool:
+    """A batch norm that has yet to see a batch in training mode."""
+    counted = getattr(module, "num_batches_tracked", None)
+    mean = getattr(module, "running_mean", None)
+    if not isinstance(counted, torch.Tensor) or not isinstance(mean, torch.Tensor):
+        return False
+    with own_operations():
+        return int(counted) == 0 and not bool(mean.any())
+
+
+def _of(optimizer: torch.optim.Optimizer) -> list[torch.Tensor]:
+    return [p for group in optimizer.param_groups for p in group["params"]]
+
+
+def _in_any_optimizer() -> set[int]:
+    """Ids of the parameters of every optimizer of the process. Goes through all objects."""
+    found: set[int] = set()
+    for thing in gc.get_objects():
+        # type(), not isinstance(): the latter would wake up lazy proxies of other packages.
+        if issubclass(type(thing), torch.optim.Optimizer) and "param_groups" in vars(thing):
+            found.update(id(parameter) for parameter in _of(thing))
+    return found
+
+
+def _is_any(gradient: torch.Tensor) -> bool:
+    """Whether an element is not zero. Waits for a device."""
+    with own_operations():
+        part = local_part(gradient.detach())
+        if part.is_sparse:
+            part = part._values()
+        return part.numel() > 0 and not capturing_graph(part) and bool(part.any())
+
+
+def _first_elements(parameter: torch.Tensor) -> tuple[float, ...]:
+    with own_operations():
+        return tuple(local_part(parameter.detach()).flatten()[:_FIRST_ELEMENTS].tolist())
+
+
+def _samples(args: tuple[Any, ...], kwargs: dict[str, Any]) -> int:
+    """How many samples a loss function was given."""
+    given = args[0] if args else kwargs.get("input")
+    return given.shape[0] if isinstance(given, torch.Tensor) and given.dim() > 0 else 0
+
+
+class _Calls:
+    """Listens to which modules with parameters are called in one training step, and in which order.
+
+    Its hooks see no values and change nothing. They are taken off at the end of the step.
+    """
+
+    def __init__(self, models: Iterable[tuple[nn.Module, str]]) -> None:
+        self.order: dict[int, bool] = {}  # module id -> whether gradients were on at a call of it
+        self._handles: list[Any] = []
+        for model, _ in models:
+            modules = list(model.modules())
+            if is_compiled(model) or any(
+                isinstance(module, torch.jit.ScriptModule) or is_compiled(module)
+                for module in modules
+            ):
+                continue
+            for module in modules:
+                if next(module.parameters(recurse=False), None) is not None:
+                    self._handles.append(module.register_forward_pre_hook(self._called))
+
+    def _called(self, module: nn.Module, args: Any) -> None:
+        if not torch.compiler.is_compiling() and (_graph_task is None or _graph_task() == -1):
+            key = id(module)
+            self.order[key] = self.order.get(key, False) or torch.is_grad_enabled()
+
+    def end(self) -> None:
+        for handle in self._handles:
+            handle.remove()
+        self._handles.clear()
+
+
+class LoopObserver:
+    """Follows the steps that are due, from the end of the one before. One per recording."""
+
+    def __init__(self, teller: Teller) -> None:
+        self._teller = teller
+        self.is_open = False  # the step under way is due and was seen from its beginning
+        self._before: dict[int, _State] = {}  # gradients when the step began
+        self._pass_before: dict[int, _State] | None = None  # and when the pass under way began
+        self._reached: dict[int, _State] = {}  # those that backward changed, as it left them
+        self._was_any = False  # one of them was not zero
+        self._passes = 0
+        self._roots: list[Root] = []
+        self._retained = False
+        self._losses = 0
+        self._graphs = 0  # that were looked at
+        # Leaves that are no Parameters and that a model holds: where they lie, and what they are.
+        self._strangers: dict[int, tuple[int, tuple[float, ...]]] = {}
+        self._calls: _Calls | None = None
+        self._calls_seen = 0
+        self._wants_calls = False
+        self._left_out: dict[int, tuple[float, ...]] = {}  # of no optimizer: their first elements
+        self._searched: set[int] = set()  # for which all optimizers were gone through
+        self._elsewhere: set[int] = set()  # that some optimizer has, or that are trained by hand
+        self._frozen: dict[int, tuple[float, ...]] = {}
+        self._ever_reached: set[int] = set()
+        self._norms_were_fresh: bool | None = None
+        self._batches: set[int] = set()  # of how many samples losses were computed in training
+
+    # Moments of a step.
+
+    def begin(self, is_due: bool) -> None:
+        """A step begins."""
+        self.clear()
+        self.is_open = is_due
+        if not is_due:
+            return
+        self._before = self._gradients()
+        if self._wants_calls and self._calls_seen < _MOST_CALLS_SEEN:
+            self._calls_seen += 1
+            self._calls = _Calls(self._teller.models())
+
+    def clear(self) -> None:
+        """Drops what was seen of a step."""
+        if self._calls is not None:
+            self._calls.end()
+        self._calls, self._pass_before = None, None
+        self._before, self._reached, self._roots = {}, {}, []
+        self.is_open = self._was_any = self._retained = False
+        self._passes = self._losses = 0
+
+    def loss_computed(self, name: str, value: Any, args: Any, kwargs: dict[str, Any]) -> None:
+        """In training, by a loss function."""
+        if self.is_open and isinstance(value, torch.Tensor) and value.numel() == 1:
+            self._losses += 1
+            if len(self._batches) < _MOST_CANDIDATES:
+                self._batches.add(_samples(args, kwargs))
+            mark_loss(value, name, self._losses, args, kwargs)
+
+    def backward_begins(self, root: Any, is_scaled: bool) -> None:
+        """Of `root`; `is_scaled`: a GradScaler multiplied the loss."""
+        if not self.is_open or (_graph_task is not None and _graph_task() != -1):
+            return
+        self._pass_before = self._gradients()
+        self._passes += 1
+        found = root_of(root, is_scaled) if isinstance(root, torch.Tensor) else None
+        self._roots.append(found or Root())
+
+    def backward_ended(self, retains: bool) -> None:
+        before = self._pass_before
+        if before is None or (_graph_task is not None and _graph_task() != -1):
+            return
+        self._pass_before = None
+        self._retained = self._retained or retains
+        for parameter, state in self._gradients_now():
+            if before.get(id(parameter)) != state:
+                self._reached[id(parameter)] = state
+                if not self._was_any:
+                    self._was_any = parameter.grad is not None and _is_any(parameter.grad)
+
+    def wants_graph(self, step: int) -> bool:
+        """Whether the graph of the pass that begins is to be looked at."""
+        return (
+            self.is_open
+            and self._passes == 1
+            and self._graphs < len(_GRAPHS_AT)
+            and step >= _GRAPHS_AT[self._graphs]
+        )
+
+    def look_at(self, root: torch.Tensor) -> None:
+        """Tells what the graph of a loss shows."""
+        self._graphs += 1
+        owners = self._teller.owners()
+        has_dropout = any(
+            isinstance(module, nn.modules.dropout._DropoutNd) and module.p > 0 and module.training
+            for model, _ in self._teller.models()
+            for module in model.modules()
+        )
+        graph = look_at_graph(root, owners, has_dropout)
+        if graph is None:
+            return  # too large, or of a PyTorch that does not show it
+        tell = self._teller.fact
+        if graph.affine > 0:
+            tell("affine_layers", graph.affine)
+            place = graph.adjacent[0] if graph.adjacent else ""
+            tell("adjacent_affine_layers", len(graph.adjacent), place)
+            tell("is_linear", float(bool(graph.linear)), graph.linear)
+        before, self._strangers = self._strangers, {}
+        found: list[tuple[torch.Tensor, str]] = []
+        for leaf in graph.leaves:
+            place = "" if id(leaf) in owners else self._holder(leaf)
+            if not place:
+                continue
+            if not isinstance(leaf, nn.Parameter):
+                # An input is another tensor each time.
+                first = self._strangers[id(leaf)] = (leaf.data_ptr(), _first_elements(leaf))
+                if before.get(id(leaf)) != first:
+                    continue
+            found.append((leaf, place))
+        if found:
+            known = _in_any_optimizer()
+            found = [(leaf, place) for leaf, place in found if id(leaf) not in known]
+        tell("unregistered_parameters", len(found), found[0][1] if found else "")
+
+    def _holder(self, leaf: torch.Tensor) -> str:
+        for model, prefix in self._teller.models():
+            found = holder_of(leaf, model)
+            if found:
+                return prefix + found
+        return ""
+
+    def will_step(self, optimizer: torch.optim.Optimizer, step: int) -> None:
+        """The optimizer that drives the steps is about to: tells the facts of this one."""
+        if not self.is_open:
+            return
+        self.is_open = False
+        held = [p for p in _of(optimizer) if p.requires_grad]
+        reached = self._tell_gradients(optimizer, held)
+        self._tell_passes()
+        self._tell_modes()
+        self._tell_left_out(step)
+        self._tell_calls(held, optimizer, reached, step)
+
+    # What was changed by backward.
+
+    def _parameters(self) -> Iterator[nn.Parameter]:
+        for model, _ in self._teller.models():
+            yield from model.parameters()
+
+    def _gradients_now(self) -> Iterator[tuple[nn.Parameter, _State]]:
+        for parameter in self._parameters():
+            gradient = parameter.grad
+            if gradient is not None:
+                yield parameter, (id(gradient), gradient._version)
+
+    def _gradients(self) -> dict[int, _State]:
+        return {id(parameter): state for parameter, state in self._gradients_now()}
+
+    def _tell_gradients(
+        self, optimizer: torch.optim.Optimizer, held: list[torch.Tensor]
+    ) -> set[int]:
+        """Tells how many parameters of the optimizer were reached, and if they still are."""
+        reached: set[int] = set()
+        is_any = False
+        watched = self._teller.owners()
+        for parameter in held:
+            gradient = parameter.grad
+            was = self._reached.get(id(parameter))
+            if was is not None or (gradient is not None and id(parameter) not in watched):
+                reached.add(id(parameter))
+            if gradient is None:
+                continue
+            now = (id(gradient), gradient._version)
+            if was == now:
+                is_any = is_any or self._was_any
+            elif was is not None or now != self._before.get(id(parameter)):
+                # Set or changed by something else than a backward pass: a clip, zero_grad, by hand.
+                if not is_any and _is_any(gradient):
+                    is_any = True
+                if was is None and is_any:
+                    reached.add(id(parameter))
+            elif not is_any and self._passes == 0 and _is_any(gradient):
+                is_any = True
+        tell = self._teller.fact
+        tell("backward_passes", self._passes)
+        if not type(optimizer).__module__.startswith("torch.optim") and self._passes == 0:
+            return reached  # it may do without gradients
+        tell("parameters_held", len(held))
+        tell("parameters_reached", len(reached))
+        if reached and not self._was_any and not is_any:
+            is_any = any(parameter.grad is not None for parameter in held)  # they were zero before
+        tell("gradients_at_step", float(is_any))
+        return reached
+
+    def _tell_passes(self) -> None:
+        """Tells what backward was called on, where that was a loss function's value."""
+        roots = [root for root in self._roots if root.is_known]
+        if not roots or len(roots) != len(self._roots):
+            return
+        tell = self._teller.fact
+        first = roots[0]
+        if all(root.is_never_negative and root.sign != 0 for root in roots):
+            tell("loss_sign", roots[0].sign if len({r.sign for r in roots}) == 1 else 0, first.name)
+        if len(roots) > 1:
+            follow = all(
+                root.number != other.number and root.labels != other.labels
+                for root, other in itertools.pairwise(roots)
+            )
+            alike = all(r.name == first.name and r.is_mean and r.is_undivided for r in roots)
+            is_told = follow and alike and not self._retained
+            tell("undivided_passes", len(roots) if is_told else 0)
+
+    # Modes of modules.
+
+    def _tell_modes(self) -> None:
+        if self._passes == 0:
+            return
+        acting = [
+            (prefix + name, module)
+            for model, prefix in self._teller.models()
+            if not model.training
+            for name, module in model.named_modules()
+            if acts_by_mode(module)
+        ]
+        if not acting:
+            if any(acts_by_mode(m) for model, _ in self._teller.models() for m in model.modules()):
+                self._teller.fact("modules_in_eval", 0)
+                self._norms_were_fresh = True  # they were trained, here
+            return
+        if any(module.training for _, module in acting):
+            self._teller.fact("modules_in_eval", 0)
+            return
+        if self._norms_were_fresh is None:
+            norms = [m for _, m in acting if isinstance(m, nn.modules.batchnorm._BatchNorm)]
+            # All of them are norms that bring their statistics along: they may be meant to stay.
+            self._norms_were_fresh = len(norms) < len(acting) or any(map(_is_fresh_norm, norms))
+        name = "modules_in_eval" if self._norms_were_fresh else "loaded_norms_in_eval"
+        self._teller.fact(name, len(acting), acting[0][0])
+
+    def evaluated(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        """A loss was computed without gradients: tells in which mode the models are."""
+        for model, prefix in self._teller.models():
+            acting = [(name, m) for name, m in model.named_modules() if acts_by_mode(m)]
+            if not acting:
+                continue
+            on = [name for name, module in acting if module.training] if model.training else []
+            place = prefix + on[0] if on else ""
+            tell = self._teller.fact
+            tell("modules_in_train", len(on), place, evaluation=True)
+            samples = _samples(args, kwargs)
+            is_other = bool(self._batches) and samples not in self._batches
+            # Of as many samples as the batches of the training it may be one of those.
+            tell("evaluated_other_samples", float(is_other), evaluation=True)
+            return
+
+    # Parameters that nobody trains.
+
+    def _tell_left_out(self, step: int) -> None:
+        """Tells which parameters of watched models have gradients and are in no optimizer."""
+        held = self._known()
+        found: list[tuple[torch.Tensor, Owner]] = []
+        owners = self._teller.owners()
+        is_seen: set[int] = set()
+        for model, _ in self._teller.models():
+            for parameter in model.parameters():
+                key = id(parameter)
+                if (
+                    parameter.requires_grad
+                    and parameter.grad is not None
+                    and key not in held
+                    and key not in self._elsewhere
+                    and key in owners
+                    and key not in is_seen
+                    and number_of(parameter) > 0
+                ):
+                    is_seen.add(key)
+                    found.append((parameter, owners[key]))
+        new = {id(p) for p, _ in found} - self._searched
+        if new:
+            self._searched |= new
+            self._elsewhere |= _in_any_optimizer()
+            found = [(p, o) for p, o in found if id(p) not in self._elsewhere]
+        kept: list[tuple[torch.Tensor, Owner]] = []
+        for parameter, owner in found[:_MOST_CANDIDATES]:
+            first = _first_elements(parameter)
+            if self._left_out.setdefault(id(parameter), first) != first:
+                self._elsewhere.add(id(parameter))  # somebody changes it: it is trained by hand
+            else:
+                kept.append((parameter, owner))
+        if step == 0:
+            return  # its other optimizer may have yet to be made
+        count = len(kept) + max(0, len(found) - _MOST_CANDIDATES)
+        self._teller.fact("not_in_optimizer", count, kept[0][1].module if kept else "")
+        if kept:
+            modules = self._modules()
+            fresh = [looks_fresh(modules.get(o.module), o.path, p) for p, o in kept]
+            # Of weights that came from elsewhere, it may be meant.
+            is_loaded = False in fresh and True not in fresh
+            self._teller.fact("not_in_optimizer_fresh", float(True in fresh))
+            self._teller.fact("not_in_optimizer_loaded", float(is_loaded))
+
+    def _known(self) -> set[int]:
+        held: set[int] = set()
+        for optimizer in self._teller.optimizers():
+            held.update(id(parameter) for parameter in _of(optimizer))
+        return held
+
+    def _modules(self) -> dict[str, nn.Module]:
+        return {
+            prefix + path if path else prefix.rstrip(".") or "model": module
+            for model, prefix in self._teller.models()
+            for path, module in model.named_modules()
+        }
+
+    def _tell_calls(
+        self,
+        held: list[torch.Tensor],
+        optimizer: torch.optim.Optimizer,
+        reached: set[int],
+        step: int,
+    ) -> None:
+        """Tells which modules run and stay untrained: detached from the loss, or frozen."""
+        self._ever_reached |= reached
+        in_optimizer = {id(parameter) for parameter in held}
+        mine: list[tuple[str, nn.Module, list[tuple[str, nn.Parameter]]]] = [
+            (path, module, own)
+            for path, module in self._modules().items()
+            if (own := list(module.named_parameters(recurse=False)))
+        ]
+
+        def is_missed(own: list[tuple[str, nn.Parameter]]) -> bool:
+            """None of a module's parameters that are to be trained ever had a gradient."""
+            trained = [p for _, p in own if p.requires_grad and id(p) in in_optimizer]
+            return bool(trained) and not any(
+                id(p) in self._ever_reached or optimizer.state.get(p) for p in trained
+            )
+
+        missed = [path for path, _, own in mine if reached and is_missed(own)]
+        frozen = self._frozen_in(mine)
+        self._wants_calls = bool(missed or frozen)
+        calls = self._calls
+        if calls is None or not calls.order:
+            if not missed:
+                self._teller.fact("detached_modules", 0)
+            if not frozen:
+                self._teller.fact("frozen_fresh_modules", 0)
+            return
+        by_id = {id(module): (path, own) for path, module, own in mine}
+        before: list[tuple[str, bool, bool | None]] = []
+        has_later = False
+        for key, had_gradients in calls.order.items():
+            if key not in by_id:
+                continue
+            path, own = by_id[key]
+            if not any(p.requires_grad and id(p) in in_optimizer for _, p in own):
+                continue
+            if not is_missed(own):
+                has_later = True
+                break
+            fresh = [looks_fresh(self._modules().get(path), name, p) for name, p in own]
+            known = [is_it for is_it in fresh if is_it is not None]
+            before.append((path, had_gradients, any(known) if known else None))
+        if not has_later:
+            before = []
+        meant = bool(before) and all(
+            not had_gradients and fresh is False for _, had_gradients, fresh in before
+        )
+        self._teller.fact("detached_modules", len(before), before[0][0] if before else "")
+        self._teller.fact("detached_modules_loaded", float(meant))
+        run = [path for path, module, _ in mine if path in frozen and calls.order.get(id(module))]
+        self._teller.fact("frozen_fresh_modules", len(run), run[0] if run else "")
+
+    def _frozen_in(
+        self, mine: list[tuple[str, nn.Module, list[tuple[str, nn.Parameter]]]]
+    ) -> set[str]:
+        """Modules none of whose parameters require gradients, as PyTorch initialised them."""
+        frozen: set[str] = set()
+        for path, module, own in mine:
+            if any(p.requires_grad or p.grad is not None for _, p in own):
+                continue
+            if len(frozen) >= _MOST_CANDIDATES or any(number_of(p) == 0 for _, p in own):
+                continue
+            if any(id(p) in self._ever_reached for _, p in own):
+                continue
+            weight = max((p for _, p in own), key=lambda p: p.numel())
+            first = self._frozen.get(id(weight))
+            if first is None:
+                fresh = [looks_fresh(module, name, p) for name, p in own]
+                if True not in fresh or False in fresh:
+                    continue
+                self._frozen[id(weight)] = _first_elements(weight)
+            elif first != _first_elements(weight):
+                continue  # something else sets them: an average of other weights, say
+            frozen.add(path)
+        return frozen

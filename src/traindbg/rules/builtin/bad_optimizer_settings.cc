@@ -1,0 +1,169 @@
+// Settings of an optimizer that cannot be meant: exchanged betas, a momentum of 1, an epsilon that swallows
+// the gradient.
+
+#include <algorithm>
+#include <cmath>
+#include <optional>
+#include <vector>
+
+#include "traindbg/base/format.h"
+#include "traindbg/base/text.h"
+#include "traindbg/rules/builtin/builtin.h"
+#include "traindbg/rules/robust.h"
+#include "traindbg/rules/settings.h"
+#include "traindbg/rules/training_loss.h"
+#include "traindbg/rules/updates.h"
+
+namespace traindbg::rules {
+namespace {
+
+using base::human_number;
+
+const model::RuleInfo kInfo = {
+    .name = "bad_optimizer_settings",
+    .title = "Bad optimizer settings",
+    .summary = "A momentum of 1 or more, betas in the wrong order, or an epsilon larger than the gradients.",
+    .when =
+        "Momentum (error): SGD's is 1 or more. Betas: the first beta of Adam or its like is 0.99 or more and "
+        "above the second. Epsilon: Adam's eps is more than `eps` times the typical √v of the weight "
+        "matrices (the root of exp_avg_sq), and no update (‖Δw‖ / ‖w‖) was ever above 1e-3. The latter two "
+        "are warnings while the training has not come far after `patience` steps, else notes (info).",
+    .why =
+        "With a momentum of 1 no step is ever forgotten, and the weights run away. With betas exchanged a "
+        "step follows the gradients of a thousand steps ago, scaled by those of the last ten. With a large "
+        "epsilon Adam is plain gradient descent at a tiny rate.",
+    .fix = "Use momentum=0.9, betas=(0.9, 0.999), eps=1e-8.",
+    .healthy =
+        "Adam with equal betas or without momentum (a first beta of 0); an epsilon of 1e-3 whose updates "
+        "are as usual.",
+    .cost = "Optimizer state at steps 20 and 50; a copy of the weights at few steps; the loss.",
+    .original = "",
+    .source = "Kingma, Ba, \"Adam: a method for stochastic optimization\", ICLR 2015",
+    .severity = model::Severity::kError,
+    .parameters = {{"eps", "times", 10, 1, 1e9, "eps over the typical root of the second moment"},
+                   {"patience", "steps", 50, 10, 1e9, "steps after which it judges"}},
+};
+
+class BadOptimizerSettings final : public Rule {
+  public:
+    explicit BadOptimizerSettings(const Parameters& parameters)
+        : eps_(parameters.at("eps")), patience_(static_cast<std::uint64_t>(parameters.at("patience"))) {}
+
+    void on_step(const model::StepView& step, FindingSink& sink) override {
+        if (step.mode() != model::Mode::kTrain || step.meta->optimizers.empty()) return;
+        ++judged_;
+        loss_.observe(step);
+        updates_.observe(step);
+        look_at_moments(step);
+        judge_momentum(step, sink);
+        if (loss_.count() < patience_) return;
+        judge_betas(step, sink);
+        judge_eps(step, sink);
+    }
+    [[nodiscard]] std::uint64_t steps_judged() const override { return judged_; }
+    [[nodiscard]] std::string why_not_judged() const override { return "no optimizer was described"; }
+
+  private:
+    [[nodiscard]] bool is_adam(const model::WorkerMeta& meta) const {
+        return meta.optimizers.front().type.find("Adam") != std::string::npos &&
+               meta.optimizers.front().type != "Adamax";
+    }
+
+    void look_at_moments(const model::StepView& step) {
+        std::vector<double> roots;
+        for (const model::TensorSample& sample : step.record->tensors) {
+            const model::TensorInfo& info = step.info(sample.tensor);
+            if (info.role == model::Role::kOptimizerState && is_matrix(info) &&
+                info.name.ends_with(".exp_avg_sq") && sample.statistics.mean > 0)
+                roots.push_back(std::sqrt(sample.statistics.mean));
+        }
+        if (!roots.empty()) root_ = median(std::move(roots));
+    }
+
+    void judge_momentum(const model::StepView& step, FindingSink& sink) const {
+        const std::optional<double> momentum = optimizer_setting(*step.meta, "momentum");
+        if (!momentum || *momentum < 1) return;
+        model::Finding finding;
+        finding.key = "momentum";
+        finding.severity = model::Severity::kError;
+        finding.first_step = 0;
+        finding.message =
+            base::format("{} has a momentum of {}: no step is ever forgotten, and the weights run away.",
+                         step.meta->optimizers.front().type, human_number(*momentum));
+        finding.fix = "Use a momentum of 0.9.";
+        finding.evidence.push_back({"momentum", *momentum, "usual", 0.9});
+        sink.fire(std::move(finding));
+    }
+
+    // Under `key` while the training has not come far, and as a note under another one if it has.
+    void fire(model::Finding finding, const std::string& key, FindingSink& sink) {
+        const bool learns = loss_.has_learned_much();
+        sink.clear(learns ? key : key + "_note");
+        finding.key = learns ? key + "_note" : key;
+        finding.severity = learns ? model::Severity::kInfo : model::Severity::kWarning;
+        finding.first_step = 0;
+        if (loss_.count() > 0) {
+            finding.evidence.push_back({"loss", loss_.level(), "at the start", loss_.start()});
+            finding.plots.emplace_back(loss_.tensor(), "value");
+        }
+        sink.fire(std::move(finding));
+    }
+
+    void judge_betas(const model::StepView& step, FindingSink& sink) {
+        const std::optional<double> first = optimizer_setting(*step.meta, "beta1");
+        const std::optional<double> second = optimizer_setting(*step.meta, "beta2");
+        if (!first || !second || *first < 0.99 || *first <= *second) return;
+        model::Finding finding;
+        finding.message = base::format(
+            "{} has betas ({:g}, {:g}): the first is above the second, as if they were exchanged.",
+            step.meta->optimizers.front().type, *first, *second);
+        finding.fix = "Use betas=(0.9, 0.999).";
+        finding.evidence.push_back({"first beta", *first, "second", *second});
+        fire(std::move(finding), "betas", sink);
+    }
+
+    void judge_eps(const model::StepView& step, FindingSink& sink) {
+        const std::optional<double> eps = optimizer_setting(*step.meta, "eps");
+        if (!eps || !is_adam(*step.meta) || !(root_ > 0) || updates_.count() == 0) return;
+        if (*eps <= eps_ * root_ || updates_.highest() > 1e-3) return;
+        model::Finding finding;
+        finding.message = base::format(
+            "{} has an eps of {}, {} times the typical root of its second moment ({}): it divides by eps, "
+            "and no update is above {} times the weights' own size.",
+            step.meta->optimizers.front().type, human_number(*eps), human_number(*eps / root_),
+            human_number(root_), human_number(updates_.highest()));
+        finding.fix = base::format("Lower eps from {} to 1e-8.", human_number(*eps));
+        finding.evidence.push_back({"eps", *eps, "root of the second moment", root_});
+        finding.evidence.push_back({"update / weight", updates_.highest(), "usual", 1e-3});
+        fire(std::move(finding), "eps", sink);
+    }
+
+    double eps_;
+    std::uint64_t patience_;
+    std::uint64_t judged_ = 0;
+    double root_ = 0;
+    WeightUpdates updates_;
+    TrainingLoss loss_;
+};
+
+std::vector<model::Requirement> needs(const Parameters&) {
+    std::vector<model::Requirement> all = loss_requirements(kInfo.name);
+    all.push_back(update_requirement(kInfo.name));
+    all.push_back({"optimizer_state",
+                   model::Mode::kTrain,
+                   model::What::kStatistics,
+                   {.every = 0},
+                   kInfo.name,
+                   {20, 50}});
+    return all;
+}
+
+}  // namespace
+
+RuleEntry builtin::bad_optimizer_settings() {
+    return {&kInfo, &needs, [](const Parameters& p) -> std::unique_ptr<Rule> {
+                return std::make_unique<BadOptimizerSettings>(p);
+            }};
+}
+
+}  // namespace traindbg::rules

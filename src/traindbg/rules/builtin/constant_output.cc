@@ -1,0 +1,168 @@
+// The model answers the same to every input.
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+#include "traindbg/base/format.h"
+#include "traindbg/base/text.h"
+#include "traindbg/rules/builtin/builtin.h"
+#include "traindbg/rules/loss_arguments.h"
+
+namespace traindbg::rules {
+namespace {
+
+const model::RuleInfo kInfo = {
+    .name = "constant_output",
+    .title = "Output does not depend on the input",
+    .summary = "The model answers the same to all samples of a batch, although their labels differ.",
+    .when =
+        "What a loss function is given has one value per sample. softmax_single_unit (error): in three "
+        "captured "
+        "steps all of them are exactly 1 (behind a log_softmax: 0), as a softmax over one unit makes them, "
+        "or "
+        "cross_entropy is given one class only. constant_output (error): in each of the last `looks` "
+        "captured "
+        "steps all samples of the batch have one value to the last few bits, and their labels differ.",
+    .why = "A constant has no gradient with respect to the input: nothing can be learned from here on.",
+    .fix =
+        "A single unit goes with sigmoid (binary_cross_entropy_with_logits without either), or is made two "
+        "units for cross_entropy. Otherwise look for what cuts the input off: dead ReLUs, a softmax or a "
+        "mean "
+        "over the wrong dimension, an input that is overwritten or multiplied by zero, weights that are all "
+        "zero.",
+    .healthy =
+        "A last layer that begins at zero, which is constant at the first step only; batches of one sample; "
+        "labels that are all equal, as in the losses of a GAN.",
+    .cost = "One pass over what the loss functions are given at the first 10 steps and then at every 50th.",
+    .original = "",
+    .source = "",
+    .severity = model::Severity::kError,
+    .parameters = {{"looks", "captures", 10, 3, 1000, "captured steps in a row that must show it"}},
+};
+
+class ConstantOutput final : public Rule {
+  public:
+    explicit ConstantOutput(const Parameters& parameters)
+        : looks_(static_cast<std::uint64_t>(parameters.at("looks"))) {}
+
+    void on_step(const model::StepView& step, FindingSink& sink) override {
+        if (step.mode() != model::Mode::kTrain) return;
+        bool any = false;
+        for (const LossCall& call : loss_calls(step)) {
+            if (call.label == nullptr || call.labelled == nullptr) continue;
+            if (values_per_sample(call) != 1 || call.predicted->count < 4) continue;
+            any = true;
+            look(step, call, sink);
+        }
+        if (any) ++judged_;
+    }
+    [[nodiscard]] std::uint64_t steps_judged() const override { return judged_; }
+    [[nodiscard]] std::string why_not_judged() const override {
+        return "no loss function of torch.nn.functional that is given one value per sample was seen";
+    }
+
+  private:
+    struct Seen {
+        std::uint64_t in_a_row = 0, single_unit = 0;
+        model::StepIndex first = 0, first_single = 0;
+    };
+
+    static std::int64_t values_per_sample(const LossCall& call) {
+        std::int64_t values = 1;
+        for (std::size_t i = 1; i < call.prediction->shape.size(); ++i) values *= call.prediction->shape[i];
+        return values;
+    }
+
+    void look(const model::StepView& step, const LossCall& call, FindingSink& sink) {
+        const model::Statistics& values = *call.predicted;
+        Seen& seen = seen_[call.prediction->id];
+        const std::vector<std::int64_t>& shape = call.prediction->shape;
+        const bool has_unit = shape.size() >= 2;
+        // cross_entropy of one column is zero whatever the column holds.
+        const bool one_class = has_unit && call.function == "cross_entropy";
+        const bool behind_softmax =
+            values.min == values.max && (values.max == 1 || (call.function == "nll_loss" && values.max == 0));
+        const bool labels_differ = call.labelled->min != call.labelled->max;
+        if (one_class || (behind_softmax && (labels_differ || call.labelled->mean != values.max))) {
+            if (seen.single_unit++ == 0) seen.first_single = step.step();
+        } else {
+            seen.single_unit = 0;
+        }
+        const bool is_constant = values.max - values.min <= 2.5e-7 * std::abs(values.max);
+        if (!is_constant) {
+            if (seen.in_a_row >= looks_) sink.clear(base::format("constant {}", call.function));
+            seen.in_a_row = 0;
+        } else if (labels_differ && seen.in_a_row++ == 0) {
+            seen.first = step.step();
+        }
+        if (seen.single_unit >= 3) return fire_single_unit(seen, call, one_class, sink);
+        if (is_constant && seen.in_a_row >= looks_) fire_constant(seen, step, call, sink);
+    }
+
+    static void fire_single_unit(const Seen& seen, const LossCall& call, bool one_class, FindingSink& sink) {
+        model::Finding finding;
+        finding.key = base::format("single_unit {}", call.function);
+        finding.kind = "softmax_single_unit";
+        finding.severity = model::Severity::kError;
+        finding.first_step = seen.first_single;
+        finding.tensor = call.prediction->name;
+        finding.message =
+            one_class
+                ? base::format(
+                      "cross_entropy is given one class only (shape {}): its softmax over one unit is "
+                      "always 1, so loss and gradients are zero.",
+                      base::join(call.prediction->shape, "x"))
+                : base::format(
+                      "Every prediction given to {} is exactly {}: that is what a softmax over a single "
+                      "unit returns, whatever the unit holds, and its gradient is zero.",
+                      call.function, call.predicted->max);
+        finding.fix =
+            "Use binary_cross_entropy_with_logits on the unit as it is (no softmax), or make two units for "
+            "cross_entropy.";
+        finding.evidence.push_back(
+            {"smallest prediction", call.predicted->min, "largest", call.predicted->max});
+        finding.evidence.push_back({"units", 1, "", 0});
+        finding.plots = {{call.prediction->name, "mean"}};
+        sink.fire(std::move(finding));
+    }
+
+    static void fire_constant(const Seen& seen, const model::StepView& step, const LossCall& call,
+                              FindingSink& sink) {
+        model::Finding finding;
+        finding.key = base::format("constant {}", call.function);
+        finding.severity = model::Severity::kError;
+        finding.first_step = seen.first;
+        finding.tensor = call.prediction->name;
+        finding.message = base::format(
+            "All {} predictions of a batch given to {} are {} at step {}, and all are equal in each of {} "
+            "captured "
+            "steps since step {}; the labels reach from {} to {}.",
+            call.predicted->count, call.function, base::human_number(call.predicted->max), step.step(),
+            seen.in_a_row, seen.first, base::human_number(call.labelled->min),
+            base::human_number(call.labelled->max));
+        finding.fix =
+            "Find the layer where the samples become equal: compare the standard deviation of each layer's "
+            "output "
+            "over a batch. Dead ReLUs, a mean or softmax over the wrong dimension and zero weights do this.";
+        finding.evidence.push_back({"spread of the predictions", call.predicted->max - call.predicted->min,
+                                    "of the labels", call.labelled->max - call.labelled->min});
+        finding.plots = {{call.prediction->name, "std"}};
+        sink.fire(std::move(finding));
+    }
+
+    std::uint64_t looks_;
+    std::uint64_t judged_ = 0;
+    std::map<model::TensorId, Seen> seen_;
+};
+
+std::vector<model::Requirement> needs(const Parameters&) { return argument_requirements(kInfo.name); }
+
+}  // namespace
+
+RuleEntry builtin::constant_output() {
+    return {&kInfo, &needs,
+            [](const Parameters& p) -> std::unique_ptr<Rule> { return std::make_unique<ConstantOutput>(p); }};
+}
+
+}  // namespace traindbg::rules

@@ -1,0 +1,85 @@
+// backward() runs, and reaches none of the parameters that are to be trained.
+
+#include "traindbg/base/format.h"
+#include "traindbg/rules/builtin/builtin.h"
+#include "traindbg/rules/loop_facts.h"
+
+namespace traindbg::rules {
+namespace {
+
+const model::RuleInfo kInfo = {
+    .name = "detached_loss",
+    .title = "Detached loss",
+    .summary =
+        "loss.backward() runs without an error, but gives no gradient to any parameter of the optimizer.",
+    .when =
+        "At each of `steps` looks in a row, at least one `backward()` ran since the optimizer's last "
+        "step, and none of the optimizer's trainable parameters got a gradient. No threshold.",
+    .why =
+        "What the loss was computed from does not lead back to the model: the graph was cut. The "
+        "optimizer has nothing to use, and the loss stays where it is but for the noise of the batches.",
+    .fix =
+        "Compute the loss from what the model returned, as it is: without .detach(), .data, .item(), "
+        ".numpy(), torch.tensor(...), argmax or torch.no_grad() on the way. A loss that needs "
+        "requires_grad_() to make backward() work is cut off.",
+    .healthy =
+        "A backward() for something else (an attack's input, another optimizer's loss) beside one that "
+        "reaches the parameters. Gradients set by hand or by torch.autograd.grad count. An optimizer "
+        "whose parameters are all frozen.",
+    .cost =
+        "Ids and versions of the parameters' gradients before and after backward, at the first 10 steps "
+        "and then every 25th; no element is read unless a gradient was changed after backward.",
+    .original = "",
+    .source =
+        "Jiang et al., \"Training with Confidence: Catching Silent Errors in Deep Learning Training with "
+        "Automated Proactive Checks\", OSDI 2025 (the fault, not the method)",
+    .severity = model::Severity::kError,
+    .parameters = {{"steps", "steps", 3, 2, 1000, "looks in a row that must show it"}},
+};
+
+class DetachedLoss final : public Rule {
+  public:
+    explicit DetachedLoss(const Parameters& parameters) : seen_(parameters.at("steps")) {}
+
+    void on_step(const model::StepView& step, FindingSink& sink) override {
+        if (step.mode() != model::Mode::kTrain) return;
+        const std::optional<LoopFact> passes = loop_fact(step, "backward_passes");
+        const std::optional<LoopFact> held = loop_fact(step, "parameters_held");
+        const std::optional<LoopFact> reached = loop_fact(step, "parameters_reached");
+        if (!passes || !held || !reached || passes->value <= 0 || held->value <= 0) return;
+        const bool shows = reached->value <= 0;
+        if (!shows && seen_.is_enough()) sink.clear(kKey);
+        seen_.add(step, shows);
+        if (!seen_.is_enough()) return;
+        model::Finding finding = loop_finding(kKey, model::Severity::kError, seen_, *reached);
+        finding.message = base::format(
+            "backward() ran, but none of the optimizer's {:.0f} parameters got a gradient, at all of the {} "
+            "steps "
+            "looked at since step {}: the loss is cut off from the model.",
+            held->value, seen_.count(), seen_.first());
+        finding.fix =
+            "Compute the loss from the model's output itself: no .detach(), .data, .item(), .numpy(), "
+            "torch.tensor(...) or argmax in between, and no torch.no_grad() around the forward pass.";
+        finding.evidence.push_back({"parameters reached", 0, "held", held->value});
+        sink.fire(std::move(finding));
+    }
+    [[nodiscard]] std::uint64_t steps_judged() const override { return seen_.judged(); }
+    [[nodiscard]] std::string why_not_judged() const override {
+        return "no step with a backward() was seen from its beginning to its end";
+    }
+
+  private:
+    static constexpr const char* kKey = "loop";
+    InARow seen_;
+};
+
+std::vector<model::Requirement> needs(const Parameters&) { return {loop_requirement(kInfo.name)}; }
+
+}  // namespace
+
+RuleEntry builtin::detached_loss() {
+    return {&kInfo, &needs,
+            [](const Parameters& p) -> std::unique_ptr<Rule> { return std::make_unique<DetachedLoss>(p); }};
+}
+
+}  // namespace traindbg::rules

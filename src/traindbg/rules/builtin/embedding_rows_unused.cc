@@ -1,0 +1,174 @@
+// An embedding of which only a few rows are ever looked up: numbers that were mapped wrongly.
+
+#include <algorithm>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "traindbg/base/format.h"
+#include "traindbg/base/text.h"
+#include "traindbg/rules/builtin/builtin.h"
+#include "traindbg/rules/settings.h"
+#include "traindbg/rules/training_loss.h"
+
+namespace traindbg::rules {
+namespace {
+
+using base::human_number;
+
+const model::RuleInfo kInfo = {
+    .name = "embedding_rows_unused",
+    .title = "Embedding rows unused",
+    .summary = "Nearly all rows of an embedding never get a gradient: its numbers all fall on a few rows.",
+    .when =
+        "At `looks` captured steps or more, the rows of an embedding whose gradient was not all 0 are "
+        "together at most `share` of its rows (of `rows` or more), and none was new in the later half of the "
+        "steps. A note (info) for tables of more than 20,000 rows or with more than 200 rows in use, as "
+        "large vocabularies and small data have; else a warning.",
+    .why =
+        "What should have a row of its own shares one with others, so that the model cannot tell them "
+        "apart. The loss falls all the same, part of the way.",
+    .fix =
+        "Check how numbers are mapped to rows: a clamp, a modulo, an offset, a cast; make the table as "
+        "large as there are values.",
+    .healthy =
+        "Rows that come up one by one, as rare words do; positions, which are the first rows, all of them "
+        "at every step; a table that is frozen; a gradient that is 0 throughout. Sparse gradients are not "
+        "looked at.",
+    .cost =
+        "Extremes of each row of all gradients at the first three steps, a few more below 100 "
+        "and every 50th.",
+    .original = "",
+    .source = "",
+    .severity = model::Severity::kWarning,
+    .parameters = {{"share", "share", 0.05, 1e-6, 1, "rows in use"},
+                   {"rows", "rows", 50, 2, 1e9, "smallest table that is looked at"},
+                   {"looks", "captures", 8, 4, 1e9, "captured steps with a gradient before it judges"}},
+};
+
+struct Table {
+    std::string name, module;
+    std::vector<bool> used;
+    std::size_t in_use = 0;
+    std::uint64_t looks = 0, last_new = 0;  // the look that showed a new row last
+    bool is_prefix = true;                  // the first rows and all of them, whenever it was looked at
+    bool firing = false;
+};
+
+class EmbeddingRowsUnused final : public Rule {
+  public:
+    explicit EmbeddingRowsUnused(const Parameters& parameters)
+        : share_(parameters.at("share")),
+          rows_(static_cast<std::size_t>(parameters.at("rows"))),
+          needed_(static_cast<std::uint64_t>(parameters.at("looks"))) {}
+
+    void on_step(const model::StepView& step, FindingSink& sink) override {
+        if (step.mode() != model::Mode::kTrain) return;
+        for (const model::ChannelSample& sample : step.record->channels) {
+            const model::TensorInfo& info = step.info(sample.tensor);
+            if (info.role != model::Role::kGradient || info.shape.size() != 2 ||
+                info.module_type.find("Embedding") == std::string::npos || sample.channels.channels() < rows_)
+                continue;
+            Table& table = tables_[sample.tensor];
+            table.name = info.name;
+            table.module = info.module;
+            look(table, sample.channels);
+            judge(step, table, sink);
+        }
+    }
+    [[nodiscard]] std::uint64_t steps_judged() const override { return judged_; }
+    [[nodiscard]] std::string why_not_judged() const override {
+        return base::format("no embedding of {} rows with a dense gradient was seen", rows_);
+    }
+
+  private:
+    static void look(Table& table, const model::ChannelStatistics& channels) {
+        const std::size_t n = channels.channels();
+        if (table.used.size() != n) table.used.assign(n, false);
+        const auto is_used = [&](std::size_t i) { return channels.min[i] != 0 || channels.max[i] != 0; };
+        std::size_t now = 0, first_unused = n, fresh = 0, last = 0;
+        for (std::size_t i = 0; i < n; ++i) {
+            if (!is_used(i)) {
+                first_unused = std::min(first_unused, i);
+                continue;
+            }
+            ++now;
+            last = i;
+            if (!table.used[i]) {
+                table.used[i] = true;
+                ++fresh;
+            }
+        }
+        if (now == 0) return;
+        ++table.looks;
+        table.in_use += fresh;
+        if (fresh > 0) table.last_new = table.looks;
+        if (now < 4 || last + 1 != now || first_unused != now) table.is_prefix = false;
+    }
+
+    void judge(const model::StepView& step, Table& table, FindingSink& sink) {
+        if (table.looks < needed_) return;
+        ++judged_;
+        const auto rows = static_cast<double>(table.used.size());
+        const bool few = static_cast<double>(table.in_use) <= share_ * rows;
+        if (!few || table.is_prefix || 2 * table.last_new > table.looks) {
+            if (table.firing) sink.clear(table.module);
+            table.firing = false;
+            return;
+        }
+        table.firing = true;
+        const bool is_large = rows > 20'000 || table.in_use > 200;
+        std::size_t first = 0, last = 0;
+        for (std::size_t i = 0; i < table.used.size(); ++i) {
+            if (!table.used[i]) continue;
+            if (!table.used[first]) first = i;
+            last = i;
+        }
+        model::Finding finding;
+        finding.key = table.module;
+        finding.severity = is_large ? model::Severity::kInfo : model::Severity::kWarning;
+        finding.first_step = 0;
+        finding.tensor = table.name;
+        finding.layer = table.module;
+        finding.message = base::format(
+            "{} of the {} rows of {} ever got a gradient ({}), at {} steps looked at up to step {}; none "
+            "was new in the later half of them.",
+            table.in_use, table.used.size(), place_in_words(table.name),
+            first == last ? base::format("row {}", first)
+                          : base::format("between rows {} and {}", first, last),
+            table.looks, step.step());
+        finding.fix = base::format(
+            "Check how numbers are mapped to the rows of {}: a clamp, a modulo, an offset or a cast that "
+            "makes them alike; if so few are right, make the table as small.",
+            table.module);
+        finding.evidence.push_back({"rows in use", static_cast<double>(table.in_use), "of", rows});
+        finding.plots = {{table.name, "zero"}};
+        sink.fire(std::move(finding));
+    }
+
+    double share_;
+    std::size_t rows_;
+    std::uint64_t needed_;
+    std::uint64_t judged_ = 0;
+    std::map<model::TensorId, Table> tables_;
+};
+
+std::vector<model::Requirement> needs(const Parameters&) {
+    constexpr auto kWhat = model::What::kStatistics | model::What::kChannels;
+    return {{"gradients",
+             model::Mode::kTrain,
+             kWhat,
+             {.every = 50, .dense_until = 3},
+             kInfo.name,
+             {10, 20, 30, 70}}};
+}
+
+}  // namespace
+
+RuleEntry builtin::embedding_rows_unused() {
+    return {&kInfo, &needs, [](const Parameters& p) -> std::unique_ptr<Rule> {
+                return std::make_unique<EmbeddingRowsUnused>(p);
+            }};
+}
+
+}  // namespace traindbg::rules

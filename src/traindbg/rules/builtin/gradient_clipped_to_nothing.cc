@@ -1,0 +1,140 @@
+// Clipping that leaves next to nothing of every gradient, so that the weights do not move.
+
+#include <algorithm>
+#include <cmath>
+
+#include "traindbg/base/format.h"
+#include "traindbg/base/text.h"
+#include "traindbg/rules/builtin/builtin.h"
+#include "traindbg/rules/settings.h"
+#include "traindbg/rules/training_loss.h"
+#include "traindbg/rules/updates.h"
+
+namespace traindbg::rules {
+namespace {
+
+using base::human_number;
+
+const model::RuleInfo kInfo = {
+    .name = "gradient_clipped_to_nothing",
+    .title = "Gradient clipped to nothing",
+    .summary =
+        "Clipping leaves less than a hundredth of the gradient at every step, and the weights stand still.",
+    .when =
+        "At all steps that were looked at (three or more) the norm of all gradients as the optimizer uses "
+        "them is less than `share` of what backward left, unscaled; no update of a weight matrix "
+        "(‖Δw‖ / ‖w‖) was ever above `update`; and after `patience` steps, or when the run is over, the "
+        "training has not learned. A "
+        "note (info) if it has.",
+    .why =
+        "Clipping is for the odd step that would do damage. Where it cuts every one, it is the clipping that "
+        "sets the length of each step, and one a hundredth as long takes a hundred times the steps.",
+    .fix = "Raise the limit to what gradients usually are (often 1), or clip no more.",
+    .healthy =
+        "Clipping that cuts spikes only; large gradients of a loss that is summed, whose rest is as usual; "
+        "Adam and its like, which do not depend on the gradient's size: their updates are not small.",
+    .cost =
+        "A copy of the gradients and one of the weights at the first three steps, a few more below 100, and "
+        "then every 100th.",
+    .original = "",
+    .source = "",
+    .severity = model::Severity::kWarning,
+    .parameters = {{"share", "share", 0.01, 1e-9, 1, "norm after clipping over the norm before"},
+                   {"update", "ratio", 1e-3, 1e-12, 1, "largest update of any matrix beside the matrix"},
+                   {"patience", "steps", 50, 10, 1e9, "steps after which it judges"}},
+};
+
+class GradientClippedToNothing final : public Rule {
+  public:
+    explicit GradientClippedToNothing(const Parameters& parameters)
+        : share_(parameters.at("share")),
+          update_(parameters.at("update")),
+          patience_(static_cast<std::uint64_t>(parameters.at("patience"))) {}
+
+    void on_step(const model::StepView& step, FindingSink& sink) override {
+        if (step.mode() != model::Mode::kTrain) return;
+        updates_.observe(step);
+        if (clipping_.observe(step)) {
+            ++judged_;
+            if (clipping_.share() < share_) {
+                if (clipped_++ == 0) first_ = step.step();
+            }
+        }
+        loss_.observe(step);
+        last_ = step.step();
+        if (loss_.count() >= patience_) judge(sink);
+    }
+    void on_end(FindingSink& sink) override {
+        if (loss_.count() >= 20 && loss_.count() < patience_) judge(sink);
+    }
+    [[nodiscard]] std::uint64_t steps_judged() const override { return judged_; }
+    [[nodiscard]] std::string why_not_judged() const override { return "no finite gradients were captured"; }
+
+  private:
+    void judge(FindingSink& sink) {
+        const bool nothing = clipping_.count() >= 3 && clipped_ == clipping_.count() &&
+                             clipping_.highest() < share_ && updates_.count() > 0 &&
+                             updates_.highest() <= update_;
+        const char* found = !nothing ? nullptr : loss_.has_learned() ? "clip_note" : "clip";
+        if (found != firing_) {
+            if (firing_ != nullptr) sink.clear(firing_);
+            firing_ = found;
+        }
+        if (firing_ != nullptr) fire(sink);
+    }
+
+    void fire(FindingSink& sink) const {
+        model::Finding finding;
+        finding.key = firing_;
+        finding.severity =
+            std::string_view(firing_) == "clip" ? model::Severity::kWarning : model::Severity::kInfo;
+        finding.first_step = first_;
+        finding.tensor = "gradient_before/total_norm";
+        finding.message = base::format(
+            "Clipping leaves {} of a gradient norm of {} at all {} steps looked at (at most {:.2g} of it), "
+            "and no update is above {} times the weights' own size; the loss is {}, {} at the start.",
+            human_number(clipping_.after()), human_number(clipping_.before()), clipping_.count(),
+            clipping_.highest(), human_number(updates_.highest()), human_number(loss_.level()),
+            human_number(loss_.start()));
+        finding.fix = base::format(
+            "Raise the limit of clip_grad_norm_ (or clip_grad_value_) to about {}: the norm that backward "
+            "leaves is {}.",
+            human_number(round_for_people(clipping_.before())), human_number(clipping_.before()));
+        finding.evidence.push_back(
+            {"gradient norm", clipping_.after(), "before clipping", clipping_.before()});
+        finding.evidence.push_back({"update / weight", updates_.highest(), "usual", 1e-3});
+        finding.evidence.push_back({"loss", loss_.level(), "at the start", loss_.start()});
+        finding.plots = {{"gradient_before/total_norm", "value"}};
+        if (!loss_.tensor().empty()) finding.plots.emplace_back(loss_.tensor(), "value");
+        sink.fire(std::move(finding));
+    }
+
+    double share_, update_;
+    std::uint64_t patience_;
+    std::uint64_t judged_ = 0, clipped_ = 0;
+    model::StepIndex first_ = 0, last_ = 0;
+    const char* firing_ = nullptr;
+    Clipping clipping_;
+    WeightUpdates updates_;
+    TrainingLoss loss_;
+};
+
+std::vector<model::Requirement> needs(const Parameters&) {
+    std::vector<model::Requirement> all = loss_requirements(kInfo.name);
+    model::Requirement unclipped = unclipped_requirement(kInfo.name);
+    all.push_back(unclipped);
+    unclipped.collection = "gradients";
+    all.push_back(std::move(unclipped));
+    all.push_back(update_requirement(kInfo.name));
+    return all;
+}
+
+}  // namespace
+
+RuleEntry builtin::gradient_clipped_to_nothing() {
+    return {&kInfo, &needs, [](const Parameters& p) -> std::unique_ptr<Rule> {
+                return std::make_unique<GradientClippedToNothing>(p);
+            }};
+}
+
+}  // namespace traindbg::rules

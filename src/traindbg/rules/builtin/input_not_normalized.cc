@@ -1,0 +1,255 @@
+// Inputs of very large, very small or very different sizes, and a training that does not learn well.
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+#include "traindbg/base/format.h"
+#include "traindbg/base/text.h"
+#include "traindbg/rules/builtin/builtin.h"
+#include "traindbg/rules/loss_arguments.h"
+#include "traindbg/rules/settings.h"
+
+namespace traindbg::rules {
+namespace {
+
+using base::human_number;
+
+const model::RuleInfo kInfo = {
+    .name = "input_not_normalized",
+    .title = "Inputs are not normalised",
+    .summary =
+        "The model's inputs are far from unit size, or their features differ in size by far, and it learns "
+        "badly.",
+    .when =
+        "An input of floating point of the model has a root mean square above `size` or below one over "
+        "fifty, "
+        "or, in the first batches, a feature (an index of dimension 1; of the last one where there are "
+        "three) "
+        "whose range is more than `ratio` times that of the median one and above 10; the first module with "
+        "weights is no normalisation and no embedding; and after `steps` steps, or at the end of a run of at "
+        "least 50, the loss is not below 60 % of what guessing gives (of its start, where that is not "
+        "known). At "
+        "once, where the loss is not finite.",
+    .why =
+        "The gradient of the first layer's weights is as large as the inputs: one learning rate is too large "
+        "for "
+        "the large features and too small for the others. ReLUs die and sigmoids saturate at the first step.",
+    .fix =
+        "Standardise each feature by mean and standard deviation of the training part (images: divide by "
+        "255, "
+        "then transforms.Normalize); or put BatchNorm in front.",
+    .healthy =
+        "Inputs of any size with which the training learns well; inputs that meet BatchNorm or LayerNorm "
+        "first; "
+        "token and category numbers; trainings with several optimizers.",
+    .cost =
+        "One pass over the model's inputs at the first 10 steps and then at every 50th, with the extremes of "
+        "each "
+        "feature at the first 2; the loss at every step.",
+    .original = "NotNormalizedImages",
+    .source = "LeCun, Bottou, Orr, Müller, \"Efficient BackProp\", 1998",
+    .severity = model::Severity::kWarning,
+    .parameters = {{"size", "root mean square", 10, 2, 1e9, "size of inputs that is large"},
+                   {"ratio", "times", 100, 5, 1e9, "range of a feature beside that of the median one"},
+                   {"steps", "steps", 200, 30, 1e9, "steps that a training has to learn"}},
+};
+
+class InputNotNormalized final : public Rule {
+  public:
+    explicit InputNotNormalized(const Parameters& parameters)
+        : size_(parameters.at("size")),
+          ratio_(parameters.at("ratio")),
+          steps_(static_cast<std::uint64_t>(parameters.at("steps"))) {}
+
+    void on_step(const model::StepView& step, FindingSink& sink) override {
+        if (step.mode() != model::Mode::kTrain) return;
+        guessing_.observe(step);
+        bool is_new = false;
+        for (const model::TensorSample& sample : step.record->tensors) {
+            const model::TensorInfo& info = step.info(sample.tensor);
+            if (info.role != model::Role::kInput || !is_float(info.dtype) || sample.statistics.finite() < 2)
+                continue;
+            ++judged_;
+            is_new = true;
+            model::Statistics& all = inputs_[sample.tensor].values;
+            // What is not finite is another rule's.
+            model::merge(all, sample.statistics);
+        }
+        for (const model::ChannelSample& sample : step.record->channels)
+            if (step.info(sample.tensor).role == model::Role::kInput)
+                widen(inputs_[sample.tensor], sample.channels);
+        for (const model::ScalarSample& sample : step.record->scalars)
+            if (step.info(sample.tensor).role == model::Role::kLoss) {
+                ++losses_;
+                is_lost_ = is_lost_ || !std::isfinite(sample.value);
+                break;
+            }
+        if (is_new) is_unusual_ = find_worst(step);
+        if (losses_ < steps_ && !is_lost_) return;
+        const bool on = is_unusual_ && !guessing_.loss().is_game() && (is_lost_ || !guessing_.learns_well());
+        if (on) fire(sink);
+        else if (fired_) sink.clear("inputs");
+        fired_ = on;
+    }
+    void on_end(FindingSink& sink) override {
+        if (is_unusual_ && losses_ >= 50 && losses_ < steps_ && !is_lost_ && !guessing_.loss().is_game() &&
+            !guessing_.learns_well())
+            fire(sink);
+    }
+    [[nodiscard]] std::uint64_t steps_judged() const override { return judged_; }
+    [[nodiscard]] std::string why_not_judged() const override {
+        return "no input of floating point of the model was seen";
+    }
+
+  private:
+    struct Input {
+        model::Statistics values;
+        std::vector<float> low, high;  // by feature
+    };
+
+    static bool is_float(tensor::DType dtype) {
+        using tensor::DType;
+        return dtype == DType::kFloat16 || dtype == DType::kBFloat16 || dtype == DType::kFloat32 ||
+               dtype == DType::kFloat64;
+    }
+
+    static void widen(Input& input, const model::ChannelStatistics& channels) {
+        if (input.low.empty()) {
+            input.low = channels.min;
+            input.high = channels.max;
+        }
+        if (input.low.size() != channels.channels()) return;  // sequences of another length
+        for (std::size_t i = 0; i < input.low.size(); ++i) {
+            input.low[i] = std::min(input.low[i], channels.min[i]);
+            input.high[i] = std::max(input.high[i], channels.max[i]);
+        }
+    }
+
+    // The module with weights that comes first makes any size into one.
+    static bool is_normalised_by_the_model(const model::StepView& step) {
+        const model::TensorInfo* first = nullptr;
+        for (const model::TensorInfo& info : *step.tensors)
+            if ((info.role == model::Role::kWeight || info.role == model::Role::kBias) && info.layer >= 0 &&
+                (first == nullptr || info.layer < first->layer))
+                first = &info;
+        if (first == nullptr) return false;
+        return first->module_type.find("Norm") != std::string::npos ||
+               first->module_type.find("Embedding") != std::string::npos;
+    }
+
+    // Which input is worst, and how.
+    bool find_worst(const model::StepView& step) {
+        if (is_normalised_by_the_model(step)) return false;
+        double worst = 1;
+        bool any = false;
+        for (const auto& [id, input] : inputs_) {
+            const double rms = std::hypot(input.values.mean, input.values.std);
+            std::vector<double> ranges;
+            for (std::size_t i = 0; i < input.low.size(); ++i)
+                if (input.high[i] > input.low[i])
+                    ranges.push_back(static_cast<double>(input.high[i]) - static_cast<double>(input.low[i]));
+            const double widest = ranges.empty() ? 0 : *std::max_element(ranges.begin(), ranges.end());
+            const double usual = median(ranges);
+            double badness = 0;
+            const char* how = "";
+            // That one feature is large says more than that the input is.
+            if (ranges.size() >= 2 && widest > ratio_ * usual && widest > 10) {
+                badness = widest / usual / ratio_;
+                how = "uneven";
+            } else if (rms > size_) {
+                badness = rms / size_;
+                how = "large";
+            } else if (rms > 0 && rms < 0.02) {
+                badness = 0.02 / rms;
+                how = "small";
+            }
+            if (badness <= worst) continue;
+            worst = badness;
+            any = true;
+            how_ = how;
+            rms_ = rms;
+            widest_ = widest;
+            usual_ = usual;
+            tensor_ = step.info(id).name;
+            low_ = input.values.min;
+            high_ = input.values.max;
+            feature_ = 0;
+            for (std::size_t i = 0; i < input.low.size(); ++i)
+                if (static_cast<double>(input.high[i]) - static_cast<double>(input.low[i]) == widest)
+                    feature_ = i;
+        }
+        return any;
+    }
+
+    void fire(FindingSink& sink) const {
+        model::Finding finding;
+        finding.key = "inputs";
+        finding.severity = model::Severity::kWarning;
+        finding.first_step = 0;
+        finding.tensor = tensor_;
+        if (how_ == "uneven") {
+            finding.message = base::format(
+                "The features of {} differ in size: that of index {} ranges over {}, the "
+                "median one over {}",
+                tensor_, feature_, human_number(widest_), human_number(usual_));
+            finding.evidence.push_back({"widest range of a feature", widest_, "of the median one", usual_});
+        } else {
+            finding.message = base::format(
+                "The values of {} reach from {} to {}, with a root mean square of {} "
+                "where about 1 is usual",
+                tensor_, human_number(low_), human_number(high_), human_number(rms_));
+        }
+        finding.evidence.push_back({"root mean square of the input", rms_, "usual", 1});
+        const std::optional<double> share = guessing_.share();
+        if (is_lost_) {
+            finding.message += "; the loss is not finite any more.";
+        } else if (share) {
+            finding.message += base::format(
+                "; after {} steps the loss is {:.3g} times that of a constant answer.", losses_, *share);
+            finding.evidence.push_back(
+                {"loss", guessing_.level(), "of a constant answer", guessing_.constant_loss().value_or(0)});
+        } else {
+            finding.message +=
+                base::format("; after {} steps the loss is {}, at the start it was {}.", losses_,
+                             human_number(guessing_.loss().level()), human_number(guessing_.loss().start()));
+        }
+        finding.fix =
+            how_ == "large" && low_ >= 0 && high_ <= 255.5 && high_ > 100
+                ? "Divide the images by 255 and standardise them (transforms.Normalize), or put BatchNorm "
+                  "in front."
+                : "Standardise each feature by mean and standard deviation of the training part, e.g. x = "
+                  "(x - mean) / std, or put torch.nn.BatchNorm1d in front of the first layer.";
+        finding.plots = {{tensor_, "max"}, {tensor_, "std"}};
+        sink.fire(std::move(finding));
+    }
+
+    double size_, ratio_;
+    std::uint64_t steps_;
+    std::uint64_t judged_ = 0, losses_ = 0;
+    bool is_lost_ = false, is_unusual_ = false, fired_ = false;
+    std::map<model::TensorId, Input> inputs_;
+    std::string tensor_, how_;
+    double rms_ = 0, widest_ = 0, usual_ = 0, low_ = 0, high_ = 0;
+    std::size_t feature_ = 0;
+    Guessing guessing_;
+};
+
+std::vector<model::Requirement> needs(const Parameters&) {
+    std::vector<model::Requirement> all = loss_requirements(kInfo.name);
+    for (model::Requirement& more : argument_requirements(kInfo.name)) all.push_back(std::move(more));
+    using enum model::Mode;
+    all.push_back({"inputs", kTrain, model::What::kStatistics, {.every = 50, .dense_until = 10}, kInfo.name});
+    all.push_back({"inputs", kTrain, model::What::kChannels, {.every = 0, .dense_until = 2}, kInfo.name});
+    return all;
+}
+
+}  // namespace
+
+RuleEntry builtin::input_not_normalized() {
+    return {&kInfo, &needs, [](const Parameters& p) -> std::unique_ptr<Rule> {
+                return std::make_unique<InputNotNormalized>(p);
+            }};
+}
+
+}  // namespace traindbg::rules

@@ -1,0 +1,183 @@
+// Updates out of all proportion to the weights, and a loss that does not fall.
+
+#include <algorithm>
+#include <cmath>
+#include <optional>
+
+#include "traindbg/base/format.h"
+#include "traindbg/base/text.h"
+#include "traindbg/rules/builtin/builtin.h"
+#include "traindbg/rules/settings.h"
+#include "traindbg/rules/training_loss.h"
+#include "traindbg/rules/updates.h"
+
+namespace traindbg::rules {
+namespace {
+
+using base::human_number;
+
+const model::RuleInfo kInfo = {
+    .name = "learning_rate_too_high",
+    .title = "Learning rate too high",
+    .summary = "Each step changes the weights by a large part of what they are, and the loss does not fall.",
+    .when =
+        "The typical update (‖Δw‖ / ‖w‖, the median over the weight matrices) is above `update` at most of "
+        "the last steps that were looked at, three or more, the first one apart; and the loss is above "
+        "where it started (error, from 12 steps on), or after `patience` steps it is not below its start "
+        "(warning). Or the loss jumped to more than `jump` times its start or guessing, has not come far "
+        "since, stands still over the second half of `patience` steps and more, and updates are above a "
+        "fifth of `update` (warning).",
+    .why =
+        "An update that is a tenth of the weights forgets what was learned before. The loss jumps about or "
+        "settles where guessing would be; units die on the way.",
+    .fix = "Lower the learning rate to where updates are about a thousandth of the weights; warm it up.",
+    .healthy =
+        "Large updates while a training learns, as Adam's first ones or those of small batches are; weights "
+        "that start at zero; warm-up; several optimizers that work against each other (a GAN); a loss made "
+        "by hand, which need not fall.",
+    .cost =
+        "A copy of the weights at the first three steps, a few more below 100, and then every 100th; the "
+        "loss.",
+    .original = "UpdateRatio",
+    .source = "Ben Braiek, Khomh, \"Testing feedforward neural networks training programs\", TOSEM 32 (2023)",
+    .severity = model::Severity::kError,
+    .parameters = {{"update", "ratio", 0.1, 1e-3, 10, "typical update of a matrix beside the matrix"},
+                   {"jump", "times", 1.5, 1, 1e6, "loss over its start or guessing that counts as a jump"},
+                   {"patience", "steps", 30, 12, 1e9, "steps after which a training should have set off"}},
+};
+
+class LearningRateTooHigh final : public Rule {
+  public:
+    explicit LearningRateTooHigh(const Parameters& parameters)
+        : update_(parameters.at("update")),
+          jump_(parameters.at("jump")),
+          patience_(static_cast<std::uint64_t>(parameters.at("patience"))) {}
+
+    void on_step(const model::StepView& step, FindingSink& sink) override {
+        if (step.mode() != model::Mode::kTrain) return;
+        updates_.observe(step);
+        if (!loss_.observe(step)) return;
+        if (updates_.count() < 3 || loss_.count() < kFirst) return;
+        ++judged_;
+        if (loss_.is_game() || !loss_.is_known_function()) return;
+        const char* found = judge(step);
+        if (found == nullptr) {
+            if (firing_ != nullptr && loss_.has_learned_much()) {
+                sink.clear(firing_);
+                firing_ = nullptr;
+            }
+            return;
+        }
+        // One fault: what a loss that stands still was at first is not told twice.
+        if (firing_ == nullptr || std::string_view(found) == "above_start") {
+            if (firing_ != nullptr && std::string_view(firing_) != found) sink.clear(firing_);
+            firing_ = found;
+        }
+        fire(step, sink);
+    }
+    [[nodiscard]] std::uint64_t steps_judged() const override { return judged_; }
+    [[nodiscard]] std::string why_not_judged() const override {
+        return loss_.count() == 0 ? "no training loss was seen"
+                                  : "fewer than 12 steps, or updates of fewer than three, were seen";
+    }
+
+  private:
+    static constexpr std::uint64_t kFirst = 12;
+
+    // Most of the last looks but the first one, whose weights may be anything.
+    [[nodiscard]] bool mostly_above(double limit) const {
+        std::size_t above = 0, all = 0;
+        const auto& looks = updates_.looks();
+        for (std::size_t i = looks.size() > 6 ? looks.size() - 6 : 0; i < looks.size(); ++i) {
+            if (looks[i].step == 0) continue;
+            ++all;
+            if (looks[i].typical > limit) ++above;
+        }
+        return all >= 2 && 2 * above > all;
+    }
+    [[nodiscard]] double worst_start() const {
+        return std::max(loss_.start_top(), loss_.base_rate().value_or(0));
+    }
+
+    // The key of what is seen.
+    [[nodiscard]] const char* judge(const model::StepView&) const {
+        const double start = loss_.start(), level = loss_.level();
+        if (start <= 0) return nullptr;
+        const auto last = loss_.recent().last(10);
+        const double least = *std::min_element(last.begin(), last.end());
+        if (mostly_above(update_)) {
+            const bool above = level > 1.2 * std::max(start, loss_.base_rate().value_or(0)) && least > start;
+            if (above && level - start > 3 * loss_.noise() / std::sqrt(10.0)) return "above_start";
+            if (loss_.count() >= patience_ && !loss_.has_learned()) return "stalled";
+        }
+        // Nothing moves any more, once units have died of the first steps.
+        const bool jumped = loss_.highest() > jump_ * worst_start();
+        if (!jumped || loss_.count() < 2 * patience_) return nullptr;
+        if (updates_.worst().typical <= update_ || loss_.has_learned_much()) return nullptr;
+        const auto means = loss_.blocks().means();
+        if (means.size() < 20) return nullptr;
+        const bool stands = trend_z(means.last(means.size() / 2)) > -2;
+        return stands && (mostly_above(update_ / 5) || !loss_.has_learned()) ? "jumped" : nullptr;
+    }
+
+    void fire(const model::StepView& step, FindingSink& sink) const {
+        // What it is now, where it is still too large.
+        const bool is_now = updates_.last().typical > update_;
+        const WeightUpdates::Look& look = is_now ? updates_.last() : updates_.worst();
+        const std::string_view key = firing_;
+        const double ratio = look.typical;
+        model::Finding finding;
+        finding.key = key;
+        finding.severity = key == "above_start" ? model::Severity::kError : model::Severity::kWarning;
+        finding.first_step = 0;
+        finding.tensor = "update_ratio/" + look.place;
+        finding.layer = look.place.substr(0, look.place.rfind('.'));
+        const std::string what = base::format(
+            "A typical update was {} times the weights' own size at step {} (the largest, of {}, {} times)",
+            human_number(ratio), look.step, place_in_words(finding.tensor), human_number(look.largest));
+        if (key == "above_start")
+            finding.message =
+                base::format("{}, and the loss has risen from {} to {} by step {}.", what,
+                             human_number(loss_.start()), human_number(loss_.level()), step.step());
+        else if (key == "stalled")
+            finding.message =
+                base::format("{}, and after {} steps the loss is {}, {} at the start.", what, loss_.count(),
+                             human_number(loss_.level()), human_number(loss_.start()));
+        else
+            finding.message =
+                base::format("{}; the loss jumped from {} to {} at step {} and stands still at {} since.",
+                             what, human_number(loss_.start()), human_number(loss_.highest()),
+                             loss_.highest_step(), human_number(loss_.level()));
+        finding.fix = capitalised(lower_learning_rate(*step.meta, std::clamp(0.01 / ratio, 1e-3, 0.1))) +
+                      ", until updates are about a thousandth of the weights.";
+        finding.evidence.push_back({"update / weight", ratio, "limit", update_});
+        finding.evidence.push_back({"loss", loss_.level(), "at the start", loss_.start()});
+        finding.evidence.push_back(
+            {"highest loss", loss_.highest(), "at step", static_cast<double>(loss_.highest_step())});
+        finding.plots = {{finding.tensor, "value"}, {loss_.tensor(), "value"}};
+        sink.fire(std::move(finding));
+    }
+
+    double update_, jump_;
+    std::uint64_t patience_;
+    std::uint64_t judged_ = 0;
+    const char* firing_ = nullptr;
+    WeightUpdates updates_;
+    TrainingLoss loss_;
+};
+
+std::vector<model::Requirement> needs(const Parameters&) {
+    std::vector<model::Requirement> all = loss_requirements(kInfo.name);
+    all.push_back(update_requirement(kInfo.name));
+    return all;
+}
+
+}  // namespace
+
+RuleEntry builtin::learning_rate_too_high() {
+    return {&kInfo, &needs, [](const Parameters& p) -> std::unique_ptr<Rule> {
+                return std::make_unique<LearningRateTooHigh>(p);
+            }};
+}
+
+}  // namespace traindbg::rules

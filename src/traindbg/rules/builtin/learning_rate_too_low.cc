@@ -1,0 +1,185 @@
+// Updates so small that the training hardly moves, by its learning rate.
+
+#include <algorithm>
+#include <cmath>
+#include <optional>
+
+#include "traindbg/base/format.h"
+#include "traindbg/base/text.h"
+#include "traindbg/rules/builtin/builtin.h"
+#include "traindbg/rules/settings.h"
+#include "traindbg/rules/training_loss.h"
+#include "traindbg/rules/updates.h"
+
+namespace traindbg::rules {
+namespace {
+
+using base::human_number;
+
+const model::RuleInfo kInfo = {
+    .name = "learning_rate_too_low",
+    .title = "Learning rate too low",
+    .summary = "The learning rate is 0, or so low that the weights hardly move and the loss hardly falls.",
+    .when =
+        "Zero (error): the learning rate was 0 at each of the first `zero_steps` steps. Low (warning): after "
+        "`patience` steps, and each time that updates are looked at then, no update of a weight matrix "
+        "(‖Δw‖ / ‖w‖) was ever above `update`, and the loss has come down by less than a quarter, or none "
+        "was above five times `update`, it has come down by less than a tenth and still falls "
+        "(Mann-Kendall z < -3); the loss is not well below guessing (the entropy of the labels), "
+        "and the rate that would make usual updates (1e-3) is one that people use. Not while the rate "
+        "rises, nor where clipping or weights in 16 bits are what makes the updates small.",
+    .why =
+        "A training that moves a thousandth as far as it could at each step takes a thousand times longer.",
+    .fix = "Raise the learning rate until updates are about a thousandth of the weights; check the schedule.",
+    .healthy =
+        "Fine-tuning that is at a good level already; warm-up; a schedule that decays at its end; a "
+        "gradient that vanishes, with a learning rate that is as usual; frozen layers.",
+    .cost =
+        "A copy of the weights at the first three steps, a few more below 100, and then every 100th; the "
+        "loss and the learning rate.",
+    .original = "UpdateRatio",
+    .source = "Ben Braiek, Khomh, \"Testing feedforward neural networks training programs\", TOSEM 32 (2023)",
+    .severity = model::Severity::kError,
+    .parameters = {{"update", "ratio", 1e-4, 1e-12, 1, "largest update of any matrix beside the matrix"},
+                   {"patience", "steps", 70, 20, 1e9, "steps after which it judges"},
+                   {"zero_steps", "steps", 20, 3, 1e9, "steps with a learning rate of 0"}},
+};
+
+class LearningRateTooLow final : public Rule {
+  public:
+    explicit LearningRateTooLow(const Parameters& parameters)
+        : update_(parameters.at("update")),
+          patience_(static_cast<std::uint64_t>(parameters.at("patience"))),
+          zero_steps_(static_cast<std::uint64_t>(parameters.at("zero_steps"))) {}
+
+    void on_step(const model::StepView& step, FindingSink& sink) override {
+        if (step.mode() != model::Mode::kTrain) return;
+        rates_.observe(step);
+        clipping_.observe(step);
+        const bool looked = updates_.observe(step);
+        const bool has_loss = loss_.observe(step);
+        judge_zero(step, sink);
+        if (!has_loss) return;
+        last_ = step.step();
+        rate_setting_ = *step.meta;
+        if (updates_.count() < 3) return;
+        ++judged_;
+        if (loss_.count() < patience_ || (!looked && loss_.count() != patience_ && !firing_)) return;
+        judge_low(sink);
+    }
+    void on_end(FindingSink& sink) override {
+        // A short training is judged when it is over.
+        if (updates_.count() >= 3 && loss_.count() >= 30 && loss_.count() < patience_) judge_low(sink);
+    }
+    [[nodiscard]] std::uint64_t steps_judged() const override { return judged_; }
+    [[nodiscard]] std::string why_not_judged() const override {
+        return loss_.count() == 0 ? "no training loss was seen"
+                                  : "updates of fewer than three steps were seen";
+    }
+
+  private:
+    void judge_zero(const model::StepView& step, FindingSink& sink) {
+        if (!rates_.is_known() || rates_.peak() != 0) {
+            if (zero_fires_) sink.clear("zero");
+            zero_fires_ = false;
+            return;
+        }
+        if (++zeros_ < zero_steps_) return;
+        zero_fires_ = true;
+        model::Finding finding;
+        finding.key = "zero";
+        finding.severity = model::Severity::kError;
+        finding.first_step = 0;
+        finding.tensor = "loop/learning_rate";
+        finding.message = base::format(
+            "The learning rate is 0, and was at all of the {} steps up to step {}: no weight has moved.",
+            zeros_, step.step());
+        finding.fix =
+            "Give the optimizer a learning rate above 0, or check the schedule: what it multiplies the rate "
+            "with is 0.";
+        finding.evidence.push_back({"learning rate", 0, "steps", static_cast<double>(zeros_)});
+        finding.plots = {{"loop/learning_rate", "value"}};
+        if (!loss_.tensor().empty()) finding.plots.emplace_back(loss_.tensor(), "value");
+        sink.fire(std::move(finding));
+    }
+
+    [[nodiscard]] bool is_low() {
+        if (loss_.is_game() || !loss_.is_known_function()) return false;
+        if (!rates_.is_known() || !(rates_.peak() > 0) || rates_.is_warming_up(last_)) return false;
+        const double ratio = updates_.highest();
+        if (!(ratio > 0) || ratio > 5 * update_) return false;
+        if (updates_.are_rounded()) return false;
+        if (clipping_.count() > 0 && clipping_.highest() < 0.1) return false;
+        const std::optional<double> base = loss_.base_rate();
+        if (base && loss_.level() < 0.6 * *base) return false;
+        // What would make usual updates. Beyond what anybody uses the gradient is at fault, not the rate.
+        wanted_ = rates_.peak() * 1e-3 / ratio;
+        if (wanted_ > (updates_follow_gradients(rate_setting_) ? 2 : 0.05)) return false;
+        const double start = loss_.start();
+        if (!(start > 0)) return false;
+        const double gain = (start - loss_.level()) / start;
+        const auto means = loss_.blocks().means();
+        const double trend = trend_z(means.last(std::min<std::size_t>(means.size(), 100)));
+        if (ratio > update_) return gain < 0.1 && trend < -3;
+        // Without a base rate a model may be good already: then only what still falls can fall faster.
+        return gain < 0.25 && (base ? true : trend < -3);
+    }
+
+    void judge_low(FindingSink& sink) {
+        if (!is_low()) {
+            if (firing_) sink.clear("low");
+            firing_ = false;
+            return;
+        }
+        firing_ = true;
+        const WeightUpdates::Look& look = updates_.last();
+        model::Finding finding;
+        finding.key = "low";
+        finding.first_step = 0;
+        finding.step = last_;
+        finding.tensor = "update_ratio/" + look.place;
+        finding.layer = look.place.substr(0, look.place.rfind('.'));
+        finding.message = base::format(
+            "With a learning rate of {} no update was ever above {} times the weights' own size (usual is "
+            "0.001), and after {} steps the loss is {}, {} at the start.",
+            human_number(rates_.peak()), human_number(updates_.highest()), loss_.count(),
+            human_number(loss_.level()), human_number(loss_.start()));
+        finding.fix =
+            base::format("Raise the learning rate from {} to about {}.", human_number(rates_.peak()),
+                         human_number(round_for_people(std::max(wanted_, 10 * rates_.peak()))));
+        finding.evidence.push_back({"update / weight", updates_.highest(), "limit", update_});
+        finding.evidence.push_back({"loss", loss_.level(), "at the start", loss_.start()});
+        finding.evidence.push_back({"learning rate", rates_.peak(), "would give usual updates", wanted_});
+        finding.plots = {{finding.tensor, "value"}, {loss_.tensor(), "value"}};
+        sink.fire(std::move(finding));
+    }
+
+    double update_;
+    std::uint64_t patience_, zero_steps_;
+    std::uint64_t judged_ = 0, zeros_ = 0;
+    model::StepIndex last_ = 0;
+    double wanted_ = 0;
+    bool firing_ = false, zero_fires_ = false;
+    model::WorkerMeta rate_setting_;
+    LearningRates rates_;
+    WeightUpdates updates_;
+    Clipping clipping_;
+    TrainingLoss loss_;
+};
+
+std::vector<model::Requirement> needs(const Parameters&) {
+    std::vector<model::Requirement> all = loss_requirements(kInfo.name);
+    all.push_back(update_requirement(kInfo.name));
+    all.push_back(rate_requirement(kInfo.name));
+    return all;
+}
+
+}  // namespace
+
+RuleEntry builtin::learning_rate_too_low() {
+    return {&kInfo, &needs, [](const Parameters& p) -> std::unique_ptr<Rule> {
+                return std::make_unique<LearningRateTooLow>(p);
+            }};
+}
+
+}  // namespace traindbg::rules

@@ -1,0 +1,284 @@
+// A loss function that makes its own softmax, sigmoid or none is given values made for another one.
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <map>
+
+#include "traindbg/base/format.h"
+#include "traindbg/base/text.h"
+#include "traindbg/rules/builtin/builtin.h"
+#include "traindbg/rules/loss_arguments.h"
+#include "traindbg/rules/settings.h"
+
+namespace traindbg::rules {
+namespace {
+
+const model::RuleInfo kInfo = {
+    .name = "loss_input_range",
+    .title = "Probabilities where logits are due, or the reverse",
+    .summary =
+        "A loss function is given values that went through a softmax or sigmoid which it computes itself, or "
+        "values that lack the log_softmax which it expects.",
+    .when =
+        "Judged from the statistics of what a loss of torch.nn.functional is given, at every step at which "
+        "they are captured, `looks` at least, and in all of them. redundant_softmax: cross_entropy or a loss "
+        "with logits gets values in [0, 1] whose mean is one over the number of classes, so that each row "
+        "sums "
+        "to one (or over the number of rows: a softmax over the batch). redundant_sigmoid: cross_entropy or "
+        "a "
+        "loss with logits gets exactly what a sigmoid in the model returned, or the sigmoid of what a module "
+        "returned; where neither can be seen, values that reach from below 0.1 to above 0.9 and in 30 looks "
+        "and 50 steps never leave [0, 1]. missing_softmax: nll_loss, kl_div or ctc_loss gets values above "
+        "zero, which no log-probability is (error), or probabilities without their logarithm.",
+    .why =
+        "A softmax or sigmoid twice over cannot be sure of anything: with C classes the loss stays above "
+        "ln(1 + (C-1)/e), gradients are small, and training looks slow but plausible. Without log_softmax "
+        "the "
+        "loss has no lower bound, and one large value pays for all wrong ones.",
+    .fix =
+        "Give cross_entropy and binary_cross_entropy_with_logits the last layer's output as it is, and apply "
+        "softmax or sigmoid only where probabilities are reported. Give nll_loss, kl_div and ctc_loss "
+        "log_softmax(x, dim=1), or use cross_entropy instead of nll_loss.",
+    .healthy =
+        "Logits that happen to lie in [0, 1] for a while; logits behind a ReLU; log_softmax in front of "
+        "cross_entropy, which changes nothing; probabilities in mse_loss or binary_cross_entropy.",
+    .cost =
+        "One pass over what the loss functions are given at the first 10 steps and then at every 50th, and "
+        "over what the modules return at the first 5 and every 50th.",
+    .original = "",
+    .source = "Ben Braiek, Khomh, \"Testing Feedforward Neural Networks Training Programs\", TOSEM 2022",
+    .severity = model::Severity::kError,
+    .parameters = {{"looks", "captures", 3, 2, 1000, "captured steps that must all show it"}},
+};
+
+enum class Expects : std::uint8_t { kOther, kLogits, kBinaryLogits, kLogProbabilities };
+
+Expects expected_by(std::string_view function) {
+    if (function == "cross_entropy") return Expects::kLogits;
+    if (function == "binary_cross_entropy_with_logits" || function == "multilabel_soft_margin_loss")
+        return Expects::kBinaryLogits;
+    if (function == "nll_loss" || function == "kl_div" || function == "ctc_loss")
+        return Expects::kLogProbabilities;
+    return Expects::kOther;
+}
+
+class LossInputRange final : public Rule {
+  public:
+    explicit LossInputRange(const Parameters& parameters)
+        : looks_(static_cast<std::uint64_t>(parameters.at("looks"))) {}
+
+    void on_step(const model::StepView& step, FindingSink& sink) override {
+        if (step.mode() != model::Mode::kTrain) return;
+        bool any = false;
+        for (const LossCall& call : loss_calls(step)) {
+            if (expected_by(call.function) == Expects::kOther) continue;
+            any = true;
+            Seen& seen = seen_[call.prediction->id];
+            look(seen, step, call);
+            judge(seen, step, call, sink);
+        }
+        if (any) ++judged_;
+    }
+    [[nodiscard]] std::uint64_t steps_judged() const override { return judged_; }
+    [[nodiscard]] std::string why_not_judged() const override {
+        return "no loss function of torch.nn.functional that expects logits or log-probabilities was seen";
+    }
+
+  private:
+    // Of one loss function, over all looks.
+    struct Seen {
+        std::uint64_t looks = 0;
+        model::StepIndex first = 0;
+        std::uint64_t in_unit = 0;               // looks whose values all lie in [0, 1]
+        std::array<std::uint64_t, 2> sums = {};  // and whose rows, or columns, sum to one
+        std::uint64_t positive = 0;              // looks with a value above zero
+        std::uint64_t with_maker = 0, from_sigmoid = 0;
+        double lowest = 0, highest = 0;
+        Maker maker;
+        bool has_both_labels = false;
+    };
+
+    // Whether the values along a dimension of this size sum to one.
+    static bool sums_to_one(const model::Statistics& values, std::int64_t size,
+                            const model::TensorInfo& info) {
+        if (size < 2) return false;
+        using tensor::DType;
+        const bool is_coarse = info.dtype == DType::kFloat16 || info.dtype == DType::kBFloat16;
+        return std::abs(values.mean * static_cast<double>(size) - 1) < (is_coarse ? 5e-3 : 2e-5);
+    }
+
+    static void look(Seen& seen, const model::StepView& step, const LossCall& call) {
+        const model::Statistics& values = *call.predicted;
+        const std::vector<std::int64_t>& shape = call.prediction->shape;
+        if (seen.looks++ == 0) {
+            seen.first = step.step();
+            seen.lowest = values.min;
+            seen.highest = values.max;
+        }
+        seen.lowest = std::min(seen.lowest, values.min);
+        seen.highest = std::max(seen.highest, values.max);
+        if (values.max > 1e-4) ++seen.positive;
+        if (call.labelled != nullptr && call.labelled->min < 0.5 && call.labelled->max > 0.5)
+            seen.has_both_labels = true;
+        if (values.min < 0 || values.max > 1 + 1e-6) return;
+        ++seen.in_unit;
+        const std::size_t classes = expected_by(call.function) == Expects::kLogProbabilities &&
+                                            (call.function == "ctc_loss" || call.function == "kl_div")
+                                        ? shape.size() - 1
+                                        : std::min<std::size_t>(1, shape.size() - 1);
+        if (!shape.empty() && sums_to_one(values, shape[classes], *call.prediction)) ++seen.sums[0];
+        // The batch's size is that of the first one; a smaller one is told by its number of values.
+        if (shape.size() == 2 && shape[1] > 0 && shape[0] != shape[1] &&
+            sums_to_one(values, static_cast<std::int64_t>(values.count) / shape[1], *call.prediction))
+            ++seen.sums[1];
+        const Maker maker = maker_of(step, call);
+        if (maker.tensor == nullptr) return;
+        ++seen.with_maker;
+        if (maker.squash == Squash::kSigmoid) {
+            ++seen.from_sigmoid;
+            seen.maker = maker;
+        }
+    }
+
+    void judge(const Seen& seen, const model::StepView& step, const LossCall& call, FindingSink& sink) const {
+        if (seen.looks < looks_) return;
+        const Expects expects = expected_by(call.function);
+        const bool rows = seen.sums[0] == seen.looks, columns = seen.sums[1] == seen.looks;
+        if (expects == Expects::kLogProbabilities) {
+            if (rows || columns) return fire_probabilities(seen, step, call, sink);
+            if (seen.positive == seen.looks) fire_raw(seen, step, call, sink);
+            return;
+        }
+        if (rows || columns) return fire_softmax(seen, step, call, !rows, sink);
+        if (seen.in_unit < seen.looks) return;
+        const bool is_known = seen.from_sigmoid >= 2 && seen.from_sigmoid == seen.with_maker;
+        const bool is_likely = expects == Expects::kBinaryLogits && seen.with_maker == 0 &&
+                               seen.looks >= 30 && step.step() >= seen.first + 50 && seen.has_both_labels &&
+                               seen.lowest < 0.1 && seen.highest > 0.9;
+        if (is_known || is_likely) fire_sigmoid(seen, step, call, is_known, sink);
+    }
+
+    static model::Finding about(const Seen& seen, const LossCall& call, const char* kind) {
+        model::Finding finding;
+        finding.key = base::format("{} {}", kind, call.function);
+        finding.kind = kind;
+        finding.first_step = seen.first;
+        finding.tensor = base::format("loss/{}", call.function);
+        finding.evidence.push_back({"smallest value given", seen.lowest, "", 0});
+        finding.evidence.push_back({"largest value given", seen.highest, "", 0});
+        finding.plots = {{call.prediction->name, "min"}, {call.prediction->name, "max"}};
+        return finding;
+    }
+
+    void fire_softmax(const Seen& seen, const model::StepView& step, const LossCall& call, bool over_batch,
+                      FindingSink& sink) const {
+        const std::vector<std::int64_t>& shape = call.prediction->shape;
+        const auto classes = static_cast<double>(shape[std::min<std::size_t>(1, shape.size() - 1)]);
+        model::Finding finding = about(seen, call, "redundant_softmax");
+        finding.message = base::format(
+            "{} is given probabilities: in each of {} captured steps up to step {} all values lie in [0, 1] "
+            "and "
+            "each {} sums to one. It computes a softmax itself",
+            call.function, seen.looks, step.step(), over_batch ? "column of the batch" : "row");
+        if (expected_by(call.function) == Expects::kLogits && !over_batch) {
+            const double floor = std::log(1 + (classes - 1) / std::exp(1.0));
+            finding.message += base::format(", so with {:.0f} classes the loss cannot fall below {}", classes,
+                                            base::human_number(floor));
+            finding.evidence.push_back({"lowest loss possible", floor, "", 0});
+        }
+        finding.message += '.';
+        finding.evidence.push_back(
+            {"mean of the values", call.predicted->mean, "one over their number in a sum",
+             over_batch ? classes / static_cast<double>(call.predicted->count) : 1 / classes});
+        finding.fix = base::format(
+            "Remove the softmax in front of {}: give it the last layer's output as it is, and apply softmax "
+            "only "
+            "where probabilities are reported.",
+            call.function);
+        sink.fire(std::move(finding));
+    }
+
+    void fire_sigmoid(const Seen& seen, const model::StepView& step, const LossCall& call, bool is_known,
+                      FindingSink& sink) const {
+        model::Finding finding = about(seen, call, "redundant_sigmoid");
+        if (is_known && seen.maker.tensor != nullptr) {
+            finding.layer = seen.maker.tensor->module;
+            finding.message = base::format(
+                "{} is given what a sigmoid returned (that {} {}) and computes {} itself: with values in [0, "
+                "1] "
+                "no probability can leave the range from {}.",
+                call.function,
+                seen.maker.tensor->activation == model::ActivationKind::kSigmoid ? "of" : "after",
+                place_in_words(seen.maker.tensor->name),
+                call.function == "cross_entropy" ? "a softmax" : "a sigmoid",
+                call.function == "cross_entropy" ? "1/(1 + (C-1)e) to e/(e + C-1)" : "0.5 to 0.73");
+        } else {
+            finding.message = base::format(
+                "{} is given values that in each of {} captured steps up to step {} lie in [0, 1] and reach "
+                "from "
+                "{} to {}: probabilities, not logits. It computes a sigmoid itself, so no probability can "
+                "leave "
+                "the range from 0.5 to 0.73.",
+                call.function, seen.looks, step.step(), base::human_number(seen.lowest),
+                base::human_number(seen.highest));
+        }
+        finding.fix =
+            call.function == "cross_entropy"
+                ? "Remove the sigmoid in front of cross_entropy; for several labels per sample use "
+                  "binary_cross_entropy_with_logits without it."
+                : base::format("Remove the sigmoid in front of {}, or use binary_cross_entropy with it.",
+                               call.function);
+        sink.fire(std::move(finding));
+    }
+
+    void fire_raw(const Seen& seen, const model::StepView& step, const LossCall& call,
+                  FindingSink& sink) const {
+        model::Finding finding = about(seen, call, "missing_softmax");
+        finding.severity = model::Severity::kError;
+        finding.message = base::format(
+            "{} is given values up to {} at step {}, and above zero in each of {} captured steps; it expects "
+            "log-probabilities, which never are. The loss has no lower bound like this.",
+            call.function, base::human_number(call.predicted->max), step.step(), seen.looks);
+        finding.fix = call.function == "nll_loss"
+                          ? "Use cross_entropy instead of nll_loss, or give it log_softmax(output, dim=1)."
+                          : base::format("Give {} log_softmax(output, dim=-1).", call.function);
+        finding.evidence.push_back({"largest value given now", call.predicted->max, "limit", 0});
+        sink.fire(std::move(finding));
+    }
+
+    void fire_probabilities(const Seen& seen, const model::StepView& step, const LossCall& call,
+                            FindingSink& sink) const {
+        model::Finding finding = about(seen, call, "missing_softmax");
+        finding.message = base::format(
+            "{} is given probabilities (values in [0, 1] that sum to one, in each of {} captured steps up to "
+            "step "
+            "{}) where it expects their logarithms; gradients do not grow for what is wrong.",
+            call.function, seen.looks, step.step());
+        finding.fix =
+            call.function == "nll_loss"
+                ? "Use log_softmax in place of softmax in front of nll_loss, or cross_entropy with neither."
+                : base::format("Use log_softmax in place of softmax in front of {}.", call.function);
+        finding.evidence.push_back({"mean of the values", call.predicted->mean, "", 0});
+        sink.fire(std::move(finding));
+    }
+
+    std::uint64_t looks_;
+    std::uint64_t judged_ = 0;
+    std::map<model::TensorId, Seen> seen_;
+};
+
+std::vector<model::Requirement> needs(const Parameters&) {
+    std::vector<model::Requirement> all = argument_requirements(kInfo.name);
+    for (model::Requirement& more : maker_requirements(kInfo.name)) all.push_back(std::move(more));
+    return all;
+}
+
+}  // namespace
+
+RuleEntry builtin::loss_input_range() {
+    return {&kInfo, &needs,
+            [](const Parameters& p) -> std::unique_ptr<Rule> { return std::make_unique<LossInputRange>(p); }};
+}
+
+}  // namespace traindbg::rules

@@ -1,0 +1,172 @@
+// Prediction and target of different shapes, which the loss compares each with each.
+
+#include <algorithm>
+#include <set>
+
+#include "traindbg/base/format.h"
+#include "traindbg/rules/builtin/builtin.h"
+#include "traindbg/rules/loss_arguments.h"
+
+namespace traindbg::rules {
+namespace {
+
+const model::RuleInfo kInfo = {
+    .name = "loss_shape_broadcast",
+    .title = "Prediction and target of different shapes",
+    .summary =
+        "The shapes of prediction and target differ, and the loss compares every sample with every other.",
+    .when =
+        "A loss that compares element by element is given a prediction and a target of shapes with different "
+        "numbers of dimensions, whose common shape after broadcasting has more elements than either: (32, 1) "
+        "and (32,) become (32, 32). Fires at the first step at which both are captured; exact.",
+    .why =
+        "Each prediction is pulled to all targets of the batch, so the model learns their mean and nothing "
+        "else. The loss falls to the variance of the targets and looks like a model that is too small.",
+    .fix =
+        "Give both one shape: prediction.squeeze(-1), or target.unsqueeze(-1) (target[:, None]); assert "
+        "prediction.shape == target.shape in front of the loss.",
+    .healthy =
+        "One target for all predictions, a row of weights or targets for the whole batch, several critics "
+        "against one target: the prediction keeps its shape. Pairs that are made on purpose, by dimensions "
+        "of "
+        "size one in both (quantile regression).",
+    .cost = "Shapes only: the loss functions' arguments are looked at at the first 10 steps and every 50th.",
+    .original = "",
+    .source = "",
+    .severity = model::Severity::kError,
+    .parameters = {},
+};
+
+constexpr std::array<std::string_view, 8> kElementwise = {
+    "mse_loss",         "l1_loss",          "smooth_l1_loss",       "huber_loss",
+    "poisson_nll_loss", "soft_margin_loss", "hinge_embedding_loss", "kl_div"};
+
+using Shape = std::vector<std::int64_t>;
+
+std::string in_words(const Shape& shape) {
+    return base::format("({}{})", base::join(shape, ", "), shape.size() == 1 ? "," : "");
+}
+std::int64_t elements(const Shape& shape) {
+    std::int64_t count = 1;
+    for (const std::int64_t size : shape) count *= size;
+    return count;
+}
+// Empty: they do not go together.
+Shape broadcast(const Shape& a, const Shape& b) {
+    Shape all(std::max(a.size(), b.size()));
+    for (std::size_t i = 0; i < all.size(); ++i) {
+        const std::int64_t from_a = i < a.size() ? a[a.size() - 1 - i] : 1;
+        const std::int64_t from_b = i < b.size() ? b[b.size() - 1 - i] : 1;
+        if (from_a != from_b && from_a != 1 && from_b != 1) return {};
+        all[all.size() - 1 - i] = from_a == 1 ? from_b : from_a;
+    }
+    return all;
+}
+
+class LossShapeBroadcast final : public Rule {
+  public:
+    void on_step(const model::StepView& step, FindingSink& sink) override {
+        if (step.mode() != model::Mode::kTrain) return;
+        bool any = false;
+        for (const LossCall& call : loss_calls(step)) {
+            if (call.label == nullptr ||
+                std::find(kElementwise.begin(), kElementwise.end(), call.function) == kElementwise.end())
+                continue;
+            any = true;
+            const Shape& given = call.prediction->shape;
+            const Shape& wanted = call.label->shape;
+            const Shape both = broadcast(given, wanted);
+            if (given.size() == wanted.size() ||
+                elements(both) <= std::max(elements(given), elements(wanted)))
+                continue;
+            fire(call, both, sink);
+        }
+        any = look_at_written_out(step, sink) || any;
+        if (any) ++judged_;
+    }
+    [[nodiscard]] std::uint64_t steps_judged() const override { return judged_; }
+    [[nodiscard]] std::string why_not_judged() const override {
+        return "no loss that compares element by element was seen";
+    }
+
+  private:
+    // A loss without a function of the framework: the hook reads shapes from its graph. (n, 1) and (n,) make
+    // (n, n). The target's own shape is not known.
+    static bool look_at_written_out(const model::StepView& step, FindingSink& sink) {
+        const model::TensorInfo* given = nullptr;
+        const model::TensorInfo* both = nullptr;
+        for (const model::ScalarSample& sample : step.record->scalars) {
+            const model::TensorInfo& info = step.info(sample.tensor);
+            if (info.name == "loop/prediction_compared") given = &info;
+            else if (info.name == "loop/difference_compared") both = &info;
+        }
+        if (given == nullptr || both == nullptr) return false;
+        const std::int64_t count = elements(given->shape);
+        const bool is_flat = given->shape.size() == 1 || (given->shape.size() == 2 && given->shape[1] == 1);
+        if (!is_flat || count < 2 || both->shape != Shape{count, count}) return true;
+        model::Finding finding;
+        finding.key = "written_out";
+        finding.severity = model::Severity::kError;
+        finding.tensor = "loss";
+        finding.message = base::format(
+            "The loss subtracts a target from a prediction of shape {} and gets {}: each prediction is "
+            "compared with "
+            "the targets of all samples.",
+            in_words(given->shape), in_words(both->shape));
+        finding.fix = given->shape.size() == 2
+                          ? "Give both one shape: prediction.squeeze(-1), or target.unsqueeze(-1)."
+                          : "Give both one shape: target.squeeze(-1), or prediction.unsqueeze(-1).";
+        finding.evidence.push_back({"values compared", static_cast<double>(count * count), "predictions",
+                                    static_cast<double>(count)});
+        finding.plots = {{"loss", "value"}};
+        sink.fire(std::move(finding));
+        return true;
+    }
+
+    static void fire(const LossCall& call, const Shape& both, FindingSink& sink) {
+        const Shape& given = call.prediction->shape;
+        const Shape& wanted = call.label->shape;
+        model::Finding finding;
+        finding.key = call.function;
+        finding.severity = model::Severity::kError;
+        finding.tensor = base::format("loss/{}", call.function);
+        finding.message = base::format(
+            "{} compares a prediction of shape {} with a target of shape {} as {}: each prediction with the "
+            "targets of other samples, too.",
+            call.function, in_words(given), in_words(wanted), in_words(both));
+        finding.fix =
+            given.size() > wanted.size()
+                ? base::format(
+                      "Give both one shape: prediction.squeeze(-1) in front of {}, or target.unsqueeze(-1).",
+                      call.function)
+                : base::format(
+                      "Give both one shape: target.squeeze(-1) in front of {}, or prediction.unsqueeze(-1).",
+                      call.function);
+        finding.evidence.push_back({"values compared", static_cast<double>(elements(both)), "predictions",
+                                    static_cast<double>(elements(given))});
+        finding.plots = {{finding.tensor, "value"}};
+        sink.fire(std::move(finding));
+    }
+
+    std::uint64_t judged_ = 0;
+};
+
+std::vector<model::Requirement> needs(const Parameters&) {
+    std::vector<model::Requirement> all = argument_requirements(kInfo.name);
+    all.push_back({"loop",
+                   model::Mode::kTrain,
+                   model::What::kStatistics,
+                   {.every = 50, .dense_until = 10},
+                   kInfo.name});
+    return all;
+}
+
+}  // namespace
+
+RuleEntry builtin::loss_shape_broadcast() {
+    return {&kInfo, &needs, [](const Parameters&) -> std::unique_ptr<Rule> {
+                return std::make_unique<LossShapeBroadcast>();
+            }};
+}
+
+}  // namespace traindbg::rules

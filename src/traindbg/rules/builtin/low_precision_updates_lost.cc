@@ -1,0 +1,169 @@
+// Updates too small for the weights' element type: rounded away, the weights stay as they are.
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+#include "traindbg/base/format.h"
+#include "traindbg/base/text.h"
+#include "traindbg/rules/builtin/builtin.h"
+#include "traindbg/rules/settings.h"
+#include "traindbg/rules/training_loss.h"
+#include "traindbg/rules/updates.h"
+
+namespace traindbg::rules {
+namespace {
+
+using base::human_number;
+
+const model::RuleInfo kInfo = {
+    .name = "low_precision_updates_lost",
+    .title = "Updates lost in low precision",
+    .summary =
+        "Weights kept in 16 bits do not change, because each update is less than half of their last bit.",
+    .when =
+        "Of the weight matrices in bfloat16, float16 or 8 bits, most have, at three steps that were looked "
+        "at, an update of exactly 0 in more than `share` of the entries that had a gradient, with a "
+        "learning rate above 0. A warning while the training does not learn, after `patience` steps; a note "
+        "(info) if it does.",
+    .why =
+        "bfloat16 has 8 significant bits: a weight of 1 cannot change by less than 0.004. What is rounded "
+        "away at every step never adds up.",
+    .fix =
+        "Keep the weights in float32 and compute in 16 bits under torch.autocast, or use an optimizer with "
+        "float32 master weights or stochastic rounding.",
+    .healthy =
+        "Entries without a gradient, such as embedding rows that are not in the batch; autocast, whose "
+        "weights are float32; 16-bit trainings that learn.",
+    .cost =
+        "A copy of the weights at the first three steps, a few more below 100, and then every 100th; the "
+        "loss.",
+    .original = "UnchangedTensor",
+    .source = "Micikevicius et al., \"Mixed precision training\", ICLR 2018",
+    .severity = model::Severity::kWarning,
+    .parameters = {{"share", "share", 0.5, 0.01, 1, "entries with a gradient that do not change"},
+                   {"patience", "steps", 30, 5, 1e9, "steps after which it judges"}},
+};
+
+bool is_small(tensor::DType dtype) {
+    return dtype == tensor::DType::kBFloat16 || dtype == tensor::DType::kFloat16;
+}
+
+class LowPrecisionUpdatesLost final : public Rule {
+  public:
+    explicit LowPrecisionUpdatesLost(const Parameters& parameters)
+        : share_(parameters.at("share")), patience_(static_cast<std::uint64_t>(parameters.at("patience"))) {}
+
+    void on_step(const model::StepView& step, FindingSink& sink) override {
+        if (step.mode() != model::Mode::kTrain) return;
+        rates_.observe(step);
+        loss_.observe(step);
+        last_ = step.step();
+        look(step);
+        if (looks_ >= 3 && loss_.count() >= patience_) judge(sink);
+    }
+    void on_end(FindingSink& sink) override {
+        if (looks_ >= 3 && loss_.count() < patience_ && loss_.count() >= 10) judge(sink);
+    }
+    [[nodiscard]] std::uint64_t steps_judged() const override { return looks_; }
+    [[nodiscard]] std::string why_not_judged() const override { return "no weights in 16 bits were seen"; }
+
+  private:
+    void look(const model::StepView& step) {
+        std::map<std::string_view, double, std::less<>> alive;  // entries with a gradient
+        for (const model::TensorSample& sample : step.record->tensors) {
+            const model::TensorInfo& info = step.info(sample.tensor);
+            if (info.role != model::Role::kGradient || sample.statistics.not_finite() > 0) continue;
+            alive[place_of(info.name)] =
+                static_cast<double>(sample.statistics.count - sample.statistics.zero);
+        }
+        std::size_t all = 0, lost = 0;
+        double worst = -1;
+        for (const model::TensorSample& sample : step.record->tensors) {
+            const model::TensorInfo& info = step.info(sample.tensor);
+            if (info.role != model::Role::kWeightUpdate || !is_matrix(info) || !is_small(info.dtype))
+                continue;
+            const auto found = alive.find(place_of(info.name));
+            if (found == alive.end() || !(found->second > 0)) continue;
+            const auto changed = static_cast<double>(sample.statistics.count - sample.statistics.zero);
+            const double share = 1 - std::min(1.0, changed / found->second);
+            ++all;
+            if (share > share_) ++lost;
+            if (share > worst) {
+                worst = share;
+                worst_ = info.name;
+                dtype_ = info.dtype == tensor::DType::kBFloat16 ? "bfloat16" : "float16";
+            }
+        }
+        if (all == 0 || (rates_.is_known() && !(rates_.now() > 0))) return;
+        ++looks_;
+        if (2 * lost > all) {
+            if (lost_looks_++ == 0) first_ = step.step();
+            share_now_ = worst;
+            places_ = lost;
+        }
+    }
+
+    void judge(FindingSink& sink) {
+        const bool mostly = lost_looks_ >= 3 && 2 * lost_looks_ > looks_;
+        const char* found = !mostly ? nullptr : loss_.has_learned() ? "lost_note" : "lost";
+        if (found != firing_) {
+            if (firing_ != nullptr) sink.clear(firing_);
+            firing_ = found;
+        }
+        if (firing_ == nullptr) return;
+        model::Finding finding;
+        finding.key = firing_;
+        finding.severity =
+            std::string_view(firing_) == "lost" ? model::Severity::kWarning : model::Severity::kInfo;
+        finding.first_step = first_;
+        finding.tensor = worst_;
+        finding.layer = std::string(place_of(worst_)).substr(0, place_of(worst_).rfind('.'));
+        finding.places = places_;
+        finding.message = base::format(
+            "{:.0f} % of the entries of {} that had a gradient did not change: the weights are {}, and the "
+            "updates are less than half of their last bit. So it was at {} of {} steps looked at; the loss "
+            "is {}, {} at the start.",
+            100 * share_now_, place_in_words(worst_), dtype_, lost_looks_, looks_,
+            human_number(loss_.level()), human_number(loss_.start()));
+        finding.fix =
+            "Keep the model in float32 (no model.half() or model.to(torch.bfloat16)) and run the forward "
+            "pass under torch.autocast; or use an optimizer with float32 master weights.";
+        finding.evidence.push_back({"entries that do not change", share_now_, "limit", share_});
+        finding.evidence.push_back({"loss", loss_.level(), "at the start", loss_.start()});
+        finding.plots = {{worst_, "zero"}};
+        if (!loss_.tensor().empty()) finding.plots.emplace_back(loss_.tensor(), "value");
+        sink.fire(std::move(finding));
+    }
+
+    double share_;
+    std::uint64_t patience_;
+    std::uint64_t looks_ = 0, lost_looks_ = 0;
+    model::StepIndex first_ = 0, last_ = 0;
+    std::size_t places_ = 1;
+    double share_now_ = 0;
+    std::string worst_, dtype_;
+    const char* firing_ = nullptr;
+    LearningRates rates_;
+    TrainingLoss loss_;
+};
+
+std::vector<model::Requirement> needs(const Parameters&) {
+    std::vector<model::Requirement> all = loss_requirements(kInfo.name);
+    model::Requirement updates = update_requirement(kInfo.name);
+    all.push_back(updates);
+    updates.collection = "gradients";
+    all.push_back(std::move(updates));
+    all.push_back(rate_requirement(kInfo.name));
+    return all;
+}
+
+}  // namespace
+
+RuleEntry builtin::low_precision_updates_lost() {
+    return {&kInfo, &needs, [](const Parameters& p) -> std::unique_ptr<Rule> {
+                return std::make_unique<LowPrecisionUpdatesLost>(p);
+            }};
+}
+
+}  // namespace traindbg::rules

@@ -1,0 +1,274 @@
+// The output's activation function cannot reach the targets.
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+#include "traindbg/base/format.h"
+#include "traindbg/base/text.h"
+#include "traindbg/model/histogram.h"
+#include "traindbg/rules/builtin/builtin.h"
+#include "traindbg/rules/loss_arguments.h"
+#include "traindbg/rules/settings.h"
+
+namespace traindbg::rules {
+namespace {
+
+const model::RuleInfo kInfo = {
+    .name = "output_activation_range",
+    .title = "Targets out of the output's reach",
+    .summary = "The model ends in an activation function whose values cannot be what the loss asks for.",
+    .when =
+        "Judged when three captured steps agree that what a loss is given is what a sigmoid, tanh or ReLU "
+        "returned, told by equal extremes and means. A loss of mse, l1, smooth_l1 or huber: at least `share` "
+        "of "
+        "the targets lie outside of that function's range. Where no such function can be seen: predictions "
+        "that "
+        "in 15 looks and 50 steps press against an end of [0, 1] or [-1, 1], or hold exact zeros and nothing "
+        "below, while a fifth of the targets lies beyond. binary_cross_entropy_with_logits behind a ReLU: no "
+        "probability below one half. cross_entropy behind a tanh: no logit beyond 1; behind a ReLU: a "
+        "warning "
+        "if after 100 steps the loss is not clearly below that of guessing, else a note (info).",
+    .why =
+        "What cannot be reached is never learned: the output sits at the end of its range, where sigmoid, "
+        "tanh "
+        "and ReLU pass no gradient.",
+    .fix =
+        "End the model in a plain Linear layer; or scale the targets into the range of the activation "
+        "function.",
+    .healthy =
+        "Targets within the range: images in [-1, 1] behind a tanh, shares in [0, 1] behind a sigmoid, "
+        "counts "
+        "behind a ReLU, a few outliers of them.",
+    .cost =
+        "One pass over what the loss functions are given at the first 10 steps and then at every 50th, with "
+        "a "
+        "histogram of the targets at the first 5, and over what the modules return at the first 5 and every "
+        "50th.",
+    .original = "",
+    .source = "",
+    .severity = model::Severity::kError,
+    .parameters = {{"share", "share", 0.05, 0.001, 1, "targets outside of the range"}},
+};
+
+constexpr std::uint64_t kAgreeing = 3;
+
+class OutputActivationRange final : public Rule {
+  public:
+    explicit OutputActivationRange(const Parameters& parameters) : share_(parameters.at("share")) {}
+
+    void on_step(const model::StepView& step, FindingSink& sink) override {
+        if (step.mode() != model::Mode::kTrain) return;
+        guessing_.observe(step);
+        bool any = false;
+        for (const LossCall& call : loss_calls(step)) {
+            if (!is_regression(call.function) && call.function != "cross_entropy" &&
+                call.function != "binary_cross_entropy_with_logits")
+                continue;
+            any = true;
+            Seen& seen = seen_[call.prediction->id];
+            look(seen, step, call);
+            judge(seen, step, call, sink);
+        }
+        if (any) ++judged_;
+    }
+    [[nodiscard]] std::uint64_t steps_judged() const override { return judged_; }
+    [[nodiscard]] std::string why_not_judged() const override {
+        return "no loss function of torch.nn.functional that compares with targets was seen";
+    }
+
+  private:
+    struct Seen {
+        std::uint64_t looks = 0;
+        model::StepIndex first = 0;
+        std::uint64_t with_maker = 0;
+        std::uint64_t squashed = 0;  // in agreement with `maker`
+        Maker maker;
+        std::uint64_t at_zero = 0;  // looks with exact zeros and nothing below
+        double lowest = 0, highest = 0;
+        model::Histogram targets;
+        model::Statistics target_values;
+        std::string firing;
+    };
+
+    static void look(Seen& seen, const model::StepView& step, const LossCall& call) {
+        const model::Statistics& values = *call.predicted;
+        if (seen.looks++ == 0) {
+            seen.first = step.step();
+            seen.lowest = values.min;
+            seen.highest = values.max;
+        }
+        seen.lowest = std::min(seen.lowest, values.min);
+        seen.highest = std::max(seen.highest, values.max);
+        if (values.zero > 0 && values.min == 0 && values.max > 0) ++seen.at_zero;
+        if (call.labelled != nullptr) model::merge(seen.target_values, *call.labelled);
+        if (call.label_bins != nullptr) model::merge(seen.targets, *call.label_bins);
+        const Maker maker = maker_of(step, call);
+        if (maker.tensor == nullptr) return;
+        // A ReLU changes nothing of what is not negative.
+        if (maker.squash == Squash::kNone && values.min >= 0) return;
+        ++seen.with_maker;
+        if (maker.squash == Squash::kNone) return;
+        if (seen.squashed == 0) seen.maker = maker;
+        if (maker.squash == seen.maker.squash) ++seen.squashed;
+    }
+
+    // Share of the targets that lie outside. Of a bin that an end lies in, none is counted.
+    static double outside(const model::Histogram& targets, Range range) {
+        std::uint64_t all = 0, beyond = 0;
+        for (const model::HistogramBin& bin : targets) {
+            if (bin.bin == model::kNanBin) continue;
+            all += bin.count;
+            const model::BinEdges edge = model::edges(bin.bin);
+            if (edge.lower > range.high || edge.upper < range.low) beyond += bin.count;
+        }
+        return all == 0 ? 0 : static_cast<double>(beyond) / static_cast<double>(all);
+    }
+
+    void judge(Seen& seen, const model::StepView& step, const LossCall& call, FindingSink& sink) {
+        const bool is_known = seen.squashed >= kAgreeing && seen.squashed == seen.with_maker;
+        if (is_regression(call.function)) {
+            if (element_count(seen.targets) < 8) return;
+            if (is_known) {
+                const double share = outside(seen.targets, range_of(seen.maker.squash));
+                if (share >= share_) fire(seen, step, call, seen.maker.squash, share, true, sink);
+            } else if (seen.with_maker == 0 && seen.looks >= 12 && step.step() >= seen.first + 50) {
+                const Squash pressed = pressed_against(seen);
+                if (pressed == Squash::kNone) return;
+                const double share = outside(seen.targets, range_of(pressed));
+                if (share >= std::max(share_, 0.2)) fire(seen, step, call, pressed, share, false, sink);
+            }
+            return;
+        }
+        if (!is_known) return;
+        if (call.function == "cross_entropy") {
+            if (seen.maker.squash == Squash::kTanh) fire_logits(seen, step, call, "bounded", sink);
+            if (seen.maker.squash != Squash::kRelu || guessing_.loss().count() < 100) return;
+            fire_logits(seen, step, call, guessing_.learns_well() ? "relu_learning" : "relu", sink);
+        } else if (seen.maker.squash == Squash::kRelu && call.labelled != nullptr &&
+                   seen.target_values.min < 0.5) {
+            fire_logits(seen, step, call, "half", sink);
+        }
+    }
+
+    // The range that predictions keep to while they press against an end of it.
+    static Squash pressed_against(const Seen& seen) {
+        if (seen.at_zero == seen.looks) return Squash::kRelu;
+        if (seen.lowest >= 0 && seen.highest <= 1 && (seen.highest > 0.98 || seen.lowest < 0.02))
+            return Squash::kSigmoid;
+        if (seen.lowest >= -1 && seen.highest <= 1 && (seen.highest > 0.98 && seen.lowest < -0.5))
+            return Squash::kTanh;
+        if (seen.lowest >= -1 && seen.highest <= 1 && (seen.lowest < -0.98 && seen.highest > 0.5))
+            return Squash::kTanh;
+        return Squash::kNone;
+    }
+
+    static std::string range_in_words(Squash squash) {
+        switch (squash) {
+            case Squash::kSigmoid: return "from 0 to 1";
+            case Squash::kTanh: return "from -1 to 1";
+            default: return "of zero and above";
+        }
+    }
+
+    static void fire(const Seen& seen, const model::StepView&, const LossCall& call, Squash squash,
+                     double share, bool is_known, FindingSink& sink) {
+        model::Finding finding;
+        finding.key = call.function;
+        finding.severity = share >= 0.2 && is_known ? model::Severity::kError : model::Severity::kWarning;
+        finding.first_step = seen.first;
+        finding.tensor = call.prediction->name;
+        if (is_known && seen.maker.tensor != nullptr) finding.layer = seen.maker.tensor->module;
+        const std::string made = is_known
+                                     ? base::format("went through a {} ({})", to_string(squash),
+                                                    place_in_words(seen.maker.tensor->name))
+                                     : base::format("never left [{}, {}]", base::human_number(seen.lowest),
+                                                    base::human_number(seen.highest));
+        finding.message = base::format(
+            "{:.0f} % of the targets of {} lie where the model's output cannot get: it {}, so its values are "
+            "{}; "
+            "the targets reach from {} to {}.",
+            100 * share, call.function, made, range_in_words(squash),
+            base::human_number(seen.target_values.min), base::human_number(seen.target_values.max));
+        finding.fix =
+            base::format("Remove the {} behind the last layer, or scale the targets into its range ({}).",
+                         is_known ? std::string(to_string(squash)) : "activation function or clamp",
+                         range_in_words(squash));
+        finding.evidence.push_back({"targets out of reach", share, "limit", 0.05});
+        finding.evidence.push_back(
+            {"largest target", seen.target_values.max, "largest prediction", seen.highest});
+        finding.evidence.push_back(
+            {"smallest target", seen.target_values.min, "smallest prediction", seen.lowest});
+        finding.plots = {{call.prediction->name, "min"}, {call.prediction->name, "max"}};
+        sink.fire(std::move(finding));
+    }
+
+    static void fire_logits(Seen& seen, const model::StepView& step, const LossCall& call, const char* key,
+                            FindingSink& sink) {
+        if (!seen.firing.empty() && seen.firing != key) sink.clear(seen.firing);
+        seen.firing = key;
+        const std::string_view word = key;
+        model::Finding finding;
+        finding.key = key;
+        finding.severity = word == "relu_learning" ? model::Severity::kInfo : model::Severity::kWarning;
+        finding.first_step = seen.first;
+        finding.tensor = call.prediction->name;
+        finding.layer = seen.maker.tensor->module;
+        const std::string place = place_in_words(seen.maker.tensor->name);
+        if (word == "bounded") {
+            const std::vector<std::int64_t>& shape = call.prediction->shape;
+            const auto classes = static_cast<double>(shape[std::min<std::size_t>(1, shape.size() - 1)]);
+            const double floor = std::log(1 + (classes - 1) * std::exp(-2.0));
+            finding.message = base::format(
+                "The logits of {} went through a tanh ({}): none gets beyond 1, so with {:.0f} classes the "
+                "loss "
+                "cannot fall below {}.",
+                call.function, place, classes, base::human_number(floor));
+            finding.evidence.push_back({"lowest loss possible", floor, "", 0});
+        } else if (word == "half") {
+            finding.message = base::format(
+                "The logits of {} went through a ReLU ({}): none is below zero, so no probability gets below "
+                "one "
+                "half, and {:.0f} % of the labels ask for that.",
+                call.function, place, 100 * (1 - seen.target_values.mean));
+            finding.evidence.push_back({"smallest logit", seen.lowest, "", 0});
+        } else {
+            finding.message = base::format(
+                "The logits of {} went through a ReLU ({}): those that are zero get no gradient{} at step "
+                "{}.",
+                call.function, place,
+                word == "relu" ? ", and the loss is not clearly below that of guessing"
+                               : "; it learns all the same",
+                step.step());
+            finding.evidence.push_back({"logits that are zero", static_cast<double>(call.predicted->zero),
+                                        "of", static_cast<double>(call.predicted->count)});
+        }
+        finding.fix = base::format("Remove the {} behind the last layer: {} takes logits of any size.",
+                                   to_string(seen.maker.squash), call.function);
+        finding.plots = {{call.prediction->name, "min"}, {call.prediction->name, "max"}};
+        sink.fire(std::move(finding));
+    }
+
+    double share_;
+    std::uint64_t judged_ = 0;
+    std::map<model::TensorId, Seen> seen_;
+    Guessing guessing_;
+};
+
+std::vector<model::Requirement> needs(const Parameters&) {
+    std::vector<model::Requirement> all = loss_requirements(kInfo.name);
+    for (model::Requirement& more : argument_requirements(kInfo.name)) all.push_back(std::move(more));
+    for (model::Requirement& more : maker_requirements(kInfo.name)) all.push_back(std::move(more));
+    all.push_back(label_histogram_requirement(kInfo.name));
+    return all;
+}
+
+}  // namespace
+
+RuleEntry builtin::output_activation_range() {
+    return {&kInfo, &needs, [](const Parameters& p) -> std::unique_ptr<Rule> {
+                return std::make_unique<OutputActivationRange>(p);
+            }};
+}
+
+}  // namespace traindbg::rules

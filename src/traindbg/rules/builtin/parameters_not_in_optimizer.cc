@@ -1,0 +1,105 @@
+// Parameters get gradients, but no optimizer has them.
+
+#include "traindbg/base/format.h"
+#include "traindbg/rules/builtin/builtin.h"
+#include "traindbg/rules/loop_facts.h"
+
+namespace traindbg::rules {
+namespace {
+
+const model::RuleInfo kInfo = {
+    .name = "parameters_not_in_optimizer",
+    .title = "Parameters not in the optimizer",
+    .summary =
+        "Parameters of the model require gradients and get them, but no optimizer was given them: they "
+        "never change.",
+    .when =
+        "At each of `steps` looks in a row from the second step on, a parameter of a watched model "
+        "requires gradients and has one, no optimizer of the process holds it (also none that has not "
+        "stepped yet), and its values do not change otherwise. Error where such weights still have the "
+        "distribution that an initialiser gives; info where they do not, because then they were trained "
+        "or loaded before; warning where that cannot be told.",
+    .why =
+        "backward() computes gradients that nobody uses. The part stays random; the rest learns to work "
+        "around it, so that the loss falls, only less far.",
+    .fix =
+        "Make the optimizer after the model is complete: after heads are replaced, layers are added, and "
+        "the model is moved or wrapped; give it model.parameters(), or add_param_group(). If the part is "
+        "meant to stay as it is, say requires_grad_(False): its gradients cost time and memory.",
+    .healthy =
+        "Several optimizers that step in turn or seldom, as in a GAN: all that exist count. Parameters "
+        "that a loop changes by hand. Frozen parameters, and those without a gradient. A loaded model of "
+        "which only the head is trained (info).",
+    .cost =
+        "A look at the parameters' gradients at the first 10 steps and then every 25th. Where one is "
+        "found for the first time: a search for optimizers among the objects of the process, and the "
+        "distribution of those weights.",
+    .original = "",
+    .source =
+        "Jiang et al., \"Training with Confidence: Catching Silent Errors in Deep Learning Training with "
+        "Automated Proactive Checks\", OSDI 2025 (the fault, not the method); accelerate issue 2665",
+    .severity = model::Severity::kError,
+    .parameters = {{"steps", "steps", 5, 2, 1000, "looks in a row that must show it"}},
+};
+
+class ParametersNotInOptimizer final : public Rule {
+  public:
+    explicit ParametersNotInOptimizer(const Parameters& parameters) : seen_(parameters.at("steps")) {}
+
+    void on_step(const model::StepView& step, FindingSink& sink) override {
+        if (step.mode() != model::Mode::kTrain) return;
+        const std::optional<LoopFact> left_out = loop_fact(step, "not_in_optimizer");
+        if (!left_out) return;
+        const bool shows = left_out->value > 0;
+        if (!shows && seen_.is_enough())
+            for (const char* key : {kKey, kUnknown, kLoaded}) sink.clear(key);
+        seen_.add(step, shows);
+        if (!seen_.is_enough()) return;
+        const std::optional<LoopFact> fresh = loop_fact(step, "not_in_optimizer_fresh");
+        const std::optional<LoopFact> loaded = loop_fact(step, "not_in_optimizer_loaded");
+        const bool is_fresh = fresh && fresh->value > 0;
+        const bool is_loaded = loaded && loaded->value > 0;
+        model::Finding finding = is_fresh ? loop_finding(kKey, model::Severity::kError, seen_, *left_out)
+                                 : is_loaded
+                                     ? loop_finding(kLoaded, model::Severity::kInfo, seen_, *left_out)
+                                     : loop_finding(kUnknown, model::Severity::kWarning, seen_, *left_out);
+        finding.places = static_cast<std::uint64_t>(left_out->value);
+        finding.message = base::format(
+            "{:.0f} parameters, the first of them in {}, get gradients, but no optimizer "
+            "has them: they never change.{}",
+            left_out->value, left_out->place, is_fresh ? " Their weights are as they were initialised." : "");
+        finding.fix = is_loaded
+                          ? base::format(
+                                "Nothing, if {} is meant to stay as it is; requires_grad_(False) saves the "
+                                "time for its gradients. Else give its parameters to the optimizer.",
+                                left_out->place)
+                          : base::format(
+                                "Give the parameters of {} to the optimizer: make it with "
+                                "model.parameters() after the model is complete, or call "
+                                "optimizer.add_param_group().",
+                                left_out->place);
+        sink.fire(std::move(finding));
+    }
+    [[nodiscard]] std::uint64_t steps_judged() const override { return seen_.judged(); }
+    [[nodiscard]] std::string why_not_judged() const override {
+        return "no training step was seen from its beginning to its end";
+    }
+
+  private:
+    static constexpr const char* kKey = "optimizer";
+    static constexpr const char* kUnknown = "optimizer, perhaps";
+    static constexpr const char* kLoaded = "optimizer, loaded weights";
+    InARow seen_;
+};
+
+std::vector<model::Requirement> needs(const Parameters&) { return {loop_requirement(kInfo.name)}; }
+
+}  // namespace
+
+RuleEntry builtin::parameters_not_in_optimizer() {
+    return {&kInfo, &needs, [](const Parameters& p) -> std::unique_ptr<Rule> {
+                return std::make_unique<ParametersNotInOptimizer>(p);
+            }};
+}
+
+}  // namespace traindbg::rules

@@ -1,0 +1,473 @@
+// Weights that start in a bad place: units that are all alike, values far too large or far too small.
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <optional>
+
+#include "traindbg/base/format.h"
+#include "traindbg/base/text.h"
+#include "traindbg/rules/builtin/builtin.h"
+#include "traindbg/rules/robust.h"
+#include "traindbg/rules/settings.h"
+#include "traindbg/rules/training_loss.h"
+#include "traindbg/rules/updates.h"
+
+namespace traindbg::rules {
+namespace {
+
+using base::human_number;
+
+const model::RuleInfo kInfo = {
+    .name = "poor_weight_init",
+    .title = "Poor weight initialisation",
+    .summary =
+        "The units of a layer start alike and stay so, or the weights start far too large or too small.",
+    .when =
+        "Alike (error; warning if the training learns all the same): before the first update and after the "
+        "second, every row of a hidden layer's weight has the same least and largest value as the others, "
+        "and so has every row of its gradient (a recurrent or attention layer may have four kinds of rows). "
+        "Constant (warning): the weights of at least half of the hidden layers start as one value other "
+        "than 0, and "
+        "after `patience` steps the training has not come far. "
+        "Too large: the first loss is more than `loss` times that of guessing (the entropy of the labels; "
+        "for a mean squared error, the labels' own mean square), and in the typical weight matrix, or in "
+        "the one before the loss, std · √fan_in exceeds `large`; a warning once 20 steps have not brought "
+        "the loss below "
+        "guessing, until then a note (info). Too small (warning): std · √fan_in is below `small` in at "
+        "least half of three or more matrices, what the layers return varies less from sample to sample from "
+        "one to the next, and "
+        "after `patience` steps nothing is learned.",
+    .why =
+        "Units that start alike get the same gradient and stay alike for ever: the layer is as good as one "
+        "unit. With weights that are too large a model is sure of nonsense, units saturate and gradients "
+        "explode; with weights that are too small neither the signal nor the gradient gets through.",
+    .fix =
+        "Remove the initialisation by hand (PyTorch's own is sound), or use "
+        "torch.nn.init.kaiming_normal_ for ReLU, xavier_uniform_ for tanh and sigmoid, and zeros for biases "
+        "alone.",
+    .healthy =
+        "Output heads, residual branches, adapters (LoRA) and embeddings that start at zero: their gradients "
+        "are not alike. Norm layers, frozen layers. Large weights whose outputs are normalised, and inputs "
+        "or targets that are not normalised: the weights are not what is large then. Small weights of a "
+        "training that learns.",
+    .cost =
+        "Extremes of each row of all weights and gradients at the first three steps and of each channel of "
+        "all "
+        "outputs at the first; the loss.",
+    .original = "PoorWeightInitialization",
+    .source =
+        "He et al., \"Delving deep into rectifiers\", ICCV 2015; Glorot, Bengio, \"Understanding the "
+        "difficulty of training deep feedforward neural networks\", AISTATS 2010",
+    .severity = model::Severity::kError,
+    .parameters = {{"loss", "times", 4, 1.1, 1e9, "first loss, over that of guessing, that is too large"},
+                   {"large", "gain", 3, 1, 1e6, "std · √fan_in above which weights are too large"},
+                   {"small", "gain", 0.15, 1e-9, 1, "std · √fan_in below which weights are too small"},
+                   {"patience", "steps", 50, 10, 1e9, "steps after which a training should have set off"}},
+};
+
+struct Matrix {
+    std::int32_t layer = -1;
+    std::string name;  // of the weight
+    std::string module;
+    double gain = 0;       // std · √fan_in before the first update
+    bool is_alike = true;  // wherever it was looked at
+    int weight_looks = 0, gradient_looks = 0;
+    bool starts_alike = false;
+    bool starts_constant = false;  // one value, and not 0
+    bool has_gradient = false;     // one that is not 0
+};
+
+// Every channel has the extremes of every other one, or of one of four kinds.
+bool are_alike(const model::ChannelStatistics& channels) {
+    const std::size_t n = channels.channels();
+    if (n < 2) return false;
+    double size = 0;
+    for (std::size_t i = 0; i < n; ++i)
+        size = std::max({size, std::abs(static_cast<double>(channels.min[i])),
+                         std::abs(static_cast<double>(channels.max[i]))});
+    // The same sum, added up in another order.
+    const double near = 1e-5 * size;
+    const std::size_t most = n >= 16 && n % 4 == 0 ? 4 : n >= 12 && n % 3 == 0 ? 3 : 1;
+    std::vector<std::size_t> kinds;
+    for (std::size_t i = 0; i < n; ++i) {
+        const bool known = std::any_of(kinds.begin(), kinds.end(), [&](std::size_t k) {
+            return std::abs(channels.min[i] - channels.min[k]) <= near &&
+                   std::abs(channels.max[i] - channels.max[k]) <= near;
+        });
+        if (known) continue;
+        if (kinds.size() == most) return false;
+        kinds.push_back(i);
+    }
+    return true;
+}
+
+bool has_several_parts(std::string_view type) {
+    for (const std::string_view part : {"LSTM", "GRU", "RNN", "Attention"})
+        if (type.find(part) != std::string_view::npos) return true;
+    return false;
+}
+
+// The same without kinds.
+bool are_all_one(const model::ChannelStatistics& channels) {
+    const auto [low, high] = std::minmax_element(channels.min.begin(), channels.min.end());
+    const auto [least, most] = std::minmax_element(channels.max.begin(), channels.max.end());
+    const double size = std::max(std::abs(static_cast<double>(*low)), std::abs(static_cast<double>(*most)));
+    return *high - *low <= 1e-5 * size && *most - *least <= 1e-5 * size;
+}
+
+class PoorWeightInit final : public Rule {
+  public:
+    explicit PoorWeightInit(const Parameters& parameters)
+        : times_(parameters.at("loss")),
+          large_(parameters.at("large")),
+          small_(parameters.at("small")),
+          patience_(static_cast<std::uint64_t>(parameters.at("patience"))) {}
+
+    void on_step(const model::StepView& step, FindingSink& sink) override {
+        if (step.mode() != model::Mode::kTrain) return;
+        const bool has_loss = loss_.observe(step);
+        if (step.step() < kLooks) {
+            look_at_channels(step);
+            if (step.step() == 0) {
+                look_at_sizes(step);
+                measure_guess(step);
+            }
+        }
+        if (step.step() + 1 == kLooks) find_alike();
+        if (!alike_.empty() && (step.step() + 1 == kLooks || step.step() >= 20)) judge_alike(sink);
+        if (!has_loss) return;
+        judge_large(step, sink);
+        judge_small(sink);
+        judge_constant(sink);
+    }
+    [[nodiscard]] std::uint64_t steps_judged() const override { return judged_; }
+    [[nodiscard]] std::string why_not_judged() const override {
+        return "the first step was not seen, with the weights as they were initialised";
+    }
+
+  private:
+    static constexpr model::StepIndex kLooks = 3;
+    static constexpr const char* kAtRandom =
+        "Initialise weights at random: leave PyTorch's own initialisation in place, or use "
+        "torch.nn.init.kaiming_normal_(layer.weight); a constant is for biases only.";
+
+    Matrix& matrix(const model::TensorInfo& info) {
+        Matrix& one = matrices_[std::string(place_of(info.name))];
+        if (info.role == model::Role::kWeight) {
+            one.name = info.name;
+            one.module = info.module;
+            one.layer = info.layer;
+        }
+        return one;
+    }
+
+    void look_at_channels(const model::StepView& step) {
+        for (const model::ChannelSample& sample : step.record->channels) {
+            const model::TensorInfo& info = step.info(sample.tensor);
+            const bool is_weight = info.role == model::Role::kWeight;
+            if ((!is_weight && info.role != model::Role::kGradient) || !is_matrix(info)) continue;
+            const model::ChannelStatistics& channels = sample.channels;
+            if (channels.channels() < 2) continue;
+            Matrix& one = matrix(info);
+            const bool alike =
+                has_several_parts(info.module_type) ? are_alike(channels) : are_all_one(channels);
+            one.is_alike = one.is_alike && alike;
+            if (is_weight) {
+                if (step.step() == 0) {
+                    one.starts_alike = alike;
+                    one.starts_constant = alike && channels.min[0] == channels.max[0] && channels.max[0] != 0;
+                }
+                ++one.weight_looks;
+            } else {
+                ++one.gradient_looks;
+                one.has_gradient = one.has_gradient ||
+                                   std::any_of(channels.max.begin(), channels.max.end(),
+                                               [](float value) { return value != 0; }) ||
+                                   std::any_of(channels.min.begin(), channels.min.end(),
+                                               [](float value) { return value != 0; });
+            }
+        }
+    }
+
+    // What the weights do to a signal, and what the layers return.
+    void look_at_sizes(const model::StepView& step) {
+        measure_outputs(step);
+        for (const model::TensorSample& sample : step.record->tensors) {
+            const model::TensorInfo& info = step.info(sample.tensor);
+            const model::Statistics& s = sample.statistics;
+            if (info.role != model::Role::kWeight || !is_matrix(info) || s.count == 0) continue;
+            ++judged_;
+            const double rows = static_cast<double>(std::max<std::int64_t>(info.shape[0], 1));
+            const double columns = static_cast<double>(std::max<std::int64_t>(info.shape[1], 1));
+            const bool is_transposed = info.module_type.find("Transpose") != std::string::npos;
+            const double fan_in = static_cast<double>(s.count) / (is_transposed ? columns : rows);
+            matrix(info).gain = rms(s) * std::sqrt(fan_in);
+        }
+    }
+    // How far what a layer returns differs from sample to sample: of its typical channel, greatest less
+    // least.
+    void measure_outputs(const model::StepView& step) {
+        std::vector<std::pair<std::int32_t, double>> outputs;
+        for (const model::ChannelSample& sample : step.record->channels) {
+            const model::TensorInfo& info = step.info(sample.tensor);
+            if (info.role != model::Role::kOutput || !is_weighted(info.module_type)) continue;
+            std::vector<double> ranges;
+            for (std::size_t i = 0; i < sample.channels.channels(); ++i)
+                ranges.push_back(static_cast<double>(sample.channels.max[i]) - sample.channels.min[i]);
+            if (!ranges.empty()) outputs.emplace_back(info.layer, median(std::move(ranges)));
+        }
+        std::stable_sort(outputs.begin(), outputs.end(),
+                         [](const auto& a, const auto& b) { return a.first < b.first; });
+        for (const auto& [layer, range] : outputs) outputs_.push_back(range);
+    }
+    static double rms(const model::Statistics& s) {
+        return s.finite() == 0 ? 0 : s.l2 / std::sqrt(static_cast<double>(s.finite()));
+    }
+    static bool is_weighted(std::string_view type) {
+        return type.find("Linear") != std::string_view::npos || type.find("Conv") != std::string_view::npos;
+    }
+
+    // A mean squared error that a model has which says 0.
+    void measure_guess(const model::StepView& step) {
+        for (const model::TensorSample& sample : step.record->tensors) {
+            const model::TensorInfo& info = step.info(sample.tensor);
+            if (info.name == "label/mse_loss") square_ = rms(sample.statistics) * rms(sample.statistics);
+        }
+    }
+    [[nodiscard]] std::optional<double> guess() const {
+        if (const std::optional<double> entropy = loss_.label_entropy(); entropy && *entropy > 0.1) {
+            // A sum over the batch is measured in other units.
+            const double per_label = loss_.first() / std::max(loss_.labels_per_batch(), 1.0);
+            if (loss_.labels_per_batch() > 4 && std::abs(per_label - *entropy) < 0.5 * *entropy)
+                return std::nullopt;
+            return entropy;
+        }
+        if (square_ > 0 && loss_.tensor().find("mse_loss") != std::string::npos) return square_;
+        return std::nullopt;
+    }
+
+    void find_alike() {
+        std::int32_t last = -1;
+        std::size_t hidden = 0;
+        for (const auto& [place, one] : matrices_) last = std::max(last, one.layer);
+        for (const auto& [place, one] : matrices_) {
+            if (one.layer == last || one.name.empty() || one.gradient_looks == 0) continue;
+            ++hidden;
+            if (one.starts_constant) constant_.push_back(&one);
+            const bool seen = one.weight_looks >= 2 && one.gradient_looks >= 2;
+            // What is alike later alone has lost its gradient.
+            if (seen && one.is_alike && one.starts_alike) alike_.push_back(&one);
+        }
+        if (2 * constant_.size() < hidden) constant_.clear();
+        const auto before = [](const Matrix* a, const Matrix* b) { return a->layer < b->layer; };
+        std::stable_sort(alike_.begin(), alike_.end(), before);
+        std::stable_sort(constant_.begin(), constant_.end(), before);
+    }
+
+    void judge_alike(FindingSink& sink) const {
+        const bool learns = loss_.has_learned_much();
+        const Matrix& first = *alike_.front();
+        model::Finding finding;
+        finding.key = "alike";
+        finding.severity = learns ? model::Severity::kWarning : model::Severity::kError;
+        if (learns) finding.key = "alike_learns";
+        finding.first_step = 0;
+        finding.tensor = first.name;
+        finding.layer = first.module;
+        finding.places = alike_.size();
+        finding.message = base::format(
+            "All units of {} have the same weights and get the same gradients, at the first step and after "
+            "{} updates{}: they stay alike for ever.",
+            place_in_words(first.name), kLooks - 1,
+            alike_.size() > 1 ? base::format("; so it is in {} layers", alike_.size()) : std::string());
+        if (!first.has_gradient)
+            finding.message = base::format(
+                "All units of {} start with the same weights and get a gradient of exactly 0{}: they never "
+                "change.",
+                place_in_words(first.name),
+                alike_.size() > 1 ? base::format("; so it is in {} layers", alike_.size()) : std::string());
+        finding.fix = kAtRandom;
+        finding.evidence.push_back(
+            {"layers of units alike", static_cast<double>(alike_.size()), "expected", 0});
+        if (loss_.count() > 0)
+            finding.evidence.push_back({"loss", loss_.level(), "at the start", loss_.start()});
+        finding.plots = {{first.name, "std"}};
+        if (!loss_.tensor().empty()) finding.plots.emplace_back(loss_.tensor(), "value");
+        if (learns) sink.clear("alike");
+        sink.fire(std::move(finding));
+    }
+
+    // The typical matrix, and the one before the loss.
+    [[nodiscard]] std::vector<const Matrix*> sized() const {
+        std::vector<const Matrix*> all;
+        for (const auto& [place, one] : matrices_)
+            if (!one.name.empty() && one.gain > 0) all.push_back(&one);
+        std::stable_sort(all.begin(), all.end(),
+                         [](const Matrix* a, const Matrix* b) { return a->layer < b->layer; });
+        return all;
+    }
+
+    void judge_large(const model::StepView& step, FindingSink& sink) {
+        if (!is_large_ && step.step() >= 8) return;
+        if (!is_large_) {
+            const std::optional<double> base = guess();
+            if (!base || loss_.first() <= times_ * *base) return;
+            const auto all = sized();
+            if (all.empty()) return;
+            std::vector<double> gains;
+            for (const Matrix* one : all) gains.push_back(one->gain);
+            typical_ = median(gains);
+            worst_ = *std::max_element(all.begin(), all.end(),
+                                       [](const Matrix* a, const Matrix* b) { return a->gain < b->gain; });
+            if (typical_ <= large_ && all.back()->gain <= large_) return;
+            is_large_ = true;
+        }
+        const std::optional<double> base = guess();
+        if (!base) return;
+        if (loss_.count() == 20) is_stuck_ = !(loss_.level() < *base);
+        if (loss_.count() > 20 && is_stuck_ && loss_.level() < 0.9 * *base) {
+            sink.clear("large");
+            is_stuck_ = false;
+        }
+        const bool is_short = loss_.count() < 20;
+        model::Finding finding;
+        finding.key = is_stuck_ ? "large" : "large_note";
+        finding.severity = is_stuck_ ? model::Severity::kWarning : model::Severity::kInfo;
+        if (!is_stuck_ && !is_short) return;
+        finding.first_step = 0;
+        finding.tensor = worst_->name;
+        finding.layer = worst_->module;
+        finding.message = base::format(
+            "The weights start too large: the first loss is {}, guessing gives {}; {} multiplies a signal "
+            "{}-fold (std · √fan_in; about 1 keeps it as it is), the typical matrix {}-fold.",
+            human_number(loss_.first()), human_number(*base), place_in_words(worst_->name),
+            human_number(worst_->gain), human_number(typical_));
+        finding.fix = base::format(
+            "Initialise with about {} of the present standard deviation: leave PyTorch's own initialisation "
+            "in place, or use torch.nn.init.kaiming_normal_ (ReLU) or xavier_normal_ (tanh, sigmoid).",
+            base::format("1/{}", human_number(std::round(std::max(worst_->gain, 2.0)))));
+        finding.evidence.push_back({"loss at the start", loss_.first(), "of guessing", *base});
+        finding.evidence.push_back({"std · √fan_in", worst_->gain, "limit", large_});
+        finding.evidence.push_back({"loss", loss_.level(), "at the start", loss_.start()});
+        finding.plots = {{worst_->name, "std"}, {loss_.tensor(), "value"}};
+        sink.fire(std::move(finding));
+    }
+
+    // All weights one value, and only the biases tell the units apart.
+    void judge_constant(FindingSink& sink) {
+        if (constant_.empty() || !alike_.empty() || loss_.count() < patience_ || loss_.is_game()) return;
+        if (loss_.has_learned_much()) {
+            if (is_constant_) sink.clear("constant");
+            constant_.clear();
+            return;
+        }
+        is_constant_ = true;
+        const Matrix& first = *constant_.front();
+        model::Finding finding;
+        finding.key = "constant";
+        finding.first_step = 0;
+        finding.tensor = first.name;
+        finding.layer = first.module;
+        finding.places = constant_.size();
+        finding.message = base::format(
+            "All weights of {} start as one value{}: its units differ by their biases alone, and after {} "
+            "steps the loss is {}, {} at the start.",
+            place_in_words(first.name),
+            constant_.size() > 1 ? base::format(", and so in {} layers", constant_.size()) : std::string(),
+            loss_.count(), human_number(loss_.level()), human_number(loss_.start()));
+        finding.fix = kAtRandom;
+        finding.evidence.push_back(
+            {"layers of one value", static_cast<double>(constant_.size()), "expected", 0});
+        finding.evidence.push_back({"loss", loss_.level(), "at the start", loss_.start()});
+        finding.plots = {{first.name, "std"}, {loss_.tensor(), "value"}};
+        sink.fire(std::move(finding));
+    }
+
+    void judge_small(FindingSink& sink) {
+        if (loss_.count() < patience_ || loss_.is_game()) return;
+        if (is_small_) {
+            if (!loss_.has_learned()) return fire_small(sink);
+            sink.clear("small");
+            is_small_ = false;
+            is_small_over_ = true;
+            return;
+        }
+        if (is_small_over_ || loss_.count() != patience_ || loss_.has_learned() || !loss_.is_known_function())
+            return;
+        const auto all = sized();
+        if (all.size() < 3 || outputs_.size() < 3) return;
+        const auto low = static_cast<std::size_t>(
+            std::count_if(all.begin(), all.end(), [&](const Matrix* one) { return one->gain < small_; }));
+        if (2 * low < all.size()) return;
+        // Norm layers undo it: then what the layers return does not shrink.
+        const double shrinks = std::pow(outputs_.back() / std::max(outputs_.front(), 1e-300),
+                                        1.0 / static_cast<double>(outputs_.size() - 1));
+        if (!(shrinks < 0.5) && !(outputs_.back() < 1e-3)) return;
+        worst_ = *std::min_element(all.begin(), all.end(),
+                                   [](const Matrix* a, const Matrix* b) { return a->gain < b->gain; });
+        shrinks_ = shrinks;
+        low_ = low;
+        is_small_ = true;
+        fire_small(sink);
+    }
+    void fire_small(FindingSink& sink) const {
+        model::Finding finding;
+        finding.key = "small";
+        finding.first_step = 0;
+        finding.tensor = worst_->name;
+        finding.layer = worst_->module;
+        finding.places = low_;
+        finding.message = base::format(
+            "The weights start too small: {} multiplies a signal by {} (std · √fan_in; about 1 keeps it as "
+            "it is), what the layers return shrinks to {} of its spread from one to the next, and after {} "
+            "steps the loss is {}, {} at the start.",
+            place_in_words(worst_->name), human_number(worst_->gain), human_number(shrinks_), loss_.count(),
+            human_number(loss_.level()), human_number(loss_.start()));
+        finding.fix =
+            "Leave PyTorch's own initialisation in place, or use torch.nn.init.kaiming_normal_ (ReLU) or "
+            "xavier_normal_ (tanh, sigmoid) instead of a small standard deviation.";
+        finding.evidence.push_back({"std · √fan_in", worst_->gain, "limit", small_});
+        finding.evidence.push_back({"spread from layer to layer", shrinks_, "usual", 1});
+        finding.evidence.push_back({"loss", loss_.level(), "at the start", loss_.start()});
+        finding.plots = {{worst_->name, "std"}, {loss_.tensor(), "value"}};
+        sink.fire(std::move(finding));
+    }
+
+    double times_, large_, small_;
+    std::uint64_t patience_;
+    std::uint64_t judged_ = 0;
+    std::map<std::string, Matrix> matrices_;  // by place
+    std::vector<const Matrix*> alike_;
+    std::vector<const Matrix*> constant_;
+    bool is_constant_ = false, is_small_over_ = false;
+    std::vector<double> outputs_;  // spread over the batch of what layers with weights return, in order
+    double square_ = 0, typical_ = 0, shrinks_ = 1;
+    std::size_t low_ = 0;
+    bool is_large_ = false, is_stuck_ = false, is_small_ = false;
+    const Matrix* worst_ = nullptr;
+    TrainingLoss loss_;
+};
+
+std::vector<model::Requirement> needs(const Parameters&) {
+    constexpr auto kTrain = model::Mode::kTrain;
+    constexpr auto kStatistics = model::What::kStatistics;
+    constexpr auto kWhat = model::What::kStatistics | model::What::kChannels;
+    constexpr model::Schedule kStart = {.every = 0, .dense_until = 3};
+    constexpr model::Schedule kFirst = {.every = 0, .dense_until = 1};
+    std::vector<model::Requirement> all = loss_requirements(kInfo.name);
+    all.push_back({"weights", kTrain, kWhat, kStart, kInfo.name});
+    all.push_back({"gradients", kTrain, kWhat, kStart, kInfo.name});
+    all.push_back({"outputs", kTrain, kWhat, kFirst, kInfo.name});
+    all.push_back({"labels", kTrain, kStatistics, kFirst, kInfo.name});
+    return all;
+}
+
+}  // namespace
+
+RuleEntry builtin::poor_weight_init() {
+    return {&kInfo, &needs,
+            [](const Parameters& p) -> std::unique_ptr<Rule> { return std::make_unique<PoorWeightInit>(p); }};
+}
+
+}  // namespace traindbg::rules

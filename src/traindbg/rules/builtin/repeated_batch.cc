@@ -1,0 +1,172 @@
+// Every step gets the same batch although there is more data.
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+#include "traindbg/base/format.h"
+#include "traindbg/rules/builtin/builtin.h"
+#include "traindbg/rules/training_loss.h"
+
+namespace traindbg::rules {
+namespace {
+
+const model::RuleInfo kInfo = {
+    .name = "repeated_batch",
+    .title = "The same batch at every step",
+    .summary = "All training steps see one and the same batch, although there is more data.",
+    .when =
+        "The model's inputs have one fingerprint in each of `steps` training steps in a row, bit for bit, "
+        "and "
+        "there is more data at hand: a DataLoader of more than one batch was asked for batches in training, "
+        "the "
+        "batch is a slice of a tensor with at least four times as many rows, or one evaluation has at least "
+        "two "
+        "batches of the same size (warning). Without such a sign it is a note (info) after three times as "
+        "many steps: "
+        "training on all data at once looks the same.",
+    .why =
+        "The model learns this one batch by heart: the training loss falls to zero and means nothing; the "
+        "rest of "
+        "the data is never seen.",
+    .fix =
+        "Go through the loader: for x, y in loader. next(iter(loader)) begins anew at each call; keep one "
+        "iterator, "
+        "and check that the index of the loop is used.",
+    .healthy =
+        "Training on the whole data set at each step; a few steps on one batch in a row, as in some kinds of "
+        "reinforcement learning and of adversarial training; data whose order is the same in each epoch.",
+    .cost = "A fingerprint of the model's inputs at the first 100 steps and then at every 50th.",
+    .original = "",
+    .source = "",
+    .severity = model::Severity::kWarning,
+    .parameters = {{"steps", "steps", 20, 3, 1000, "steps in a row with one fingerprint"}},
+};
+
+class RepeatedBatch final : public Rule {
+  public:
+    explicit RepeatedBatch(const Parameters& parameters)
+        : steps_(static_cast<std::uint64_t>(parameters.at("steps"))) {}
+
+    void on_step(const model::StepView& step, FindingSink& sink) override {
+        if (step.mode() == model::Mode::kEval) return on_evaluation(step);
+        if (step.mode() != model::Mode::kTrain) return;
+        evaluated_ = 0;
+        for (const model::ScalarSample& sample : step.record->scalars) {
+            const std::string& name = step.info(sample.tensor).name;
+            if (name == "loop/batches_in_loader") in_loader_ = std::max(in_loader_, sample.value);
+            else if (name == "loop/batches_in_storage") in_storage_ = std::max(in_storage_, sample.value);
+        }
+        if (values_ == 0)
+            for (const model::TensorSample& sample : step.record->tensors)
+                if (step.info(sample.tensor).role == model::Role::kInput) values_ += sample.statistics.count;
+        // All inputs of the model together.
+        std::uint64_t fingerprint = 0;
+        bool any = false;
+        for (const model::DigestSample& sample : step.record->digests) {
+            const model::TensorInfo& info = step.info(sample.tensor);
+            if (info.role != model::Role::kInput) continue;
+            any = true;
+            tensor_ = tensor_.empty() ? info.name : tensor_;
+            fingerprint = (fingerprint ^ sample.digest.fingerprint) * 0x9E3779B97F4A7C15ULL;
+        }
+        if (!any) return;
+        ++judged_;
+        if (judged_ > 1 && fingerprint == last_) {
+            ++in_a_row_;
+        } else {
+            in_a_row_ = 1;
+            first_ = step.step();
+            if (!firing_.empty()) sink.clear(firing_);
+            firing_.clear();
+        }
+        last_ = fingerprint;
+        judge(step, sink);
+    }
+    [[nodiscard]] std::uint64_t steps_judged() const override { return judged_; }
+    [[nodiscard]] std::string why_not_judged() const override { return "no input of the model was seen"; }
+
+  private:
+    // How many batches there are to be had, as far as anything tells.
+    [[nodiscard]] const char* more_data() const {
+        if (in_loader_ > 1) return "loader";
+        if (in_storage_ >= 4) return "storage";
+        if (most_evaluated_ >= 2) return "evaluation";
+        return "";
+    }
+
+    void on_evaluation(const model::StepView& step) {
+        std::uint64_t values = 0;
+        for (const model::TensorSample& sample : step.record->tensors)
+            if (step.info(sample.tensor).role == model::Role::kInput) values += sample.statistics.count;
+        // All data at once is evaluated at once, or on a grid; batches are evaluated in batches.
+        if (values > 0 && values == values_) ++evaluated_;
+        most_evaluated_ = std::max(most_evaluated_, evaluated_);
+    }
+
+    void judge(const model::StepView& step, FindingSink& sink) {
+        const std::string_view sign = more_data();
+        std::string key;
+        if (in_a_row_ >= steps_ && !sign.empty()) key = "batch";
+        else if (in_a_row_ >= 3 * steps_) key = "whole_data";
+        if (key != firing_ && !firing_.empty()) sink.clear(firing_);
+        firing_ = key;
+        if (key.empty()) return;
+        model::Finding finding;
+        finding.key = key;
+        finding.severity = sign.empty() ? model::Severity::kInfo : model::Severity::kWarning;
+        finding.first_step = first_;
+        finding.tensor = tensor_;
+        finding.message = base::format(
+            "The model's input is the same, bit for bit, in each of {} captured steps from step {} to {}",
+            in_a_row_, first_, step.step());
+        if (sign == "loader") {
+            finding.message += base::format("; the DataLoader has {:.0f} batches.", in_loader_);
+            finding.evidence.push_back({"batches of the DataLoader", in_loader_, "", 0});
+        } else if (sign == "storage") {
+            finding.message +=
+                base::format("; it is a slice of a tensor with {:.0f} times as many rows.", in_storage_);
+            finding.evidence.push_back({"rows of the tensor it is cut from, in batches", in_storage_, "", 0});
+        } else if (sign == "evaluation") {
+            finding.message += base::format("; an evaluation has {} batches of this size.", most_evaluated_);
+            finding.evidence.push_back(
+                {"batches of an evaluation", static_cast<double>(most_evaluated_), "", 0});
+        } else {
+            finding.message += "; nothing shows that there is more data.";
+        }
+        finding.evidence.push_back({"captured steps with this input", static_cast<double>(in_a_row_), "limit",
+                                    static_cast<double>(steps_)});
+        finding.fix =
+            sign.empty()
+                ? "Nothing, if this is all the data; else go through it batch by batch."
+                : "Go through the loader (for x, y in loader); next(iter(loader)) begins anew at each call. "
+                  "Check that the index of the loop is used where the batch is cut out.";
+        finding.plots = {{"loss", "value"}};
+        sink.fire(std::move(finding));
+    }
+
+    std::uint64_t steps_;
+    std::uint64_t judged_ = 0, in_a_row_ = 0, last_ = 0;
+    std::uint64_t values_ = 0;                          // in a training batch
+    std::uint64_t evaluated_ = 0, most_evaluated_ = 0;  // batches of that size in one evaluation
+    double in_loader_ = 0, in_storage_ = 0;
+    model::StepIndex first_ = 0;
+    std::string tensor_, firing_;
+};
+
+std::vector<model::Requirement> needs(const Parameters&) {
+    using enum model::Mode;
+    return {{"inputs", kTrain, model::What::kDigest, {.every = 50, .dense_until = 100}, kInfo.name},
+            {"inputs", kTrain, model::What::kStatistics, {.every = 50, .dense_until = 10}, kInfo.name},
+            {"inputs", kEval, model::What::kStatistics, {.every = 50, .dense_until = 10}, kInfo.name},
+            {"loop", kTrain, model::What::kStatistics, {.every = 50, .dense_until = 10}, kInfo.name}};
+}
+
+}  // namespace
+
+RuleEntry builtin::repeated_batch() {
+    return {&kInfo, &needs,
+            [](const Parameters& p) -> std::unique_ptr<Rule> { return std::make_unique<RepeatedBatch>(p); }};
+}
+
+}  // namespace traindbg::rules

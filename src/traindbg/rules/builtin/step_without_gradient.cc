@@ -1,0 +1,98 @@
+// The optimizer steps, but there is no gradient for it to use.
+
+#include "traindbg/base/format.h"
+#include "traindbg/rules/builtin/builtin.h"
+#include "traindbg/rules/loop_facts.h"
+
+namespace traindbg::rules {
+namespace {
+
+const model::RuleInfo kInfo = {
+    .name = "step_without_gradient",
+    .title = "Step without gradient",
+    .summary =
+        "optimizer.step() is called when there are no gradients: none were computed since they were "
+        "cleared.",
+    .when =
+        "At each of `steps` looks in a row, when the optimizer is about to step: none of its parameters "
+        "has a gradient, or all of them are zero, and either no `backward()` ran since its last step, or "
+        "one did and what it left was cleared before the step. No threshold.",
+    .why =
+        "The optimizer leaves parameters without a gradient alone, and with zeros it only decays and "
+        "coasts. Nothing is learned, and nothing fails: the loop looks busy.",
+    .fix =
+        "Keep the order zero_grad(), forward, loss.backward(), optimizer.step(). If there is no "
+        "backward(), add it; if zero_grad() stands between backward() and step(), move it before "
+        "backward() or after step().",
+    .healthy =
+        "Gradients that are zero as backward() computed them: a satisfied margin loss, dead units "
+        "(dead_relu tells of those). Gradient accumulation: the passes since the last step count. Steps "
+        "that a GradScaler leaves out are no steps. Gradients set by hand, or by torch.autograd.grad, are "
+        "gradients. Optimizers that are not PyTorch's own may do without: they are judged only where a "
+        "backward() ran.",
+    .cost =
+        "Ids and versions of the parameters' gradients before and after backward, at the first 10 steps "
+        "and then every 25th; no element is read unless a gradient was changed after backward.",
+    .original = "",
+    .source =
+        "Jiang et al., \"Training with Confidence: Catching Silent Errors in Deep Learning Training with "
+        "Automated Proactive Checks\", OSDI 2025 (the fault, not the method)",
+    .severity = model::Severity::kError,
+    .parameters = {{"steps", "steps", 3, 2, 1000, "looks in a row that must show it"}},
+};
+
+class StepWithoutGradient final : public Rule {
+  public:
+    explicit StepWithoutGradient(const Parameters& parameters) : seen_(parameters.at("steps")) {}
+
+    void on_step(const model::StepView& step, FindingSink& sink) override {
+        if (step.mode() != model::Mode::kTrain) return;
+        const std::optional<LoopFact> there = loop_fact(step, "gradients_at_step");
+        const std::optional<LoopFact> reached = loop_fact(step, "parameters_reached");
+        const std::optional<LoopFact> passes = loop_fact(step, "backward_passes");
+        if (!there || !reached || !passes) return;
+        // A pass that reached nothing is another fault: detached_loss.
+        const bool shows = there->value <= 0 && (passes->value <= 0 || reached->value > 0);
+        if (!shows && seen_.is_enough()) sink.clear(kKey);
+        seen_.add(step, shows);
+        if (!seen_.is_enough()) return;
+        model::Finding finding = loop_finding(kKey, model::Severity::kError, seen_, *there);
+        const bool cleared = passes->value > 0;
+        finding.message =
+            cleared
+                ? base::format(
+                      "The optimizer steps without gradients at all of the {} steps looked at since step {}: "
+                      "backward() gave {:.0f} parameters a gradient, and it was cleared before the step.",
+                      seen_.count(), seen_.first(), reached->value)
+                : base::format(
+                      "The optimizer steps without gradients at all of the {} steps looked at since step {}: "
+                      "no backward() ran since its last step.",
+                      seen_.count(), seen_.first());
+        finding.fix = cleared
+                          ? "Move optimizer.zero_grad() before loss.backward(), or after optimizer.step()."
+                          : "Call loss.backward() between optimizer.zero_grad() and optimizer.step().";
+        finding.evidence.push_back({"backward passes per step", passes->value, "expected", 1});
+        finding.evidence.push_back({"parameters that backward reached", reached->value, "", 0});
+        sink.fire(std::move(finding));
+    }
+    [[nodiscard]] std::uint64_t steps_judged() const override { return seen_.judged(); }
+    [[nodiscard]] std::string why_not_judged() const override {
+        return "no training step was seen from its beginning to its end";
+    }
+
+  private:
+    static constexpr const char* kKey = "loop";
+    InARow seen_;
+};
+
+std::vector<model::Requirement> needs(const Parameters&) { return {loop_requirement(kInfo.name)}; }
+
+}  // namespace
+
+RuleEntry builtin::step_without_gradient() {
+    return {&kInfo, &needs, [](const Parameters& p) -> std::unique_ptr<Rule> {
+                return std::make_unique<StepWithoutGradient>(p);
+            }};
+}
+
+}  // namespace traindbg::rules

@@ -1,0 +1,102 @@
+// A training that ended while its loss was still falling.
+
+#include <algorithm>
+#include <cmath>
+
+#include "traindbg/base/format.h"
+#include "traindbg/base/text.h"
+#include "traindbg/rules/builtin/builtin.h"
+#include "traindbg/rules/robust.h"
+#include "traindbg/rules/training_loss.h"
+#include "traindbg/rules/updates.h"
+
+namespace traindbg::rules {
+namespace {
+
+using base::human_number;
+
+const model::RuleInfo kInfo = {
+    .name = "stopped_too_early",
+    .title = "Stopped too early",
+    .summary = "The training ended while the loss still fell: more steps would have made it better.",
+    .when =
+        "When the run is over, after `min_steps` steps and more: over the last third of it the loss fell "
+        "significantly (Mann-Kendall z < -4) and by more than `gain` of what it was at the start of that "
+        "third; the learning rate is not near 0. A note (info).",
+    .why = "What is still falling is not at its best.",
+    .fix = "Train for more epochs, with a schedule of that length, while the evaluation loss falls too.",
+    .healthy =
+        "A short trial; a training whose evaluation loss rises already; a schedule that has reached its "
+        "end.",
+    .cost = "One number a step.",
+    .original = "",
+    .source = "Mann, \"Nonparametric tests against trend\", Econometrica 13 (1945)",
+    .severity = model::Severity::kInfo,
+    .parameters = {{"min_steps", "steps", 150, 30, 1e9, "steps of a run that is judged"},
+                   {"gain", "share", 0.2, 0.001, 1, "fall of the loss over the last third"}},
+};
+
+class StoppedTooEarly final : public Rule {
+  public:
+    explicit StoppedTooEarly(const Parameters& parameters)
+        : min_steps_(static_cast<std::uint64_t>(parameters.at("min_steps"))), gain_(parameters.at("gain")) {}
+
+    void on_step(const model::StepView& step, FindingSink&) override {
+        if (step.mode() != model::Mode::kTrain) return;
+        rates_.observe(step);
+        if (loss_.observe(step)) last_ = step.step();
+    }
+    void on_end(FindingSink& sink) override {
+        if (loss_.count() < min_steps_ || loss_.is_game() || !loss_.is_known_function()) return;
+        if (rates_.is_known() && rates_.now() < 0.05 * rates_.peak()) return;
+        const auto means = loss_.blocks().means();
+        const auto third = means.last(means.size() / 3);
+        if (third.size() < 8 || trend_z(third) > -4) return;
+        const auto part = third.size() / 4;
+        const auto level_of = [](std::span<const double> some) { return median({some.begin(), some.end()}); };
+        const double before = level_of(third.first(part)), after = level_of(third.last(part));
+        if (!(before > 0) || before - after < gain_ * before) return;
+        model::Finding finding;
+        finding.key = "loss";
+        finding.severity = model::Severity::kInfo;
+        finding.step = last_;
+        finding.first_step = last_;
+        finding.tensor = loss_.tensor();
+        finding.message = base::format(
+            "The loss still fell when the training ended: from {} to {} over the last third of {} steps.",
+            human_number(before), human_number(after), loss_.count());
+        finding.fix = "Train for more epochs, as long as the evaluation loss falls too.";
+        finding.evidence.push_back({"loss", after, "before the last third", before});
+        finding.plots = {{loss_.tensor(), "value"}};
+        sink.fire(std::move(finding));
+    }
+    [[nodiscard]] std::uint64_t steps_judged() const override {
+        return loss_.count() >= min_steps_ ? loss_.count() : 0;
+    }
+    [[nodiscard]] std::string why_not_judged() const override {
+        return base::format("fewer than {} steps with a loss were seen", min_steps_);
+    }
+
+  private:
+    std::uint64_t min_steps_;
+    double gain_;
+    model::StepIndex last_ = 0;
+    LearningRates rates_;
+    TrainingLoss loss_;
+};
+
+std::vector<model::Requirement> needs(const Parameters&) {
+    std::vector<model::Requirement> all = loss_requirements(kInfo.name);
+    all.push_back(rate_requirement(kInfo.name));
+    return all;
+}
+
+}  // namespace
+
+RuleEntry builtin::stopped_too_early() {
+    return {&kInfo, &needs, [](const Parameters& p) -> std::unique_ptr<Rule> {
+                return std::make_unique<StoppedTooEarly>(p);
+            }};
+}
+
+}  // namespace traindbg::rules

@@ -1,0 +1,169 @@
+// Regression targets of a size that the training has to climb to.
+
+#include <algorithm>
+#include <cmath>
+
+#include "traindbg/base/format.h"
+#include "traindbg/base/text.h"
+#include "traindbg/rules/builtin/builtin.h"
+#include "traindbg/rules/loss_arguments.h"
+
+namespace traindbg::rules {
+namespace {
+
+using base::human_number;
+
+const model::RuleInfo kInfo = {
+    .name = "target_not_normalized",
+    .title = "Targets are not normalised",
+    .summary =
+        "Regression targets are far from zero mean and unit spread, and the model does worse than a "
+        "constant.",
+    .when =
+        "A loss of mse, l1, smooth_l1 or huber, whose targets have a mean of more than `offset` times their "
+        "spread, or a standard deviation above `spread` or below one over twenty. After `steps` steps, or at "
+        "the "
+        "end of a run of at least 30, its median over ten steps is above 1.5 times the loss of a model that "
+        "always answers the targets' mean; with targets of a standard deviation above `spread`, above 90 % "
+        "of it "
+        "after three times as many steps, while the predictions spread less than a third as much. At once, "
+        "where "
+        "the loss is not finite or a thousand times its start and the targets are larger than 30.",
+    .why =
+        "The last layer begins near zero and has to carry all of the targets' size: its bias creeps up by "
+        "steps "
+        "of the learning rate, gradients are as large as the targets, and the rest learns little meanwhile.",
+    .fix =
+        "Standardise the targets: (y - y.mean()) / y.std() of the training part, and undo it in predictions; "
+        "or "
+        "set the last layer's bias to the targets' mean.",
+    .healthy =
+        "Targets of any size with which the loss comes below that of a constant; targets of about zero mean "
+        "and "
+        "unit spread that are not learned for another reason.",
+    .cost =
+        "The loss at every step; one pass over what the loss functions are given at the first 10 steps and "
+        "then "
+        "at every 50th.",
+    .original = "",
+    .source = "Ben Braiek, Khomh, \"Testing Feedforward Neural Networks Training Programs\", TOSEM 2022",
+    .severity = model::Severity::kWarning,
+    .parameters = {{"offset", "times", 2, 0.5, 1e6, "mean of the targets beside their standard deviation"},
+                   {"spread", "standard deviation", 5, 1, 1e9, "spread of the targets that is large"},
+                   {"steps", "steps", 100, 30, 1e9, "steps that a training has to get below a constant"}},
+};
+
+class TargetNotNormalized final : public Rule {
+  public:
+    explicit TargetNotNormalized(const Parameters& parameters)
+        : offset_(parameters.at("offset")),
+          spread_(parameters.at("spread")),
+          steps_(static_cast<std::uint64_t>(parameters.at("steps"))) {}
+
+    void on_step(const model::StepView& step, FindingSink& sink) override {
+        if (step.mode() != model::Mode::kTrain) return;
+        guessing_.observe(step);
+        for (const LossCall& call : loss_calls(step)) {
+            if (!is_regression(call.function) || call.labelled == nullptr) continue;
+            ++judged_;
+            predicted_ = *call.predicted;
+            prediction_ = call.prediction->name;
+            label_ = call.label->name;
+        }
+        if (judged_ == 0 || !is_regression(guessing_.function())) return;
+        ++count_;
+        step_ = step.step();
+        for (const model::ScalarSample& sample : step.record->scalars) {
+            if (function_of_loss(step.info(sample.tensor).name) != guessing_.function()) continue;
+            if (count_ == 1) start_ = std::abs(sample.value);
+            const bool is_lost = !std::isfinite(sample.value) || std::abs(sample.value) > 1e3 * start_;
+            if (is_lost && size() > 30 && is_unusual()) lost_ = true;
+        }
+        judge(steps_, sink);
+    }
+    void on_end(FindingSink& sink) override {
+        if (judged_ > 0 && count_ < steps_ && count_ >= 30) judge(0, sink);
+    }
+    [[nodiscard]] std::uint64_t steps_judged() const override { return judged_; }
+    [[nodiscard]] std::string why_not_judged() const override {
+        return "no regression loss of torch.nn.functional was seen";
+    }
+
+  private:
+    [[nodiscard]] double mean() const { return guessing_.labels().mean; }
+    [[nodiscard]] double std() const { return guessing_.labels().std; }
+    [[nodiscard]] double size() const { return std::hypot(mean(), std()); }
+    [[nodiscard]] bool is_unusual() const {
+        return std() > 0 && (std::abs(mean()) > offset_ * std() || std() > spread_ || std() < 0.05);
+    }
+
+    void judge(std::uint64_t steps, FindingSink& sink) {
+        if (guessing_.loss().is_game() || !is_unusual()) return;
+        bool on = lost_;
+        if (const std::optional<double> share = guessing_.share(); share && count_ >= steps) {
+            on = on || *share > 1.5;
+            const bool is_flat = std() > spread_ && predicted_.std < std() / 3;
+            on = on || (steps > 0 && count_ >= 3 * steps && *share > 0.9 && is_flat);
+        }
+        if (on) fire(sink);
+        else if (fired_) sink.clear("targets");
+        fired_ = on;
+    }
+
+    void fire(FindingSink& sink) const {
+        const std::optional<double> share = guessing_.share();
+        model::Finding finding;
+        finding.key = "targets";
+        finding.severity = model::Severity::kWarning;
+        finding.first_step = 0;
+        finding.tensor = label_;
+        finding.message = base::format(
+            "The targets of {} have mean {} and standard deviation {} and lie between {} "
+            "and {}",
+            guessing_.function(), human_number(mean()), human_number(std()),
+            human_number(guessing_.labels().min), human_number(guessing_.labels().max));
+        if (lost_) finding.message += base::format("; the loss ran away by step {}.", step_);
+        else
+            finding.message += base::format(
+                "; after {} steps the loss is {}, {:.3g} times that of a model that "
+                "always answers their mean.",
+                count_, human_number(guessing_.level()), share.value_or(0));
+        finding.fix = base::format(
+            "Standardise the targets of the training part, y = (y - {}) / {}, and undo it in predictions; or "
+            "set "
+            "the last layer's bias to {}.",
+            human_number(mean()), human_number(std()), human_number(mean()));
+        finding.evidence.push_back({"mean of the targets", mean(), "their standard deviation", std()});
+        finding.evidence.push_back(
+            {"loss", guessing_.level(), "of a constant answer", guessing_.constant_loss().value_or(0)});
+        finding.evidence.push_back({"mean of the predictions", predicted_.mean, "of the targets", mean()});
+        finding.plots = {{prediction_, "mean"}, {base::format("loss/{}", guessing_.function()), "value"}};
+        sink.fire(std::move(finding));
+    }
+
+    double offset_, spread_;
+    std::uint64_t steps_;
+    std::uint64_t judged_ = 0, count_ = 0;
+    model::StepIndex step_ = 0;
+    double start_ = 0;
+    bool lost_ = false, fired_ = false;
+    std::string prediction_, label_;
+    model::Statistics predicted_;
+    Guessing guessing_;
+};
+
+std::vector<model::Requirement> needs(const Parameters&) {
+    std::vector<model::Requirement> all = loss_requirements(kInfo.name);
+    for (model::Requirement& more : argument_requirements(kInfo.name)) all.push_back(std::move(more));
+    return all;
+}
+
+}  // namespace
+
+RuleEntry builtin::target_not_normalized() {
+    return {&kInfo, &needs, [](const Parameters& p) -> std::unique_ptr<Rule> {
+                return std::make_unique<TargetNotNormalized>(p);
+            }};
+}
+
+}  // namespace traindbg::rules

@@ -1,0 +1,131 @@
+// The model is in training mode when it is evaluated.
+
+#include "traindbg/base/format.h"
+#include "traindbg/rules/builtin/builtin.h"
+#include "traindbg/rules/loop_facts.h"
+
+namespace traindbg::rules {
+namespace {
+
+const model::RuleInfo kInfo = {
+    .name = "train_mode_in_validation",
+    .title = "Training mode in validation",
+    .summary =
+        "The model is evaluated in training mode: dropout is on, and batch norm uses, and learns from, "
+        "the validation batches.",
+    .when =
+        "Between two training steps, a loss function is called without gradients on `batches` batches or "
+        "more, or on one of a size that no batch of the training had, while `training` of the whole model "
+        "is True and it holds dropout or batch norm in training mode. It fires at the second such "
+        "evaluation, at a single one of five times as many batches, or at the end of the run.",
+    .why =
+        "The numbers that decide about checkpoints and early stopping are wrong: too high and noisy with "
+        "dropout, dependent on the batch with batch norm, whose running statistics take in validation "
+        "data.",
+    .fix = "model.eval() before the evaluation and model.train() after it.",
+    .healthy =
+        "The loss of a training batch, computed once more for the log. A generator or a teacher that runs "
+        "without gradients: no loss is computed of it. Several optimizers. Dropout that alone is switched "
+        "on to sample a model in evaluation mode. Recomputing batch norm's statistics: no loss.",
+    .cost = "A look at the modules' flags at the first 50 evaluated batches and then every 10th.",
+    .original = "",
+    .source =
+        "Jiang et al., \"Training with Confidence: Catching Silent Errors in Deep Learning Training with "
+        "Automated Proactive Checks\", OSDI 2025 (the fault, not the method); transformers issue 33844",
+    .severity = model::Severity::kWarning,
+    .parameters = {{"batches", "batches", 2, 1, 1000, "batches in a row that make an evaluation"}},
+};
+
+class TrainModeInValidation final : public Rule {
+  public:
+    explicit TrainModeInValidation(const Parameters& parameters)
+        : batches_(static_cast<std::uint64_t>(parameters.at("batches"))) {}
+
+    void on_step(const model::StepView& step, FindingSink& sink) override {
+        if (step.mode() == model::Mode::kTrain) {
+            game_ = game_ || step.meta->optimizers.size() > 1;
+            train_step_ = step.step();
+            if (length_ > 0) end_evaluation(sink);
+            return;
+        }
+        if (step.mode() != model::Mode::kEval) return;
+        const std::optional<LoopFact> modules = loop_fact(step, "modules_in_train");
+        if (!modules) return;
+        ++judged_;
+        if (modules->value <= 0) {
+            proper_ = true;
+            return;
+        }
+        ++length_;
+        if (const auto other = loop_fact(step, "evaluated_other_samples"); other && other->value > 0)
+            other_ = true;
+        modules_ = modules->value;
+        place_ = modules->place;
+        tensor_ = modules->tensor;
+        if (length_ >= 5 * batches_) fire(sink);
+    }
+    void on_end(FindingSink& sink) override {
+        if (length_ > 0 && !proper_ && (length_ >= batches_ || other_)) fire(sink);
+    }
+    [[nodiscard]] std::uint64_t steps_judged() const override { return judged_; }
+    [[nodiscard]] std::string why_not_judged() const override {
+        return "no evaluation of a model with dropout or batch norm was seen: a loss without gradients";
+    }
+
+  private:
+    // One is over: the training goes on.
+    void end_evaluation(FindingSink& sink) {
+        const bool shows = !proper_ && (length_ >= batches_ || other_);
+        if (shows) ++shown_;
+        if (shown_ >= 2 && shows) fire(sink);
+        length_ = 0;
+        other_ = proper_ = false;
+    }
+    void fire(FindingSink& sink) {
+        if (game_ || proper_) return;
+        model::Finding finding;
+        finding.key = "mode";
+        finding.severity = model::Severity::kWarning;
+        finding.layer = place_;
+        finding.tensor = tensor_;
+        finding.places = static_cast<std::uint64_t>(modules_);
+        finding.message = base::format(
+            "The model is in training mode when it is evaluated, without gradients, around training step {}: "
+            "{:.0f} modules (the first is {}) act as in training. Losses of such evaluations are too noisy "
+            "or "
+            "too high, and batch norm learns from the validation data.",
+            train_step_, modules_, place_);
+        finding.fix = "Call model.eval() before the evaluation, and model.train() after it.";
+        finding.evidence.push_back({"modules in training mode", modules_, "expected", 0});
+        finding.evidence.push_back(
+            {"batches in a row", static_cast<double>(length_), "limit", static_cast<double>(batches_)});
+        sink.fire(std::move(finding));
+    }
+
+    std::uint64_t batches_;
+    std::uint64_t judged_ = 0, shown_ = 0;
+    std::uint64_t length_ = 0;  // batches of the evaluation under way
+    bool other_ = false;        // one was of another size than those of the training
+    bool proper_ = false;       // one was in evaluation mode
+    bool game_ = false;
+    model::StepIndex train_step_ = 0;
+    double modules_ = 0;
+    std::string place_, tensor_;
+};
+
+std::vector<model::Requirement> needs(const Parameters&) {
+    return {{"losses", model::Mode::kTrain, model::What::kStatistics, {.every = 1}, kInfo.name},
+            {"losses", model::Mode::kEval, model::What::kStatistics, {.every = 1}, kInfo.name},
+            loop_requirement(kInfo.name),
+            loop_requirement(kInfo.name, model::Mode::kEval)};
+}
+
+}  // namespace
+
+RuleEntry builtin::train_mode_in_validation() {
+    return {&kInfo, &needs, [](const Parameters& p) -> std::unique_ptr<Rule> {
+                return std::make_unique<TrainModeInValidation>(p);
+            }};
+}
+
+}  // namespace traindbg::rules

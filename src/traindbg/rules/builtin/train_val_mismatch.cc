@@ -1,0 +1,204 @@
+// Evaluation inputs that were prepared otherwise than those of the training.
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+#include "traindbg/base/format.h"
+#include "traindbg/base/text.h"
+#include "traindbg/rules/builtin/builtin.h"
+#include "traindbg/rules/loss_arguments.h"
+
+namespace traindbg::rules {
+namespace {
+
+using base::human_number;
+
+const model::RuleInfo kInfo = {
+    .name = "train_val_mismatch",
+    .title = "Training and evaluation inputs differ",
+    .summary = "The inputs of evaluations are of another size or level than those of the training.",
+    .when =
+        "After five captured training batches and two captured evaluation batches of an input of floating "
+        "point: "
+        "the means differ by more than `shift` standard deviations of the values, or the standard deviations "
+        "by "
+        "more than `scale` times, and in either case by more than six times what training batches differ "
+        "among "
+        "themselves. A warning if the evaluation's loss is more than 1.3 times that of the training, or not "
+        "known; else a note (info).",
+    .why =
+        "A model is judged on data that it never was prepared for: the evaluation says nothing of the "
+        "training, "
+        "and early stopping and the choice of a checkpoint go wrong with it.",
+    .fix =
+        "Use the same transform for both: fit mean and standard deviation on the training part and apply "
+        "them to "
+        "both; leave out of the evaluation only what is random.",
+    .healthy =
+        "Augmentation; parts of data that differ a little; noise that is added in training only; numbers of "
+        "tokens and categories, which are not looked at.",
+    .cost =
+        "One pass over the model's inputs at the first 10 steps and then at every 50th, of the training and "
+        "of "
+        "evaluations each.",
+    .original = "",
+    .source = "Islam et al., \"A comprehensive study on deep learning bug characteristics\", FSE 2019",
+    .severity = model::Severity::kWarning,
+    .parameters = {{"shift", "standard deviations", 0.7, 0.1, 100, "difference of the means"},
+                   {"scale", "times", 1.8, 1.1, 1e6, "ratio of the standard deviations"}},
+};
+
+class TrainValMismatch final : public Rule {
+  public:
+    explicit TrainValMismatch(const Parameters& parameters)
+        : shift_(parameters.at("shift")), scale_(parameters.at("scale")) {}
+
+    void on_step(const model::StepView& step, FindingSink& sink) override {
+        const bool is_evaluation = step.mode() == model::Mode::kEval;
+        if (!is_evaluation && step.mode() != model::Mode::kTrain) return;
+        for (const model::ScalarSample& sample : step.record->scalars) {
+            const model::TensorInfo& info = step.info(sample.tensor);
+            if (info.role != model::Role::kLoss || !std::isfinite(sample.value)) continue;
+            if (is_evaluation) {
+                auto [place, _] = evaluation_loss_.try_emplace(sample.tensor, 20);
+                place->second.add(sample.value);
+            } else {
+                auto [place, _] = training_loss_.try_emplace(sample.tensor, 20);
+                place->second.add(sample.value);
+            }
+        }
+        bool any = false;
+        for (const model::TensorSample& sample : step.record->tensors) {
+            const model::TensorInfo& info = step.info(sample.tensor);
+            if (info.role != model::Role::kInput || !is_float(info.dtype)) continue;
+            if (sample.statistics.count < 2 || sample.statistics.not_finite() > 0) continue;
+            Input& input = inputs_[sample.tensor];
+            Side& side = is_evaluation ? input.evaluation : input.training;
+            model::merge(side.all, sample.statistics);
+            ++side.batches;
+            if (!is_evaluation) {
+                input.means.add(sample.statistics.mean);
+                input.stds.add(sample.statistics.std);
+            }
+            if (input.training.batches >= 5 && input.evaluation.batches >= 2) any = true;
+        }
+        if (!any) return;
+        ++judged_;
+        for (auto& [id, input] : inputs_) judge(step, id, input, sink);
+    }
+    [[nodiscard]] std::uint64_t steps_judged() const override { return judged_; }
+    [[nodiscard]] std::string why_not_judged() const override {
+        return "no inputs of floating point were seen both in training and in evaluation; model.eval() marks "
+               "one";
+    }
+
+  private:
+    struct Side {
+        model::Statistics all;
+        std::uint64_t batches = 0;
+    };
+    struct Input {
+        Side training, evaluation;
+        Recent means{64}, stds{64};  // of training batches
+        std::string firing;
+    };
+
+    static bool is_float(tensor::DType dtype) {
+        using tensor::DType;
+        return dtype == DType::kFloat16 || dtype == DType::kBFloat16 || dtype == DType::kFloat32 ||
+               dtype == DType::kFloat64;
+    }
+    static double spread(std::span<const double> values) {
+        double mean = 0, squares = 0;
+        for (const double value : values) mean += value / static_cast<double>(values.size());
+        for (const double value : values) squares += (value - mean) * (value - mean);
+        return std::sqrt(squares / static_cast<double>(values.size() - 1));
+    }
+
+    // The loss of the evaluation as a multiple of the training's, of the function that both have.
+    [[nodiscard]] std::optional<double> loss_ratio() const {
+        for (const auto& [id, values] : evaluation_loss_) {
+            const auto training = training_loss_.find(id);
+            if (training == training_loss_.end()) continue;
+            const auto ours = training->second.last(10);
+            const auto theirs = values.last(10);
+            const double level = median({ours.begin(), ours.end()});
+            if (level > 0) return median({theirs.begin(), theirs.end()}) / level;
+        }
+        return std::nullopt;
+    }
+
+    void judge(const model::StepView& step, model::TensorId id, Input& input, FindingSink& sink) const {
+        if (input.training.batches < 5 || input.evaluation.batches < 2) return;
+        const model::Statistics& ours = input.training.all;
+        const model::Statistics& theirs = input.evaluation.all;
+        if (!(ours.std > 0)) return;
+        const double moved = std::abs(theirs.mean - ours.mean);
+        const double times =
+            theirs.std > 0 ? std::max(theirs.std / ours.std, ours.std / theirs.std) : INFINITY;
+        const double mean_noise = std::max(spread(input.means.values()), 1e-6 * ours.std);
+        const double std_noise = std::max(spread(input.stds.values()), 1e-6 * ours.std);
+        const bool is_moved = moved > shift_ * ours.std && moved > 6 * mean_noise;
+        const bool is_scaled = times > scale_ && std::abs(theirs.std - ours.std) > 6 * std_noise;
+        const std::optional<double> ratio = loss_ratio();
+        const char* key = !is_moved && !is_scaled  ? ""
+                          : !ratio || *ratio > 1.3 ? "inputs"
+                                                   : "inputs_harmless";
+        const std::string wanted = *key == '\0' ? "" : base::format("{} {}", key, id);
+        if (!input.firing.empty() && input.firing != wanted) sink.clear(input.firing);
+        input.firing = wanted;
+        if (wanted.empty()) return;
+
+        const std::string& name = step.info(id).name;
+        model::Finding finding;
+        finding.key = wanted;
+        finding.mode = model::Mode::kEval;
+        finding.severity =
+            std::string_view(key) == "inputs" ? model::Severity::kWarning : model::Severity::kInfo;
+        finding.tensor = name;
+        finding.message = base::format(
+            "{} has mean {} and standard deviation {} in training, {} and {} in evaluation (from {} to {}, "
+            "and "
+            "from {} to {}).",
+            name, human_number(ours.mean), human_number(ours.std), human_number(theirs.mean),
+            human_number(theirs.std), human_number(ours.min), human_number(ours.max),
+            human_number(theirs.min), human_number(theirs.max));
+        if (ratio)
+            finding.message +=
+                base::format(" The evaluation's loss is {:.3g} times that of the training.", *ratio);
+        finding.fix =
+            "Prepare both alike: the same transform, with mean and standard deviation of the training part; "
+            "leave "
+            "out of the evaluation only what is random.";
+        finding.evidence.push_back({"mean in evaluation", theirs.mean, "in training", ours.mean});
+        finding.evidence.push_back({"standard deviation in evaluation", theirs.std, "in training", ours.std});
+        finding.evidence.push_back({"means of training batches differ by", mean_noise, "", 0});
+        finding.plots = {{name, "mean"}, {name, "std"}};
+        sink.fire(std::move(finding));
+    }
+
+    double shift_, scale_;
+    std::uint64_t judged_ = 0;
+    std::map<model::TensorId, Input> inputs_;
+    std::map<model::TensorId, Recent> training_loss_, evaluation_loss_;
+};
+
+std::vector<model::Requirement> needs(const Parameters&) {
+    using enum model::Mode;
+    constexpr auto kStatistics = model::What::kStatistics;
+    return {{"losses", kTrain, kStatistics, {.every = 1}, kInfo.name},
+            {"losses", kEval, kStatistics, {.every = 1}, kInfo.name},
+            {"inputs", kTrain, kStatistics, {.every = 50, .dense_until = 10}, kInfo.name},
+            {"inputs", kEval, kStatistics, {.every = 50, .dense_until = 10}, kInfo.name}};
+}
+
+}  // namespace
+
+RuleEntry builtin::train_val_mismatch() {
+    return {&kInfo, &needs, [](const Parameters& p) -> std::unique_ptr<Rule> {
+                return std::make_unique<TrainValMismatch>(p);
+            }};
+}
+
+}  // namespace traindbg::rules

@@ -1,0 +1,208 @@
+// Classes, trained as if their numbers were amounts.
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+#include "traindbg/base/format.h"
+#include "traindbg/base/text.h"
+#include "traindbg/model/histogram.h"
+#include "traindbg/rules/builtin/builtin.h"
+#include "traindbg/rules/loss_arguments.h"
+
+namespace traindbg::rules {
+namespace {
+
+const model::RuleInfo kInfo = {
+    .name = "wrong_loss",
+    .title = "Regression loss for classes",
+    .summary = "Class indexes are given to a loss that takes them for amounts.",
+    .when =
+        "mse_loss, l1_loss, smooth_l1_loss or huber_loss with one prediction per sample, whose targets in "
+        "all "
+        "captured steps are whole numbers from 0 to at most `classes` - 1 (at least three of them, told by "
+        "their "
+        "sums, sums of squares and histogram), each about equally frequent, as classes of a balanced set "
+        "are: a "
+        "warning after 30 steps, and a note (info) once the typical error is so small that rounding gives "
+        "the "
+        "right class. One-hot targets in these losses: a warning if after 200 steps the loss is above 80 % "
+        "of "
+        "that of a constant answer.",
+    .why =
+        "The numbers of classes have no order: between 3 and 5 a model that is unsure answers 4, which is "
+        "neither. The loss falls, and accuracy stays poor.",
+    .fix = "One output per class, and torch.nn.functional.cross_entropy with the class index as target.",
+    .healthy =
+        "Counts, ratings and grades, which have an order and are seldom equally frequent; real numbers; "
+        "labels of "
+        "0 and 1; one-hot targets with a squared error (Brier score) that learns.",
+    .cost =
+        "One pass over what the loss functions are given at the first 10 steps and then at every 50th, and a "
+        "histogram of the labels at the first 5.",
+    .original = "",
+    .source =
+        "Nikanjam et al., \"Automatic Fault Detection for Deep Learning Programs Using Graph "
+        "Transformations\", TOSEM 2022",
+    .severity = model::Severity::kWarning,
+    .parameters = {{"classes", "classes", 20, 3, 31, "most classes that targets are taken for"}},
+};
+
+class WrongLoss final : public Rule {
+  public:
+    explicit WrongLoss(const Parameters& parameters) : most_(parameters.at("classes")) {}
+
+    void on_step(const model::StepView& step, FindingSink& sink) override {
+        if (step.mode() != model::Mode::kTrain) return;
+        guessing_.observe(step);
+        for (const LossCall& call : loss_calls(step)) {
+            if (!is_regression(call.function) || call.labelled == nullptr) continue;
+            if (!function_.empty() && function_ != call.function) continue;
+            function_ = call.function;
+            label_ = call.label->name;
+            ++judged_;
+            look(call);
+        }
+        if (function_.empty() || step.step() < 30) return;
+        last_ = step.step();
+        judge(sink);
+    }
+    [[nodiscard]] std::uint64_t steps_judged() const override { return judged_; }
+    [[nodiscard]] std::string why_not_judged() const override {
+        return "no regression loss of torch.nn.functional was seen";
+    }
+
+  private:
+    // Near a whole number, as far as a mean that was stored as float32 can tell.
+    static bool is_whole(double value) {
+        return std::abs(value - std::round(value)) < 0.02 + 3e-7 * std::abs(value);
+    }
+
+    void look(const LossCall& call) {
+        const model::Statistics& labels = *call.labelled;
+        model::merge(labels_, labels);
+        if (call.label_bins != nullptr) model::merge(bins_, *call.label_bins);
+        const auto count = static_cast<double>(labels.count);
+        const double sum = labels.mean * count;
+        const double squares = labels.l2 * labels.l2;
+        if (count > 1e5 || !is_whole(sum) || !is_whole(squares) || !is_whole(labels.min) ||
+            !is_whole(labels.max))
+            is_integral_ = false;
+        std::int64_t per_sample = 1;
+        for (std::size_t i = 1; i < call.prediction->shape.size(); ++i)
+            per_sample *= call.prediction->shape[i];
+        is_single_ = is_single_ && per_sample == 1 && labels.count == call.predicted->count;
+        const std::vector<std::int64_t>& shape = call.label->shape;
+        const std::int64_t width = shape.size() == 2 ? shape[1] : 0;
+        const bool ones = labels.min == 0 && labels.max == 1 && width >= 2 &&
+                          std::abs(labels.mean * static_cast<double>(width) - 1) < 1e-5 &&
+                          labels.zero * static_cast<std::uint64_t>(width) ==
+                              labels.count * static_cast<std::uint64_t>(width - 1);
+        is_one_hot_ = is_one_hot_ && ones;
+    }
+
+    // Whole numbers from 0 to the largest, each about equally frequent; nothing between them. The bins of the
+    // histogram hold one whole number each up to 8, then two, then four.
+    [[nodiscard]] bool are_balanced_classes() const {
+        const double classes = labels_.max + 1;
+        if (labels_.min != 0 || classes < 3 || classes > most_) return false;
+        const auto all = static_cast<double>(element_count(bins_));
+        if (all < 8 * classes || all < 48) return false;
+        double divergence = 0;  // from equal shares, in nats
+        double covered = 0;
+        for (const model::HistogramBin& bin : bins_) {
+            const model::BinEdges edge = model::edges(bin.bin);
+            double whole = 0;
+            if (bin.bin == model::kZeroBin) whole = 1;
+            else if (edge.lower >= 1)
+                for (double number = std::ceil(edge.lower); number < edge.upper && number < classes; ++number)
+                    ++whole;
+            if (whole == 0) return false;  // holds fractions only
+            const double share = static_cast<double>(bin.count) / all;
+            divergence += share * std::log(share * classes / whole);
+            covered += whole;
+        }
+        return covered == classes && divergence < 0.1;
+    }
+
+    // A model that is as wrong as that mixes up neighbours.
+    [[nodiscard]] bool mixes_classes_up() const {
+        const double level = guessing_.level();
+        return function_ == "l1_loss"    ? level > 0.25
+               : function_ == "mse_loss" ? level > 1.0 / 12
+                                         : level > 1.0 / 24;
+    }
+
+    void judge(FindingSink& sink) {
+        if (!guessing_.share()) return;  // too few losses
+        const char* key = "";
+        if (is_integral_ && is_single_ && are_balanced_classes())
+            key = mixes_classes_up() ? "classes" : "rounded";
+        else if (is_one_hot_ && labels_.count > 0 && last_ >= 200 && guessing_.share().value_or(0) > 0.8)
+            key = "one_hot";
+        if (firing_ != key && !firing_.empty()) sink.clear(firing_);
+        firing_ = key;
+        if (!firing_.empty()) fire(sink);
+    }
+
+    void fire(FindingSink& sink) const {
+        model::Finding finding;
+        finding.key = firing_;
+        finding.severity = firing_ == "rounded" ? model::Severity::kInfo : model::Severity::kWarning;
+        finding.first_step = 0;
+        finding.tensor = base::format("loss/{}", function_);
+        if (firing_ == "one_hot") {
+            finding.message = base::format(
+                "{} compares with one-hot targets, and after {} steps its loss is {:.0f} % of that of a "
+                "constant "
+                "answer.",
+                function_, last_, 100 * guessing_.share().value_or(0));
+            finding.fix =
+                "Use cross_entropy on the last layer's output, without a softmax, with the class index as "
+                "target: its "
+                "gradient does not vanish where the model is wrong and sure.";
+        } else {
+            finding.message = base::format(
+                "All targets of {} are whole numbers from 0 to {:.0f}, about equally frequent: indexes of "
+                "{:.0f} "
+                "classes, taken for amounts. The loss is {}{}.",
+                function_, labels_.max, labels_.max + 1, base::human_number(guessing_.level()),
+                firing_ == "rounded" ? ": small enough to tell them apart by rounding" : "");
+            finding.fix = base::format(
+                "If these are classes: {:.0f} outputs and torch.nn.functional.cross_entropy(output, y) with "
+                "y as "
+                "int64. If they are amounts, leave it.",
+                labels_.max + 1);
+            finding.evidence.push_back({"different targets", labels_.max + 1, "", 0});
+        }
+        finding.evidence.push_back(
+            {"loss", guessing_.level(), "of a constant answer", guessing_.constant_loss().value_or(0)});
+        finding.plots = {{finding.tensor, "value"}};
+        sink.fire(std::move(finding));
+    }
+
+    double most_;
+    std::uint64_t judged_ = 0;
+    model::StepIndex last_ = 0;
+    std::string function_, label_, firing_;
+    model::Statistics labels_;
+    model::Histogram bins_;
+    bool is_integral_ = true, is_single_ = true, is_one_hot_ = true;
+    Guessing guessing_;
+};
+
+std::vector<model::Requirement> needs(const Parameters&) {
+    std::vector<model::Requirement> all = loss_requirements(kInfo.name);
+    for (model::Requirement& more : argument_requirements(kInfo.name)) all.push_back(std::move(more));
+    all.push_back(label_histogram_requirement(kInfo.name));
+    return all;
+}
+
+}  // namespace
+
+RuleEntry builtin::wrong_loss() {
+    return {&kInfo, &needs,
+            [](const Parameters& p) -> std::unique_ptr<Rule> { return std::make_unique<WrongLoss>(p); }};
+}
+
+}  // namespace traindbg::rules

@@ -1,0 +1,124 @@
+// What the compatible rules share: which tensors a rule inspects, whole tensors as numbers, one finding for
+// as long as the condition holds.
+//
+// Thread-safety: as a rule's. Errors: none; patterns were checked with the parameters.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "traindbg/base/pattern.h"
+#include "traindbg/rules/rule.h"
+
+namespace traindbg::rules::compatible {
+
+// At which steps the original saves what a rule attaches.
+inline constexpr std::uint64_t kSaveInterval = 500;
+// What a rule says of its source.
+inline constexpr std::string_view kSource =
+    "Amazon SageMaker Developer Guide, \"List of Debugger built-in rules\", 2023";
+
+// What the original calls a tensor that our hooks named; the name itself where it has none of its own.
+// `root`: the class of the root module, which it puts before names of parameters.
+[[nodiscard]] std::string original_name(const model::TensorInfo& info, const std::string& root);
+// By our names of collections and the original's, and by the user's own.
+[[nodiscard]] bool is_in_collection(const model::TensorInfo& info, std::string_view collection);
+
+// The tensors in one of some collections or with a name in which one of some patterns is found, ours or the
+// original's. With neither, all of a training's tensors: not what only we record of it.
+class Selection {
+  public:
+    // What a pattern's default stands for in a run whose modules are called otherwise.
+    using Also = bool (*)(const model::TensorInfo& info);
+
+    Selection(std::vector<std::string> collections, const std::vector<std::string>& patterns,
+              Also also = nullptr);
+    // Of a rule's `collection_names` and `tensor_regex`.
+    explicit Selection(const Parameters& parameters);
+
+    // Remembered by id: one worker's tensors only.
+    [[nodiscard]] bool includes(const model::StepView& step, model::TensorId tensor);
+
+  private:
+    [[nodiscard]] bool look_up(const model::TensorInfo& info, const std::string& root) const;
+
+    std::vector<std::string> collections_;
+    std::vector<base::Pattern> patterns_;
+    Also also_;
+    std::vector<signed char> known_;  // by id: -1 not looked up yet
+};
+
+// `collection_names` and `tensor_regex`, as most rules have them.
+[[nodiscard]] std::vector<model::ParameterInfo> selection_parameters();
+// The losses, which the original saves by default, and built-in collections that `collection_names` names.
+[[nodiscard]] std::vector<model::Requirement> selection_requirements(const Parameters& parameters,
+                                                                     const std::string& rule,
+                                                                     model::What what);
+
+// The values of a whole tensor; nothing for types that have no order (complex numbers).
+[[nodiscard]] std::optional<std::vector<double>> values_of(const model::RawTensor& raw);
+// Which class each of the values stands for: of rows with several predictions (dimension 1) the largest, else
+// the nearest whole number. `rows`: how many there must be; 0: as many as there are values.
+[[nodiscard]] std::optional<std::vector<std::int64_t>> classes_of(const model::RawTensor& raw,
+                                                                  std::size_t rows);
+[[nodiscard]] const model::RawTensor* raw_of(const model::StepRecord& record, model::TensorId tensor);
+
+// Which channel each value of a whole tensor belongs to.
+class Channels {
+  public:
+    // Those of model::channel_dimension.
+    Channels(model::Role role, const std::vector<std::int64_t>& shape);
+    Channels(std::size_t dimension, const std::vector<std::int64_t>& shape);
+
+    [[nodiscard]] std::size_t count() const noexcept { return count_; }
+    [[nodiscard]] std::size_t of(std::size_t element) const noexcept { return element / stride_ % count_; }
+
+  private:
+    std::size_t count_ = 1;
+    std::size_t stride_ = 1;
+};
+
+// Whether a parameter has its default.
+[[nodiscard]] bool is_default(const model::RuleInfo& info, const Parameters& parameters,
+                              std::string_view name);
+
+// Numbers as scalars: of losses and metrics, and of tensors with one element.
+struct Number {
+    model::TensorId tensor = 0;
+    double value = 0;
+};
+[[nodiscard]] std::vector<Number> numbers_of(const model::StepView& step);
+
+// Where a condition holds.
+struct Place {
+    model::TensorId tensor = 0;
+    double value = 0;
+};
+
+class CompatibleRule : public Rule {
+  public:
+    [[nodiscard]] std::uint64_t steps_judged() const override { return judged_; }
+    [[nodiscard]] std::string why_not_judged() const override { return why_not_; }
+
+  protected:
+    explicit CompatibleRule(std::string why_not) : why_not_(std::move(why_not)) {}
+
+    // The step was judged, and the condition holds nowhere.
+    void pass(FindingSink& sink);
+    // Of the first of them.
+    [[nodiscard]] static model::Finding finding_at(const model::StepView& step,
+                                                   const std::vector<Place>& places);
+    // The step was judged, and the condition holds.
+    void fire(FindingSink& sink, model::Finding finding);
+    void why_not(std::string reason) { why_not_ = std::move(reason); }
+
+  private:
+    std::uint64_t judged_ = 0;
+    std::string why_not_;
+};
+
+}  // namespace traindbg::rules::compatible

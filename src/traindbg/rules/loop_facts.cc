@@ -1,0 +1,48 @@
+#include "traindbg/rules/loop_facts.h"
+
+#include "traindbg/base/format.h"
+
+namespace traindbg::rules {
+
+std::optional<LoopFact> loop_fact(const model::StepView& step, std::string_view fact) {
+    constexpr std::string_view kPrefix = "loop/";
+    for (const model::ScalarSample& sample : step.record->scalars) {
+        const model::TensorInfo& info = step.info(sample.tensor);
+        if (info.role != model::Role::kLoop) continue;
+        const std::string_view name = info.name;
+        if (!name.starts_with(kPrefix)) continue;
+        const std::string_view rest = name.substr(kPrefix.size());
+        if (!rest.starts_with(fact)) continue;
+        if (rest.size() == fact.size()) return LoopFact{sample.value, {}, name};
+        if (rest[fact.size()] == '/') return LoopFact{sample.value, rest.substr(fact.size() + 1), name};
+    }
+    return std::nullopt;
+}
+
+model::Requirement loop_requirement(std::string_view rule, model::Mode mode) {
+    const model::Schedule schedule = mode == model::Mode::kTrain
+                                         ? model::Schedule{.every = 25, .dense_until = 10}
+                                         : model::Schedule{.every = 10, .dense_until = 50};
+    return {"loop", mode, model::What::kStatistics, schedule, std::string(rule)};
+}
+
+model::Finding loop_finding(std::string_view key, model::Severity severity, const InARow& seen,
+                            const LoopFact& fact) {
+    model::Finding finding;
+    finding.key = key;
+    finding.severity = severity;
+    finding.first_step = seen.first();
+    finding.tensor = fact.tensor;
+    finding.layer = fact.place;
+    finding.evidence.push_back(seen.evidence());
+    finding.plots = {{"loss", "value"}};
+    return finding;
+}
+
+std::string and_more(const LoopFact& fact) {
+    if (fact.place.empty()) return {};
+    if (fact.value < 2) return base::format(" ({})", fact.place);
+    return base::format(" ({} and {:.0f} more)", fact.place, fact.value - 1);
+}
+
+}  // namespace traindbg::rules

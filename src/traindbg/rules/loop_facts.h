@@ -1,0 +1,64 @@
+// What hooks tell of the training loop: one number per fact and step, under the name `loop/FACT`, or
+// `loop/FACT/PLACE` where the fact has a place.
+//
+// A fact is told at some steps only (`loop_requirement`), and only of steps that were seen from their
+// beginning. Thread-safety: one thread. Cost: linear in the step's numbers.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "traindbg/model/finding.h"
+#include "traindbg/model/requirement.h"
+#include "traindbg/model/step_source.h"
+
+namespace traindbg::rules {
+
+struct LoopFact {
+    double value = 0;
+    std::string_view place;   // of a module or parameter; borrowed from the step
+    std::string_view tensor;  // the fact's whole name; borrowed too
+};
+
+// The fact of this name that a step tells; nothing where it does not tell it.
+[[nodiscard]] std::optional<LoopFact> loop_fact(const model::StepView& step, std::string_view fact);
+// The first steps of a mode, where most of it shows, and then few.
+[[nodiscard]] model::Requirement loop_requirement(std::string_view rule,
+                                                  model::Mode mode = model::Mode::kTrain);
+
+// Counts the steps in a row that show something, of those that tell it.
+class InARow {
+  public:
+    explicit InARow(double needed) : needed_(static_cast<std::uint64_t>(needed)) {}
+
+    void add(const model::StepView& step, bool shows) {
+        ++judged_;
+        if (!shows) {
+            count_ = 0;
+            return;
+        }
+        if (count_++ == 0) first_ = step.step();
+    }
+    [[nodiscard]] bool is_enough() const noexcept { return count_ >= needed_; }
+    [[nodiscard]] std::uint64_t count() const noexcept { return count_; }
+    [[nodiscard]] std::uint64_t judged() const noexcept { return judged_; }
+    [[nodiscard]] model::StepIndex first() const noexcept { return first_; }
+    [[nodiscard]] model::Evidence evidence() const {
+        return {"steps in a row", static_cast<double>(count_), "limit", static_cast<double>(needed_)};
+    }
+
+  private:
+    std::uint64_t needed_;
+    std::uint64_t count_ = 0, judged_ = 0;
+    model::StepIndex first_ = 0;
+};
+
+// A finding about the loop, from its first step on, with the fact's place.
+[[nodiscard]] model::Finding loop_finding(std::string_view key, model::Severity severity, const InARow& seen,
+                                          const LoopFact& fact);
+// " (enc.0.weight and 3 more)", " (enc.0.weight)", or nothing: the first of several places.
+[[nodiscard]] std::string and_more(const LoopFact& fact);
+
+}  // namespace traindbg::rules

@@ -1,0 +1,121 @@
+#include "traindbg/rules/updates.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "traindbg/rules/settings.h"
+
+namespace traindbg::rules {
+namespace {
+
+constexpr std::size_t kLooks = 16;
+constexpr std::string_view kRate = "loop/learning_rate";
+constexpr std::string_view kRatio = "update_ratio/";
+constexpr std::string_view kScale = "gradient_before/loss_scale";
+
+}  // namespace
+
+bool is_matrix(const model::TensorInfo& info) {
+    return info.shape.size() >= 2 && info.module_type.find("Embedding") == std::string::npos &&
+           info.module_type.find("Norm") == std::string::npos;
+}
+
+model::Requirement update_requirement(std::string_view rule) {
+    return {"weight_updates",         model::Mode::kTrain,
+            model::What::kStatistics, {.every = 100, .dense_until = 3},
+            std::string(rule),        {10, 30, 70}};
+}
+
+model::Requirement rate_requirement(std::string_view rule) {
+    return {"loop",
+            model::Mode::kTrain,
+            model::What::kStatistics,
+            {.every = 50, .dense_until = 10},
+            std::string(rule)};
+}
+
+model::Requirement unclipped_requirement(std::string_view rule) {
+    return {"gradients_before",       model::Mode::kTrain,
+            model::What::kStatistics, {.every = 100, .dense_until = 3},
+            std::string(rule),        {10, 20, 50}};
+}
+
+bool WeightUpdates::observe(const model::StepView& step) {
+    if (step.mode() != model::Mode::kTrain) return false;
+    std::map<std::string_view, double, std::less<>> ratios;
+    for (const model::ScalarSample& sample : step.record->scalars) {
+        const std::string_view name = step.info(sample.tensor).name;
+        if (name.starts_with(kRatio) && std::isfinite(sample.value)) ratios[place_of(name)] = sample.value;
+    }
+    if (ratios.empty()) return false;
+    Look look;
+    look.step = step.step();
+    std::vector<double> all;
+    for (const model::TensorSample& sample : step.record->tensors) {
+        const model::TensorInfo& info = step.info(sample.tensor);
+        if (info.role != model::Role::kWeightUpdate || !is_matrix(info)) continue;
+        const auto found = ratios.find(place_of(info.name));
+        if (found == ratios.end()) continue;
+        if (info.dtype == tensor::DType::kBFloat16 || info.dtype == tensor::DType::kFloat16)
+            are_rounded_ = true;
+        all.push_back(found->second);
+        if (found->second >= look.largest) {
+            look.largest = found->second;
+            look.place = found->first;
+        }
+    }
+    if (all.empty()) return false;
+    look.typical = median(std::move(all));
+    highest_ = std::max(highest_, look.largest);
+    if (look.step > 0 && look.typical >= worst_.typical) worst_ = look;
+    if (looks_.size() == kLooks) looks_.erase(looks_.begin());
+    looks_.push_back(std::move(look));
+    ++count_;
+    return true;
+}
+
+void LearningRates::observe(const model::StepView& step) {
+    if (step.mode() != model::Mode::kTrain) return;
+    const auto take = [&](double rate) {
+        if (!known_) first_ = rate;
+        now_ = rate;
+        if (!known_ || rate > peak_) {
+            peak_ = rate;
+            peak_step_ = step.step();
+        }
+        known_ = true;
+    };
+    if (!known_)
+        if (const std::optional<double> rate = optimizer_setting(*step.meta, "lr")) take(*rate);
+    for (const model::ScalarSample& sample : step.record->scalars)
+        if (step.info(sample.tensor).name == kRate && std::isfinite(sample.value)) take(sample.value);
+}
+
+bool LearningRates::is_warming_up(model::StepIndex step) const noexcept {
+    return known_ && peak_ > first_ && step < peak_step_ + std::max<model::StepIndex>(10, step / 5);
+}
+
+bool Clipping::observe(const model::StepView& step) {
+    if (step.mode() != model::Mode::kTrain) return false;
+    double before2 = 0, after2 = 0, scale = 1;
+    std::uint64_t not_finite = 0;
+    for (const model::TensorSample& sample : step.record->tensors) {
+        const model::Role role = step.info(sample.tensor).role;
+        const double square = sample.statistics.l2 * sample.statistics.l2;
+        if (role == model::Role::kGradientBefore) before2 += square;
+        else if (role == model::Role::kGradient) after2 += square;
+        else continue;
+        not_finite += sample.statistics.not_finite();
+    }
+    for (const model::ScalarSample& sample : step.record->scalars)
+        if (step.info(sample.tensor).name == kScale && sample.value > 0) scale = sample.value;
+    if (!(before2 > 0) || not_finite > 0) return false;
+    before_ = std::sqrt(before2) / scale;
+    after_ = std::sqrt(after2);
+    share_ = after_ / before_;
+    highest_ = std::max(highest_, share_);
+    ++count_;
+    return true;
+}
+
+}  // namespace traindbg::rules

@@ -1,0 +1,98 @@
+// How far steps move the weights, at which learning rate, and what clipping left of the gradients: what the
+// rules about optimizers share.
+//
+// Only weight matrices count (two dimensions and more, no embeddings, no norm layers): of a bias or a scale
+// that starts at 0 any step is large.
+//
+// Thread-safety: one thread. Memory does not grow with the run.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "traindbg/model/requirement.h"
+#include "traindbg/model/step_source.h"
+#include "traindbg/rules/robust.h"
+
+namespace traindbg::rules {
+
+// Whether a tensor of a parameter is that of a matrix of which the size of an update tells something.
+[[nodiscard]] bool is_matrix(const model::TensorInfo& info);
+
+// Updates, at the first steps and then at few: they need a copy of all weights.
+[[nodiscard]] model::Requirement update_requirement(std::string_view rule);
+// The learning rate, wherever it changes.
+[[nodiscard]] model::Requirement rate_requirement(std::string_view rule);
+// Gradients before they are clipped, at few steps: they need a copy of all gradients.
+[[nodiscard]] model::Requirement unclipped_requirement(std::string_view rule);
+
+// ‖Δw‖ / ‖w‖ of the weight matrices.
+class WeightUpdates {
+  public:
+    struct Look {
+        model::StepIndex step = 0;
+        double typical = 0;  // the median over the matrices
+        double largest = 0;
+        std::string place;  // of the largest
+    };
+    // True where the step has updates of matrices.
+    bool observe(const model::StepView& step);
+    // How many steps were looked at.
+    [[nodiscard]] std::uint64_t count() const noexcept { return count_; }
+    [[nodiscard]] const Look& last() const noexcept { return looks_.back(); }  // count() > 0
+    // The last 16 looks, oldest first.
+    [[nodiscard]] const std::vector<Look>& looks() const noexcept { return looks_; }
+    // Over the whole run: the largest update that any matrix ever had.
+    [[nodiscard]] double highest() const noexcept { return highest_; }
+    // The look at which the typical update was largest, but for the first step.
+    [[nodiscard]] const Look& worst() const noexcept { return worst_; }
+    // Some matrix is kept in 16 bits: its updates are what rounding left of them.
+    [[nodiscard]] bool are_rounded() const noexcept { return are_rounded_; }
+
+  private:
+    std::vector<Look> looks_;
+    std::uint64_t count_ = 0;
+    double highest_ = 0;
+    Look worst_;
+    bool are_rounded_ = false;
+};
+
+// The learning rate over the run, the largest of all groups. Before the first one was recorded it is that of
+// the optimizer's description.
+class LearningRates {
+  public:
+    // To be called with every TRAIN step.
+    void observe(const model::StepView& step);
+    [[nodiscard]] bool is_known() const noexcept { return known_; }
+    [[nodiscard]] double now() const noexcept { return now_; }
+    [[nodiscard]] double peak() const noexcept { return peak_; }
+    [[nodiscard]] model::StepIndex peak_step() const noexcept { return peak_step_; }
+    // It grows, or has only just stopped to: the last fifth of the steps, and at least ten, saw a new peak.
+    [[nodiscard]] bool is_warming_up(model::StepIndex step) const noexcept;
+
+  private:
+    bool known_ = false;
+    double now_ = 0, peak_ = 0, first_ = 0;
+    model::StepIndex peak_step_ = 0;
+};
+
+// What share of the gradients' norm clipping left.
+class Clipping {
+  public:
+    // True where the step has gradients before and after.
+    bool observe(const model::StepView& step);
+    [[nodiscard]] std::uint64_t count() const noexcept { return count_; }
+    [[nodiscard]] double share() const noexcept { return share_; }      // at the last look
+    [[nodiscard]] double highest() const noexcept { return highest_; }  // the largest share ever
+    [[nodiscard]] double before() const noexcept { return before_; }
+    [[nodiscard]] double after() const noexcept { return after_; }
+
+  private:
+    std::uint64_t count_ = 0;
+    double share_ = 1, highest_ = 0, before_ = 0, after_ = 0;
+};
+
+}  // namespace traindbg::rules

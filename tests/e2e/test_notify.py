@@ -1,0 +1,133 @@
+"""Findings told to others: real trainings, a real HTTP server."""
+
+from __future__ import annotations
+
+import json
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from trainings import DIGITS, run_training, traindbg
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+SECRET = "T0KEN-not-to-be-seen"
+
+
+class Hook:
+    """A webhook on loopback: refuses the first request as an overloaded server does."""
+
+    def __init__(self) -> None:
+        self.heard: list[tuple[str, dict[str, str], dict[str, Any]]] = []
+        self.requests = 0
+        hook = self
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_POST(self) -> None:
+                body = self.rfile.read(int(self.headers["Content-Length"]))
+                hook.requests += 1
+                code = 503 if hook.requests == 1 else 200
+                if code == 200:
+                    headers = {name.lower(): value for name, value in self.headers.items()}
+                    hook.heard.append((self.path, headers, json.loads(body)))
+                self.send_response(code)
+                self.send_header("Content-Length", "0")
+                self.end_headers()
+
+            def log_message(self, *_: object) -> None:
+                pass
+
+        self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.url = f"http://127.0.0.1:{self.server.server_port}/services/{SECRET}"
+        self.thread = threading.Thread(target=self.server.serve_forever)
+        self.thread.start()
+
+    def close(self) -> None:
+        self.server.shutdown()
+        self.server.server_close()
+        self.thread.join()
+
+
+@pytest.fixture
+def hook() -> Iterator[Hook]:
+    made = Hook()
+    yield made
+    made.close()
+
+
+def journal_of(run: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in (run / "actions.jsonl").read_text().splitlines()]
+
+
+def texts_below(directory: Path) -> Iterator[bytes]:
+    for path in directory.rglob("*"):
+        if path.is_file():
+            yield path.read_bytes()
+
+
+def test_each_finding_is_told_once_to_each_and_no_secret_is_kept(
+    tmp_path: Path, hook: Hook
+) -> None:
+    options = ("--notify", "env:HOOK", "--notify", f"file:{tmp_path / 'findings.jsonl'}")
+    outcome = run_training(
+        tmp_path / "runs", DIGITS, "--fault", "learning_rate", options=options, HOOK=hook.url
+    )
+    assert outcome.code == 0, outcome.stderr
+    told = {f["rule"] for f in outcome.verdict["findings"] if f["severity"] != "info"}
+    assert "exploding_gradient" in told
+    assert {body["finding"]["rule"] for _, _, body in hook.heard} == told
+    path, headers, body = hook.heard[0]
+    assert path == f"/services/{SECRET}"
+    assert headers["content-type"] == "application/json"
+    assert headers["idempotency-key"] == body["id"]
+    lines = (tmp_path / "findings.jsonl").read_text().splitlines()
+    assert {json.loads(line)["id"] for line in lines} == {b["id"] for _, _, b in hook.heard}
+    assert len(lines) == len({json.loads(line)["id"] for line in lines})
+    journal = journal_of(outcome.run)
+    assert {entry["action"] for entry in journal} == {"webhook", "file"}
+    assert {entry["result"] for entry in journal} == {"done"}
+    assert not any(SECRET.encode() in text for text in texts_below(outcome.runs))
+    assert SECRET not in outcome.stdout + outcome.stderr
+
+
+def test_a_chat_gets_words(tmp_path: Path, hook: Hook) -> None:
+    options = ("--notify", f"slack:{hook.url}", "--act-at", "error", "--on-finding", "stop")
+    outcome = run_training(tmp_path / "runs", DIGITS, "--fault", "learning_rate", options=options)
+    assert outcome.code == 90, outcome.stderr
+    assert hook.heard
+    assert hook.heard[0][2]["text"].startswith("*error: exploding_gradient at step ")
+    assert {entry["action"] for entry in journal_of(outcome.run)} == {"stop", "webhook"}
+
+
+def test_a_server_that_is_away_changes_nothing_but_is_said(tmp_path: Path) -> None:
+    options = ("--notify", "http://127.0.0.1:9/hook", "--notify-timeout", "1")
+    outcome = run_training(tmp_path / "runs", DIGITS, "--fault", "learning_rate", options=options)
+    assert outcome.code == 0, outcome.stderr
+    assert "exploding_gradient was not told: post to http://127.0.0.1:9" in outcome.stderr
+
+
+def test_a_dry_run_tells_nobody(tmp_path: Path, hook: Hook) -> None:
+    options = ("--notify", hook.url, "--notify-dry-run")
+    outcome = run_training(tmp_path / "runs", DIGITS, "--fault", "learning_rate", options=options)
+    assert hook.requests == 0
+    assert {entry["result"] for entry in journal_of(outcome.run)} == {"dry run"}
+
+
+def test_a_target_that_is_none_is_said_before_anything_starts(tmp_path: Path) -> None:
+    result = traindbg("run", "--notify", "carrier-pigeon", "--", "python", "-c", "print('ran')")
+    assert result.returncode == 2
+    assert "carrier-pigeon" in result.stderr
+    assert "slack:" in result.stderr
+    assert "ran" not in result.stdout
+
+
+def test_who_watches_a_run_may_tell_of_it_too(tmp_path: Path) -> None:
+    outcome = run_training(tmp_path / "runs", DIGITS, "--fault", "learning_rate")
+    target = f"file:{tmp_path / 'findings.jsonl'}"
+    result = traindbg("watch", outcome.run, "--notify", target, "--quiet")
+    assert result.returncode == 0, result.stderr
+    lines = (tmp_path / "findings.jsonl").read_text().splitlines()
+    assert any(json.loads(line)["finding"]["rule"] == "exploding_gradient" for line in lines)

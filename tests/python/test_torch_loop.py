@@ -1,0 +1,567 @@
+"""What is told of the training loop, and what rules make of it: real trainings, with twins."""
+
+from __future__ import annotations
+
+import gc
+import json
+import shutil
+import subprocess
+import sys
+import weakref
+from pathlib import Path
+
+import pytest
+import torch
+from torch import nn
+from torch.nn import functional as F
+from trainings import fingerprint
+
+import traindbg as td
+from traindbg.hooks import torch_recording
+
+STEPS = 30
+KINDS = (
+    "accumulation_not_averaged",
+    "detached_graph",
+    "detached_loss",
+    "eval_mode_while_training",
+    "frozen_parameters",
+    "loss_sign_flipped",
+    "no_nonlinearity",
+    "parameters_not_in_optimizer",
+    "step_without_gradient",
+    "train_mode_in_validation",
+    "unregistered_parameters",
+)
+
+
+def batch(step: int, samples: int = 16) -> tuple[torch.Tensor, torch.Tensor]:
+    generator = torch.Generator().manual_seed(step)
+    x = torch.randn(samples, 12, generator=generator)
+    return x, (x[:, 0] > 0).long() + (x[:, 1] > 0).long()
+
+
+def mlp(*between: nn.Module) -> nn.Sequential:
+    return nn.Sequential(nn.Linear(12, 32), *(between or (nn.ReLU(),)), nn.Linear(32, 3))
+
+
+def sgd(model: nn.Module, rate: float = 0.1) -> torch.optim.SGD:
+    return torch.optim.SGD(model.parameters(), lr=rate)
+
+
+class Parts(nn.Module):
+    """Body, head, and what may stand between them."""
+
+    def __init__(self, cut: str = "") -> None:
+        super().__init__()
+        self.cut = cut
+        self.body = nn.Sequential(nn.Linear(12, 32), nn.ReLU(), nn.Linear(32, 16), nn.ReLU())
+        self.head = nn.Linear(16, 3)
+        self.pooler = nn.Linear(16, 16)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        if self.cut == "no_grad":
+            with torch.no_grad():
+                h = self.body(x)
+        else:
+            h = self.body(x)
+        if self.cut == "detach":
+            h = h.detach()
+        out = self.head(h)
+        if self.cut == "pooler":
+            self.pooler(h)  # nobody uses what it returns
+        if self.cut == "experts":
+            return out + self.pooler(h).mean() if torch.rand(()) < 0.2 else out
+        return out
+
+
+class Hidden(nn.Module):
+    def __init__(self, kind: str) -> None:
+        super().__init__()
+        layers = [nn.Linear(12, 12), nn.Linear(12, 12)]
+        self.layers = layers if kind == "list" else nn.ModuleList(layers)
+        if kind == "tensor":
+            self.gain = torch.ones(12, requires_grad=True)
+        self.kind = kind
+        self.head = nn.Linear(12, 3)
+        self.seen = None
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        if self.kind == "input":
+            x = self.seen = x.clone().requires_grad_()
+        for layer in self.layers:
+            x = F.relu(layer(x))
+        if self.kind == "tensor":
+            x = x * self.gain
+        return self.head(x)
+
+
+def ordinary(model, optimizer, criterion=F.cross_entropy, steps=STEPS):
+    for step in range(steps):
+        x, y = batch(step)
+        optimizer.zero_grad()
+        criterion(model(x), y).backward()
+        optimizer.step()
+        yield
+
+
+def order(watch, kind: str):
+    model = mlp()
+    optimizer = sgd(model)
+    watch(model)
+    for step in range(STEPS):
+        x, y = batch(step)
+        loss = F.cross_entropy(model(x), y)
+        if kind == "backward_forgotten":
+            optimizer.zero_grad()
+        elif kind == "set_to_zero_between":
+            loss.backward()
+            optimizer.zero_grad(set_to_none=False)
+        elif kind == "cleared_between":
+            loss.backward()
+            optimizer.zero_grad()
+        elif kind == "by_hand":
+            parameters = list(model.parameters())
+            for p, g in zip(parameters, torch.autograd.grad(loss, parameters), strict=True):
+                p.grad = g
+        elif kind == "closure":
+
+            def closure(x=x, y=y):
+                optimizer.zero_grad()
+                loss = F.cross_entropy(model(x), y)
+                loss.backward()
+                return loss
+
+            optimizer.step(closure)
+            continue
+        elif kind == "satisfied":
+            optimizer.zero_grad(set_to_none=False)
+            (loss * 0).backward()
+            torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+        else:
+            optimizer.zero_grad(set_to_none=kind != "set_to_zero")
+            loss.backward()
+            torch.nn.utils.clip_grad_norm_(model.parameters(), 0.1)
+        optimizer.step()
+
+
+def cut_loss(watch, kind: str):
+    model = mlp()
+    optimizer = sgd(model)
+    watch(model)
+    for step in range(STEPS):
+        x, y = batch(step)
+        optimizer.zero_grad()
+        out = model(x)
+        if kind == "requires_grad":
+            F.cross_entropy(out.detach(), y).requires_grad_().backward()
+        elif kind == "argmax":
+            guess = out.argmax(1).float().requires_grad_()
+            F.mse_loss(guess, y.float()).backward()
+        else:  # an attack's backward pass before that of the training
+            attacked = x.clone().requires_grad_()
+            F.cross_entropy(model(attacked).detach() + attacked.sum(), y).backward()
+            F.cross_entropy(out, y).backward()
+        optimizer.step()
+
+
+def cut_model(watch, kind: str):
+    model = Parts(kind.removesuffix(" loaded"))
+    if kind.endswith("loaded"):
+        for parameter in model.parameters():
+            parameter.data.mul_(1.3)
+    optimizer = sgd(model)
+    watch(model)
+    for _ in ordinary(model, optimizer):
+        pass
+
+
+def left_out(watch, kind: str):
+    model = Parts()
+    if kind == "loaded_backbone":
+        for parameter in model.body.parameters():
+            parameter.data.mul_(1.3)
+    if kind == "new_head":
+        optimizer = sgd(model)
+        model.head = nn.Linear(16, 3)
+    elif kind in ("two_optimizers", "head_only", "loaded_backbone", "by_hand"):
+        optimizer = sgd(model.head)
+    else:
+        optimizer = sgd(model)
+    watch(model)
+    second = sgd(model.body) if kind == "two_optimizers" else None
+    for step, _ in enumerate(ordinary(model, optimizer)):
+        if second is not None and step % 20 == 19:
+            second.step()
+        if kind == "by_hand":
+            for parameter in model.body.parameters():
+                parameter.data.sub_(parameter.grad, alpha=0.1)
+
+
+def frozen(watch, kind: str):
+    model = Parts()
+    model.body.requires_grad_(False)
+    if kind == "loaded":
+        for parameter in model.body.parameters():
+            parameter.data.mul_(1.3)
+    if kind == "no_grad":
+        model.cut = "no_grad"  # the target of a distillation, say
+    watch(model)
+    optimizer = torch.optim.SGD([p for p in model.parameters() if p.requires_grad], lr=0.1)
+    for _ in ordinary(model, optimizer):
+        if kind == "averaged":
+            for parameter in model.body.parameters():
+                parameter.data.mul_(0.999)
+
+
+def hidden(watch, kind: str):
+    model = Hidden(kind)
+    watch(model)
+    for _ in ordinary(model, sgd(model)):
+        pass
+
+
+class Residual(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.inside = nn.Linear(12, 16)
+        self.block = nn.TransformerEncoderLayer(16, 2, 32, batch_first=True)
+        self.head = nn.Linear(16, 3)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.head(self.block(self.inside(x)[:, None])[:, 0])
+
+
+class Separable(nn.Module):
+    """A depthwise convolution and a pointwise one after it, as usual."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.depth = nn.Conv1d(4, 4, 3, padding=1, groups=4)
+        self.point = nn.Conv1d(4, 16, 1)
+        self.head = nn.Linear(16, 3)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.head(F.relu(self.point(self.depth(x.view(-1, 4, 3)))).mean(2))
+
+
+def nonlinearity(watch, kind: str):
+    deep = (nn.Linear(32, 32), nn.Linear(32, 32))
+    models = {
+        "none": lambda: mlp(nn.Dropout(0.2)),
+        "none_deep": lambda: mlp(*deep),
+        "half": lambda: mlp(nn.ReLU(), *deep),
+        "convolutions": lambda: nn.Sequential(
+            nn.Unflatten(1, (1, 12)),
+            nn.Conv1d(1, 8, 3),
+            nn.Conv1d(8, 8, 3),
+            nn.Flatten(),
+            nn.Linear(64, 3),
+        ),
+        "norm_and_pooling": lambda: nn.Sequential(
+            nn.Unflatten(1, (1, 3, 4)),
+            nn.Conv2d(1, 8, 2),
+            nn.BatchNorm2d(8),
+            nn.AdaptiveAvgPool2d(1),
+            nn.Flatten(),
+            nn.Linear(8, 3),
+        ),
+        "relu": mlp,
+        "norm": lambda: mlp(nn.LayerNorm(32), nn.ReLU()),
+        "one": lambda: nn.Linear(12, 3),
+        "bottleneck": lambda: nn.Sequential(nn.Linear(12, 2), nn.Linear(2, 3)),
+        "head": lambda: mlp(nn.ReLU(), nn.Linear(32, 32)),  # a note
+        "transformer": Residual,
+        "separable": Separable,
+    }
+    model = models[kind]()
+    watch(model)
+    for _ in ordinary(model, sgd(model, 0.01)):
+        pass
+
+
+def modes(watch, kind: str):
+    model = mlp(nn.BatchNorm1d(32), nn.ReLU(), nn.Dropout(0.2))
+    if kind == "frozen_norm":
+        model[1].eval()
+    if kind == "from_the_start":
+        model.eval()
+    if kind == "loaded_norms":
+        model = mlp(nn.BatchNorm1d(32), nn.ReLU())
+        model[1].running_mean += 0.3
+        model[1].num_batches_tracked += 9
+        model.eval()
+    optimizer = sgd(model)
+    watch(model)
+    for step, _ in enumerate(ordinary(model, optimizer, steps=80)):
+        if step % 8 == 7:
+            model.eval()
+            with torch.no_grad():
+                F.cross_entropy(model(batch(999)[0]), batch(999)[1])
+            if kind not in ("never_back", "from_the_start", "loaded_norms"):
+                model.train()
+            if kind == "frozen_norm":
+                model[1].eval()
+
+
+def validation(watch, kind: str):
+    model = mlp(nn.ReLU(), nn.Dropout(0.2))
+    optimizer = sgd(model)
+    watch(model)
+    for step, _ in enumerate(ordinary(model, optimizer, steps=60)):
+        if step % 20 != 19:
+            continue
+        if kind == "eval":
+            model.eval()
+        if kind == "monte_carlo":
+            model.eval()
+            model[2].train()
+        with torch.no_grad():
+            if kind == "train_batch":
+                F.cross_entropy(model(batch(step)[0]), batch(step)[1])
+            elif kind == "whole_set":
+                F.cross_entropy(model(batch(999, 100)[0]), batch(999, 100)[1])
+            else:
+                for number in range(4):
+                    F.cross_entropy(model(batch(999 + number)[0]), batch(999 + number)[1])
+        model.train()
+
+
+def accumulation(watch, kind: str):
+    model = mlp()
+    optimizer = torch.optim.Adam(model.parameters()) if kind == "adam" else sgd(model, 0.05)
+    watch(model)
+    for step in range(STEPS):
+        optimizer.zero_grad()
+        if kind == "two_losses":
+            x, y = batch(step)
+            out = model(x)
+            F.cross_entropy(out, y).backward(retain_graph=True)
+            F.multi_margin_loss(out, y).backward()
+        elif kind == "same_labels":
+            x, y = batch(step)
+            F.cross_entropy(model(x), y).backward()
+            F.cross_entropy(model(x + 0.1), y).backward()
+        else:
+            held = (batch(4 * step + number) for number in range(4))  # freed one by one
+            for x, y in held:
+                if kind == "sum":
+                    loss = F.cross_entropy(model(x), y, reduction="sum") / 64
+                else:
+                    loss = F.cross_entropy(model(x), y)
+                if kind == "divided":
+                    loss = loss / 4
+                loss.backward()
+        optimizer.step()
+
+
+def sign(watch, kind: str):
+    model = mlp()
+    optimizer = sgd(model, 0.01)
+
+    def by_hand(out, y):
+        return torch.log_softmax(out, 1)[torch.arange(len(y)), y].mean()
+
+    def with_advantages(out, y):
+        return (torch.log_softmax(out, 1).gather(1, y[:, None])[:, 0] * torch.randn(len(y))).mean()
+
+    criteria = {
+        "minus": lambda out, y: -F.cross_entropy(out, y),
+        "times_minus_half": lambda out, y: F.cross_entropy(out, y) * -0.5,
+        "log_probabilities": by_hand,
+        "scaled": lambda out, y: 3 * F.cross_entropy(out, y),
+        "by_hand": lambda out, y: -by_hand(out, y),
+        "entropy_bonus": lambda out, y: (
+            F.cross_entropy(out, y) - 0.01 * F.mse_loss(out, torch.zeros_like(out))
+        ),
+        "policy_gradient": with_advantages,
+    }
+    watch(model)
+    for _ in ordinary(model, optimizer, criteria[kind]):
+        pass
+
+
+CASES = {
+    "step_without_gradient": (
+        order,
+        ("backward_forgotten", "cleared_between", "set_to_zero_between"),
+        ("usual", "set_to_zero", "by_hand", "closure", "satisfied"),
+    ),
+    "detached_loss": (cut_loss, ("requires_grad", "argmax"), ("attack",)),
+    "detached_graph": (
+        cut_model,
+        ("detach", "no_grad"),
+        ("", "pooler", "experts", "no_grad loaded"),
+    ),
+    "parameters_not_in_optimizer": (
+        left_out,
+        ("new_head", "head_only"),
+        ("all", "two_optimizers", "loaded_backbone", "by_hand"),
+    ),
+    "frozen_parameters": (frozen, ("random",), ("loaded", "no_grad", "averaged")),
+    "unregistered_parameters": (hidden, ("list", "tensor"), ("module_list", "input")),
+    "no_nonlinearity": (
+        nonlinearity,
+        ("none", "none_deep", "half", "convolutions", "norm_and_pooling"),
+        ("relu", "norm", "one", "bottleneck", "head", "transformer", "separable"),
+    ),
+    "eval_mode_while_training": (
+        modes,
+        ("never_back", "from_the_start"),
+        ("usual", "frozen_norm", "loaded_norms"),
+    ),
+    "train_mode_in_validation": (
+        validation,
+        ("train", "whole_set"),
+        ("eval", "train_batch", "monte_carlo"),
+    ),
+    "accumulation_not_averaged": (
+        accumulation,
+        ("undivided",),
+        ("divided", "sum", "adam", "two_losses", "same_labels"),
+    ),
+    "loss_sign_flipped": (
+        sign,
+        ("minus", "times_minus_half", "log_probabilities"),
+        ("scaled", "by_hand", "entropy_bonus", "policy_gradient"),
+    ),
+}
+
+
+def findings(run_dir: Path) -> dict[str, dict]:
+    """What the rules about the loop find in a run, above a note, by kind."""
+    beside = Path(sys.executable).with_name("traindbg")
+    program = str(beside) if beside.is_file() else shutil.which("traindbg")
+    command = [program, "check", str(run_dir), "--rules", ",".join(KINDS), "--json"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    found = json.loads(done.stdout)["findings"]
+    return {finding["kind"]: finding for finding in found if finding["severity"] != "info"}
+
+
+def judge(training, run_dir: Path, name: str) -> dict[str, dict]:
+    torch.manual_seed(3)
+    training(lambda model: td.watch(model, run_dir=run_dir, supervise=False), name)
+    torch_recording.current.close()
+    return findings(run_dir)
+
+
+FAULTS = [(kind, name) for kind, (_, bad, _) in CASES.items() for name in bad]
+TWINS = [(kind, name) for kind, (_, _, good) in CASES.items() for name in good]
+
+
+@pytest.mark.parametrize(("kind", "name"), FAULTS)
+def test_a_fault_is_found(kind, name, run_dir):
+    found = judge(CASES[kind][0], run_dir, name)
+    assert kind in found, found
+
+
+@pytest.mark.parametrize(("kind", "name"), TWINS)
+def test_what_looks_alike_is_left_alone(kind, name, run_dir):
+    assert judge(CASES[kind][0], run_dir, name) == {}
+
+
+def trained(watch=None) -> str:
+    """A training with all that is looked at; what it leaves behind."""
+    torch.manual_seed(5)
+    model = Parts("pooler")
+    model.body.add_module("drop", nn.Dropout(0.3))
+    model.body[2].requires_grad_(False)
+    model.eval()
+    optimizer = torch.optim.AdamW([*model.head.parameters(), *model.pooler.parameters()])
+    if watch is not None:
+        watch(model)
+    losses = []
+    for step in range(30):
+        if step == 12:
+            model.train()
+        for number in range(2):
+            x, y = batch(2 * step + number)
+            loss = F.cross_entropy(model(x), y)
+            loss.backward()
+            losses.append(loss.item())
+        optimizer.step()
+        optimizer.zero_grad()
+        with torch.no_grad():
+            losses.append(F.cross_entropy(model(batch(77, 40)[0]), batch(77, 40)[1]).item())
+    return fingerprint(model, losses)
+
+
+def test_results_are_the_same_bits(run_dir):
+    alone = trained()
+    assert trained(lambda model: td.watch(model, run_dir=run_dir, supervise=False)) == alone
+
+
+def test_nothing_is_kept_and_no_hook_is_left(run_dir):
+    model = Parts("pooler")
+    optimizer = sgd(model)
+    with td.watch(model, run_dir=run_dir, supervise=False):
+        for step in range(12):
+            x, y = batch(step)
+            out = model(x)
+            loss = F.cross_entropy(out, y)
+            loss.backward()
+            kept = [weakref.ref(each) for each in (x, y, out, loss, model.head.weight.grad)]
+            optimizer.step()
+            optimizer.zero_grad()
+            del x, y, out, loss
+            assert [ref() for ref in kept] == [None] * 5, step
+        gone = weakref.ref(model.pooler)
+        del model.pooler
+        gc.collect()
+        assert gone() is None
+    assert all(not module._forward_pre_hooks for module in model.modules())
+
+
+def test_a_training_in_evaluation_mode_is_recorded_as_a_training(run_dir):
+    model = mlp(nn.ReLU(), nn.Dropout(0.2)).eval()
+    with td.watch(model, run_dir=run_dir, every=1, supervise=False):
+        for _ in ordinary(model, sgd(model), steps=12):
+            pass
+        with torch.no_grad():
+            F.cross_entropy(model(batch(99)[0]), batch(99)[1])
+    run = td.Run(run_dir)
+    # Only after the first step it is known that this was no evaluation.
+    assert run.scalars("loss/cross_entropy")[0].tolist() == list(range(1, 12))
+    assert run.scalars("loss")[0].tolist() == list(range(12))
+    assert len(run.scalars("loss/cross_entropy", mode="eval")[0]) == 2
+
+
+def test_an_attack_in_evaluation_mode_does_not_make_evaluations_trainings(run_dir):
+    model = mlp(nn.ReLU(), nn.Dropout(0.2))
+    optimizer = sgd(model)
+    with td.watch(model, run_dir=run_dir, every=1, supervise=False):
+        for step in range(6):
+            x, y = batch(step)
+            model.eval()
+            x.requires_grad_()
+            F.cross_entropy(model(x), y).backward()
+            model.train()
+            optimizer.zero_grad()
+            F.cross_entropy(model(x.detach() + x.grad.sign()), y).backward()
+            optimizer.step()
+        model.eval()
+        F.cross_entropy(model(batch(99)[0]), batch(99)[1])  # with gradients
+    run = td.Run(run_dir)
+    assert len(run.scalars("loss/cross_entropy")[0]) == 6
+    assert len(run.scalars("loss/cross_entropy", mode="eval")[0]) == 7
+
+
+def test_two_models_of_a_game_are_left_alone(run_dir):
+    torch.manual_seed(2)
+    maker, judge_ = mlp(nn.BatchNorm1d(32), nn.ReLU()), nn.Sequential(nn.Linear(3, 8), nn.Tanh())
+    judge_.append(nn.Linear(8, 1))
+    first, second = (torch.optim.Adam(m.parameters(), lr=1e-3) for m in (judge_, maker))
+    one, zero = torch.ones(16, 1), torch.zeros(16, 1)
+    score = F.binary_cross_entropy_with_logits
+    with td.watch(judge_, run_dir=run_dir, supervise=False), td.watch(maker):
+        for step in range(30):
+            made = maker(batch(step)[0])
+            first.zero_grad()
+            score(judge_(torch.randn(16, 3)), one).backward()
+            score(judge_(made.detach()), zero).backward()
+            first.step()
+            if step % 3 == 2:
+                second.zero_grad()
+                (-score(judge_(made), zero)).backward()
+                second.step()
+    assert findings(run_dir) == {}
