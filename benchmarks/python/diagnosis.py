@@ -45,6 +45,8 @@ GALLERY = ROOT / "examples"
 DOCS = ROOT / "docs" / "faults.md"
 # Where a fault has no layer: a finding of a right kind is at the right place.
 WORDS_OF_PLACES = ("loop", "loader", "optimizer")
+# What says nothing where the kind is wrong: every complaint about a loss names that loss.
+VAGUE_PLACES = ("", "*", "loss*")
 CONSTANTS = {
     "KIND": str,
     "ACCEPT": tuple,
@@ -131,6 +133,7 @@ class Outcome(NamedTuple):
         return any(
             fnmatch.fnmatchcase(layer, place) or (tensor and fnmatch.fnmatchcase(tensor, place))
             for place in self.task.program.place
+            if right is not None or place not in VAGUE_PLACES
         )
 
 
@@ -178,7 +181,7 @@ def gallery() -> list[Program]:
 
 
 def first_sentence(doc: str) -> str:
-    return " ".join(doc.split("\n\n")[0].split())
+    return " ".join(doc.split("\n\n", maxsplit=1)[0].split())
 
 
 def matches(program: Program, globs: list[str]) -> bool:

@@ -33,7 +33,9 @@ criterion = nn.CrossEntropyLoss()
 optimizer = torch.optim.SGD(model.parameters(), lr=0.05, momentum=0.9)
 for epoch in range(10):
     model.train()
-    for images, labels in DataLoader(TensorDataset(x, y), batch_size=64, shuffle=True):
+    for images, labels in DataLoader(
+        TensorDataset(x, y), batch_size=64, shuffle=True, drop_last=True
+    ):
         optimizer.zero_grad()
         loss = criterion(model(images), labels)
         loss.backward()

@@ -18,7 +18,7 @@ EARLY = True
 
 healthy, seed = arguments(__doc__)
 x, y, x_val, y_val = digits(seed)
-train_loader = DataLoader(TensorDataset(x, y), batch_size=64, shuffle=True)
+train_loader = DataLoader(TensorDataset(x, y), batch_size=64, shuffle=True, drop_last=True)
 val_loader = DataLoader(TensorDataset(x_val, y_val), batch_size=150)
 
 model = nn.Sequential(

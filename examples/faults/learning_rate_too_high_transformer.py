@@ -1,4 +1,4 @@
-"""Adam with a learning rate of 0.3 on a small transformer: a rate for SGD kept when Adam was put
+"""Adam with a learning rate of 1.0 on a small transformer: a rate for SGD kept when Adam was put
 in.
 
 The loss jumps in the first steps and takes long to come back. The place is the optimizer.
@@ -34,7 +34,7 @@ class Reader(nn.Module):
 
 
 model = Reader()
-optimizer = torch.optim.Adam(model.parameters(), lr=1e-3 if healthy else 0.3)
+optimizer = torch.optim.Adam(model.parameters(), lr=1e-3 if healthy else 1.0)
 for ids, labels in batches(x, y, size=32, steps=180, seed=seed):
     loss = F.cross_entropy(model(ids), labels)
     optimizer.zero_grad(set_to_none=True)

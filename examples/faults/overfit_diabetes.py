@@ -20,7 +20,7 @@ EARLY = False
 healthy, seed = arguments(__doc__)
 x, y, x_val, y_val = diabetes(seed)
 model = nn.Sequential(nn.Linear(10, 64), nn.ReLU(), nn.Linear(64, 64), nn.ReLU(), nn.Linear(64, 1))
-optimizer = torch.optim.AdamW(model.parameters(), lr=3e-3 if not healthy else 1e-3)
+optimizer = torch.optim.AdamW(model.parameters(), lr=3e-3)
 best, since_best = float("inf"), 0
 for epoch in range(50):
     model.train()

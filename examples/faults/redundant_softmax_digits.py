@@ -1,7 +1,7 @@
 """The model ends with a softmax, and cross_entropy, which takes logits, adds another one.
 
-The loss falls, but slowly and not below 1.46; nobody is told. What gives it away is exact: the
-rows that the loss is given are probabilities.
+The loss falls, but slowly and not below 1.46 (silent). The place is the input of the loss. Exact:
+the rows that it is given are probabilities.
 """
 
 import torch

@@ -1,7 +1,7 @@
 """A text classifier whose forward() returns probabilities, trained with nn.CrossEntropyLoss.
 
-The loss creeps down to 0.31 at best and accuracy looks fine (silent). Exact: probabilities are
-given where logits are due.
+The loss creeps down to 0.31 at best and accuracy looks fine (silent). The place is the input of
+the loss. Exact: probabilities are given where logits are due.
 """
 
 import torch

@@ -1,4 +1,4 @@
-"""The generator ends in a batch of one point: its noise is multiplied by 0.001 ("small noise is
+"""A generator that gives one point for all noise: that is multiplied by 0.001 ("small noise is
 stable").
 
 All samples are nearly the same point; the losses go on as in any GAN (silent). The place is the

@@ -25,7 +25,7 @@ for i in range(8):
         nn.init.kaiming_normal_(layers[-2].weight, nonlinearity="relu")
 model = nn.Sequential(*layers, nn.Linear(48, 10))
 criterion = nn.CrossEntropyLoss()
-optimizer = torch.optim.SGD(model.parameters(), lr=0.05, momentum=0.9 if not healthy else 0.5)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.02, momentum=0.9)
 for images, labels in batches(x, y, size=64, steps=320, seed=seed):
     optimizer.zero_grad()
     loss = criterion(model(images), labels)

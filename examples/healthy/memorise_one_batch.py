@@ -1,4 +1,4 @@
-"""The sanity check before a long training: can the network learn 32 images by heart?"""
+"""The sanity check before a long training: the network shall learn 32 images by heart."""
 
 import torch
 import torch.nn.functional as F

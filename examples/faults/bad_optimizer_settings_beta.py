@@ -9,7 +9,7 @@ import torch.nn.functional as F
 from data import arguments, batches, reviews
 from torch import nn
 
-KIND = "bad_epsilon"
+KIND = "bad_optimizer_settings"
 ACCEPT = ("learning_rate_too_high",)
 PLACE = ("optimizer",)
 SILENT = True

@@ -7,7 +7,7 @@ import torch
 from data import arguments, batches, digits
 from torch import nn
 
-KIND = "bad_epsilon"
+KIND = "bad_optimizer_settings"
 ACCEPT = ("learning_rate_too_low",)
 PLACE = ("optimizer",)
 SILENT = True
