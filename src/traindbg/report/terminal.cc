@@ -177,20 +177,32 @@ void put_summary(Lines& lines, const model::Verdict& verdict) {
     }
 }
 
-void put_unchecked(Lines& lines, const model::Verdict& verdict) {
+// So many are told with their reasons; of more, the names, unless `all`.
+constexpr std::size_t kMostReasons = 3;
+
+void put_unchecked(Lines& lines, const model::Verdict& verdict, bool all) {
+    std::vector<const model::RuleOutcome*> unchecked;
     std::size_t widest = 0;
-    bool any_unchecked = false;
     for (const model::RuleOutcome& outcome : verdict.outcomes) {
         if (outcome.state != model::CheckState::kNotChecked) continue;
-        any_unchecked = true;
+        unchecked.push_back(&outcome);
         widest = std::max(widest, width_of(base::printable(outcome.rule)));
     }
-    if (any_unchecked) lines.end().put("not checked", Ink::kDim).end();
-    for (const model::RuleOutcome& outcome : verdict.outcomes) {
-        if (outcome.state != model::CheckState::kNotChecked) continue;
-        std::string lead = base::printable(outcome.rule);
+    if (unchecked.empty()) return;
+    lines.end().put("not checked", Ink::kDim);
+    if (!all && unchecked.size() > kMostReasons) {
+        lines.put(" for want of what they judge; traindbg check --explain says why", Ink::kDim).end();
+        std::string names;
+        for (const model::RuleOutcome* outcome : unchecked)
+            names += (names.empty() ? "" : ", ") + base::printable(outcome->rule);
+        lines.wrapped("", names, 2);
+        return;
+    }
+    lines.end();
+    for (const model::RuleOutcome* outcome : unchecked) {
+        std::string lead = base::printable(outcome->rule);
         lead.append(std::min(widest, kColumns / 2) + 2 - std::min(widest, width_of(lead)), ' ');
-        lines.wrapped(lead, outcome.reason.empty() ? "no data" : outcome.reason, 2);
+        lines.wrapped(lead, outcome->reason.empty() ? "no data" : outcome->reason, 2);
     }
 }
 
@@ -210,7 +222,7 @@ std::string terminal_verdict(const model::Verdict& verdict, bool colour, std::si
         put_heading(lines, finding);
         lines.wrapped("", finding.message, kIndent);
     }
-    put_unchecked(lines, verdict);
+    put_unchecked(lines, verdict, false);
     return lines.take();
 }
 
@@ -228,7 +240,7 @@ std::string terminal_explained(const model::Verdict& verdict, std::span<const mo
         lines.wrapped("why it matters: ", (*info)->why, kIndent);
         if (!(*info)->healthy.empty()) lines.wrapped("no fault, though alike: ", (*info)->healthy, kIndent);
     }
-    put_unchecked(lines, verdict);
+    put_unchecked(lines, verdict, true);
     return lines.take();
 }
 
