@@ -218,8 +218,8 @@ TEST(TensorInfo, ANumberHasNoElementType) {
     for (const auto& [role, as_unknown, as_float] :
          {std::tuple(Role::kLoss, true, true), std::tuple(Role::kMetric, true, true),
           std::tuple(Role::kOptimizerState, true, false), std::tuple(Role::kWeightUpdate, true, false),
-          std::tuple(Role::kLoop, true, false), std::tuple(Role::kOther, false, false),
-          std::tuple(Role::kGradient, false, false)}) {
+          std::tuple(Role::kLoop, true, false), std::tuple(Role::kGradientBefore, true, false),
+          std::tuple(Role::kOther, false, false), std::tuple(Role::kGradient, false, false)}) {
         info.role = role;
         info.dtype = tensor::DType::kUnknown;
         EXPECT_EQ(is_number(info), as_unknown) << to_string(role);
