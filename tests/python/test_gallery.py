@@ -31,34 +31,28 @@ FAULTS = [program for program in GALLERY if program.kind]
 HEALTHY = [program for program in GALLERY if not program.kind]
 
 
-def _names(programs):
-    return [program.name for program in programs]
-
-
-@pytest.mark.parametrize("program", FAULTS, ids=_names(FAULTS))
-def test_a_faulty_program_says_what_its_fault_is(program):
+def _mistakes(program):
+    """What is wrong with how a program tells of itself."""
     words = re.compile(r"[a-z][a-z0-9_]*\Z")
-    assert words.match(program.kind)
-    assert all(words.match(kind) for kind in program.accept)
-    assert program.kind not in program.accept
-    assert program.place
-    assert all(isinstance(place, str) for place in program.place)
-    assert program.path.stem.startswith(program.kind + "_"), "the name begins with the kind"
-    source = program.path.read_text()
-    assert "healthy" in {node.id for node in ast.walk(ast.parse(source)) if hasattr(node, "id")}
-
-
-@pytest.mark.parametrize("program", GALLERY, ids=_names(GALLERY))
-def test_a_program_reads_as_a_script(program):
     doc, _ = diagnosis.constants_of(program.path)
-    assert program.title.endswith(".")
-    assert len(program.title) < 200
-    if program.kind:
-        assert "place" in doc
-        assert ("(silent)" in doc) <= program.silent
     source = program.path.read_text()
-    assert "traindbg" not in source, "a gallery program knows nothing of its debugger"
-    assert "arguments(__doc__)" in source
+    yield "no first sentence", program.title.endswith(".") and len(program.title) < 200
+    yield "does not read its options", "arguments(__doc__)" in source
+    yield "knows of its debugger", "traindbg" not in source
+    if program.kind:
+        names = {node.id for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Name)}
+        yield "no healthy twin", "healthy" in names
+        yield "kind is no word", all(words.match(kind) for kind in (program.kind, *program.accept))
+        yield "kind is accepted twice", program.kind not in program.accept
+        yield "name without the kind", program.path.stem.startswith(program.kind + "_")
+        yield "no place", program.place and all(isinstance(p, str) for p in program.place)
+        yield "the docstring names no place", "place" in doc
+        yield "silent in the docstring only", program.silent or "(silent)" not in doc
+
+
+def test_each_program_says_what_it_is():
+    mistakes = [(p.name, what) for p in GALLERY for what, right in _mistakes(p) if not right]
+    assert mistakes == []
 
 
 def test_most_kinds_have_two_programs_of_each():
