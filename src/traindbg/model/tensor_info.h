@@ -89,7 +89,8 @@ struct TensorInfo {
 };
 
 // Whether one number per step is recorded of it (`ScalarSample`), and no statistics: a loss, a metric, a
-// learning rate, how large an update is, a fact about the loop. But losses and metrics, none has an element type.
+// learning rate, how large an update is, a fact about the loop. But losses and metrics, none has an element
+// type.
 [[nodiscard]] bool is_number(const TensorInfo& info) noexcept;
 
 }  // namespace traindbg::model

@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "traindbg/base/crc32c.h"
-#include "traindbg/base/sha256.h"
 #include "traindbg/base/file_descriptor.h"
+#include "traindbg/base/sha256.h"
 #include "traindbg/storage/file_system.h"
 
 namespace traindbg::storage {

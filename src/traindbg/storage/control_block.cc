@@ -17,9 +17,9 @@ namespace traindbg::storage {
 namespace {
 
 using base::Code;
+using base::FileDescriptor;
 using base::Result;
 using base::Status;
-using base::FileDescriptor;
 
 constexpr std::uint64_t kMagic = 0x314C544347424454;  // the bytes "TDBGCTL1"
 constexpr std::uint32_t kVersion = 1;

@@ -17,10 +17,10 @@
 #include <mutex>
 
 #include "traindbg/base/clock.h"
+#include "traindbg/base/file_descriptor.h"
 #include "traindbg/base/fork_generation.h"
 #include "traindbg/base/format.h"
 #include "traindbg/base/text.h"
-#include "traindbg/base/file_descriptor.h"
 
 extern char** environ;  // NOLINT(readability-redundant-declaration): not every libc declares it
 
@@ -32,9 +32,9 @@ using base::ByteReader;
 using base::ByteSpan;
 using base::ByteWriter;
 using base::Code;
+using base::FileDescriptor;
 using base::Result;
 using base::Status;
-using base::FileDescriptor;
 
 enum class Request : std::uint8_t { kList = 1, kOpen = 2, kRead = 3, kSize = 4, kExists = 5, kClose = 6 };
 

@@ -12,8 +12,8 @@
 #include <limits>
 #include <new>
 
-#include "traindbg/base/fork_generation.h"
 #include "traindbg/base/file_descriptor.h"
+#include "traindbg/base/fork_generation.h"
 #include "traindbg/storage/file_system.h"
 #include "traindbg/storage/unshared_descriptor.h"
 
@@ -23,9 +23,9 @@ namespace {
 using base::ByteBuffer;
 using base::ByteSpan;
 using base::Code;
+using base::FileDescriptor;
 using base::Result;
 using base::Status;
-using base::FileDescriptor;
 using internal::UnsharedDescriptor;
 
 constexpr mode_t kFileMode = 0600;
