@@ -218,6 +218,7 @@ class Recording:
         self._backward_in_eval = False  # the step under way had one
         self._trains_in_eval = False  # the step before was made in evaluation mode
         self._owners: dict[int, Owner] | None = None  # made when it is asked for
+        self._trainings = 0  # optimizers that drove the steps, one after the other
         self._lr: tuple[float, ...] = ()
         self._skipped = 0  # steps that a GradScaler left out since the last one that is recorded
         self._eval_names: set[str] = set()
@@ -229,6 +230,7 @@ class Recording:
         self._unseen = Unseen(self.session)
         self._micro = MicroBatches()
         self._input: weakref.ref[torch.Tensor] | None = None  # of the step under way
+        self._last_input: weakref.ref[torch.Tensor] | None = None  # when it was looked at last
         self._looked_at = 0  # the micro-batch whose forward pass was looked at last
         self._eager = EagerStep(self._wants_eager)
         self._follow(plan)
@@ -560,7 +562,10 @@ class Recording:
             held = batches_in_storage(tensor)
             self.take_number(self._id("loop/batches_in_storage", "loop"), held)
             self.take_number(self._id("loop/batches_in_loader", "loop"), sizes.batches)
-            self._input = weakref.ref(tensor)
+            if self._last_input is not None:
+                is_kept = self._last_input() is tensor  # the very same, made once
+                self.take_number(self._id("loop/input_is_kept", "loop"), float(is_kept))
+            self._input = self._last_input = weakref.ref(tensor)
 
     @boundary("outputs")
     def module_output(self, place: Place, suffix: str, tensor: torch.Tensor) -> None:
@@ -1029,6 +1034,11 @@ class Recording:
 
     def _set_driver(self, optimizer: torch.optim.Optimizer) -> None:
         self._driver = weakref.ref(optimizer)
+        self._trainings += 1
+        if self._trainings > 1 and self._follows_loop:
+            # Another training begins in the same process: what was true of the last one is over.
+            number_id = self._id("loop/trainings", "loop", always=True)
+            self.take_number(number_id, self._trainings)
         self.hot.foreign_steps = 0
         self._lr = learning_rates(optimizer)
         self._arm()

@@ -51,7 +51,7 @@ constexpr std::array kKinds = {
               "Refuted if the training has this one batch on purpose."},
     FaultKind{"target_leak", "Targets among the inputs", 0.9, kGeneralises,
               "Refuted if the column is known when the model is used."},
-    FaultKind{"input_not_normalized", "Inputs not normalised", 0.8, kBoth,
+    FaultKind{"input_not_normalized", "Inputs not normalised", 0.88, kBoth,
               "Refuted if the training does not get better with standardised inputs.", true},
     FaultKind{"target_not_normalized", "Targets not normalised", 0.8, kBoth,
               "Refuted if the training does not get better with standardised targets."},

@@ -8,6 +8,7 @@ namespace {
 
 constexpr std::size_t kStart = 5;
 constexpr std::string_view kFunctionPrefix = "loss/";
+constexpr std::string_view kTrainings = "loop/trainings";  // recorded where another one begins
 
 }  // namespace
 
@@ -48,6 +49,8 @@ void TrainingLoss::choose(const model::StepView& step) {
 
 bool TrainingLoss::observe(const model::StepView& step) {
     if (step.mode() != model::Mode::kTrain) return false;
+    for (const model::ScalarSample& sample : step.record->scalars)
+        if (step.info(sample.tensor).name == kTrainings) *this = TrainingLoss();
     if (step.meta->optimizers.size() > 1) game_ = true;
     if (!chosen_) choose(step);
     if (!chosen_) return false;

@@ -25,7 +25,8 @@ namespace traindbg::rules {
 class TrainingLoss {
   public:
     // Takes the loss of a TRAIN step: what a classification loss function returned where labels were
-    // counted, else what `backward()` was called on. False when the step has no finite loss.
+    // counted, else what `backward()` was called on. False when the step has no finite loss. Where another
+    // training begins in the same process, all begins anew.
     bool observe(const model::StepView& step);
 
     [[nodiscard]] std::uint64_t count() const noexcept { return count_; }

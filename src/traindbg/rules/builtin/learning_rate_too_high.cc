@@ -33,6 +33,7 @@ const model::RuleInfo kInfo = {
         "settles where guessing would be; units die on the way.",
     .fix = "Lower the learning rate to where updates are about a thousandth of the weights; warm it up.",
     .healthy =
+        "L-BFGS, which looks for the size of its steps by itself. "
         "Large updates while a training learns, as Adam's first ones or those of small batches are; weights "
         "that start at zero; warm-up; several optimizers that work against each other (a GAN); a loss made "
         "by hand, which need not fall.",
@@ -47,6 +48,11 @@ const model::RuleInfo kInfo = {
                    {"patience", "steps", 30, 12, 1e9, "steps after which a training should have set off"}},
 };
 
+// It finds the size of its steps by itself.
+bool searches_along_lines(const model::WorkerMeta& meta) {
+    return !meta.optimizers.empty() && meta.optimizers.front().type == "LBFGS";
+}
+
 class LearningRateTooHigh final : public Rule {
   public:
     explicit LearningRateTooHigh(const Parameters& parameters)
@@ -60,7 +66,7 @@ class LearningRateTooHigh final : public Rule {
         if (!loss_.observe(step)) return;
         if (updates_.count() < 3 || loss_.count() < kFirst) return;
         ++judged_;
-        if (loss_.is_game() || !loss_.is_known_function()) return;
+        if (loss_.is_game() || !loss_.is_known_function() || searches_along_lines(*step.meta)) return;
         const char* found = judge(step);
         if (found == nullptr) {
             if (firing_ != nullptr && loss_.has_learned_much()) {

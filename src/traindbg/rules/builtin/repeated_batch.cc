@@ -24,7 +24,8 @@ const model::RuleInfo kInfo = {
         "two "
         "batches of the same size (warning). Without such a sign it is a note (info) after three times as "
         "many steps: "
-        "training on all data at once looks the same.",
+        "training on all data at once looks the same. It is a note, too, where the very same tensor is given "
+        "at each step, which somebody made once: a batch that is memorised on purpose.",
     .why =
         "The model learns this one batch by heart: the training loss falls to zero and means nothing; the "
         "rest of "
@@ -55,6 +56,7 @@ class RepeatedBatch final : public Rule {
         for (const model::ScalarSample& sample : step.record->scalars) {
             const std::string& name = step.info(sample.tensor).name;
             if (name == "loop/batches_in_loader") in_loader_ = std::max(in_loader_, sample.value);
+            else if (name == "loop/input_is_kept") is_kept_ = sample.value != 0;
             else if (name == "loop/batches_in_storage") in_storage_ = std::max(in_storage_, sample.value);
         }
         if (values_ == 0)
@@ -111,14 +113,14 @@ class RepeatedBatch final : public Rule {
     void judge(const model::StepView& step, FindingSink& sink) {
         const std::string_view sign = more_data();
         std::string key;
-        if (in_a_row_ >= steps_ && !sign.empty()) key = "batch";
+        if (in_a_row_ >= steps_ && !sign.empty()) key = is_kept_ ? "kept" : "batch";
         else if (in_a_row_ >= 3 * steps_) key = "whole_data";
         if (key != firing_ && !firing_.empty()) sink.clear(firing_);
         firing_ = key;
         if (key.empty()) return;
         model::Finding finding;
         finding.key = key;
-        finding.severity = sign.empty() ? model::Severity::kInfo : model::Severity::kWarning;
+        finding.severity = sign.empty() || is_kept_ ? model::Severity::kInfo : model::Severity::kWarning;
         finding.first_step = first_;
         finding.tensor = tensor_;
         finding.message = base::format(
@@ -138,6 +140,8 @@ class RepeatedBatch final : public Rule {
         } else {
             finding.message += "; nothing shows that there is more data.";
         }
+        if (is_kept_)
+            finding.message += " It is one tensor, made once, as where a batch is memorised on purpose.";
         finding.evidence.push_back({"captured steps with this input", static_cast<double>(in_a_row_), "limit",
                                     static_cast<double>(steps_)});
         finding.fix =
@@ -154,6 +158,7 @@ class RepeatedBatch final : public Rule {
     std::uint64_t values_ = 0;                          // in a training batch
     std::uint64_t evaluated_ = 0, most_evaluated_ = 0;  // batches of that size in one evaluation
     double in_loader_ = 0, in_storage_ = 0;
+    bool is_kept_ = false;  // the very same tensor was given at the last look
     model::StepIndex first_ = 0;
     std::string tensor_, firing_;
 };

@@ -40,7 +40,9 @@ const model::RuleInfo kInfo = {
     .healthy =
         "Targets of any size with which the loss comes below that of a constant; targets of about zero mean "
         "and "
-        "unit spread that are not learned for another reason.",
+        "unit spread that are not learned for another reason. A regression loss beside another loss "
+        "function: "
+        "the targets of such a term are often made by a model.",
     .cost =
         "The loss at every step; one pass over what the loss functions are given at the first 10 steps and "
         "then "
@@ -70,7 +72,7 @@ class TargetNotNormalized final : public Rule {
             prediction_ = call.prediction->name;
             label_ = call.label->name;
         }
-        if (judged_ == 0 || !is_regression(guessing_.function())) return;
+        if (judged_ == 0 || !is_regression(guessing_.function()) || is_one_of_several(step)) return;
         ++count_;
         step_ = step.step();
         for (const model::ScalarSample& sample : step.record->scalars) {
@@ -95,6 +97,17 @@ class TargetNotNormalized final : public Rule {
     [[nodiscard]] double size() const { return std::hypot(mean(), std()); }
     [[nodiscard]] bool is_unusual() const {
         return std() > 0 && (std::abs(mean()) > offset_ * std() || std() > spread_ || std() < 0.05);
+    }
+
+    // Beside another loss function it is a term, whose targets are often made by a model: they are not the
+    // data's.
+    [[nodiscard]] bool is_one_of_several(const model::StepView& step) const {
+        return std::any_of(step.record->scalars.begin(), step.record->scalars.end(), [&](const auto& sample) {
+            const model::TensorInfo& info = step.info(sample.tensor);
+            const std::string_view function =
+                info.role == model::Role::kLoss ? function_of_loss(info.name) : std::string_view();
+            return !function.empty() && function != guessing_.function();
+        });
     }
 
     void judge(std::uint64_t steps, FindingSink& sink) {
