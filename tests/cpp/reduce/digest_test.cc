@@ -21,6 +21,7 @@ namespace traindbg::reduce {
 namespace {
 
 using model::Digest;
+using model::Statistics;
 using test::DType;
 using test::real_types;
 using test::StridedTensor;
@@ -172,6 +173,20 @@ TEST(ReduceDigest, EqualTensorsHaveOneDigestHoweverTheyLie) {
     }
 }
 
+// Where the parts that sums are made of begin depends on the address and on the processor's vectors, hence
+// the last bits of moments.
+void expect_alike(const Statistics& got, const Statistics& want) {
+    EXPECT_EQ(got.count, want.count);
+    EXPECT_EQ(got.not_finite(), want.not_finite());
+    EXPECT_EQ(got.zero, want.zero);
+    EXPECT_EQ(got.min, want.min);
+    EXPECT_EQ(got.max, want.max);
+    EXPECT_NEAR(got.mean, want.mean, 1e-6 * std::abs(want.mean));
+    EXPECT_NEAR(got.std, want.std, 1e-6 * want.std);
+    EXPECT_NEAR(got.l1, want.l1, 1e-6 * want.l1);
+    EXPECT_NEAR(got.l2, want.l2, 1e-6 * want.l2);
+}
+
 TEST(ReduceDigest, MemoryNeedNotBeAligned) {
     std::mt19937 random(6);
     for (const DType dtype : real_types()) {
@@ -189,7 +204,7 @@ TEST(ReduceDigest, MemoryNeedNotBeAligned) {
                 for (const std::string_view kernel : available_kernels())
                     EXPECT_EQ(*digest_with_kernel(kernel, view), *expected) << kernel << " " << offset;
                 Digest beside;
-                EXPECT_EQ(*statistics_and_digest(view, beside), *statistics(tensor.view()));
+                expect_alike(*statistics_and_digest(view, beside), *statistics(tensor.view()));
                 EXPECT_EQ(beside, *expected);
                 std::vector<std::byte> copy(bytes.size() + offset);
                 ASSERT_TRUE(copy_with_statistics(view, std::span(copy).subspan(offset), &beside).is_ok());
