@@ -208,7 +208,7 @@ def test_looking_makes_no_state(run_dir):
 def test_only_due_steps_are_looked_at(run_dir):
     model = small_model()
     optimizer = torch.optim.Adam(model.parameters())
-    with td.watch(model, run_dir=run_dir, collect=COLLECTIONS, every=3, supervise=False):
+    with td.watch(model, run_dir=run_dir, collect=COLLECTIONS, every=3, rules=[], supervise=False):
         for _ in range(5):
             one_step(model, optimizer)
     run = td.Run(run_dir)
@@ -220,7 +220,7 @@ def test_only_due_steps_are_looked_at(run_dir):
 def test_without_a_wish_there_are_none(run_dir):
     model = small_model()
     optimizer = torch.optim.Adam(model.parameters())
-    with td.watch(model, run_dir=run_dir, supervise=False):
+    with td.watch(model, run_dir=run_dir, rules=[], supervise=False):
         one_step(model, optimizer)
     run = td.Run(run_dir)
     assert not run.names(role="optimizer_state")

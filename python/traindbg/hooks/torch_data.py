@@ -38,10 +38,13 @@ def listening_iter(
 ) -> Callable[..., Any]:
     """`DataLoader.__iter__`, of whose loader the size is noted where `is_heard()`."""
 
+    def note(loader: Any) -> None:
+        if is_heard():
+            sizes.begins(loader)
+
     @functools.wraps(original)
     def __iter__(self: Any) -> Any:  # noqa: N807
-        if is_heard():
-            guarded("loaders", sizes.begins, self)
+        guarded("loaders", note, self)
         return original(self)
 
     return __iter__
