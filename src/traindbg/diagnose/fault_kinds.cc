@@ -7,7 +7,6 @@ namespace traindbg::diagnose {
 namespace {
 
 constexpr Effect kStalls = Effect::kStalls;
-constexpr Effect kBlowsUp = Effect::kBlowsUp;
 constexpr Effect kBoth = Effect::kStalls | Effect::kBlowsUp;
 constexpr Effect kGeneralises = Effect::kGeneralises;
 
