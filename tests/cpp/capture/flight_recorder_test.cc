@@ -47,6 +47,7 @@ model::CaptureConfig config(model::FlightRecorder flight = {
     model::CaptureConfig out;
     out.requirements = {{.collection = "losses", .schedule = {}, .asked_by = "a_rule"},
                         {.collection = "weights", .schedule = {.every = 50}, .asked_by = "a_rule"}};
+    out.block_for_ms = 60'000;  // a writer on a busy machine is waited for
     out.flight = std::move(flight);
     return out;
 }
