@@ -99,8 +99,8 @@ def test_json_lines(run: Path) -> None:
 def test_parquet(run: Path, tmp_path: Path) -> None:
     path = tmp_path / "run.parquet"
     summary = traindbg_json(
-        "export", run, "--format", "parquet", "--table", "statistics", "--name", r"\.weight$",
-        "--statistic", "l2,nan", "--to", path,
+        "export", run, "--format", "parquet", "--table", "statistics",
+        "--name", r"^(weight|gradient)/.*\.weight$", "--statistic", "l2,nan", "--to", path,
     )  # fmt: skip
     table = pq.read_table(path)
     assert table.num_rows == summary["items"] > 0

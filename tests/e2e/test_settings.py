@@ -488,7 +488,8 @@ def test_what_a_script_asks_for_under_the_program_is_captured(tmp_path):
         '[collection]\nfirst = "^(weight|gradient)/0"\n\n'
         '[[capture]]\ncollection = "first"\nwhat = ["digest"]\nevery = 2\n'
     )
-    done = run(tmp_path, "--collect", "losses", command=[sys.executable, "train.py"])
+    options = ("--collect", "losses", "--rules", "loss_not_decreasing")
+    done = run(tmp_path, *options, command=[sys.executable, "train.py"])
     assert done.returncode == 0, done.stderr
     assert "budget of this call is ignored" in done.stderr
     seen = td.Run(tmp_path / "run")

@@ -29,6 +29,8 @@ enum class ParameterType : std::uint8_t {
 class ParameterValue {
   public:
     ParameterValue() = default;
+    // A value is given as what it is: {"ratio", "share", 0.5, ...}.
+    // NOLINTBEGIN(google-explicit-constructor)
     template <typename Number>
     requires(std::is_arithmetic_v<Number> && !std::is_same_v<Number, bool>) ParameterValue(Number number)
         : value_(static_cast<double>(number)) {}
@@ -36,6 +38,7 @@ class ParameterValue {
     requires std::is_same_v<Flag, bool> ParameterValue(Flag flag) : value_(flag) {}
     ParameterValue(std::string text) : value_(std::move(text)) {}
     ParameterValue(const char* text) : value_(std::string(text)) {}
+    // NOLINTEND(google-explicit-constructor)
 
     // Null where it is something else.
     [[nodiscard]] const double* number() const noexcept { return std::get_if<double>(&value_); }
