@@ -191,7 +191,7 @@ void put_unchecked(Lines& lines, const model::Verdict& verdict, bool all) {
     if (unchecked.empty()) return;
     lines.end().put("not checked", Ink::kDim);
     if (!all && unchecked.size() > kMostReasons) {
-        lines.put(" for want of what they judge; traindbg check --explain says why", Ink::kDim).end();
+        lines.put(" for want of what they judge; traindbg check RUN --explain says why", Ink::kDim).end();
         std::string names;
         for (const model::RuleOutcome* outcome : unchecked)
             names += (names.empty() ? "" : ", ") + base::printable(outcome->rule);
