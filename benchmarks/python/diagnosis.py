@@ -9,6 +9,7 @@ default rules.
     python benchmarks/python/diagnosis.py --only 'redundant_*' --seeds 0 --verbose
     python benchmarks/python/diagnosis.py --only 'healthy/*'         # false alarms alone
     python benchmarks/python/diagnosis.py --json after.json --jobs 2
+    python benchmarks/python/diagnosis.py --original                 # by SageMaker Debugger's rules
     python benchmarks/python/diagnosis.py --write-docs               # the table in docs/faults.md
 
 What is counted:
@@ -20,6 +21,11 @@ What is counted:
   place       the finding of a right kind (else the first one) names a place where the fault is
   steps       the step at which the first finding of a right kind fired, of faults that are there
               from the start
+
+With --original the judges are our implementations of SageMaker Debugger's documented rules
+(docs/rules/compatible), all of them with their default parameters, and what they need is captured
+at every tenth step instead of every 500th, which is all that trainings of this length give them a
+chance by. They name no kinds; a rule that is called after a kind counts as naming it (ORIGINALS).
 
 PyTorch is imported once; each training is a child made by fork with one thread.
 """
@@ -55,6 +61,20 @@ CONSTANTS = {
     "EXACT": bool,
     "EARLY": bool,
 }
+
+
+# Which kinds a rule of the original is the name of.
+ORIGINALS = {
+    "CheckInputImages": "input_not_normalized",
+    "ClassImbalance": "class_imbalance",
+    "DeadRelu": "dead_relu",
+    "ExplodingTensor": "exploding_gradient",
+    "Overfit": "overfit",
+    "PoorWeightInitialization": "poor_weight_init",
+    "SaturatedActivation": "saturated_activation",
+    "VanishingGradient": "vanishing_gradient",
+}
+ORIGINAL_EVERY = 10  # steps
 
 
 class Program(NamedTuple):
@@ -138,7 +158,7 @@ class Outcome(NamedTuple):
 
 
 def kind_of(finding: dict[str, Any]) -> str:
-    return str(finding.get("kind") or finding["rule"])
+    return ORIGINALS.get(finding["rule"]) or str(finding.get("kind") or finding["rule"])
 
 
 # The gallery.
@@ -210,14 +230,37 @@ def import_once() -> None:
     from traindbg import _autostart  # noqa: F401  (installed in the children)
 
 
-def train(task: Task, run_dir: Path) -> None:
-    """In a child: runs the script as `traindbg run` would, and returns when it is recorded."""
+def original_rules() -> list[str]:
+    from traindbg import _core
+
+    ours = set(_core.default_rules())
+    return [info["name"] for info in json.loads(_core.rules()) if info["name"] not in ours]
+
+
+def original_plan() -> str:
+    """What the original's rules need, as the JSON of a plan.json."""
+    from traindbg import _core
+
+    plan = json.loads(_core.plan_for_rules([(name, {}) for name in original_rules()]))
+    for requirement in plan["requirements"]:
+        requirement["schedule"] = {"every": ORIGINAL_EVERY}
+    return json.dumps(plan)
+
+
+def train(task: Task, run_dir: Path, plan: str) -> None:
+    """In a child: runs the script as `traindbg run` would, and returns when it is recorded.
+
+    `plan`: JSON of what is captured, where that is not what the default rules need.
+    """
     import runpy
 
     from traindbg import _autostart
     from traindbg.hooks import torch as hook
 
     os.environ["TRAINDBG_RUN_DIR"] = str(run_dir)
+    if plan:
+        run_dir.mkdir()
+        (run_dir / "plan.json").write_text(plan)
     _autostart.install()
     script = str(task.program.path)
     flags = [] if task.is_faulty or not task.program.kind else ["--healthy"]
@@ -234,7 +277,7 @@ def program_of_traindbg() -> str:
     return os.environ.get("TRAINDBG_EXE") or str(beside)
 
 
-def start(task: Task, directory: Path, limit: int, exe: str) -> int:
+def start(task: Task, directory: Path, limit: int, check: list[str], plan: str) -> int:
     """Forks a child that trains, judges, and leaves all in `directory`; returns its id."""
     directory.mkdir(parents=True)
     sys.stdout.flush()
@@ -249,7 +292,7 @@ def start(task: Task, directory: Path, limit: int, exe: str) -> int:
         os.dup2(output, 1)
         os.dup2(output, 2)
         try:
-            train(task, directory / "run")
+            train(task, directory / "run", plan)
             code = 0
         except SystemExit as error:
             code = error.code if isinstance(error.code, int) else 1
@@ -265,7 +308,7 @@ def start(task: Task, directory: Path, limit: int, exe: str) -> int:
             open(directory / "judging", "wb") as errors,
         ):
             subprocess.run(
-                [exe, "check", "--json", str(directory / "run")],
+                [*check, str(directory / "run")],
                 stdin=subprocess.DEVNULL,
                 stdout=verdict,
                 stderr=errors,
@@ -307,9 +350,15 @@ def outcome(task: Task, directory: Path, status: int, seconds: float) -> Outcome
     )
 
 
-def run_all(tasks: list[Task], jobs: int, limit: int, *, keep: Path | None = None) -> list[Outcome]:
+def run_all(
+    tasks: list[Task], jobs: int, limit: int, *, original: bool = False, keep: Path | None = None
+) -> list[Outcome]:
     """Runs the trainings, at most `jobs` at a time; in the order of `tasks`. Progress on stderr."""
-    exe = program_of_traindbg()
+    check = [program_of_traindbg(), "check", "--json"]
+    plan = ""
+    if original:
+        check += ["--rules", ",".join(original_rules())]
+        plan = original_plan()
     outcomes: dict[Task, Outcome] = {}
     running: dict[int, tuple[Task, Path, float]] = {}
     with tempfile.TemporaryDirectory(prefix="traindbg-diagnosis-") as temporary:
@@ -321,7 +370,11 @@ def run_all(tasks: list[Task], jobs: int, limit: int, *, keep: Path | None = Non
                 task = waiting.pop()
                 form = "faulty" if task.is_faulty else "healthy"
                 directory = root / f"{task.program.name.replace('/', '-')}-{form}-{task.seed}"
-                running[start(task, directory, limit, exe)] = (task, directory, time.monotonic())
+                running[start(task, directory, limit, check, plan)] = (
+                    task,
+                    directory,
+                    time.monotonic(),
+                )
             child, status = os.wait()
             if child not in running:
                 continue
@@ -625,6 +678,9 @@ def main() -> int:
     parser.add_argument(
         "--verbose", action="store_true", help="print the findings of each training"
     )
+    parser.add_argument(
+        "--original", action="store_true", help="judge by SageMaker Debugger's rules instead"
+    )
     parser.add_argument("--list", action="store_true", help="print the programs and run nothing")
     parser.add_argument(
         "--write-docs", action="store_true", help="write the table in docs/faults.md"
@@ -658,7 +714,9 @@ def main() -> int:
         options.keep.mkdir(parents=True, exist_ok=False)
     began = time.monotonic()
     import_once()
-    outcomes = run_all(tasks, options.jobs, options.limit, keep=options.keep)
+    outcomes = run_all(
+        tasks, options.jobs, options.limit, original=options.original, keep=options.keep
+    )
     print_report(outcomes, verbose=options.verbose)
     print(f"{len(outcomes)} trainings in {time.monotonic() - began:.0f} s", flush=True)
     if options.json:

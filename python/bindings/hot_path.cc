@@ -150,15 +150,14 @@ std::int64_t HotPath::optimizer_stepped(nb::handle optimizer) noexcept {
         return kNotHandled;
     const Timed timed(nanos);
     const RoleMask answer = end_step();
-    return (answer & (kForward | mask_of(Role::kLoop) | kStopRequested | kPlanChanged)) != 0
-               ? static_cast<std::int64_t>(answer)
-               : kNothingToDo;
+    return (answer & (kForward | mask_of(Role::kLoop) | kAsked)) != 0 ? static_cast<std::int64_t>(answer)
+                                                                      : kNothingToDo;
 }
 
 RoleMask HotPath::end_step() noexcept {
     session_.account(std::exchange(nanos, 0));
     const RoleMask answer = session_.end_step();
-    due = answer & ~(kStopRequested | kPlanChanged);
+    due = answer & ~kAsked;
     ++steps;
     foreign_steps = 0;
     first_backward = true;
@@ -187,7 +186,7 @@ void bind_hot_path(nb::module_& module) {
         .def("optimizer_stepped", &HotPath::optimizer_stepped, "optimizer"_a,
              "NOTHING_TO_DO, NOT_HANDLED, or what `end_step` returned, where that asks for something.")
         .def("end_step", &HotPath::end_step,
-             "Ends the step: the roles due at the next, with STOP_REQUESTED and PLAN_CHANGED.")
+             "Ends the step: the roles due at the next, with what was asked for: STOP_REQUESTED, ...")
         .def_rw("due", &HotPath::due)
         .def_rw("steps", &HotPath::steps)
         .def_rw("nanos", &HotPath::nanos)

@@ -325,7 +325,17 @@ RoleMask Session::end_step() noexcept {
     if (!inside) return 0;
     const capture::StepDirective directive = session_->end_step();
     return directive.due | (directive.stop_requested ? kStopRequested : 0) |
-           (directive.plan_changed ? kPlanChanged : 0);
+           (directive.plan_changed ? kPlanChanged : 0) | (directive.correction_asked ? kCorrectionAsked : 0);
+}
+nb::tuple Session::take_corrections() {
+    const Inside inside(*this);
+    const storage::CorrectionsAsked asked =
+        inside ? session_->take_corrections() : storage::CorrectionsAsked{};
+    return nb::make_tuple(asked.lower_lr, asked.roll_back, asked.bad_since);
+}
+bool Session::checkpoint_asked() noexcept {
+    const Inside inside(*this);
+    return inside && session_->checkpoint_asked();
 }
 std::string Session::plan() {
     const Inside inside(*this);
@@ -374,6 +384,7 @@ void bind_session(nb::module_& module) {
     module.attr("WHAT_BITS") = what;
     module.attr("STOP_REQUESTED") = kStopRequested;
     module.attr("PLAN_CHANGED") = kPlanChanged;
+    module.attr("CORRECTION_ASKED") = kCorrectionAsked;
     nb::dict collections;
     for (unsigned i = 0; i < model::kRoleCount; ++i) {
         const auto role = static_cast<model::Role>(i);
@@ -452,7 +463,15 @@ void bind_session(nb::module_& module) {
              "What the flight recorder holds is kept, with the next few steps.")
         .def("account", &Session::account, "nanos"_a, "Adds a hook's whole time to the step's account.")
         .def("end_step", &Session::end_step,
-             "Ends the TRAIN step: the roles due at the next one, with STOP_REQUESTED and PLAN_CHANGED.")
+             "Ends the TRAIN step: the roles due at the next one, with STOP_REQUESTED, PLAN_CHANGED and "
+             "CORRECTION_ASKED.")
+        .def("take_corrections", &Session::take_corrections,
+             nb::sig("def take_corrections(self) -> tuple[int, int, int]"),
+             "How often since the last call a lower learning rate and a roll-back were asked for, and the "
+             "first "
+             "step that the fault of the last roll-back touched.")
+        .def("checkpoint_asked", &Session::checkpoint_asked,
+             "Whether a checkpoint is to be written before a stop that was asked for.")
         .def("end_eval_step", &Session::end_eval_step)
         .def("close", &Session::close, "patience"_a = 5.0,
              "Writes what is queued, for at most so many seconds.")

@@ -28,7 +28,10 @@ namespace traindbg::bindings {
 // In what `end_step` returns, beside the mask of roles.
 inline constexpr capture::RoleMask kStopRequested = capture::RoleMask{1} << 31;
 inline constexpr capture::RoleMask kPlanChanged = capture::RoleMask{1} << 30;
-static_assert((capture::kAllRoles & (kStopRequested | kPlanChanged)) == 0);
+inline constexpr capture::RoleMask kCorrectionAsked = capture::RoleMask{1} << 29;
+// Those that are no roles.
+inline constexpr capture::RoleMask kAsked = kStopRequested | kPlanChanged | kCorrectionAsked;
+static_assert((capture::kAllRoles & kAsked) == 0);
 
 // What the tensors of a list held when they were copied.
 struct CopiedTensors {
@@ -83,6 +86,9 @@ class Session {
     void account(std::uint64_t nanos) noexcept;
     capture::RoleMask end_step() noexcept;
     void end_eval_step() noexcept;
+    // (lower_lr, roll_back, bad_since): how often each was asked for since the last call.
+    nanobind::tuple take_corrections();
+    bool checkpoint_asked() noexcept;
     // The JSON of the plan that holds now; empty where there is none any more.
     std::string plan();
 

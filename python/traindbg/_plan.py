@@ -274,6 +274,21 @@ def with_budget(base: str, budget: float) -> str:
     return json.dumps(plan)
 
 
+def with_corrections(base: str, corrections: Mapping[str, Any]) -> str:
+    """`base` (JSON of a plan) with what may be changed; InvalidArgument for an unknown word."""
+    plan = json.loads(base)
+    known = plan.get("corrections", {})
+    for key in corrections:
+        if key not in known:
+            near = difflib.get_close_matches(key, known, 1)
+            hint = f"did you mean '{near[0]}'?" if near else "there are " + ", ".join(known)
+            raise InvalidArgument(f"corrections: unknown key '{key}'; {hint}")
+    plan["corrections"] = {**known, **corrections}
+    text = json.dumps(plan)
+    _core.check_plan(text)
+    return text
+
+
 _FLIGHT = ("steps", "collect", "raw")
 
 

@@ -44,7 +44,7 @@ _runs_named = 0
 def _after_fork_in_child() -> None:
     """The child of a fork shares no thread and no file with its parent: it records nothing."""
     recording, recordings.current = recordings.current, None
-    patches.state.listener = patches.state.hot = None
+    patches.state.listener = patches.state.hot = patches.state.corrections = None
     _supervisors.clear()
     if recording is not None:
         recording.dead = True
@@ -168,6 +168,7 @@ def watch(
     budget: float | None = None,
     flight_recorder: int | Mapping[str, Any] | None = None,
     micro_batches: str | None = None,
+    corrections: Mapping[str, Any] | None = None,
     settings: str | os.PathLike[str] | None = None,
     supervise: bool = True,
 ) -> Watcher:
@@ -213,6 +214,9 @@ def watch(
         micro_batches: "all" captures every forward and backward pass of a step (gradient
             accumulation), of the second one under names that end with `@2`, and so on; by default,
             "first", those of the first one. Under `traindbg run` its option decides.
+        corrections: what traindbg may change in the training, e.g. {"skip_bad_steps": True,
+            "snapshot_every": 100, "lr_factor": 0.5, "most": 10}; docs/corrections.md. Under
+            `traindbg run` its options decide.
         settings: a file with all of this, as `traindbg run --config` takes it (docs/settings.md);
             by default the one that the variable TRAINDBG_CONFIG names; "none" for none. Arguments
             that are given here take the place of what stands in it. Under `traindbg run` only its
@@ -259,6 +263,7 @@ def watch(
         options = {
             "compiled": compiled,
             "micro_batches": micro_batches,
+            "corrections": corrections,
             "budget": budget,
             "flight_recorder": flight_recorder,
         }
@@ -286,6 +291,8 @@ def watch(
         choices = {"compiled": compiled, "micro_batches": micro_batches}
         if not stored:
             base = _plan.with_choices(base, choices)
+            if corrections is not None:
+                base = _plan.with_corrections(base, corrections)
             if budget is not None:
                 base = _plan.with_budget(base, budget)
             if flight_recorder is not None:
@@ -358,7 +365,7 @@ def _begin(
     _prepare_process()
     patches.acquire()
     recordings.current = recording
-    patches.state.listener, patches.state.hot = recording, recording.hot
+    recording.listen()
     guarded("notebook", notebook.run_begins, recording.session.run_directory)
     return recording.add(root, optimizer, compiled)
 

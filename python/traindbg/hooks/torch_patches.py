@@ -53,6 +53,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from traindbg._core import HotPath
+    from traindbg.hooks.torch_corrections import Corrections
 
 # Looked up once, because they are asked at every step. Dynamo knows the function by any name.
 _is_compiling = torch.compiler.is_compiling
@@ -132,6 +133,7 @@ class _Shared:
     is_scripting = False
     listener: Listener | None = None
     hot: HotPath | None = None  # asked before the listener, which hears only of what it leaves over
+    corrections: Corrections | None = None  # of optimizer steps; where somebody wants any
 
 
 state = _Shared()
@@ -536,6 +538,20 @@ def _before_step(
     listener = state.listener
     if listener is None:
         return None
+    corrections = state.corrections
+    if corrections is None:
+        return _heard_before_step(listener, optimizer, args, kwargs)
+    corrections.scale(optimizer)
+    heard = _heard_before_step(listener, optimizer, args, kwargs)
+    return corrections.judge(optimizer, heard or (args, kwargs))
+
+
+def _heard_before_step(
+    listener: Listener,
+    optimizer: torch.optim.Optimizer,
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+) -> tuple[tuple[Any, ...], dict[str, Any]] | None:
     hot = state.hot
     if hot is not None and hot.optimizer_will_step(optimizer):
         return None
@@ -552,12 +568,17 @@ def _after_step(optimizer: torch.optim.Optimizer, args: Any, kwargs: Any) -> Non
     if not _is_compiling():
         listener = state.listener
         if listener is not None:
+            corrections = state.corrections
+            if corrections is not None:
+                corrections.stepped()
             hot = state.hot
             answer = NOT_HANDLED if hot is None else hot.optimizer_stepped(optimizer)
             if answer == NOT_HANDLED:
                 listener.optimizer_stepped(optimizer)
             elif answer != NOTHING_TO_DO:
                 listener.step_ended(answer)
+            if corrections is not None:
+                corrections.step_ended()
 
 
 def _registered(module: torch.nn.Module, name: str, value: Any) -> None:

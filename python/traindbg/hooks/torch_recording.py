@@ -26,6 +26,7 @@ from traindbg._say import say
 from traindbg.errors import InvalidArgument, TraindbgError, TrainingStopped
 from traindbg.hooks import torch_patches as patches
 from traindbg.hooks.torch_compiled import EagerStep, compiler_in_use
+from traindbg.hooks.torch_corrections import Corrections
 from traindbg.hooks.torch_data import batches_in_storage, closest_column, sizes
 from traindbg.hooks.torch_description import description
 from traindbg.hooks.torch_device import Deferred, capturing_graph, own_operations
@@ -233,6 +234,7 @@ class Recording:
         self._last_input: weakref.ref[torch.Tensor] | None = None  # when it was looked at last
         self._looked_at = 0  # the micro-batch whose forward pass was looked at last
         self._eager = EagerStep(self._wants_eager)
+        self._corrections = Corrections(self)
         self._follow(plan)
 
     def _follow(self, plan: str) -> None:
@@ -249,6 +251,12 @@ class Recording:
         self._misses_arguments = not asked_by_users.isdisjoint(("predictions", "labels"))
         self._misses_attention = "attention_maps" in asked
         self._follows_loop = "loop" in asked
+        self._corrections.follow(words.get("corrections", {}))
+
+    def listen(self) -> None:
+        """Is told from now on; there is one such recording in a process."""
+        patches.state.listener, patches.state.hot = self, self.hot
+        patches.state.corrections = self._corrections if self._corrections.is_wanted else None
 
     def ask_for(self, plan: str) -> None:
         """Captures from now on also what a plan (its JSON) asks for beyond the one that holds."""
@@ -332,6 +340,7 @@ class Recording:
             guarded("closing", self._unseen.steps)
         self.dead = True
         self.hot.disarm()
+        self._corrections.close()
         self.end_eager()
         self._gradients.clear()
         self._optimizers.clear()
@@ -342,7 +351,7 @@ class Recording:
             watcher.detach()
         if current is self:
             current = None
-            patches.state.listener = patches.state.hot = None
+            patches.state.listener = patches.state.hot = patches.state.corrections = None
             sizes.batches = 0
             patches.release()
         guarded("closing", self.session.close, _CLOSE_SECONDS)
@@ -1235,6 +1244,9 @@ class Recording:
         self._begin_step(0, answer)
 
     def _begin_step(self, due_before: int, answer: int) -> None:
+        if answer & _core.CORRECTION_ASKED:
+            guarded("corrections", self._corrections.asked)
+            self.listen()
         is_new_plan = bool(answer & _core.PLAN_CHANGED)
         if is_new_plan:
             self._follow(self.session.plan())
@@ -1255,6 +1267,8 @@ class Recording:
     def _stop_if_asked(self, answer: int | None) -> None:
         if answer is not None and answer & _core.STOP_REQUESTED:
             run_dir = self.session.run_directory
+            if self.session.checkpoint_asked():
+                guarded("corrections", self._corrections.checkpoint)
             self.close()
             raise TrainingStopped(run_dir)
 

@@ -44,10 +44,10 @@ Status write_down(const std::string& run_directory, const JournalEntry& entry,
     return append_line(run_directory + "/" + std::string(kJournalName), line.dump() + "\n");
 }
 
-Performed ActionJournal::perform(Action& action, const model::Finding& finding) {
+Performed ActionJournal::perform(Action& action, const model::Finding& finding, bool again) {
     Performed performed;
     Key key{std::string(action.name()), finding.rule, finding.key, finding.worker};
-    if (done_.contains(key) || action.is_done()) {
+    if ((done_.contains(key) && !again) || action.is_done()) {
         performed.outcome = Outcome::kAlreadyDone;
         return performed;
     }

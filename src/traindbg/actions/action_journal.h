@@ -4,8 +4,9 @@
 //    "action": "stop", "intention": "stop the training at ...", "result": "done"}
 //
 // The journal is also what makes an action happen once per finding: a finding is known by its rule,
-// key and worker, and a second request for it is answered without acting. So is one for another
-// finding, where what the action would do is done already.
+// key and worker, and a second request for it is answered without acting, unless it says that it is
+// meant (a correction of a fault that goes on). So is one for another finding, where what the action would
+// do is done already.
 //
 // Thread-safety: one thread at a time. Errors: a journal that cannot be written is reported by
 // `perform` after the action was taken, never instead of it.
@@ -56,7 +57,7 @@ class ActionJournal {
     explicit ActionJournal(std::string run_directory) : run_directory_(std::move(run_directory)) {}
 
     // Acts, unless it did so for this finding before, and writes down what came of it.
-    [[nodiscard]] Performed perform(Action& action, const model::Finding& finding);
+    [[nodiscard]] Performed perform(Action& action, const model::Finding& finding, bool again = false);
 
   private:
     using Key = std::tuple<std::string, std::string, std::string, model::WorkerId>;

@@ -87,6 +87,7 @@ class CaptureSession::Impl {
             plan_.begin_step(mode, 0, base::monotonic_nanos());
         if (control_) {
             flight_copies_seen_ = control_->flight_copies_requested();
+            corrections_seen_ = control_->corrections_asked();
             control_->publish_pid(getpid());
             control_->publish_state(TrainingState::kAttached);
         }
@@ -352,11 +353,25 @@ class CaptureSession::Impl {
         out.due = due(Mode::kTrain);
         out.plan_changed = std::exchange(plan_changed_, false);
         out.stop_requested = control_ && control_->stop_requested();
+        out.correction_asked = control_ && is_correction_asked(control_->corrections_asked());
         if (out.stop_requested && !stop_seen_) {
             stop_seen_ = true;
             control_->publish_state(TrainingState::kStopping);
         }
         return out;
+    }
+
+    [[nodiscard]] storage::CorrectionsAsked take_corrections() noexcept {
+        if (!control_) return {};
+        const storage::CorrectionsAsked now = control_->corrections_asked();
+        storage::CorrectionsAsked out = now;
+        out.lower_lr -= corrections_seen_.lower_lr;
+        out.roll_back -= corrections_seen_.roll_back;
+        corrections_seen_ = now;
+        return out;
+    }
+    [[nodiscard]] bool checkpoint_asked() const noexcept {
+        return control_ && control_->corrections_asked().checkpoint != 0;
     }
 
     void close(std::chrono::nanoseconds patience) {
@@ -424,6 +439,10 @@ class CaptureSession::Impl {
         What run = What::kNothing;
         What flight = What::kNothing;
     };
+
+    [[nodiscard]] bool is_correction_asked(const storage::CorrectionsAsked& now) const noexcept {
+        return now.lower_lr != corrections_seen_.lower_lr || now.roll_back != corrections_seen_.roll_back;
+    }
 
     // What the TRAIN step `next` and those after it are captured by, if somebody has put another plan into
     // the run. Without one this is a load and two comparisons.
@@ -722,6 +741,7 @@ class CaptureSession::Impl {
     std::uint64_t steps_left_out_ = 0;  // of these
     bool is_flight_left_out_ = false;   // at the TRAIN step under way, for the budget's sake
     std::uint32_t flight_copies_seen_ = 0;
+    storage::CorrectionsAsked corrections_seen_;
     bool weights_are_bad_ = false;
     storage::FileSystem& files_;
     PlanChanges changes_;
@@ -904,6 +924,11 @@ void CaptureSession::capture_everything_for(std::uint64_t steps) noexcept {
 void CaptureSession::add_cost(std::uint64_t nanos) noexcept {
     if (impl_->alive()) impl_->add_cost(nanos);
 }
+
+storage::CorrectionsAsked CaptureSession::take_corrections() noexcept {
+    return impl_->alive() ? impl_->take_corrections() : storage::CorrectionsAsked{};
+}
+bool CaptureSession::checkpoint_asked() const noexcept { return impl_->alive() && impl_->checkpoint_asked(); }
 
 StepDirective CaptureSession::end_step() noexcept {
     StepDirective directive;

@@ -29,6 +29,7 @@
 #include "traindbg/capture/capture_plan.h"
 #include "traindbg/model/run_meta.h"
 #include "traindbg/model/step_record.h"
+#include "traindbg/storage/control_block.h"
 #include "traindbg/storage/file_system.h"
 #include "traindbg/tensor/tensor_view.h"
 #include "traindbg/write/run_writer.h"
@@ -59,6 +60,7 @@ struct StepDirective {
     bool stop_requested = false;  // the supervisor asks the training to end at this step boundary
     bool plan_changed =
         false;  // `plan` is another one from now on: what was derived of it is to be asked again
+    bool correction_asked = false;  // `take_corrections` has something to do
 };
 
 class CaptureSession {
@@ -126,6 +128,11 @@ class CaptureSession {
 
     [[nodiscard]] StepDirective end_step() noexcept;  // TRAIN
     void end_eval_step() noexcept;
+    // The changes of the training that were asked for since the last call: how often each. Whoever calls it
+    // makes them.
+    [[nodiscard]] storage::CorrectionsAsked take_corrections() noexcept;
+    // Whether a checkpoint is to be written before a stop that was asked for.
+    [[nodiscard]] bool checkpoint_asked() const noexcept;
 
     // Flushes and ends the run's record of this worker. Idempotent.
     void close(std::chrono::nanoseconds patience) noexcept;

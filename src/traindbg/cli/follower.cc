@@ -130,6 +130,7 @@ void Follower::on_step(const model::StepView& step) {
     ++steps_seen_;
     engine_->on_step(step);
     if (step.mode() != model::Mode::kTrain) return;
+    act_again_where_it_goes_on();
     const model::StepRecord& record = *step.record;
     ++train_steps_;
     step_nanos_ += record.step_nanos;
@@ -168,10 +169,16 @@ void Follower::on_finding(const model::Finding& finding) {
     }
     if (!fires || finding.severity < options_.act_at) return;
     if (options_.notifier != nullptr) options_.notifier->tell(finding);
-    if (options_.action == nullptr) return;
-    const actions::Performed performed = journal_.perform(*options_.action, finding);
+    // A correction is one of this occurrence: a fault that was over and comes back is corrected again.
+    act(finding, options_.action != nullptr && options_.action->patience_steps() != 0);
+}
+
+void Follower::act(const model::Finding& finding, bool again) {
+    if (options_.action == nullptr || !options_.action->helps_against(finding)) return;
+    const actions::Performed performed = journal_.perform(*options_.action, finding, again);
     if (performed.outcome == actions::Outcome::kDone) {
-        if (!acted_on_) acted_on_ = finding;
+        if (!acted_on_ && options_.action->ends_training()) acted_on_ = finding;
+        acted_step_ = newest_ ? newest_->step : finding.step;
         if (options_.prints_findings)
             console_.error(as_block("traindbg: asked to " + options_.action->intention(finding),
                                     console_.error_is_terminal()));
@@ -179,6 +186,18 @@ void Follower::on_finding(const model::Finding& finding) {
         trouble(performed.status.message());
     }
     if (!performed.journal.is_ok()) trouble(performed.journal.message());
+}
+
+// A correction has been given its time, and the fault is still seen.
+void Follower::act_again_where_it_goes_on() {
+    const std::uint64_t patience = options_.action == nullptr ? 0 : options_.action->patience_steps();
+    if (patience == 0 || !acted_step_ || !newest_ || newest_->step < *acted_step_ + patience) return;
+    acted_step_ = newest_->step;  // the next look is as far away, whatever comes of this one
+    const model::Verdict verdict = engine_->verdict();
+    for (const model::Finding& finding : verdict.findings)
+        if (finding.state == model::FindingState::kFiring && finding.severity >= options_.act_at &&
+            finding.last_step + patience / 2 >= newest_->step)
+            return act(finding, true);
 }
 
 void Follower::keep_verdict(bool now) {

@@ -66,7 +66,7 @@ class Follower {
     // Fills in what the steps tell.
     void describe(StatusFacts& facts) const;
     [[nodiscard]] std::uint64_t steps_seen() const noexcept { return steps_seen_; }
-    // The finding for which an action was taken first.
+    // The finding because of which the training was first asked to stop.
     [[nodiscard]] const std::optional<model::Finding>& acted_on() const noexcept { return acted_on_; }
     // What went wrong, and what came of it: a run that could not be read for a while is told here, too.
     [[nodiscard]] const std::vector<std::string>& troubles() const noexcept { return troubles_; }
@@ -76,6 +76,8 @@ class Follower {
              std::unique_ptr<read::RunTail> tail, std::unique_ptr<engine::Engine> engine);
     void on_step(const model::StepView& step);
     void on_finding(const model::Finding& finding);
+    void act(const model::Finding& finding, bool again);
+    void act_again_where_it_goes_on();
     void keep_verdict(bool now);
     void on_read_error(const base::Status& status);
     void trouble(std::string what);
@@ -102,6 +104,7 @@ class Follower {
     std::uint64_t step_nanos_ = 0;
     std::uint64_t capture_nanos_ = 0;
     std::uint64_t findings_ = 0;
+    std::optional<model::StepIndex> acted_step_;  // when a correction was asked for last
     std::optional<double> loss_;
     // For the speed: a training's own clock at two of its steps.
     struct Mark {

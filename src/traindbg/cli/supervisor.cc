@@ -71,12 +71,12 @@ class Supervisor {
         } else {
             control_ = std::move(control).value();
             lock_ = SupervisorLock::take(options_.run);
-            if (options_.stop_on_finding) stop_ = actions::make_stop_action(*control_);
+            action_ = actions::make_action(options_.on_finding, *control_);
         }
         FollowerOptions follow;
         follow.run = options_.run;
         follow.choices = options_.choices;
-        follow.action = stop_.get();
+        follow.action = action_.get();
         follow.notifier = options_.notifier;
         follow.act_at = options_.act_at;
         if (control_) follow.on_fires = [this] { control_->request_flight_copy(); };
@@ -258,7 +258,7 @@ class Supervisor {
     SignalGate& gate_;
     std::unique_ptr<storage::ControlBlock> control_;
     std::optional<SupervisorLock> lock_;
-    std::unique_ptr<actions::Action> stop_;
+    std::unique_ptr<actions::Action> action_;
     std::unique_ptr<Follower> follower_;
     std::unique_ptr<StatusLine> status_;
     pid_t child_ = -1;

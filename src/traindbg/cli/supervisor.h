@@ -27,7 +27,7 @@ struct SupervisorOptions {
     std::string run;  // its directory; empty: the training runs unobserved
     std::string run_name;
     std::vector<rules::RuleChoice> choices;
-    bool stop_on_finding = false;
+    std::string on_finding;                 // a word of actions::make_action
     actions::Notifier* notifier = nullptr;  // outlives the call
     std::chrono::nanoseconds notify_timeout = std::chrono::seconds(30);
     model::Severity act_at = model::Severity::kWarning;

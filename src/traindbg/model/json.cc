@@ -310,6 +310,24 @@ void read_retention(const Json& item, Retention& out, ObjectReader& outer) {
     if (reader.failed()) outer.fail(reader.status().message());
 }
 
+Json to_json(const Corrections& corrections) {
+    return {{"skip_bad_steps", corrections.skip_bad_steps},
+            {"snapshot_every", corrections.snapshot_every},
+            {"lr_factor", corrections.lr_factor},
+            {"most", corrections.most}};
+}
+
+void read_corrections(const Json& item, Corrections& out, ObjectReader& outer) {
+    ObjectReader reader(item, "corrections");
+    reader.only({"skip_bad_steps", "snapshot_every", "lr_factor", "most"});
+    reader.boolean("skip_bad_steps", out.skip_bad_steps);
+    reader.integer("snapshot_every", out.snapshot_every);
+    reader.number("lr_factor", out.lr_factor);
+    if (!(out.lr_factor > 0 && out.lr_factor <= 1)) reader.fail("'lr_factor' is not above 0 and at most 1");
+    reader.integer("most", out.most);
+    if (reader.failed()) outer.fail(reader.status().message());
+}
+
 }  // namespace
 
 Json to_json(const CaptureConfig& config) {
@@ -331,6 +349,7 @@ Json to_json(const CaptureConfig& config) {
             {"micro_batches", to_string(config.micro_batches)},
             {"budget", config.budget},
             {"flight", to_json(config.flight)},
+            {"corrections", to_json(config.corrections)},
             {"collections", std::move(collections)},
             {"requirements", std::move(requirements)}};
 }
@@ -340,8 +359,8 @@ Result<CaptureConfig> capture_config_from_json(std::string_view text) {
     CaptureConfig out;
     ObjectReader reader(json, "capture plan");
     reader.only({"schema_version", "queue_bytes", "arena_bytes", "overflow", "block_for_ms", "part_bytes",
-                 "retention", "compiled", "micro_batches", "budget", "flight", "collections", "requirements",
-                 "crc32c"});
+                 "retention", "compiled", "micro_batches", "budget", "flight", "corrections", "collections",
+                 "requirements", "crc32c"});
     std::uint32_t version = 1;
     reader.integer("schema_version", version);
     if (version != 1)
@@ -356,6 +375,8 @@ Result<CaptureConfig> capture_config_from_json(std::string_view text) {
     reader.number("budget", out.budget);
     if (!(out.budget >= 0 && out.budget < 1)) reader.fail("'budget' is not a share from 0 to below 1");
     if (const Json* flight = reader.find("flight")) read_flight(*flight, out.flight, reader);
+    if (const Json* corrections = reader.find("corrections"))
+        read_corrections(*corrections, out.corrections, reader);
     if (const Json* retention = reader.find("retention")) read_retention(*retention, out.retention, reader);
     reader.each("collections", [&](const Json& item) {
         ObjectReader inner(item, "collection");

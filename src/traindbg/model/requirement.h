@@ -116,6 +116,17 @@ struct FlightRecorder {
     friend bool operator==(const FlightRecorder&, const FlightRecorder&) = default;
 };
 
+// What traindbg may change in a training, because its user asked for it. Nothing by default.
+struct Corrections {
+    // Steps with gradients that are not finite, or far larger than those before, change no parameter.
+    bool skip_bad_steps = false;
+    std::uint64_t snapshot_every = 0;  // steps from one copy of the parameters in memory to the next; 0: none
+    double lr_factor = 0.5;            // what the learning rate is multiplied with when it is to be lowered
+    std::uint64_t most = 10;           // so many corrections in all
+
+    friend bool operator==(const Corrections&, const Corrections&) = default;
+};
+
 // What is kept of a worker's steps. A step's age is counted in steps of its mode.
 struct Retention {
     std::uint64_t quota_bytes = 10ULL << 30;  // of one worker's files; 0: no limit
@@ -142,6 +153,7 @@ struct CaptureConfig {
     // are left out. 0: no limit.
     double budget = 0;
     FlightRecorder flight = {};
+    Corrections corrections = {};
 
     friend bool operator==(const CaptureConfig&, const CaptureConfig&) = default;
 };

@@ -29,9 +29,10 @@ void RunOptions::declare(OptionSet& options) {
     options.group("When a rule fires", true);
     options.text({.names = "--on-finding",
                   .placeholder = "ACTION",
-                  .help = "What to do: none (default), or stop the training at its next step boundary.",
-                  .choices = {"none", "stop"}},
+                  .help = kOnFindingHelp,
+                  .choices = on_finding_words()},
                  on_finding);
+    corrections.declare(options);
     options.text({.names = "--act-at",
                   .placeholder = "SEVERITY",
                   .help = "The least severity to act on (default warning).",
@@ -62,6 +63,12 @@ std::vector<std::string> run_option_names() {
     RunOptions options;
     options.declare(set);
     return set.settable();
+}
+
+const std::vector<std::string>& on_finding_words() {
+    static const std::vector<std::string> words = {"none", "stop", "checkpoint-stop", "lower-lr",
+                                                   "roll-back"};
+    return words;
 }
 
 const std::vector<std::string>& fail_on_words() {

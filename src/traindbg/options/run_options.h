@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "traindbg/options/correction_options.h"
 #include "traindbg/options/notify_options.h"
 #include "traindbg/options/option_set.h"
 #include "traindbg/options/rule_options.h"
@@ -13,11 +14,12 @@
 namespace traindbg::options {
 
 struct RunOptions {
-    std::string upload;             // --upload s3://bucket/prefix
-    double upload_interval = 10;    // --upload-interval SECONDS
-    double upload_timeout = 60;     // --upload-timeout SECONDS
-    std::string endpoint_url;       // --endpoint-url URL
-    std::string on_finding;         // --on-finding stop
+    std::string upload;           // --upload s3://bucket/prefix
+    double upload_interval = 10;  // --upload-interval SECONDS
+    double upload_timeout = 60;   // --upload-timeout SECONDS
+    std::string endpoint_url;     // --endpoint-url URL
+    std::string on_finding;       // --on-finding stop
+    CorrectionOptions corrections;
     std::string act_at;             // --act-at error
     double stop_grace = 30;         // --stop-grace SECONDS
     std::string fail_on = "never";  // --fail-on error
@@ -31,6 +33,14 @@ struct RunOptions {
 
 // The names of all of them.
 [[nodiscard]] std::vector<std::string> run_option_names();
+
+// What --on-finding may say, and its help.
+[[nodiscard]] const std::vector<std::string>& on_finding_words();
+inline constexpr const char* kOnFindingHelp =
+    "What to do: none (default); stop the training at its next step boundary; checkpoint-stop, the same "
+    "with a checkpoint written into the run before; lower-lr, multiply its learning rate; roll-back, "
+    "do that and go back to parameters of before the fault. The last two act only on faults that they help "
+    "against.";
 
 // What --fail-on may say: "never" and the severities.
 [[nodiscard]] const std::vector<std::string>& fail_on_words();

@@ -62,6 +62,7 @@ Result<WatchSettings> settings_for_watch(const SettingsFile& file, const WatchAr
     capture.given = arguments.collections;
     TRAINDBG_ASSIGN_OR_RETURN(out.plan, capture.config(choices));
     TRAINDBG_RETURN_IF_ERROR(options.store.apply(out.plan));
+    out.plan.corrections = options.corrections.corrections(options.on_finding);
     TRAINDBG_ASSIGN_OR_RETURN(out.form, capture.form());
     out.every = capture.every;
     out.names_something = !capture.collect.empty() || !capture.raw.empty() || !capture.histograms.empty() ||

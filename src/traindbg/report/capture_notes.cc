@@ -111,6 +111,9 @@ std::vector<std::pair<std::string, std::string>> capture_notes(const read::Run& 
         else what = base::format("{} steps around what went wrong ({})", flight->steps, what);
         out.emplace_back("flight", base::format("{}: traindbg show {}/flight", what, run_words));
     }
+    for (const Json& event : events(run, "correction"))
+        out.emplace_back("corrected", base::format("at step {}: {}", number(event, "step"),
+                                                   printable(text(event, "text"))));
     std::vector<std::string> told;
     for (const Json& event : events(run, "not_captured")) {
         const std::string sentence =
@@ -140,6 +143,7 @@ void put_capture_notes(Json& json, const read::Run& run) {
                           {"last", flight->last},
                           {"copies", std::move(copies)}};
     }
+    json["corrections"] = events(run, "correction");
     json["not_captured"] = events(run, "not_captured");
 }
 

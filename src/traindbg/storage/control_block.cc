@@ -39,7 +39,11 @@ struct ControlBlock::Page {
     std::uint32_t stop;
     std::uint32_t flight_copies;
     std::uint32_t plans;
-    std::array<std::byte, 52> pad_1;
+    std::uint32_t lower_lr;
+    std::uint32_t roll_back;
+    std::uint32_t checkpoint;
+    std::uint64_t bad_since;
+    std::array<std::byte, 32> pad_1;
     // Written by the training.
     std::uint64_t step;
     std::int64_t last_step_nanos;
@@ -101,7 +105,10 @@ Status create_page(const std::string& path) {
 Result<std::unique_ptr<ControlBlock>> ControlBlock::open(const std::string& path) {
     static_assert(sizeof(Page) == kPageBytes);
     static_assert(offsetof(Page, stop) == 64 && offsetof(Page, flight_copies) == 68 &&
-                  offsetof(Page, plans) == 72 && offsetof(Page, step) == 128 && offsetof(Page, state) == 152);
+                  offsetof(Page, plans) == 72 && offsetof(Page, lower_lr) == 76 &&
+                  offsetof(Page, roll_back) == 80 && offsetof(Page, checkpoint) == 84 &&
+                  offsetof(Page, bad_since) == 88 && offsetof(Page, step) == 128 &&
+                  offsetof(Page, state) == 152);
 
     const auto open_existing = [&path] {
         return FileDescriptor(::open(path.c_str(), O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
@@ -162,6 +169,29 @@ void ControlBlock::announce_plan() noexcept {
 }
 std::uint32_t ControlBlock::plans_announced() const noexcept {
     return load(page_->plans, std::memory_order_acquire);
+}
+
+void ControlBlock::request_lower_lr() noexcept {
+    const std::uint32_t next = load(page_->lower_lr) + 1;
+    put(offsetof(Page, lower_lr), &next, sizeof(next));
+}
+// The step first: who sees the new count sees it, too.
+void ControlBlock::request_roll_back(std::uint64_t bad_since) noexcept {
+    put(offsetof(Page, bad_since), &bad_since, sizeof(bad_since));
+    const std::uint32_t next = load(page_->roll_back) + 1;
+    put(offsetof(Page, roll_back), &next, sizeof(next));
+}
+void ControlBlock::request_checkpoint() noexcept {
+    constexpr std::uint32_t kCheckpoint = 1;
+    put(offsetof(Page, checkpoint), &kCheckpoint, sizeof(kCheckpoint));
+}
+CorrectionsAsked ControlBlock::corrections_asked() const noexcept {
+    CorrectionsAsked out;
+    out.lower_lr = load(page_->lower_lr);
+    out.roll_back = load(page_->roll_back, std::memory_order_acquire);
+    out.bad_since = load(page_->bad_since);
+    out.checkpoint = load(page_->checkpoint);
+    return out;
 }
 
 void ControlBlock::put_step(std::uint64_t step, std::int64_t nanos) noexcept {

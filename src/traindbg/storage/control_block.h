@@ -30,6 +30,16 @@ enum class TrainingState : std::uint32_t {
     kEnded = 3,        // recording was closed
 };
 
+// How often which change of the training was asked for, and with what. See actions/correction_action.cc.
+struct CorrectionsAsked {
+    std::uint32_t lower_lr = 0;    // multiply the learning rate
+    std::uint32_t roll_back = 0;   // go back to parameters of before a step
+    std::uint64_t bad_since = 0;   // ... which is this one; of the last asking
+    std::uint32_t checkpoint = 0;  // not 0: write a checkpoint before a stop
+
+    friend bool operator==(const CorrectionsAsked&, const CorrectionsAsked&) = default;
+};
+
 class ControlBlock {
   public:
     // Makes the file (mode 0600) with zeros when it is not there, and maps it.
@@ -48,6 +58,13 @@ class ControlBlock {
     // Tells it that there is a new capture plan in the run; the same.
     void announce_plan() noexcept;
     [[nodiscard]] std::uint32_t plans_announced() const noexcept;
+
+    // Each asking is one: counted. `bad_since`: the first step that the fault touched.
+    void request_lower_lr() noexcept;
+    void request_roll_back(std::uint64_t bad_since) noexcept;
+    // Together with the next stop request. Not counted: one checkpoint is enough.
+    void request_checkpoint() noexcept;
+    [[nodiscard]] CorrectionsAsked corrections_asked() const noexcept;
 
     // Training -> supervisor.
     // TRAIN steps completed. The other side sees it within 100 ms and a step: of faster steps, one each

@@ -19,6 +19,7 @@ TEST(Json, ACapturePlanComesBack) {
     config.queue_bytes = 12345;
     config.compiled = CompiledModels::kSkip;
     config.micro_batches = MicroBatches::kAll;
+    config.corrections = {.skip_bad_steps = true, .snapshot_every = 50, .lr_factor = 0.1, .most = 3};
     config.budget = 0.02;
     config.flight = {.steps = 20, .collect = {"gradients", "first"}, .raw = {"losses"}};
     config.collections = {{.name = "first", .include = {"^fc1"}, .exclude = {"bias", "x\"y"}}};
@@ -69,6 +70,9 @@ TEST(Json, UnknownWordsInAPlanAreRefusedWithTheNearest) {
     expect_refused(R"({"collections": [{"nme": "x"}]})", "did you mean 'name'");
     expect_refused(R"({"compiled": "yes"})", "compiled");
     expect_refused(R"({"micro_batches": "each"})", "micro_batches");
+    expect_refused(R"({"corrections": {"lr_factor": 0}})", "lr_factor");
+    expect_refused(R"({"corrections": {"lr_factor": 1.5}})", "lr_factor");
+    expect_refused(R"({"corrections": {"skip": true}})", "skip");
     expect_refused(R"({"budget": 1.0})", "budget");
     expect_refused(R"({"budget": "nan"})", "budget");
     expect_refused(R"({"flight": {"stepz": 3}})", "did you mean 'steps'");

@@ -52,6 +52,25 @@ TEST_F(ControlBlockTest, ANewBlockIsAllZero) {
     EXPECT_EQ(posix_file_system().list(directory_.path())->size(), 1U) << "no temporary file stays";
 }
 
+TEST_F(ControlBlockTest, CorrectionsAreCountedAndSeenByTheOther) {
+    auto supervisor = ControlBlock::open(path_);
+    auto training = ControlBlock::open(path_);
+    ASSERT_TRUE(supervisor.is_ok() && training.is_ok());
+    EXPECT_EQ((*training)->corrections_asked(), CorrectionsAsked{});
+    (*supervisor)->request_lower_lr();
+    (*supervisor)->request_lower_lr();
+    (*supervisor)->request_roll_back(1ULL << 40U);
+    (*supervisor)->request_checkpoint();
+    const CorrectionsAsked expected{.lower_lr = 2, .roll_back = 1, .bad_since = 1ULL << 40U, .checkpoint = 1};
+    EXPECT_EQ((*training)->corrections_asked(), expected);
+    EXPECT_FALSE((*training)->stop_requested());
+    const std::string page = content();
+    EXPECT_EQ(page.at(76), 2) << "docs/format/control.md";
+    EXPECT_EQ(page.at(80), 1);
+    EXPECT_EQ(page.at(84), 1);
+    EXPECT_EQ(page.at(93), 1) << "the sixth byte of 2^40";
+}
+
 TEST_F(ControlBlockTest, TwoMappingsSeeEachOther) {
     auto supervisor = ControlBlock::open(path_);
     auto training = ControlBlock::open(path_);

@@ -81,7 +81,7 @@ class RunVerb final : public Verb {
         if (!fail_on.is_ok()) return fail(console, fail_on.status());
         SupervisorOptions options;
         options.command = command_;
-        options.stop_on_finding = given_.on_finding == "stop";
+        options.on_finding = given_.on_finding;
         options.act_at = model::parse_severity(given_.act_at).value_or(model::Severity::kWarning);
         options.stop_grace = std::chrono::nanoseconds(static_cast<std::int64_t>(given_.stop_grace * 1e9));
         options.quiet = quiet_;
@@ -92,6 +92,7 @@ class RunVerb final : public Verb {
         auto config = given_.capture.config(*choices);
         if (!config.is_ok()) return fail(console, config.status());
         if (const Status status = given_.store.apply(*config); !status.is_ok()) return fail(console, status);
+        config->corrections = given_.corrections.corrections(given_.on_finding);
         if (!run_dir_.empty() && (!name_.empty() || !runs_.empty()))
             return fail(console,
                         {Code::kInvalidArgument,

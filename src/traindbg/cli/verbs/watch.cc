@@ -47,8 +47,8 @@ class WatchVerb final : public Verb {
             until_end_);
         options.text({.names = "--on-finding",
                       .placeholder = "ACTION",
-                      .help = "What to do: none (default), or stop the training at its next step boundary.",
-                      .choices = {"none", "stop"}},
+                      .help = options::kOnFindingHelp,
+                      .choices = options::on_finding_words()},
                      on_finding_);
         options.text({.names = "--act-at",
                       .placeholder = "SEVERITY",
@@ -85,7 +85,7 @@ class WatchVerb final : public Verb {
             auto opened = storage::ControlBlock::open(storage::RunLayout{*path}.control());
             if (!opened.is_ok()) return fail(console, opened.status());
             control = std::move(opened).value();
-        } else if (on_finding_ == "stop" || until_end_) {
+        } else if (on_finding_ != "none" || until_end_) {
             return fail(console,
                         {base::Code::kUnsupported, base::printable(*path) +
                                                        ": is a copy in a bucket; the training can be stopped "
@@ -103,14 +103,14 @@ class WatchVerb final : public Verb {
         // A second follower only looks on.
         std::optional<SupervisorLock> lock;
         if (until_end_) lock = SupervisorLock::take(*path);
-        std::unique_ptr<actions::Action> stop;
-        if (on_finding_ == "stop") stop = actions::make_stop_action(*control);
+        std::unique_ptr<actions::Action> action;
+        if (control) action = actions::make_action(on_finding_, *control);
         FollowerOptions options;
         options.run = *path;
         options.choices = *choices;
         options.keeps_verdict = lock.has_value();
         if (lock) options.on_fires = [&control] { control->request_flight_copy(); };
-        options.action = stop.get();
+        options.action = action.get();
         options.notifier = notifier->get();
         options.act_at = model::parse_severity(act_at_).value_or(model::Severity::kWarning);
         auto gate = SignalGate::open();

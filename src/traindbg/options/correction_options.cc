@@ -1,0 +1,42 @@
+#include "traindbg/options/correction_options.h"
+
+namespace traindbg::options {
+namespace {
+
+constexpr std::uint64_t kSnapshotEvery = 100;
+
+}  // namespace
+
+void CorrectionOptions::declare(OptionSet& options) {
+    options.flag(
+        {.names = "--skip-bad-steps",
+         .help = "Leave out optimizer steps whose gradients are not finite, or ten times larger than "
+                 "any of the last 50."},
+        skip_bad_steps);
+    options.count({.names = "--snapshot-every",
+                   .placeholder = "STEPS",
+                   .help = "Keep copies of parameters and optimizer in memory for roll-back, so often "
+                           "(default: 100 with --on-finding roll-back, else none); the last four are kept."},
+                  snapshot_every, 1);
+    options.number({.names = "--lr-factor",
+                    .placeholder = "FACTOR",
+                    .help = "What lower-lr and roll-back multiply the learning rate with (default 0.5)."},
+                   lr_factor, 1e-6, 1);
+    options.count({.names = "--max-corrections",
+                   .placeholder = "N",
+                   .help = "So many corrections at most: steps left out, learning rates lowered, roll-backs "
+                           "(default 10)."},
+                  most, 1);
+}
+
+model::Corrections CorrectionOptions::corrections(std::string_view on_finding) const {
+    model::Corrections out;
+    out.skip_bad_steps = skip_bad_steps;
+    out.snapshot_every = snapshot_every;
+    if (out.snapshot_every == 0 && on_finding == "roll-back") out.snapshot_every = kSnapshotEvery;
+    out.lr_factor = lr_factor;
+    out.most = most;
+    return out;
+}
+
+}  // namespace traindbg::options

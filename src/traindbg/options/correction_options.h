@@ -1,0 +1,23 @@
+// What the training may change by itself: the options of `run`. What they stand for: model::Corrections.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+#include "traindbg/model/requirement.h"
+#include "traindbg/options/option_set.h"
+
+namespace traindbg::options {
+
+struct CorrectionOptions {
+    bool skip_bad_steps = false;       // --skip-bad-steps
+    std::uint64_t snapshot_every = 0;  // --snapshot-every STEPS; 0: 100 where there is to be a roll-back
+    double lr_factor = 0.5;            // --lr-factor 0.5
+    std::uint64_t most = 10;           // --max-corrections N
+
+    void declare(OptionSet& options);
+    // `on_finding`: the word of --on-finding.
+    [[nodiscard]] model::Corrections corrections(std::string_view on_finding) const;
+};
+
+}  // namespace traindbg::options

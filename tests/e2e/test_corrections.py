@@ -1,0 +1,169 @@
+"""Trainings that fail, and that do not when traindbg may correct them."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from trainings import Outcome, run_training, traindbg_json
+
+PROGRAM = Path(__file__).with_name("corrected_training.py")
+# Of the rules' answer, which is asked for beside the training, some of it is left on a busy machine.
+PAUSE = ("--pause", "0.015", "--steps", "500")
+
+
+def run(tmp_path: Path, *words: str, options: tuple[str, ...] = ()) -> tuple[Outcome, Any]:
+    out = tmp_path / f"{len(list(tmp_path.iterdir()))}.json"
+    runs = tmp_path / f"runs-{out.stem}"
+    outcome = run_training(runs, PROGRAM, words[0], str(out), *words[1:], options=options)
+    return outcome, json.loads(out.read_text()) if out.exists() else None
+
+
+def corrections(outcome: Outcome) -> list[dict[str, Any]]:
+    return traindbg_json("show", outcome.run)["corrections"]
+
+
+@pytest.mark.parametrize("how", [(), ("--closure",), ("--scheduler",)])
+def test_a_batch_of_nan_ruins_the_training_unless_its_step_is_left_out(
+    tmp_path: Path, how: tuple[str, ...]
+) -> None:
+    _, ruined = run(tmp_path, "nan_batch", *how)
+    assert math.isnan(ruined["losses"][-1])
+    outcome, saved = run(tmp_path, "nan_batch", *how, options=("--skip-bad-steps",))
+    assert outcome.code == 0, outcome.stderr
+    assert saved["accuracy"] > 0.9
+    assert sum(math.isnan(loss) for loss in saved["losses"]) == 1
+    assert saved["losses"][:150] == ruined["losses"][:150]
+    (made,) = corrections(outcome)
+    assert (made["action"], made["step"]) == ("skip_step", 150)
+    assert "step 150 was left out" in outcome.stderr
+
+
+def test_a_batch_with_a_huge_gradient_is_left_out(tmp_path: Path) -> None:
+    _, ruined = run(tmp_path, "huge_batch")
+    assert ruined["accuracy"] < 0.5
+    outcome, saved = run(tmp_path, "huge_batch", options=("--skip-bad-steps",))
+    assert saved["accuracy"] > 0.9
+    assert [made["step"] for made in corrections(outcome)] == [150]
+
+
+def test_without_a_bad_step_nothing_changes_in_the_training(tmp_path: Path) -> None:
+    """Bit for bit, random numbers included."""
+    _, plain = run(tmp_path, "none")
+    options = ("--skip-bad-steps", "--snapshot-every", "20", "--on-finding", "lower-lr")
+    outcome, watched = run(tmp_path, "none", options=options)
+    assert corrections(outcome) == []
+    assert watched == plain
+
+
+def test_no_more_corrections_than_allowed(tmp_path: Path) -> None:
+    options = ("--skip-bad-steps", "--max-corrections", "1")
+    outcome, result = run(tmp_path, "nan_batch", "--bad-steps", "3", options=options)
+    made = corrections(outcome)
+    assert [each.get("refused", False) for each in made] == [False, True]
+    assert math.isnan(result["losses"][-1])
+
+
+@pytest.mark.parametrize("how", [(), ("--scheduler",)])
+def test_a_lower_learning_rate_saves_a_training_that_diverges(
+    tmp_path: Path, how: tuple[str, ...]
+) -> None:
+    _, ruined = run(tmp_path, "unstable", *how, *PAUSE)
+    assert not ruined["losses"][-1] < 10
+    outcome, saved = run(
+        tmp_path,
+        "unstable",
+        *how,
+        *PAUSE,
+        options=("--on-finding", "lower-lr", "--lr-factor", "0.3"),
+    )
+    assert outcome.code == 0, outcome.stderr
+    made = corrections(outcome)
+    assert made, outcome.stderr
+    assert {each["action"] for each in made} == {"lower_lr"}
+    assert saved["losses"][-1] < 0.2, made
+    assert saved["rates"] == ruined["rates"], "what the program sees stays its own"
+    rates = traindbg_json("get", outcome.run, "loop/learning_rate")
+    assert min(_values(rates)) == pytest.approx(0.3 ** len(made) * min(saved["rates"]), rel=0.5)
+
+
+def test_a_roll_back_saves_a_training_whose_weights_are_gone(tmp_path: Path) -> None:
+    _, ruined = run(tmp_path, "nan_batch", *PAUSE)
+    assert ruined["accuracy"] < 0.5
+    options = ("--on-finding", "roll-back", "--snapshot-every", "50")
+    outcome, saved = run(tmp_path, "nan_batch", *PAUSE, options=options)
+    assert outcome.code == 0, outcome.stderr
+    (made,) = corrections(outcome)
+    assert (made["action"], made["to"]) == ("roll_back", 100)
+    assert saved["accuracy"] > 0.9
+    journal = [
+        json.loads(line) for line in (outcome.run / "actions.jsonl").read_text().splitlines()
+    ]
+    assert [(line["action"], line["result"]) for line in journal] == [("roll-back", "done")]
+
+
+def test_a_roll_back_saves_a_training_with_too_high_a_learning_rate(tmp_path: Path) -> None:
+    _, ruined = run(tmp_path, "high_lr", *PAUSE)
+    assert ruined["accuracy"] < 0.5
+    options = ("--on-finding", "roll-back", "--snapshot-every", "10", "--lr-factor", "0.1")
+    outcome, saved = run(tmp_path, "high_lr", *PAUSE, options=options)
+    assert corrections(outcome), outcome.stderr
+    assert saved["accuracy"] > 0.85, corrections(outcome)
+
+
+def test_a_roll_back_without_a_snapshot_is_refused_and_told(tmp_path: Path) -> None:
+    run_settings = tmp_path / "traindbg.toml"
+    run_settings.write_text('on-finding = "roll-back"\nsnapshot-every = 5000\n')
+    outcome, _ = run(
+        tmp_path, "high_lr", "--lr", "50", *PAUSE, options=("--config", str(run_settings))
+    )
+    first = corrections(outcome)[0]
+    assert first["action"] == "roll_back"
+    assert first.get("refused") or first["to"] == 0
+
+
+def test_a_checkpoint_is_written_before_the_stop_and_can_be_loaded(tmp_path: Path) -> None:
+    outcome, result = run(
+        tmp_path, "huge_batch", *PAUSE, options=("--on-finding", "checkpoint-stop")
+    )
+    assert outcome.code == 90, outcome.stderr
+    assert result is None, "it was stopped"
+    (path,) = (outcome.run / "checkpoints").iterdir()
+    content = torch.load(path, weights_only=True)
+    assert path.name == f"step-{content['step']:08}.pt"
+    assert content["step"] == outcome.steps()
+    model = torch.nn.Sequential(
+        *(torch.nn.Linear(64, 64), torch.nn.Tanh(), torch.nn.Dropout(0.1)),
+        *(torch.nn.Linear(64, 64), torch.nn.Tanh(), torch.nn.Linear(64, 10)),
+    )
+    model.load_state_dict(content["models"][""])
+    optimizer = torch.optim.SGD(model.parameters(), lr=1.0, momentum=0.9)
+    optimizer.load_state_dict(content["optimizers"][0])
+    assert optimizer.param_groups[0]["lr"] == 0.1
+    (made,) = corrections(outcome)
+    assert (made["action"], made["is_finite"]) == ("checkpoint", True)
+
+
+def test_bad_values_are_refused_before_anything_starts(tmp_path: Path) -> None:
+    for option, value in (
+        ("--lr-factor", "0"),
+        ("--lr-factor", "2"),
+        ("--snapshot-every", "0"),
+        ("--max-corrections", "-1"),
+        ("--on-finding", "rollback"),
+    ):
+        outcome, result = run(tmp_path, "none", options=(option, value))
+        assert (outcome.code, result) == (2, None), (option, value, outcome.stderr)
+        assert option in outcome.stderr
+
+
+def _values(answer: Any) -> list[float]:
+    """All numbers below `value` in what `get --json` prints."""
+    if isinstance(answer, dict):
+        own = [answer["value"]] if isinstance(answer.get("value"), (int, float)) else []
+        return own + [v for each in answer.values() for v in _values(each)]
+    return [v for each in answer for v in _values(each)] if isinstance(answer, list) else []
