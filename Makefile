@@ -179,6 +179,12 @@ bench-store: setup-demo install ## measure what writing and reading a run costs
 	@build/bench/benchmarks/cpp/store_tail_bench
 	@$(PY) benchmarks/python/store_bytes.py
 
+.PHONY: bench-rules
+bench-rules: setup-demo ## measure what judging costs, and what each rule does
+	@$(call configure,bench)
+	@cmake --build --preset bench -j $(JOBS) --target engine_bench
+	@build/bench/benchmarks/cpp/engine_bench --rules
+
 .PHONY: bench-cpp
 bench-cpp: setup-demo ## measure the reducer and a step's cost in C++
 	@$(call configure,bench)

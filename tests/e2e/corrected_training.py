@@ -45,7 +45,7 @@ if options.fault == "unstable":  # least squares: diverges above a learning rate
 optimizer = torch.optim.SGD(model.parameters(), lr=rate, momentum=momentum)
 scheduler = None
 if options.scheduler:
-    scheduler = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda step: 1.0 - step / 2000)
+    scheduler = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda step: 1.0 - step / 20000)
 losses = []
 rates = []
 for step in range(options.steps):
