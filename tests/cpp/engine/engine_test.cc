@@ -5,7 +5,7 @@
 #include <cmath>
 #include <stdexcept>
 
-#include "engine/scenario.h"
+#include "traindbg/engine/scenario.h"
 
 namespace traindbg::engine {
 namespace {
@@ -75,6 +75,22 @@ const std::vector<rules::RuleEntry>& table() {
                                                           {&kThrows, &nothing, &make<Throws>}};
     return entries;
 }
+
+// Can judge no more from step 2 on.
+const model::RuleInfo kFails = named("fails");
+class Fails final : public rules::Rule {
+  public:
+    void on_step(const model::StepView& step, rules::FindingSink& sink) override {
+        sink.fire(keyed("a"));
+        if (step.step() == 2) failure_ = "took longer than 5 s";
+    }
+    [[nodiscard]] std::uint64_t steps_judged() const override { return 1; }
+    [[nodiscard]] std::string why_not_judged() const override { return {}; }
+    [[nodiscard]] std::string failure() const override { return failure_; }
+
+  private:
+    std::string failure_;
+};
 
 // Shows `steps` TRAIN steps without content.
 void show(Engine& engine, std::uint64_t steps, model::WorkerId worker = 0) {
