@@ -1,24 +1,23 @@
 /* Rules of your own in a shared library, for `traindbg run --rule-plugin ./libmy_rule.so`.
  *
- * A plugin is a shared library that exports one function, `traindbg_plugin_describe`. It gives a list of rules;
- * each says its name, its parameters and what it needs captured, and is then shown every recorded step of a
- * training, of which it reads what it asked for. What it sees, it tells by `fire`. This header is all that a
- * plugin needs; it is C11 and C++11, and nothing has to be linked. `traindbg rules new NAME --cpp` writes a
- * whole one, and docs/custom-rules.md explains it line by line.
+ * A plugin is a shared library that exports one function, `traindbg_plugin_describe`. It gives a list of
+ * rules; each says its name, its parameters and what it needs captured, and is then shown every recorded step
+ * of a training, of which it reads what it asked for. What it sees, it tells by `fire`. This header is all
+ * that a plugin needs; it is C11 and C++11, and nothing has to be linked. `traindbg rules new NAME --cpp`
+ * writes a whole one, and docs/custom-rules.md explains it line by line.
  *
  * Where it runs: in the program `traindbg`, never in the training. One that crashes ends the judging; the
  * training goes on. (Rules in Python run in a process of their own, with limits.)
  *
  * Threads: calls come one at a time, from one thread.
- * Memory: what the host hands over is valid until the call returns. What a plugin hands over is read before the
- * call that takes it returns; the description lives as long as the library.
- * Text: UTF-8 with a NUL at its end; a null pointer is an empty text.
- * Errors: no function may let an exception out. A rule that cannot go on says so (`create`, `on_step`,
- * `on_end`), and is reported as not checked, with its words.
+ * Memory: what the host hands over is valid until the call returns. What a plugin hands over is read before
+ * the call that takes it returns; the description lives as long as the library. Text: UTF-8 with a NUL at its
+ * end; a null pointer is an empty text. Errors: no function may let an exception out. A rule that cannot go
+ * on says so (`create`, `on_step`, `on_end`), and is reported as not checked, with its words.
  *
  * Versions: TRAINDBG_PLUGIN_ABI counts incompatible changes, and a plugin of another one is refused, by name.
- * Within one, structs only grow at their ends: each begins with its `size` as its maker knew it, and what lies
- * beyond is neither read nor written. Numbers never change their meaning; there may be new ones.
+ * Within one, structs only grow at their ends: each begins with its `size` as its maker knew it, and what
+ * lies beyond is neither read nor written. Numbers never change their meaning; there may be new ones.
  */
 #ifndef TRAINDBG_PLUGIN_H
 #define TRAINDBG_PLUGIN_H
@@ -35,9 +34,14 @@ extern "C" {
 
 /* Numbers. */
 
-enum { TRAINDBG_INFO = 0, TRAINDBG_WARNING = 1, TRAINDBG_ERROR = 2 };       /* severities */
-enum { TRAINDBG_TRAIN = 1, TRAINDBG_EVAL = 2, TRAINDBG_PREDICT = 3 };       /* modes of steps */
-enum { TRAINDBG_NUMBER = 0, TRAINDBG_WHOLE = 1, TRAINDBG_FLAG = 2, TRAINDBG_TEXT = 3 }; /* types of parameters */
+enum { TRAINDBG_INFO = 0, TRAINDBG_WARNING = 1, TRAINDBG_ERROR = 2 }; /* severities */
+enum { TRAINDBG_TRAIN = 1, TRAINDBG_EVAL = 2, TRAINDBG_PREDICT = 3 }; /* modes of steps */
+enum {
+    TRAINDBG_NUMBER = 0,
+    TRAINDBG_WHOLE = 1,
+    TRAINDBG_FLAG = 2,
+    TRAINDBG_TEXT = 3
+}; /* types of parameters */
 
 /* What is taken of a tensor: bits. */
 enum {
@@ -64,7 +68,7 @@ typedef struct traindbg_tensor {
     int32_t layer;           /* its place in the forward pass; -1: not known */
     uint32_t rank;
     const int64_t* shape; /* `rank` numbers */
-    uint32_t has;         /* what this step has of it, of what the rule asked for: TRAINDBG_STATISTICS | ... */
+    uint32_t has; /* what this step has of it, of what the rule asked for: TRAINDBG_STATISTICS | ... */
 } traindbg_tensor;
 
 /* Of the finite elements, but for the counts. */
@@ -74,8 +78,8 @@ typedef struct traindbg_statistics {
     double min, max, mean, std, l1, l2;
 } traindbg_statistics;
 
-/* A unit is a channel of an activation. `inactive` units had no element above 0; `low` and `high` count elements
- * at the flat ends of a tanh or sigmoid. */
+/* A unit is a channel of an activation. `inactive` units had no element above 0; `low` and `high` count
+ * elements at the flat ends of a tanh or sigmoid. */
 typedef struct traindbg_units {
     size_t size;
     uint32_t units, inactive;
@@ -152,14 +156,14 @@ typedef struct traindbg_host {
     uint32_t abi; /* TRAINDBG_PLUGIN_ABI of the host */
     const char* version;
 
-    /* Parameters, by name. 1: `value` was written; 0: no such parameter, or of another type. A text is valid as
-     * long as the rule is. */
+    /* Parameters, by name. 1: `value` was written; 0: no such parameter, or of another type. A text is valid
+     * as long as the rule is. */
     int (*number)(const traindbg_parameters* parameters, const char* name, double* value);
     int (*flag)(const traindbg_parameters* parameters, const char* name, int* value);
     int (*text)(const traindbg_parameters* parameters, const char* name, const char** value);
 
-    /* That `what` (bits) of a collection is wanted at every `every`-th step of `mode` (0: no step by interval), and
-     * at all below `dense_until`. 0: no such mode or kind. */
+    /* That `what` (bits) of a collection is wanted at every `every`-th step of `mode` (0: no step by
+     * interval), and at all below `dense_until`. 0: no such mode or kind. */
     int (*need)(traindbg_needs* needs, const char* collection, uint32_t what, int32_t mode, uint64_t every,
                 uint64_t dense_until);
 
@@ -169,11 +173,12 @@ typedef struct traindbg_host {
     uint32_t (*worker)(const traindbg_step* step); /* the rank */
     /* A fact about the training: "model_type", "framework", "optimizer"; empty where it is not known. */
     const char* (*fact)(const traindbg_step* step, const char* name);
-    /* A number about it: "parameters", or a setting of the first optimizer: "lr", "momentum", ... 0: not known. */
+    /* A number about it: "parameters", or a setting of the first optimizer: "lr", "momentum", ... 0: not
+     * known. */
     int (*setting)(const traindbg_step* step, const char* name, double* value);
 
-    /* Its tensors are numbered from 0. The functions give 1 where the step has that of the tensor; `out->size` has to
-     * be set before. */
+    /* Its tensors are numbered from 0. The functions give 1 where the step has that of the tensor;
+     * `out->size` has to be set before. */
     size_t (*tensor_count)(const traindbg_step* step);
     int (*tensor)(const traindbg_step* step, size_t number, traindbg_tensor* out);
     int (*value)(const traindbg_step* step, size_t number, double* out); /* of a loss, a metric, ... */
@@ -186,11 +191,12 @@ typedef struct traindbg_host {
     /* The first `room` bins are written; gives how many there are. */
     size_t (*histogram)(const traindbg_step* step, size_t number, traindbg_bin* out, size_t room);
 
-    /* Findings. `fire` is called at every step at which the fault is seen, with the same key; the program makes one
-     * finding of it. `clear` says that it is over. */
+    /* Findings. `fire` is called at every step at which the fault is seen, with the same key; the program
+     * makes one finding of it. `clear` says that it is over. */
     void (*fire)(traindbg_sink* sink, const traindbg_finding* finding);
     void (*clear)(traindbg_sink* sink, const char* key);
-    /* Why the rule cannot go on, or had nothing to judge; to be said before the call returns that tells so. */
+    /* Why the rule cannot go on, or had nothing to judge; to be said before the call returns that tells so.
+     */
     void (*say)(traindbg_sink* sink, const char* why);
 } traindbg_host;
 
@@ -200,11 +206,11 @@ typedef struct traindbg_parameter {
     size_t size;
     const char* name;
     const char* meaning;
-    const char* unit;      /* "steps", "ratio"; may be empty */
-    int32_t type;          /* TRAINDBG_NUMBER, ... */
-    double number;         /* the default: of numbers; of flags 0 or 1 */
-    const char* text;      /* the default of a text */
-    double min, max;       /* of numbers */
+    const char* unit; /* "steps", "ratio"; may be empty */
+    int32_t type;     /* TRAINDBG_NUMBER, ... */
+    double number;    /* the default: of numbers; of flags 0 or 1 */
+    const char* text; /* the default of a text */
+    double min, max;  /* of numbers */
 } traindbg_parameter;
 
 /* What `on_step` gives. */
@@ -230,8 +236,8 @@ typedef struct traindbg_rule {
     /* Says what is to be captured. `self` is this struct, in all of these. */
     void (*needs)(const struct traindbg_rule* self, const traindbg_host* host,
                   const traindbg_parameters* parameters, traindbg_needs* needs);
-    /* The state of one rule that judges one worker; a null pointer is one, too. On failure: `say` why, which makes
-     * the rule "not checked". */
+    /* The state of one rule that judges one worker; a null pointer is one, too. On failure: `say` why, which
+     * makes the rule "not checked". */
     void* (*create)(const struct traindbg_rule* self, const traindbg_host* host,
                     const traindbg_parameters* parameters, traindbg_sink* sink);
     void (*destroy)(void* state); /* may be null */

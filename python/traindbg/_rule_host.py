@@ -1,8 +1,8 @@
 """The process in which rules of a user run: `python _rule_host.py`, started by the native program.
 
 Reads requests from descriptor 3 and answers them there, one frame each (the form is that of
-src/traindbg/extend/protocol.h). What a rule prints goes where the program reads it, and harms nothing.
-Memory is limited before this starts; time by the program, which ends the process.
+src/traindbg/extend/protocol.h). What a rule prints goes where the program reads it, and harms
+nothing. Memory is limited before this starts; time by the program, which ends the process.
 """
 
 from __future__ import annotations
@@ -85,7 +85,9 @@ def _lend_names() -> None:
         "smdebug.core", "smdebug.core.modes",
     ):  # fmt: skip
         module = types.ModuleType(name)
-        module.__dict__.update({k: v for k, v in vars(original_rules).items() if not k.startswith("_")})
+        module.__dict__.update(
+            {k: v for k, v in vars(original_rules).items() if not k.startswith("_")}
+        )
         module.__path__ = []
         sys.modules[name] = module
         parent, _, child = name.rpartition(".")
@@ -126,7 +128,8 @@ def _classes(source: str) -> dict[str, type[Any]]:
         named = [each for each in entry_points(group=_GROUP) if each.name == source]
         if not named:
             raise LookupError(
-                f"is no .py file, and no installed package has an entry point of that name in the group {_GROUP!r}"
+                "is no .py file, and no installed package has an entry point of that name "
+                f"in the group {_GROUP!r}"
             )
         found = named[0].load()
     if isinstance(found, type):
@@ -170,7 +173,7 @@ def _make(rule: type[Any], values: Mapping[str, Any]) -> Any:
         from traindbg.original_rules import Invoker
 
         return Invoker(rule, typed)
-    made = rule.__new__(rule)
+    made: Any = object.__new__(rule)  # `__init__` may ask for parameters
     made._values = typed
     made.__init__()
     return made
@@ -186,7 +189,9 @@ def _parameter(parameter: Any) -> dict[str, Any]:
     )  # fmt: skip
     kind = next((word for kind, word in kinds if isinstance(default, kind)), None)
     if kind is None:
-        raise TypeError(f"parameter {parameter.name}: its default is neither a number nor a flag nor a text")
+        raise TypeError(
+            f"parameter {parameter.name}: its default is neither a number nor a flag nor a text"
+        )
     return {
         "name": parameter.name, "type": kind, "default": default, "unit": parameter.unit,
         "meaning": parameter.meaning, "min": parameter.minimum, "max": parameter.maximum,
@@ -202,9 +207,13 @@ def _needs(rule: Any) -> list[dict[str, Any]]:
         need = Need(each) if isinstance(each, str) else each
         what = [need.what] if isinstance(need.what, str) else list(need.what)
         one = {
-            "collection": need.collection, "mode": need.mode, "what": what, "every": int(need.every),
-            "dense_until": int(need.dense_until), "start": int(need.start),
-        }  # fmt: skip
+            "collection": need.collection,
+            "mode": need.mode,
+            "what": what,
+            "every": int(need.every),
+            "dense_until": int(need.dense_until),
+            "start": int(need.start),
+        }
         if need.end is not None:
             one["end"] = int(need.end)
         out.append(one)
@@ -268,24 +277,26 @@ class _Steps:
             if "classes" in each:
                 tensor.classes = rules.ClassCounts(*each["classes"])
             if "histogram" in each:
-                tensor.histogram = [rules.HistogramBin(float(a), float(b), n) for a, b, n in each["histogram"]]
+                tensor.histogram = [
+                    rules.HistogramBin(float(a), float(b), n) for a, b, n in each["histogram"]
+                ]
             if "channels" in each:
                 tensor.channels = rules.ChannelStatistics(*each["channels"])
             if "digest" in each:
                 tensor.digest = rules.Digest(each["digest"][0], float(each["digest"][1]))
             if "raw" in each:
-                tensor.raw = _array(*each["raw"], blob)
+                dtype, shape, at, size = each["raw"]
+                tensor.raw = _array(dtype, shape, blob[at : at + size])
             tensors.append(tensor)
         return rules.Step(
             sent["worker"], sent["mode"], sent["step"], sent["wall_nanos"], tensors, self._training
         )
 
 
-def _array(dtype: str, shape: list[int], at: int, size: int, blob: memoryview) -> Any:
+def _array(dtype: str, shape: list[int], data: memoryview) -> Any:
     """A whole tensor; bfloat16 as float32, float8 as its bytes."""
     import numpy as np
 
-    data = blob[at : at + size]
     if dtype == "bfloat16":
         wide = np.frombuffer(data, np.uint16).astype(np.uint32) << 16
         return wide.view(np.float32).reshape(shape)
@@ -326,7 +337,9 @@ class _Host:
 
     def describe(self, asked: dict[str, Any], blob: memoryview) -> dict[str, Any]:
         """All rules of a source."""
-        return {"rules": [_describe(rule, name) for name, rule in _classes(asked["source"]).items()]}
+        return {
+            "rules": [_describe(rule, name) for name, rule in _classes(asked["source"]).items()]
+        }
 
     def load(self, asked: dict[str, Any], blob: memoryview) -> dict[str, Any]:
         """The one rule that this process judges by, and its parameters."""
@@ -375,7 +388,9 @@ def _words(error: BaseException) -> str:
     text = " ".join(str(error).split())
     if isinstance(error, MemoryError):
         text = text or "it may have no more; see --rule-memory"
-    return _text(f"{type(error).__name__}: {text}{where}" if text else f"{type(error).__name__}{where}")
+    return _text(
+        f"{type(error).__name__}: {text}{where}" if text else f"{type(error).__name__}{where}"
+    )
 
 
 def main() -> None:
@@ -388,10 +403,17 @@ def main() -> None:
     except ImportError:
         sys.path.append(os.path.dirname(here))
         import traindbg.rules  # noqa: F401
+    # The training has the other cores, and memory for their threads would count.
+    for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
+        os.environ.setdefault(name, "1")
     host = _Host()
     words: dict[str, Callable[[dict[str, Any], memoryview], dict[str, Any]]] = {
-        "describe": host.describe, "load": host.load, "make": host.make, "step": host.step, "end": host.end,
-    }  # fmt: skip
+        "describe": host.describe,
+        "load": host.load,
+        "make": host.make,
+        "step": host.step,
+        "end": host.end,
+    }
     while True:
         asked, blob = _request()
         try:

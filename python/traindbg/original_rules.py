@@ -11,18 +11,20 @@
 
         def invoke_at_step(self, step):
             for name in self.base_trial.tensor_names(collection="gradients"):
-                if self.base_trial.tensor(name).reduction_value(step, "mean", abs=True) < self.threshold:
+                tensor = self.base_trial.tensor(name)
+                if tensor.reduction_value(step, "mean", abs=True) < self.threshold:
                     return True
             return False
 
 Files that import `smdebug` work unchanged in the process in which `--rule-python` runs them: there
-those names are of this module. The original attaches what a rule needs with the job's configuration;
-here a class may name `collections`, `every` (500 as there) and `raw` itself, or the user adds
-`--collect gradients --every 100`. Parameters are the arguments of `__init__` behind the trial.
+those names are of this module. The original attaches what a rule needs with the job's
+configuration; here a class may name `collections`, `every` (500 as there) and `raw` itself, or the
+user adds `--collect gradients --every 100`. Parameters are the arguments of `__init__` behind the
+trial.
 
 What is otherwise than in the original: steps are those of training, counted from 0 (`ModeKeys.EVAL`
-asks for evaluation); a trial remembers the last 1000 steps of a worker, and whole tensors of the last
-256 MiB; names of tensors are ours, and a name or pattern of the original's finds them, too. Of
+asks for evaluation); a trial remembers the last 1000 steps of a worker, and whole tensors of the
+last 256 MiB; names of tensors are ours, and a name or pattern of the original's finds them, too. Of
 `other_trials` there is none.
 """
 
@@ -40,7 +42,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from traindbg.rules import Finding, Need, Parameter, Sink, Step, Tensor, Value
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
 _MOST_STEPS = 1000
 _MOST_RAW_BYTES = 256 << 20
@@ -94,7 +96,9 @@ class RuleEvaluationConditionMet(SMDebugError):
     """The rule's condition holds."""
 
     def __init__(self, rule_name: str = "", step: int = -1, end_of_rule: bool = False) -> None:
-        super().__init__(f"Evaluation of the rule {rule_name} at step {step} resulted in the condition being met")
+        super().__init__(
+            f"Evaluation of the rule {rule_name} at step {step} resulted in the condition being met"
+        )
         self.rule_name = rule_name
         self.step = step
         self.end_of_rule = end_of_rule
@@ -130,7 +134,7 @@ def _reduction(tensor: Tensor, name: str, absolute: bool) -> float | None:
         import numpy as np
 
         values = np.abs(tensor.raw) if absolute else tensor.raw
-        of_values = {
+        of_values: dict[str, Callable[[Any], Any]] = {
             "min": np.min, "max": np.max, "mean": np.mean, "std": np.std, "sum": np.sum,
             "prod": np.prod, "median": np.median, "variance": np.var,
             "l1": lambda v: np.sum(np.abs(v)), "l2": lambda v: np.sqrt(np.sum(np.square(v))),
@@ -167,17 +171,23 @@ class TrialTensor:
         self.name = name
         self.original_name = name
 
-    def steps(self, mode: ModeKeys = ModeKeys.GLOBAL, show_incomplete_steps: bool = False) -> list[int]:
+    def steps(
+        self, mode: ModeKeys = ModeKeys.GLOBAL, show_incomplete_steps: bool = False
+    ) -> list[int]:
         """The steps that have something of it."""
         return [at for at, step in self._trial._of(mode).items() if self.name in step]
 
     def _at(self, step_num: int, mode: ModeKeys) -> Tensor:
         found = self._trial._step(step_num, mode).get(self.name)
         if found is None:
-            raise TensorUnavailableForStep(f"{self.name}: nothing of it was recorded at step {step_num}")
+            raise TensorUnavailableForStep(
+                f"{self.name}: nothing of it was recorded at step {step_num}"
+            )
         return found
 
-    def value(self, step_num: int, mode: ModeKeys = ModeKeys.GLOBAL, worker: str | None = None) -> Any:
+    def value(
+        self, step_num: int, mode: ModeKeys = ModeKeys.GLOBAL, worker: str | None = None
+    ) -> Any:
         """The whole tensor, a NumPy array; of a loss, its value."""
         import numpy as np
 
@@ -187,7 +197,8 @@ class TrialTensor:
         if found.value is not None:
             return np.array(found.value)
         raise TensorUnavailableForStep(
-            f"{self.name}: not kept as a whole at step {step_num}; ask for it with --raw, or for a reduction"
+            f"{self.name}: not kept as a whole at step {step_num}; ask for it with --raw, "
+            "or for a reduction"
         )
 
     def values(self, mode: ModeKeys = ModeKeys.GLOBAL, worker: str | None = None) -> dict[int, Any]:
@@ -200,7 +211,9 @@ class TrialTensor:
                 continue
         return found
 
-    def shape(self, step_num: int, mode: ModeKeys = ModeKeys.GLOBAL, worker: str | None = None) -> tuple[int, ...]:
+    def shape(
+        self, step_num: int, mode: ModeKeys = ModeKeys.GLOBAL, worker: str | None = None
+    ) -> tuple[int, ...]:
         """Its shape."""
         return self._at(step_num, mode).shape
 
@@ -212,17 +225,19 @@ class TrialTensor:
         worker: str | None = None,
         abs: bool = False,  # noqa: A002 (the original's name)
     ) -> Any:
-        """A number: "min", "max", "mean", "std", "sum", "l1", "l2", "variance", "median", "prod"."""
+        """A number: min, max, mean, std, sum, l1, l2, variance, median, prod."""
         import numpy as np
 
         found = _reduction(self._at(step_num, mode), reduction_name, abs)
         if found is None:
             raise TensorUnavailableForStep(
-                f"{self.name}: {'abs_' if abs else ''}{reduction_name} was not recorded at step {step_num}"
+                f"{self.name}: no {'absolute ' if abs else ''}{reduction_name} at step {step_num}"
             )
         return np.float64(found)
 
-    def prev_steps(self, step: int, n: int | None = None, mode: ModeKeys = ModeKeys.GLOBAL) -> list[int]:
+    def prev_steps(
+        self, step: int, n: int | None = None, mode: ModeKeys = ModeKeys.GLOBAL
+    ) -> list[int]:
         """Up to `n` steps that are not after `step`, ascending."""
         before = [each for each in self.steps(mode) if each <= step]
         return before if n is None else before[-n:]
@@ -282,13 +297,17 @@ class Trial:
             raise StepNotYetAvailable(f"step {step} is still to come")
         raise StepUnavailable(f"step {step} was not recorded, or is no longer remembered")
 
-    def steps(self, mode: ModeKeys = ModeKeys.GLOBAL, show_incomplete_steps: bool = False) -> list[int]:
+    def steps(
+        self, mode: ModeKeys = ModeKeys.GLOBAL, show_incomplete_steps: bool = False
+    ) -> list[int]:
         """The steps that are remembered, ascending."""
         return sorted(self._of(mode))
 
     def modes(self) -> list[ModeKeys]:
         """The modes of which there are steps."""
-        return [mode for mode in (ModeKeys.TRAIN, ModeKeys.EVAL, ModeKeys.PREDICT) if self._of(mode)]
+        return [
+            mode for mode in (ModeKeys.TRAIN, ModeKeys.EVAL, ModeKeys.PREDICT) if self._of(mode)
+        ]
 
     def workers(self) -> list[str]:
         """The one worker of this trial."""
@@ -303,7 +322,7 @@ class Trial:
         regex: str | Iterable[str] | None = None,
         collection: Any = None,
     ) -> list[str]:
-        """Names, sorted; of those that match a pattern (ours or the original's name), or are in a collection."""
+        """Names, sorted: of a collection, or those in which a pattern is found (ours or theirs)."""
         if regex is not None and collection is not None:
             raise ValueError("only one of regex and collection")
         names = set(self._known if step is None else self._step(step, mode))
@@ -339,7 +358,9 @@ class Trial:
             raise TensorUnavailable(f"{name}: no such tensor was recorded")
         return TrialTensor(self, ours)
 
-    def wait_for_steps(self, required_steps: Iterable[int], mode: ModeKeys = ModeKeys.GLOBAL) -> None:
+    def wait_for_steps(
+        self, required_steps: Iterable[int], mode: ModeKeys = ModeKeys.GLOBAL
+    ) -> None:
         """Raises where one of them is not here: a rule is shown each step when it is there."""
         for step in required_steps:
             self._step(step, mode)
@@ -352,9 +373,15 @@ class RequiredTensors:
         self._trial = trial
         self._steps: dict[str, set[int]] = {}
 
-    def add(self, name: str, steps: Iterable[int], trial: Any = None, should_match_regex: bool = False) -> None:
+    def add(
+        self, name: str, steps: Iterable[int], trial: Any = None, should_match_regex: bool = False
+    ) -> None:
         """Adds a tensor, or all whose names match."""
-        names = self._trial.tensor_names(regex=name) if should_match_regex else [self._trial.tensor(name).name]
+        names = (
+            self._trial.tensor_names(regex=name)
+            if should_match_regex
+            else [self._trial.tensor(name).name]
+        )
         for each in names:
             self._steps.setdefault(each, set()).update(steps)
 
@@ -376,7 +403,7 @@ class RequiredTensors:
 
 
 class Rule(ABC):
-    """The base of rules of the original's form. `invoke_at_step` gives True where its condition holds."""
+    """The base of rules of that form: `invoke_at_step` says whether the condition holds."""
 
     collections: ClassVar[Sequence[str]] = ()
     """What is captured for it, by our names. None: what is recorded for others, or for you."""
@@ -392,8 +419,12 @@ class Rule(ABC):
         self.rule_name = type(self).__name__
         self.logger = logging.getLogger("traindbg.rules")
         self.report: dict[str, Any] = {
-            "RuleTriggered": 0, "Violations": 0, "Details": {}, "Datapoints": 0, "RuleParameters": "",
-        }  # fmt: skip
+            "RuleTriggered": 0,
+            "Violations": 0,
+            "Details": {},
+            "Datapoints": 0,
+            "RuleParameters": "",
+        }
 
     def set_required_tensors(self, step: int) -> None:  # noqa: B027 (may be left out)
         """Says which tensors are looked at; may be left out."""
@@ -414,7 +445,7 @@ _OURS = {"base_trial", "action_str", "other_trials"}
 
 
 def parameters_of(rule: type[Any]) -> tuple[Parameter, ...]:
-    """Those that the arguments of `__init__` are; one without a default is a text that has to be set."""
+    """The arguments of `__init__`; one without a default is a text that has to be set."""
     found = []
     for name, argument in list(inspect.signature(rule.__init__).parameters.items())[1:]:
         if name in _OURS or argument.kind in {argument.VAR_POSITIONAL, argument.VAR_KEYWORD}:

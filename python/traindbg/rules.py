@@ -17,8 +17,8 @@
                     sink.clear(loss.name)
 
 Run with `traindbg run --rule-python FILE.py -- python train.py`, or on a run that is there with
-`traindbg check --rule-python FILE.py RUN`; the findings are the same. Each rule runs in a process of
-its own, with limits for time and memory: one that raises, hangs or crashes is reported as not
+`traindbg check --rule-python FILE.py RUN`; the findings are the same. Each rule runs in a process
+of its own, with limits for time and memory: one that raises, hangs or crashes is reported as not
 checked, and neither the training nor another rule notices. `traindbg rules new NAME` writes a whole
 one with its tests; docs/custom-rules.md explains all of it.
 
@@ -79,9 +79,9 @@ class Parameter:
 class Need:
     """What a rule wants captured: a collection, at every `every`-th step (0: none by interval).
 
-    `what` is any of "statistics", "raw" (every value), "histogram", "channels", "digest", "units" (of
-    activations) and "classes" (of the collection "classes"). `dense_until`: and at every step below
-    that one; `start` and `end` bound the steps. `mode` is "train", "eval" or "predict". The
+    `what` is any of "statistics", "raw" (every value), "histogram", "channels", "digest", "units"
+    (of activations) and "classes" (of that collection). `dense_until`: and at every step below that
+    one; `start` and `end` bound the steps. `mode` is "train", "eval" or "predict". The
     collections are those of `--collect`: "losses", "metrics", "weights", "biases", "gradients",
     "inputs", "outputs", "activations", ..., and those that the user defines.
     """
@@ -118,7 +118,8 @@ class Finding:
     plots: Sequence[tuple[str, str]] = ()
 
 
-class Statistics(NamedTuple):
+@dataclass(frozen=True)
+class Statistics:
     """What one pass over a tensor tells: counts of elements, and moments of the finite ones."""
 
     count: int
@@ -154,7 +155,8 @@ class ClassCounts(NamedTuple):
     hits: list[int]
 
 
-class HistogramBin(NamedTuple):
+@dataclass(frozen=True)
+class HistogramBin:
     """`count` values from `lower` to `upper`."""
 
     lower: float
@@ -259,7 +261,7 @@ class Rule:
     """Named after the fault: letters, digits and '_'. Default: `LossTooHigh` is `loss_too_high`."""
     title: ClassVar[str] = ""
     summary: ClassVar[str] = ""
-    """One sentence: what is wrong when it fires. Default: the first line of the class' docstring."""
+    """One sentence: what is wrong when it fires. Default: the first line of the docstring."""
     when: ClassVar[str] = ""
     why: ClassVar[str] = ""
     fix: ClassVar[str] = ""
@@ -294,8 +296,8 @@ class Rule:
 
 
 def rule_name(rule: type[Any]) -> str:
-    """The name of a rule's class, or what it is called by default: `LossTooHigh`, `loss_too_high`."""
-    given = str(rule.__dict__.get("name") or getattr(rule, "name", "") or "")
+    """What a rule's class says, or by default is called: `LossTooHigh`, `loss_too_high`."""
+    given = rule.__dict__.get("name")
     if given:
-        return given
+        return str(given)
     return re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", rule.__name__).lower()

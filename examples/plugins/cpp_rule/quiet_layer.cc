@@ -38,7 +38,8 @@ class QuietLayer {
             traindbg_statistics statistics{};
             tensor.size = sizeof tensor;
             statistics.size = sizeof statistics;
-            if (host.tensor(step, number, &tensor) == 0 || host.statistics(step, number, &statistics) == 0) continue;
+            if (host.tensor(step, number, &tensor) == 0 || host.statistics(step, number, &statistics) == 0)
+                continue;
             if (!biases_ && tensor.rank < 2) continue;
             if (!skip_.empty() && std::string(tensor.name).find(skip_) != std::string::npos) continue;
             norms.emplace_back(tensor.name, statistics.l2);
@@ -52,8 +53,7 @@ class QuietLayer {
             unsigned& steps = quiet_steps_[name];
             steps = norm < share_ * median ? steps + 1 : 0;
             if (steps >= patience_) fire(host, sink, name, norm, median);
-            else if (steps == 0)
-                host.clear(sink, name.c_str());
+            else if (steps == 0) host.clear(sink, name.c_str());
         }
         return TRAINDBG_JUDGED;
     }
@@ -69,14 +69,16 @@ class QuietLayer {
     void fire(const traindbg_host& host, traindbg_sink* sink, const std::string& name, double norm,
               double median) const {
         char message[300];
-        std::snprintf(message, sizeof message, "The gradient of %s has norm %.3g, that of the median layer %.3g.",
-                      name.c_str(), norm, median);
+        std::snprintf(message, sizeof message,
+                      "The gradient of %s has norm %.3g, that of the median layer %.3g.", name.c_str(), norm,
+                      median);
         const traindbg_evidence evidence[] = {{"gradient norm", norm, "of the median layer", median}};
         traindbg_finding finding{};
         finding.size = sizeof finding;
         finding.key = name.c_str();
         finding.message = message;
-        finding.fix = "Look at what is between this layer and the loss: a detach, a scale, a saturated activation.";
+        finding.fix =
+            "Look at what is between this layer and the loss: a detach, a scale, a saturated activation.";
         finding.severity = TRAINDBG_WARNING;
         finding.tensor = name.c_str();
         finding.first_step = TRAINDBG_THIS_STEP;
@@ -92,7 +94,8 @@ class QuietLayer {
     std::map<std::string, unsigned> quiet_steps_;
 };
 
-void needs(const traindbg_rule*, const traindbg_host* host, const traindbg_parameters*, traindbg_needs* needs) {
+void needs(const traindbg_rule*, const traindbg_host* host, const traindbg_parameters*,
+           traindbg_needs* needs) {
     host->need(needs, "gradients", TRAINDBG_STATISTICS, TRAINDBG_TRAIN, /*every=*/5, /*dense_until=*/20);
 }
 
@@ -121,9 +124,12 @@ int on_step(void* state, const traindbg_host* host, const traindbg_step* step, t
 const traindbg_parameter kParameters[] = {
     {sizeof(traindbg_parameter), "share", "of the median layer's norm below which a layer is quiet", "ratio",
      TRAINDBG_NUMBER, 1e-3, "", 0, 1},
-    {sizeof(traindbg_parameter), "patience", "recorded steps in a row", "steps", TRAINDBG_WHOLE, 5, "", 1, 1e6},
-    {sizeof(traindbg_parameter), "biases", "whether biases are looked at, too", "", TRAINDBG_FLAG, 0, "", 0, 0},
-    {sizeof(traindbg_parameter), "skip", "a part of the names that are left out", "", TRAINDBG_TEXT, 0, "", 0, 0},
+    {sizeof(traindbg_parameter), "patience", "recorded steps in a row", "steps", TRAINDBG_WHOLE, 5, "", 1,
+     1e6},
+    {sizeof(traindbg_parameter), "biases", "whether biases are looked at, too", "", TRAINDBG_FLAG, 0, "", 0,
+     0},
+    {sizeof(traindbg_parameter), "skip", "a part of the names that are left out", "", TRAINDBG_TEXT, 0, "", 0,
+     0},
 };
 
 const traindbg_rule kRules[] = {{
@@ -131,7 +137,8 @@ const traindbg_rule kRules[] = {{
     "quiet_layer",
     "Quiet layer",
     "A layer gets next to no gradient while the others do.",
-    "The norm of a layer's gradient is below `share` of the median layer's at `patience` recorded steps in a row. "
+    "The norm of a layer's gradient is below `share` of the median layer's at `patience` recorded steps in a "
+    "row. "
     "`biases`: of biases, too. Names with `skip` in them are left out.",
     "What gets no gradient does not learn.",
     "Look at what is between this layer and the loss.",

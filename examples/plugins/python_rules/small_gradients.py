@@ -13,7 +13,9 @@ from traindbg.rules import Finding, Need, Parameter, Rule, Sink, Step
 class SmallGradients(Rule):
     """The mean of a gradient's absolute values is below a limit."""
 
-    parameters = (Parameter("limit", 1e-7, "of the mean of absolute values", minimum=0.0, maximum=1e30),)
+    parameters = (
+        Parameter("limit", 1e-7, "of the mean of absolute values", minimum=0.0, maximum=1e30),
+    )
     when = "The mean of the absolute values of some gradient is below `limit`."
     fix = "Raise the learning rate, or look for what stops the gradient."
 
@@ -33,7 +35,7 @@ class SmallGradients(Rule):
         mean, worst = min(small, key=lambda each: each[0])
         sink.fire(
             Finding(
-                message=f"The gradient of {worst.module} is {mean:.3g} on average at step {step.step}.",
+                message=f"The gradient of {worst.module} is {mean:.3g} on average.",
                 fix=self.fix,
                 tensor=worst.name,
                 layer=worst.module,

@@ -18,9 +18,11 @@ namespace traindbg::cli {
 namespace {
 
 std::string interpreter() {
-    if (const char* setting = std::getenv("TRAINDBG_PYTHON"); setting != nullptr && *setting != '\0') return setting;
+    if (const char* setting = std::getenv("TRAINDBG_PYTHON"); setting != nullptr && *setting != '\0')
+        return setting;
     for (const char* name : {"/python3", "/python"})
-        if (const std::string path = executable_directory() + name; ::access(path.c_str(), X_OK) == 0) return path;
+        if (const std::string path = executable_directory() + name; ::access(path.c_str(), X_OK) == 0)
+            return path;
     return "python3";
 }
 
@@ -29,7 +31,8 @@ std::string interpreter() {
 base::Status load_custom_rules(const options::CustomRuleOptions& options) {
     std::vector<rules::RuleEntry> all;
     const auto add = [&](std::vector<rules::RuleEntry>&& entries) {
-        all.insert(all.end(), std::make_move_iterator(entries.begin()), std::make_move_iterator(entries.end()));
+        all.insert(all.end(), std::make_move_iterator(entries.begin()),
+                   std::make_move_iterator(entries.end()));
     };
     for (const std::string& path : options.plugins) {
         TRAINDBG_ASSIGN_OR_RETURN(auto entries, extend::load_plugin(path));

@@ -6,8 +6,8 @@
 
 namespace traindbg::cli {
 
-// Adds them to the table of all rules. Rules in Python run by TRAINDBG_PYTHON, else the interpreter beside this
-// program, else `python3`. Errors name the file.
+// Adds them to the table of all rules. Rules in Python run by TRAINDBG_PYTHON, else the interpreter beside
+// this program, else `python3`. Errors name the file.
 [[nodiscard]] base::Status load_custom_rules(const options::CustomRuleOptions& options);
 
 }  // namespace traindbg::cli

@@ -222,9 +222,7 @@ Engine::Engine(std::unique_ptr<Impl> impl) noexcept : impl_(std::move(impl)) {}
 Engine::~Engine() = default;
 
 void Engine::set_listener(Listener listener) { impl_->listener = std::move(listener); }
-void Engine::set_failure_listener(FailureListener listener) {
-    impl_->failure_listener = std::move(listener);
-}
+void Engine::set_failure_listener(FailureListener listener) { impl_->failure_listener = std::move(listener); }
 void Engine::on_step(const model::StepView& step) { impl_->on_step(step); }
 void Engine::on_time(std::int64_t wall_nanos) { impl_->on_time(wall_nanos); }
 void Engine::on_end() { impl_->on_end(); }

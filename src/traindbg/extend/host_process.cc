@@ -88,14 +88,15 @@ struct Child {
         }
         errno = 0;
         static_cast<void>(::setpriority(PRIO_PROCESS, 0, ::getpriority(PRIO_PROCESS, 0) + kNicer));
-        for (const int signal : {SIGPIPE, SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGCHLD}) ::signal(signal, SIG_DFL);
+        for (const int signal : {SIGPIPE, SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGCHLD})
+            ::signal(signal, SIG_DFL);
         sigset_t open;
         sigemptyset(&open);
         ::sigprocmask(SIG_SETMASK, &open, nullptr);
         ::execvpe(arguments[0], arguments, environment);
         const char* why = ::strerrordesc_np(errno);
-        for (const char* text : {static_cast<const char*>(arguments[0]), ": cannot be started: ",
-                                 why == nullptr ? "" : why}) {
+        for (const char* text :
+             {static_cast<const char*>(arguments[0]), ": cannot be started: ", why == nullptr ? "" : why}) {
             [[maybe_unused]] const ssize_t written = ::write(STDERR_FILENO, text, std::strlen(text));
         }
         ::_exit(127);
@@ -201,12 +202,12 @@ Status HostProcess::ended() {
     drain();
     if (WIFSIGNALED(status)) {
         const char* name = ::sigabbrev_np(WTERMSIG(status));
-        return {Code::kUnavailable,
-                base::format("its process was ended by signal {} (SIG{}){}{}", WTERMSIG(status),
-                             name == nullptr ? "?" : name,
-                             memory_ == 0 ? ""
-                                          : base::format(" (it may have {} of memory)", base::human_bytes(memory_)),
-                             last_words())};
+        return {Code::kUnavailable, base::format("its process was ended by signal {} (SIG{}){}{}",
+                                                 WTERMSIG(status), name == nullptr ? "?" : name,
+                                                 memory_ == 0 ? ""
+                                                              : base::format(" (it may have {} of memory)",
+                                                                             base::human_bytes(memory_)),
+                                                 last_words())};
     }
     return {Code::kUnavailable,
             base::format("its process ended with code {}{}", WEXITSTATUS(status), last_words())};
@@ -225,16 +226,15 @@ Result<std::string> HostProcess::ask(std::string_view request, nanoseconds limit
         if (left <= 0) {
             drain();
             end();
-            return Status(Code::kUnavailable,
-                          base::format("took longer than {} and was ended{}", in_seconds(limit), last_words()));
+            return Status(Code::kUnavailable, base::format("took longer than {} and was ended{}",
+                                                           in_seconds(limit), last_words()));
         }
         if (::poll(waiting.data(), waiting.size(), static_cast<int>(left / 1'000'000 + 1)) < 0) continue;
         if (waiting[1].revents != 0) prints = drain();
         if ((waiting[0].revents & POLLOUT) != 0) {
             const ssize_t sent = ::send(socket_.get(), request.data(), request.size(), MSG_NOSIGNAL);
             if (sent > 0) request.remove_prefix(static_cast<std::size_t>(sent));
-            else if (errno != EAGAIN && errno != EINTR)
-                return ended();
+            else if (errno != EAGAIN && errno != EINTR) return ended();
         }
         if ((waiting[0].revents & (POLLIN | POLLHUP | POLLERR)) == 0) continue;
         std::array<char, 65536> buffer;
@@ -246,9 +246,9 @@ Result<std::string> HostProcess::ask(std::string_view request, nanoseconds limit
         if (!json.is_ok() || (json->has_value() && !request.empty())) {
             drain();
             end();
-            return Status(Code::kDataLoss,
-                          (json.is_ok() ? "its process answered before it was asked" : json.status().message()) +
-                              last_words());
+            return Status(Code::kDataLoss, (json.is_ok() ? "its process answered before it was asked"
+                                                         : json.status().message()) +
+                                               last_words());
         }
         if (json->has_value()) {
             if (prints) drain();

@@ -1,11 +1,12 @@
-// A process for somebody else's code: started with limits, asked and answering over a socket of its own, ended when
-// it takes too long.
+// A process for somebody else's code: started with limits, asked and answering over a socket of its own,
+// ended when it takes too long.
 //
-// It has a session of its own (no signal of a terminal reaches it), nothing on its standard input, and ends with us
-// however we end. What it prints is kept to the last few lines, for the message when it fails. Its memory (what it may
-// write to: RLIMIT_DATA) is limited by the kernel, its time by whoever asks.
+// It has a session of its own (no signal of a terminal reaches it), nothing on its standard input, and ends
+// with us however we end. What it prints is kept to the last few lines, for the message when it fails. Its
+// memory (what it may write to: RLIMIT_DATA) is limited by the kernel, its time by whoever asks.
 //
-// Thread-safety: one thread at a time. Errors: every failure ends the process, and its status says what became of it.
+// Thread-safety: one thread at a time. Errors: every failure ends the process, and its status says what
+// became of it.
 #pragma once
 
 #include <sys/types.h>
@@ -26,8 +27,8 @@ namespace traindbg::extend {
 inline constexpr int kHostDescriptor = 3;
 
 struct HostOptions {
-    std::vector<std::string> command;    // argv; the first is a path, or is looked up in PATH
-    std::uint64_t memory = 1ULL << 30;   // bytes; 0: no limit
+    std::vector<std::string> command;     // argv; the first is a path, or is looked up in PATH
+    std::uint64_t memory = 1ULL << 30;    // bytes; 0: no limit
     std::vector<std::string> unset = {};  // variables that it is not to inherit
 };
 

@@ -206,7 +206,8 @@ int host_classes(const traindbg_step* step, std::size_t number, traindbg_classes
     const ShownTensor* tensor = at(step, number);
     if (tensor == nullptr || tensor->classes == nullptr) return 0;
     const model::ClassCounts& counts = *tensor->classes;
-    hand_out(out, {0, counts.labels.size(), counts.labels.data(), counts.predictions.data(), counts.hits.data()});
+    hand_out(out,
+             {0, counts.labels.size(), counts.labels.data(), counts.predictions.data(), counts.hits.data()});
     return 1;
 }
 
@@ -262,8 +263,7 @@ void host_fire(traindbg_sink* sink, const traindbg_finding* finding) {
     out.fix = text_of(given.fix);
     for (std::size_t i = 0; i < std::min(given.evidence_count, kMostEvidence); ++i) {
         const traindbg_evidence& each = given.evidence[i];
-        out.evidence.push_back(
-            {text_of(each.name), each.value, text_of(each.relation), each.reference});
+        out.evidence.push_back({text_of(each.name), each.value, text_of(each.relation), each.reference});
     }
     sink->findings->fire(std::move(out));
 }
@@ -391,9 +391,9 @@ Result<model::ParameterInfo> describe_parameter(const traindbg_parameter& given)
     model::ParameterInfo info;
     info.name = text_of(given.name);
     if (!is_name(info.name))
-        return Status(Code::kInvalidArgument,
-                      base::format("parameter '{}': a name has letters, digits and '_'",
-                                   base::printable(info.name)));
+        return Status(
+            Code::kInvalidArgument,
+            base::format("parameter '{}': a name has letters, digits and '_'", base::printable(info.name)));
     info.meaning = text_of(given.meaning);
     info.unit = text_of(given.unit);
     info.min = given.min;
@@ -401,8 +401,8 @@ Result<model::ParameterInfo> describe_parameter(const traindbg_parameter& given)
     switch (given.type) {
         case TRAINDBG_NUMBER:
         case TRAINDBG_WHOLE:
-            info.type = given.type == TRAINDBG_NUMBER ? model::ParameterType::kNumber
-                                                      : model::ParameterType::kWhole;
+            info.type =
+                given.type == TRAINDBG_NUMBER ? model::ParameterType::kNumber : model::ParameterType::kWhole;
             info.fallback = given.number;
             break;
         case TRAINDBG_FLAG:
@@ -441,7 +441,8 @@ Result<model::RuleInfo> describe(const traindbg_rule& given) {
     info.fix = text_of(given.fix);
     info.healthy = text_of(given.healthy);
     info.severity = static_cast<model::Severity>(given.severity);
-    if (given.parameter_count > kMostParameters || (given.parameter_count != 0 && given.parameters == nullptr))
+    if (given.parameter_count > kMostParameters ||
+        (given.parameter_count != 0 && given.parameters == nullptr))
         return wrong(base::format("{} parameters", given.parameter_count));
     for (std::size_t i = 0; i < given.parameter_count; ++i) {
         if (given.parameters->size < sizeof(traindbg_parameter)) return wrong("its parameters have no size");
@@ -472,8 +473,9 @@ Result<const traindbg_plugin*> open_plugin(const std::string& path, const std::s
     }
     void* symbol = ::dlsym(library, "traindbg_plugin_describe");
     if (symbol == nullptr)
-        return Status(Code::kInvalidArgument,
-                      shown + ": is no plugin: it exports no traindbg_plugin_describe; see traindbg/plugin.h");
+        return Status(
+            Code::kInvalidArgument,
+            shown + ": is no plugin: it exports no traindbg_plugin_describe; see traindbg/plugin.h");
     const auto* plugin = reinterpret_cast<decltype(&traindbg_plugin_describe)>(symbol)();
     if (plugin == nullptr)
         return Status(Code::kInvalidArgument, shown + ": traindbg_plugin_describe gave a null pointer");

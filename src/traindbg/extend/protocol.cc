@@ -122,9 +122,9 @@ Result<model::ParameterInfo> parameter_of(const Json& json) {
     model::ParameterInfo info;
     info.name = text_in(json, "name");
     if (!is_name(info.name))
-        return Status(Code::kInvalidArgument,
-                      base::format("parameter '{}': a name has letters, digits and '_'",
-                                   base::printable(info.name)));
+        return Status(
+            Code::kInvalidArgument,
+            base::format("parameter '{}': a name has letters, digits and '_'", base::printable(info.name)));
     info.meaning = text_in(json, "meaning");
     info.unit = text_in(json, "unit");
     info.min = number_in(json, "min", 0);
@@ -159,9 +159,8 @@ Result<PythonRuleInfo> rule_of(const Json& json) {
     info.healthy = text_in(json, "healthy");
     const auto severity = model::parse_severity(text_in(json, "severity"));
     if (!severity)
-        return Status(Code::kInvalidArgument,
-                      base::format("rule {}: there is no severity '{}'", info.name,
-                                   base::printable(text_in(json, "severity"))));
+        return Status(Code::kInvalidArgument, base::format("rule {}: there is no severity '{}'", info.name,
+                                                           base::printable(text_in(json, "severity"))));
     info.severity = *severity;
     TRAINDBG_ASSIGN_OR_RETURN(const Json* parameters, list_in(json, "parameters"));
     for (const Json& each : *parameters) {
@@ -189,8 +188,7 @@ Result<model::Finding> finding_of(const Json& json) {
     finding.places = std::max<std::uint64_t>(count_in(json, "places", 1), 1);
     finding.first_step = count_in(json, "first_step", model::kThisStep);
     const auto severity = model::parse_severity(text_in(json, "severity"));
-    if (!severity)
-        return garbage(base::format("severity '{}'", base::printable(text_in(json, "severity"))));
+    if (!severity) return garbage(base::format("severity '{}'", base::printable(text_in(json, "severity"))));
     finding.severity = *severity;
     TRAINDBG_ASSIGN_OR_RETURN(const Json* evidence, list_in(json, "evidence"));
     for (const Json& each : *evidence)
@@ -232,9 +230,7 @@ Json histogram_of(const model::Histogram& bins) {
     return json;
 }
 
-std::string dumped(const Json& json) {
-    return json.dump(-1, ' ', false, Json::error_handler_t::replace);
-}
+std::string dumped(const Json& json) { return json.dump(-1, ' ', false, Json::error_handler_t::replace); }
 
 }  // namespace
 
@@ -328,7 +324,8 @@ Result<std::vector<PythonRuleInfo>> rules_from_answer(std::string_view json) {
     return rules;
 }
 
-Result<std::vector<model::Requirement>> needs_from_answer(std::string_view json, const std::string& asked_by) {
+Result<std::vector<model::Requirement>> needs_from_answer(std::string_view json,
+                                                          const std::string& asked_by) {
     TRAINDBG_ASSIGN_OR_RETURN(const Json answer, object_in(json));
     return needs_in(answer, asked_by);
 }

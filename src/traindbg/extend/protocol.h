@@ -1,8 +1,9 @@
 // What is said between the program and the process of a rule in Python, as bytes and back.
 //
-// A frame is two numbers of 32 bits (little-endian), the size of a JSON text and of what follows it (whole tensors),
-// then both. The program asks, the process answers, one frame each. What the process says is not trusted: it runs
-// somebody's code. Texts are cut, lists are bounded, and anything that is not as it must be is an error.
+// A frame is two numbers of 32 bits (little-endian), the size of a JSON text and of what follows it (whole
+// tensors), then both. The program asks, the process answers, one frame each. What the process says is not
+// trusted: it runs somebody's code. Texts are cut, lists are bounded, and anything that is not as it must be
+// is an error.
 //
 // Asked: {"do": "describe", "source": S}, {"do": "load", "source": S, "class": C, "parameters": {...}},
 // {"do": "make", "rule": N}, {"do": "step", "rule": N, "step": {...}}, {"do": "end", "rule": N}.
@@ -37,7 +38,8 @@ inline constexpr std::size_t kMostStepBytes = std::size_t{1} << 30;
 // Bytes to send: `blob` follows the JSON.
 [[nodiscard]] std::string frame(std::string_view json, std::string_view blob = {});
 
-// The JSON of an answer at the beginning of `bytes`; nothing: there is more to come. kDataLoss: it never will be one.
+// The JSON of an answer at the beginning of `bytes`; nothing: there is more to come. kDataLoss: it never will
+// be one.
 [[nodiscard]] base::Result<std::optional<std::string_view>> answer_in(std::string_view bytes);
 
 [[nodiscard]] std::string describe_request(const std::string& source);

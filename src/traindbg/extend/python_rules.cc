@@ -99,15 +99,15 @@ class PythonRule final : public rules::Rule {
         if (shown.empty()) return;
         ++shown_;
         const auto where = [&](const std::string& why) {
-            failure_ = base::format("failed at {} step {}: {}", model::to_string(step.mode()), step.step(), why);
+            failure_ =
+                base::format("failed at {} step {}: {}", model::to_string(step.mode()), step.step(), why);
         };
         const auto request = encoder_.encode(number_, shown);
         if (!request.is_ok()) return where(request.status().message());
         const auto judgement = session_->ask(*request, limit());
         if (!judgement.is_ok()) return where(judgement.status().message());
         if (judgement->judged) ++judged_;
-        else if (!judgement->why_not.empty())
-            why_not_ = judgement->why_not;
+        else if (!judgement->why_not.empty()) why_not_ = judgement->why_not;
         take(*judgement, sink);
     }
 
@@ -115,8 +115,7 @@ class PythonRule final : public rules::Rule {
         if (!failure_.empty() || !session_) return;
         const auto judgement = session_->ask(end_request(number_), limit());
         if (!judgement.is_ok()) failure_ = "failed at the end: " + judgement.status().message();
-        else
-            take(*judgement, sink);
+        else take(*judgement, sink);
     }
 
     [[nodiscard]] std::uint64_t steps_judged() const override { return judged_; }
@@ -149,8 +148,7 @@ class PythonRule final : public rules::Rule {
     static void take(const Judgement& judgement, rules::FindingSink& sink) {
         for (const auto& event : judgement.events) {
             if (const auto* finding = std::get_if<model::Finding>(&event)) sink.fire(*finding);
-            else
-                sink.clear(std::get<Cleared>(event).key);
+            else sink.clear(std::get<Cleared>(event).key);
         }
     }
 
@@ -179,8 +177,9 @@ Result<std::vector<rules::RuleEntry>> load_python_rules(const std::string& sourc
     auto described = rules_from_answer(*answer);
     if (!described.is_ok()) return in_source(described.status());
     if (described->empty())
-        return in_source({base::Code::kInvalidArgument,
-                          "has no rule: no class derived from traindbg.rules.Rule; see `traindbg rules new`"});
+        return in_source(
+            {base::Code::kInvalidArgument,
+             "has no rule: no class derived from traindbg.rules.Rule; see `traindbg rules new`"});
     std::vector<rules::RuleEntry> entries;
     for (PythonRuleInfo& rule : *described) {
         auto shared = std::make_shared<Shared>(Described{source, host, std::move(rule)});

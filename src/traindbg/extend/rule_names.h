@@ -1,4 +1,5 @@
-// What a custom rule and its parameters may be called: what can stand in NAME.PARAMETER=VALUE and in a file's name.
+// What a custom rule and its parameters may be called: what can stand in NAME.PARAMETER=VALUE and in a file's
+// name.
 #pragma once
 
 #include <algorithm>

@@ -50,8 +50,7 @@ Status write(const std::string& path, const std::string& text) {
     std::ofstream out(path, std::ios::binary);
     out << text;
     out.close();
-    if (out.fail())
-        return {Code::kUnavailable, base::printable(path) + ": cannot be written"};
+    if (out.fail()) return {Code::kUnavailable, base::printable(path) + ": cannot be written"};
     return Status::ok();
 }
 
@@ -59,18 +58,22 @@ Status write(const std::string& path, const std::string& text) {
 
 Result<std::vector<std::string>> write_new_rule(const std::string& name, RuleKind kind,
                                                 const std::string& directory) {
-    const bool is_lower_case = std::none_of(name.begin(), name.end(), [](char c) { return c >= 'A' && c <= 'Z'; });
+    const bool is_lower_case =
+        std::none_of(name.begin(), name.end(), [](char c) { return c >= 'A' && c <= 'Z'; });
     if (!is_name(name) || !is_lower_case || name.back() == '_')
-        return Status(Code::kInvalidArgument,
-                      base::format("'{}' cannot be a rule's name: name it after the fault, in small letters, digits "
-                                   "and '_', such as stale_batch_norm",
-                                   base::printable(name)));
+        return Status(
+            Code::kInvalidArgument,
+            base::format("'{}' cannot be a rule's name: name it after the fault, in small letters, digits "
+                         "and '_', such as stale_batch_norm",
+                         base::printable(name)));
     std::error_code error;
-    if (fs::exists(directory, error) && (!fs::is_directory(directory, error) || !fs::is_empty(directory, error)))
-        return Status(Code::kAlreadyExists,
-                      base::format("{}: is there already and not empty; nothing is overwritten: name another with "
-                                   "--out DIR",
-                                   base::printable(directory)));
+    if (fs::exists(directory, error) &&
+        (!fs::is_directory(directory, error) || !fs::is_empty(directory, error)))
+        return Status(
+            Code::kAlreadyExists,
+            base::format("{}: is there already and not empty; nothing is overwritten: name another with "
+                         "--out DIR",
+                         base::printable(directory)));
     const std::string_view folder = kind == RuleKind::kPython ? "python/" : "cpp/";
     const auto filled = [&](std::string_view text) {
         std::string out = replaced(std::string(text), "@NAME@", name);

@@ -13,7 +13,8 @@ namespace traindbg::extend {
 
 enum class RuleKind : std::uint8_t { kPython, kCpp };
 
-// A file of templates/, or the interface of plugins: "cpp/CMakeLists.txt". In its path and its text @NAME@, @TITLE@,
+// A file of templates/, or the interface of plugins: "cpp/CMakeLists.txt". In its path and its text @NAME@,
+// @TITLE@,
 // @CLASS@ stand for the rule's.
 struct Template {
     std::string_view path;
@@ -21,8 +22,9 @@ struct Template {
 };
 [[nodiscard]] std::span<const Template> templates() noexcept;
 
-// Writes the files of a rule called `name` into `directory`, which must not be there or be empty; gives their paths.
-// kInvalidArgument: no name for a rule; kAlreadyExists: nothing is overwritten; else what the system said.
+// Writes the files of a rule called `name` into `directory`, which must not be there or be empty; gives their
+// paths. kInvalidArgument: no name for a rule; kAlreadyExists: nothing is overwritten; else what the system
+// said.
 [[nodiscard]] base::Result<std::vector<std::string>> write_new_rule(const std::string& name, RuleKind kind,
                                                                     const std::string& directory);
 

@@ -1,7 +1,7 @@
 // What a custom rule is shown of a step: what its `needs` name, and nothing else.
 //
-// So what a rule finds does not depend on what other rules had captured beside. Of that, it is shown all that was
-// recorded, at whichever steps.
+// So what a rule finds does not depend on what other rules had captured beside. Of that, it is shown all that
+// was recorded, at whichever steps.
 //
 // Lifetime: a shown step borrows from the view that it was made of. Thread-safety: one thread at a time.
 #pragma once

@@ -138,25 +138,27 @@ Status check_collection(const std::string& place, const model::CollectionSpec& s
 }  // namespace
 
 void CustomRuleOptions::declare(OptionSet& options) {
-    options.texts({.names = "--rule-python",
-                   .placeholder = "FILE[:CLASS]",
-                   .help = "Also judge by your own rules in this Python file, or by those of an installed package "
-                           "that names them as an entry point of traindbg.rules. Each runs in a process of its own.",
-                   .completes = Completes::kFile,
-                   .of_program = true},
-                  python, false);
+    options.texts(
+        {.names = "--rule-python",
+         .placeholder = "FILE[:CLASS]",
+         .help = "Also judge by your own rules in this Python file, or by those of an installed package "
+                 "that names them as an entry point of traindbg.rules. Each runs in a process of its own.",
+         .completes = Completes::kFile,
+         .of_program = true},
+        python, false);
     options.texts({.names = "--rule-plugin",
                    .placeholder = "FILE",
                    .help = "Also judge by your own rules in this shared library (traindbg/plugin.h).",
                    .completes = Completes::kFile,
                    .of_program = true},
                   plugins, false);
-    options.number({.names = "--rule-timeout",
-                    .placeholder = "SECONDS",
-                    .help = "How long a rule in Python may take for one step (default 5); one that takes longer is "
-                            "ended, and was not checked.",
-                    .of_program = true},
-                   timeout, 0.01, 3600);
+    options.number(
+        {.names = "--rule-timeout",
+         .placeholder = "SECONDS",
+         .help = "How long a rule in Python may take for one step (default 5); one that takes longer is "
+                 "ended, and was not checked.",
+         .of_program = true},
+        timeout, 0.01, 3600);
     options.text({.names = "--rule-memory",
                   .placeholder = "SIZE",
                   .help = "How much memory a rule in Python may have (default 1GiB; 0: no limit).",
@@ -169,8 +171,9 @@ Result<std::uint64_t> CustomRuleOptions::memory_bytes() const {
     constexpr std::uint64_t kLeast = std::uint64_t{64} << 20;  // Python alone takes some of it
     const std::optional<std::uint64_t> bytes = base::parse_bytes(memory);
     if (!bytes || (*bytes != 0 && *bytes < kLeast))
-        return Status(Code::kInvalidArgument, base::format("--rule-memory: '{}' is no size of 64MiB or more, as 2GiB",
-                                                           base::printable(memory)));
+        return Status(Code::kInvalidArgument,
+                      base::format("--rule-memory: '{}' is no size of 64MiB or more, as 2GiB",
+                                   base::printable(memory)));
     return *bytes;
 }
 

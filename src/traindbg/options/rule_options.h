@@ -32,10 +32,10 @@ struct CustomRuleOptions {
 };
 
 struct RuleOptions {
-    std::vector<std::string> only;           // --rules a,b
-    std::vector<std::string> without;        // --no-rule a
-    std::vector<std::string> settings;       // --rule a.parameter=0.1, --rule a
-    std::string rules_json;                  // --rules-json rules.json
+    std::vector<std::string> only;      // --rules a,b
+    std::vector<std::string> without;   // --no-rule a
+    std::vector<std::string> settings;  // --rule a.parameter=0.1, --rule a
+    std::string rules_json;             // --rules-json rules.json
     CustomRuleOptions custom;
     settings::Settings file;                 // a settings file's: of rules that are not chosen, too
     const OptionSet* declared_in = nullptr;  // says where a value stood

@@ -60,8 +60,8 @@ class Rule {
     [[nodiscard]] virtual std::uint64_t steps_judged() const = 0;
     // Why not, when steps_judged() is 0: "no ReLU in the model", "fewer than 30 steps with a loss".
     [[nodiscard]] virtual std::string why_not_judged() const = 0;
-    // Why it can judge no more, asked after each of the calls above; empty: it can. A rule that is not ours says
-    // so when it failed or ran into its limits.
+    // Why it can judge no more, asked after each of the calls above; empty: it can. A rule that is not ours
+    // says so when it failed or ran into its limits.
     [[nodiscard]] virtual std::string failure() const { return {}; }
 };
 
@@ -81,8 +81,8 @@ struct RuleEntry {
 [[nodiscard]] const std::vector<RuleEntry>& compatible_rules();
 // Rules of the user's, in the order in which they were added: on by default.
 [[nodiscard]] std::span<const RuleEntry> custom_rules();
-// Adds some for the life of the process. To be called before anything asks for a rule, by one thread: references
-// into the tables do not survive it. kAlreadyExists names a rule that is there, and adds none.
+// Adds some for the life of the process. To be called before anything asks for a rule, by one thread:
+// references into the tables do not survive it. kAlreadyExists names a rule that is there, and adds none.
 [[nodiscard]] base::Status add_custom_rules(std::vector<RuleEntry> entries);
 // All of them: ours, the compatible ones, custom ones.
 [[nodiscard]] const std::vector<RuleEntry>& all_rules();

@@ -114,6 +114,25 @@ TEST(Engine, ARuleThatThrowsIsTakenOutAndTheOthersGoOn) {
     EXPECT_EQ(verdict.findings[0].last_step, 5U);
 }
 
+TEST(Engine, ARuleThatFailsIsTakenOutAndTold) {
+    const std::vector<rules::RuleEntry> known = {{&kFails, &nothing, &make<Fails>},
+                                                 {&kOdd, &nothing, &make<Odd>}};
+    const auto engine = Engine::make({{"fails", {}}, {"odd", {}}}, known);
+    ASSERT_TRUE(engine.is_ok());
+    std::vector<std::string> told;
+    (*engine)->set_failure_listener(
+        [&](const std::string& rule, const std::string& why) { told.push_back(rule + ": " + why); });
+    show(**engine, 6);
+    EXPECT_EQ(told, std::vector<std::string>{"fails: took longer than 5 s"});
+    const model::Verdict verdict = (*engine)->verdict();
+    EXPECT_EQ(verdict.outcomes[0].state, model::CheckState::kNotChecked);
+    EXPECT_EQ(verdict.outcomes[0].reason, "took longer than 5 s");
+    EXPECT_EQ(verdict.outcomes[1].state, model::CheckState::kFired);
+    ASSERT_EQ(verdict.findings.size(), 2U);
+    EXPECT_EQ(verdict.findings[0].last_step, 2U);  // what it had found stays
+    EXPECT_EQ(verdict.findings[1].last_step, 5U);
+}
+
 TEST(Engine, OneFindingPerFaultThroughFiringAndResolving) {
     const auto engine = Engine::make({{"odd", {}}}, table());
     ASSERT_TRUE(engine.is_ok());

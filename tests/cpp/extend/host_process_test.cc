@@ -53,7 +53,8 @@ TEST(HostProcessTest, GarbageIsNoAnswer) {
 TEST(HostProcessTest, AProgramThatIsNotThereIsNamed) {
     const auto answer = ask({"/nowhere/python3"});
     ASSERT_FALSE(answer.is_ok());
-    EXPECT_NE(answer.status().message().find("/nowhere/python3: cannot be started: No such file"), std::string::npos)
+    EXPECT_NE(answer.status().message().find("/nowhere/python3: cannot be started: No such file"),
+              std::string::npos)
         << answer.status().message();
 }
 
@@ -75,9 +76,10 @@ TEST(HostProcessTest, PrintsMoreThanAPipeHoldsAndStillAnswers) {
 TEST(HostProcessTest, EndsWithItsOwner) {
     pid_t pid = -1;
     {
-        auto process = HostProcess::start({.command = {"sh", "-c", "head -c 10 <&3 >/dev/null; p=$(printf '%08d' $$); "
-                                                                   "printf '\\010\\0\\0\\0\\0\\0\\0\\0%s' $p >&3; "
-                                                                   "sleep 1000"}});
+        auto process = HostProcess::start({.command = {"sh", "-c",
+                                                       "head -c 10 <&3 >/dev/null; p=$(printf '%08d' $$); "
+                                                       "printf '\\010\\0\\0\\0\\0\\0\\0\\0%s' $p >&3; "
+                                                       "sleep 1000"}});
         ASSERT_TRUE(process.is_ok());
         const auto answer = (*process)->ask(frame("{}"), 30s);
         ASSERT_TRUE(answer.is_ok()) << answer.status().message();

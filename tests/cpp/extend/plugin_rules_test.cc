@@ -32,9 +32,12 @@ struct Training {
     model::StepRecord record;
 
     Training() {
-        tensors[0] = {.id = 0, .name = "loss/total", .role = model::Role::kLoss};
-        tensors[1] = {.id = 1, .name = "gradient/fc1.weight", .role = model::Role::kGradient};
-        record.tensors = {{.tensor = 1}};
+        tensors[0].name = "loss/total";
+        tensors[0].role = model::Role::kLoss;
+        tensors[1].id = 1;
+        tensors[1].name = "gradient/fc1.weight";
+        tensors[1].role = model::Role::kGradient;
+        record.tensors.emplace_back().tensor = 1;
     }
     void show(rules::Rule& rule, Events& events, double loss) {
         record.scalars = {{0, loss}};
@@ -77,19 +80,22 @@ TEST(PluginTest, WhatIsWrongWithAFileIsNamed) {
     EXPECT_NE(error_of(source).find("README.md: cannot be loaded as a shared library"), std::string::npos);
     EXPECT_NE(error_of(sample(8)).find("exports no traindbg_plugin_describe"), std::string::npos);
     const std::string version = error_of(sample(1));
-    EXPECT_NE(version.find("libsample_plugin_1.so: is a plugin for version 99 of the interface"), std::string::npos)
+    EXPECT_NE(version.find("libsample_plugin_1.so: is a plugin for version 99 of the interface"),
+              std::string::npos)
         << version;
 }
 
 TEST(PluginTest, ABadDescriptionIsNamed) {
     EXPECT_NE(error_of(sample(2)).find("rule 'no name'"), std::string::npos);
-    EXPECT_NE(error_of(sample(3)).find("limit: 1e+09 is out of range"), std::string::npos) << error_of(sample(3));
+    EXPECT_NE(error_of(sample(3)).find("limit: 1e+09 is out of range"), std::string::npos)
+        << error_of(sample(3));
     EXPECT_NE(error_of(sample(4)).find("is missing"), std::string::npos);
     EXPECT_NE(error_of(sample(5)).find("kinds 4096"), std::string::npos);
 }
 
 TEST(PluginTest, ARuleThatFailsSaysWhy) {
-    for (const auto& [number, why] : {std::pair(6, "no licence"), {7, "failed at train step 1: lost count"}}) {
+    for (const auto& [number, why] :
+         {std::pair(6, "no licence"), {7, "failed at train step 1: lost count"}}) {
         const auto entries = load_plugin(sample(number));
         ASSERT_TRUE(entries.is_ok()) << entries.status().message();
         const auto rule = entries->front().make(rules::defaults_of(*entries->front().info));

@@ -42,13 +42,15 @@ TEST(ScaffoldTest, OverwritesNothing) {
     const std::string file = directory.path() + "/stale_norm.py";
     std::ofstream(file) << "mine";
     for (const RuleKind kind : {RuleKind::kPython, RuleKind::kCpp})
-        EXPECT_EQ(write_new_rule("other", kind, directory.path()).status().code(), base::Code::kAlreadyExists);
+        EXPECT_EQ(write_new_rule("other", kind, directory.path()).status().code(),
+                  base::Code::kAlreadyExists);
     EXPECT_EQ(text_of(file), "mine");
 }
 
 TEST(ScaffoldTest, ANameIsAFaultInSmallLetters) {
     for (const char* name : {"", "Stale", "stale norm", "../stale", "1st", "stale_"})
-        EXPECT_EQ(write_new_rule(name, RuleKind::kPython, "/nowhere").status().code(), base::Code::kInvalidArgument)
+        EXPECT_EQ(write_new_rule(name, RuleKind::kPython, "/nowhere").status().code(),
+                  base::Code::kInvalidArgument)
             << name;
 }
 

@@ -91,9 +91,10 @@ class CheckVerb final : public Verb {
             console.out(text);
         }
         if (rules_.only.empty() && !unknown.empty())
-            console.warn(base::format(
-                "{}: was also judged by {}, which is not here: name its file with --rule-python or --rule-plugin",
-                base::printable(*path), base::printable(base::join(unknown, ", "))));
+            console.warn(
+                base::format("{}: was also judged by {}, which is not here: name its file with --rule-python "
+                             "or --rule-plugin",
+                             base::printable(*path), base::printable(base::join(unknown, ", "))));
         const std::size_t damaged = unseen.damaged_places;
         if (damaged != 0)
             console.warn(base::format(

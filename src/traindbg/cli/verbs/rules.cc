@@ -22,7 +22,8 @@ class RulesListVerb final : public Verb {
     }
 
     int run(Console& console) override {
-        if (const base::Status status = load_custom_rules(custom_); !status.is_ok()) return fail(console, status);
+        if (const base::Status status = load_custom_rules(custom_); !status.is_ok())
+            return fail(console, status);
         const auto& entries = rules::all_rules();
         if (json_) {
             model::Json list = model::Json::array();
@@ -73,7 +74,8 @@ class RulesExplainVerb final : public Verb {
     }
 
     int run(Console& console) override {
-        if (const base::Status status = load_custom_rules(custom_); !status.is_ok()) return fail(console, status);
+        if (const base::Status status = load_custom_rules(custom_); !status.is_ok())
+            return fail(console, status);
         const auto found = rules::find_rule(name_);
         if (!found.is_ok()) return fail(console, found.status());
         const rules::RuleEntry& entry = **found;

@@ -35,12 +35,14 @@ class RulesNewVerb final : public Verb {
         const std::string shown = base::printable(directory);
         std::string text;
         for (const std::string& path : *written) text += base::printable(path) + "\n";
-        text += cpp_ ? base::format("\nBuild and test it:\n  cd {0} && cmake -B build && cmake --build build && "
-                                    "ctest --test-dir build\n",
-                                    shown)
-                     : base::format("\nTest it:\n  cd {0} && traindbg rules test --rule-python {1}.py "
-                                    "scenarios/*.txt\n",
-                                    shown, name_);
+        text += cpp_ ? base::format(
+                           "\nBuild and test it:\n  cd {0} && cmake -B build && cmake --build build && "
+                           "ctest --test-dir build\n",
+                           shown)
+                     : base::format(
+                           "\nTest it:\n  cd {0} && traindbg rules test --rule-python {1}.py "
+                           "scenarios/*.txt\n",
+                           shown, name_);
         console.out(text);
         return kExitClean;
     }
@@ -55,16 +57,17 @@ class RulesNewVerb final : public Verb {
 }  // namespace
 
 VerbEntry rules_new_verb() {
-    return {.name = "rules new",
-            .summary = "Begin a rule of your own: one that works, with its tests.",
-            .usage = "[options] NAME",
-            .about =
-                "Writes a rule in Python or a plugin in C++, scenarios that test it, and a README. Nothing is "
-                "overwritten. docs/custom-rules.md explains what stands in them.",
-            .examples =
-                "  traindbg rules new stale_batch_norm\n"
-                "  traindbg rules new stale_batch_norm --cpp --out plugins/stale_batch_norm\n",
-            .make = []() -> std::unique_ptr<Verb> { return std::make_unique<RulesNewVerb>(); }};
+    return {
+        .name = "rules new",
+        .summary = "Begin a rule of your own: one that works, with its tests.",
+        .usage = "[options] NAME",
+        .about =
+            "Writes a rule in Python or a plugin in C++, scenarios that test it, and a README. Nothing is "
+            "overwritten. docs/custom-rules.md explains what stands in them.",
+        .examples =
+            "  traindbg rules new stale_batch_norm\n"
+            "  traindbg rules new stale_batch_norm --cpp --out plugins/stale_batch_norm\n",
+        .make = []() -> std::unique_ptr<Verb> { return std::make_unique<RulesNewVerb>(); }};
 }
 
 }  // namespace traindbg::cli

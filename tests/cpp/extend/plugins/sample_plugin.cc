@@ -11,7 +11,8 @@ struct State {
     int seen = 0;
 };
 
-void needs(const traindbg_rule*, const traindbg_host* host, const traindbg_parameters*, traindbg_needs* needs) {
+void needs(const traindbg_rule*, const traindbg_host* host, const traindbg_parameters*,
+           traindbg_needs* needs) {
     host->need(needs, "losses", SAMPLE == 5 ? 4096 : TRAINDBG_STATISTICS, TRAINDBG_TRAIN, 3, 10);
 }
 
@@ -41,14 +42,16 @@ int on_step(void* opaque, const traindbg_host* host, const traindbg_step* step, 
         const char* guard;
     } old = {offsetof(traindbg_tensor, role), nullptr, "untouched"};
     double value = 0;
-    if (host->tensor_count(step) != 1 || host->tensor(step, 0, reinterpret_cast<traindbg_tensor*>(&old)) != 1 ||
+    if (host->tensor_count(step) != 1 ||
+        host->tensor(step, 0, reinterpret_cast<traindbg_tensor*>(&old)) != 1 ||
         std::strcmp(old.guard, "untouched") != 0 || host->value(step, 0, &value) != 1) {
         host->say(sink, "not what was asked for");
         return TRAINDBG_FAILED;
     }
     traindbg_statistics statistics{};
     statistics.size = sizeof statistics;
-    if (host->statistics(step, 0, &statistics) != 0 || host->tensor(step, 1, nullptr) != 0) return TRAINDBG_FAILED;
+    if (host->statistics(step, 0, &statistics) != 0 || host->tensor(step, 1, nullptr) != 0)
+        return TRAINDBG_FAILED;
     if (value <= state->limit) {
         host->clear(sink, old.name);
         return TRAINDBG_JUDGED;
@@ -63,12 +66,12 @@ int on_step(void* opaque, const traindbg_host* host, const traindbg_step* step, 
     return TRAINDBG_JUDGED;
 }
 
-const traindbg_parameter kParameters[] = {
-    {sizeof(traindbg_parameter), "limit", "the limit", "", TRAINDBG_NUMBER, SAMPLE == 3 ? 1e9 : 10.0, "", 0, 100}};
+const traindbg_parameter kParameters[] = {{sizeof(traindbg_parameter), "limit", "the limit", "",
+                                           TRAINDBG_NUMBER, SAMPLE == 3 ? 1e9 : 10.0, "", 0, 100}};
 
 const traindbg_rule kRules[] = {{sizeof(traindbg_rule), SAMPLE == 2 ? "no name" : "sample", "Sample",
-                                 "A sample.", "Above `limit`.", "", "", "", TRAINDBG_ERROR, kParameters, 1, &needs,
-                                 &create, &destroy, SAMPLE == 4 ? nullptr : &on_step, nullptr}};
+                                 "A sample.", "Above `limit`.", "", "", "", TRAINDBG_ERROR, kParameters, 1,
+                                 &needs, &create, &destroy, SAMPLE == 4 ? nullptr : &on_step, nullptr}};
 
 const traindbg_plugin kPlugin = {SAMPLE == 1 ? 99U : TRAINDBG_PLUGIN_ABI, 1, kRules};
 
