@@ -10,10 +10,14 @@
  * training goes on. (Rules in Python run in a process of their own, with limits.)
  *
  * Threads: calls come one at a time, from one thread.
+ *
  * Memory: what the host hands over is valid until the call returns. What a plugin hands over is read before
- * the call that takes it returns; the description lives as long as the library. Text: UTF-8 with a NUL at its
- * end; a null pointer is an empty text. Errors: no function may let an exception out. A rule that cannot go
- * on says so (`create`, `on_step`, `on_end`), and is reported as not checked, with its words.
+ * the call that takes it returns; the description lives as long as the library.
+ *
+ * Text: UTF-8 with a NUL at its end; a null pointer is an empty text.
+ *
+ * Errors: no function may let an exception out. A rule that cannot go on says so (`create`, `on_step`,
+ * `on_end`), and is reported as not checked, with its words.
  *
  * Versions: TRAINDBG_PLUGIN_ABI counts incompatible changes, and a plugin of another one is refused, by name.
  * Within one, structs only grow at their ends: each begins with its `size` as its maker knew it, and what
