@@ -10,7 +10,7 @@ VENV := .venv
 PY := $(VENV)/bin/python
 RESULTS := build/results
 # The core, which touches the training's memory and untrusted bytes: what AddressSanitizer looks at.
-ASAN_MODULES := base tensor model reduce storage format seal write read compat tables capture rules diagnose \
+ASAN_MODULES := base tensor model reduce storage format seal write read compat tables capture rules extend diagnose \
     engine exchange s3 sync
 # Modules with threads or shared memory: those that ThreadSanitizer looks at.
 TSAN_MODULES := base storage seal write read capture engine sync

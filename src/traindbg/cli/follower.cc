@@ -44,6 +44,11 @@ Follower::Follower(FollowerOptions options, Console& console, storage::FileSyste
       engine_(std::move(engine)),
       journal_(options_.run) {
     engine_->set_listener([this](const model::Finding& finding) { on_finding(finding); });
+    engine_->set_failure_listener([this](const std::string& rule, const std::string& why) {
+        verdict_changed_ = true;
+        trouble(base::format("rule {}: {}; it judges no more, the training and the other rules go on", rule,
+                             why));
+    });
 }
 
 base::Result<std::unique_ptr<Follower>> Follower::open(FollowerOptions options, Console& console,

@@ -28,14 +28,18 @@ base::Result<model::Verdict> judge_run(const std::string& run, const std::vector
     return engine->verdict();
 }
 
-std::vector<rules::RuleChoice> rules_of_run(const std::string& run, storage::FileSystem& files) {
+std::vector<rules::RuleChoice> rules_of_run(const std::string& run, storage::FileSystem& files,
+                                            std::vector<std::string>* unknown) {
     auto kept = read_verdict(run, files);
     if (!kept.is_ok() || kept->choices.empty()) return rules::default_rules();
     // A run of another version may name rules that this one does not have.
     std::vector<rules::RuleChoice> choices;
     for (rules::RuleChoice& choice : kept->choices) {
         const auto entry = rules::find_rule(choice.name);
-        if (!entry.is_ok()) continue;
+        if (!entry.is_ok()) {
+            if (unknown != nullptr) unknown->push_back(choice.name);
+            continue;
+        }
         if (!rules::complete_parameters(*(*entry)->info, choice.parameters).is_ok())
             choice.parameters.clear();
         choices.push_back(std::move(choice));

@@ -25,7 +25,8 @@ struct Unseen {
                                                      storage::FileSystem& files, Unseen* unseen = nullptr);
 
 // The rules, with their parameters, that a run was judged by while it was recorded; the defaults
-// when that is not known.
-[[nodiscard]] std::vector<rules::RuleChoice> rules_of_run(const std::string& run, storage::FileSystem& files);
+// when that is not known. `unknown`: names of those that are not here, such as custom rules.
+[[nodiscard]] std::vector<rules::RuleChoice> rules_of_run(const std::string& run, storage::FileSystem& files,
+                                                          std::vector<std::string>* unknown = nullptr);
 
 }  // namespace traindbg::cli

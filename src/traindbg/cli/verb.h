@@ -58,6 +58,8 @@ struct VerbEntry {
 [[nodiscard]] VerbEntry gc_verb();
 [[nodiscard]] VerbEntry rules_list_verb();
 [[nodiscard]] VerbEntry rules_explain_verb();
+[[nodiscard]] VerbEntry rules_new_verb();
+[[nodiscard]] VerbEntry rules_test_verb();
 [[nodiscard]] VerbEntry doctor_verb();
 [[nodiscard]] VerbEntry completion_verb();
 [[nodiscard]] VerbEntry version_verb();

@@ -8,6 +8,7 @@
 #include <tuple>
 #include <utility>
 
+#include "traindbg/base/format.h"
 #include "traindbg/diagnose/diagnose.h"
 #include "traindbg/model/micro_batch.h"
 
@@ -22,7 +23,7 @@ namespace {
 struct Active {
     const rules::RuleEntry* entry = nullptr;
     rules::Parameters parameters;
-    std::string broken;  // what an exception of it said
+    std::string broken;  // why it was taken out
 };
 
 struct Worker {
@@ -84,6 +85,7 @@ class Engine::Impl {
     }
 
     Listener listener;
+    FailureListener failure_listener;
     [[nodiscard]] std::uint64_t steps() const noexcept { return steps_; }
 
   private:
@@ -116,13 +118,17 @@ class Engine::Impl {
     void ask(model::WorkerId id, Worker& worker, std::size_t rule, Question&& question) {
         if (!active_[rule].broken.empty() || worker.rules[rule] == nullptr) return;
         Sink sink(*this, id, worker, rule);
+        std::string why;
         try {
             question(*worker.rules[rule], sink);
+            why = worker.rules[rule]->failure();
         } catch (const std::exception& error) {
-            active_[rule].broken = error.what();
-            if (active_[rule].broken.empty()) active_[rule].broken = "unknown";
-            worker.rules[rule].reset();
+            why = base::format("internal error: {}", error.what());
         }
+        if (why.empty()) return;
+        worker.rules[rule].reset();
+        active_[rule].broken = std::move(why);
+        if (failure_listener) failure_listener(active_[rule].entry->info->name, active_[rule].broken);
     }
 
     void fire(std::size_t rule, model::WorkerId id, const Worker& worker, model::Finding finding) {
@@ -164,7 +170,7 @@ class Engine::Impl {
         model::RuleOutcome outcome;
         outcome.rule = active.entry->info->name;
         if (!active.broken.empty()) {
-            outcome.reason = "internal error: " + active.broken;
+            outcome.reason = active.broken;
             return outcome;
         }
         for (const auto& [id, worker] : workers_) {
@@ -216,6 +222,7 @@ Engine::Engine(std::unique_ptr<Impl> impl) noexcept : impl_(std::move(impl)) {}
 Engine::~Engine() = default;
 
 void Engine::set_listener(Listener listener) { impl_->listener = std::move(listener); }
+void Engine::set_failure_listener(FailureListener listener) { impl_->failure_listener = std::move(listener); }
 void Engine::on_step(const model::StepView& step) { impl_->on_step(step); }
 void Engine::on_time(std::int64_t wall_nanos) { impl_->on_time(wall_nanos); }
 void Engine::on_end() { impl_->on_end(); }

@@ -33,6 +33,9 @@ class Engine {
     ~Engine();
 
     void set_listener(Listener listener);
+    // Called when a rule failed and is taken out: it judges no more.
+    using FailureListener = std::function<void(const std::string& rule, const std::string& why)>;
+    void set_failure_listener(FailureListener listener);
     void on_step(const model::StepView& step);
     // It is so late (Unix time, nanoseconds), and there is no new step.
     void on_time(std::int64_t wall_nanos);

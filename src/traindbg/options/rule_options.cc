@@ -137,6 +137,46 @@ Status check_collection(const std::string& place, const model::CollectionSpec& s
 
 }  // namespace
 
+void CustomRuleOptions::declare(OptionSet& options) {
+    options.texts(
+        {.names = "--rule-python",
+         .placeholder = "FILE[:CLASS]",
+         .help = "Also judge by your own rules in this Python file, or by those of an installed package "
+                 "that names them as an entry point of traindbg.rules. Each runs in a process of its own.",
+         .completes = Completes::kFile,
+         .of_program = true},
+        python, false);
+    options.texts({.names = "--rule-plugin",
+                   .placeholder = "FILE",
+                   .help = "Also judge by your own rules in this shared library (traindbg/plugin.h).",
+                   .completes = Completes::kFile,
+                   .of_program = true},
+                  plugins, false);
+    options.number(
+        {.names = "--rule-timeout",
+         .placeholder = "SECONDS",
+         .help = "How long a rule in Python may take for one step (default 5); one that takes longer is "
+                 "ended, and was not checked.",
+         .of_program = true},
+        timeout, 0.01, 3600);
+    options.text({.names = "--rule-memory",
+                  .placeholder = "SIZE",
+                  .help = "How much memory a rule in Python may have (default 1GiB; 0: no limit).",
+                  .of_program = true},
+                 memory);
+}
+
+Result<std::uint64_t> CustomRuleOptions::memory_bytes() const {
+    if (memory.empty()) return std::uint64_t{1} << 30;
+    constexpr std::uint64_t kLeast = std::uint64_t{64} << 20;  // Python alone takes some of it
+    const std::optional<std::uint64_t> bytes = base::parse_bytes(memory);
+    if (!bytes || (*bytes != 0 && *bytes < kLeast))
+        return Status(Code::kInvalidArgument,
+                      base::format("--rule-memory: '{}' is no size of 64MiB or more, as 2GiB",
+                                   base::printable(memory)));
+    return *bytes;
+}
+
 void RuleOptions::declare(OptionSet& options, bool settable) {
     declared_in = &options;
     options.group("Rules", settable);
@@ -164,12 +204,17 @@ void RuleOptions::declare(OptionSet& options, bool settable) {
                  "(DebugRuleConfigurations).",
          .completes = Completes::kFile},
         rules_json);
+    custom.declare(options);
 }
 
 Result<std::vector<RuleChoice>> RuleOptions::choices(std::vector<RuleChoice> all) const {
     std::vector<RuleChoice> chosen;
     if (only.empty()) {
         chosen = std::move(all);
+        for (const rules::RuleEntry& entry : rules::custom_rules())
+            if (std::none_of(chosen.begin(), chosen.end(),
+                             [&](const RuleChoice& choice) { return choice.name == entry.info->name; }))
+                chosen.push_back({entry.info->name, {}});
     } else {
         std::set<std::string> seen;
         for (const std::string& name : only) {
@@ -425,6 +470,9 @@ Result<model::CaptureConfig> CaptureOptions::config(const std::vector<RuleChoice
                 asked.push_back(spec.name);
         }
     TRAINDBG_ASSIGN_OR_RETURN(config.requirements, rules::requirements_of(choices));
+    for (const model::Requirement& need : config.requirements)
+        TRAINDBG_RETURN_IF_ERROR(
+            check_known(base::format("rule {}", need.asked_by), {need.collection}, known));
     for (const settings::Settings& source : sources)
         for (const model::Requirement& capture : source.captures) {
             TRAINDBG_RETURN_IF_ERROR(check_known(source.name + ": capture", {capture.collection}, known));

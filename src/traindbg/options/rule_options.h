@@ -18,11 +18,25 @@
 
 namespace traindbg::options {
 
+// Rules of the user's own, to be loaded before any rule is named. The extension cannot.
+struct CustomRuleOptions {
+    std::vector<std::string> plugins;  // --rule-plugin libmine.so
+    std::vector<std::string> python;   // --rule-python mine.py
+    double timeout = 5;                // --rule-timeout SECONDS
+    std::string memory;                // --rule-memory 1GiB
+
+    void declare(OptionSet& options);
+    [[nodiscard]] bool any() const noexcept { return !plugins.empty() || !python.empty(); }
+    // What --rule-memory says; 0: no limit.
+    [[nodiscard]] base::Result<std::uint64_t> memory_bytes() const;
+};
+
 struct RuleOptions {
-    std::vector<std::string> only;           // --rules a,b
-    std::vector<std::string> without;        // --no-rule a
-    std::vector<std::string> settings;       // --rule a.parameter=0.1, --rule a
-    std::string rules_json;                  // --rules-json rules.json
+    std::vector<std::string> only;      // --rules a,b
+    std::vector<std::string> without;   // --no-rule a
+    std::vector<std::string> settings;  // --rule a.parameter=0.1, --rule a
+    std::string rules_json;             // --rules-json rules.json
+    CustomRuleOptions custom;
     settings::Settings file;                 // a settings file's: of rules that are not chosen, too
     const OptionSet* declared_in = nullptr;  // says where a value stood
 
@@ -31,7 +45,7 @@ struct RuleOptions {
     [[nodiscard]] bool any() const noexcept {
         return !only.empty() || !without.empty() || !settings.empty() || !rules_json.empty();
     }
-    // Beginning from `all` (the default set, or what a run was judged by).
+    // Beginning from `all` (the default set, or what a run was judged by), with the custom rules.
     [[nodiscard]] base::Result<std::vector<rules::RuleChoice>> choices(
         std::vector<rules::RuleChoice> all = rules::default_rules()) const;
 

@@ -1,6 +1,8 @@
 // The one table of rules, and what is asked of it by name.
 
 #include <algorithm>
+#include <iterator>
+#include <utility>
 
 #include "traindbg/base/format.h"
 #include "traindbg/base/text.h"
@@ -87,8 +89,11 @@ const std::vector<RuleEntry>& compatible_rules() {
     return entries;
 }
 
-const std::vector<RuleEntry>& all_rules() {
-    static const std::vector<RuleEntry> entries = [] {
+namespace {
+
+// Ours, the compatible ones, and behind them what was added.
+std::vector<RuleEntry>& table() {
+    static std::vector<RuleEntry> entries = [] {
         std::vector<RuleEntry> all = builtin_rules();
         all.insert(all.end(), compatible_rules().begin(), compatible_rules().end());
         return all;
@@ -96,9 +101,34 @@ const std::vector<RuleEntry>& all_rules() {
     return entries;
 }
 
-bool is_on_by_default(std::string_view name) {
-    return std::any_of(builtin_rules().begin(), builtin_rules().end(),
+bool has_rule(std::span<const RuleEntry> entries, std::string_view name) {
+    return std::any_of(entries.begin(), entries.end(),
                        [&](const RuleEntry& entry) { return entry.info->name == name; });
+}
+
+}  // namespace
+
+const std::vector<RuleEntry>& all_rules() { return table(); }
+
+std::span<const RuleEntry> custom_rules() {
+    return std::span<const RuleEntry>(table()).subspan(builtin_rules().size() + compatible_rules().size());
+}
+
+Status add_custom_rules(std::vector<RuleEntry> entries) {
+    for (std::size_t i = 0; i < entries.size(); ++i) {
+        const std::string& name = entries[i].info->name;
+        const auto others = std::span<const RuleEntry>(entries).first(i);
+        if (!has_rule(all_rules(), name) && !has_rule(others, name)) continue;
+        return {Code::kAlreadyExists,
+                base::format("{}: there is a rule called {} already; give it another name",
+                             base::printable(entries[i].origin), base::printable(name))};
+    }
+    std::move(entries.begin(), entries.end(), std::back_inserter(table()));
+    return Status::ok();
+}
+
+bool is_on_by_default(std::string_view name) {
+    return has_rule(builtin_rules(), name) || has_rule(custom_rules(), name);
 }
 
 bool want_raw(const std::vector<RuleChoice>& choices) {
@@ -121,6 +151,7 @@ Result<const RuleEntry*> find_rule(std::string_view name) {
 std::vector<RuleChoice> default_rules() {
     std::vector<RuleChoice> choices;
     for (const RuleEntry& entry : builtin_rules()) choices.push_back({entry.info->name, {}});
+    for (const RuleEntry& entry : custom_rules()) choices.push_back({entry.info->name, {}});
     return choices;
 }
 
@@ -130,7 +161,8 @@ Result<std::vector<model::Requirement>> requirements_of(const std::vector<RuleCh
         TRAINDBG_ASSIGN_OR_RETURN(const RuleEntry* entry, find_rule(choice.name));
         TRAINDBG_ASSIGN_OR_RETURN(const Parameters parameters,
                                   complete_parameters(*entry->info, choice.parameters));
-        for (model::Requirement& needed : entry->needs(parameters)) {
+        TRAINDBG_ASSIGN_OR_RETURN(std::vector<model::Requirement> needs, entry->needs(parameters));
+        for (model::Requirement& needed : needs) {
             const auto same = std::find_if(all.begin(), all.end(), [&](const model::Requirement& known) {
                 return known.collection == needed.collection && known.mode == needed.mode &&
                        known.what == needed.what && known.schedule == needed.schedule;

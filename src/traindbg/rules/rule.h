@@ -8,7 +8,9 @@
 // Thread-safety: an object is used by one thread at a time; different objects are independent.
 #pragma once
 
+#include <functional>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -58,21 +60,31 @@ class Rule {
     [[nodiscard]] virtual std::uint64_t steps_judged() const = 0;
     // Why not, when steps_judged() is 0: "no ReLU in the model", "fewer than 30 steps with a loss".
     [[nodiscard]] virtual std::string why_not_judged() const = 0;
+    // Why it can judge no more, asked after each of the calls above; empty: it can. A rule that is not ours
+    // says so when it failed or ran into its limits.
+    [[nodiscard]] virtual std::string failure() const { return {}; }
 };
 
 // What the registry knows of a rule without an object of it.
 struct RuleEntry {
     const model::RuleInfo* info;
-    std::vector<model::Requirement> (*needs)(const Parameters& parameters);
-    std::unique_ptr<Rule> (*make)(const Parameters& parameters);
-    bool wants_raw = false;  // looks at whole tensors, where there are any
+    // Of a rule of ours this cannot fail.
+    std::function<base::Result<std::vector<model::Requirement>>(const Parameters& parameters)> needs;
+    std::function<std::unique_ptr<Rule>(const Parameters& parameters)> make;
+    bool wants_raw = false;   // looks at whole tensors, where there are any
+    std::string origin = {};  // of a custom rule: the file that it was loaded from
 };
 
 // All rules of ours, sorted by name: what is on by default.
 [[nodiscard]] const std::vector<RuleEntry>& builtin_rules();
 // Rules that mean what those of SageMaker Debugger of the same names mean, sorted by name: on when chosen.
 [[nodiscard]] const std::vector<RuleEntry>& compatible_rules();
-// Both: ours first.
+// Rules of the user's, in the order in which they were added: on by default.
+[[nodiscard]] std::span<const RuleEntry> custom_rules();
+// Adds some for the life of the process. To be called before anything asks for a rule, by one thread:
+// references into the tables do not survive it. kAlreadyExists names a rule that is there, and adds none.
+[[nodiscard]] base::Status add_custom_rules(std::vector<RuleEntry> entries);
+// All of them: ours, the compatible ones, custom ones.
 [[nodiscard]] const std::vector<RuleEntry>& all_rules();
 [[nodiscard]] bool is_on_by_default(std::string_view name);
 // kNotFound names the nearest rule.
@@ -83,7 +95,7 @@ struct RuleChoice {
     std::string name;
     Parameters parameters;  // only those given
 };
-// The default set: every built-in rule with its defaults.
+// The default set: every built-in and custom rule with its defaults.
 [[nodiscard]] std::vector<RuleChoice> default_rules();
 // What has to be captured for these rules, equal requirements merged.
 [[nodiscard]] base::Result<std::vector<model::Requirement>> requirements_of(

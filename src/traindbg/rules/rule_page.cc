@@ -30,7 +30,8 @@ std::string in_table(const model::ParameterValue& value) {
 
 std::string rule_page_markdown(const RuleEntry& entry) {
     const model::RuleInfo& info = *entry.info;
-    const std::vector<model::Requirement> needs = entry.needs(defaults_of(info));
+    const base::Result<std::vector<model::Requirement>> asked = entry.needs(defaults_of(info));
+    const std::vector<model::Requirement> needs = asked.is_ok() ? *asked : std::vector<model::Requirement>();
     std::string page = base::format("# {}\n\n`{}`, at most {}. {}\n\n", info.title, info.name,
                                     model::to_string(info.severity), info.summary);
     page += base::format("## When it fires\n\n{}\n\n", info.when);

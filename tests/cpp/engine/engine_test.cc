@@ -5,7 +5,7 @@
 #include <cmath>
 #include <stdexcept>
 
-#include "engine/scenario.h"
+#include "traindbg/engine/scenario.h"
 
 namespace traindbg::engine {
 namespace {
@@ -76,6 +76,22 @@ const std::vector<rules::RuleEntry>& table() {
     return entries;
 }
 
+// Can judge no more from step 2 on.
+const model::RuleInfo kFails = named("fails");
+class Fails final : public rules::Rule {
+  public:
+    void on_step(const model::StepView& step, rules::FindingSink& sink) override {
+        sink.fire(keyed("a"));
+        if (step.step() == 2) failure_ = "took longer than 5 s";
+    }
+    [[nodiscard]] std::uint64_t steps_judged() const override { return 1; }
+    [[nodiscard]] std::string why_not_judged() const override { return {}; }
+    [[nodiscard]] std::string failure() const override { return failure_; }
+
+  private:
+    std::string failure_;
+};
+
 // Shows `steps` TRAIN steps without content.
 void show(Engine& engine, std::uint64_t steps, model::WorkerId worker = 0) {
     const model::TensorTable tensors;
@@ -96,6 +112,25 @@ TEST(Engine, ARuleThatThrowsIsTakenOutAndTheOthersGoOn) {
     EXPECT_EQ(verdict.outcomes[1].state, model::CheckState::kFired);
     ASSERT_EQ(verdict.findings.size(), 1U);
     EXPECT_EQ(verdict.findings[0].last_step, 5U);
+}
+
+TEST(Engine, ARuleThatFailsIsTakenOutAndTold) {
+    const std::vector<rules::RuleEntry> known = {{&kFails, &nothing, &make<Fails>},
+                                                 {&kOdd, &nothing, &make<Odd>}};
+    const auto engine = Engine::make({{"fails", {}}, {"odd", {}}}, known);
+    ASSERT_TRUE(engine.is_ok());
+    std::vector<std::string> told;
+    (*engine)->set_failure_listener(
+        [&](const std::string& rule, const std::string& why) { told.push_back(rule + ": " + why); });
+    show(**engine, 6);
+    EXPECT_EQ(told, std::vector<std::string>{"fails: took longer than 5 s"});
+    const model::Verdict verdict = (*engine)->verdict();
+    EXPECT_EQ(verdict.outcomes[0].state, model::CheckState::kNotChecked);
+    EXPECT_EQ(verdict.outcomes[0].reason, "took longer than 5 s");
+    EXPECT_EQ(verdict.outcomes[1].state, model::CheckState::kFired);
+    ASSERT_EQ(verdict.findings.size(), 2U);
+    EXPECT_EQ(verdict.findings[0].last_step, 2U);  // what it had found stays
+    EXPECT_EQ(verdict.findings[1].last_step, 5U);
 }
 
 TEST(Engine, OneFindingPerFaultThroughFiringAndResolving) {

@@ -1,5 +1,5 @@
 // Runs every file of tests/scenarios.
-#include "engine/scenario.h"
+#include "traindbg/engine/scenario.h"
 
 #include <gtest/gtest.h>
 

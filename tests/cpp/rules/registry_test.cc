@@ -22,6 +22,22 @@ TEST(Registry, IsSortedAndNamesAreUnique) {
     for (const std::string& name : names) EXPECT_FALSE(is_on_by_default(name)) << name;
 }
 
+TEST(Registry, ACustomRuleTakesNoNameThatIsThere) {
+    const std::size_t before = all_rules().size();
+    model::RuleInfo mine, other;
+    mine.name = "mine";
+    other.name = "overfit";
+    for (const model::RuleInfo* second : {&other, &mine}) {
+        const base::Status added =
+            add_custom_rules({{&mine, {}, {}, false, "a.py"}, {second, {}, {}, false, "b.py"}});
+        EXPECT_EQ(added.code(), base::Code::kAlreadyExists);
+        EXPECT_NE(added.message().find("b.py: there is a rule called " + second->name), std::string::npos)
+            << added.message();
+    }
+    EXPECT_EQ(all_rules().size(), before);
+    EXPECT_TRUE(custom_rules().empty());
+}
+
 TEST(Registry, EveryRuleSaysWhatItIsAbout) {
     for (const RuleEntry& entry : all_rules()) {
         const model::RuleInfo& info = *entry.info;

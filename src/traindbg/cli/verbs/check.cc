@@ -3,6 +3,7 @@
 
 #include "traindbg/base/format.h"
 #include "traindbg/base/text.h"
+#include "traindbg/cli/custom_rules.h"
 #include "traindbg/cli/exit_code.h"
 #include "traindbg/cli/judging.h"
 #include "traindbg/cli/run_files.h"
@@ -49,13 +50,16 @@ class CheckVerb final : public Verb {
         storage::FileSystem& files = location->files();
         const auto fail_on = parse_fail_on(fail_on_);
         if (!fail_on.is_ok()) return fail(console, fail_on.status());
+        if (const base::Status status = load_custom_rules(rules_.custom); !status.is_ok())
+            return fail(console, status);
         // Wrong rule names are told whether or not the run is there.
         if (const auto tried = rules_.choices(); !tried.is_ok()) return fail(console, tried.status());
         const bool is_smdebug = compat::SmdebugRun::is_one(run_, files);
         const auto path = is_smdebug ? base::Result<std::string>(absolute_path(run_))
                                      : resolve_run(run_, runs_root(runs_), files);
         if (!path.is_ok()) return fail(console, path.status());
-        auto choices = rules_.choices(rules_of_run(*path, files));
+        std::vector<std::string> unknown;
+        auto choices = rules_.choices(rules_of_run(*path, files, &unknown));
         if (!choices.is_ok()) return fail(console, choices.status());
         Unseen unseen;
         const auto verdict = judge_run(*path, *choices, files, &unseen);
@@ -86,6 +90,11 @@ class CheckVerb final : public Verb {
             if (!text.empty() && text.back() != '\n') text += '\n';
             console.out(text);
         }
+        if (rules_.only.empty() && !unknown.empty())
+            console.warn(
+                base::format("{}: was also judged by {}, which is not here: name its file with --rule-python "
+                             "or --rule-plugin",
+                             base::printable(*path), base::printable(base::join(unknown, ", "))));
         const std::size_t damaged = unseen.damaged_places;
         if (damaged != 0)
             console.warn(base::format(
@@ -104,6 +113,7 @@ class CheckVerb final : public Verb {
     static std::vector<const model::RuleInfo*> rule_infos() {
         std::vector<const model::RuleInfo*> infos;
         for (const rules::RuleEntry& entry : rules::builtin_rules()) infos.push_back(entry.info);
+        for (const rules::RuleEntry& entry : rules::custom_rules()) infos.push_back(entry.info);
         return infos;
     }
     static model::RunMeta described(const std::string& run) {

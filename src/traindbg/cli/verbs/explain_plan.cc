@@ -12,6 +12,7 @@
 #include "traindbg/base/text.h"
 #include "traindbg/capture/plan_changes.h"
 #include "traindbg/cli/bootstrap.h"
+#include "traindbg/cli/custom_rules.h"
 #include "traindbg/cli/exit_code.h"
 #include "traindbg/cli/plan_costs.h"
 #include "traindbg/cli/plan_edit.h"
@@ -338,6 +339,7 @@ class ExplainPlanVerb final : public Verb {
             return !is_in(ours, setting.name) && is_in(theirs, setting.name);
         });
         TRAINDBG_RETURN_IF_ERROR(options::apply_settings(file, *options_));
+        TRAINDBG_RETURN_IF_ERROR(load_custom_rules(rules_.custom));
         TRAINDBG_ASSIGN_OR_RETURN(const std::vector<rules::RuleChoice> choices, rules_.choices());
         TRAINDBG_ASSIGN_OR_RETURN(model::CaptureConfig config, capture_.config(choices));
         TRAINDBG_RETURN_IF_ERROR(store_.apply(config));

@@ -3,6 +3,7 @@
 
 #include "traindbg/base/format.h"
 #include "traindbg/base/text.h"
+#include "traindbg/cli/custom_rules.h"
 #include "traindbg/cli/exit_code.h"
 #include "traindbg/cli/verb.h"
 #include "traindbg/model/json.h"
@@ -17,15 +18,19 @@ class RulesListVerb final : public Verb {
     void declare(OptionSet& options) override {
         options.flag({.names = "--json", .help = "Print JSON."}, json_);
         options.flag({.names = "--names", .help = "Print the names alone, one a line."}, names_);
+        custom_.declare(options);
     }
 
     int run(Console& console) override {
+        if (const base::Status status = load_custom_rules(custom_); !status.is_ok())
+            return fail(console, status);
         const auto& entries = rules::all_rules();
         if (json_) {
             model::Json list = model::Json::array();
             for (const rules::RuleEntry& entry : entries) {
                 list.push_back(model::to_json(*entry.info));
                 list.back()["on_by_default"] = rules::is_on_by_default(entry.info->name);
+                if (!entry.origin.empty()) list.back()["origin"] = base::printable(entry.origin);
             }
             console.out(model::Json{{"schema_version", 1}, {"rules", std::move(list)}}.dump(2) + "\n");
             return kExitClean;
@@ -36,6 +41,8 @@ class RulesListVerb final : public Verb {
             const model::RuleInfo& info = *entry.info;
             if (!names_ && &entry == &entries[rules::builtin_rules().size()])
                 console.out("\nOff by default, compatible with those of SageMaker Debugger (--rule NAME):\n");
+            if (!names_ && !entry.origin.empty() && entry.origin != (&entry - 1)->origin)
+                console.out(base::format("\nYour own, of {}:\n", base::printable(entry.origin)));
             if (names_) console.out(info.name + "\n");
             else
                 console.out(base::format("{}  {}  {}\n",
@@ -48,6 +55,7 @@ class RulesListVerb final : public Verb {
   private:
     bool json_ = false;
     bool names_ = false;
+    options::CustomRuleOptions custom_;
 };
 
 class RulesExplainVerb final : public Verb {
@@ -62,9 +70,12 @@ class RulesExplainVerb final : public Verb {
                      name_);
         options.flag({.names = "--markdown", .help = "Print its page as Markdown."}, markdown_);
         options.flag({.names = "--json", .help = "Print JSON."}, json_);
+        custom_.declare(options);
     }
 
     int run(Console& console) override {
+        if (const base::Status status = load_custom_rules(custom_); !status.is_ok())
+            return fail(console, status);
         const auto found = rules::find_rule(name_);
         if (!found.is_ok()) return fail(console, found.status());
         const rules::RuleEntry& entry = **found;
@@ -114,6 +125,7 @@ class RulesExplainVerb final : public Verb {
     std::string name_;
     bool markdown_ = false;
     bool json_ = false;
+    options::CustomRuleOptions custom_;
 };
 
 }  // namespace
@@ -125,7 +137,9 @@ VerbEntry rules_list_verb() {
         .usage = "[options]",
         .about =
             "Lists every rule with the most severe finding that it gives and what is wrong when it fires.",
-        .examples = "  traindbg rules list\n  traindbg rules list --json\n",
+        .examples =
+            "  traindbg rules list\n  traindbg rules list --json\n"
+            "  traindbg rules list --rule-python my_rule.py\n",
         .make = []() -> std::unique_ptr<Verb> { return std::make_unique<RulesListVerb>(); }};
 }
 

@@ -7,6 +7,7 @@
 #include "traindbg/base/format.h"
 #include "traindbg/base/text.h"
 #include "traindbg/cli/bootstrap.h"
+#include "traindbg/cli/custom_rules.h"
 #include "traindbg/cli/exit_code.h"
 #include "traindbg/cli/notifying.h"
 #include "traindbg/cli/report_file.h"
@@ -86,6 +87,8 @@ class RunVerb final : public Verb {
         options.stop_grace = std::chrono::nanoseconds(static_cast<std::int64_t>(given_.stop_grace * 1e9));
         options.quiet = quiet_;
         if (const Status status = check_targets(given_.notify); !status.is_ok()) return fail(console, status);
+        if (const Status status = load_custom_rules(given_.rules.custom); !status.is_ok())
+            return fail(console, status);
         auto choices = given_.rules.choices();
         if (!choices.is_ok()) return fail(console, choices.status());
         options.choices = *choices;

@@ -11,6 +11,7 @@
 #include "traindbg/base/clock.h"
 #include "traindbg/base/format.h"
 #include "traindbg/base/text.h"
+#include "traindbg/cli/custom_rules.h"
 #include "traindbg/cli/exit_code.h"
 #include "traindbg/cli/follower.h"
 #include "traindbg/cli/notifying.h"
@@ -75,6 +76,8 @@ class WatchVerb final : public Verb {
         storage::FileSystem& files = location->files();
         const auto fail_on = parse_fail_on(fail_on_);
         if (!fail_on.is_ok()) return fail(console, fail_on.status());
+        if (const base::Status status = load_custom_rules(rules_.custom); !status.is_ok())
+            return fail(console, status);
         auto choices = rules_.choices();
         if (!choices.is_ok()) return fail(console, choices.status());
         const auto path = resolve_run(run_, runs_root(runs_), files);

@@ -1,4 +1,5 @@
-// Trainings as text: series in, findings out. The format is described in tests/scenarios/README.md.
+// Trainings as text: series in, findings out. The format is described in tests/scenarios/README.md. Rules are
+// tested by them: ours in engine_test, those of users by `traindbg rules test`.
 #pragma once
 
 #include <map>

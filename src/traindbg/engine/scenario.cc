@@ -1,4 +1,4 @@
-#include "engine/scenario.h"
+#include "traindbg/engine/scenario.h"
 
 #include <algorithm>
 #include <array>
@@ -526,7 +526,11 @@ bool meets(const model::Finding& f, const std::string& key, const std::string& v
     if (key == "state") return model::to_string(f.state) == value;
     if (key == "first") return std::to_string(f.first_step) == value;
     if (key == "step") return std::to_string(f.step) == value;
-    if (key == "before") return f.step < std::stoull(value);
+    if (key == "before") {
+        std::uint64_t limit = 0;
+        const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), limit);
+        return error == std::errc() && end == value.data() + value.size() && f.step < limit;
+    }
     if (key == "tensor") return f.tensor == value;
     if (key == "layer") return f.layer == value;
     if (key == "places") return std::to_string(f.places) == value;
