@@ -26,8 +26,9 @@
 #ifndef TRAINDBG_PLUGIN_H
 #define TRAINDBG_PLUGIN_H
 
-#include <stddef.h> /* NOLINT: this header is C, too */
-#include <stdint.h> /* NOLINT */
+/* This header is C: its checks are not those of our C++. NOLINTBEGIN */
+#include <stddef.h>
+#include <stdint.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -263,5 +264,6 @@ TRAINDBG_PLUGIN_EXPORT const traindbg_plugin* traindbg_plugin_describe(void);
 #ifdef __cplusplus
 }
 #endif
+/* NOLINTEND */
 
 #endif

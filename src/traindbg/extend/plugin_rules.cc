@@ -322,8 +322,8 @@ Result<std::vector<model::Requirement>> needs_of(const Loaded& loaded, const rul
 
 class PluginRule final : public rules::Rule {
   public:
-    PluginRule(std::shared_ptr<const Loaded> loaded, const rules::Parameters& parameters)
-        : loaded_(std::move(loaded)), parameters_(parameters), handle_{&parameters_} {
+    PluginRule(std::shared_ptr<const Loaded> loaded, rules::Parameters parameters)
+        : loaded_(std::move(loaded)), parameters_(std::move(parameters)), handle_{&parameters_} {
         auto needs = needs_of(*loaded_, parameters_);
         if (!needs.is_ok()) {
             failure_ = needs.status().message();
