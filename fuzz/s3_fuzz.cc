@@ -3,10 +3,10 @@
 #include <string>
 #include <string_view>
 
-#include "traindbg/s3/credentials.h"
-#include "traindbg/s3/ini_file.h"
+#include "traindbg/aws/credentials.h"
+#include "traindbg/aws/ini_file.h"
+#include "traindbg/aws/xml.h"
 #include "traindbg/s3/s3_object_store.h"
-#include "traindbg/s3/xml.h"
 #include "traindbg/storage/object_pieces.h"
 
 using namespace traindbg;
@@ -30,7 +30,7 @@ void fuzz_list(std::string_view text) {
 
 void fuzz_xml(std::string_view text) {
     std::size_t depth = 0;
-    const auto status = s3::scan_xml(text, [&](const s3::XmlEvent& event) {
+    const auto status = aws::scan_xml(text, [&](const aws::XmlEvent& event) {
         if (event.is_begin) ++depth;
         else check(depth-- > 0);
         check(event.text.size() <= text.size());
@@ -42,7 +42,7 @@ void fuzz_xml(std::string_view text) {
 }
 
 void fuzz_ini(std::string_view text) {
-    const auto file = s3::parse_ini(text, "file");
+    const auto file = aws::parse_ini(text, "file");
     if (!file.is_ok()) return;
     for (const auto& [title, section] : *file)
         for (const auto& [key, value] : section) {
@@ -52,7 +52,7 @@ void fuzz_ini(std::string_view text) {
 }
 
 void fuzz_credentials(std::string_view text) {
-    const auto found = s3::internal::credentials_from_json(text, "source");
+    const auto found = aws::internal::credentials_from_json(text, "source");
     if (!found.is_ok()) return;
     for (const std::string& word : {found->access_key, found->secret_key, found->session_token})
         for (const char letter : word) check(static_cast<unsigned char>(letter) > ' ');  // no second header
@@ -64,9 +64,9 @@ void fuzz_url(std::string_view text) {
         check(url->key.empty() || storage::check_key(url->key).is_ok());
     }
     std::string decoded;
-    if (s3::percent_decode(text, decoded)) check(decoded.size() <= text.size());
-    check(s3::percent_decode(s3::percent_encode(text, false), decoded) && decoded == text);
-    static_cast<void>(s3::internal::is_trusted_container_url(std::string(text)));
+    if (aws::percent_decode(text, decoded)) check(decoded.size() <= text.size());
+    check(aws::percent_decode(aws::percent_encode(text, false), decoded) && decoded == text);
+    static_cast<void>(aws::internal::is_trusted_container_url(std::string(text)));
 }
 
 }  // namespace

@@ -23,3 +23,12 @@ _default_signals()
 def healthy(tmp_path_factory: pytest.TempPathFactory) -> Outcome:
     """The healthy digits training, run once; nobody may change its files."""
     return run_training(tmp_path_factory.mktemp("healthy"), DIGITS)
+
+
+@pytest.fixture(scope="session")
+def faulty(tmp_path_factory: pytest.TempPathFactory) -> Outcome:
+    """The digits training with a learning rate that is too high, run once; for `watched`."""
+    runs = tmp_path_factory.mktemp("faulty")
+    outcome = run_training(runs, DIGITS, "--fault", "learning_rate")
+    assert outcome.code == 0, outcome.stderr
+    return outcome

@@ -467,3 +467,43 @@ with td.watch(net, optimizer, run_dir=OUT + "/run", rules=[], every=1):
     run = td.Run(tmp_path / "run")
     assert run["output/0"].steps().tolist() == [0, 1, 2]
     assert run["gradient/3.weight"].steps().tolist() == [0, 1, 2]
+
+
+# A rule stops them.
+
+STOPPED = """
+rank, world = join()
+ddp = torch.nn.parallel.DistributedDataParallel(model())
+optimizer = torch.optim.SGD(ddp.parameters(), lr=0.1)
+steps = 0
+try:
+    while True:
+        inputs, labels = batch(rank, steps)
+        if steps >= 20:
+            inputs = inputs * float("nan")
+        optimizer.zero_grad()
+        F.mse_loss(ddp(inputs), labels).backward()
+        optimizer.step()
+        steps += 1
+finally:
+    # A rank that had gone on would wait here, or in its backward, for one that is not there.
+    keep(rank, steps=steps)
+    dist.barrier()
+    dist.destroy_process_group()
+"""
+
+
+def test_ranks_that_a_rule_stops_leave_after_the_same_step(tmp_path: Path) -> None:
+    (tmp_path / "launch.py").write_text(LAUNCHER)
+    script = write(tmp_path, "train.py", STOPPED)
+    options = ["--on-finding", "stop", "--rules", "non_finite", "--run-dir", tmp_path / "run"]
+    done = traindbg("run", *options, "--", sys.executable, tmp_path / "launch.py", 2, script)
+    assert done.returncode == 90, done.stderr
+    first, second = facts_of(tmp_path)
+    assert first["steps"] == second["steps"] >= 20
+    run = td.Run(tmp_path / "run")
+    assert run.is_complete
+    last = [[step.step for step in run.iter_steps(worker=rank)][-1] for rank in (0, 1)]
+    assert last[0] == last[1]
+    assert "worker 0 stopped" not in done.stderr
+    assert "worker 1 stopped" not in done.stderr

@@ -704,7 +704,7 @@ def test_without_credentials(healthy: Outcome, server: S3Server, tmp_path: Path)
     del environment["AWS_SECRET_ACCESS_KEY"], environment["AWS_ACCESS_KEY_ID"]
     result = call("sync", healthy.run, url_of("none"), **environment)
     assert result.returncode == 2
-    assert "there are no credentials for S3" in result.stderr
+    assert "there are no AWS credentials" in result.stderr
     # From a profile of the shared files it works.
     (tmp_path / "credentials").write_text(
         f"[night]\naws_access_key_id = {server.access_key}\n"

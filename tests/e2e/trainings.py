@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from dataclasses import dataclass
@@ -88,6 +89,14 @@ def run_training(
     """`traindbg run OPTIONS -- python SCRIPT ARGUMENTS`, to its end."""
     command = ["run", *options, "--", sys.executable, script, *arguments]
     result = traindbg(*command, TRAINDBG_RUNS=str(runs), **extra)
+    return Outcome(result.returncode, result.stdout, result.stderr, runs)
+
+
+def watched(outcome: Outcome, runs: Path, *options: str, **extra: str) -> Outcome:
+    """`traindbg watch` of a copy of that run, made below `runs`: its findings are told again."""
+    run = runs / outcome.run.name
+    shutil.copytree(outcome.run, run)
+    result = traindbg("watch", run, "--quiet", *options, **extra)
     return Outcome(result.returncode, result.stdout, result.stderr, runs)
 
 

@@ -1,15 +1,10 @@
 // From a user's word to a channel.
 #include "traindbg/actions/channel.h"
 
-#include <fcntl.h>
-#include <unistd.h>
-
 #include <array>
-#include <cerrno>
-#include <cstdlib>
 #include <utility>
 
-#include "traindbg/base/file_descriptor.h"
+#include "traindbg/actions/target_options.h"
 #include "traindbg/base/format.h"
 #include "traindbg/base/text.h"
 
@@ -22,30 +17,8 @@ using base::Status;
 
 constexpr std::string_view kForms =
     "give command:..., file:PATH, https://..., slack:https://..., discord:https://..., teams:https://..., "
-    "env:NAME or @FILE";
-constexpr std::size_t kMostTargetBytes = 4096;
-
-std::string_view trimmed(std::string_view text) {
-    constexpr std::string_view kBlank = " \t\r\n";
-    const std::size_t begin = text.find_first_not_of(kBlank);
-    if (begin == std::string_view::npos) return {};
-    return text.substr(begin, text.find_last_not_of(kBlank) - begin + 1);
-}
-
-// The first line of a file that a target stands in.
-Result<std::string> read_target(const std::string& path) {
-    const base::FileDescriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
-    if (file.get() < 0) return Status::from_errno(path, errno);
-    std::string text(kMostTargetBytes, '\0');
-    const ssize_t got = ::read(file.get(), text.data(), text.size());
-    if (got < 0) return Status::from_errno(path, errno);
-    text.resize(static_cast<std::size_t>(got));
-    const std::string line(trimmed(std::string_view(text).substr(0, text.find('\n'))));
-    if (line.empty())
-        return Status(Code::kInvalidArgument, base::printable(path) + ": its first line names no target");
-    return line;
-}
-
+    "smtp://..., smtps://..., sns:..., cloudwatch:NAMESPACE, events:BUS, lambda:FUNCTION, prometheus:PORT, "
+    "prometheus-file:PATH, env:NAME or @FILE";
 std::string_view host_of(std::string_view url) {
     const std::size_t begin = url.find("://");
     if (begin == std::string_view::npos) return {};
@@ -72,7 +45,15 @@ Result<std::unique_ptr<Channel>> webhook(std::string_view url, WebhookForm form)
     return make_webhook_channel(std::string(url), form, http::make_curl_transport());
 }
 
-Result<std::unique_ptr<Channel>> from_text(std::string_view target) {
+// `is_hidden`: it stood where nobody else reads it.
+Result<std::unique_ptr<Channel>> from_text(std::string_view target, bool is_hidden) {
+    if (target.starts_with("smtp://") || target.starts_with("smtps://")) {
+        TRAINDBG_ASSIGN_OR_RETURN(http::Mail mail, parse_mail_target(target, is_hidden));
+        return make_mail_channel(std::move(mail));
+    }
+    if (is_aws_target(target))
+        return make_aws_channel(target, &aws::process_environment, storage::posix_file_system(),
+                                http::make_curl_transport());
     if (target.starts_with("https://") || target.starts_with("http://"))
         return webhook(target, form_of(target));
     const std::size_t colon = target.find(':');
@@ -99,22 +80,14 @@ Status with_place(std::string_view place, const Status& status) {
 
 Result<std::unique_ptr<Channel>> make_channel(std::string_view target) {
     target = trimmed(target);
-    if (target.starts_with('@')) {
-        const std::string path(target.substr(1));
-        TRAINDBG_ASSIGN_OR_RETURN(const std::string text, read_target(path));
-        auto channel = from_text(text);
-        return channel.is_ok() ? std::move(channel) : with_place(base::printable(path), channel.status());
+    if (is_reference(target)) {
+        TRAINDBG_ASSIGN_OR_RETURN(const std::string text, dereference(target));
+        auto channel = from_text(text, /*is_hidden=*/true);
+        if (channel.is_ok()) return channel;
+        return with_place(base::printable(target.starts_with('@') ? target.substr(1) : target),
+                          channel.status());
     }
-    if (target.starts_with("env:")) {
-        const std::string name(target.substr(4));
-        const char* value = std::getenv(name.c_str());
-        if (value == nullptr || *value == '\0')
-            return Status(Code::kInvalidArgument,
-                          base::printable(target) + ": this environment variable is not set");
-        auto channel = from_text(trimmed(value));
-        return channel.is_ok() ? std::move(channel) : with_place(base::printable(target), channel.status());
-    }
-    auto channel = from_text(target);
+    auto channel = from_text(target, /*is_hidden=*/false);
     if (channel.is_ok()) return channel;
     // What stands behind the first word may be secret.
     const std::string_view shown = target.substr(0, std::min(target.find(':'), std::size_t{40}));

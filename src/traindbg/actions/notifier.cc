@@ -28,8 +28,10 @@ constexpr auto kBetweenLooks = std::chrono::milliseconds(20);
 // One channel, its queue and its thread.
 class Notifier::Line {
   public:
-    Line(const NotifierOptions& options, std::unique_ptr<Channel> channel)
-        : options_(options), channel_(std::move(channel)) {}
+    Line(const NotifierOptions& options, Receiver receiver)
+        : options_(options), channel_(std::move(receiver.channel)), rules_(std::move(receiver.rules)) {
+        counts_.channel = channel_->name();
+    }
     Line(const Line&) = delete;
     Line& operator=(const Line&) = delete;
     ~Line() {
@@ -38,8 +40,10 @@ class Notifier::Line {
     }
 
     void add(Notification notification) {
+        if (!rules_.empty() && !rules_.contains(notification.finding.rule)) return;
         const std::lock_guard lock(mutex_);
         if (waiting_.size() == kMostWaiting) {
+            ++counts_.failed;
             troubles_.push_back(base::format("{}: too many findings wait; one of {} was left out",
                                              channel_->intention(), notification.finding.rule));
             return;
@@ -67,6 +71,13 @@ class Notifier::Line {
     [[nodiscard]] bool is_idle() const {
         const std::lock_guard lock(mutex_);
         return waiting_.empty() && !is_busy_;
+    }
+
+    [[nodiscard]] ChannelCounts counts() const {
+        const std::lock_guard lock(mutex_);
+        ChannelCounts counts = counts_;
+        counts.waiting = waiting_.size() + (is_busy_ ? 1 : 0);
+        return counts;
     }
 
     void take_troubles(std::vector<std::string>& out) {
@@ -125,6 +136,7 @@ class Notifier::Line {
                 std::unique_lock lock(mutex_);
                 changed_.wait_for(lock, stop, pause, [this] { return given_up_.load(); });
                 if (given_up_) break;
+                ++counts_.retries;
                 pause = std::min<std::chrono::nanoseconds>(2 * pause, kLongestPause);
             }
         }
@@ -133,6 +145,8 @@ class Notifier::Line {
             write_down(options_.run_directory, {channel_->name(), intention, result, notification.withheld},
                        notification.finding);
         const std::lock_guard lock(mutex_);
+        ++(options_.dry_run ? counts_.dry_run : status.is_ok() ? counts_.done : counts_.failed);
+        counts_.withheld += notification.withheld;
         if (!status.is_ok())
             troubles_.push_back(base::format("{} was not told: {}", notification.finding.rule, result));
         if (!kept.is_ok() && !std::exchange(journal_failed_, true)) troubles_.push_back(kept.message());
@@ -140,6 +154,7 @@ class Notifier::Line {
 
     // `mutex_` is held.
     void fail(const Notification& notification, const std::string& why) {
+        ++counts_.failed;
         troubles_.push_back(
             base::format("{} was not told: {}: {}", notification.finding.rule, channel_->intention(), why));
         static_cast<void>(write_down(
@@ -148,21 +163,22 @@ class Notifier::Line {
 
     const NotifierOptions& options_;
     std::unique_ptr<Channel> channel_;
+    const std::set<std::string> rules_;
     std::atomic<bool> given_up_{false};
     mutable std::mutex mutex_;
     std::condition_variable_any changed_;
     std::deque<Notification> waiting_;
     std::vector<std::string> troubles_;
+    ChannelCounts counts_;
     bool is_busy_ = false;
     bool hurries_ = false;
     bool journal_failed_ = false;
     std::jthread thread_;  // last: it uses all of the above
 };
 
-Notifier::Notifier(NotifierOptions options, std::vector<std::unique_ptr<Channel>> channels)
-    : options_(std::move(options)) {
-    for (std::unique_ptr<Channel>& channel : channels)
-        lines_.push_back(std::make_unique<Line>(options_, std::move(channel)));
+Notifier::Notifier(NotifierOptions options, std::vector<Receiver> receivers) : options_(std::move(options)) {
+    for (Receiver& receiver : receivers)
+        lines_.push_back(std::make_unique<Line>(options_, std::move(receiver)));
 }
 
 Notifier::~Notifier() = default;
@@ -196,6 +212,12 @@ std::vector<std::string> Notifier::take_troubles() {
     std::vector<std::string> troubles;
     for (const std::unique_ptr<Line>& line : lines_) line->take_troubles(troubles);
     return troubles;
+}
+
+std::vector<ChannelCounts> Notifier::counts() const {
+    std::vector<ChannelCounts> counts;
+    for (const std::unique_ptr<Line>& line : lines_) counts.push_back(line->counts());
+    return counts;
 }
 
 bool Notifier::is_idle() const {

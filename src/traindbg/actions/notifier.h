@@ -10,10 +10,12 @@
 #include <chrono>
 #include <functional>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
 #include "traindbg/actions/channel.h"
+#include "traindbg/actions/metrics.h"
 #include "traindbg/actions/notification.h"
 
 namespace traindbg::actions {
@@ -32,9 +34,15 @@ struct NotifierOptions {
     int attempts = 6;
 };
 
+// Somebody to be told, of all findings or of some rules' alone.
+struct Receiver {
+    std::unique_ptr<Channel> channel;
+    std::set<std::string> rules = {};  // empty: all
+};
+
 class Notifier {
   public:
-    Notifier(NotifierOptions options, std::vector<std::unique_ptr<Channel>> channels);
+    Notifier(NotifierOptions options, std::vector<Receiver> receivers);
     Notifier(const Notifier&) = delete;
     Notifier& operator=(const Notifier&) = delete;
     ~Notifier();  // gives up what has not been told
@@ -48,6 +56,8 @@ class Notifier {
     // What could not be told, since the last call.
     [[nodiscard]] std::vector<std::string> take_troubles();
     [[nodiscard]] bool is_idle() const;
+    // What came of all so far, in the order of the receivers.
+    [[nodiscard]] std::vector<ChannelCounts> counts() const;
 
   private:
     class Line;

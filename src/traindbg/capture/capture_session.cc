@@ -59,6 +59,9 @@ constexpr std::size_t kMostDimensions = 64;
 constexpr StepIndex kNever = UINT64_MAX;
 constexpr std::uint64_t kLongestBlockMs = 3'600'000;  // nothing waits for ever
 constexpr std::chrono::nanoseconds kLongestClose = std::chrono::hours(24);
+// A training of several processes that is asked to stop goes on for so long, and at least two steps.
+constexpr std::int64_t kNanosAhead = 100'000'000;
+constexpr StepIndex kMostStepsToAgree = 64;
 constexpr std::chrono::nanoseconds kPlanPatience = std::chrono::milliseconds(100);
 // What the flight recorder gets where the run's own record took all of the time there was to close.
 constexpr std::int64_t kLeastFlightNanos = 200'000'000;
@@ -163,6 +166,8 @@ class CaptureSession::Impl {
         if (meta.pid == 0) meta.pid = getpid();
         if (meta.host.empty()) meta.host = host_name();
         if (meta.traindbg.empty()) meta.traindbg = base::version();
+        for (const auto& [name, value] : meta.environment)
+            if (name == "WORLD_SIZE") has_peers_ = !value.empty() && value != "1" && value != "0";
         writer_->describe(meta);
         if (flight_) flight_->describe(meta);
     }
@@ -317,6 +322,7 @@ class CaptureSession::Impl {
         const std::int64_t now = base::monotonic_nanos();
         const StepIndex next = record.step + 1;
         const std::uint64_t step_nanos = last_end_ == 0 ? 0 : static_cast<std::uint64_t>(now - last_end_);
+        if (mode == Mode::kTrain) last_step_nanos_ = static_cast<std::int64_t>(step_nanos);
         const bool has_any = !current.empty();
         const bool ends_flight_step = flight_ && mode == Mode::kTrain;
         if (has_any || ends_flight_step) {
@@ -348,11 +354,31 @@ class CaptureSession::Impl {
         writer_->event("flight_recorder", json.dump(-1, ' ', false, model::Json::error_handler_t::replace));
     }
 
+    // After a request to stop: whether this boundary is where this process leaves. Of a training of several
+    // processes it is one that the others have not passed, so that nobody waits for one that is gone.
+    [[nodiscard]] bool leaves_now() const noexcept {
+        if (!has_peers_) return true;
+        const StepIndex done = train_.record.step;
+        StepIndex at = control_->stop_step();
+        if (at == 0) {
+            at = std::max<StepIndex>(done, control_->step()) + steps_to_agree();
+            control_->announce_stop_step(at);
+        }
+        return done >= at || at - done > 2 * kMostStepsToAgree;
+    }
+
+    // How far a process may be ahead of another: what it hands to a device runs later than it goes on. A
+    // device's queue holds far less than this much time, unless its steps are long: then, not two of them.
+    [[nodiscard]] StepIndex steps_to_agree() const noexcept {
+        const std::int64_t nanos = std::max<std::int64_t>(last_step_nanos_, 1);
+        return 2 + std::min<StepIndex>(static_cast<StepIndex>(kNanosAhead / nanos), kMostStepsToAgree - 2);
+    }
+
     [[nodiscard]] StepDirective directive() noexcept {
         StepDirective out;
         out.due = due(Mode::kTrain);
         out.plan_changed = std::exchange(plan_changed_, false);
-        out.stop_requested = control_ && control_->stop_requested();
+        out.stop_requested = control_ && control_->stop_requested() && leaves_now();
         out.correction_asked = control_ && is_correction_asked(control_->corrections_asked());
         if (out.stop_requested && !stop_seen_) {
             stop_seen_ = true;
@@ -762,6 +788,8 @@ class CaptureSession::Impl {
     std::uint64_t step_cost_ = 0;      // since then
     StepIndex everything_before_ = 0;  // TRAIN steps below this one take everything
     bool stop_seen_ = false;
+    bool has_peers_ = false;  // other processes of the same training
+    std::int64_t last_step_nanos_ = 0;
 
     std::atomic<std::uint64_t> skipped_{0};
     std::atomic<std::uint64_t> total_cost_{0};

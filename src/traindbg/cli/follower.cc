@@ -134,6 +134,10 @@ void Follower::finish(const std::function<bool()>& interrupted) {
 void Follower::on_step(const model::StepView& step) {
     ++steps_seen_;
     engine_->on_step(step);
+    // A step that its writer dropped leaves its number out.
+    Sequence& sequence = sequences_[step.worker];
+    if (step.record->sequence > sequence.next) sequence.missing += step.record->sequence - sequence.next;
+    sequence.next = std::max(sequence.next, step.record->sequence + 1);
     if (step.mode() != model::Mode::kTrain) return;
     act_again_where_it_goes_on();
     const model::StepRecord& record = *step.record;
@@ -180,6 +184,7 @@ void Follower::on_finding(const model::Finding& finding) {
 
 void Follower::act(const model::Finding& finding, bool again) {
     if (options_.action == nullptr || !options_.action->helps_against(finding)) return;
+    if (!options_.act_for.empty() && !options_.act_for.contains(finding.rule)) return;
     const actions::Performed performed = journal_.perform(*options_.action, finding, again);
     if (performed.outcome == actions::Outcome::kDone) {
         if (!acted_on_ && options_.action->ends_training()) acted_on_ = finding;
@@ -201,7 +206,7 @@ void Follower::act_again_where_it_goes_on() {
     const model::Verdict verdict = engine_->verdict();
     for (const model::Finding& finding : verdict.findings)
         if (finding.state == model::FindingState::kFiring && finding.severity >= options_.act_at &&
-            finding.last_step + patience / 2 >= newest_->step)
+            finding.last_step + patience / 2 >= newest_->step && options_.action->helps_against(finding))
             return act(finding, true);
 }
 
@@ -228,6 +233,27 @@ void Follower::describe(StatusFacts& facts) const {
                                  static_cast<double>(newest_->monotonic_nanos - from->monotonic_nanos);
     if (step_nanos_ > 0)
         facts.capture_share = static_cast<double>(capture_nanos_) / static_cast<double>(step_nanos_);
+}
+
+void Follower::describe(actions::Metrics& metrics) const {
+    StatusFacts facts;
+    describe(facts);
+    if (newest_) metrics.step = newest_->step;
+    metrics.train_steps = train_steps_;
+    metrics.loss = loss_;
+    metrics.steps_per_second = facts.steps_per_second;
+    metrics.step_nanos = step_nanos_;
+    metrics.capture_nanos = capture_nanos_;
+    for (const auto& [worker, sequence] : sequences_) metrics.steps_dropped += sequence.missing;
+    if (finished_) {  // what the workers themselves counted
+        if (const auto run = read::Run::open(options_.run, files_); run.is_ok()) {
+            const read::RunTotals totals = (*run)->totals();
+            metrics.steps_dropped = std::max(metrics.steps_dropped, totals.steps_dropped);
+            metrics.raw_tensors_dropped = totals.raw_tensors_dropped;
+        }
+    }
+    metrics.verdict = engine_->verdict();
+    if (options_.notifier != nullptr) metrics.channels = options_.notifier->counts();
 }
 
 }  // namespace traindbg::cli

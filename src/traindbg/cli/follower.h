@@ -10,6 +10,7 @@
 #include <chrono>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <set>
@@ -19,6 +20,7 @@
 
 #include "traindbg/actions/action.h"
 #include "traindbg/actions/action_journal.h"
+#include "traindbg/actions/metrics.h"
 #include "traindbg/actions/notifier.h"
 #include "traindbg/base/status.h"
 #include "traindbg/cli/console.h"
@@ -36,6 +38,7 @@ struct FollowerOptions {
     bool keeps_verdict = true;  // writes verdict.json; one process per run may
     bool prints_findings = true;
     actions::Action* action = nullptr;      // taken for findings from `act_at` up; outlives the follower
+    std::set<std::string> act_for = {};     // rules for which the action is taken; empty: all
     actions::Notifier* notifier = nullptr;  // told of the same findings; outlives the follower
     model::Severity act_at = model::Severity::kWarning;
     std::function<void()> on_fires = {};  // a finding is new, or has come back; before the action
@@ -65,6 +68,8 @@ class Follower {
     [[nodiscard]] bool is_failing() const noexcept { return failing_since_nanos_ != 0; }
     // Fills in what the steps tell.
     void describe(StatusFacts& facts) const;
+    // The same with the verdict, what was dropped and what was told.
+    void describe(actions::Metrics& metrics) const;
     [[nodiscard]] std::uint64_t steps_seen() const noexcept { return steps_seen_; }
     // The finding because of which the training was first asked to stop.
     [[nodiscard]] const std::optional<model::Finding>& acted_on() const noexcept { return acted_on_; }
@@ -99,6 +104,11 @@ class Follower {
     bool verdict_failed_ = false;
     std::int64_t verdict_nanos_ = 0;
 
+    struct Sequence {
+        std::uint64_t next = 0;
+        std::uint64_t missing = 0;
+    };
+    std::map<model::WorkerId, Sequence> sequences_;
     std::uint64_t steps_seen_ = 0;
     std::uint64_t train_steps_ = 0;
     std::uint64_t step_nanos_ = 0;

@@ -18,7 +18,7 @@ Result<std::uint64_t> cache_bytes() {
     constexpr std::uint64_t kUsualMiB = 1024;
     constexpr std::uint64_t kMostMiB = 1 << 20;
     std::uint64_t mib = kUsualMiB;
-    const std::string setting = s3::process_environment("TRAINDBG_CACHE_MIB");
+    const std::string setting = aws::process_environment("TRAINDBG_CACHE_MIB");
     if (!setting.empty()) {
         const auto [end, error] = std::from_chars(setting.data(), setting.data() + setting.size(), mib);
         if (error != std::errc() || end != setting.data() + setting.size() || mib > kMostMiB)
@@ -46,7 +46,7 @@ Result<RunLocation> RunLocation::of(const std::string& argument, const std::stri
     options.retry.in_all = std::chrono::seconds(30);  // somebody sits and waits
     TRAINDBG_ASSIGN_OR_RETURN(
         location.store_,
-        s3::open_s3(options, *location.transport_, &s3::process_environment, storage::posix_file_system()));
+        s3::open_s3(options, *location.transport_, &aws::process_environment, storage::posix_file_system()));
     TRAINDBG_ASSIGN_OR_RETURN(const std::uint64_t bytes, cache_bytes());
     location.cache_ = std::make_unique<storage::BlockCache>(
         bytes == 0 ? std::string() : storage::default_cache_directory(), bytes);
@@ -73,7 +73,7 @@ Result<UploadTarget> open_upload_target(const std::string& url, const std::strin
     s3::S3Options options;
     options.bucket = parsed.bucket;
     options.endpoint_url = endpoint_url;
-    TRAINDBG_ASSIGN_OR_RETURN(target.store, s3::open_s3(options, *target.transport, &s3::process_environment,
+    TRAINDBG_ASSIGN_OR_RETURN(target.store, s3::open_s3(options, *target.transport, &aws::process_environment,
                                                         storage::posix_file_system()));
     return target;
 }

@@ -9,8 +9,10 @@
 #include <array>
 #include <csignal>
 #include <memory>
+#include <utility>
 
 #include "traindbg/actions/action.h"
+#include "traindbg/actions/action_journal.h"
 #include "traindbg/base/clock.h"
 #include "traindbg/base/format.h"
 #include "traindbg/base/text.h"
@@ -71,12 +73,13 @@ class Supervisor {
         } else {
             control_ = std::move(control).value();
             lock_ = SupervisorLock::take(options_.run);
-            action_ = actions::make_action(options_.on_finding, *control_);
+            action_ = actions::make_action(options_.act.action, *control_);
         }
         FollowerOptions follow;
         follow.run = options_.run;
         follow.choices = options_.choices;
         follow.action = action_.get();
+        follow.act_for = options_.act.rules;
         follow.notifier = options_.notifier;
         follow.act_at = options_.act_at;
         if (control_) follow.on_fires = [this] { control_->request_flight_copy(); };
@@ -111,6 +114,7 @@ class Supervisor {
             look_at_control();
             press_stop();
             tell_of_notifications();
+            show_metrics(false);
             show_status(false);
             if (options_.on_look) options_.on_look();
         }
@@ -125,13 +129,15 @@ class Supervisor {
         std::int64_t nanos = options_.on_look ? kControlNanosBetween : INT64_MAX;
         if (follower_)
             nanos = std::min(nanos, follower_->wake_descriptor() < 0 ? std::int64_t{50'000'000} : kLookNanos);
+        if (options_.metrics != nullptr) nanos = std::min(nanos, options_.metrics->due_in());
         if (status_) {
             nanos = std::min(nanos, kControlNanosBetween);
             if (const auto due = status_->due_in()) nanos = std::min(nanos, *due);
         }
         if (stop_asked_nanos_ != 0) {
             nanos = std::min(nanos, kControlNanosBetween);
-            nanos = std::min(nanos, std::max<std::int64_t>(0, stop_deadline_ - base::monotonic_nanos()));
+            if (options_.stop_grace)
+                nanos = std::min(nanos, std::max<std::int64_t>(0, stop_deadline_ - base::monotonic_nanos()));
         }
         return nanos == INT64_MAX ? -1 : millis(nanos);
     }
@@ -196,25 +202,38 @@ class Supervisor {
         result_.attached = result_.attached || state != TrainingState::kNotAttached;
         if (state == TrainingState::kStopping && !leaving_) {
             leaving_ = true;  // it obeys: its own clean-up gets the whole grace
-            stop_deadline_ = base::monotonic_nanos() + options_.stop_grace.count();
+            stop_deadline_ = base::monotonic_nanos() + grace();
         }
     }
 
-    // After a stop request: ask, then SIGTERM, then SIGKILL, a grace apart.
+    [[nodiscard]] std::int64_t grace() const {
+        return options_.stop_grace ? options_.stop_grace->count() : 0;
+    }
+
+    // After a stop request, where a grace was given: ask, then SIGTERM, then SIGKILL, a grace apart. To our
+    // child alone; what it started is its own affair.
     void press_stop() {
         if (!follower_ || !follower_->acted_on()) return;
         const std::int64_t now = base::monotonic_nanos();
         if (stop_asked_nanos_ == 0) {
             stop_asked_nanos_ = now;
-            stop_deadline_ = now + options_.stop_grace.count();
+            stop_deadline_ = now + grace();
         }
-        if (now < stop_deadline_ || pressed_ == SIGKILL) return;
+        if (!options_.stop_grace || now < stop_deadline_ || pressed_ == SIGKILL) return;
         pressed_ = pressed_ == 0 ? SIGTERM : SIGKILL;
+        const actions::JournalEntry entry{
+            "stop",
+            base::format("send {} to process {}, which was asked to stop {} before",
+                         pressed_ == SIGTERM ? "SIGTERM" : "SIGKILL", child_,
+                         base::human_duration(now - stop_asked_nanos_)),
+            "done"};
+        if (const auto kept = actions::write_down(options_.run, entry, *follower_->acted_on()); !kept.is_ok())
+            trouble(kept.message());
         trouble(base::format("the training was asked to stop {} ago and has not ended; sending {}",
                              base::human_duration(now - stop_asked_nanos_),
                              pressed_ == SIGTERM ? "SIGTERM" : "SIGKILL"));
         pass_on(pressed_);
-        stop_deadline_ = now + options_.stop_grace.count();
+        stop_deadline_ = now + grace();
     }
 
     void show_status(bool force) {
@@ -247,9 +266,20 @@ class Supervisor {
         result_.stopped_by_rule =
             result_.stop_cause.has_value() && (leaving_ || pressed_ != 0 || code == kExitStoppedByRule);
         status_.reset();
-        if (options_.notifier == nullptr) return;
-        options_.notifier->finish(options_.notify_timeout, [this] { return is_asked_to_leave(); });
-        tell_of_notifications();
+        if (options_.notifier != nullptr) {
+            options_.notifier->finish(options_.notify_timeout, [this] { return is_asked_to_leave(); });
+            tell_of_notifications();
+        }
+        show_metrics(true);
+    }
+
+    void show_metrics(bool is_over) {
+        if (options_.metrics == nullptr || !follower_ || (!is_over && options_.metrics->due_in() > 0)) return;
+        actions::Metrics metrics;
+        metrics.is_running = !is_over;
+        follower_->describe(metrics);
+        options_.metrics->publish(std::move(metrics));
+        for (const std::string& what : options_.metrics->take_troubles()) trouble(what);
     }
 
     const SupervisorOptions& options_;

@@ -14,6 +14,7 @@
 
 #include "traindbg/actions/notifier.h"
 #include "traindbg/cli/console.h"
+#include "traindbg/cli/notifying.h"
 #include "traindbg/cli/process.h"
 #include "traindbg/model/finding.h"
 #include "traindbg/rules/rule.h"
@@ -27,11 +28,13 @@ struct SupervisorOptions {
     std::string run;  // its directory; empty: the training runs unobserved
     std::string run_name;
     std::vector<rules::RuleChoice> choices;
-    std::string on_finding;                 // a word of actions::make_action
+    Acting act;                             // what is done about findings
     actions::Notifier* notifier = nullptr;  // outlives the call
+    MetricsPublisher* metrics = nullptr;    // likewise
     std::chrono::nanoseconds notify_timeout = std::chrono::seconds(30);
     model::Severity act_at = model::Severity::kWarning;
-    std::chrono::nanoseconds stop_grace = std::chrono::seconds(30);
+    // Nothing: a training that comes to no step boundary is asked, and not ended.
+    std::optional<std::chrono::nanoseconds> stop_grace;
     bool quiet = false;
     // Called once the training runs, and then about every second: for what goes on beside it.
     std::function<void()> on_started{};

@@ -1,15 +1,12 @@
-#include <pthread.h>
-
 #include <algorithm>
 #include <array>
-#include <csignal>
 #include <cstdlib>
 #include <mutex>
 
-#include "traindbg/base/clock.h"
 #include "traindbg/base/format.h"
 #include "traindbg/base/text.h"
 #include "traindbg/base/version.h"
+#include "traindbg/http/curl_call.h"
 #include "traindbg/http/http.h"
 #include "traindbg/http/libcurl.h"
 
@@ -30,39 +27,13 @@ using internal::Curl;
 using internal::CurlHandle;
 using storage::Patience;
 
-// A server that closes a connection must not end the process: TLS libraries write without MSG_NOSIGNAL.
-class NoBrokenPipe {
-  public:
-    NoBrokenPipe() {
-        sigemptyset(&pipe_);
-        sigaddset(&pipe_, SIGPIPE);
-        sigset_t pending;
-        sigpending(&pending);
-        was_pending_ = sigismember(&pending, SIGPIPE) == 1;
-        pthread_sigmask(SIG_BLOCK, &pipe_, &before_);
-    }
-    NoBrokenPipe(const NoBrokenPipe&) = delete;
-    NoBrokenPipe& operator=(const NoBrokenPipe&) = delete;
-    ~NoBrokenPipe() {
-        const timespec at_once{};
-        if (!was_pending_) sigtimedwait(&pipe_, nullptr, &at_once);
-        pthread_sigmask(SIG_SETMASK, &before_, nullptr);
-    }
-
-  private:
-    sigset_t pipe_{};
-    sigset_t before_{};
-    bool was_pending_ = false;
-};
-
 // What the callbacks of one transfer see. They are called from C: nothing may be thrown through it.
 struct Transfer {
     const HttpRequest& request;
-    const Patience& patience;
+    internal::CurlDeadline deadline;
     HttpResponse response;
     std::size_t header_bytes = 0;
     bool is_too_long = false;
-    bool is_given_up = false;
 };
 
 // NOLINTNEXTLINE(readability-non-const-parameter): libcurl calls a function of this type
@@ -110,16 +81,10 @@ std::size_t take_header(char* data, std::size_t size, std::size_t count, void* c
     return bytes;
 }
 
-int look_at_clock(void* context, long long, long long, long long, long long) noexcept {
-    auto& transfer = *static_cast<Transfer*>(context);
-    transfer.is_given_up = transfer.patience.is_over();
-    return transfer.is_given_up ? 1 : 0;
-}
-
 class CurlTransport final : public HttpTransport {
   public:
     ~CurlTransport() override {
-        const NoBrokenPipe quiet;
+        const internal::NoBrokenPipe quiet;
         for (CurlHandle* handle : idle_) curl_->easy_cleanup(handle);
     }
 
@@ -151,7 +116,7 @@ class CurlTransport final : public HttpTransport {
 
     static Result<HttpResponse> perform_on(const Curl& curl, CurlHandle* handle, const HttpRequest& request,
                                            const Patience& patience) {
-        Transfer transfer{request, patience, {}};
+        Transfer transfer{request, {patience}, {}};
         std::array<char, internal::kCurlErrorBytes> why{};
         const std::string agent = "traindbg/" + std::string(base::version());
         internal::CurlList* headers = nullptr;
@@ -177,7 +142,6 @@ class CurlTransport final : public HttpTransport {
         set(internal::kCurlPathAsIs, 1L);  // keys may hold "..", which means nothing in a bucket
         set(internal::kCurlProtocols, internal::kCurlProtoHttpAndHttps);
         set(internal::kCurlHttpVersion, internal::kCurlHttp11);
-        set(internal::kCurlNoSignal, 1L);
         set(internal::kCurlUserAgent, agent.c_str());
         set(internal::kCurlErrorBuffer, why.data());
         set(internal::kCurlHttpHeader, headers);
@@ -185,19 +149,8 @@ class CurlTransport final : public HttpTransport {
         set(internal::kCurlWriteData, static_cast<void*>(&transfer));
         set(internal::kCurlHeaderFunction, &take_header);
         set(internal::kCurlHeaderData, static_cast<void*>(&transfer));
-        set(internal::kCurlXferInfoFunction, &look_at_clock);
-        set(internal::kCurlXferInfoData, static_cast<void*>(&transfer));
-        set(internal::kCurlNoProgress, 0L);
-        set(internal::kCurlConnectTimeoutMs, static_cast<long>(request.connect_timeout.count()));
-        set(internal::kCurlLowSpeedLimit, 1L);
-        set(internal::kCurlLowSpeedTime,
-            std::max(1L, static_cast<long>(request.stall_timeout.count() / 1000)));
-        constexpr std::int64_t kLongestCallNanos = 3'600'000'000'000;
-        const std::int64_t left = patience.deadline_nanos == INT64_MAX
-                                      ? kLongestCallNanos
-                                      : patience.deadline_nanos - base::monotonic_nanos();
-        set(internal::kCurlTimeoutMs,
-            std::max(1L, static_cast<long>(std::min(left, kLongestCallNanos) / 1'000'000)));
+        internal::keep_deadline(curl, handle, transfer.deadline, request.connect_timeout,
+                                request.stall_timeout);
         if (!request.uses_proxy) set(internal::kCurlNoProxy, "*");
         if (const char* bundle = std::getenv("AWS_CA_BUNDLE"); bundle != nullptr && *bundle != '\0')
             set(internal::kCurlCaInfo, bundle);
@@ -213,7 +166,7 @@ class CurlTransport final : public HttpTransport {
         }
         int code = internal::kCurlOk;
         if (has_all) {
-            const NoBrokenPipe quiet;
+            const internal::NoBrokenPipe quiet;
             code = curl.easy_perform(handle);
         }
         long status = 0;
@@ -227,7 +180,7 @@ class CurlTransport final : public HttpTransport {
     }
 
     static Status explain(const Curl& curl, int code, const char* why, const Transfer& transfer) {
-        if (transfer.is_given_up) return {Code::kUnavailable, "there was no time left"};
+        if (transfer.deadline.is_over) return {Code::kUnavailable, "there was no time left"};
         if (transfer.is_too_long)
             return {Code::kDataLoss, base::format("the server's answer is longer than the {} bytes asked for",
                                                   transfer.request.most_bytes)};

@@ -16,6 +16,7 @@ struct CurlList;  // struct curl_slist
 enum CurlOption : int {
     kCurlWriteData = 10001,
     kCurlUrl = 10002,
+    kCurlReadData = 10009,
     kCurlErrorBuffer = 10010,
     kCurlPostFields = 10015,
     kCurlUserAgent = 10018,
@@ -26,22 +27,32 @@ enum CurlOption : int {
     kCurlCustomRequest = 10036,
     kCurlNoProgress = 43,
     kCurlNoBody = 44,
+    kCurlUpload = 46,
     kCurlXferInfoData = 10057,
     kCurlCaInfo = 10065,
     kCurlHttpVersion = 84,
     kCurlNoSignal = 99,
+    kCurlUseSsl = 119,
     kCurlTimeoutMs = 155,
     kCurlConnectTimeoutMs = 156,
+    kCurlUserName = 10173,
+    kCurlPassword = 10174,
     kCurlNoProxy = 10177,
     kCurlProtocols = 181,
+    kCurlMailFrom = 10186,
+    kCurlMailRecipients = 10187,
     kCurlPathAsIs = 234,
     kCurlWriteFunction = 20011,
+    kCurlReadFunction = 20012,
     kCurlHeaderFunction = 20079,
     kCurlXferInfoFunction = 20219,
+    kCurlInFileSizeLarge = 30115,
     kCurlPostFieldSizeLarge = 30120,
 };
 inline constexpr long kCurlHttp11 = 2;
 inline constexpr long kCurlProtoHttpAndHttps = 3;
+inline constexpr long kCurlProtoSmtpAndSmtps = 3L << 16;
+inline constexpr long kCurlUseSslAll = 3;
 inline constexpr int kCurlResponseCode = 0x200002;
 inline constexpr long kCurlGlobalDefault = 3;
 inline constexpr std::size_t kCurlErrorBytes = 256;
@@ -54,6 +65,8 @@ enum CurlCode : int {
     kCurlOperationTimedOut = 28,
     kCurlAbortedByCallback = 42,
     kCurlPeerFailedVerification = 60,
+    kCurlUseSslFailed = 64,
+    kCurlLoginDenied = 67,
     kCurlSslCaCertBadFile = 77,
 };
 

@@ -4,7 +4,9 @@
 #include <string>
 #include <vector>
 
+#include "traindbg/base/status.h"
 #include "traindbg/options/option_set.h"
+#include "traindbg/settings/actions_json.h"
 
 namespace traindbg::options {
 
@@ -13,8 +15,12 @@ struct NotifyOptions {
     double cooldown = 0;               // --notify-cooldown SECONDS
     double timeout = 30;               // --notify-timeout SECONDS
     bool dry_run = false;              // --notify-dry-run
+    std::string actions_json;          // --actions-json actions.json
+    const OptionSet* declared_in = nullptr;
 
     void declare(OptionSet& options);
+    // What --actions-json asks for, whichever rule fires.
+    [[nodiscard]] base::Result<std::vector<settings::RequestedAction>> actions() const;
     // The options as they would stand on a command line: nothing where nobody is told.
     [[nodiscard]] std::vector<std::string> words() const;
 };

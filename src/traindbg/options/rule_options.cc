@@ -8,9 +8,8 @@
 #include "traindbg/base/text.h"
 #include "traindbg/capture/capture_plan.h"
 #include "traindbg/model/tensor_info.h"
+#include "traindbg/options/configuration_file.h"
 #include "traindbg/settings/hook_json.h"
-#include "traindbg/settings/rules_json.h"
-#include "traindbg/storage/file_system.h"
 #include "traindbg/storage/run_layout.h"
 
 namespace traindbg::options {
@@ -96,16 +95,6 @@ Unchosen by_file(const RuleOptions& options, const std::string& rule, bool) {
 
 Unchosen by_configuration(const RuleOptions& options, const std::string& rule, bool) {
     return is_named(options.without, rule) ? Unchosen::kLeaveAlone : Unchosen::kChoose;
-}
-
-// `option`: where it is named.
-Result<std::string> read_configuration(std::string_view option, const std::string& path) {
-    const auto bytes = storage::read_whole(storage::posix_file_system(), path, settings::kMostBytes);
-    if (bytes.status().code() == Code::kNotFound)
-        return Status(Code::kNotFound,
-                      base::format("{}: {}: there is no such file", option, base::printable(path)));
-    if (!bytes.is_ok()) return in_option(option, bytes.status());
-    return std::string(reinterpret_cast<const char*>(bytes->data()), bytes->size());
 }
 
 Result<settings::Settings> read_hook_config(std::string_view option, const std::string& path) {
@@ -201,7 +190,7 @@ void RuleOptions::declare(OptionSet& options, bool settable) {
         {.names = "--rules-json",
          .placeholder = "FILE",
          .help = "Also judge by the built-in rules in these rule configurations of SageMaker Debugger "
-                 "(DebugRuleConfigurations).",
+                 "(DebugRuleConfigurations); their actions are taken, too.",
          .completes = Completes::kFile},
         rules_json);
     custom.declare(options);
@@ -237,12 +226,15 @@ Result<std::vector<RuleChoice>> RuleOptions::choices(std::vector<RuleChoice> all
     return chosen;
 }
 
+Result<std::vector<settings::RuleConfiguration>> RuleOptions::configurations() const {
+    if (rules_json.empty()) return std::vector<settings::RuleConfiguration>();
+    TRAINDBG_ASSIGN_OR_RETURN(const std::string text, read_configuration(place("rules-json"), rules_json));
+    return settings::parse_rules_json(text, "rule configuration " + base::printable(rules_json));
+}
+
 base::Status RuleOptions::add_configurations(std::vector<RuleChoice>& chosen) const {
-    if (rules_json.empty()) return Status::ok();
-    const std::string option = place("rules-json");
-    TRAINDBG_ASSIGN_OR_RETURN(const std::string text, read_configuration(option, rules_json));
+    TRAINDBG_ASSIGN_OR_RETURN(const auto configurations, this->configurations());
     const std::string name = "rule configuration " + base::printable(rules_json);
-    TRAINDBG_ASSIGN_OR_RETURN(const auto configurations, settings::parse_rules_json(text, name));
     std::set<std::string> seen;
     for (const settings::RuleConfiguration& configuration : configurations) {
         const std::string where =

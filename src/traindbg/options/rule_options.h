@@ -14,6 +14,7 @@
 #include "traindbg/model/requirement.h"
 #include "traindbg/options/option_set.h"
 #include "traindbg/rules/rule.h"
+#include "traindbg/settings/rules_json.h"
 #include "traindbg/settings/settings.h"
 
 namespace traindbg::options {
@@ -48,6 +49,8 @@ struct RuleOptions {
     // Beginning from `all` (the default set, or what a run was judged by), with the custom rules.
     [[nodiscard]] base::Result<std::vector<rules::RuleChoice>> choices(
         std::vector<rules::RuleChoice> all = rules::default_rules()) const;
+    // Those of --rules-json, as they stand there.
+    [[nodiscard]] base::Result<std::vector<settings::RuleConfiguration>> configurations() const;
 
   private:
     [[nodiscard]] base::Status add_configurations(std::vector<rules::RuleChoice>& chosen) const;

@@ -40,8 +40,8 @@ void RunOptions::declare(OptionSet& options) {
                  act_at);
     options.number({.names = "--stop-grace",
                     .placeholder = "SECONDS",
-                    .help = "How long a stop request may take (default 30) before SIGTERM, and after another "
-                            "as long SIGKILL.",
+                    .help = "How long a stop request may take before SIGTERM, and after another as long "
+                            "SIGKILL (default: for ever; a long step or evaluation is waited for).",
                     .of_program = true},
                    stop_grace, 0, 1e6);
     options.text(

@@ -21,7 +21,7 @@ struct RunOptions {
     std::string on_finding;       // --on-finding stop
     CorrectionOptions corrections;
     std::string act_at;             // --act-at error
-    double stop_grace = 30;         // --stop-grace SECONDS
+    double stop_grace = -1;         // --stop-grace SECONDS; less than 0: for ever
     std::string fail_on = "never";  // --fail-on error
     NotifyOptions notify;
     RuleOptions rules;

@@ -129,8 +129,7 @@ std::string compatible_index_markdown() {
         "- `SimilarAcrossRuns` compares two runs: a rule sees one. `base_trial`, `other_trial_0` and the "
         "like are\n"
         "  not looked at.\n"
-        "- `CreateXgboostReport` and the rules of the profiler.\n"
-        "- `action_json`: `--on-finding` says what is done about findings.\n";
+        "- `CreateXgboostReport` and the rules of the profiler.\n";
     return page;
 }
 

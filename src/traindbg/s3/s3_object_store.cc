@@ -8,13 +8,22 @@
 #include <random>
 #include <thread>
 
+#include "traindbg/aws/endpoint.h"
+#include "traindbg/aws/sign.h"
+#include "traindbg/aws/xml.h"
 #include "traindbg/base/clock.h"
 #include "traindbg/base/format.h"
 #include "traindbg/base/text.h"
-#include "traindbg/s3/xml.h"
 
 namespace traindbg::s3 {
 
+using aws::CredentialChain;
+using aws::Credentials;
+using aws::Environment;
+using aws::Profile;
+using aws::RequestTarget;
+using aws::scan_xml;
+using aws::XmlEvent;
 using base::ByteBuffer;
 using base::ByteSpan;
 using base::Code;
@@ -48,18 +57,15 @@ std::optional<std::int64_t> http_date(std::string_view text) {
 
 class Store final : public S3ObjectStore {
   public:
-    Store(S3Options options, S3Settings settings, Environment environment, Profile profile,
-          http::HttpTransport& transport, std::string scheme, std::string host, std::string base_path,
-          bool is_aws)
+    Store(S3Options options, std::string region, Addressing addressing, Environment environment,
+          Profile profile, http::HttpTransport& transport, aws::Endpoint endpoint, bool is_aws)
         : options_(std::move(options)),
-          settings_(std::move(settings)),
+          addressing_(addressing),
           transport_(transport),
           credentials_(std::move(environment), std::move(profile), transport),
-          scheme_(std::move(scheme)),
-          host_(std::move(host)),
-          base_path_(std::move(base_path)),
+          endpoint_(std::move(endpoint)),
           is_aws_(is_aws),
-          region_(settings_.region),
+          region_(std::move(region)),
           random_(std::random_device{}()) {}
 
     Status put(const std::string& key, ByteSpan bytes, const Patience& patience) override {
@@ -184,7 +190,7 @@ class Store final : public S3ObjectStore {
 
     [[nodiscard]] const S3Counts& counts() const noexcept override { return counts_; }
     [[nodiscard]] std::string endpoint() const override {
-        return is_aws_ ? "AWS" : scheme_ + "://" + host_ + base_path_;
+        return is_aws_ ? "AWS" : endpoint_.scheme + "://" + endpoint_.host + endpoint_.path;
     }
 
   private:
@@ -237,7 +243,7 @@ class Store final : public S3ObjectStore {
             };
             TRAINDBG_ASSIGN_OR_RETURN(const http::HttpResponse answer, send(part, patience));
             done += base::format("<Part><PartNumber>{}</PartNumber><ETag>{}</ETag></Part>", number,
-                                 xml_escape(answer.header("etag")));
+                                 aws::xml_escape(answer.header("etag")));
             offset += wanted;
         }
         done += "</CompleteMultipartUpload>";
@@ -286,17 +292,16 @@ class Store final : public S3ObjectStore {
 
     [[nodiscard]] RequestTarget target_of(const Request& request, const std::string& region) const {
         RequestTarget target;
-        target.scheme = scheme_;
+        target.scheme = endpoint_.scheme;
         target.query = request.query;
-        const bool is_virtual = settings_.addressing == Addressing::kVirtual;
+        const bool is_virtual = addressing_ == Addressing::kVirtual;
         if (is_aws_) {
-            target.host = "s3." + region + ".amazonaws.com";
-            if (region.starts_with("cn-")) target.host += ".cn";
+            target.host = aws::amazon_host("s3", region);
         } else {
-            target.host = host_;
+            target.host = endpoint_.host;
         }
         if (is_virtual) target.host = options_.bucket + "." + target.host;
-        target.path = base_path_ + "/" + (is_virtual ? "" : options_.bucket);
+        target.path = endpoint_.path + "/" + (is_virtual ? "" : options_.bucket);
         if (!request.key.empty()) target.path += (is_virtual ? "" : "/") + request.key;
         return target;
     }
@@ -357,13 +362,13 @@ class Store final : public S3ObjectStore {
             const RequestTarget target = target_of(request, in_region);
             http::HttpRequest http;
             http.method = request.method;
-            http.url = url_of(target);
+            http.url = aws::url_of(target);
             http.headers = request.headers;
             http.body = request.body;
             http.most_bytes = request.most_bytes;
             http.stall_timeout = request.stall_timeout;
-            sign_request(request.method, target, http.headers, request.body, *credentials, in_region, "s3",
-                         base::wall_nanos());
+            aws::sign_request(request.method, target, http.headers, request.body, *credentials, in_region,
+                              "s3", base::wall_nanos());
             count(request, attempt > 1);
             auto answer = transport_.perform(http, patience);
             if (!answer.is_ok()) {
@@ -411,7 +416,9 @@ class Store final : public S3ObjectStore {
                                                        attempt, attempt == 1 ? "" : "s", last.message()));
     }
 
-    [[nodiscard]] std::string where() const { return is_aws_ ? "at AWS" : "at " + scheme_ + "://" + host_; }
+    [[nodiscard]] std::string where() const {
+        return is_aws_ ? "at AWS" : "at " + endpoint_.scheme + "://" + endpoint_.host;
+    }
 
     // A final answer in words.
     Status refusal(const Request& request, const http::HttpResponse& answer,
@@ -465,12 +472,10 @@ class Store final : public S3ObjectStore {
     }
 
     const S3Options options_;
-    const S3Settings settings_;
+    const Addressing addressing_;
     http::HttpTransport& transport_;
     CredentialChain credentials_;
-    const std::string scheme_;
-    const std::string host_;
-    const std::string base_path_;
+    const aws::Endpoint endpoint_;
     const bool is_aws_;
     S3Counts counts_;
     std::mutex mutex_;
@@ -516,44 +521,34 @@ Result<S3Url> parse_s3_url(std::string_view text) {
 Result<std::unique_ptr<S3ObjectStore>> open_s3(const S3Options& options, http::HttpTransport& transport,
                                                const Environment& environment, storage::FileSystem& files) {
     TRAINDBG_RETURN_IF_ERROR(parse_s3_url("s3://" + options.bucket).status());
-    TRAINDBG_ASSIGN_OR_RETURN(Profile profile, load_profile(environment, files));
-    TRAINDBG_ASSIGN_OR_RETURN(S3Settings settings, load_settings(environment, profile));
+    TRAINDBG_ASSIGN_OR_RETURN(Profile profile, aws::load_profile(environment, files));
+    TRAINDBG_ASSIGN_OR_RETURN(aws::Settings settings, aws::load_settings(environment, profile, "S3"));
+    TRAINDBG_ASSIGN_OR_RETURN(Addressing addressing, internal::load_addressing(environment, profile));
     if (!options.endpoint_url.empty()) settings.endpoint_url = options.endpoint_url;
     const bool is_aws = settings.endpoint_url.empty();
-    if (settings.addressing == Addressing::kAuto)
-        settings.addressing =
-            is_aws && is_host_label(options.bucket) ? Addressing::kVirtual : Addressing::kPath;
-    std::string scheme = "https";
-    std::string host;
-    std::string path;
+    if (addressing == Addressing::kAuto)
+        addressing = is_aws && is_host_label(options.bucket) ? Addressing::kVirtual : Addressing::kPath;
+    aws::Endpoint endpoint;
     if (!is_aws) {
-        std::string_view url = settings.endpoint_url;
-        const auto wrong = [](std::string_view why) {  // the URL itself may hold a secret
-            return Status(Code::kInvalidArgument,
-                          base::format("the endpoint URL {}; write http://host:port or https://host", why));
-        };
-        if (url.starts_with("https://")) url.remove_prefix(8);
-        else if (url.starts_with("http://")) {
-            url.remove_prefix(7);
-            scheme = "http";
-        } else {
-            return wrong("begins with neither http:// nor https://");
-        }
-        if (url.find_first_of("?#\\") != std::string_view::npos) return wrong("holds a query");
-        host = url.substr(0, url.find('/'));
-        path = url.substr(host.size());
-        while (path.ends_with('/')) path.pop_back();
-        if (host.find('@') != std::string::npos) return wrong("holds a user name or password");
-        if (host.empty() || host.find_first_of(" \t\r\n") != std::string::npos) return wrong("names no host");
-        if (scheme == "http" && host.ends_with(":80")) host.resize(host.size() - 3);
-        if (scheme == "https" && host.ends_with(":443")) host.resize(host.size() - 4);
+        TRAINDBG_ASSIGN_OR_RETURN(endpoint, aws::parse_endpoint(settings.endpoint_url));
     }
-    return std::unique_ptr<S3ObjectStore>(
-        std::make_unique<Store>(options, std::move(settings), environment, std::move(profile), transport,
-                                std::move(scheme), std::move(host), std::move(path), is_aws));
+    return std::unique_ptr<S3ObjectStore>(std::make_unique<Store>(options, std::move(settings.region),
+                                                                  addressing, environment, std::move(profile),
+                                                                  transport, std::move(endpoint), is_aws));
 }
 
 namespace internal {
+
+Result<Addressing> load_addressing(const Environment& environment, const Profile& profile) {
+    std::string style = environment("TRAINDBG_S3_ADDRESSING");
+    if (style.empty()) style = aws::value_of(profile.config, "s3.addressing_style");
+    if (style == "path") return Addressing::kPath;
+    if (style == "virtual") return Addressing::kVirtual;
+    if (style.empty() || style == "auto") return Addressing::kAuto;
+    return Status(Code::kInvalidArgument,
+                  base::format("TRAINDBG_S3_ADDRESSING: '{}' is not one of path, virtual, auto",
+                               base::printable(style)));
+}
 
 Result<ObjectPage> parse_list(std::string_view document) {
     ObjectPage page;
@@ -584,7 +579,7 @@ Result<ObjectPage> parse_list(std::string_view document) {
         return Status(Code::kDataLoss, "the server's list is not whole");
     const auto decode = [&](std::string& text) {
         std::string decoded;
-        if (is_encoded && !percent_decode(text, decoded)) return false;
+        if (is_encoded && !aws::percent_decode(text, decoded)) return false;
         if (is_encoded) text = std::move(decoded);
         return storage::check_key(text).is_ok();
     };

@@ -14,8 +14,8 @@
 #include <memory>
 #include <string>
 
+#include "traindbg/aws/credentials.h"
 #include "traindbg/http/http.h"
-#include "traindbg/s3/credentials.h"
 #include "traindbg/storage/object_store.h"
 
 namespace traindbg::s3 {
@@ -60,10 +60,15 @@ struct S3Options {
 // `transport` must outlive the store. No request is made here.
 [[nodiscard]] base::Result<std::unique_ptr<S3ObjectStore>> open_s3(const S3Options& options,
                                                                    http::HttpTransport& transport,
-                                                                   const Environment& environment,
+                                                                   const aws::Environment& environment,
                                                                    storage::FileSystem& files);
 
+enum class Addressing : std::uint8_t { kAuto, kPath, kVirtual };
+
 namespace internal {
+// TRAINDBG_S3_ADDRESSING, then the profile's.
+[[nodiscard]] base::Result<Addressing> load_addressing(const aws::Environment& environment,
+                                                       const aws::Profile& profile);
 // A list's answer. Of a truncated one `next` is the token to go on with.
 [[nodiscard]] base::Result<storage::ObjectPage> parse_list(std::string_view document);
 

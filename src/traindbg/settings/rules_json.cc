@@ -17,8 +17,7 @@ using base::Status;
 using nlohmann::json;
 
 // What the service and its container need, and we do not.
-constexpr std::array<std::string_view, 4> kOfTheService = {"rule_to_invoke", "base_trial", "action_json",
-                                                           "source_s3_uri"};
+constexpr std::array<std::string_view, 3> kOfTheService = {"rule_to_invoke", "base_trial", "source_s3_uri"};
 
 bool is_of_the_service(std::string_view key) {
     return std::find(kOfTheService.begin(), kOfTheService.end(), key) != kOfTheService.end() ||
@@ -62,6 +61,14 @@ Result<RuleConfiguration> configuration_of(const json& item, const std::string& 
                       base::format("{}: a rule of one's own (source_s3_uri) cannot be run from here", place));
     for (const auto& [key, value] : parameters->items()) {
         if (is_of_the_service(key)) continue;
+        if (key == "action_json") {
+            const std::string actions = place + ": action_json";
+            if (value.is_null()) continue;
+            TRAINDBG_ASSIGN_OR_RETURN(
+                out.actions,
+                parse_actions_json(value.is_string() ? value.get<std::string>() : value.dump(), actions));
+            continue;
+        }
         const std::optional<std::string> text = text_of(value);
         if (!text)
             return Status(Code::kInvalidArgument,

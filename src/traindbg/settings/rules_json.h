@@ -5,8 +5,9 @@
 // or an object that has it as `DebugRuleConfigurations`; each may be wrapped as `DebugRuleConfiguration`.
 // Values are texts there; numbers, truths, lists and null are taken, too.
 //
-// Not looked at: where and on what machine a rule is to run, `base_trial`, other trials and `action_json`.
-// The collections that are to be saved are those of a hook configuration (`hook_json.h`).
+// `action_json` among the parameters says what is to be done when the rule fires (`actions_json.h`). Not
+// looked at: where and on what machine a rule is to run, `base_trial` and other trials. The collections that
+// are to be saved are those of a hook configuration (`hook_json.h`).
 #pragma once
 
 #include <string>
@@ -15,6 +16,7 @@
 #include <vector>
 
 #include "traindbg/base/status.h"
+#include "traindbg/settings/actions_json.h"
 
 namespace traindbg::settings {
 
@@ -22,6 +24,7 @@ struct RuleConfiguration {
     std::string name;  // what its user calls it
     std::string rule;
     std::vector<std::pair<std::string, std::string>> parameters;  // as on a command line
+    std::vector<RequestedAction> actions;                         // when it fires
 };
 
 // `name` is what messages call the file. kInvalidArgument names what is wrong. That the rules and parameters

@@ -49,7 +49,9 @@ struct ControlBlock::Page {
     std::int64_t last_step_nanos;
     std::int64_t pid;
     std::uint32_t state;
-    std::array<std::byte, 36> pad_2;
+    std::uint32_t pad_2;
+    std::uint64_t stop_step;
+    std::array<std::byte, 24> pad_3;
     std::array<std::byte, kPageBytes - 192> rest;
 };
 
@@ -108,7 +110,7 @@ Result<std::unique_ptr<ControlBlock>> ControlBlock::open(const std::string& path
                   offsetof(Page, plans) == 72 && offsetof(Page, lower_lr) == 76 &&
                   offsetof(Page, roll_back) == 80 && offsetof(Page, checkpoint) == 84 &&
                   offsetof(Page, bad_since) == 88 && offsetof(Page, step) == 128 &&
-                  offsetof(Page, state) == 152);
+                  offsetof(Page, state) == 152 && offsetof(Page, stop_step) == 160);
 
     const auto open_existing = [&path] {
         return FileDescriptor(::open(path.c_str(), O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
@@ -156,6 +158,13 @@ void ControlBlock::request_stop() noexcept {
     put(offsetof(Page, stop), &kStop, sizeof(kStop));
 }
 bool ControlBlock::stop_requested() const noexcept { return load(page_->stop) != 0; }
+
+void ControlBlock::announce_stop_step(std::uint64_t step) noexcept {
+    put(offsetof(Page, stop_step), &step, sizeof(step));
+}
+std::uint64_t ControlBlock::stop_step() const noexcept {
+    return load(page_->stop_step, std::memory_order_acquire);
+}
 
 void ControlBlock::request_flight_copy() noexcept {
     const std::uint32_t next = flight_copies_requested() + 1;

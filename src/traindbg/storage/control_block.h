@@ -66,6 +66,11 @@ class ControlBlock {
     void request_checkpoint() noexcept;
     [[nodiscard]] CorrectionsAsked corrections_asked() const noexcept;
 
+    // Training -> training: the processes of one training leave together. The first that sees the request
+    // says after how many TRAIN steps; 0: nobody has yet.
+    void announce_stop_step(std::uint64_t step) noexcept;
+    [[nodiscard]] std::uint64_t stop_step() const noexcept;
+
     // Training -> supervisor.
     // TRAIN steps completed. The other side sees it within 100 ms and a step: of faster steps, one each
     // 100 ms is written, and the last when the state changes.

@@ -83,9 +83,9 @@ class NotifierTest : public ::testing::Test {
         return made;
     }
     [[nodiscard]] Notifier notifier(std::unique_ptr<Channel> channel) const {
-        std::vector<std::unique_ptr<Channel>> channels;
-        channels.push_back(std::move(channel));
-        return {options_, std::move(channels)};
+        std::vector<Receiver> receivers;
+        receivers.push_back({std::move(channel), {}});
+        return {options_, std::move(receivers)};
     }
     [[nodiscard]] std::unique_ptr<Channel> channel(const std::string& target) const {
         auto made = make_channel(target);

@@ -657,6 +657,49 @@ TEST(CaptureSession, TheStopRequestReachesTheNextStepBoundary) {
     EXPECT_EQ((*control)->state(), storage::TrainingState::kStopping);
 }
 
+TEST(CaptureSession, ProcessesOfOneTrainingLeaveAtTheSameStep) {
+    const TemporaryDirectory directory;
+    std::vector<std::unique_ptr<CaptureSession>> ranks;
+    for (const model::WorkerId worker : {0U, 1U}) {
+        SessionOptions options;
+        options.run_directory = directory.path();
+        options.worker = worker;
+        auto session = CaptureSession::open(std::move(options));
+        ASSERT_TRUE(session) << session.status().message();
+        model::WorkerMeta meta;
+        meta.environment = {{"RANK", std::to_string(worker)}, {"WORLD_SIZE", "2"}};
+        (*session)->describe(meta);
+        ranks.push_back(std::move(*session));
+    }
+    auto control = storage::ControlBlock::open(storage::RunLayout{directory.path()}.control());
+    ASSERT_TRUE(control);
+    // As a collective lets them: none begins the step after next before the other has ended the last.
+    EXPECT_FALSE(ranks[0]->end_step().stop_requested);
+    (*control)->request_stop();
+    EXPECT_FALSE(ranks[1]->end_step().stop_requested) << "rank 0 has passed this boundary";
+    EXPECT_NE((*control)->state(), storage::TrainingState::kStopping);
+    std::vector<int> left_after(2);
+    for (int step = 2; step < 200; ++step)
+        for (const std::size_t rank : {1U, 0U})
+            if (left_after[rank] == 0 && ranks[rank]->end_step().stop_requested) left_after[rank] = step;
+    EXPECT_GT(left_after[0], 1);
+    EXPECT_EQ(left_after[0], left_after[1]);
+    EXPECT_EQ((*control)->state(), storage::TrainingState::kStopping);
+}
+
+TEST(CaptureSession, AProcessThatIsFarBehindTheOthersLeavesAtOnce) {
+    const TemporaryDirectory directory;
+    auto session = open(directory.path(), {});
+    model::WorkerMeta meta;
+    meta.environment = {{"WORLD_SIZE", "2"}};
+    session->describe(meta);
+    auto control = storage::ControlBlock::open(storage::RunLayout{directory.path()}.control());
+    ASSERT_TRUE(control);
+    (*control)->request_stop();
+    (*control)->announce_stop_step(100000);
+    EXPECT_TRUE(session->end_step().stop_requested);
+}
+
 TEST(CaptureSession, DescribesItsWorker) {
     storage::MemoryFileSystem files;
     auto session = open("/run", {}, files);

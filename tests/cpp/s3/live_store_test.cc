@@ -13,12 +13,12 @@
 #include <cstdlib>
 #include <thread>
 
-#include "s3/scripted_transport.h"
+#include "aws/scripted_transport.h"
 #include "storage/object_store_conformance.h"
+#include "traindbg/aws/sign.h"
+#include "traindbg/aws/xml.h"
 #include "traindbg/base/format.h"
 #include "traindbg/s3/s3_object_store.h"
-#include "traindbg/s3/sign.h"
-#include "traindbg/s3/xml.h"
 
 namespace traindbg::s3 {
 namespace {
@@ -42,11 +42,12 @@ class Server {
     [[nodiscard]] const std::string& secret_key() const { return secret_key_; }
     http::HttpTransport& transport() { return *transport_; }
 
-    [[nodiscard]] Environment environment(std::string secret = "") const {
-        return testing::environment_of({{"AWS_ACCESS_KEY_ID", access_key_},
-                                        {"AWS_SECRET_ACCESS_KEY", secret.empty() ? secret_key_ : secret}});
+    [[nodiscard]] aws::Environment environment(std::string secret = "") const {
+        return aws::testing::environment_of(
+            {{"AWS_ACCESS_KEY_ID", access_key_},
+             {"AWS_SECRET_ACCESS_KEY", secret.empty() ? secret_key_ : secret}});
     }
-    std::unique_ptr<S3ObjectStore> open(const Environment& environment) {
+    std::unique_ptr<S3ObjectStore> open(const aws::Environment& environment) {
         S3Options options;
         options.bucket = "bucket";
         options.endpoint_url = url_;
@@ -113,41 +114,42 @@ class Server {
         }
         iam("Action=CreateUser&Version=2010-05-08&UserName=u");
         iam("Action=PutUserPolicy&Version=2010-05-08&UserName=u&PolicyName=p&PolicyDocument=" +
-            percent_encode(
+            aws::percent_encode(
                 R"({"Version":"2012-10-17","Statement":[{"Effect":"Allow","Action":"*","Resource":"*"}]})",
                 false));
         const std::string made = iam("Action=CreateAccessKey&Version=2010-05-08&UserName=u");
-        const auto status = scan_xml(made, [&](const XmlEvent& event) {
+        const auto status = aws::scan_xml(made, [&](const aws::XmlEvent& event) {
             if (event.path.ends_with("/AccessKeyId")) access_key_ = event.text;
             if (event.path.ends_with("/SecretAccessKey")) secret_key_ = event.text;
         });
         if (secret_key_.empty()) return "moto_server: made no key: " + status.to_string() + made;
         // The bucket: the store itself never makes one.
-        Credentials credentials;
+        aws::Credentials credentials;
         credentials.access_key = access_key_;
         credentials.secret_key = secret_key_;
         http::HttpRequest request;
         request.method = "PUT";
-        RequestTarget target{"http", url_.substr(7), "/bucket", {}};
-        request.url = url_of(target);
-        sign_request("PUT", target, request.headers, {}, credentials, "us-east-1", "s3", base::wall_nanos());
+        aws::RequestTarget target{"http", url_.substr(7), "/bucket", {}};
+        request.url = aws::url_of(target);
+        aws::sign_request("PUT", target, request.headers, {}, credentials, "us-east-1", "s3",
+                          base::wall_nanos());
         const auto answer = transport_->perform(request, {});
         if (!answer.is_ok() || answer->status != 200) return "moto_server: made no bucket";
         return "";
     }
 
     std::string iam(const std::string& form) {
-        Credentials credentials;
+        aws::Credentials credentials;
         credentials.access_key = "any";
         credentials.secret_key = "any";
         http::HttpRequest request;
         request.method = "POST";
-        RequestTarget target{"http", url_.substr(7), "/", {}};
-        request.url = url_of(target);
+        aws::RequestTarget target{"http", url_.substr(7), "/", {}};
+        request.url = aws::url_of(target);
         request.body = base::as_bytes(form);
         request.headers.emplace_back("content-type", "application/x-www-form-urlencoded");
-        sign_request("POST", target, request.headers, request.body, credentials, "us-east-1", "iam",
-                     base::wall_nanos());
+        aws::sign_request("POST", target, request.headers, request.body, credentials, "us-east-1", "iam",
+                          base::wall_nanos());
         const auto answer = transport_->perform(request, {});
         return answer.is_ok() ? std::string(answer->text()) : answer.status().to_string();
     }
@@ -208,7 +210,7 @@ TEST_F(LiveStore, AWrongSecretIsRefused) {
 
 TEST_F(LiveStore, AnUnknownKeyIsRefused) {
     const auto store = server_->open(
-        testing::environment_of({{"AWS_ACCESS_KEY_ID", "AKIAUNKNOWN"}, {"AWS_SECRET_ACCESS_KEY", "x"}}));
+        aws::testing::environment_of({{"AWS_ACCESS_KEY_ID", "AKIAUNKNOWN"}, {"AWS_SECRET_ACCESS_KEY", "x"}}));
     EXPECT_EQ(store->put("a", base::as_bytes("x"), {}).code(), Code::kPermissionDenied);
 }
 

@@ -1,18 +1,18 @@
 // What is tried again and what is not, against answers that no server gives on demand.
 #include <gtest/gtest.h>
 
-#include "s3/scripted_transport.h"
+#include "aws/scripted_transport.h"
 #include "traindbg/s3/s3_object_store.h"
 #include "traindbg/storage/memory_file_system.h"
 
 namespace traindbg::s3 {
 namespace {
 
+using aws::testing::answers;
+using aws::testing::breaks;
+using aws::testing::environment_of;
+using aws::testing::ScriptedTransport;
 using base::Code;
-using testing::answers;
-using testing::breaks;
-using testing::environment_of;
-using testing::ScriptedTransport;
 
 std::string error(const std::string& code, const std::string& more = "") {
     return "<Error><Code>" + code + "</Code>" + more + "</Error>";
@@ -93,7 +93,7 @@ TEST_F(Retry, ItGivesUpAndSaysHowOften) {
 
 TEST_F(Retry, ACancelledCallEnds) {
     std::atomic<bool> cancelled{false};
-    transport_.answers = {[&](const testing::Asked&) -> base::Result<http::HttpResponse> {
+    transport_.answers = {[&](const aws::testing::Asked&) -> base::Result<http::HttpResponse> {
         cancelled = true;
         return base::Status(Code::kUnavailable, "reset");
     }};

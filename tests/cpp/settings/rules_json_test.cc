@@ -11,7 +11,7 @@ TEST(RulesJson, AConfigurationIsARuleWithTexts) {
     const auto read = parse_rules_json(R"({"DebugRuleConfigurations": [
         {"RuleConfigurationName": "mine", "RuleEvaluatorImage": "somewhere",
          "RuleParameters": {"rule_to_invoke": "DeadRelu", "threshold_layer": "60", "base_trial": "s3://x",
-                            "other_trial_0": "s3://y", "action_json": "{}"}},
+                            "other_trial_0": "s3://y", "action_json": ""}},
         {"DebugRuleConfiguration": {"RuleParameters": {"rule_to_invoke": "AllZero",
                                                        "collection_names": ["weights", "biases"],
                                                        "threshold": 99.5, "tensor_regex": null}},

@@ -82,11 +82,14 @@ class RunVerb final : public Verb {
         if (!fail_on.is_ok()) return fail(console, fail_on.status());
         SupervisorOptions options;
         options.command = command_;
-        options.on_finding = given_.on_finding;
         options.act_at = model::parse_severity(given_.act_at).value_or(model::Severity::kWarning);
-        options.stop_grace = std::chrono::nanoseconds(static_cast<std::int64_t>(given_.stop_grace * 1e9));
+        if (given_.stop_grace >= 0)
+            options.stop_grace = std::chrono::nanoseconds(static_cast<std::int64_t>(given_.stop_grace * 1e9));
         options.quiet = quiet_;
-        if (const Status status = check_targets(given_.notify); !status.is_ok()) return fail(console, status);
+        const auto requested = requested_actions(given_.notify, given_.rules);
+        if (!requested.is_ok()) return fail(console, requested.status());
+        if (const Status status = check_targets(given_.notify, *requested); !status.is_ok())
+            return fail(console, status);
         if (const Status status = load_custom_rules(given_.rules.custom); !status.is_ok())
             return fail(console, status);
         auto choices = given_.rules.choices();
@@ -106,7 +109,7 @@ class RunVerb final : public Verb {
                          base::printable(run_dir_.empty() ? runs_root(runs_) : run_dir_) +
                              ": a run is recorded on this machine; to have it in a bucket as well use "
                              "--upload or TRAINDBG_UPLOAD"});
-        if (given_.upload.empty()) given_.upload = s3::process_environment("TRAINDBG_UPLOAD");
+        if (given_.upload.empty()) given_.upload = aws::process_environment("TRAINDBG_UPLOAD");
         if (!given_.upload.empty())
             if (const auto tried = open_upload_target(given_.upload, "name", given_.endpoint_url);
                 !tried.is_ok())
@@ -132,12 +135,18 @@ class RunVerb final : public Verb {
             options.on_look = [&] { tell_upload(options, console); };
         }
         std::unique_ptr<actions::Notifier> notifier;
+        std::unique_ptr<MetricsPublisher> metrics;
         if (!options.run.empty()) {
-            auto opened = open_notifier(given_.notify, options.run, files_);
+            auto opened = open_notifier(given_.notify, *requested, options.run, files_);
             if (opened.is_ok()) notifier = std::move(opened).value();
             else console.warn(opened.status().message());
+            metrics = open_metrics(given_.notify, options.run, files_, console);
+            options.act = what_to_do(given_.on_finding, *requested, options.run_name,
+                                     aws::process_environment("TRAINING_JOB_NAME"));
+            for (const std::string& note : options.act.notes) console.warn(note);
         }
         options.notifier = notifier.get();
+        options.metrics = metrics.get();
         options.notify_timeout =
             std::chrono::nanoseconds(static_cast<std::int64_t>(given_.notify.timeout * 1e9));
         const Supervised supervised = supervise(options, console, files_);
@@ -368,21 +377,26 @@ class RunVerb final : public Verb {
 }  // namespace
 
 VerbEntry run_verb() {
-    return {.name = "run",
-            .summary = "Run a training and watch it: findings as they appear, a report at the end.",
-            .usage = "[options] [--] COMMAND [ARGUMENT...]",
-            .about =
-                "Starts COMMAND, records what happens inside the model that it trains, judges it step by "
-                "step, and says what goes wrong and what to change. The script needs no change. Its exit "
-                "code is passed through: 128+n after signal n, 90 when a rule stopped it.",
-            .examples =
-                "  traindbg run -- python train.py --epochs 3\n"
-                "  traindbg run --on-finding stop --act-at error -- python train.py\n"
-                "  traindbg run --notify env:SLACK_URL --notify file:findings.jsonl -- python train.py\n"
-                "  traindbg run --collect gradients --every 1 python train.py\n"
-                "  traindbg run --rule vanishing_gradient.ratio=1e-5 --no-rule overfit -- python train.py\n"
-                "  traindbg run --fail-on error --json -- python train.py | tail -n 1\n",
-            .make = []() -> std::unique_ptr<Verb> { return std::make_unique<RunVerb>(); }};
+    return {
+        .name = "run",
+        .summary = "Run a training and watch it: findings as they appear, a report at the end.",
+        .usage = "[options] [--] COMMAND [ARGUMENT...]",
+        .about =
+            "Starts COMMAND, records what happens inside the model that it trains, judges it step by "
+            "step, and says what goes wrong and what to change. The script needs no change. Its exit "
+            "code is passed through: 128+n after signal n, 90 when a rule stopped it.",
+        .examples =
+            "  traindbg run -- python train.py --epochs 3\n"
+            "  traindbg run --on-finding stop --act-at error -- python train.py\n"
+            "  traindbg run --notify env:SLACK_URL --notify file:findings.jsonl -- python train.py\n"
+            "  traindbg run --notify 'smtp://me@mail.example.org?to=me@example.org&password=env:MAIL' -- "
+            "python "
+            "train.py\n"
+            "  traindbg run --notify prometheus:9464 --on-finding stop --stop-grace 120 -- python train.py\n"
+            "  traindbg run --collect gradients --every 1 python train.py\n"
+            "  traindbg run --rule vanishing_gradient.ratio=1e-5 --no-rule overfit -- python train.py\n"
+            "  traindbg run --fail-on error --json -- python train.py | tail -n 1\n",
+        .make = []() -> std::unique_ptr<Verb> { return std::make_unique<RunVerb>(); }};
 }
 
 }  // namespace traindbg::cli

@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "traindbg/actions/action.h"
+#include "traindbg/aws/credentials.h"
 #include "traindbg/base/clock.h"
 #include "traindbg/base/format.h"
 #include "traindbg/base/text.h"
@@ -95,25 +96,35 @@ class WatchVerb final : public Verb {
                                                        "and supervised on its own machine only"});
         }
 
-        if (is_remote(*path) && !notify_.targets.empty())
+        const auto requested = requested_actions(notify_, rules_);
+        if (!requested.is_ok()) return fail(console, requested.status());
+        if (const base::Status status = check_targets(notify_, *requested); !status.is_ok())
+            return fail(console, status);
+        const std::string run_name = base_name(*path);
+        const Acting acting =
+            what_to_do(on_finding_, *requested, run_name, aws::process_environment("TRAINING_JOB_NAME"));
+        for (const std::string& note : acting.notes) console.warn(note);
+        if (is_remote(*path) && (tells_somebody(notify_, *requested) || acting.action != "none"))
             return fail(console, {base::Code::kUnsupported,
                                   base::printable(*path) +
                                       ": is a copy in a bucket; who is to be told is asked of the training's "
                                       "own machine, where the journal is"});
-        auto notifier = open_notifier(notify_, *path, files);
+        auto notifier = open_notifier(notify_, *requested, *path, files);
         if (!notifier.is_ok()) return fail(console, notifier.status());
+        const auto metrics = open_metrics(notify_, *path, files, console);
 
         // A second follower only looks on.
         std::optional<SupervisorLock> lock;
         if (until_end_) lock = SupervisorLock::take(*path);
         std::unique_ptr<actions::Action> action;
-        if (control) action = actions::make_action(on_finding_, *control);
+        if (control) action = actions::make_action(acting.action, *control);
         FollowerOptions options;
         options.run = *path;
         options.choices = *choices;
         options.keeps_verdict = lock.has_value();
         if (lock) options.on_fires = [&control] { control->request_flight_copy(); };
         options.action = action.get();
+        options.act_for = acting.rules;
         options.notifier = notifier->get();
         options.act_at = model::parse_severity(act_at_).value_or(model::Severity::kWarning);
         auto gate = SignalGate::open();
@@ -122,7 +133,8 @@ class WatchVerb final : public Verb {
         if (!follower.is_ok()) return fail(console, follower.status());
         static_cast<void>(::setpriority(PRIO_PROCESS, 0, ::getpriority(PRIO_PROCESS, 0) + 5));
 
-        const bool ended = follow(**follower, control.get(), *path, *gate, files, console, lock.has_value());
+        const bool ended =
+            follow(**follower, control.get(), *path, *gate, files, console, lock.has_value(), metrics.get());
         // Who left does not wait for a run that cannot be read, and nobody waits after another Ctrl-C.
         (*follower)->finish([&] { return asks_to_leave(*gate) || (!ended && (*follower)->is_failing()); });
         if (*notifier != nullptr) {
@@ -130,6 +142,7 @@ class WatchVerb final : public Verb {
                                 [&] { return asks_to_leave(*gate); });
             for (const std::string& what : (*notifier)->take_troubles()) console.warn(what);
         }
+        show_metrics(metrics.get(), **follower, /*is_running=*/false, console);
         const model::Verdict verdict = (*follower)->verdict();
         if (lock && ended) write_report_at_end(*path, verdict, files, console);
         if (json_) {
@@ -147,7 +160,8 @@ class WatchVerb final : public Verb {
   private:
     // Until the run has ended (true) or somebody ends us (false).
     bool follow(Follower& follower, const storage::ControlBlock* control, const std::string& path,
-                SignalGate& gate, storage::FileSystem& files, const Console& console, bool supervises) {
+                SignalGate& gate, storage::FileSystem& files, const Console& console, bool supervises,
+                MetricsPublisher* metrics) {
         std::unique_ptr<StatusLine> status;
         if (!quiet_) status = StatusLine::open(console.error_colour());
         // The end is seen twice before it is believed: what was written before it is then read.
@@ -164,6 +178,8 @@ class WatchVerb final : public Verb {
                 follower.describe(facts);
                 status->show(facts);
             }
+            if (metrics != nullptr && metrics->due_in() == 0)
+                show_metrics(metrics, follower, /*is_running=*/true, console);
             if (!more && over) return true;
             over = is_over(control, path, files, supervises);
             std::array<pollfd, 2> waiting{
@@ -193,6 +209,16 @@ class WatchVerb final : public Verb {
                 }
             }
         }
+    }
+
+    static void show_metrics(MetricsPublisher* publisher, const Follower& follower, bool is_running,
+                             const Console& console) {
+        if (publisher == nullptr) return;
+        actions::Metrics metrics;
+        metrics.is_running = is_running;
+        follower.describe(metrics);
+        publisher->publish(std::move(metrics));
+        for (const std::string& what : publisher->take_troubles()) console.warn(what);
     }
 
     [[nodiscard]] static bool asks_to_leave(SignalGate& gate) {
@@ -267,7 +293,8 @@ VerbEntry watch_verb() {
             "Judges a run while it grows, prints findings as they appear, and ends with it. It does not "
             "touch the training; ending it with Ctrl-C ends only the watching.",
         .examples =
-            "  traindbg watch last\n  traindbg watch traindbg-runs/night --on-finding stop --act-at error\n",
+            "  traindbg watch last\n  traindbg watch traindbg-runs/night --on-finding stop --act-at error\n"
+            "  traindbg watch last --notify prometheus:9464\n",
         .make = []() -> std::unique_ptr<Verb> { return std::make_unique<WatchVerb>(); }};
 }
 

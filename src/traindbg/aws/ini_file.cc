@@ -1,8 +1,8 @@
-#include "traindbg/s3/ini_file.h"
+#include "traindbg/aws/ini_file.h"
 
 #include "traindbg/base/format.h"
 
-namespace traindbg::s3 {
+namespace traindbg::aws {
 namespace {
 
 using base::Code;
@@ -76,4 +76,9 @@ Result<IniFile> parse_ini(std::string_view text, const std::string& name) {
     return file;
 }
 
-}  // namespace traindbg::s3
+std::string value_of(const IniSection& section, const std::string& key) {
+    const auto it = section.find(key);
+    return it == section.end() ? std::string() : it->second;
+}
+
+}  // namespace traindbg::aws

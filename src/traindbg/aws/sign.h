@@ -17,7 +17,7 @@
 #include "traindbg/base/bytes.h"
 #include "traindbg/http/http.h"
 
-namespace traindbg::s3 {
+namespace traindbg::aws {
 
 // Never formatted into a message, never written anywhere.
 struct Credentials {
@@ -43,9 +43,10 @@ struct RequestTarget {
 [[nodiscard]] std::string url_of(const RequestTarget& target);
 
 // Adds x-amz-date, x-amz-content-sha256, x-amz-security-token and authorization to `headers`. All of
-// `headers`, with the host, are signed.
+// `headers`, with the host, are signed. Of other services than S3 the path is signed as encoded a second
+// time, as they want it.
 void sign_request(const std::string& method, const RequestTarget& target, http::HeaderList& headers,
                   base::ByteSpan body, const Credentials& credentials, const std::string& region,
                   const std::string& service, std::int64_t wall_nanos);
 
-}  // namespace traindbg::s3
+}  // namespace traindbg::aws

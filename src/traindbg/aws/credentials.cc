@@ -1,4 +1,4 @@
-#include "traindbg/s3/credentials.h"
+#include "traindbg/aws/credentials.h"
 
 #include <algorithm>
 #include <array>
@@ -10,7 +10,7 @@
 #include "traindbg/base/format.h"
 #include "traindbg/base/text.h"
 
-namespace traindbg::s3 {
+namespace traindbg::aws {
 namespace {
 
 using base::Code;
@@ -42,11 +42,6 @@ std::string home_file(const Environment& environment, const char* setting, const
     if (std::string path = environment(setting); !path.empty()) return path;
     const std::string home = environment("HOME");
     return home.empty() ? std::string() : home + "/.aws/" + name;
-}
-
-std::string value_of(const IniSection& section, const std::string& key) {
-    const auto it = section.find(key);
-    return it == section.end() ? std::string() : it->second;
 }
 
 Result<Credentials> checked(Credentials credentials) {
@@ -184,36 +179,6 @@ Result<Profile> load_profile(const Environment& environment, storage::FileSystem
     return profile;
 }
 
-Result<S3Settings> load_settings(const Environment& environment, const Profile& profile) {
-    S3Settings settings;
-    const auto first_of = [](std::initializer_list<std::string> values) {
-        for (const std::string& value : values)
-            if (!value.empty()) return value;
-        return std::string();
-    };
-    const std::string region =
-        first_of({environment("AWS_REGION"), environment("AWS_DEFAULT_REGION"),
-                  value_of(profile.config, "region"), value_of(profile.credentials, "region")});
-    if (!region.empty()) settings.region = region;
-    for (const char letter : settings.region)
-        if (!((letter >= 'a' && letter <= 'z') || (letter >= '0' && letter <= '9') || letter == '-'))
-            return Status(Code::kInvalidArgument,
-                          base::format("'{}' cannot be a region's name", base::printable(settings.region)));
-    if (environment("AWS_IGNORE_CONFIGURED_ENDPOINT_URLS") != "true")
-        settings.endpoint_url = first_of({environment("AWS_ENDPOINT_URL_S3"), environment("AWS_ENDPOINT_URL"),
-                                          value_of(profile.config, "endpoint_url"),
-                                          value_of(profile.credentials, "endpoint_url")});
-    const std::string style =
-        first_of({environment("TRAINDBG_S3_ADDRESSING"), value_of(profile.config, "s3.addressing_style")});
-    if (style == "path") settings.addressing = Addressing::kPath;
-    else if (style == "virtual") settings.addressing = Addressing::kVirtual;
-    else if (!style.empty() && style != "auto")
-        return Status(Code::kInvalidArgument,
-                      base::format("TRAINDBG_S3_ADDRESSING: '{}' is not one of path, virtual, auto",
-                                   base::printable(style)));
-    return settings;
-}
-
 Result<Credentials> find_credentials(const Environment& environment, const Profile& profile,
                                      http::HttpTransport& transport, const Patience& patience) {
     Credentials credentials;
@@ -259,7 +224,7 @@ Result<Credentials> find_credentials(const Environment& environment, const Profi
     return Status(
         Code::kPermissionDenied,
         base::format(
-            "there are no credentials for S3: AWS_ACCESS_KEY_ID is not set, profile {} has "
+            "there are no AWS credentials: AWS_ACCESS_KEY_ID is not set, profile {} has "
             "none in ~/.aws, no container and {} hands them out; set AWS_ACCESS_KEY_ID and "
             "AWS_SECRET_ACCESS_KEY, or AWS_PROFILE",
             base::printable(profile.name),
@@ -333,4 +298,4 @@ Result<Credentials> credentials_from_json(std::string_view text, const std::stri
 
 }  // namespace internal
 
-}  // namespace traindbg::s3
+}  // namespace traindbg::aws

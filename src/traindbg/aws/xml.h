@@ -14,7 +14,7 @@
 
 #include "traindbg/base/status.h"
 
-namespace traindbg::s3 {
+namespace traindbg::aws {
 
 struct XmlEvent {
     std::string_view path;  // of names, joined by "/", without the root's namespace
@@ -27,4 +27,4 @@ struct XmlEvent {
 
 [[nodiscard]] std::string xml_escape(std::string_view text);
 
-}  // namespace traindbg::s3
+}  // namespace traindbg::aws

@@ -1,12 +1,13 @@
-#include "traindbg/s3/credentials.h"
+#include "traindbg/aws/credentials.h"
 
 #include <gtest/gtest.h>
 
-#include "s3/scripted_transport.h"
+#include "aws/scripted_transport.h"
+#include "traindbg/aws/endpoint.h"
 #include "traindbg/base/clock.h"
 #include "traindbg/storage/memory_file_system.h"
 
-namespace traindbg::s3 {
+namespace traindbg::aws {
 namespace {
 
 using base::Code;
@@ -173,23 +174,20 @@ TEST_F(Chain, KeptUntilTheyAreAboutToExpire) {
 }
 
 TEST_F(Chain, SettingsComeFromTheEnvironmentThenTheProfile) {
-    file("/home/u/.aws/config",
-         "[default]\nregion=eu-west-1\nendpoint_url=http://config:1\ns3=\n addressing_style=virtual\n");
+    file("/home/u/.aws/config", "[default]\nregion=eu-west-1\nendpoint_url=http://config:1\n");
     const auto settings = [&](Values values) {
         values.emplace("HOME", "/home/u");
         const Environment environment = environment_of(values);
-        return load_settings(environment, *load_profile(environment, files_));
+        return load_settings(environment, *load_profile(environment, files_), "S3");
     };
     EXPECT_EQ(settings({})->region, "eu-west-1");
     EXPECT_EQ(settings({})->endpoint_url, "http://config:1");
-    EXPECT_EQ(settings({})->addressing, Addressing::kVirtual);
     EXPECT_EQ(settings({{"AWS_REGION", "us-west-2"}})->region, "us-west-2");
     EXPECT_EQ(
         settings({{"AWS_ENDPOINT_URL", "http://a:1"}, {"AWS_ENDPOINT_URL_S3", "http://b:1"}})->endpoint_url,
         "http://b:1");
     EXPECT_FALSE(settings({{"AWS_REGION", "evil.example/"}}).is_ok());
-    EXPECT_FALSE(settings({{"TRAINDBG_S3_ADDRESSING", "sideways"}}).is_ok());
 }
 
 }  // namespace
-}  // namespace traindbg::s3
+}  // namespace traindbg::aws

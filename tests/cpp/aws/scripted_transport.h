@@ -7,10 +7,10 @@
 #include <string>
 #include <vector>
 
+#include "traindbg/aws/credentials.h"
 #include "traindbg/http/http.h"
-#include "traindbg/s3/credentials.h"
 
-namespace traindbg::s3::testing {
+namespace traindbg::aws::testing {
 
 struct Asked {
     std::string method;
@@ -72,4 +72,4 @@ inline Environment environment_of(std::map<std::string, std::string> values) {
     };
 }
 
-}  // namespace traindbg::s3::testing
+}  // namespace traindbg::aws::testing

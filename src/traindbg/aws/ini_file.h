@@ -16,12 +16,14 @@
 
 #include "traindbg/base/status.h"
 
-namespace traindbg::s3 {
+namespace traindbg::aws {
 
 using IniSection = std::map<std::string, std::string>;  // keys in lower case
 using IniFile = std::map<std::string, IniSection>;
 
 // `name` is what errors begin with. The last of two equal keys counts.
 [[nodiscard]] base::Result<IniFile> parse_ini(std::string_view text, const std::string& name);
+// Empty: there is none.
+[[nodiscard]] std::string value_of(const IniSection& section, const std::string& key);
 
-}  // namespace traindbg::s3
+}  // namespace traindbg::aws

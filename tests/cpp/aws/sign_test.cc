@@ -1,8 +1,8 @@
-#include "traindbg/s3/sign.h"
+#include "traindbg/aws/sign.h"
 
 #include <gtest/gtest.h>
 
-namespace traindbg::s3 {
+namespace traindbg::aws {
 namespace {
 
 // The examples of the AWS documentation, "Signature Calculations for the Authorization Header:
@@ -60,6 +60,18 @@ TEST(Sign, TheUrlIsWhatIsSigned) {
     EXPECT_EQ(url_of(target), "https://h:1/b/a%20b%2Bc%25/%C3%A4?prefix=x%2Fy%26z&uploads=");
 }
 
+// Of a request that botocore signed, whose signer is another's.
+TEST(Sign, OtherServicesThanS3SignAPathThatIsEncodedTwice) {
+    RequestTarget target;
+    target.host = "lambda.eu-west-1.amazonaws.com";
+    target.path = "/2015-03-31/functions/arn:aws:lambda:eu-west-1:1:function:f/invocations";
+    http::HeaderList headers = {{"content-type", "application/json"}, {"x-amz-invocation-type", "Event"}};
+    sign_request("POST", target, headers, base::as_bytes(std::string_view("{\"a\":1}")), example(),
+                 "eu-west-1", "lambda", kMoment);
+    EXPECT_TRUE(headers.back().second.ends_with(
+        "Signature=dfee58601e1cf4f6366b51226350b9f8fe9575029a62adb4af81f63177f94893"));
+}
+
 TEST(Sign, ASessionTokenIsSigned) {
     Credentials credentials = example();
     credentials.session_token = "TOKEN";
@@ -82,4 +94,4 @@ TEST(Percent, DecodingUndoesEncoding) {
 }
 
 }  // namespace
-}  // namespace traindbg::s3
+}  // namespace traindbg::aws

@@ -1,4 +1,4 @@
-// Where the credentials for S3 come from, in the usual order:
+// Where the credentials for AWS come from, in the usual order:
 //
 //   1. AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_SESSION_TOKEN
 //   2. the profile (AWS_PROFILE, or "default") of ~/.aws/credentials, then of ~/.aws/config
@@ -22,13 +22,13 @@
 #include <optional>
 #include <string>
 
+#include "traindbg/aws/ini_file.h"
+#include "traindbg/aws/sign.h"
 #include "traindbg/base/status.h"
 #include "traindbg/http/http.h"
-#include "traindbg/s3/ini_file.h"
-#include "traindbg/s3/sign.h"
 #include "traindbg/storage/file_system.h"
 
-namespace traindbg::s3 {
+namespace traindbg::aws {
 
 // The environment as a function, so that tests need not change their own. Empty: not set.
 using Environment = std::function<std::string(const char* name)>;
@@ -44,16 +44,6 @@ struct Profile {
 // kInvalidArgument when a file is there and cannot be understood, or when AWS_PROFILE names a profile
 // that is in neither.
 [[nodiscard]] base::Result<Profile> load_profile(const Environment& environment, storage::FileSystem& files);
-
-enum class Addressing : std::uint8_t { kAuto, kPath, kVirtual };
-
-// What is not secret: from the environment, then the profile.
-struct S3Settings {
-    std::string region = "us-east-1";
-    std::string endpoint_url;  // empty: AWS
-    Addressing addressing = Addressing::kAuto;
-};
-[[nodiscard]] base::Result<S3Settings> load_settings(const Environment& environment, const Profile& profile);
 
 // One look through the chain.
 [[nodiscard]] base::Result<Credentials> find_credentials(const Environment& environment,
@@ -88,4 +78,4 @@ namespace internal {
                                                               const std::string& source);
 }  // namespace internal
 
-}  // namespace traindbg::s3
+}  // namespace traindbg::aws

@@ -1,4 +1,4 @@
-#include "traindbg/s3/sign.h"
+#include "traindbg/aws/sign.h"
 
 #include <algorithm>
 #include <ctime>
@@ -6,7 +6,7 @@
 #include "traindbg/base/format.h"
 #include "traindbg/base/sha256.h"
 
-namespace traindbg::s3 {
+namespace traindbg::aws {
 namespace {
 
 bool is_unreserved(char letter) noexcept {
@@ -113,8 +113,9 @@ void sign_request(const std::string& method, const RequestTarget& target, http::
     http::HeaderList sorted = headers;
     sorted.emplace_back("host", target.host);
     std::sort(sorted.begin(), sorted.end());
-    std::string canonical =
-        method + "\n" + percent_encode(target.path, true) + "\n" + query_of(target) + "\n";
+    std::string path = percent_encode(target.path, true);
+    if (service != "s3") path = percent_encode(path, true);
+    std::string canonical = method + "\n" + path + "\n" + query_of(target) + "\n";
     std::string names;
     for (const auto& [name, value] : sorted) {
         canonical += name + ":" + trimmed(value) + "\n";
@@ -135,4 +136,4 @@ void sign_request(const std::string& method, const RequestTarget& target, http::
                                       credentials.access_key, scope, names, base::hex(key)));
 }
 
-}  // namespace traindbg::s3
+}  // namespace traindbg::aws

@@ -1,9 +1,9 @@
-#include "traindbg/s3/xml.h"
+#include "traindbg/aws/xml.h"
 
 #include <cstdint>
 #include <vector>
 
-namespace traindbg::s3 {
+namespace traindbg::aws {
 namespace {
 
 using base::Code;
@@ -186,4 +186,4 @@ std::string xml_escape(std::string_view text) {
     return escaped;
 }
 
-}  // namespace traindbg::s3
+}  // namespace traindbg::aws
