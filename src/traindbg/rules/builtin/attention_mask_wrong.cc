@@ -80,8 +80,7 @@ class AttentionMaskWrong final : public Rule {
     void fire_inverted(const LoopFact& fact, FindingSink& sink) const {
         model::Finding finding = loop_finding("padding", model::Severity::kError, inverted_, fact);
         finding.message = base::format(
-            "The mask of {} is the wrong way round: it shows the padding and hides {:.0f} % or more of all "
-            "else.",
+            "The mask of {} is the wrong way round: it shows the padding and hides {:.0f} % of all else.",
             place_of(fact), 100 * fact.value);
         finding.fix =
             "Turn the mask round. In nn.MultiheadAttention and nn.Transformer True hides a position: "

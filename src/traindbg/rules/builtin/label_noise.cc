@@ -20,14 +20,15 @@ const model::RuleInfo kInfo = {
         "has "
         "never seen.",
     .when =
-        "A classification whose training labels are contradicted, in the last ten captured steps, in a share "
-        "of "
-        "at least `missed`, while the evaluation's are in no more than `ratio` of that share, over the last "
-        "`evaluations` evaluations, and significantly (four standard errors). Judged only where nothing else "
-        "makes the training harder: the model has no dropout, the training's rows come again bit for bit, so "
-        "that they are not augmented, and both parts have about the same labels: the mean of the "
-        "evaluation's "
-        "lies among those of the training's batches.",
+        "A classification whose training labels are contradicted, in the last six captured steps, in a share "
+        "of at least `missed`, while those of the last `evaluations` evaluations before these steps were in "
+        "no "
+        "more than `ratio` of that share, and significantly (four standard errors); the model was no better "
+        "trained then. Judged only where nothing else makes the training harder: the model has no dropout, "
+        "the "
+        "training's rows come again bit for bit, so that they are not augmented, and both parts have about "
+        "the "
+        "same labels: the mean of the evaluation's lies among those of the training's batches.",
     .why =
         "A model does better on what it was trained on. Where it does far worse, with the same weights and "
         "unchanged inputs, the labels there are wrong: what is right is learned first, then the wrong labels "
@@ -48,7 +49,7 @@ const model::RuleInfo kInfo = {
     .severity = model::Severity::kWarning,
     .parameters = {{"missed", "share", 0.15, 0.01, 1, "of training labels that the model contradicts"},
                    {"ratio", "share", 0.5, 0.01, 1, "of that, contradicted in the evaluation"},
-                   {"evaluations", "evaluations", 3, 1, 1000, "that must show it together"}},
+                   {"evaluations", "evaluations", 2, 1, 1000, "before these steps"}},
 };
 
 class LabelNoise final : public Rule {
@@ -75,7 +76,7 @@ class LabelNoise final : public Rule {
         const auto mean = loop_fact(step, "labels_mean");
         if (!labels || !missed || !mean || !std::isfinite(missed->value)) return;
         const Counted now = {labels->value, missed->value * labels->value, mean->value * labels->value,
-                             mean->value * mean->value * labels->value};
+                             step_};
         if (is_evaluation) {
             open_ = sum(open_, now);
             return;
@@ -95,14 +96,15 @@ class LabelNoise final : public Rule {
     }
 
   private:
-    static constexpr std::size_t kLooks = 10;
+    static constexpr std::size_t kLooks = 6, kMostEvaluations = 64;
     struct Counted {
-        double labels = 0, missed = 0, sum = 0, squares = 0;
+        double labels = 0, missed = 0, sum = 0;
+        model::StepIndex step = 0;
         [[nodiscard]] double share() const { return labels > 0 ? missed / labels : 0; }
         [[nodiscard]] double mean() const { return labels > 0 ? sum / labels : 0; }
     };
     static Counted sum(const Counted& a, const Counted& b) {
-        return {a.labels + b.labels, a.missed + b.missed, a.sum + b.sum, a.squares + b.squares};
+        return {a.labels + b.labels, a.missed + b.missed, a.sum + b.sum, b.step};
     }
     static Counted sum_of(const std::vector<Counted>& all) {
         Counted total;
@@ -112,10 +114,18 @@ class LabelNoise final : public Rule {
 
     void close(FindingSink& sink) {
         evaluated_.push_back(std::exchange(open_, {}));
-        if (evaluated_.size() > needed_) evaluated_.erase(evaluated_.begin());
-        if (evaluated_.size() < needed_ || training_.size() < kLooks || game_ || !comes_again_) return;
+        if (evaluated_.size() > kMostEvaluations) evaluated_.erase(evaluated_.begin());
+        if (training_.size() < kLooks || game_ || !comes_again_) return;
+        const Counted ours = sum_of(training_);
+        Counted theirs;
+        std::size_t count = 0;
+        for (auto one = evaluated_.rbegin(); one != evaluated_.rend() && count < needed_; ++one) {
+            if (one->step > training_.front().step) continue;
+            theirs = sum(theirs, *one);
+            ++count;
+        }
+        if (count < needed_) return;
         ++judged_;
-        const Counted ours = sum_of(training_), theirs = sum_of(evaluated_);
         // Batches differ in their labels' mean by chance; both parts must lie among them.
         const double around = 0.1 * std::max(highest_mean_ - lowest_mean_, 1e-9);
         const bool alike = theirs.mean() > lowest_mean_ - around && theirs.mean() < highest_mean_ + around;
@@ -140,11 +150,10 @@ class LabelNoise final : public Rule {
         finding.first_step = first_;
         finding.tensor = "loss";
         finding.message = base::format(
-            "At step {} the model contradicts {:.0f} % of the labels that it is trained on and {:.0f} % of "
-            "those "
-            "of evaluations, with unchanged inputs and no dropout: about {:.0f} % of the training's labels "
-            "look "
-            "wrong.",
+            "Up to step {} the model contradicts {:.0f} % of the labels that it is trained on; of those of "
+            "evaluations before it contradicted {:.0f} %, with unchanged inputs and no dropout. About {:.0f} "
+            "% "
+            "of the training's labels look wrong.",
             step_, 100 * ours.share(), 100 * theirs.share(), 100 * (ours.share() - theirs.share()));
         finding.fix =
             "Look at the training rows with the largest loss: correct or drop wrong labels, and find where "

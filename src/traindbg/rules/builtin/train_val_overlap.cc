@@ -71,6 +71,7 @@ class TrainValOverlap final : public Rule {
         ++judged_;
         known_ = known->value;
         of_training_ = number(step, "rows_of_training");
+        looked_at_ = number(step, "rows_looked_at");
         pairs_ = number(step, "rows_pairs");
         alike_ = number(step, "rows_alike");
         half_alike_ = number(step, "rows_half_alike");
@@ -133,7 +134,7 @@ class TrainValOverlap final : public Rule {
 
     // The part of the training's rows that is remembered; 1 where it is not known how many there are.
     [[nodiscard]] double remembered() const {
-        return of_training_ > known_ ? std::max(known_ / of_training_, 0.02) : 1;
+        return of_training_ > looked_at_ ? std::max(looked_at_ / of_training_, 0.02) : 1;
     }
     [[nodiscard]] double share() const {
         return all_.rows > 0 ? std::min(1.0, all_.trained / all_.rows / remembered()) : 0;
@@ -183,7 +184,7 @@ class TrainValOverlap final : public Rule {
     std::uint64_t judged_ = 0;
     model::StepIndex train_step_ = 0;
     std::uint64_t evaluations_ = 0;
-    double known_ = 0, of_training_ = 0, pairs_ = 0, alike_ = 0, half_alike_ = 0;
+    double known_ = 0, of_training_ = 0, looked_at_ = 0, pairs_ = 0, alike_ = 0, half_alike_ = 0;
     bool is_short_ = false, fired_ = false;
     Evaluation open_, all_;
 };
