@@ -187,6 +187,18 @@ def test_key_padding_mask(run_dir, inverted):
     assert place == "part"
 
 
+@pytest.mark.parametrize("shape", [(), (1,)])
+@pytest.mark.parametrize("inverted", [False, True])
+def test_an_average_that_is_written_out(run_dir, inverted, shape):
+    def mix(model, h, ids):
+        scores = h.sum(-1).masked_fill((ids != 0) if inverted else (ids == 0), -1e9)
+        weights = scores.reshape(*scores.shape, *shape).softmax(1)
+        return h + (weights.reshape(*scores.shape, 1) * h).sum(1, keepdim=True)
+
+    run, _, _ = train(run_dir, model_of(mix, None), pad=True)
+    assert fact(run, "padding_seen_instead") == ({float(inverted)}, "model")
+
+
 def test_a_mask_of_numbers_that_hides_nothing(run_dir):
     def mix(model, h, ids):
         return model.part(h, h, h, key_padding_mask=(ids == 0).float())[0]

@@ -68,10 +68,16 @@ def _is_added_by_mistake(mask: torch.Tensor | None) -> bool:
     return bool(((mask == 0) | (mask == 1)).all() & (mask == 0).any() & (mask == 1).any())
 
 
-def _one_map(shown: torch.Tensor) -> torch.Tensor | None:
-    """[rows, queries, keys] of [..., queries, keys]: of the first rows, by any head."""
+def _of_softmax(weights: torch.Tensor) -> torch.Tensor | None:
+    """[rows, queries, keys] of [..., queries, keys]: of the first rows, by any head.
+
+    Also of [rows, keys] and [rows, keys, 1], by which a sequence is averaged.
+    """
+    shown = weights > 0
+    if shown.dim() == 3 and shown.shape[2] == 1:
+        shown = shown.squeeze(2)
     if shown.dim() == 2:
-        shown = shown.unsqueeze(0)
+        shown = shown.unsqueeze(1)
     cells = shown.shape[-1] * shown.shape[-2]
     rows = min(_MOST_ROWS, _MOST_CELLS // max(cells, 1))
     if rows == 0 or shown.numel() == 0:
@@ -263,9 +269,8 @@ class SequenceObserver:
             elif function is torch.conv1d:
                 self._convolution_called(place, args, kwargs, result)
             elif function in _SOFTMAXES:
-                if isinstance(result, torch.Tensor) and result.dim() in (3, 4):
-                    shown = _one_map(result.detach() > 0)
-                    self._attention_called(place, shown, False)
+                if isinstance(result, torch.Tensor) and result.dim() in (2, 3, 4):
+                    self._attention_called(place, _of_softmax(result.detach()), False)
             else:
                 of = _of_multi_head if function is _multi_head else _of_scaled_dot_product
                 shown, is_added = of(args, kwargs)
