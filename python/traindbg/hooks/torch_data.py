@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
+from traindbg.hooks.torch_device import own_operations
 from traindbg.hooks.torch_guard import guarded
 
 if TYPE_CHECKING:
@@ -98,3 +99,35 @@ def closest_column(
     found = torch.where(size > 0, (wanted @ table).abs() / size.clamp_min(1e-300), 0.0)
     value, column = found.max(0)
     return value, column
+
+
+_OF_TWO = {"binary_cross_entropy": 0.5, "binary_cross_entropy_with_logits": 0.0}
+
+
+def missed_labels(
+    name: str, predictions: Any, labels: Any
+) -> tuple[int, torch.Tensor, torch.Tensor] | None:
+    """Of a classification: how many labels, the share that is not what is predicted, their mean.
+
+    `name` is the loss function's. The last two are one value each on the labels' device, not a
+    number where there are no labels, or they are no classes. None for any other loss.
+    """
+    if type(predictions) is not torch.Tensor or type(labels) is not torch.Tensor:
+        return None
+    if labels.numel() == 0 or labels.device != predictions.device:
+        return None
+    with own_operations():
+        given, wanted = predictions.detach(), labels.detach()
+        if name in ("cross_entropy", "nll_loss"):
+            if given.dim() != 2 or wanted.dim() != 1 or wanted.is_floating_point():
+                return None
+            is_known = wanted >= 0  # -100 is no label
+            missed = (given.argmax(1) != wanted) & is_known
+        elif name in _OF_TWO and given.shape == wanted.shape:
+            is_known = ((wanted == 0) | (wanted == 1)).all().expand(wanted.shape)
+            missed = ((given > _OF_TWO[name]) != (wanted > 0.5)) & is_known
+        else:
+            return None
+        known = is_known.sum().double()
+        mean = (wanted.double() * is_known).sum() / known
+        return wanted.numel(), missed.sum() / known, mean

@@ -31,6 +31,7 @@ from traindbg.hooks.torch_names import (
     is_leaf,
     tensors_in,
 )
+from traindbg.hooks.torch_sequences import MIXERS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -87,8 +88,9 @@ class Sink(Protocol):
     which mode outputs of places with an id go straight to the session (0: in none);
     `takes_functions`, whether functions may be listened to in it: what is compiled would be
     compiled again for that; `wants_functions`, whether something of them is due;
-    `wants_attention`, whether attention maps are to be made in it. `part_begins` announces, where
-    the root is not called, a part that is called by the training itself.
+    `wants_attention`, whether attention maps are to be made in it; `wants_mixers`, whether it is
+    told of functions that carry something along a sequence. `part_begins` announces, where the root
+    is not called, a part that is called by the training itself.
     """
 
     def wants_forward(self, root: torch.nn.Module) -> int: ...
@@ -104,6 +106,10 @@ class Sink(Protocol):
     def wants_attention(self) -> bool: ...
     def attention(self, place: Place, number: int, tensor: torch.Tensor) -> None: ...
     def attention_not_made(self, place: Place, reason: str) -> None: ...
+    def wants_mixers(self) -> bool: ...
+    def mixer_called(
+        self, place: Place, function: Any, args: Any, kwargs: Any, result: Any
+    ) -> None: ...
     def forward_raised(self) -> None: ...
     def failed(self, feature: str, error: Exception) -> None: ...
 
@@ -111,35 +117,41 @@ class Sink(Protocol):
 class _FunctionMode(TorchFunctionMode):  # type: ignore[misc]
     """Tells of activation functions: their word, their kind, what they returned.
 
-    `attended` hears of calls that attend: the function, its arguments, what it returned.
+    `attended` hears of calls that attend: the function, its arguments, what it returned; `mixed`
+    the same of those that carry something along a sequence.
     """
 
     def __init__(
         self,
         called: Callable[[str, str, Any], None],
         attended: Callable[[Any, Any, Any, Any], None] | None,
+        mixed: Callable[[Any, Any, Any, Any], None] | None,
     ) -> None:
         super().__init__()
         self._called: Callable[[str, str, Any], None] | None = called
         self._attended = attended
+        self._mixed = mixed
 
     def leave(self) -> None:
         """Ends it; out of order (after Ctrl-C inside a forward pass) it only falls silent."""
-        self._called = self._attended = None
+        self._called = self._attended = self._mixed = None
         if torch.overrides._get_current_function_mode() is self:
             self.__exit__(None, None, None)
 
     # In native code this takes as long: the time goes into PyTorch's way to it.
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         result = func(*args, **kwargs) if kwargs else func(*args)
-        called, attended = self._called, self._attended
+        called, attended, mixed = self._called, self._attended, self._mixed
         if called is None or _is_compiling():
             return result
         known = ACTIVATION_FUNCTIONS.get(func)
         if known is not None:
             called(known[0], known[1], result)
-        elif attended is not None and func in ATTENTION_FUNCTIONS:
+            return result
+        if attended is not None and func in ATTENTION_FUNCTIONS:
             attended(func, args, kwargs or {}, result)
+        if mixed is not None and func in MIXERS:
+            mixed(func, args, kwargs or {}, result)
         return result
 
 
@@ -328,7 +340,8 @@ class ForwardObserver:
             self.took_functions = self._sink.takes_functions()
             if self.took_functions and self._sink.wants_functions():
                 attended = self._attended if self._sink.wants_attention() else None
-                self._mode = _FunctionMode(self._function_called, attended)
+                mixed = self._mixed if self._sink.wants_mixers() else None
+                self._mode = _FunctionMode(self._function_called, attended, mixed)
                 self._mode.__enter__()
         except Exception as error:
             self._sink.failed("forward", error)
@@ -417,6 +430,12 @@ class ForwardObserver:
                 self._sink.attention(place, number, weights)
         except Exception as error:
             self._sink.failed("attention", error)
+
+    def _mixed(self, function: Any, args: Any, kwargs: Any, result: Any) -> None:
+        try:
+            self._sink.mixer_called(self._innermost(), function, args, kwargs, result)
+        except Exception as error:
+            self._sink.failed("sequences", error)
 
     def _leave(self) -> None:
         path = self._path

@@ -63,6 +63,20 @@ def acts_by_mode(module: nn.Module) -> bool:
     return False
 
 
+def has_dropout(model: nn.Module) -> bool:
+    """Whether a model leaves out values at random where it is trained."""
+    dropouts = nn.modules.dropout._DropoutNd
+    return any(
+        module.p > 0 if isinstance(module, dropouts) else _of_own_dropout(module)
+        for module in model.modules()
+    )
+
+
+def _of_own_dropout(module: nn.Module) -> bool:
+    has_own = isinstance(module, (nn.modules.rnn.RNNBase, nn.MultiheadAttention))
+    return has_own and acts_by_mode(module)
+
+
 def _is_fresh_norm(module: nn.Module) -> bool:
     """A batch norm that has yet to see a batch in training mode."""
     counted = getattr(module, "num_batches_tracked", None)

@@ -27,7 +27,7 @@ from traindbg.errors import InvalidArgument, TraindbgError, TrainingStopped
 from traindbg.hooks import torch_patches as patches
 from traindbg.hooks.torch_compiled import EagerStep, compiler_in_use
 from traindbg.hooks.torch_corrections import Corrections
-from traindbg.hooks.torch_data import batches_in_storage, closest_column, sizes
+from traindbg.hooks.torch_data import batches_in_storage, closest_column, missed_labels, sizes
 from traindbg.hooks.torch_description import description
 from traindbg.hooks.torch_device import Deferred, capturing_graph, own_operations
 from traindbg.hooks.torch_forward import (
@@ -44,7 +44,7 @@ from traindbg.hooks.torch_gradients import (
     take_scaled,
 )
 from traindbg.hooks.torch_guard import STRIKES, boundary, failed, failures, guarded
-from traindbg.hooks.torch_loop import LoopObserver
+from traindbg.hooks.torch_loop import LoopObserver, has_dropout
 from traindbg.hooks.torch_loss_graph import compared_shapes
 from traindbg.hooks.torch_losses import LABELS, PREDICTIONS, arguments_of
 from traindbg.hooks.torch_micro_batches import MicroBatches
@@ -60,6 +60,8 @@ from traindbg.hooks.torch_parameters import (
     role_of,
     word_of,
 )
+from traindbg.hooks.torch_rows import Rows
+from traindbg.hooks.torch_sequences import SequenceObserver
 from traindbg.hooks.torch_shards import (
     local_part,
     rank_of_process,
@@ -215,6 +217,8 @@ class Recording:
         self._optimizers = OptimizerObserver(self)
         self._gradients = GradientObserver(self)
         self._loop = LoopObserver(self)
+        self._rows = Rows()
+        self._sequences = SequenceObserver()
         self._places: dict[str, dict[str, int]] = {}  # of facts about the loop: ids by place
         self._backward_in_eval = False  # the step under way had one
         self._trains_in_eval = False  # the step before was made in evaluation mode
@@ -301,6 +305,7 @@ class Recording:
         self._compiler = self._compiler or watcher._compiled
         self.watchers.append(watcher)
         self._owners = None
+        self._rows.forget()
         self.expect_other_driver()
         guarded("forward", self._begin_eager)
         self._strangers.clear()  # one of them may be this model's
@@ -317,6 +322,7 @@ class Recording:
         if watcher in self.watchers:
             self.watchers.remove(watcher)
         self._owners = None
+        self._rows.forget()
         watcher._forget_loss()
         if watcher._observer is not None:
             watcher._observer.disarm()
@@ -345,6 +351,8 @@ class Recording:
         self._gradients.clear()
         self._optimizers.clear()
         self._loop.clear()
+        self._rows.forget()
+        self._sequences.clear()
         self.deferred.clear()
         self._scaled = None
         for watcher in list(self.watchers):
@@ -485,6 +493,13 @@ class Recording:
                 Exception
             ) as error:  # the device has no memory left, say; the step ends all the same
                 self.failed("devices", error)
+            guarded("rows", self._tell_rows)
+
+    def _tell_rows(self) -> None:
+        """Of evaluated batches, how many of their rows the training had."""
+        for known in self._rows.read():
+            for name, value in known._asdict().items():
+                self.fact(name, value, evaluation=True)
 
     def _place_id(self, name: str, role: str, place: Place, kind: str, tensor: torch.Tensor) -> int:
         known = place.ids.get(name)
@@ -534,6 +549,7 @@ class Recording:
         if mode == _TRAIN:
             self.hot.forward_seen = True
             self._looked_at = self._micro.number
+            self._sequences.begin(bool(self.hot.due & _LOOP))
         due = self.hot.due if mode == _TRAIN else self.session.due(_EVAL)
         return INPUTS if due & _FORWARD_ROLES == _BIT["input"] else EVERYTHING
 
@@ -550,7 +566,7 @@ class Recording:
 
     def wants_functions(self) -> bool:
         due = self.hot.due if self._now == _TRAIN else self.session.due(_EVAL)
-        return bool(due & (_BIT["activation"] | _BIT["attention"]))
+        return bool(due & (_BIT["activation"] | _BIT["attention"])) or self.wants_mixers()
 
     def takes_functions(self) -> bool:
         # An evaluation runs compiled, also where a step of the training does not.
@@ -567,6 +583,8 @@ class Recording:
         where = "" if place.name == "model" else f"{place.name}."
         name = f"input/{where}{number}{self._mark()}"
         self._take(self._now, self._place_id(name, "input", place, "none", tensor), tensor)
+        if self._follows_loop:
+            guarded("rows", self._look_at_rows, number, tensor)
         if number == 0 and self._now == _TRAIN and self.hot.due & _BIT["loop"]:
             held = batches_in_storage(tensor)
             self.take_number(self._id("loop/batches_in_storage", "loop"), held)
@@ -575,6 +593,18 @@ class Recording:
                 is_kept = self._last_input() is tensor  # the very same, made once
                 self.take_number(self._id("loop/input_is_kept", "loop"), float(is_kept))
             self._input = self._last_input = weakref.ref(tensor)
+
+    def _look_at_rows(self, number: int, tensor: torch.Tensor) -> None:
+        if self._now == _TRAIN:
+            self._sequences.input_given(tensor)
+        if number > 0 or len(self.watchers) != 1:
+            return
+        if self._now == _TRAIN:
+            batches = max(batches_in_storage(tensor), float(sizes.batches))
+            self._rows.trained(tensor, batches)
+            self.hot.has_deferred = self.hot.has_deferred or self._rows.wait
+        else:
+            self._rows.given(tensor)
 
     @boundary("outputs")
     def module_output(self, place: Place, suffix: str, tensor: torch.Tensor) -> None:
@@ -618,6 +648,15 @@ class Recording:
         self._misses_attention = False
         self.session.skip()
         self._explain("attention", f"the attention map of {place.name}, and maybe others", reason)
+
+    def wants_mixers(self) -> bool:
+        return self._now == _TRAIN and self._sequences.is_open and not patches.is_transforming()
+
+    @boundary("sequences")
+    def mixer_called(
+        self, place: Place, function: Any, args: Any, kwargs: Any, result: Any
+    ) -> None:
+        self._sequences.called(place.name, function, args, kwargs, result)
 
     @boundary("forward")
     def forward_raised(self) -> None:
@@ -830,8 +869,31 @@ class Recording:
     ) -> None:
         if mode == _TRAIN:
             self._loop.loss_computed(name, value, args, kwargs)
+            guarded("sequences", self._sequences.loss_computed, args, kwargs)
         elif not torch.is_grad_enabled():
             self._loop.evaluated(args, kwargs)
+            self._rows.evaluated()
+            self.hot.has_deferred = self.hot.has_deferred or self._rows.wait
+        if mode == _TRAIN or not torch.is_grad_enabled():
+            guarded("losses", self._take_missed, mode, name, args, kwargs)
+
+    def _take_missed(
+        self, mode: int, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> None:
+        """How many labels are not what is predicted, where nothing random is done to the model."""
+        given = args[0] if args else kwargs.get("input")
+        labels = args[1] if len(args) > 1 else kwargs.get("target")
+        if isinstance(labels, torch.Tensor) and capturing_graph(labels):
+            return
+        if any(has_dropout(model) for model, _ in self.models()):
+            return
+        found = missed_labels(name, given, labels)
+        if found is None:
+            return
+        number, missed, mean = found
+        self.fact("labels_counted", number, evaluation=mode == _EVAL)
+        self._take_scalar(mode, self._id("loop/labels_missed", "loop"), missed)
+        self._take_scalar(mode, self._id("loop/labels_mean", "loop"), mean)
 
     def _take_classes(
         self, mode: int, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]
@@ -965,6 +1027,12 @@ class Recording:
             self._check_settings(optimizer)
             if self.hot.due & _LOOP:
                 guarded("loop", self._loop.will_step, optimizer, self.hot.steps)
+                guarded("sequences", self._tell_sequences)
+
+    def _tell_sequences(self) -> None:
+        """What positions of sequences see in the step under way."""
+        for name, value, place in self._sequences.facts():
+            self.fact(name, value, place)
 
     def _learn(self, optimizer: torch.optim.Optimizer) -> Parameters | None:
         """Finds out which parameters of watched models an optimizer answers for."""
@@ -1044,6 +1112,8 @@ class Recording:
     def _set_driver(self, optimizer: torch.optim.Optimizer) -> None:
         self._driver = weakref.ref(optimizer)
         self._trainings += 1
+        if self._trainings > 1:
+            self._rows.forget()
         if self._trainings > 1 and self._follows_loop:
             # Another training begins in the same process: what was true of the last one is over.
             number_id = self._id("loop/trainings", "loop", always=True)

@@ -9,6 +9,7 @@ namespace {
 constexpr Effect kStalls = Effect::kStalls;
 constexpr Effect kBoth = Effect::kStalls | Effect::kBlowsUp;
 constexpr Effect kGeneralises = Effect::kGeneralises;
+constexpr Effect kNone = Effect::kNone;  // but for what it is itself
 
 constexpr std::array kKinds = {
     // The loop: what was called, and in which order.
@@ -50,13 +51,23 @@ constexpr std::array kKinds = {
               "Refuted if the training has this one batch on purpose."},
     FaultKind{"target_leak", "Targets among the inputs", 0.9, kGeneralises,
               "Refuted if the column is known when the model is used."},
+    FaultKind{"future_leak", "The model sees what it is to predict", 0.95, kNone,
+              "Refuted if the outputs at a position stay the same when later inputs are changed."},
+    FaultKind{"train_val_overlap", "Evaluated on training data", 0.93, kNone,
+              "Refuted if these rows are evaluated to be compared with others."},
+    FaultKind{"label_noise", "Wrong labels in the training data", 0.8, kGeneralises,
+              "Refuted if the rows with the largest loss have the right labels."},
+    FaultKind{"destructive_augmentation", "Augmentation that destroys the samples", 0.76, kStalls,
+              "Refuted if the training loss gets no lower without the augmentation."},
     FaultKind{"input_not_normalized", "Inputs not normalised", 0.88, kBoth,
               "Refuted if the training does not get better with standardised inputs.", true},
     FaultKind{"target_not_normalized", "Targets not normalised", 0.8, kBoth,
               "Refuted if the training does not get better with standardised targets."},
     FaultKind{"train_val_mismatch", "Training and evaluation data differ", 0.85, kGeneralises,
               "Refuted if both go through the same transformation."},
-    // Weights, updates, optimizers.
+    // The model, its weights, their updates.
+    FaultKind{"attention_mask_wrong", "Attention mask the wrong way round", 0.94, kStalls,
+              "Refuted if the positions that the mask hides are the padding."},
     FaultKind{"poor_weight_init", "Poor initialisation", 0.86, kBoth,
               "Refuted if the default initialisation does no better.", true},
     FaultKind{"schedule_collapsed", "Learning rate fell to nothing", 0.9, kStalls,
@@ -81,6 +92,8 @@ constexpr std::array kKinds = {
               "Refuted if the layer's values differ between the samples of a batch."},
     FaultKind{"learning_rate_too_low", "Learning rate too low", 0.7, kStalls,
               "Refuted if ten times the learning rate is no faster."},
+    FaultKind{"low_capacity", "Too narrow a layer", 0.66, kStalls,
+              "Refuted if the loss gets no lower with a wider layer."},
 };
 
 bool is_one_of(std::string_view rule, std::span<const std::string_view> rules) {

@@ -26,6 +26,25 @@ model::Requirement loop_requirement(std::string_view rule, model::Mode mode) {
     return {"loop", mode, model::What::kStatistics, schedule, std::string(rule)};
 }
 
+std::vector<model::Requirement> sequence_requirements(std::string_view rule) {
+    constexpr model::Schedule kWhen = {.every = 0, .dense_until = 6};
+    constexpr auto kStatistics = model::What::kStatistics;
+    const std::string name(rule);
+    return {{"loop", model::Mode::kTrain, kStatistics, kWhen, name},
+            {"inputs", model::Mode::kTrain, kStatistics, kWhen, name},
+            {"activations", model::Mode::kTrain, kStatistics, kWhen, name}};
+}
+
+std::vector<model::Requirement> row_requirements(std::string_view rule) {
+    using enum model::Mode;
+    constexpr auto kStatistics = model::What::kStatistics;
+    const std::string name(rule);
+    return {{"inputs", kTrain, kStatistics, {.every = 50, .dense_until = 100}, name},
+            {"inputs", kEval, kStatistics, {.every = 10, .dense_until = 50}, name},
+            loop_requirement(rule),
+            loop_requirement(rule, kEval)};
+}
+
 model::Finding loop_finding(std::string_view key, model::Severity severity, const InARow& seen,
                             const LoopFact& fact) {
     model::Finding finding;

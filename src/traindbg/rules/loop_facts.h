@@ -9,6 +9,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "traindbg/model/finding.h"
 #include "traindbg/model/requirement.h"
@@ -27,6 +28,11 @@ struct LoopFact {
 // The first steps of a mode, where most of it shows, and then few.
 [[nodiscard]] model::Requirement loop_requirement(std::string_view rule,
                                                   model::Mode mode = model::Mode::kTrain);
+
+// What positions of a sequence see: facts about the first steps' forward passes.
+[[nodiscard]] std::vector<model::Requirement> sequence_requirements(std::string_view rule);
+// Rows of evaluated batches, known again: facts about evaluations, and the inputs that they are told of.
+[[nodiscard]] std::vector<model::Requirement> row_requirements(std::string_view rule);
 
 // Counts the steps in a row that show something, of those that tell it.
 class InARow {

@@ -19,6 +19,7 @@ using base::Status;
 const std::vector<RuleEntry>& builtin_rules() {
     static const std::vector<RuleEntry> entries = {
         builtin::accumulation_not_averaged(),    //
+        builtin::attention_mask_wrong(),         //
         builtin::bad_optimizer_settings(),       //
         builtin::class_imbalance(),              //
         builtin::constant_output(),              //
@@ -29,9 +30,11 @@ const std::vector<RuleEntry>& builtin_rules() {
         builtin::eval_mode_while_training(),     //
         builtin::exploding_gradient(),           //
         builtin::frozen_parameters(),            //
+        builtin::future_leak(),                  //
         builtin::gradient_clipped_to_nothing(),  //
         builtin::gradients_not_cleared(),        //
         builtin::input_not_normalized(),         //
+        builtin::label_noise(),                  //
         builtin::labels_out_of_range(),          //
         builtin::learning_rate_too_high(),       //
         builtin::learning_rate_too_low(),        //
@@ -40,6 +43,7 @@ const std::vector<RuleEntry>& builtin_rules() {
         builtin::loss_scale_overflow(),          //
         builtin::loss_shape_broadcast(),         //
         builtin::loss_sign_flipped(),            //
+        builtin::low_capacity(),                 //
         builtin::low_precision_updates_lost(),   //
         builtin::no_nonlinearity(),              //
         builtin::non_finite(),                   //
@@ -57,6 +61,7 @@ const std::vector<RuleEntry>& builtin_rules() {
         builtin::target_not_normalized(),        //
         builtin::train_mode_in_validation(),     //
         builtin::train_val_mismatch(),           //
+        builtin::train_val_overlap(),            //
         builtin::unregistered_parameters(),      //
         builtin::vanishing_gradient(),           //
         builtin::wrong_loss(),                   //

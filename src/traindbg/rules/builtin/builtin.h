@@ -8,6 +8,7 @@
 namespace traindbg::rules::builtin {
 
 [[nodiscard]] RuleEntry accumulation_not_averaged();
+[[nodiscard]] RuleEntry attention_mask_wrong();
 [[nodiscard]] RuleEntry bad_optimizer_settings();
 [[nodiscard]] RuleEntry class_imbalance();
 [[nodiscard]] RuleEntry constant_output();
@@ -18,9 +19,11 @@ namespace traindbg::rules::builtin {
 [[nodiscard]] RuleEntry eval_mode_while_training();
 [[nodiscard]] RuleEntry exploding_gradient();
 [[nodiscard]] RuleEntry frozen_parameters();
+[[nodiscard]] RuleEntry future_leak();
 [[nodiscard]] RuleEntry gradient_clipped_to_nothing();
 [[nodiscard]] RuleEntry gradients_not_cleared();
 [[nodiscard]] RuleEntry input_not_normalized();
+[[nodiscard]] RuleEntry label_noise();
 [[nodiscard]] RuleEntry labels_out_of_range();
 [[nodiscard]] RuleEntry learning_rate_too_high();
 [[nodiscard]] RuleEntry learning_rate_too_low();
@@ -29,6 +32,7 @@ namespace traindbg::rules::builtin {
 [[nodiscard]] RuleEntry loss_scale_overflow();
 [[nodiscard]] RuleEntry loss_shape_broadcast();
 [[nodiscard]] RuleEntry loss_sign_flipped();
+[[nodiscard]] RuleEntry low_capacity();
 [[nodiscard]] RuleEntry low_precision_updates_lost();
 [[nodiscard]] RuleEntry no_nonlinearity();
 [[nodiscard]] RuleEntry non_finite();
@@ -46,6 +50,7 @@ namespace traindbg::rules::builtin {
 [[nodiscard]] RuleEntry target_not_normalized();
 [[nodiscard]] RuleEntry train_mode_in_validation();
 [[nodiscard]] RuleEntry train_val_mismatch();
+[[nodiscard]] RuleEntry train_val_overlap();
 [[nodiscard]] RuleEntry unregistered_parameters();
 [[nodiscard]] RuleEntry vanishing_gradient();
 [[nodiscard]] RuleEntry wrong_loss();

@@ -106,7 +106,7 @@ class ConstantOutput final : public Rule {
         finding.kind = "softmax_single_unit";
         finding.severity = model::Severity::kError;
         finding.first_step = seen.first_single;
-        finding.tensor = call.prediction->name;
+        finding.tensor = base::format("loss/{}", call.function);
         finding.message =
             one_class
                 ? base::format(

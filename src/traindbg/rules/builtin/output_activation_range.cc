@@ -177,7 +177,7 @@ class OutputActivationRange final : public Rule {
         finding.key = call.function;
         finding.severity = share >= 0.2 && is_known ? model::Severity::kError : model::Severity::kWarning;
         finding.first_step = seen.first;
-        finding.tensor = call.prediction->name;
+        finding.tensor = base::format("loss/{}", call.function);
         if (is_known && seen.maker.tensor != nullptr) finding.layer = seen.maker.tensor->module;
         const std::string made = is_known
                                      ? base::format("went through a {} ({})", to_string(squash),
@@ -212,7 +212,7 @@ class OutputActivationRange final : public Rule {
         finding.key = key;
         finding.severity = word == "relu_learning" ? model::Severity::kInfo : model::Severity::kWarning;
         finding.first_step = seen.first;
-        finding.tensor = call.prediction->name;
+        finding.tensor = base::format("loss/{}", call.function);
         finding.layer = seen.maker.tensor->module;
         const std::string place = place_in_words(seen.maker.tensor->name);
         if (word == "bounded") {

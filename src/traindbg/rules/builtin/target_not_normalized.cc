@@ -45,8 +45,7 @@ const model::RuleInfo kInfo = {
         "the targets of such a term are often made by a model.",
     .cost =
         "The loss at every step; one pass over what the loss functions are given at the first 10 steps and "
-        "then "
-        "at every 50th.",
+        "then at every 50th, and over what the modules return at the first 5 and every 50th.",
     .original = "",
     .source = "Ben Braiek, Khomh, \"Testing Feedforward Neural Networks Training Programs\", TOSEM 2022",
     .severity = model::Severity::kWarning,
@@ -70,7 +69,9 @@ class TargetNotNormalized final : public Rule {
             ++judged_;
             predicted_ = *call.predicted;
             prediction_ = call.prediction->name;
-            label_ = call.label->name;
+            loss_ = base::format("loss/{}", call.function);
+            const Maker maker = maker_of(step, call);
+            if (maker.tensor != nullptr) last_layer_ = maker.tensor->module;
         }
         if (judged_ == 0 || !is_regression(guessing_.function()) || is_one_of_several(step)) return;
         ++count_;
@@ -129,7 +130,8 @@ class TargetNotNormalized final : public Rule {
         finding.key = "targets";
         finding.severity = model::Severity::kWarning;
         finding.first_step = 0;
-        finding.tensor = label_;
+        finding.tensor = loss_;
+        finding.layer = last_layer_;
         finding.message = base::format(
             "The targets of {} have mean {} and standard deviation {} and lie between {} "
             "and {}",
@@ -150,7 +152,7 @@ class TargetNotNormalized final : public Rule {
         finding.evidence.push_back(
             {"loss", guessing_.level(), "of a constant answer", guessing_.constant_loss().value_or(0)});
         finding.evidence.push_back({"mean of the predictions", predicted_.mean, "of the targets", mean()});
-        finding.plots = {{prediction_, "mean"}, {base::format("loss/{}", guessing_.function()), "value"}};
+        finding.plots = {{prediction_, "mean"}, {loss_, "value"}};
         sink.fire(std::move(finding));
     }
 
@@ -160,7 +162,7 @@ class TargetNotNormalized final : public Rule {
     model::StepIndex step_ = 0;
     double start_ = 0;
     bool lost_ = false, fired_ = false;
-    std::string prediction_, label_;
+    std::string prediction_, loss_, last_layer_;
     model::Statistics predicted_;
     Guessing guessing_;
 };
@@ -168,6 +170,7 @@ class TargetNotNormalized final : public Rule {
 std::vector<model::Requirement> needs(const Parameters&) {
     std::vector<model::Requirement> all = loss_requirements(kInfo.name);
     for (model::Requirement& more : argument_requirements(kInfo.name)) all.push_back(std::move(more));
+    for (model::Requirement& more : maker_requirements(kInfo.name)) all.push_back(std::move(more));
     return all;
 }
 

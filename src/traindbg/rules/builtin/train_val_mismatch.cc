@@ -7,6 +7,7 @@
 #include "traindbg/base/format.h"
 #include "traindbg/base/text.h"
 #include "traindbg/rules/builtin/builtin.h"
+#include "traindbg/rules/loop_facts.h"
 #include "traindbg/rules/loss_arguments.h"
 
 namespace traindbg::rules {
@@ -26,7 +27,11 @@ const model::RuleInfo kInfo = {
         "more than `scale` times, and in either case by more than six times what training batches differ "
         "among "
         "themselves. A warning if the evaluation's loss is more than 1.3 times that of the training, or not "
-        "known; else a note (info).",
+        "known; else a note (info). destructive_augmentation (warning): the training's inputs are other ones "
+        "each time, spread more than `noise` times as wide as the evaluation's or hold exact zeros in a "
+        "fifth "
+        "more of their values, likewise beyond six times what batches differ, and after `steps` steps the "
+        "training's loss is still above `high` of that of guessing.",
     .why =
         "A model is judged on data that it never was prepared for: the evaluation says nothing of the "
         "training, "
@@ -46,17 +51,30 @@ const model::RuleInfo kInfo = {
     .source = "Islam et al., \"A comprehensive study on deep learning bug characteristics\", FSE 2019",
     .severity = model::Severity::kWarning,
     .parameters = {{"shift", "standard deviations", 0.7, 0.1, 100, "difference of the means"},
-                   {"scale", "times", 1.8, 1.1, 1e6, "ratio of the standard deviations"}},
+                   {"scale", "times", 1.8, 1.1, 1e6, "ratio of the standard deviations"},
+                   {"noise", "times", 1.25, 1.01, 1e6, "ratio of them that random augmentation adds"},
+                   {"high", "share", 0.6, 0.01, 10, "of the loss of guessing, at which little is learned"},
+                   {"steps", "steps", 100, 20, 1e9, "steps that a training has to learn something"}},
 };
 
 class TrainValMismatch final : public Rule {
   public:
     explicit TrainValMismatch(const Parameters& parameters)
-        : shift_(parameters.at("shift")), scale_(parameters.at("scale")) {}
+        : shift_(parameters.at("shift")),
+          scale_(parameters.at("scale")),
+          noise_(parameters.at("noise")),
+          high_(parameters.at("high")),
+          steps_(static_cast<std::uint64_t>(parameters.at("steps"))) {}
 
     void on_step(const model::StepView& step, FindingSink& sink) override {
         const bool is_evaluation = step.mode() == model::Mode::kEval;
         if (!is_evaluation && step.mode() != model::Mode::kTrain) return;
+        guessing_.observe(step);
+        if (is_evaluation) {
+            const auto known = loop_fact(step, "rows_known"), looked = loop_fact(step, "rows_looked_at");
+            // Of 500 rows hardly any came again: they are augmented, or there are very many of them.
+            if (known && looked) are_others_ = looked->value >= 500 && known->value > 0.95 * looked->value;
+        }
         for (const model::ScalarSample& sample : step.record->scalars) {
             const model::TensorInfo& info = step.info(sample.tensor);
             if (info.role != model::Role::kLoss || !std::isfinite(sample.value)) continue;
@@ -80,6 +98,7 @@ class TrainValMismatch final : public Rule {
             if (!is_evaluation) {
                 input.means.add(sample.statistics.mean);
                 input.stds.add(sample.statistics.std);
+                input.zeros.add(share_of_zeros(sample.statistics));
             }
             if (input.training.batches >= 5 && input.evaluation.batches >= 2) any = true;
         }
@@ -100,7 +119,7 @@ class TrainValMismatch final : public Rule {
     };
     struct Input {
         Side training, evaluation;
-        Recent means{64}, stds{64};  // of training batches
+        Recent means{64}, stds{64}, zeros{64};  // of training batches
         std::string firing;
     };
 
@@ -108,6 +127,22 @@ class TrainValMismatch final : public Rule {
         using tensor::DType;
         return dtype == DType::kFloat16 || dtype == DType::kBFloat16 || dtype == DType::kFloat32 ||
                dtype == DType::kFloat64;
+    }
+    static double share_of_zeros(const model::Statistics& values) {
+        return static_cast<double>(values.zero) / static_cast<double>(values.count);
+    }
+    // What is random in the training's inputs is more than what they say.
+    [[nodiscard]] bool is_destroyed(const Input& input) const {
+        const model::Statistics& ours = input.training.all;
+        const model::Statistics& theirs = input.evaluation.all;
+        if (!are_others_ || guessing_.loss().count() < steps_ || guessing_.loss().is_game()) return false;
+        const std::optional<double> share = guessing_.share();
+        if (!share || *share < high_ || !(theirs.std > 0)) return false;
+        const bool is_wider =
+            ours.std > noise_ * theirs.std &&
+            ours.std - theirs.std > 6 * std::max(spread(input.stds.values()), 1e-6 * ours.std);
+        const double more_zeros = share_of_zeros(ours) - share_of_zeros(theirs);
+        return is_wider || (more_zeros > 0.2 && more_zeros > 6 * spread(input.zeros.values()));
     }
     static double spread(std::span<const double> values) {
         double mean = 0, squares = 0;
@@ -142,9 +177,11 @@ class TrainValMismatch final : public Rule {
         const bool is_moved = moved > shift_ * ours.std && moved > 6 * mean_noise;
         const bool is_scaled = times > scale_ && std::abs(theirs.std - ours.std) > 6 * std_noise;
         const std::optional<double> ratio = loss_ratio();
-        const char* key = !is_moved && !is_scaled  ? ""
-                          : !ratio || *ratio > 1.3 ? "inputs"
-                                                   : "inputs_harmless";
+        const bool is_random = is_destroyed(input);
+        const char* key = is_random                 ? "augmentation"
+                          : !is_moved && !is_scaled ? ""
+                          : !ratio || *ratio > 1.3  ? "inputs"
+                                                    : "inputs_harmless";
         const std::string wanted = *key == '\0' ? "" : base::format("{} {}", key, id);
         if (!input.firing.empty() && input.firing != wanted) sink.clear(input.firing);
         input.firing = wanted;
@@ -155,7 +192,7 @@ class TrainValMismatch final : public Rule {
         finding.key = wanted;
         finding.mode = model::Mode::kEval;
         finding.severity =
-            std::string_view(key) == "inputs" ? model::Severity::kWarning : model::Severity::kInfo;
+            std::string_view(key) == "inputs_harmless" ? model::Severity::kInfo : model::Severity::kWarning;
         finding.tensor = name;
         finding.message = base::format(
             "{} has mean {} and standard deviation {} in training, {} and {} in evaluation (from {} to {}, "
@@ -164,13 +201,28 @@ class TrainValMismatch final : public Rule {
             name, human_number(ours.mean), human_number(ours.std), human_number(theirs.mean),
             human_number(theirs.std), human_number(ours.min), human_number(ours.max),
             human_number(theirs.min), human_number(theirs.max));
-        if (ratio)
+        if (is_random) {
+            finding.kind = "destructive_augmentation";
+            finding.message += base::format(
+                " The training's rows are other ones each time, and after {} steps its loss is {:.0f} % of "
+                "that "
+                "of guessing: the augmentation leaves too little of what is to be learned.",
+                guessing_.loss().count(), 100 * guessing_.share().value_or(1));
+            finding.evidence.push_back(
+                {"share of the loss of guessing", guessing_.share().value_or(1), "limit", high_});
+        } else if (ratio)
             finding.message +=
                 base::format(" The evaluation's loss is {:.3g} times that of the training.", *ratio);
         finding.fix =
             "Prepare both alike: the same transform, with mean and standard deviation of the training part; "
             "leave "
             "out of the evaluation only what is random.";
+        if (is_random)
+            finding.fix =
+                "Weaken the augmentation: noise well below the spread of the inputs, crops and erased parts "
+                "that "
+                "leave most of a sample, flips and scales under which the label still holds. Look at a dozen "
+                "augmented samples: a person must be able to label them.";
         finding.evidence.push_back({"mean in evaluation", theirs.mean, "in training", ours.mean});
         finding.evidence.push_back({"standard deviation in evaluation", theirs.std, "in training", ours.std});
         finding.evidence.push_back({"means of training batches differ by", mean_noise, "", 0});
@@ -178,8 +230,11 @@ class TrainValMismatch final : public Rule {
         sink.fire(std::move(finding));
     }
 
-    double shift_, scale_;
+    double shift_, scale_, noise_, high_;
+    std::uint64_t steps_;
     std::uint64_t judged_ = 0;
+    bool are_others_ = false;  // the training's rows, each time
+    Guessing guessing_;
     std::map<model::TensorId, Input> inputs_;
     std::map<model::TensorId, Recent> training_loss_, evaluation_loss_;
 };
@@ -187,10 +242,15 @@ class TrainValMismatch final : public Rule {
 std::vector<model::Requirement> needs(const Parameters&) {
     using enum model::Mode;
     constexpr auto kStatistics = model::What::kStatistics;
-    return {{"losses", kTrain, kStatistics, {.every = 1}, kInfo.name},
-            {"losses", kEval, kStatistics, {.every = 1}, kInfo.name},
-            {"inputs", kTrain, kStatistics, {.every = 50, .dense_until = 10}, kInfo.name},
-            {"inputs", kEval, kStatistics, {.every = 50, .dense_until = 10}, kInfo.name}};
+    std::vector<model::Requirement> all = {
+        {"losses", kTrain, kStatistics, {.every = 1}, kInfo.name},
+        {"losses", kEval, kStatistics, {.every = 1}, kInfo.name},
+        {"inputs", kTrain, kStatistics, {.every = 50, .dense_until = 10}, kInfo.name},
+        {"inputs", kEval, kStatistics, {.every = 50, .dense_until = 10}, kInfo.name}};
+    for (model::Requirement& more : loss_requirements(kInfo.name)) all.push_back(std::move(more));
+    for (model::Requirement& more : argument_requirements(kInfo.name)) all.push_back(std::move(more));
+    for (model::Requirement& more : row_requirements(kInfo.name)) all.push_back(std::move(more));
+    return all;
 }
 
 }  // namespace

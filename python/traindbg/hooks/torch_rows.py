@@ -1,0 +1,178 @@
+"""Whether what is evaluated was trained on: rows of the model's input, known again by fingerprints.
+
+Of some batches a few rows are looked at, and of each row some values that are always at the same
+places. Two fingerprints are made of a row, of the first and of the second half of these values:
+where rows are alike because there are few different ones (words of a small grammar, bits), many
+are alike in one half only, and where the same data is there twice, hardly any is.
+
+What is kept are numbers: at most 16,384 rows. Fingerprints are made on the input's device, and are
+read when the step ends, where there is a wait for the device anyway.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING, NamedTuple
+
+import torch
+
+from traindbg.hooks.torch_device import capturing_graph, own_operations
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+_MOST_ROWS = 64  # of a batch
+_MOST_VALUES = 256  # of a row
+_MOST_KNOWN = 16_384
+_INTEGER = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
+
+
+def _odd_numbers(count: int) -> list[int]:
+    """Of 64 bits, always the same ones (splitmix64)."""
+    numbers, state = [], 0
+    for _ in range(count):
+        state = (state + 0x9E3779B97F4A7C15) % 2**64
+        mixed = ((state ^ (state >> 30)) * 0xBF58476D1CE4E5B9) % 2**64
+        mixed = ((mixed ^ (mixed >> 27)) * 0x94D049BB133111EB) % 2**64
+        mixed ^= mixed >> 31
+        numbers.append((mixed | 1) - 2**63)
+    return numbers
+
+
+_factors: dict[torch.device, torch.Tensor] = {}
+
+
+def _factors_on(device: torch.device) -> torch.Tensor:
+    known = _factors.get(device)
+    if known is None:
+        known = _factors[device] = torch.tensor(_odd_numbers(_MOST_VALUES)).to(device)
+    return known
+
+
+def fingerprints(inputs: torch.Tensor) -> torch.Tensor | None:
+    """Two for each of the first rows of a batch: a tensor [rows, 2] on the batch's device.
+
+    None where there are none: of what has no rows, or a single value in each.
+    """
+    if type(inputs) is not torch.Tensor or inputs.layout is not torch.strided or inputs.dim() < 2:
+        return None
+    rows = inputs.shape[0]
+    values = inputs.numel() // max(rows, 1)
+    if rows < 2 or values < 2 or inputs.is_complex() or inputs.is_quantized or inputs.is_conj():
+        return None
+    if capturing_graph(inputs):
+        return None
+    with own_operations():
+        x = inputs.detach()[:_MOST_ROWS].reshape(min(rows, _MOST_ROWS), -1)
+        if values > _MOST_VALUES:
+            places = torch.arange(_MOST_VALUES, device=x.device) * values // _MOST_VALUES
+            x = x[:, places]
+        bits = x.contiguous().view(_INTEGER[x.element_size()]).to(torch.int64)
+        mixed = bits * _factors_on(bits.device)[: bits.shape[1]]
+        middle = bits.shape[1] // 2
+        return torch.stack([mixed[:, :middle].sum(1), mixed[:, middle:].sum(1)], 1)
+
+
+def _pairs(values: Iterable[int]) -> int:
+    """How many pairs are equal."""
+    return sum(count * (count - 1) // 2 for count in Counter(values).values())
+
+
+class Evaluated(NamedTuple):
+    """What is told of a batch that was evaluated, as facts `loop/<field>`."""
+
+    rows_evaluated: int
+    rows_evaluated_trained: int  # of these, those that the training had
+    rows_evaluated_half_alike: int  # and those of which it had both halves, but in other rows
+    rows_known: int  # of the training
+    rows_of_training: float  # that there are, by the size of a loader or tensor; 0: not known
+    rows_looked_at: int  # of the training's batches, also the same again
+    rows_pairs: int  # of rows within these batches
+    rows_alike: int  # pairs that are equal
+    rows_half_alike: int  # pairs that are equal in one half only, of the half where fewer are
+    rows_as_in_training: int  # 1: the batch has as many as the training's
+
+
+class Rows:
+    """What is remembered of the rows of one training. One per recording, one thread."""
+
+    def __init__(self) -> None:
+        self.forget()
+
+    def forget(self) -> None:
+        """Another training begins."""
+        self._known: set[int] = set()
+        self._halves: tuple[set[int], set[int]] = (set(), set())
+        self._looked_at = self._pairs = self._alike = 0
+        self._half_alike = [0, 0]
+        self._batch = 0  # rows of the training's last batch
+        self._of_training = 0.0
+        self._trained: list[torch.Tensor] = []  # fingerprints that were not read yet
+        self._waiting: tuple[int, torch.Tensor] | None = None  # of an evaluation without a loss yet
+        self._evaluated: list[tuple[int, torch.Tensor]] = []
+
+    @property
+    def wait(self) -> bool:
+        """Whether there is something to read."""
+        return bool(self._trained or self._evaluated)
+
+    def trained(self, inputs: torch.Tensor, batches: float) -> None:
+        """A batch of the training, of so many; 1: that is not known."""
+        self._waiting = None
+        prints = fingerprints(inputs)
+        if prints is not None:
+            self._batch = inputs.shape[0]
+            if batches > 1:
+                self._of_training = max(self._of_training, batches * self._batch)
+            self._trained.append(prints)
+
+    def given(self, inputs: torch.Tensor) -> None:
+        """A batch of what may be an evaluation."""
+        prints = fingerprints(inputs)
+        self._waiting = None if prints is None else (inputs.shape[0], prints)
+
+    def evaluated(self) -> None:
+        """A loss was computed of it, without gradients."""
+        if self._waiting is not None:
+            self._evaluated.append(self._waiting)
+            self._waiting = None
+
+    def read(self) -> list[Evaluated]:
+        """Reads what waits. Waits for a device."""
+        trained, self._trained = self._trained, []
+        for prints in trained:
+            self._learn(prints.tolist())
+        evaluated, self._evaluated = self._evaluated, []
+        return [self._compare(size, prints.tolist()) for size, prints in evaluated]
+
+    def _learn(self, rows: list[list[int]]) -> None:
+        whole = [hash(tuple(row)) for row in rows]
+        alike = _pairs(whole)
+        self._looked_at += len(rows) if len(self._known) < _MOST_KNOWN else 0
+        self._pairs += len(rows) * (len(rows) - 1) // 2
+        self._alike += alike
+        for half in (0, 1):
+            self._half_alike[half] += _pairs(row[half] for row in rows) - alike
+        if len(self._known) < _MOST_KNOWN:
+            self._known.update(whole)
+            for half in (0, 1):
+                self._halves[half].update(row[half] for row in rows)
+
+    def _compare(self, size: int, rows: list[list[int]]) -> Evaluated:
+        known = [hash(tuple(row)) in self._known for row in rows]
+        half = sum(
+            not is_known and row[0] in self._halves[0] and row[1] in self._halves[1]
+            for is_known, row in zip(known, rows, strict=True)
+        )
+        return Evaluated(
+            len(rows),
+            sum(known),
+            half,
+            len(self._known),
+            self._of_training,
+            self._looked_at,
+            self._pairs,
+            self._alike,
+            min(self._half_alike),
+            int(size == self._batch),
+        )

@@ -1,0 +1,380 @@
+"""What a model lets the positions of a sequence see: later ones, padding, or the right ones.
+
+At a few steps the functions that carry something from one position to another are listened to:
+attention, recurrent layers, convolutions over one dimension, and softmax, for attention that is
+written out. Of attention the mask says which positions are seen, of a softmax that is written out
+its zeros. And the model's inputs are compared with the targets of the loss: where each target is
+the next value of an input, nothing may see what comes later.
+
+Copies of the first rows of inputs and numbers are kept until the step ends. Waits for a device.
+"""
+
+from __future__ import annotations
+
+import inspect
+from typing import Any, NamedTuple
+
+import torch
+from torch.nn import functional
+
+from traindbg.hooks.torch_device import capturing_graph, own_operations
+
+_MOST_LOOKS = 6  # steps
+_MOST_INPUTS = 4
+_MOST_VALUES = 1 << 16  # of an input that are copied
+_MOST_CELLS = 1 << 22  # of a mask that are looked at
+_MOST_CALLS = 64  # in a step
+_MOST_KEPT = 1 << 23  # cells of masks that are kept until the step ends
+_MOST_ROWS = 16  # of a batch whose masks are looked at
+_FEWEST = 16  # values that are compared, positions that are looked at
+_HIDDEN = -1e4  # what is added to a score where a position is hidden, or less
+
+_multi_head: Any = functional.multi_head_attention_forward
+_multi_head_signature = inspect.signature(_multi_head)
+_sdpa: Any = functional.scaled_dot_product_attention
+_SOFTMAXES = frozenset({functional.softmax, torch.softmax, torch.Tensor.softmax})
+_RECURRENT = frozenset(
+    getattr(torch, name) for name in ("gru", "lstm", "rnn_relu", "rnn_tanh") if hasattr(torch, name)
+)
+MIXERS: frozenset[Any] = frozenset({_multi_head, _sdpa, torch.conv1d}) | _SOFTMAXES | _RECURRENT
+
+
+class _Call(NamedTuple):
+    """A call that carries something along a sequence of this length."""
+
+    place: str
+    length: int
+    sees_later: bool
+    sees_earlier: bool = True
+
+
+class _Input(NamedTuple):
+    values: torch.Tensor  # of the first rows; without trailing dimensions of size 1
+    rows: int  # of all
+
+
+def _shown(mask: torch.Tensor, shows: bool) -> torch.Tensor:
+    """Where a mask lets through; `shows`: True lets through, if it holds truth values."""
+    if mask.is_floating_point():
+        return mask > _HIDDEN
+    mask = mask != 0
+    return mask if shows else ~mask
+
+
+def _is_added_by_mistake(mask: torch.Tensor | None) -> bool:
+    """A mask of the numbers 0 and 1, which hide nothing where they are added to scores."""
+    if mask is None or not mask.is_floating_point() or mask.numel() > _MOST_CELLS:
+        return False
+    return bool(((mask == 0) | (mask == 1)).all() & (mask == 0).any() & (mask == 1).any())
+
+
+def _of_softmax(weights: torch.Tensor) -> torch.Tensor | None:
+    """[rows, queries, keys] of [..., queries, keys]: of the first rows, by any head.
+
+    Also of [rows, keys] and [rows, keys, 1], by which a sequence is averaged.
+    """
+    shown = weights > 0
+    if shown.dim() == 3 and shown.shape[2] == 1:
+        shown = shown.squeeze(2)
+    if shown.dim() == 2:
+        shown = shown.unsqueeze(1)
+    cells = shown.shape[-1] * shown.shape[-2]
+    rows = min(_MOST_ROWS, _MOST_CELLS // max(cells, 1))
+    if rows == 0 or shown.numel() == 0:
+        return None
+    shown = shown[:rows]
+    while shown.dim() > 3:
+        shown = shown.any(1)
+    return shown
+
+
+def _of_multi_head(args: Any, kwargs: Any) -> tuple[torch.Tensor | None, bool]:
+    given = _multi_head_signature.bind(*args, **kwargs).arguments
+    query, key = given["query"], given["key"]
+    queries, keys = query.shape[0], key.shape[0]
+    batch = query.shape[1] if query.dim() == 3 else 1
+    if queries * keys > _MOST_CELLS:
+        return None, False
+    rows = max(1, min(batch, _MOST_ROWS, _MOST_CELLS // (queries * keys)))
+    shown = torch.ones(rows, queries, keys, dtype=torch.bool, device=query.device)
+    mask, padding = given.get("attn_mask"), given.get("key_padding_mask")
+    if mask is not None:
+        seen = _shown(mask, shows=False)
+        if seen.dim() == 3:
+            seen = seen.reshape(batch, -1, queries, keys)[:rows].any(1)
+        shown = shown & seen
+    if padding is not None:
+        shown = shown & _shown(padding.reshape(batch, -1), shows=False)[:rows, None, :]
+    return shown, _is_added_by_mistake(mask) or _is_added_by_mistake(padding)
+
+
+def _of_scaled_dot_product(args: Any, kwargs: Any) -> tuple[torch.Tensor | None, bool]:
+    query, key = (args[at] if len(args) > at else kwargs[name] for at, name in enumerate(_QK))
+    mask = args[3] if len(args) > 3 else kwargs.get("attn_mask")
+    is_causal = args[5] if len(args) > 5 else kwargs.get("is_causal", False)
+    queries, keys = query.shape[-2], key.shape[-2]
+    if queries * keys > _MOST_CELLS or query.dim() < 3:
+        return None, False
+    rows = max(1, min(query.shape[0], _MOST_ROWS, _MOST_CELLS // (queries * keys)))
+    shown = torch.ones(rows, queries, keys, dtype=torch.bool, device=query.device)
+    if is_causal:
+        return shown.tril(), False
+    if mask is not None:
+        seen = _shown(mask, shows=True)
+        while seen.dim() < query.dim():
+            seen = seen.unsqueeze(0)
+        seen = seen[:rows]
+        while seen.dim() > 3:
+            seen = seen.any(1)
+        shown = shown & seen
+    return shown, _is_added_by_mistake(mask)
+
+
+_QK = ("query", "key")
+
+
+def _sees_which(shown: torch.Tensor) -> tuple[bool, bool]:
+    """Whether positions see the next one, or half of all later ones; whether any earlier one."""
+    anywhere = shown.any(0)
+    nexts = anywhere.diagonal(1).double().mean()
+    later = anywhere.triu(1).double().sum() / (anywhere.shape[0] * (anywhere.shape[0] - 1) / 2)
+    return bool(torch.maximum(nexts, later) >= 0.5), bool(anywhere.tril(-1).any())
+
+
+def padding_of(ids: torch.Tensor) -> torch.Tensor | None:
+    """Where rows are padded: True. [rows, length] of integers, or [rows, length, values].
+
+    Padding is one number (of vectors, 0) that stands only at the ends of rows, or only at their
+    beginnings, as often as rows differ in length. None where there is none, or it cannot be told.
+    """
+    if ids.dim() == 3:
+        is_it = (ids == 0).all(-1)
+        candidates = [is_it]
+    elif ids.dim() == 2 and not ids.is_floating_point() and ids.dtype != torch.bool:
+        ends = [ids[:, -1], ids[:, 0]]
+        candidates = [ids == end.mode().values for end in ends]
+    else:
+        return None
+    for is_it in candidates:
+        for found in (is_it, is_it.flip(1)):
+            # From the end on, as long as there is nothing else.
+            run = found.flip(1).long().cumprod(1).flip(1).bool()
+            lengths = run.sum(1)
+            if not bool(lengths.any()) or lengths.unique().numel() < 2:
+                continue
+            if int(found.sum()) == int(run.sum()) and float(run.double().mean()) >= 0.02:
+                return run if found is is_it else run.flip(1)
+    return None
+
+
+def _how_inverted(shown: torch.Tensor, padding: torch.Tensor) -> float | None:
+    """From 0 to 1: the padding is seen and all else is hidden. None: nothing to tell it by."""
+    rows = min(len(shown), len(padding))
+    if len(shown) == 1:
+        shown = shown.expand(len(padding[:_MOST_ROWS]), -1, -1)
+        rows = len(shown)
+    shown, padding = shown[:rows], padding[:rows]
+    has_both = padding.any(1) & ~padding.all(1)
+    if not bool(has_both.any()):
+        return None
+    shown, padding = shown[has_both], padding[has_both]
+    if shown.shape[1] == shown.shape[2]:  # what padding itself looks at is nobody's concern
+        shown = shown & ~padding[:, :, None]
+    seen = shown.any(1)
+    padding_seen = (seen & padding).sum() / padding.sum()
+    words_hidden = (~seen & ~padding).sum() / (~padding).sum()
+    return float(torch.minimum(padding_seen, words_hidden))
+
+
+def is_next_value(given: _Input, target: torch.Tensor) -> int:
+    """The length of the sequence, where the targets are the input one position on; else 0."""
+    x, rows = given.values, given.rows
+    target = target.detach()
+    length = x.shape[1]
+    count, whole = target.numel(), x[0].numel() * rows
+    pairs: list[tuple[torch.Tensor, torch.Tensor]] = []
+    if count == whole:
+        y = target.reshape(rows, *x.shape[1:])[: len(x)]
+        pairs.append((y[:, :-1], x[:, 1:]))
+        if len(x) == rows > 1:  # the other way round: the sequence is the first dimension
+            pairs.append((y[:-1].transpose(0, 1), x[1:].transpose(0, 1)))
+    elif count == whole // length * (length - 1):
+        pairs.append((target.reshape(rows, length - 1, *x.shape[2:])[: len(x)], x[:, 1:]))
+    elif x.dim() == 3 and count in (rows * length, rows * (length - 1)):  # one of its values
+        y = target.reshape(rows, -1)[: len(x), : length - 1]
+        pairs += [(y, x[:, 1:, value]) for value in range(min(x.shape[2], 16))]
+    for number, (y, following) in enumerate(pairs):
+        is_known = y != -100 if not y.is_floating_point() else torch.isfinite(y)
+        known = int(is_known.sum())
+        if known < _FEWEST or following.shape[1] < 3:
+            continue
+        hits = int(((y == following) & is_known).sum())
+        # A sequence of one value is its own next value.
+        changes = float((following[:, 1:] != following[:, :-1]).double().mean())
+        if hits >= 0.99 * known and changes >= 0.1:
+            return rows if number == 1 and count == whole else length
+    return 0
+
+
+class SequenceObserver:
+    """What is seen of the sequences of one step after the other. One per recording."""
+
+    def __init__(self) -> None:
+        self._looks = 0
+        self.clear()
+
+    def clear(self) -> None:
+        """Drops what was seen of a step."""
+        self.is_open = False
+        self._inputs: list[_Input] = []
+        self._calls: list[_Call] = []
+        self._added: list[str] = []
+        self._masks: list[tuple[str, torch.Tensor]] = []
+        self._cells = 0
+        self._next: int | None = None  # a length, or 0; None: there were no targets
+        self._has_twin = False  # another input is as long
+
+    def begin(self, is_due: bool) -> None:
+        """A forward pass of the training begins."""
+        self.clear()
+        self.is_open = is_due and self._looks < _MOST_LOOKS
+
+    def input_given(self, tensor: torch.Tensor) -> None:
+        """One of the model's inputs, in their order."""
+        if not self.is_open or len(self._inputs) >= _MOST_INPUTS:
+            return
+        if type(tensor) is not torch.Tensor or tensor.layout is not torch.strided:
+            return
+        if tensor.dim() < 2 or tensor.dim() > 4 or tensor.numel() == 0 or tensor.is_complex():
+            return
+        if capturing_graph(tensor):
+            return
+        rows = tensor.shape[0]
+        kept = min(rows, _MOST_VALUES * rows // tensor.numel())
+        if kept == 0:
+            return
+        with own_operations():
+            values = tensor.detach()[:kept].clone()
+            while values.dim() > 2 and values.shape[-1] == 1:
+                values = values.squeeze(-1)
+        self._inputs.append(_Input(values, rows))
+
+    def called(self, place: str, function: Any, args: Any, kwargs: Any, result: Any) -> None:
+        """One of MIXERS was called and has returned."""
+        if not self.is_open or len(self._calls) + len(self._masks) >= _MOST_CALLS:
+            return
+        with own_operations():
+            if function in _RECURRENT:
+                self._recurrent_called(place, args)
+            elif function is torch.conv1d:
+                self._convolution_called(place, args, kwargs, result)
+            elif function in _SOFTMAXES:
+                if isinstance(result, torch.Tensor) and result.dim() in (2, 3, 4):
+                    self._attention_called(place, _of_softmax(result.detach()), False)
+            else:
+                of = _of_multi_head if function is _multi_head else _of_scaled_dot_product
+                shown, is_added = of(args, kwargs)
+                self._attention_called(place, shown, is_added)
+
+    def _recurrent_called(self, place: str, args: Any) -> None:
+        if len(args) < 9:
+            return
+        if isinstance(args[3], (list, tuple)):  # a packed sequence
+            length, both = len(args[1]), args[8]
+        else:
+            length, both = args[0].shape[1 if args[8] else 0], args[7]
+        self._calls.append(_Call(place, int(length), bool(both)))
+
+    def _convolution_called(self, place: str, args: Any, kwargs: Any, result: Any) -> None:
+        given = args[0] if args else kwargs.get("input")
+        weight = args[1] if len(args) > 1 else kwargs.get("weight")
+        if not isinstance(given, torch.Tensor) or not isinstance(result, torch.Tensor):
+            return
+        if weight is None or weight.shape[-1] < 2 or given.dim() != 3:
+            return
+        before, after = given.shape[-1], result.shape[-1]
+        # As long as before it has looked to both sides. Else it was padded on one side first, or
+        # what is too much is cut off at one side later.
+        self._calls.append(_Call(place, min(before, after), before == after))
+
+    def _attention_called(self, place: str, shown: torch.Tensor | None, is_added: bool) -> None:
+        if is_added and place not in self._added:
+            self._added.append(place)
+        if shown is None or capturing_graph(shown):
+            return
+        if shown.shape[1] == shown.shape[2] >= 4:
+            self._calls.append(_Call(place, shown.shape[1], *_sees_which(shown)))
+        if self._cells + shown.numel() <= _MOST_KEPT:
+            self._cells += shown.numel()
+            self._masks.append((place, shown))
+
+    def _compare_with_padding(self) -> tuple[float, str] | None:
+        """How much the worst mask is the wrong way round, and its place. None: no padding."""
+        worst: tuple[float, str] | None = None
+        paddings: dict[tuple[int, bool], torch.Tensor | None] = {}
+        for place, shown in self._masks:
+            keys = shown.shape[2]
+            for number, given in enumerate(self._inputs):
+                x = given.values
+                is_turned = x.dim() == 2 and x.shape[1] != keys and x.shape[0] == keys == given.rows
+                if x.dim() > 3 or (x.shape[1] != keys and not is_turned):
+                    continue
+                if (number, is_turned) not in paddings:
+                    paddings[number, is_turned] = padding_of(x.transpose(0, 1) if is_turned else x)
+                padding = paddings[number, is_turned]
+                if padding is None or padding.device != shown.device:
+                    continue
+                inverted = _how_inverted(shown, padding)
+                if inverted is not None and (worst is None or inverted > worst[0]):
+                    worst = inverted, place
+        return worst
+
+    def loss_computed(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        """By a loss function, in training."""
+        if not self.is_open or not self._inputs or self._next:
+            return
+        target: Any = args[1] if len(args) > 1 else kwargs.get("target")
+        if type(target) is not torch.Tensor or target.layout is not torch.strided:
+            return
+        if capturing_graph(target):
+            return
+        with own_operations():
+            self._next = 0
+            for given in self._inputs:
+                if target.device != given.values.device:
+                    continue
+                length = is_next_value(given, target)
+                if length > 0:
+                    self._next = length
+                    others = [other for other in self._inputs if other is not given]
+                    self._has_twin = any(
+                        length in (*other.values.shape[:2], other.rows)
+                        and other.values.dim() == given.values.dim()
+                        for other in others
+                    )
+                    return
+
+    def facts(self) -> list[tuple[str, float, str]]:
+        """Name, value and place of each, when the step's backward passes are over."""
+        found: list[tuple[str, float, str]] = []
+        if not self.is_open or not self._inputs:
+            return found
+        self._looks += 1
+        with own_operations():
+            worst = self._compare_with_padding()
+        if worst is not None:
+            found.append(("padding_seen_instead", *worst))
+        if self._masks or self._added:
+            found.append(("masks_added", len(self._added), self._added[0] if self._added else ""))
+        if self._next:
+            # Inside, the last position may be left out.
+            calls = [call for call in self._calls if call.length in (self._next, self._next - 1)]
+            later = [call for call in calls if call.sees_later]
+            if self._has_twin and len(later) < len(calls):
+                later = []  # they may be those of the other input, of which all may be seen
+            if calls:
+                found.append(("later_seen", len(later), later[0].place if later else ""))
+                only = [call for call in later if not call.sees_earlier]
+                found.append(("only_later_seen", len(only), only[0].place if only else ""))
+        self.clear()
+        return found

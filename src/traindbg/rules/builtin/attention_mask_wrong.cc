@@ -1,0 +1,132 @@
+// An attention mask that hides what it is to show.
+
+#include <algorithm>
+
+#include "traindbg/base/format.h"
+#include "traindbg/rules/builtin/builtin.h"
+#include "traindbg/rules/loop_facts.h"
+
+namespace traindbg::rules {
+namespace {
+
+const model::RuleInfo kInfo = {
+    .name = "attention_mask_wrong",
+    .title = "Attention mask the wrong way round",
+    .summary = "An attention mask shows the padding and hides the rest, or hides nothing at all.",
+    .when =
+        "In `looks` steps in a row, of attention by nn.MultiheadAttention, scaled_dot_product_attention or a "
+        "softmax that is written out: 90 % of the padding of an input of the same length is seen by "
+        "positions "
+        "that are no padding, and 90 % of all else is hidden from them (error). Padding is one number that "
+        "stands only at the ends, or only at the beginnings, of rows of different lengths. Or a mask holds "
+        "the "
+        "numbers 0.0 and 1.0 and nothing else: numbers are added to the scores, so these hide nothing "
+        "(warning). Or, where each target is the input's next value, positions see later ones and no earlier "
+        "one (error).",
+    .why =
+        "The model looks at the padding, which says nothing, or at what it must not see; it learns next to "
+        "nothing, or something else than it should.",
+    .fix =
+        "Turn the mask round: in nn.MultiheadAttention and nn.Transformer True hides a position "
+        "(key_padding_mask=ids == pad), in scaled_dot_product_attention True shows it (attn_mask=ids != "
+        "pad). A "
+        "mask of numbers holds 0 where a position is seen and -inf where it is hidden.",
+    .healthy =
+        "No mask, where padding is seen as well as the rest; masks of sentences, windows or blocks; a bias "
+        "that "
+        "is learned and added to the scores; rows without padding.",
+    .cost = "In at most six steps: a look at the masks of the first 16 rows of a batch.",
+    .original = "",
+    .source =
+        "PyTorch documentation of MultiheadAttention and scaled_dot_product_attention, whose masks mean "
+        "the opposite of each other",
+    .severity = model::Severity::kError,
+    .parameters = {{"looks", "steps", 2, 1, 6, "steps in a row that must show it"}},
+};
+
+class AttentionMaskWrong final : public Rule {
+  public:
+    explicit AttentionMaskWrong(const Parameters& parameters)
+        : inverted_(parameters.at("looks")),
+          added_(parameters.at("looks")),
+          turned_(parameters.at("looks")) {}
+
+    void on_step(const model::StepView& step, FindingSink& sink) override {
+        if (step.mode() != model::Mode::kTrain) return;
+        if (const auto padding = loop_fact(step, "padding_seen_instead")) {
+            inverted_.add(step, padding->value >= 0.9);
+            if (inverted_.is_enough()) fire_inverted(*padding, sink);
+        }
+        if (const auto added = loop_fact(step, "masks_added")) {
+            added_.add(step, added->value > 0);
+            if (added_.is_enough()) fire_added(*added, sink);
+        }
+        if (const auto later = loop_fact(step, "only_later_seen")) {
+            turned_.add(step, later->value > 0);
+            if (turned_.is_enough()) fire_turned(*later, sink);
+        }
+    }
+    [[nodiscard]] std::uint64_t steps_judged() const override {
+        return std::max({inverted_.judged(), added_.judged(), turned_.judged()});
+    }
+    [[nodiscard]] std::string why_not_judged() const override {
+        return "no attention was seen: of nn.MultiheadAttention, scaled_dot_product_attention or a softmax";
+    }
+
+  private:
+    static std::string place_of(const LoopFact& fact) {
+        return fact.place.empty() ? std::string("an attention") : std::string(fact.place);
+    }
+    void fire_inverted(const LoopFact& fact, FindingSink& sink) const {
+        model::Finding finding = loop_finding("padding", model::Severity::kError, inverted_, fact);
+        finding.message = base::format(
+            "The mask of {} is the wrong way round: it shows the padding and hides {:.0f} % of all else.",
+            place_of(fact), 100 * fact.value);
+        finding.fix =
+            "Turn the mask round. In nn.MultiheadAttention and nn.Transformer True hides a position: "
+            "key_padding_mask=(ids == pad). In scaled_dot_product_attention True shows it: attn_mask=(ids != "
+            "pad).";
+        finding.evidence.push_back({"share that is the wrong way round", fact.value, "limit", 0.9});
+        sink.fire(std::move(finding));
+    }
+    void fire_added(const LoopFact& fact, FindingSink& sink) const {
+        model::Finding finding = loop_finding("added", model::Severity::kWarning, added_, fact);
+        finding.message = base::format(
+            "The mask of {} holds the numbers 0 and 1. Numbers are added to the scores of the attention, so "
+            "this "
+            "mask hides nothing.",
+            place_of(fact));
+        finding.fix =
+            "Give a mask of truth values (dtype torch.bool), or one of numbers that holds -inf where a "
+            "position "
+            "is hidden and 0 elsewhere.";
+        finding.evidence.push_back({"masks of 0 and 1", fact.value, "expected", 0});
+        sink.fire(std::move(finding));
+    }
+    void fire_turned(const LoopFact& fact, FindingSink& sink) const {
+        model::Finding finding = loop_finding("turned", model::Severity::kError, turned_, fact);
+        finding.message = base::format(
+            "The mask of {} is the wrong way round: positions see those that come later, which they are to "
+            "predict, and none that came before.",
+            place_of(fact));
+        finding.fix =
+            "Turn the mask round: torch.triu(ones, diagonal=1) is what nn.MultiheadAttention must not show "
+            "(True), torch.tril(ones) what scaled_dot_product_attention may (True).";
+        finding.evidence.push_back({"masks that show later positions only", fact.value, "expected", 0});
+        sink.fire(std::move(finding));
+    }
+
+    InARow inverted_, added_, turned_;
+};
+
+std::vector<model::Requirement> needs(const Parameters&) { return sequence_requirements(kInfo.name); }
+
+}  // namespace
+
+RuleEntry builtin::attention_mask_wrong() {
+    return {&kInfo, &needs, [](const Parameters& p) -> std::unique_ptr<Rule> {
+                return std::make_unique<AttentionMaskWrong>(p);
+            }};
+}
+
+}  // namespace traindbg::rules

@@ -1,0 +1,85 @@
+// Positions of a sequence see the value that they are to predict.
+
+#include "traindbg/base/format.h"
+#include "traindbg/rules/builtin/builtin.h"
+#include "traindbg/rules/loop_facts.h"
+
+namespace traindbg::rules {
+namespace {
+
+const model::RuleInfo kInfo = {
+    .name = "future_leak",
+    .title = "The model sees what it is to predict",
+    .summary = "Each target is the input's next value, and a layer shows positions what comes later.",
+    .when =
+        "In `looks` steps in a row the targets of the loss are an input of the model one position on (99 % "
+        "of "
+        "them, bit for bit), and a layer over a sequence of that length lets positions see later ones: an "
+        "attention whose mask shows the next position, or half of all later ones; a bidirectional recurrent "
+        "layer; a convolution over one dimension that is padded on both sides. Where another input is as "
+        "long, "
+        "as in a model that translates, all such layers must.",
+    .why =
+        "The model copies the answer. The loss falls far below what the data allows, in validation, too, and "
+        "what it has learned is worth nothing where the next value is not known yet.",
+    .fix =
+        "A causal mask: is_causal=True of scaled_dot_product_attention, or "
+        "nn.Transformer.generate_square_subsequent_mask(length) as the attention's mask; a recurrent layer "
+        "of "
+        "one direction; convolutions that are padded on the left only.",
+    .healthy =
+        "Targets that are not the next value (masked words, labels, the input itself); an encoder of another "
+        "sequence, whose positions may all see each other; convolutions that are padded on one side.",
+    .cost =
+        "In at most six steps: the masks of attention, the shapes that recurrent layers and convolutions are "
+        "given, and a comparison of the targets with the first rows of the inputs.",
+    .original = "",
+    .source = "Vaswani et al., \"Attention is all you need\", NeurIPS 2017 (section 3.2.3)",
+    .severity = model::Severity::kError,
+    .parameters = {{"looks", "steps", 2, 1, 6, "steps in a row that must show it"}},
+};
+
+class FutureLeak final : public Rule {
+  public:
+    explicit FutureLeak(const Parameters& parameters) : seen_(parameters.at("looks")) {}
+
+    void on_step(const model::StepView& step, FindingSink& sink) override {
+        if (step.mode() != model::Mode::kTrain) return;
+        const std::optional<LoopFact> later = loop_fact(step, "later_seen");
+        if (!later) return;
+        seen_.add(step, later->value > 0);
+        if (!seen_.is_enough()) return;
+        model::Finding finding = loop_finding("sequence", model::Severity::kError, seen_, *later);
+        finding.places = static_cast<std::uint64_t>(later->value);
+        finding.message = base::format(
+            "The targets are the model's input one position on, and a layer shows positions what comes later"
+            "{}: the model sees what it is to predict.",
+            and_more(*later));
+        finding.fix = base::format(
+            "Let positions of {} see only earlier ones: a causal mask (is_causal=True, or "
+            "nn.Transformer.generate_square_subsequent_mask) for attention, bidirectional=False for a "
+            "recurrent "
+            "layer, padding on the left only for a convolution.",
+            later->place.empty() ? std::string_view("the model") : later->place);
+        finding.evidence.push_back({"layers that show later positions", later->value, "expected", 0});
+        sink.fire(std::move(finding));
+    }
+    [[nodiscard]] std::uint64_t steps_judged() const override { return seen_.judged(); }
+    [[nodiscard]] std::string why_not_judged() const override {
+        return "no layer over a sequence was seen whose targets are the input one position on";
+    }
+
+  private:
+    InARow seen_;
+};
+
+std::vector<model::Requirement> needs(const Parameters&) { return sequence_requirements(kInfo.name); }
+
+}  // namespace
+
+RuleEntry builtin::future_leak() {
+    return {&kInfo, &needs,
+            [](const Parameters& p) -> std::unique_ptr<Rule> { return std::make_unique<FutureLeak>(p); }};
+}
+
+}  // namespace traindbg::rules

@@ -1,0 +1,194 @@
+// The training's labels are wrong more often than those of the evaluation.
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+#include <vector>
+
+#include "traindbg/base/format.h"
+#include "traindbg/rules/builtin/builtin.h"
+#include "traindbg/rules/loop_facts.h"
+
+namespace traindbg::rules {
+namespace {
+
+const model::RuleInfo kInfo = {
+    .name = "label_noise",
+    .title = "Wrong labels in the training data",
+    .summary =
+        "The model contradicts far more labels of the data that it is trained on than of the data that it "
+        "has "
+        "never seen.",
+    .when =
+        "A classification whose training labels are contradicted, in the last six captured steps, in a share "
+        "of at least `missed`, while those of the last `evaluations` evaluations before these steps were in "
+        "no "
+        "more than `ratio` of that share, and significantly (four standard errors); the model was no better "
+        "trained then. Judged only where nothing else makes the training harder: the model has no dropout, "
+        "the "
+        "training's rows come again bit for bit, so that they are not augmented, and both parts have about "
+        "the "
+        "same labels: the mean of the evaluation's lies among those of the training's batches.",
+    .why =
+        "A model does better on what it was trained on. Where it does far worse, with the same weights and "
+        "unchanged inputs, the labels there are wrong: what is right is learned first, then the wrong labels "
+        "are learned by heart, and the evaluation gets worse.",
+    .fix =
+        "Look at the training rows with the largest loss and correct or drop them; find the column, join or "
+        "annotation that the labels come from. Until then stop at the best evaluation, and use label "
+        "smoothing.",
+    .healthy =
+        "Dropout and augmentation, which make the training harder; training data that is sampled to balance "
+        "classes; a hard problem, whose evaluation is as bad; wrong labels in both parts alike, which this "
+        "cannot tell from one.",
+    .cost =
+        "At the first 10 steps and then at every 25th, at the first 50 evaluated batches and then at every "
+        "10th: the largest score of each row compared with its label.",
+    .original = "",
+    .source = "Arpit et al., \"A closer look at memorization in deep networks\", ICML 2017",
+    .severity = model::Severity::kWarning,
+    .parameters = {{"missed", "share", 0.15, 0.01, 1, "of training labels that the model contradicts"},
+                   {"ratio", "share", 0.5, 0.01, 1, "of that, contradicted in the evaluation"},
+                   {"evaluations", "evaluations", 2, 1, 1000, "before these steps"}},
+};
+
+class LabelNoise final : public Rule {
+  public:
+    explicit LabelNoise(const Parameters& parameters)
+        : missed_(parameters.at("missed")),
+          ratio_(parameters.at("ratio")),
+          needed_(static_cast<std::size_t>(parameters.at("evaluations"))) {}
+
+    void on_step(const model::StepView& step, FindingSink& sink) override {
+        const bool is_evaluation = step.mode() == model::Mode::kEval;
+        if (!is_evaluation && step.mode() != model::Mode::kTrain) return;
+        if (!is_evaluation) {
+            game_ = game_ || step.meta->optimizers.size() > 1;
+            if (open_.labels > 0) close(sink);
+            step_ = step.step();
+        } else if (const auto known = loop_fact(step, "rows_known")) {
+            const auto looked = loop_fact(step, "rows_looked_at");
+            // A row that was looked at twice is known again, unless it is another one each time.
+            comes_again_ = looked && looked->value > 1.5 * known->value;
+        }
+        const auto labels = loop_fact(step, "labels_counted");
+        const auto missed = loop_fact(step, "labels_missed");
+        const auto mean = loop_fact(step, "labels_mean");
+        if (!labels || !missed || !mean || !std::isfinite(missed->value)) return;
+        const Counted now = {labels->value, missed->value * labels->value, mean->value * labels->value,
+                             step_};
+        if (is_evaluation) {
+            open_ = sum(open_, now);
+            return;
+        }
+        training_.push_back(now);
+        if (training_.size() > kLooks) training_.erase(training_.begin());
+        lowest_mean_ = any_ ? std::min(lowest_mean_, mean->value) : mean->value;
+        highest_mean_ = any_ ? std::max(highest_mean_, mean->value) : mean->value;
+        any_ = true;
+    }
+    void on_end(FindingSink& sink) override {
+        if (open_.labels > 0) close(sink);
+    }
+    [[nodiscard]] std::uint64_t steps_judged() const override { return judged_; }
+    [[nodiscard]] std::string why_not_judged() const override {
+        return "no classification without dropout was seen whose rows come again and that is evaluated";
+    }
+
+  private:
+    static constexpr std::size_t kLooks = 6, kMostEvaluations = 64;
+    struct Counted {
+        double labels = 0, missed = 0, sum = 0;
+        model::StepIndex step = 0;
+        [[nodiscard]] double share() const { return labels > 0 ? missed / labels : 0; }
+        [[nodiscard]] double mean() const { return labels > 0 ? sum / labels : 0; }
+    };
+    static Counted sum(const Counted& a, const Counted& b) {
+        return {a.labels + b.labels, a.missed + b.missed, a.sum + b.sum, b.step};
+    }
+    static Counted sum_of(const std::vector<Counted>& all) {
+        Counted total;
+        for (const Counted& one : all) total = sum(total, one);
+        return total;
+    }
+
+    void close(FindingSink& sink) {
+        evaluated_.push_back(std::exchange(open_, {}));
+        if (evaluated_.size() > kMostEvaluations) evaluated_.erase(evaluated_.begin());
+        if (training_.size() < kLooks || game_ || !comes_again_) return;
+        const Counted ours = sum_of(training_);
+        Counted theirs;
+        std::size_t count = 0;
+        for (auto one = evaluated_.rbegin(); one != evaluated_.rend() && count < needed_; ++one) {
+            if (one->step > training_.front().step) continue;
+            theirs = sum(theirs, *one);
+            ++count;
+        }
+        if (count < needed_) return;
+        ++judged_;
+        // Batches differ in their labels' mean by chance; both parts must lie among them.
+        const double around = 0.1 * std::max(highest_mean_ - lowest_mean_, 1e-9);
+        const bool alike = theirs.mean() > lowest_mean_ - around && theirs.mean() < highest_mean_ + around;
+        const double error = std::sqrt(ours.share() * (1 - ours.share()) / ours.labels +
+                                       theirs.share() * (1 - theirs.share()) / theirs.labels);
+        const bool on = alike && ours.share() >= missed_ && theirs.share() <= ratio_ * ours.share() &&
+                        ours.share() - theirs.share() > 4 * error;
+        if (on) {
+            if (!fired_) first_ = step_;
+            fire(ours, theirs, sink);
+        } else if (fired_) {
+            // Wrong labels that were learned by heart are no longer contradicted.
+            if (ours.share() >= missed_) sink.clear("labels");
+        }
+        fired_ = fired_ || on;
+    }
+
+    void fire(const Counted& ours, const Counted& theirs, FindingSink& sink) const {
+        model::Finding finding;
+        finding.key = "labels";
+        finding.severity = model::Severity::kWarning;
+        finding.first_step = first_;
+        finding.tensor = "loss";
+        finding.message = base::format(
+            "Up to step {} the model contradicts {:.0f} % of the labels that it is trained on; of those of "
+            "evaluations before it contradicted {:.0f} %, with unchanged inputs and no dropout. About {:.0f} "
+            "% "
+            "of the training's labels look wrong.",
+            step_, 100 * ours.share(), 100 * theirs.share(), 100 * (ours.share() - theirs.share()));
+        finding.fix =
+            "Look at the training rows with the largest loss: correct or drop wrong labels, and find where "
+            "they "
+            "come from. Until then keep the checkpoint of the best evaluation.";
+        finding.evidence.push_back(
+            {"training labels contradicted", ours.share(), "evaluation labels contradicted", theirs.share()});
+        finding.evidence.push_back(
+            {"training labels looked at", ours.labels, "evaluation labels", theirs.labels});
+        finding.plots = {{"loop/labels_missed", "value"}, {"loss", "value"}};
+        sink.fire(std::move(finding));
+    }
+
+    double missed_, ratio_;
+    std::size_t needed_;
+    std::uint64_t judged_ = 0;
+    model::StepIndex step_ = 0, first_ = 0;
+    bool comes_again_ = false, game_ = false, fired_ = false, any_ = false;
+    double lowest_mean_ = 0, highest_mean_ = 0;
+    std::vector<Counted> training_, evaluated_;
+    Counted open_;
+};
+
+std::vector<model::Requirement> needs(const Parameters&) {
+    std::vector<model::Requirement> all = row_requirements(kInfo.name);
+    all.push_back({"losses", model::Mode::kTrain, model::What::kStatistics, {.every = 1}, kInfo.name});
+    all.push_back({"losses", model::Mode::kEval, model::What::kStatistics, {.every = 1}, kInfo.name});
+    return all;
+}
+
+}  // namespace
+
+RuleEntry builtin::label_noise() {
+    return {&kInfo, &needs,
+            [](const Parameters& p) -> std::unique_ptr<Rule> { return std::make_unique<LabelNoise>(p); }};
+}
+
+}  // namespace traindbg::rules

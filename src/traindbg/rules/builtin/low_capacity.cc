@@ -1,0 +1,189 @@
+// A layer through which too few numbers pass.
+
+#include <algorithm>
+#include <cmath>
+#include <optional>
+#include <span>
+
+#include "traindbg/base/format.h"
+#include "traindbg/base/text.h"
+#include "traindbg/rules/builtin/builtin.h"
+#include "traindbg/rules/loss_arguments.h"
+#include "traindbg/rules/robust.h"
+#include "traindbg/rules/updates.h"
+
+namespace traindbg::rules {
+namespace {
+
+using base::human_number;
+
+const model::RuleInfo kInfo = {
+    .name = "low_capacity",
+    .title = "Too narrow a layer",
+    .summary =
+        "The last layer is given too few numbers for what it has to tell apart, and the loss stays high.",
+    .when =
+        "The last layer, which makes what the loss is given, has one input, or fewer than a `narrow`th of "
+        "its "
+        "outputs, of which there are at least eight; and after `steps` steps, or at the end of a run of "
+        "three "
+        "quarters of that, the loss is above `share` of what guessing gives, has fallen by less than 15 % "
+        "over the last third of the run, and the learning rate has not come to an end.",
+    .why =
+        "All that is told apart has to fit into these numbers: with two, ten classes lie in one plane. More "
+        "training does not help, and training and evaluation are equally bad.",
+    .fix = "Widen the layer in front of the last one, to several times the number of outputs.",
+    .healthy =
+        "A narrow layer with which the loss gets low; a narrow layer elsewhere, as in an auto-encoder or a "
+        "gate; "
+        "a loss that still falls; noise in the data, with a layer that is wide enough.",
+    .cost =
+        "The loss at every step, the shapes of the weights, and one pass over what the modules return at the "
+        "first 5 steps and then at every 50th.",
+    .original = "",
+    .source =
+        "Yang et al., \"Breaking the softmax bottleneck\", ICLR 2018; Humbatova et al., \"DeepCrime\", ISSTA "
+        "2021 (layers made too narrow)",
+    .severity = model::Severity::kWarning,
+    .parameters = {{"steps", "steps", 200, 50, 1e9, "steps that a training has to get below it"},
+                   {"share", "share", 0.35, 0.01, 1, "of the loss of guessing, that is high"},
+                   {"narrow", "times", 4, 1, 1e6, "as many outputs as inputs, from which on it is narrow"}},
+};
+
+class LowCapacity final : public Rule {
+  public:
+    explicit LowCapacity(const Parameters& parameters)
+        : steps_(static_cast<std::uint64_t>(parameters.at("steps"))),
+          share_(parameters.at("share")),
+          narrow_(parameters.at("narrow")) {}
+
+    void on_step(const model::StepView& step, FindingSink& sink) override {
+        if (step.mode() != model::Mode::kTrain) return;
+        guessing_.observe(step);
+        rates_.observe(step);
+        for (const model::TensorSample& sample : step.record->tensors) {
+            const model::TensorInfo& info = step.info(sample.tensor);
+            if (info.role == model::Role::kWeight && info.shape.size() >= 2) learn(info);
+        }
+        for (const LossCall& call : loss_calls(step)) {
+            const Maker maker = maker_of(step, call);
+            if (maker.tensor != nullptr && maker.squash == Squash::kNone) last_ = maker.tensor->module;
+        }
+        if (guessing_.loss().count() >= steps_ && guessing_.loss().count() % 10 == 0) judge(sink);
+    }
+    void on_end(FindingSink& sink) override {
+        if (4 * guessing_.loss().count() >= 3 * steps_) judge(sink);
+    }
+    [[nodiscard]] std::uint64_t steps_judged() const override {
+        return narrow_layer() && guessing_.share() ? guessing_.loss().count() : 0;
+    }
+    [[nodiscard]] std::string why_not_judged() const override {
+        if (!narrow_layer()) return "the last layer is not narrow, or was not seen";
+        return "it is not known how large the loss of guessing is";
+    }
+
+  private:
+    struct Layer {
+        std::string module;
+        std::int32_t place = -1;
+        std::int64_t out = 0, in = 0;
+    };
+    struct Narrow {
+        const Layer* last = nullptr;
+        const Layer* before = nullptr;  // what makes its inputs; null where there is none
+    };
+
+    void learn(const model::TensorInfo& info) {
+        const auto same = [&](const Layer& layer) { return layer.module == info.module; };
+        if (std::any_of(layers_.begin(), layers_.end(), same) || layers_.size() >= 1000) return;
+        layers_.push_back({info.module, info.layer, info.shape[0], info.shape[1]});
+    }
+
+    [[nodiscard]] std::optional<Narrow> narrow_layer() const {
+        Narrow found;
+        for (const Layer& layer : layers_)
+            if (layer.module == last_) found.last = &layer;
+        if (found.last == nullptr || layers_.size() < 2) return std::nullopt;
+        const auto in = static_cast<double>(found.last->in), out = static_cast<double>(found.last->out);
+        const bool is_narrow = found.last->in == 1 || (out >= 8 && in * narrow_ < out);
+        if (!is_narrow) return std::nullopt;
+        for (const Layer& layer : layers_)
+            if (layer.place < found.last->place &&
+                (found.before == nullptr || layer.place > found.before->place))
+                found.before = &layer;
+        return found;
+    }
+
+    void judge(FindingSink& sink) {
+        const std::optional<Narrow> narrow = narrow_layer();
+        const std::optional<double> share = guessing_.share();
+        if (!narrow || !share || guessing_.loss().is_game()) return;
+        const bool is_over = rates_.is_known() && rates_.now() < 0.05 * rates_.peak();
+        const bool on = *share > share_ && !is_falling() && !is_over;
+        if (on) fire(*narrow, *share, sink);
+        else if (fired_ && *share < 0.9 * share_) sink.clear("layer");
+        fired_ = fired_ || on;
+    }
+    // By 15 % over the last third of the run.
+    [[nodiscard]] bool is_falling() const {
+        const auto means = guessing_.loss().blocks().means();
+        const auto third = means.last(means.size() / 3);
+        if (third.size() < 4) return true;
+        const auto part = std::max<std::size_t>(third.size() / 4, 1);
+        const auto level_of = [](std::span<const double> some) { return median({some.begin(), some.end()}); };
+        return level_of(third.last(part)) < 0.85 * level_of(third.first(part));
+    }
+
+    void fire(const Narrow& narrow, double share, FindingSink& sink) const {
+        const Layer& last = *narrow.last;
+        model::Finding finding;
+        finding.key = "layer";
+        finding.severity = model::Severity::kWarning;
+        finding.first_step = 0;
+        finding.layer = narrow.before != nullptr ? narrow.before->module : last.module;
+        finding.tensor = base::format("weight/{}.weight", last.module);
+        finding.message = base::format(
+            "{} makes {} outputs of {} {}, and after {} steps the loss is {}, {:.0f} % of that of guessing: "
+            "more "
+            "does not pass through so few.",
+            last.module, last.out, last.in, last.in == 1 ? "number" : "numbers", guessing_.loss().count(),
+            human_number(guessing_.level()), 100 * share);
+        finding.fix = base::format("Widen what {} is given from {} to {} or more.", last.module, last.in,
+                                   std::max<std::int64_t>(16, 2 * last.out));
+        finding.evidence.push_back({"numbers that the last layer is given", static_cast<double>(last.in),
+                                    "numbers that it makes", static_cast<double>(last.out)});
+        finding.evidence.push_back({"share of the loss of guessing", share, "limit", share_});
+        finding.plots = {{guessing_.loss().tensor(), "value"}};
+        sink.fire(std::move(finding));
+    }
+
+    std::uint64_t steps_;
+    double share_, narrow_;
+    bool fired_ = false;
+    std::string last_;
+    std::vector<Layer> layers_;
+    LearningRates rates_;
+    Guessing guessing_;
+};
+
+std::vector<model::Requirement> needs(const Parameters&) {
+    std::vector<model::Requirement> all = loss_requirements(kInfo.name);
+    for (model::Requirement& more : argument_requirements(kInfo.name)) all.push_back(std::move(more));
+    for (model::Requirement& more : maker_requirements(kInfo.name)) all.push_back(std::move(more));
+    all.push_back(rate_requirement(kInfo.name));
+    all.push_back({"weights",
+                   model::Mode::kTrain,
+                   model::What::kStatistics,
+                   {.every = 0, .dense_until = 2},
+                   kInfo.name});
+    return all;
+}
+
+}  // namespace
+
+RuleEntry builtin::low_capacity() {
+    return {&kInfo, &needs,
+            [](const Parameters& p) -> std::unique_ptr<Rule> { return std::make_unique<LowCapacity>(p); }};
+}
+
+}  // namespace traindbg::rules

@@ -1,0 +1,207 @@
+// Rows of the training are among those that are evaluated.
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "traindbg/base/format.h"
+#include "traindbg/rules/builtin/builtin.h"
+#include "traindbg/rules/loop_facts.h"
+
+namespace traindbg::rules {
+namespace {
+
+const model::RuleInfo kInfo = {
+    .name = "train_val_overlap",
+    .title = "Evaluated on training data",
+    .summary = "Rows of the model's input that are evaluated were trained on.",
+    .when =
+        "Some rows of the model's first input are known again, bit for bit, by fingerprints. It fires when "
+        "at "
+        "least `rows` rows of evaluated batches, and of all that were looked at at least the share `share` "
+        "(beside the part of the training's rows that were looked at), are among the training's, and no "
+        "evaluated batch is free of them beyond chance (0.01 %). Where all of them are, two evaluations must "
+        "show it. Of rows that are alike by nature, told by pairs of which one half only is alike, nine in "
+        "ten "
+        "must be among the training's, and fewer than four in ten be expected by chance.",
+    .why =
+        "The evaluation tells how well the training data is known by heart. Overfitting does not show in it, "
+        "and the choice of a model or a checkpoint by it is wrong.",
+    .fix =
+        "Split before rows are copied, augmented or cut into windows, once, and by what belongs together "
+        "(patient, user, day); check that set(train_indices) & set(val_indices) is empty.",
+    .healthy =
+        "The training data evaluated beside other data, to compare the two, or at the end alone; the loss of "
+        "the training batch, computed once more; a training on all data at once, evaluated on them; rows of "
+        "few "
+        "values that are equal by nature; folds, each with a model of its own.",
+    .cost =
+        "At the first 100 steps and then at every 50th, at the first 50 evaluated batches and then at every "
+        "10th: fingerprints of up to 64 rows of the model's first input, by up to 256 values of each. At "
+        "most "
+        "16,384 rows are remembered.",
+    .original = "",
+    .source =
+        "Kapoor, Narayanan, \"Leakage and the reproducibility crisis in machine-learning-based science\", "
+        "Patterns 2023",
+    .severity = model::Severity::kWarning,
+    .parameters = {{"share", "share", 0.25, 0.01, 1, "of the evaluated rows, that the training had"},
+                   {"rows", "rows", 10, 2, 1e6, "evaluated rows that the training had"}},
+};
+
+class TrainValOverlap final : public Rule {
+  public:
+    explicit TrainValOverlap(const Parameters& parameters)
+        : share_(parameters.at("share")), rows_(parameters.at("rows")) {}
+
+    void on_step(const model::StepView& step, FindingSink& sink) override {
+        if (step.mode() == model::Mode::kTrain) {
+            if (loop_fact(step, "trainings")) begin_anew();
+            train_step_ = step.step();
+            if (open_.batches > 0) close(sink);
+            return;
+        }
+        if (step.mode() != model::Mode::kEval) return;
+        const auto evaluated = loop_fact(step, "rows_evaluated");
+        const auto trained = loop_fact(step, "rows_evaluated_trained");
+        const auto known = loop_fact(step, "rows_known");
+        if (!evaluated || !trained || !known) return;
+        // Before much of the training was looked at nothing can be known again.
+        if (known->value < 2 * rows_) return;
+        ++judged_;
+        known_ = known->value;
+        of_training_ = number(step, "rows_of_training");
+        looked_at_ = number(step, "rows_looked_at");
+        pairs_ = number(step, "rows_pairs");
+        alike_ = number(step, "rows_alike");
+        half_alike_ = number(step, "rows_half_alike");
+        ++open_.batches;
+        open_.rows += evaluated->value;
+        open_.trained += trained->value;
+        open_.half += number(step, "rows_evaluated_half_alike");
+        open_.is_as_in_training = open_.is_as_in_training && number(step, "rows_as_in_training") > 0;
+        open_.without = trained->value > 0 ? 0 : open_.without + evaluated->value;
+        open_.longest_without = std::max(open_.longest_without, open_.without);
+    }
+    void on_end(FindingSink& sink) override {
+        if (open_.batches > 0) close(sink);
+    }
+    [[nodiscard]] std::uint64_t steps_judged() const override { return judged_; }
+    [[nodiscard]] std::string why_not_judged() const override {
+        return "no evaluation was seen, with a loss and without gradients, of rows that can be known again";
+    }
+
+  private:
+    // Evaluated batches between two training steps, or sums over all of them.
+    struct Evaluation {
+        double batches = 0, rows = 0, trained = 0, half = 0;
+        double without = 0,
+               longest_without = 0;     // rows in a row, of batches that have none of the training's
+        bool is_as_in_training = true;  // each batch has as many rows as the training's
+    };
+
+    // Another training begins in the same process: what was remembered is forgotten.
+    void begin_anew() {
+        open_ = all_ = {};
+        evaluations_ = 0;
+        is_short_ = false;
+    }
+
+    static double number(const model::StepView& step, std::string_view fact) {
+        const auto found = loop_fact(step, fact);
+        return found ? found->value : 0;
+    }
+
+    void close(FindingSink& sink) {
+        const Evaluation now = std::exchange(open_, {});
+        // One batch of as many rows as the training's may be the training's batch.
+        if (now.batches == 1 && now.is_as_in_training) return;
+        ++evaluations_;
+        all_.batches += now.batches;
+        all_.rows += now.rows;
+        all_.trained += now.trained;
+        all_.half += now.half;
+        all_.longest_without = std::max(all_.longest_without, now.longest_without);
+        if (evaluations_ == 1) is_short_ = now.batches < 40 && now.trained < 0.5 * known_;
+        if (is_overlap()) {
+            fire(sink);
+            fired_ = true;
+        } else if (fired_) {
+            sink.clear("rows");
+            fired_ = false;
+        }
+    }
+
+    // The part of the training's rows that is remembered; 1 where it is not known how many there are.
+    [[nodiscard]] double remembered() const {
+        return of_training_ > looked_at_ ? std::max(looked_at_ / of_training_, 0.02) : 1;
+    }
+    [[nodiscard]] double share() const {
+        return all_.rows > 0 ? std::min(1.0, all_.trained / all_.rows / remembered()) : 0;
+    }
+    [[nodiscard]] bool is_overlap() const {
+        const double seen = all_.rows > 0 ? all_.trained / all_.rows : 0;
+        if (all_.trained < rows_ || share() < share_) return false;
+        // Other data is evaluated as well: then the training's may be there to compare.
+        if (std::pow(1 - std::min(seen, 1 - 1e-9), all_.longest_without) < 1e-4 && all_.longest_without > 0)
+            return false;
+        if (share() > 0.95 && evaluations_ < 2 && !is_short_) return false;
+        const bool alike_by_nature = half_alike_ > alike_ + 2 || all_.half > 0.25 * all_.trained;
+        if (!alike_by_nature) return true;
+        const double by_chance = pairs_ > 0 ? 1 - std::exp(-alike_ / pairs_ * known_) : 1;
+        return share() >= 0.9 && by_chance < 0.4;
+    }
+
+    void fire(FindingSink& sink) const {
+        model::Finding finding;
+        finding.key = "rows";
+        finding.mode = model::Mode::kEval;
+        finding.severity = model::Severity::kWarning;
+        finding.tensor = "input/0";
+        finding.message = base::format(
+            "{:.0f} of {:.0f} rows that were looked at in {} evaluations up to training step {} are rows "
+            "that "
+            "the model was trained on, bit for bit",
+            all_.trained, all_.rows, evaluations_, train_step_);
+        finding.message += remembered() < 0.98
+                               ? base::format(
+                                     "; {:.0f} % of the training's rows are remembered, so that about "
+                                     "{:.0f} % of what is evaluated was trained on.",
+                                     100 * remembered(), 100 * share())
+                               : std::string(".");
+        finding.fix =
+            "Split once, before rows are copied, augmented or cut into windows, and give the evaluation the "
+            "part "
+            "that the training does not have.";
+        finding.evidence.push_back(
+            {"share of evaluated rows that were trained on", share(), "limit", share_});
+        finding.evidence.push_back({"rows found", all_.trained, "of", all_.rows});
+        finding.plots = {{"loss", "value"}};
+        sink.fire(std::move(finding));
+    }
+
+    double share_, rows_;
+    std::uint64_t judged_ = 0;
+    model::StepIndex train_step_ = 0;
+    std::uint64_t evaluations_ = 0;
+    double known_ = 0, of_training_ = 0, looked_at_ = 0, pairs_ = 0, alike_ = 0, half_alike_ = 0;
+    bool is_short_ = false, fired_ = false;
+    Evaluation open_, all_;
+};
+
+std::vector<model::Requirement> needs(const Parameters&) {
+    std::vector<model::Requirement> all = row_requirements(kInfo.name);
+    all.push_back({"losses", model::Mode::kTrain, model::What::kStatistics, {.every = 1}, kInfo.name});
+    all.push_back({"losses", model::Mode::kEval, model::What::kStatistics, {.every = 1}, kInfo.name});
+    return all;
+}
+
+}  // namespace
+
+RuleEntry builtin::train_val_overlap() {
+    return {&kInfo, &needs, [](const Parameters& p) -> std::unique_ptr<Rule> {
+                return std::make_unique<TrainValOverlap>(p);
+            }};
+}
+
+}  // namespace traindbg::rules

@@ -1,0 +1,161 @@
+"""Rows of inputs that are known again, and how many labels the model contradicts."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from torch import nn
+from torch.nn import functional as F
+
+import traindbg as td
+from traindbg.hooks.torch_data import missed_labels
+from traindbg.hooks.torch_rows import Rows, fingerprints
+
+RULES = ["train_val_overlap", "label_noise"]
+
+
+def evaluated(rows: Rows, x: torch.Tensor):
+    rows.given(x)
+    rows.evaluated()
+    (found,) = rows.read()
+    return found
+
+
+@pytest.mark.parametrize(
+    "dtype", [torch.float32, torch.float64, torch.float16, torch.bfloat16, torch.int64, torch.bool]
+)
+def test_equal_rows_have_equal_fingerprints(dtype):
+    x = torch.randn(20, 40)
+    x = x > 0 if dtype is torch.bool else x.mul(100).to(dtype)
+    found = fingerprints(x)
+    assert found is not None
+    assert found.shape == (20, 2)
+    order = torch.randperm(20)
+    assert torch.equal(fingerprints(x[order]), found[order])
+    assert torch.equal(fingerprints(x.t().contiguous().t()), found)  # however it lies in memory
+    assert found.unique(dim=0).shape[0] == 20
+
+
+def test_one_value_more_is_another_row():
+    x = torch.zeros(3, 500)
+    changed = x.clone()
+    changed[1, 0] = 1e-30
+    same = (fingerprints(x) == fingerprints(changed)).all(1)
+    assert same.tolist() == [True, False, True]
+
+
+def test_what_has_no_rows_has_no_fingerprints():
+    assert fingerprints(torch.tensor(1.0)) is None
+    assert fingerprints(torch.randn(30)) is None
+    assert fingerprints(torch.randn(30, 1)) is None  # a number is soon the same by chance
+    assert fingerprints(torch.randn(1, 30)) is None
+    assert fingerprints(torch.randn(4, 4).to_sparse()) is None
+    assert fingerprints(torch.randn(4, 4, dtype=torch.complex64)) is None
+
+
+def test_rows_of_the_training_are_known_again():
+    rows, x = Rows(), torch.randn(60, 12)
+    rows.trained(x[:40], 1.0)
+    found = evaluated(rows, x[30:])
+    assert (found.rows_evaluated, found.rows_evaluated_trained, found.rows_known) == (30, 10, 40)
+    assert found.rows_evaluated_half_alike == 0
+    assert found.rows_alike == 0
+    assert evaluated(rows, x[:40]).rows_as_in_training == 1
+
+
+def test_another_training_begins_with_nothing():
+    rows, x = Rows(), torch.randn(40, 12)
+    rows.trained(x, 1.0)
+    rows.read()
+    rows.forget()
+    assert evaluated(rows, x).rows_evaluated_trained == 0
+
+
+def test_rows_of_few_different_ones_are_alike_in_halves():
+    bits = torch.randint(0, 2, (60, 10))
+    rows = Rows()
+    rows.trained(bits, 1.0)
+    found = evaluated(rows, bits)
+    assert found.rows_half_alike > 5 * max(found.rows_alike, 1)
+    copies = Rows()
+    copies.trained(torch.randn(20, 10).repeat(3, 1), 1.0)
+    found = evaluated(copies, bits)
+    assert found.rows_alike == 60
+    assert found.rows_half_alike == 0
+
+
+def test_what_is_remembered_is_bounded():
+    rows = Rows()
+    for _ in range(400):
+        rows.trained(torch.randn(64, 4), 1.0)
+        rows.read()
+    assert len(rows._known) < 17_000
+
+
+def test_a_forward_pass_without_a_loss_is_no_evaluation():
+    rows, x = Rows(), torch.randn(20, 4)
+    rows.trained(x, 1.0)
+    rows.given(x)
+    rows.trained(x, 1.0)
+    rows.evaluated()
+    assert rows.read() == []
+
+
+def train(run_dir, x, y, x_val, y_val) -> td.Run:
+    torch.manual_seed(3)
+    model = nn.Linear(x.shape[1], 3)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+    watcher = td.watch(model, optimizer, run_dir=run_dir, supervise=False, rules=RULES)
+    for _ in range(3):
+        for i in range(0, len(x), 20):
+            loss = F.cross_entropy(model(x[i : i + 20]), y[i : i + 20])
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+        model.eval()
+        with torch.no_grad():
+            for i in range(0, len(x_val), 20):
+                F.cross_entropy(model(x_val[i : i + 20]), y_val[i : i + 20])
+        model.train()
+    watcher.detach()
+    return td.Run(run_dir)
+
+
+def test_an_evaluation_tells_which_rows_were_trained(run_dir):
+    x, y = torch.randn(100, 8), torch.randint(0, 3, (100,))
+    run = train(run_dir, x[:80], y[:80], x[50:], y[50:])
+    trained = run.scalars("loop/rows_evaluated_trained", "eval").values
+    assert trained.tolist() == [20, 10, 0] * 3
+    assert run.scalars("loop/rows_known", "eval").values.tolist() == [80] * 9
+    assert (
+        run.scalars("loop/rows_looked_at", "eval").values.tolist()
+        == [80] * 3 + [160] * 3 + [240] * 3
+    )
+
+
+def test_labels_that_the_model_contradicts_are_counted(run_dir):
+    x, y = torch.randn(100, 8), torch.randint(0, 3, (100,))
+    run = train(run_dir, x[:80], y[:80], x[50:], y[50:])
+    for mode, count in (("train", 10), ("eval", 9)):
+        missed = run.scalars("loop/labels_missed", mode).values
+        assert len(missed) == count
+        assert ((missed >= 0) & (missed <= 1)).all()
+        assert set(run.scalars("loop/labels_counted", mode).values) <= {10, 20}
+
+
+def test_missed_labels():
+    scores = torch.tensor([[2.0, 1.0], [0.0, 1.0], [3.0, 1.0]])
+    number, missed, mean = missed_labels("cross_entropy", scores, torch.tensor([0, 0, 1]))
+    assert (number, float(missed), float(mean)) == (3, pytest.approx(2 / 3), pytest.approx(1 / 3))
+    # Those that are left out are no labels.
+    _, missed, mean = missed_labels("cross_entropy", scores, torch.tensor([0, -100, 0]))
+    assert (float(missed), float(mean)) == (0, 0)
+    logits, wanted = torch.tensor([1.0, -1.0]), torch.tensor([1.0, 1.0])
+    _, missed, _ = missed_labels("binary_cross_entropy_with_logits", logits, wanted)
+    assert float(missed) == 0.5
+    # Shares are no classes.
+    shares = torch.tensor([0.2, 0.9])
+    _, missed, _ = missed_labels("binary_cross_entropy_with_logits", logits, shares)
+    assert not torch.isfinite(missed)
+    assert missed_labels("cross_entropy", scores, scores.softmax(1)) is None
+    assert missed_labels("mse_loss", logits, wanted) is None

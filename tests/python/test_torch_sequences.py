@@ -1,0 +1,256 @@
+"""What positions of sequences see, and that looking at it changes nothing."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+import torch
+from torch import nn
+from torch.nn import functional as F
+
+import traindbg as td
+from traindbg.hooks.torch_sequences import _Input, is_next_value, padding_of
+
+RULES = ["attention_mask_wrong", "future_leak"]
+WORDS, LENGTH, WIDTH = 11, 12, 8
+
+
+class Model(nn.Module):
+    """Words to scores; `mix(h, ids)` is what carries something along the sequence."""
+
+    def __init__(self, mix, part=None, inner=WIDTH):
+        super().__init__()
+        self.embed = nn.Embedding(WORDS, WIDTH)
+        self.part = part
+        self.mix = mix
+        self.head = nn.Linear(inner, WORDS)
+
+    def forward(self, ids):
+        return self.head(self.mix(self, self.embed(ids), ids))
+
+
+def words(seed: int = 0, batch: int = 6) -> torch.Tensor:
+    g = torch.Generator().manual_seed(seed)
+    return torch.randint(1, WORDS, (batch, LENGTH + 1), generator=g)
+
+
+def padded(ids: torch.Tensor) -> torch.Tensor:
+    ids = ids.clone()
+    for row in range(len(ids)):
+        ids[row, LENGTH - row :] = 0
+    return ids
+
+
+def train(run_dir, model, *, pad=False, watch=True, steps=4):
+    torch.manual_seed(7)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    watcher = None
+    if watch:
+        watcher = td.watch(model, optimizer, run_dir=run_dir, supervise=False, rules=RULES)
+    losses = []
+    for step in range(steps):
+        ids = padded(words(step)) if pad else words(step)
+        scores = model(ids[:, :-1])
+        loss = F.cross_entropy(scores.flatten(0, 1), ids[:, 1:].flatten())
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        losses.append(loss.item())
+    if watcher is None:
+        return losses, torch.random.get_rng_state()
+    watcher.detach()
+    return td.Run(run_dir), losses, torch.random.get_rng_state()
+
+
+def fact(run: td.Run, name: str) -> tuple[set[float], str]:
+    """Its values, and its place."""
+    names = [n for n in run.names() if n == f"loop/{name}" or n.startswith(f"loop/{name}/")]
+    assert len(names) == 1, names
+    return set(run.scalars(names[0]).values.tolist()), names[0].partition(f"loop/{name}/")[2]
+
+
+def attend(mask=None, causal=False):
+    def mix(model, h, ids):
+        m = mask(ids) if mask is not None else None
+        return F.scaled_dot_product_attention(h, h, h, attn_mask=m, is_causal=causal)
+
+    return mix
+
+
+def by_hand(later: bool):
+    def mix(model, h, ids):
+        scores = h @ h.transpose(1, 2) / math.sqrt(WIDTH)
+        hidden = torch.ones(LENGTH, LENGTH).triu(1).bool()
+        if not later:
+            scores = scores.masked_fill(hidden, -1e9)
+        return scores.softmax(-1) @ h
+
+    return mix
+
+
+TRIL = torch.ones(LENGTH, LENGTH).tril()
+SEES_LATER = {
+    "no mask": (attend(), None),
+    "mask that is off by one": (attend(lambda ids: TRIL.roll(1, 1).bool() | TRIL.bool()), None),
+    "numbers that are added": (attend(lambda ids: TRIL), None),
+    "by hand": (by_hand(later=True), None),
+    "multi-head": (lambda m, h, ids: m.part(h, h, h)[0], nn.MultiheadAttention),
+    "convolution": (
+        lambda m, h, ids: m.part(h.transpose(1, 2)).transpose(1, 2),
+        lambda: nn.Conv1d(WIDTH, WIDTH, 3, padding=1),
+    ),
+    "both directions": (
+        lambda m, h, ids: m.part(h)[0],
+        lambda: nn.LSTM(WIDTH, WIDTH // 2, batch_first=True, bidirectional=True),
+    ),
+}
+SEES_EARLIER = {
+    "is_causal": (attend(causal=True), None),
+    "mask": (attend(lambda ids: TRIL.bool()), None),
+    "by hand": (by_hand(later=False), None),
+    "multi-head": (
+        lambda m, h, ids: m.part(h, h, h, attn_mask=TRIL == 0)[0],
+        nn.MultiheadAttention,
+    ),
+    "padded on the left": (
+        lambda m, h, ids: m.part(F.pad(h.transpose(1, 2), (2, 0))).transpose(1, 2),
+        lambda: nn.Conv1d(WIDTH, WIDTH, 3),
+    ),
+    "cut off on the right": (
+        lambda m, h, ids: m.part(h.transpose(1, 2))[:, :, :-2].transpose(1, 2),
+        lambda: nn.Conv1d(WIDTH, WIDTH, 3, padding=2),
+    ),
+    "one direction": (
+        lambda m, h, ids: m.part(h)[0],
+        lambda: nn.GRU(WIDTH, WIDTH, batch_first=True),
+    ),
+}
+
+
+def model_of(mix, part) -> Model:
+    torch.manual_seed(1)
+    if part is nn.MultiheadAttention:
+        return Model(mix, nn.MultiheadAttention(WIDTH, 2, batch_first=True))
+    return Model(mix, part() if part is not None else None)
+
+
+@pytest.mark.parametrize("name", SEES_LATER)
+def test_later_positions_that_are_seen_are_told(run_dir, name):
+    run, _, _ = train(run_dir, model_of(*SEES_LATER[name]))
+    values, place = fact(run, "later_seen")
+    assert values == {1}
+    has_part = SEES_LATER[name][1] is not None
+    assert place == ("part" if has_part else "model")
+
+
+@pytest.mark.parametrize("name", SEES_EARLIER)
+def test_a_causal_layer_sees_none(run_dir, name):
+    run, _, _ = train(run_dir, model_of(*SEES_EARLIER[name]))
+    assert fact(run, "later_seen") == ({0}, "")
+
+
+def test_nothing_is_told_of_a_task_of_another_kind(run_dir):
+    model = model_of(*SEES_LATER["no mask"])
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    watcher = td.watch(model, optimizer, run_dir=run_dir, supervise=False, rules=RULES)
+    for step in range(3):
+        ids = words(step)[:, :-1]
+        F.cross_entropy(model(ids).flatten(0, 1), ids.flatten()).backward()  # the words themselves
+        optimizer.step()
+    watcher.detach()
+    assert not [name for name in td.Run(run_dir).names() if "later_seen" in name]
+
+
+MASKS = {
+    "right": (lambda ids: (ids != 0)[:, None, :], 0.0),
+    "inverted": (lambda ids: (ids == 0)[:, None, :], 1.0),
+}
+
+
+@pytest.mark.parametrize("name", MASKS)
+def test_padding_that_is_seen_instead_of_words(run_dir, name):
+    mask, expected = MASKS[name]
+    run, _, _ = train(run_dir, model_of(attend(mask), None), pad=True)
+    assert fact(run, "padding_seen_instead") == ({expected}, "model")
+
+
+@pytest.mark.parametrize("inverted", [False, True])
+def test_key_padding_mask(run_dir, inverted):
+    def mix(model, h, ids):
+        hidden = (ids != 0) if inverted else (ids == 0)
+        return model.part(h, h, h, key_padding_mask=hidden)[0]
+
+    run, _, _ = train(run_dir, model_of(mix, nn.MultiheadAttention), pad=True)
+    values, place = fact(run, "padding_seen_instead")
+    assert values == {float(inverted)}
+    assert place == "part"
+
+
+@pytest.mark.parametrize("shape", [(), (1,)])
+@pytest.mark.parametrize("inverted", [False, True])
+def test_an_average_that_is_written_out(run_dir, inverted, shape):
+    def mix(model, h, ids):
+        scores = h.sum(-1).masked_fill((ids != 0) if inverted else (ids == 0), -1e9)
+        weights = scores.reshape(*scores.shape, *shape).softmax(1)
+        return h + (weights.reshape(*scores.shape, 1) * h).sum(1, keepdim=True)
+
+    run, _, _ = train(run_dir, model_of(mix, None), pad=True)
+    assert fact(run, "padding_seen_instead") == ({float(inverted)}, "model")
+
+
+def test_a_mask_of_numbers_that_hides_nothing(run_dir):
+    def mix(model, h, ids):
+        return model.part(h, h, h, key_padding_mask=(ids == 0).float())[0]
+
+    run, _, _ = train(run_dir, model_of(mix, nn.MultiheadAttention), pad=True)
+    assert fact(run, "masks_added") == ({1}, "part")
+
+
+@pytest.mark.parametrize("name", ["no mask", "both directions", "multi-head", "by hand"])
+def test_looking_changes_nothing(run_dir, name):
+    plain = model_of(*SEES_LATER[name])
+    losses, state = train(None, plain, watch=False)
+    watched = model_of(*SEES_LATER[name])
+    _, same, same_state = train(run_dir, watched)
+    assert losses == same
+    assert torch.equal(state, same_state)
+    for one, other in zip(plain.parameters(), watched.parameters(), strict=True):
+        assert torch.equal(one, other)
+
+
+def test_padding_is_found_at_ends_and_beginnings():
+    ids = padded(words())[:, :-1]
+    assert torch.equal(padding_of(ids), ids == 0)
+    assert torch.equal(padding_of(ids.flip(1)), ids.flip(1) == 0)
+    vectors = torch.randn(6, LENGTH, 3) * (ids != 0)[:, :, None]
+    assert torch.equal(padding_of(vectors), ids == 0)
+
+
+def test_what_is_no_padding():
+    assert padding_of(words()) is None
+    ids = padded(words())
+    ids[0, 3] = 0  # it stands in the middle, too
+    assert padding_of(ids) is None
+    ids = words()
+    ids[:, -1] = 5  # each row ends with the same word, at the same place
+    assert padding_of(ids) is None
+    assert padding_of(torch.randn(6, 12)) is None
+
+
+def test_next_values():
+    ids = words()
+
+    def given(x):
+        return _Input(x, len(x))
+
+    assert is_next_value(given(ids[:, :-1]), ids[:, 1:].flatten()) == LENGTH
+    assert is_next_value(given(ids), ids[:, 1:].flatten()) == LENGTH + 1  # shifted inside
+    assert is_next_value(given(ids[:, :-1].t()), ids[:, 1:].t().flatten()) == LENGTH
+    assert is_next_value(given(ids[:, :-1]), ids[:, :-1].flatten()) == 0
+    assert is_next_value(given(torch.ones_like(ids)), torch.ones_like(ids).flatten()) == 0
+    left_out = ids[:, 1:].clone()
+    left_out[:, :4] = -100
+    assert is_next_value(given(ids[:, :-1]), left_out.flatten()) == LENGTH
+    series = torch.randn(5, 30, 4)
+    assert is_next_value(given(series[:, :-1]), series[:, 1:, 2]) == 29  # one of its values
