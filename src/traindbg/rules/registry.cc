@@ -18,6 +18,7 @@ const std::vector<RuleEntry>& builtin_rules() {
     static const std::vector<RuleEntry> entries = {
         builtin::accumulation_not_averaged(),    //
         builtin::bad_optimizer_settings(),       //
+        builtin::batchnorm_momentum(),           //
         builtin::class_imbalance(),              //
         builtin::constant_output(),              //
         builtin::dead_relu(),                    //
@@ -28,6 +29,7 @@ const std::vector<RuleEntry>& builtin_rules() {
         builtin::exploding_gradient(),           //
         builtin::frozen_parameters(),            //
         builtin::gradient_clipped_to_nothing(),  //
+        builtin::gradient_underflow(),           //
         builtin::gradients_not_cleared(),        //
         builtin::input_not_normalized(),         //
         builtin::labels_out_of_range(),          //
@@ -46,7 +48,10 @@ const std::vector<RuleEntry>& builtin_rules() {
         builtin::overfit(),                      //
         builtin::parameters_not_in_optimizer(),  //
         builtin::poor_weight_init(),             //
+        builtin::posterior_collapse(),           //
         builtin::repeated_batch(),               //
+        builtin::representation_collapse(),      //
+        builtin::resume_lost_optimizer_state(),  //
         builtin::saturated_activation(),         //
         builtin::schedule_collapsed(),           //
         builtin::step_without_gradient(),        //
