@@ -28,10 +28,10 @@ const model::RuleInfo kInfo = {
         "deviations; as a share) in the typical channel of some batch norm, at most of the last four looks "
         "after step 30, and one of these: more than `left` of the running values is still what they started "
         "with, because momentum is small for so few batches; momentum is 0.9 or more, so that they are "
-        "those of the last batch alone; or the loss is given `samples` samples or fewer at a time, whose "
-        "statistics are noise. And it does harm: the evaluation loss is more than 1.3 times the training "
-        "loss at two evaluations, or, for the small batches, the training loss has not come below half of "
-        "its start.",
+        "those of the last batch alone. And it does harm: the evaluation loss is more than 1.3 times the "
+        "training loss at two evaluations. Or batches are too small: the loss is given `samples` samples or "
+        "fewer at a time, and these are off by a quarter of `gap` (twice as many, and by all of it), and "
+        "after 300 steps, or at the end, the training loss is above 30 % of its start (or of guessing).",
     .why =
         "In training a batch is normalised by itself, in evaluation by the running statistics. Where these "
         "are others, the network that is evaluated is not the one that was trained.",
@@ -49,7 +49,7 @@ const model::RuleInfo kInfo = {
     .severity = model::Severity::kWarning,
     .parameters = {{"gap", "deviations", 0.2, 1e-3, 1e6, "of a batch from the running statistics"},
                    {"left", "share", 0.1, 1e-6, 1, "of the running values that is not of any batch"},
-                   {"samples", "samples", 4, 1, 64, "of a batch that is too small"}},
+                   {"samples", "samples", 2, 1, 64, "of a batch that is too small"}},
 };
 
 class BatchNormMomentum final : public Rule {
@@ -82,7 +82,7 @@ class BatchNormMomentum final : public Rule {
     }
     void on_end(FindingSink& sink) override {
         if (evaluated_ > 0) end_evaluation();
-        if (firing_ == nullptr && why() != nullptr) fire(last_, sink);
+        if (firing_ == nullptr) fire_new(why(loss_.count() >= 100), sink);
     }
     [[nodiscard]] std::uint64_t steps_judged() const override { return judged_; }
     [[nodiscard]] std::string why_not_judged() const override {
@@ -112,7 +112,8 @@ class BatchNormMomentum final : public Rule {
     }
 
     // Which of the reasons holds; null for none.
-    [[nodiscard]] const char* why() const {
+    [[nodiscard]] const char* why(bool is_late) const {
+        if (is_late && is_tiny()) return "batch";
         if (gaps_.values().size() < 2) return nullptr;
         const auto looks = gaps_.last(4);
         const auto off = std::count_if(looks.begin(), looks.end(), [&](double gap) { return gap > gap_; });
@@ -122,23 +123,38 @@ class BatchNormMomentum final : public Rule {
             harm.size() == 2 && std::all_of(harm.begin(), harm.end(), [](double h) { return h > 1.3; });
         if (is_worse && left_now_ > left_) return "start";
         if (is_worse && momentum_ >= 0.9) return "last";
-        if (batch_ < 1 || batch_ > samples_) return nullptr;
-        const bool is_slow = loss_.count() >= 100 && loss_.start() > 0 &&
-                             loss_.level() > 0.5 * loss_.base_rate().value_or(loss_.start());
-        return is_worse || is_slow ? "batch" : nullptr;
+        return nullptr;
+    }
+    // Two samples are noise even where their many pixels hide it; of four it has to show.
+    [[nodiscard]] bool is_tiny() const {
+        if (batch_ < 1 || batch_ > 2 * samples_ || gaps_.values().size() < 2) return false;
+        const auto looks = gaps_.last(4);
+        const double gap = median({looks.begin(), looks.end()});
+        if (gap < (batch_ > samples_ ? gap_ : gap_ / 4)) return false;
+        const double start = loss_.base_rate().value_or(loss_.start());
+        const auto recent = loss_.recent().values();
+        if (loss_.is_game() || recent.empty() || !(start > 0)) return false;
+        double sum = 0;
+        for (const double one : recent) sum += one;
+        return sum / static_cast<double>(recent.size()) > 0.3 * start;
     }
     void judge(const model::StepView& step, FindingSink& sink) {
         last_ = step.step();
-        const char* reason = why();
+        const char* reason = why(loss_.count() >= 300);
         if (reason == nullptr && firing_ != nullptr && loss_.has_learned_much()) {
             sink.clear(firing_);
             firing_ = nullptr;
         }
-        if (reason != nullptr || firing_ != nullptr) fire(step.step(), sink);
+        if (firing_ != nullptr) fire(sink);
+        else fire_new(reason, sink);
+    }
+    void fire_new(const char* reason, FindingSink& sink) {
+        if (reason == nullptr) return;
+        firing_ = reason;
+        fire(sink);
     }
 
-    void fire(model::StepIndex step, FindingSink& sink) {
-        if (firing_ == nullptr) firing_ = why();
+    void fire(FindingSink& sink) {
         const std::string_view reason(firing_);
         const auto looks = gaps_.last(4);
         const double gap = median({looks.begin(), looks.end()});
@@ -148,7 +164,7 @@ class BatchNormMomentum final : public Rule {
         finding.layer = place_;
         const std::string by =
             base::format("Batches are off the running statistics of {} by {} deviations at step {}: ", place_,
-                         human_number(gap), step);
+                         human_number(gap), last_);
         if (reason == "start") {
             finding.message =
                 by + base::format("with momentum {} they still hold {:.0f} % of what they started with.",

@@ -67,9 +67,17 @@ class GradientUnderflow final : public Rule {
         for (const model::TensorSample& sample : step.record->tensors) take(step, sample, look);
         if (look.all == 0) return;
         const bool shows = !is_scaled_ && is_low(look) && !has_converged();
-        if (!shows && seen_.is_enough()) sink.clear(kKey);
         seen_.add(step, shows);
-        if (shows && seen_.is_enough()) fire(look, sink);
+        // What is lost in ten steps of many is lost; over it is when the scale is there, or all is well.
+        clean_ = shows ? 0 : clean_ + 1;
+        if (is_firing_ && (is_scaled_ || clean_ >= kCleanLooks)) {
+            is_firing_ = false;
+            sink.clear(kKey);
+        }
+        if (shows && (is_firing_ || seen_.is_enough())) {
+            is_firing_ = true;
+            fire(look, sink);
+        }
     }
     [[nodiscard]] std::uint64_t steps_judged() const override { return seen_.judged(); }
     [[nodiscard]] std::string why_not_judged() const override {
@@ -78,6 +86,7 @@ class GradientUnderflow final : public Rule {
 
   private:
     static constexpr const char* kKey = "underflow";
+    static constexpr int kCleanLooks = 20;
 
     struct Look {
         std::size_t all = 0, lost = 0, empty = 0, subnormal = 0;
@@ -171,7 +180,8 @@ class GradientUnderflow final : public Rule {
 
     double zeros_, layers_;
     InARow seen_;
-    bool is_scaled_ = false, computes_in_half_ = false;
+    bool is_scaled_ = false, computes_in_half_ = false, is_firing_ = false;
+    int clean_ = 0;
     TrainingLoss loss_;
 };
 

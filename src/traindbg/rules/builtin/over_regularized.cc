@@ -37,8 +37,9 @@ const model::RuleInfo kInfo = {
         "backward() is called on exceeds the one loss function's value by more than that value at the start, "
         "the excess and the norm of the weights fall to less than `shrink`, the total falls, and of its fall "
         "less than a fifth is the loss function's own, whose value is no better than four fifths of the best "
-        "constant answer. Dropout: a module drops more than `dropout` of its values, and after `patience` "
-        "steps the training loss is above half of its start (or of guessing), or above three times the "
+        "constant answer. Dropout: a module drops more than `dropout` of its values, and after three times "
+        "`patience` steps, or at the end, the training loss is above half of its start (or of guessing), or "
+        "above three times the "
         "evaluation loss.",
     .why =
         "The penalty is there to choose among models that fit. Where it is stronger than the loss, the best "
@@ -74,7 +75,7 @@ class OverRegularized final : public Rule {
         loss_.observe(step);
         guessing_.observe(step);
         note_excess(step);
-        judge_dropout(step, sink);
+        note_dropout(step, sink);
         double weights2 = 0, gradients2 = 0;
         for (const model::TensorSample& sample : step.record->tensors) {
             const model::TensorInfo& info = step.info(sample.tensor);
@@ -105,6 +106,9 @@ class OverRegularized final : public Rule {
             firing_ = true;
             fire(step, sink);
         }
+    }
+    void on_end(FindingSink& sink) override {
+        if (loss_.count() >= patience_ && loss_.count() < 3 * patience_) judge_dropped(sink);
     }
     [[nodiscard]] std::uint64_t steps_judged() const override { return judged_; }
     [[nodiscard]] std::string why_not_judged() const override {
@@ -181,14 +185,16 @@ class OverRegularized final : public Rule {
         sink.fire(std::move(finding));
     }
 
-    void judge_dropout(const model::StepView& step, FindingSink& sink) {
+    void note_dropout(const model::StepView& step, FindingSink& sink) {
         if (const std::optional<LoopFact> fact = loop_fact(step, "dropout")) {
             dropped_ = fact->value;
             dropout_place_ = fact->place;
         }
         if (dropped_ > 0) ++judged_;
-        if (!(dropped_ > dropout_) || loss_.count() < patience_ || loss_.is_game()) return;
-        if (loss_.count() % 10 != 0 || !loss_.is_known_function()) return;
+        if (loss_.count() >= 3 * patience_ && loss_.count() % 10 == 0) judge_dropped(sink);
+    }
+    void judge_dropped(FindingSink& sink) {
+        if (!(dropped_ > dropout_) || loss_.is_game() || !loss_.is_known_function()) return;
         const double start = std::max(loss_.start(), loss_.base_rate().value_or(0));
         const auto last = evaluation_.last(5);
         const double evaluated = last.empty() ? 0 : median({last.begin(), last.end()});

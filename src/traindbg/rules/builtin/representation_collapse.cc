@@ -44,7 +44,7 @@ const model::RuleInfo kInfo = {
         "Bardes, Ponce, LeCun, \"VICReg: Variance-invariance-covariance regularization for self-supervised "
         "learning\", ICLR 2022",
     .severity = model::Severity::kWarning,
-    .parameters = {{"share", "share", 0.02, 1e-9, 1, "deviation over size, or over that of the start"},
+    .parameters = {{"share", "share", 0.04, 1e-9, 1, "deviation over size, or over that of the start"},
                    {"looks", "looks", 3, 2, 1000, "looks in a row that must show it"},
                    {"patience", "steps", 50, 1, 1e9, "first step that counts"}},
 };
