@@ -1,8 +1,8 @@
-"""What a loss's autograd graph shows: which loss function it is, its leaves, adjacent layers,
-latent variables, and layers that are used many times.
+"""What a loss's autograd graph shows: which loss function it is, its leaves, adjacent layers.
 
-Nodes are only looked at: their names, their edges and the shapes of what they computed. What they
-saved is left alone, because reading that runs the hooks of those who offload it. No node is kept.
+Also latent variables, and layers that are used many times. Nodes are only looked at: their names,
+their edges and the shapes of what they computed. What they saved is left alone, because reading
+that runs the hooks of those who offload it. No node is kept.
 """
 
 from __future__ import annotations
@@ -383,7 +383,7 @@ def _deviation_behind(node: Any) -> tuple[Any, str] | None:
             return inner, "log_variance" if is_half else "log_deviation"
         if name == "SqrtBackward0":
             is_half = True
-        elif name not in _SAME_VALUE and name != "ExpandBackward0" and name != "AddBackward0":
+        elif name not in _SAME_VALUE and name not in {"ExpandBackward0", "AddBackward0"}:
             return None
         if len(after) != 1:
             return None

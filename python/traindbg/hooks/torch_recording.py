@@ -912,7 +912,7 @@ class Recording:
             self._overflowed = first_not_finite(self.models())
 
     def _look_for_thrown_away(self) -> None:
-        """A pass begins, many after the last step: was what the one before left of no use?
+        """A pass begins, many after the last step: looks whether what the one before left was used.
 
         A loop that leaves out steps whose gradients are not finite calls no optimizer.
         """

@@ -56,7 +56,7 @@ class ThroughTime:
         self._handles = []
 
     def ratios(self) -> Iterator[tuple[str, float, int]]:
-        """Layer, gradient of its first uses over that of its last ones, uses. Waits for a device."""
+        """Layer, gradient of first uses over that of last ones, uses. Waits for a device."""
         for name, (first, last, uses) in self._norms.items():
             if first and last:
                 end = max(float(norm) for norm in last)

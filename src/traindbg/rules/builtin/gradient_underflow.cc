@@ -68,7 +68,7 @@ class GradientUnderflow final : public Rule {
         if (look.all == 0) return;
         const bool shows = !is_scaled_ && is_low(look) && !has_converged();
         seen_.add(step, shows);
-        // What is lost in ten steps of many is lost; over it is when the scale is there, or all is well.
+        // It comes and goes with the batch: over it is when the loss is scaled, or nothing shows for long.
         clean_ = shows ? 0 : clean_ + 1;
         if (is_firing_ && (is_scaled_ || clean_ >= kCleanLooks)) {
             is_firing_ = false;
