@@ -29,7 +29,8 @@ const model::RuleInfo kInfo = {
         "after step 30, and one of these: more than `left` of the running values is still what they started "
         "with, because momentum is small for so few batches; momentum is 0.9 or more, so that they are "
         "those of the last batch alone. And it does harm: the evaluation loss is more than 1.3 times the "
-        "training loss at two evaluations. Or batches are too small: the loss is given `samples` samples or "
+        "training loss at two evaluations, or, at the end of a run without any, the gap is 2.5 times as "
+        "large. Or batches are too small: the loss is given `samples` samples or "
         "fewer at a time, and these are off by a quarter of `gap` (twice as many, and by all of it), and "
         "after 300 steps, or at the end, the training loss is above 30 % of its start (or of guessing).",
     .why =
@@ -82,7 +83,7 @@ class BatchNormMomentum final : public Rule {
     }
     void on_end(FindingSink& sink) override {
         if (evaluated_ > 0) end_evaluation();
-        if (firing_ == nullptr) fire_new(why(loss_.count() >= 100), sink);
+        if (firing_ == nullptr) fire_new(why(loss_.count() >= 100, loss_.count() >= 50), sink);
     }
     [[nodiscard]] std::uint64_t steps_judged() const override { return judged_; }
     [[nodiscard]] std::string why_not_judged() const override {
@@ -112,7 +113,7 @@ class BatchNormMomentum final : public Rule {
     }
 
     // Which of the reasons holds; null for none.
-    [[nodiscard]] const char* why(bool is_late) const {
+    [[nodiscard]] const char* why(bool is_late, bool is_over = false) const {
         if (is_late && is_tiny()) return "batch";
         if (gaps_.values().size() < 2) return nullptr;
         const auto looks = gaps_.last(4);
@@ -123,6 +124,9 @@ class BatchNormMomentum final : public Rule {
             harm.size() == 2 && std::all_of(harm.begin(), harm.end(), [](double h) { return h > 1.3; });
         if (is_worse && left_now_ > left_) return "start";
         if (is_worse && momentum_ >= 0.9) return "last";
+        // Nothing was evaluated yet, and what will be is another network.
+        const double gap = median({looks.begin(), looks.end()});
+        if (is_over && harm_.values().empty() && left_now_ > left_ && gap > 2.5 * gap_) return "start";
         return nullptr;
     }
     // Two samples are noise even where their many pixels hide it; of four it has to show.

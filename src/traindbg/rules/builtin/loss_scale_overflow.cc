@@ -22,8 +22,9 @@ const model::RuleInfo kInfo = {
     .when =
         "A GradScaler left out `skips` steps of the optimizer running; or, from 50 attempts on, more than "
         "`share` of the last 50 or more. A loop without one left out as many: gradients that were not finite "
-        "were thrown away without a step, and backward() was called on more than 8 times the loss "
-        "function's value. Or a step was made with such a loss, finite, and gradients of float16 that are "
+        "were thrown away without a step, and something is computed in float16, or backward() was called on "
+        "more than 8 times the loss function's value. Or a step was made with such a loss, finite, and "
+        "gradients of float16 that are "
         "not.",
     .why = "A step that is left out changes no weight. The training runs, and nothing is learned.",
     .fix =
@@ -60,7 +61,9 @@ class LossScaleOverflow final : public Rule {
         }
         if (has_loss) ++judged_;
         note_scale(step);
-        if (left_out > 0 && scale_ > kScaled) {
+        for (const model::TensorSample& sample : step.record->tensors)
+            is_half_ = is_half_ || step.info(sample.tensor).dtype == tensor::DType::kFloat16;
+        if (left_out > 0 && (scale_ > kScaled || is_half_)) {
             skipped = left_out;
             is_by_hand_ = true;
         }
@@ -142,8 +145,11 @@ class LossScaleOverflow final : public Rule {
         } else if (is_by_hand_) {
             finding.message = base::format(
                 "Gradients were not finite in {} backward passes up to step {}, and were thrown away without "
-                "a step: backward() is called on {} times the loss.",
-                human_number(longest), step.step(), human_number(scale_));
+                "a step{}.",
+                human_number(longest), step.step(),
+                scale_ > kScaled
+                    ? base::format(": backward() is called on {} times the loss", human_number(scale_))
+                    : std::string());
         } else if (std::string_view(firing_) == "running")
             finding.message = base::format(
                 "The GradScaler has left out {} steps running up to step {}: scaled gradients were not "
@@ -160,9 +166,8 @@ class LossScaleOverflow final : public Rule {
         if (is_by_hand_ || std::string_view(firing_) == "static")
             finding.fix = base::format(
                 "Use torch.amp.GradScaler, which lowers the scale by itself; or multiply the loss by far "
-                "less "
-                "than {}: 256 or 1,024 to begin with.",
-                human_number(scale_));
+                "less{}: 256 or 1,024 to begin with.",
+                scale_ > kScaled ? base::format(" than {}", human_number(scale_)) : std::string());
         finding.evidence.push_back({"steps left out running", longest, "limit", skips_});
         finding.plots = {{kSkipped, "value"}};
         sink.fire(std::move(finding));
@@ -174,6 +179,7 @@ class LossScaleOverflow final : public Rule {
     model::StepIndex first_ = 0;
     const char* firing_ = nullptr;
     bool is_by_hand_ = false;
+    bool is_half_ = false;  // something is computed in float16
     double scale_ = 0;      // -1: there are several loss functions
     std::string function_;  // the loss function's
 };
