@@ -133,8 +133,10 @@ bool HotPath::backward_begins(nb::handle root) noexcept {
     if (!is_armed_ || root_loss < 0 || has_scaler || has_open_evaluation()) return false;
     if (root.type().ptr() != tensor_type_.ptr()) return false;
     if ((due & (mask_of(Role::kLoop) | mask_of(Role::kGradientBefore))) != 0) return false;
+    if (passes >= kOrdinaryPasses) return false;
     const Timed timed(nanos);
     if (!take_scalar(static_cast<model::TensorId>(root_loss), root)) return false;
+    ++passes;
     first_backward = false;
     return true;
 }
@@ -160,6 +162,7 @@ RoleMask HotPath::end_step() noexcept {
     due = answer & ~kAsked;
     ++steps;
     foreign_steps = 0;
+    passes = 0;
     first_backward = true;
     forward_seen = false;
     return answer;
@@ -191,6 +194,7 @@ void bind_hot_path(nb::module_& module) {
         .def_rw("steps", &HotPath::steps)
         .def_rw("nanos", &HotPath::nanos)
         .def_rw("foreign_steps", &HotPath::foreign_steps)
+        .def_rw("passes", &HotPath::passes)
         .def_rw("root_loss", &HotPath::root_loss)
         .def_rw("first_backward", &HotPath::first_backward)
         .def_rw("forward_seen", &HotPath::forward_seen)

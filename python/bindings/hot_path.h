@@ -43,6 +43,8 @@ class HotPath {
     std::int64_t optimizer_stepped(nanobind::handle optimizer) noexcept;
     static constexpr std::int64_t kNothingToDo = -1;
     static constexpr std::int64_t kNotHandled = -2;
+    // A step of more backward passes than these is no ordinary one: it may be that steps are left out.
+    static constexpr std::uint64_t kOrdinaryPasses = 15;
 
     // Ends the step of the session and begins to count the next one.
     capture::RoleMask end_step() noexcept;
@@ -52,6 +54,7 @@ class HotPath {
     std::uint64_t steps = 0;          // ended so far
     std::uint64_t nanos = 0;          // spent in hooks since the last step
     std::uint64_t foreign_steps = 0;  // of other optimizers since the last one of this
+    std::uint64_t passes = 0;         // backward passes in this step
     std::int64_t root_loss = -1;      // the id of what `backward` was called on; -1: not known yet
     bool first_backward = true;       // none was in this step
     bool forward_seen = false;        // a forward pass of this step was looked at

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from traindbg.hooks.torch_parameters import Owner, Parameters
 
 GRADIENTS_BEFORE = _core.ROLE_BITS["gradient_before"]
+_MOST_LOOKED_AT = 16  # gradients that are asked whether they are finite
+_LARGE = 1 << 16  # elements; larger ones are not
 
 
 class Taker(Protocol):
@@ -58,6 +60,36 @@ def take_scaled(
             part = local_part(gradient.detach())
             if not capturing_graph(part):
                 taker.take_batch([tensor_id], [part / scale.to(part.device)])
+
+
+def is_not_finite(gradient: torch.Tensor | None) -> bool:
+    """Whether some element is infinite or NaN. False where that cannot be asked; waits."""
+    if gradient is None or not gradient.is_floating_point():
+        return False
+    with own_operations():
+        part = local_part(gradient.detach())
+        if part.is_sparse:
+            part = part._values()
+        if part.numel() == 0 or capturing_graph(part):
+            return False
+        return not bool(torch.isfinite(part).all())
+
+
+def first_not_finite(
+    models: Iterable[tuple[torch.nn.Module, str]],
+) -> weakref.ref[torch.Tensor] | None:
+    """A parameter of which the gradient is not finite, of those that are looked at."""
+    looked_at = 0
+    for model, _ in models:
+        for parameter in model.parameters():
+            if parameter.grad is None or looked_at >= _MOST_LOOKED_AT:
+                continue
+            if parameter.numel() > _LARGE:
+                continue
+            looked_at += 1
+            if is_not_finite(parameter.grad):
+                return weakref.ref(parameter)
+    return None
 
 
 def _parameters_of(optimizer: torch.optim.Optimizer) -> list[torch.Tensor]:

@@ -1,7 +1,8 @@
 """What a loss's autograd graph shows: which loss function it is, its leaves, adjacent layers.
 
-Nodes are only looked at: their names, their edges and the shapes of what they computed. What they
-saved is left alone, because reading that runs the hooks of those who offload it. No node is kept.
+Also latent variables, and layers that are used many times. Nodes are only looked at: their names,
+their edges and the shapes of what they computed. What they saved is left alone, because reading
+that runs the hooks of those who offload it. No node is kept.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import torch
 from torch import nn
 
 from traindbg.hooks.torch_device import own_operations
+from traindbg.hooks.torch_through_time import FEWEST_USES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -19,6 +21,8 @@ if TYPE_CHECKING:
     from traindbg.hooks.torch_parameters import Owner
 
 _MOST_NODES = 30_000
+_MOST_BACK = 8  # nodes between latent variables and their layers
+_MOST_LATENTS = 4
 _MOST_STEPS = 64  # along a chain
 _MOST_HELD = 1000  # things in a list or dict that are looked at
 _FIRST_LABELS = 64
@@ -216,6 +220,18 @@ class Graph(NamedTuple):
     affine: int  # layers of watched models that multiply by a weight
     adjacent: list[str]  # those whose output goes into the next one as it is
     linear: str  # the first one, where all are one linear chain that begins with data; else empty
+    latents: list[Latent]
+    # Layers that are used many times: their nodes, in the order in which they were made. Not to be
+    # kept.
+    repeated: dict[str, list[Any]]
+
+
+class Latent(NamedTuple):
+    """Latent variables that are drawn as mean + noise * deviation: the layers that give both."""
+
+    mean: str
+    scale: str
+    form: str  # what the second gives: "log_variance", "log_deviation" or "softplus"
 
 
 class _Affine(NamedTuple):
@@ -331,7 +347,105 @@ def look_at_graph(
             adjacent.append(owners[id(first.weight)].module)
     adjacent.reverse()  # found from the loss backwards
     is_linear = len(layers) > 1 and len(begins) == 1 and follows == len(layers) - 1
-    return Graph(list(leaves.values()), len(layers), adjacent, begins[0] if is_linear else "")
+    return Graph(
+        list(leaves.values()),
+        len(layers),
+        adjacent,
+        begins[0] if is_linear else "",
+        _latents_in(consumers, layers, owners),
+        _repeated_in(layers, owners),
+    )
+
+
+def _repeated_in(layers: dict[Any, _Affine], owners: dict[int, Owner]) -> dict[str, list[Any]]:
+    uses: dict[int, list[Any]] = {}
+    for node, layer in layers.items():
+        uses.setdefault(id(layer.weight), []).append(node)
+    found: dict[str, list[Any]] = {}
+    for weight, nodes in uses.items():
+        if len(nodes) < FEWEST_USES or not hasattr(nodes[0], "_sequence_nr"):
+            continue
+        nodes.sort(key=lambda node: int(node._sequence_nr()))
+        found.setdefault(owners[weight].module, nodes)
+    return found
+
+
+def _deviation_behind(node: Any) -> tuple[Any, str] | None:
+    """What a factor of noise was made of, by exp or softplus, and how."""
+    is_half = False
+    for _ in range(_MOST_BACK):
+        name, after = node.name(), _next(node)
+        if name == "SoftplusBackward0" and after:
+            return after[0], "softplus"
+        if name == "ExpBackward0" and after:
+            inner = after[0]
+            is_half = is_half or inner.name() in _BY_NUMBER
+            return inner, "log_variance" if is_half else "log_deviation"
+        if name == "SqrtBackward0":
+            is_half = True
+        elif name not in _SAME_VALUE and name not in {"ExpandBackward0", "AddBackward0"}:
+            return None
+        if len(after) != 1:
+            return None
+        node = after[0]
+    return None
+
+
+def _layer_behind(node: Any, layers: dict[Any, _Affine], owners: dict[int, Owner]) -> str:
+    """The layer whose output a node passes on, or a part of it."""
+    for _ in range(_MOST_BACK):
+        if node in layers:
+            return owners[id(layers[node].weight)].module
+        after = [other for other in _next(node) if not _is_leaf(other)]
+        if len(after) != 1:
+            return ""
+        node = after[0]
+    return ""
+
+
+def _latents_in(
+    consumers: dict[Any, int], layers: dict[Any, _Affine], owners: dict[int, Owner]
+) -> list[Latent]:
+    """Finds mean + noise * deviation, where the mean has a penalty, too: its square, say."""
+    found: list[Latent] = []
+    users: dict[Any, list[Any]] | None = None
+    for node in consumers:
+        if node.name() != "AddBackward0":
+            continue
+        edges = _next(node)
+        if len(edges) != 2 or len(found) >= _MOST_LATENTS:
+            continue
+        for mean, product in (edges, edges[::-1]):
+            if product.name() != "MulBackward0" or len(_next(product)) != 1:
+                continue
+            deviation = _deviation_behind(_next(product)[0])
+            if deviation is None:
+                continue
+            if users is None:
+                users = {}
+                for user in consumers:
+                    for used in _next(user):
+                        users.setdefault(used, []).append(user)
+            if not any(_is_penalty(user, mean) for user in users.get(mean, ())):
+                continue  # the noise of a policy, say
+            latent = Latent(
+                _layer_behind(mean, layers, owners),
+                _layer_behind(deviation[0], layers, owners),
+                deviation[1],
+            )
+            if latent.mean and latent.scale and latent not in found:
+                found.append(latent)
+    return found
+
+
+def _is_penalty(user: Any, mean: Any) -> bool:
+    """A square of it, or of its difference from a constant."""
+    name, edges = user.name(), _next(user)
+    if name == "PowBackward0":
+        return True
+    if name == "MulBackward0":
+        return len(edges) == 2 and edges[0] is edges[1] is mean
+    return name == "SubBackward0" and len(edges) == 1
 
 
 def _layer_before(

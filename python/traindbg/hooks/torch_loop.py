@@ -21,16 +21,20 @@ import torch
 from torch import nn
 from torch.nn.modules.module import register_module_forward_pre_hook
 
+from traindbg.hooks.torch_collapse import Outputs
 from traindbg.hooks.torch_compiled import compiler_in_use, our_hooks
 from traindbg.hooks.torch_device import capturing_graph, own_operations
 from traindbg.hooks.torch_fresh import looks_fresh
 from traindbg.hooks.torch_graph import Root, holder_of, look_at_graph, mark_loss, root_of
+from traindbg.hooks.torch_norms import Norms
 from traindbg.hooks.torch_parameters import number_of
 from traindbg.hooks.torch_shards import local_part
+from traindbg.hooks.torch_through_time import ThroughTime
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
+    from traindbg.hooks.torch_graph import Latent
     from traindbg.hooks.torch_parameters import Owner
 
 _graph_task = getattr(torch._C, "_current_graph_task_id", None)
@@ -39,6 +43,7 @@ _MOST_CALLS_SEEN = 6  # steps in which modules' calls are listened to
 _FIRST_ELEMENTS = 16
 _MOST_CANDIDATES = 64
 _MOST_ASKED = 4  # gradients on a device that are asked whether they are zero
+_STRONG_DROPOUT = 0.5  # above it, the strongest one is told
 
 _State = tuple[int, int]  # a gradient: its id and version
 
@@ -198,6 +203,13 @@ class LoopObserver:
         self._ever_reached: set[int] = set()
         self._norms_were_fresh: bool | None = None
         self._batches: set[int] = set()  # of how many samples losses were computed in training
+        self._samples = 0  # in the last one of them
+        self._scaled = 0  # passes whose loss a GradScaler multiplied
+        self._target_is_made = False  # a loss was given a target that has a gradient
+        self._latents: list[Latent] = []
+        self._outputs: Outputs | None = None
+        self._norms: Norms | None = None
+        self._times: ThroughTime | None = None
 
     # Moments of a step.
 
@@ -213,23 +225,37 @@ class LoopObserver:
         if self._wants_calls and self._calls_seen < _MOST_CALLS_SEEN and not compiler_in_use():
             self._calls_seen += 1
             self._calls = _Calls(self._teller.models())
+        if not compiler_in_use():
+            modules = self._modules() if self._latents else {}
+            self._outputs = Outputs(self._teller.models(), self._latents, modules)
+        self._norms = Norms(self._teller.models())
 
     def clear(self) -> None:
         """Drops what was seen of a step."""
         if self._calls is not None:
             self._calls.end()
+        if self._outputs is not None:
+            self._outputs.end()
+        if self._times is not None:
+            self._times.end()
         self._calls, self._pass_before = None, None
+        self._outputs, self._norms, self._times = None, None, None
+        self._target_is_made = False
         self._before, self._reached, self._roots = {}, {}, []
         self._perhaps_any, self._watched = [], []
         self.is_open = self._was_any = self._retained = False
-        self._passes = self._losses = 0
+        self._passes = self._losses = self._scaled = 0
 
     def loss_computed(self, name: str, value: Any, args: Any, kwargs: dict[str, Any]) -> None:
         """In training, by a loss function."""
         if self.is_open and isinstance(value, torch.Tensor) and value.numel() == 1:
             self._losses += 1
+            self._samples = _samples(args, kwargs)
             if len(self._batches) < _MOST_CANDIDATES:
-                self._batches.add(_samples(args, kwargs))
+                self._batches.add(self._samples)
+            target = args[1] if len(args) > 1 else kwargs.get("target")
+            if isinstance(target, torch.Tensor) and target.requires_grad:
+                self._target_is_made = True
             mark_loss(value, name, self._losses, args, kwargs)
 
     def backward_begins(self, root: Any, is_scaled: bool) -> None:
@@ -238,6 +264,7 @@ class LoopObserver:
             return
         self._pass_before = self._gradients()
         self._passes += 1
+        self._scaled += is_scaled
         found = root_of(root, is_scaled) if isinstance(root, torch.Tensor) else None
         self._roots.append(found or Root())
 
@@ -246,6 +273,8 @@ class LoopObserver:
         if before is None or (_graph_task is not None and _graph_task() != -1):
             return
         self._pass_before = None
+        if self._times is not None:
+            self._times.end()
         self._retained = self._retained or retains
         for parameter, state in self._gradients_now():
             if before.get(id(parameter)) != state:
@@ -290,6 +319,9 @@ class LoopObserver:
         if graph is None:
             return  # too large, or of a PyTorch that does not show it
         tell = self._teller.fact
+        self._latents = graph.latents
+        if graph.repeated:
+            self._times = ThroughTime(graph.repeated)
         if graph.affine > 0:
             tell("affine_layers", graph.affine)
             place = graph.adjacent[0] if graph.adjacent else ""
@@ -327,6 +359,7 @@ class LoopObserver:
         held = [p for p in _of(optimizer) if p.requires_grad]
         reached = self._tell_gradients(optimizer, held)
         self._tell_passes()
+        self._tell_values()
         self._tell_modes()
         self._tell_left_out(step)
         self._tell_calls(held, optimizer, reached)
@@ -403,11 +436,51 @@ class LoopObserver:
             is_told = follow and alike and not self._retained
             tell("undivided_passes", len(roots) if is_told else 0)
 
+    def _tell_values(self) -> None:
+        """Tells what was seen of outputs, batch norms and gradients. Waits for a device."""
+        tell = self._teller.fact
+        tell("scaled_passes", self._scaled)
+        if self._samples > 0:
+            tell("samples_of_loss", self._samples)
+        if self._target_is_made:
+            tell("target_has_gradient", 1)
+        if self._times is not None:
+            for place, ratio, uses in self._times.ratios():
+                tell("gradient_through_time", ratio, place)
+                tell("uses_in_time", uses, place)
+        if self._outputs is not None:
+            for spread in self._outputs.spreads:
+                tell("output_deviation", float(spread.deviation), spread.place + spread.suffix)
+                tell("output_size", float(spread.size), spread.place + spread.suffix)
+            for place, told, variables in self._outputs.information():
+                tell("latent_information", told, place)
+                tell("latent_variables", variables, place)
+        gap = self._norms.gap() if self._norms is not None and self._passes == 1 else None
+        if gap is not None:
+            tell("norm_gap", gap.size, gap.place)
+            tell("norm_momentum", gap.momentum, gap.place)
+            tell("norm_start_left", gap.left, gap.place)
+
     # Modes of modules.
+
+    def _tell_dropout(self) -> None:
+        """Tells the strongest dropout that acts."""
+        strongest, place = _STRONG_DROPOUT, ""
+        for model, prefix in self._teller.models():
+            for name, module in model.named_modules():
+                if (
+                    isinstance(module, nn.modules.dropout._DropoutNd)
+                    and module.training
+                    and module.p > strongest
+                ):
+                    strongest, place = module.p, prefix + name
+        if place:
+            self._teller.fact("dropout", strongest, place)
 
     def _tell_modes(self) -> None:
         if self._passes == 0:
             return
+        self._tell_dropout()
         acting = [
             (prefix + name, module)
             for model, prefix in self._teller.models()

@@ -5,7 +5,8 @@ calling a loss function. Neither has a hook, so these functions are listened to 
 it: `torch.autograd.backward`, the losses of `torch.nn.functional`, `torch.amp.GradScaler.scale`
 (and those of classes that are derived from it). Nor has what changes gradients before the optimizer
 uses them: `GradScaler.unscale_`, `clip_grad_norm_`, `clip_grad_value_`; nor the steps that
-`GradScaler.step` leaves out; nor a `DataLoader` that is asked for its batches. Beside them are
+`GradScaler.step` leaves out; nor a `DataLoader` that is asked for its batches; nor what is loaded
+from a checkpoint (`torch_resume`). Beside them are
 `torch.jit.script`, which must see the originals, `torch.compile`, because what it compiles calls no
 hooks, `torch.export.export`, which cannot read a model with hooks, and the function by which
 PyTorch finds out that there are global hooks, to warn of them. Optimizer steps, and modules and
@@ -47,6 +48,13 @@ from traindbg._core import NOT_HANDLED, NOTHING_TO_DO, ROLE_BITS
 from traindbg.hooks.torch_compiled import others_have_global_hooks
 from traindbg.hooks.torch_data import listening_iter
 from traindbg.hooks.torch_guard import guarded
+from traindbg.hooks.torch_resume import (
+    checkpoints,
+    listening_load,
+    listening_model,
+    listening_optimizer,
+    listening_state,
+)
 from traindbg.hooks.torch_sums import per_target
 
 if TYPE_CHECKING:
@@ -648,6 +656,10 @@ def acquire() -> None:
     _replace(torch.nn.modules.module, "_has_any_global_hook", lambda _: others_have_global_hooks)
     loader = torch.utils.data.DataLoader
     _replace(loader, "__iter__", functools.partial(listening_iter, _loads_for_training))
+    _listen_inside(torch.serialization, "load", listening_load)
+    _listen_inside(torch.nn.Module, "load_state_dict", listening_model)
+    _listen_inside(torch.optim.Optimizer, "state_dict", listening_state)
+    _listen_inside(torch.optim.Optimizer, "load_state_dict", listening_optimizer)
     _replace(_GradScaler, "__init__", _finding_its_class)
     guarded("gradients before", _listen_to_scalers, _GradScaler)
     clip_grad = torch.nn.utils.clip_grad
@@ -674,3 +686,4 @@ def release() -> None:
         _undo.pop()()
     _scalers.clear()
     _loss_modules.clear()
+    checkpoints.clear()

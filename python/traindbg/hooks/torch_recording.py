@@ -40,6 +40,8 @@ from traindbg.hooks.torch_forward import (
 from traindbg.hooks.torch_gradients import (
     GRADIENTS_BEFORE,
     GradientObserver,
+    first_not_finite,
+    is_not_finite,
     scale_of,
     take_scaled,
 )
@@ -62,6 +64,7 @@ from traindbg.hooks.torch_parameters import (
 )
 from traindbg.hooks.torch_rows import Rows
 from traindbg.hooks.torch_sequences import SequenceObserver
+from traindbg.hooks.torch_resume import checkpoints
 from traindbg.hooks.torch_shards import (
     local_part,
     rank_of_process,
@@ -89,6 +92,9 @@ _STEPS_UNTIL_NEW_DRIVER = 100
 # So many steps running that a GradScaler left out are recorded as one: else a training that makes
 # no step any more would leave no trace.
 _SKIPPED_UNTIL_A_STEP = 10
+# From so many backward passes without a step on, gradients are asked whether they are finite.
+_PASSES_UNTIL_A_LOOK = 16
+_PASSES_WITH_A_LOOK = 40  # up to here, where none overflowed
 _STEPS_COMPARED = 5  # at the first ones labels are compared with the model's input
 _CLASSIFIERS = frozenset({"cross_entropy", "nll_loss"})
 _LOOP = _BIT["loop"]
@@ -213,6 +219,10 @@ class Recording:
             weakref.WeakKeyDictionary()
         )
         self._strangers: weakref.WeakSet[torch.optim.Optimizer] = weakref.WeakSet()
+        # Before their first steps: see `Checkpoints.what_was_lost`.
+        self._lost: weakref.WeakKeyDictionary[torch.optim.Optimizer, int] = (
+            weakref.WeakKeyDictionary()
+        )
         self._driver: weakref.ref[torch.optim.Optimizer] | None = None
         self._optimizers = OptimizerObserver(self)
         self._gradients = GradientObserver(self)
@@ -226,6 +236,8 @@ class Recording:
         self._trainings = 0  # optimizers that drove the steps, one after the other
         self._lr: tuple[float, ...] = ()
         self._skipped = 0  # steps that a GradScaler left out since the last one that is recorded
+        self._overflowed: weakref.ref[torch.Tensor] | None = None  # by the last backward pass
+        self._thrown_away = 0  # passes of the step under way whose gradients overflowed, and went
         self._eval_names: set[str] = set()
         self._scaled: tuple[weakref.ref[torch.Tensor], torch.Tensor] | None = None  # and unscaled
         self._calls_parts = False  # from the first step on
@@ -916,6 +928,8 @@ class Recording:
 
     @boundary("losses")
     def loss_scaled(self, scaled: Any, loss: Any) -> None:
+        if scaled is loss:
+            return  # of a scaler that is not enabled
         if type(scaled) is torch.Tensor and type(loss) is torch.Tensor and loss.numel() == 1:
             with own_operations():  # without what it was computed of; it may be gone by then
                 alone = loss.detach()
@@ -945,6 +959,9 @@ class Recording:
             self._take_scalar(_TRAIN, loss, root)
         if self.hot.due & GRADIENTS_BEFORE:
             self._gradients.backward_begins()
+        self.hot.passes += 1
+        if self.hot.passes >= _PASSES_UNTIL_A_LOOK:
+            guarded("loop", self._look_for_thrown_away)
         if self.hot.first_backward:
             self.hot.first_backward = False
             if self.hot.due & _BIT["loop"]:
@@ -961,6 +978,32 @@ class Recording:
     @boundary("loop")
     def backward_ended(self, retains: bool) -> None:
         self._loop.backward_ended(retains)
+        looks = self._thrown_away > 0 or self.hot.passes <= _PASSES_WITH_A_LOOK
+        if looks and self.hot.passes >= _PASSES_UNTIL_A_LOOK:
+            self._overflowed = first_not_finite(self.models())
+
+    def _look_for_thrown_away(self) -> None:
+        """A pass begins, many after the last step: looks whether what the one before left was used.
+
+        A loop that leaves out steps whose gradients are not finite calls no optimizer.
+        """
+        known, self._overflowed = self._overflowed, None
+        if self.hot.passes > _PASSES_WITH_A_LOOK and known is None and self._thrown_away == 0:
+            return  # many micro-batches
+        self.hot.due |= _LOOP  # to hear of the end of the pass
+        parameter = None if known is None else known()
+        if parameter is None or is_not_finite(parameter.grad):
+            return
+        self._thrown_away += 1
+        if self._thrown_away < _SKIPPED_UNTIL_A_STEP or not self._follows_loop:
+            return
+        self._thrown_away = 0
+        self._drain()
+        left_out = self._id("loop/steps_left_out", "loop", always=True)
+        self.take_number(left_out, self.hot.passes - 1)
+        before = self.hot.due
+        self._begin_step(before, self.hot.end_step())
+        self.hot.passes = 1  # the one that begins
 
     @boundary("gradients before")
     def gradients_will_change(self, parameters: list[Any]) -> None:
@@ -1054,6 +1097,8 @@ class Recording:
             for group in other.param_groups
             for p in group["params"]
         }
+        if optimizer not in self._tables and optimizer not in self._lost:
+            self._lost[optimizer] = guarded("checkpoints", checkpoints.what_was_lost, optimizer)
         table = Parameters()
         table.groups = len(optimizer.param_groups)
         model = watcher.model
@@ -1122,6 +1167,17 @@ class Recording:
         self._lr = learning_rates(optimizer)
         self._arm()
         guarded("description", self._describe, self._first_model(), optimizer)
+        guarded("checkpoints", self._tell_lost_state, optimizer)
+
+    def _tell_lost_state(self, optimizer: torch.optim.Optimizer) -> None:
+        """Whether it begins anew where an optimizer was that is not loaded."""
+        lost = self._lost.get(optimizer)
+        if lost is None:
+            lost = self._lost[optimizer] = checkpoints.what_was_lost(optimizer)
+        if self._follows_loop and (lost or self._trainings == 1):
+            number_id = self._id("loop/optimizer_state_lost", "loop", always=True)
+            self.take_number(number_id, lost)
+        checkpoints.drives(optimizer)
 
     def _arm(self) -> None:
         """Tells the hot path what an ordinary step looks like now, if there is such a thing."""
@@ -1176,6 +1232,10 @@ class Recording:
             self._arm()
             facts = optimizer_facts(optimizer) | {"step": self.hot.steps}
             self.session.event("optimizer", json.dumps(facts))
+        if self._lost.get(optimizer) and checkpoints.was_given(optimizer):
+            self._lost[optimizer] = 0  # later than its first step
+            number_id = self._id("loop/optimizer_state_lost", "loop", always=True)
+            self.take_number(number_id, 0)
 
     # What an optimizer did (Taker).
 
@@ -1323,6 +1383,7 @@ class Recording:
             self._gradients.clear()
             self._micro.step_ended()
             self._arm()
+        self._overflowed, self._thrown_away = None, 0
         guarded("loop", self._loop.begin, bool(self.hot.due & _LOOP))
         is_off = failures.get("gradients before", 0) >= STRIKES
         if is_off or not self.hot.due & GRADIENTS_BEFORE:

@@ -218,6 +218,10 @@ std::optional<Weight> learning_rate_too_high(const Symptoms& symptoms) {
 }
 
 std::optional<Weight> vanishing_gradient(const Symptoms& symptoms) {
+    if (const Finding* time = symptoms.find("vanishing_gradient", "time"))
+        return Weight{
+            0.8, time->message + " Refuted if a series that is cut down to its end is learned no better.",
+            time->fix};
     const Finding* finding = symptoms.find("vanishing_gradient", "depth");
     if (finding == nullptr) return std::nullopt;
     return Weight{
@@ -227,6 +231,13 @@ std::optional<Weight> vanishing_gradient(const Symptoms& symptoms) {
             "in between. Refuted if a net of half the depth does not learn either.",
             finding->layer, 1 / std::max(Symptoms::value(*finding, "early / last", 1), 1e-300)),
         finding->fix};
+}
+
+std::optional<Weight> exploding_in_time(const Symptoms& symptoms) {
+    const Finding* finding = symptoms.find("exploding_gradient", "time");
+    if (finding == nullptr) return std::nullopt;
+    return Weight{0.88, finding->message + " Refuted if it still happens with gradients clipped to norm 1.",
+                  finding->fix};
 }
 
 std::optional<Weight> imbalance(const Symptoms& symptoms) {
@@ -256,9 +267,27 @@ std::optional<Weight> overfit(const Symptoms& symptoms) {
         finding->fix};
 }
 
+// The evidence that a loss is compared with that of guessing; null where that is not known.
+const model::Evidence* guess_of(const Finding& finding) {
+    for (const model::Evidence& item : finding.evidence)
+        if (item.relation == "of guessing") return &item;
+    return nullptr;
+}
+
 std::optional<Weight> labels_do_not_match(const Symptoms& symptoms) {
     const Finding* finding = symptoms.find("overfit", "memorising");
-    if (finding == nullptr) return std::nullopt;
+    if (finding == nullptr) {
+        // At guessing, and no rule sees anything else that would keep it there.
+        const Finding* stalled = symptoms.find("loss_not_decreasing", "stalled");
+        if (stalled == nullptr || guess_of(*stalled) == nullptr) return std::nullopt;
+        return Weight{
+            0.4,
+            "The loss stays at guessing, though neither the optimizer nor the gradients nor the activations "
+            "look wrong: labels that do not belong to their inputs do that (shuffled apart, from a loader of "
+            "their own, off by one). Refuted if a look at a dozen samples of a batch shows the right labels.",
+            "Shuffle inputs and labels together: one Dataset that returns both, one DataLoader, one "
+            "permutation; look at a dozen samples of a batch with their labels."};
+    }
     return Weight{
         0.75,
         "The model learns its training data by heart and nothing that holds for other data: labels that do "
@@ -345,6 +374,11 @@ const std::vector<Hypothesis>& hypotheses() {
         {"learning_rate_too_high",
          "Learning rate too high",
          &learning_rate_too_high,
+         {"exploding_gradient", "loss_not_decreasing", "non_finite", "class_imbalance"},
+         {"dead_relu", "saturated_activation"}},
+        {"exploding_gradient",
+         "Exploding gradients",
+         &exploding_in_time,
          {"exploding_gradient", "loss_not_decreasing", "non_finite", "class_imbalance"},
          {"dead_relu", "saturated_activation"}},
         {"unshuffled_data", "Data not shuffled", &unshuffled, {"class_imbalance", "loss_not_decreasing"}},

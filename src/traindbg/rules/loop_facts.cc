@@ -4,19 +4,35 @@
 
 namespace traindbg::rules {
 
-std::optional<LoopFact> loop_fact(const model::StepView& step, std::string_view fact) {
+namespace {
+
+std::optional<LoopFact> as_fact(const model::StepView& step, const model::ScalarSample& sample,
+                                std::string_view fact) {
     constexpr std::string_view kPrefix = "loop/";
-    for (const model::ScalarSample& sample : step.record->scalars) {
-        const model::TensorInfo& info = step.info(sample.tensor);
-        if (info.role != model::Role::kLoop) continue;
-        const std::string_view name = info.name;
-        if (!name.starts_with(kPrefix)) continue;
-        const std::string_view rest = name.substr(kPrefix.size());
-        if (!rest.starts_with(fact)) continue;
-        if (rest.size() == fact.size()) return LoopFact{sample.value, {}, name};
-        if (rest[fact.size()] == '/') return LoopFact{sample.value, rest.substr(fact.size() + 1), name};
-    }
+    const model::TensorInfo& info = step.info(sample.tensor);
+    if (info.role != model::Role::kLoop) return std::nullopt;
+    const std::string_view name = info.name;
+    if (!name.starts_with(kPrefix)) return std::nullopt;
+    const std::string_view rest = name.substr(kPrefix.size());
+    if (!rest.starts_with(fact)) return std::nullopt;
+    if (rest.size() == fact.size()) return LoopFact{sample.value, {}, name};
+    if (rest[fact.size()] == '/') return LoopFact{sample.value, rest.substr(fact.size() + 1), name};
     return std::nullopt;
+}
+
+}  // namespace
+
+std::optional<LoopFact> loop_fact(const model::StepView& step, std::string_view fact) {
+    for (const model::ScalarSample& sample : step.record->scalars)
+        if (std::optional<LoopFact> found = as_fact(step, sample, fact)) return found;
+    return std::nullopt;
+}
+
+std::vector<LoopFact> loop_facts(const model::StepView& step, std::string_view fact) {
+    std::vector<LoopFact> all;
+    for (const model::ScalarSample& sample : step.record->scalars)
+        if (const std::optional<LoopFact> found = as_fact(step, sample, fact)) all.push_back(*found);
+    return all;
 }
 
 model::Requirement loop_requirement(std::string_view rule, model::Mode mode) {

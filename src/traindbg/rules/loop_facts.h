@@ -25,6 +25,8 @@ struct LoopFact {
 
 // The fact of this name that a step tells; nothing where it does not tell it.
 [[nodiscard]] std::optional<LoopFact> loop_fact(const model::StepView& step, std::string_view fact);
+// The same of a fact that a step may tell of several places.
+[[nodiscard]] std::vector<LoopFact> loop_facts(const model::StepView& step, std::string_view fact);
 // The first steps of a mode, where most of it shows, and then few.
 [[nodiscard]] model::Requirement loop_requirement(std::string_view rule,
                                                   model::Mode mode = model::Mode::kTrain);

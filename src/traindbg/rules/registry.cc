@@ -21,6 +21,7 @@ const std::vector<RuleEntry>& builtin_rules() {
         builtin::accumulation_not_averaged(),    //
         builtin::attention_mask_wrong(),         //
         builtin::bad_optimizer_settings(),       //
+        builtin::batchnorm_momentum(),           //
         builtin::class_imbalance(),              //
         builtin::constant_output(),              //
         builtin::dead_relu(),                    //
@@ -32,6 +33,7 @@ const std::vector<RuleEntry>& builtin_rules() {
         builtin::frozen_parameters(),            //
         builtin::future_leak(),                  //
         builtin::gradient_clipped_to_nothing(),  //
+        builtin::gradient_underflow(),           //
         builtin::gradients_not_cleared(),        //
         builtin::input_not_normalized(),         //
         builtin::label_noise(),                  //
@@ -52,7 +54,10 @@ const std::vector<RuleEntry>& builtin_rules() {
         builtin::overfit(),                      //
         builtin::parameters_not_in_optimizer(),  //
         builtin::poor_weight_init(),             //
+        builtin::posterior_collapse(),           //
         builtin::repeated_batch(),               //
+        builtin::representation_collapse(),      //
+        builtin::resume_lost_optimizer_state(),  //
         builtin::saturated_activation(),         //
         builtin::schedule_collapsed(),           //
         builtin::step_without_gradient(),        //

@@ -10,6 +10,7 @@ namespace traindbg::rules::builtin {
 [[nodiscard]] RuleEntry accumulation_not_averaged();
 [[nodiscard]] RuleEntry attention_mask_wrong();
 [[nodiscard]] RuleEntry bad_optimizer_settings();
+[[nodiscard]] RuleEntry batchnorm_momentum();
 [[nodiscard]] RuleEntry class_imbalance();
 [[nodiscard]] RuleEntry constant_output();
 [[nodiscard]] RuleEntry dead_relu();
@@ -21,6 +22,7 @@ namespace traindbg::rules::builtin {
 [[nodiscard]] RuleEntry frozen_parameters();
 [[nodiscard]] RuleEntry future_leak();
 [[nodiscard]] RuleEntry gradient_clipped_to_nothing();
+[[nodiscard]] RuleEntry gradient_underflow();
 [[nodiscard]] RuleEntry gradients_not_cleared();
 [[nodiscard]] RuleEntry input_not_normalized();
 [[nodiscard]] RuleEntry label_noise();
@@ -41,7 +43,10 @@ namespace traindbg::rules::builtin {
 [[nodiscard]] RuleEntry overfit();
 [[nodiscard]] RuleEntry parameters_not_in_optimizer();
 [[nodiscard]] RuleEntry poor_weight_init();
+[[nodiscard]] RuleEntry posterior_collapse();
 [[nodiscard]] RuleEntry repeated_batch();
+[[nodiscard]] RuleEntry representation_collapse();
+[[nodiscard]] RuleEntry resume_lost_optimizer_state();
 [[nodiscard]] RuleEntry saturated_activation();
 [[nodiscard]] RuleEntry schedule_collapsed();
 [[nodiscard]] RuleEntry step_without_gradient();

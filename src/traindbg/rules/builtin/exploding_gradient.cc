@@ -3,11 +3,12 @@
 #include <algorithm>
 #include <cmath>
 #include <optional>
-#include <unordered_map>
+#include <string>
 
 #include "traindbg/base/format.h"
 #include "traindbg/base/text.h"
 #include "traindbg/rules/builtin/builtin.h"
+#include "traindbg/rules/loop_facts.h"
 #include "traindbg/rules/robust.h"
 #include "traindbg/rules/settings.h"
 #include "traindbg/rules/training_loss.h"
@@ -30,7 +31,10 @@ const model::RuleInfo kInfo = {
         "times "
         "running, to `growth` times. Size: with plain SGD, learning rate times gradient norm exceeds "
         "`update` times the weights' norm at three of the last five captured steps. Both only while the loss "
-        "is above the level that it had before, and never for a training that learns.",
+        "is above the level that it had before, and never for a training that learns. In time: a layer is "
+        "used eight times or more, one use after the other, as in a recurrent network, the gradient that "
+        "comes back to its first uses is more than `growth` times that of its last ones, and within 50 steps "
+        "of that look the loss is not finite.",
     .why =
         "A step that changes the weights by more than they are forgets what was learned; from there the loss "
         "jumps about, units die, and the next stop is infinity.",
@@ -58,6 +62,7 @@ class ExplodingGradient final : public Rule {
 
     void on_step(const model::StepView& step, FindingSink& sink) override {
         if (step.mode() != model::Mode::kTrain) return;
+        look_at_time(step, sink);
         if (loss_.observe(step) && !loss_.recent().values().empty())
             last_loss_ = loss_.recent().values().back();
         double norm2 = 0, largest2 = -1, weights2 = 0;
@@ -104,6 +109,44 @@ class ExplodingGradient final : public Rule {
 
   private:
     static constexpr const char* kKey = "gradients";
+
+    // Through the uses of one layer, and then out of all bounds.
+    void look_at_time(const model::StepView& step, FindingSink& sink) {
+        for (const LoopFact& fact : loop_facts(step, "gradient_through_time")) {
+            const bool is_large = fact.value > growth_ || std::isinf(fact.value);
+            if (!is_large || (!time_place_.empty() && fact.value < time_ratio_)) continue;
+            time_place_ = fact.place;
+            time_ratio_ = fact.value;
+            time_step_ = step.step();
+            for (const LoopFact& uses : loop_facts(step, "uses_in_time"))
+                if (uses.place == fact.place) time_uses_ = uses.value;
+        }
+        if (time_place_.empty() || step.step() > time_step_ + 50 || is_lost_) return;
+        for (const model::ScalarSample& sample : step.record->scalars)
+            if (step.info(sample.tensor).role == model::Role::kLoss && !std::isfinite(sample.value))
+                is_lost_ = true;
+        if (!is_lost_) return;
+        ++judged_;
+        model::Finding finding;
+        finding.key = "time";
+        finding.severity = model::Severity::kError;
+        finding.first_step = time_step_;
+        finding.tensor = base::format("gradient/{}", time_place_);
+        finding.layer = time_place_;
+        finding.message = base::format(
+            "The gradient grows {}-fold on its way back through {:.0f} uses of {} at step {}, and the loss "
+            "is "
+            "not finite from step {} on.",
+            human_number(time_ratio_), time_uses_, time_place_, time_step_, step.step());
+        finding.fix = base::format(
+            "Clip gradients: torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0) before the optimizer "
+            "step; initialise the recurrent weights of {} smaller or orthogonally "
+            "(torch.nn.init.orthogonal_), or use LSTM or GRU.",
+            time_place_);
+        finding.evidence.push_back({"growth through time", time_ratio_, "limit", growth_});
+        if (!loss_.tensor().empty()) finding.plots = {{loss_.tensor(), "value"}};
+        sink.fire(std::move(finding));
+    }
 
     [[nodiscard]] double update_ratio(const model::StepView& step, double norm) const {
         if (!updates_follow_gradients(*step.meta) || weight_norm_ <= 0) return 0;
@@ -186,6 +229,10 @@ class ExplodingGradient final : public Rule {
     double growth_, update_;
     std::uint64_t judged_ = 0, calm_ = 0;
     bool firing_ = false;
+    std::string time_place_;  // where the gradient grew in time; empty: nowhere
+    double time_ratio_ = 0, time_uses_ = 0;
+    model::StepIndex time_step_ = 0;
+    bool is_lost_ = false;
     TrainingLoss loss_;
     double last_loss_ = 0, weight_norm_ = 0, first_norm_ = 0, usual_ = 0, peak_ = 0;
     Recent norms_{18}, losses_{18}, ratios_{18};
@@ -198,6 +245,7 @@ std::vector<model::Requirement> needs(const Parameters&) {
     all.push_back(
         {"gradients", model::Mode::kTrain, kStatistics, {.every = 10, .dense_until = 20}, kInfo.name});
     all.push_back({"weights", model::Mode::kTrain, kStatistics, {.every = 50, .dense_until = 2}, kInfo.name});
+    all.push_back(loop_requirement(kInfo.name));
     return all;
 }
 

@@ -1,4 +1,4 @@
-// Steps that a GradScaler leaves out, one after the other: the scaled loss overflows.
+// Steps that are left out, one after the other: the scaled loss overflows.
 
 #include <algorithm>
 #include <cmath>
@@ -18,10 +18,14 @@ using base::human_number;
 const model::RuleInfo kInfo = {
     .name = "loss_scale_overflow",
     .title = "Loss scale overflow",
-    .summary = "The GradScaler leaves out step after step, because scaled gradients are infinite or NaN.",
+    .summary = "Step after step is left out or spoilt, because scaled gradients are infinite or NaN.",
     .when =
         "A GradScaler left out `skips` steps of the optimizer running; or, from 50 attempts on, more than "
-        "`share` of the last 50 or more.",
+        "`share` of the last 50 or more. A loop without one left out as many: gradients that were not finite "
+        "were thrown away without a step, and something is computed in float16, or backward() was called on "
+        "more than 8 times the loss function's value. Or a step was made with such a loss, finite, and "
+        "gradients of float16 that are "
+        "not.",
     .why = "A step that is left out changes no weight. The training runs, and nothing is learned.",
     .fix =
         "Look for the first value that is not finite with the scaler off; a scale that is halved at each "
@@ -30,7 +34,9 @@ const model::RuleInfo kInfo = {
     .healthy =
         "A few skipped steps at the start, until the scale is found, and one now and then, when it was "
         "doubled.",
-    .cost = "One number at steps before which some were left out.",
+    .cost =
+        "One number at steps before which some were left out; gradients at the first 20 steps and then every "
+        "10th.",
     .original = "",
     .source = "Micikevicius et al., \"Mixed precision training\", ICLR 2018",
     .severity = model::Severity::kError,
@@ -45,14 +51,23 @@ class LossScaleOverflow final : public Rule {
 
     void on_step(const model::StepView& step, FindingSink& sink) override {
         if (step.mode() != model::Mode::kTrain) return;
-        double skipped = 0;
+        double skipped = 0, left_out = 0;
         bool has_loss = false;
         for (const model::ScalarSample& sample : step.record->scalars) {
             const std::string& name = step.info(sample.tensor).name;
             if (name == kSkipped) skipped = sample.value;
+            if (name == kLeftOut) left_out = sample.value;
             has_loss = has_loss || step.info(sample.tensor).role == model::Role::kLoss;
         }
         if (has_loss) ++judged_;
+        note_scale(step);
+        for (const model::TensorSample& sample : step.record->tensors)
+            is_half_ = is_half_ || step.info(sample.tensor).dtype == tensor::DType::kFloat16;
+        if (left_out > 0 && (scale_ > kScaled || is_half_)) {
+            skipped = left_out;
+            is_by_hand_ = true;
+        }
+        if (scale_ > kScaled && has_overflown(step)) return fire("static", 1, step, sink);
         // Ten that were left out running are a step of their own.
         const bool stepped = skipped < kBlock;
         if (skipped > 0 && running_ == 0) first_ = step.step();
@@ -75,7 +90,43 @@ class LossScaleOverflow final : public Rule {
 
   private:
     static constexpr const char* kSkipped = "loop/skipped_steps";
+    static constexpr const char* kLeftOut = "loop/steps_left_out";
     static constexpr double kBlock = 10;
+    static constexpr double kScaled = 8;
+
+    // By what the loss function's value was multiplied, where there is one such value.
+    void note_scale(const model::StepView& step) {
+        double total = 0, value = 0;
+        bool is_one = true;
+        for (const model::ScalarSample& sample : step.record->scalars) {
+            const model::TensorInfo& info = step.info(sample.tensor);
+            if (info.role != model::Role::kLoss || !std::isfinite(sample.value)) continue;
+            if (info.name == "loss") {
+                total = sample.value;
+            } else {
+                if (!function_.empty() && function_ != info.name) is_one = false;
+                function_ = info.name;
+                value = sample.value;
+            }
+        }
+        if (!is_one) scale_ = -1;
+        if (scale_ >= 0 && total > 0 && value > 0) scale_ = total / value;
+    }
+    // Gradients of float16 that are not finite though the loss is, which `note_scale` has seen.
+    [[nodiscard]] static bool has_overflown(const model::StepView& step) {
+        bool is_half = false, is_bad = false;
+        for (const model::ScalarSample& sample : step.record->scalars)
+            if (step.info(sample.tensor).role == model::Role::kLoss && !std::isfinite(sample.value))
+                return false;
+        for (const model::TensorSample& sample : step.record->tensors) {
+            const model::TensorInfo& info = step.info(sample.tensor);
+            if (info.role == model::Role::kWeight && sample.statistics.not_finite() > 0) return false;
+            if (info.role == model::Role::kOutput || info.role == model::Role::kGradient)
+                is_half = is_half || info.dtype == tensor::DType::kFloat16;
+            if (info.role == model::Role::kGradient) is_bad = is_bad || sample.statistics.not_finite() > 0;
+        }
+        return is_half && is_bad;
+    }
 
     void fire(const char* key, double longest, const model::StepView& step, FindingSink& sink) {
         if (firing_ == nullptr) firing_ = key;
@@ -83,8 +134,23 @@ class LossScaleOverflow final : public Rule {
         finding.key = firing_;
         finding.severity = model::Severity::kError;
         finding.first_step = first_;
-        finding.tensor = kSkipped;
-        if (std::string_view(firing_) == "running")
+        finding.tensor = is_by_hand_ ? kLeftOut : kSkipped;
+        if (std::string_view(firing_) == "static") {
+            finding.first_step = step.step();
+            finding.tensor = "loss";
+            finding.message = base::format(
+                "The loss is finite at step {}, and gradients of float16 are not: backward() is called on {} "
+                "times the loss.",
+                step.step(), human_number(scale_));
+        } else if (is_by_hand_) {
+            finding.message = base::format(
+                "Gradients were not finite in {} backward passes up to step {}, and were thrown away without "
+                "a step{}.",
+                human_number(longest), step.step(),
+                scale_ > kScaled
+                    ? base::format(": backward() is called on {} times the loss", human_number(scale_))
+                    : std::string());
+        } else if (std::string_view(firing_) == "running")
             finding.message = base::format(
                 "The GradScaler has left out {} steps running up to step {}: scaled gradients were not "
                 "finite.",
@@ -97,6 +163,11 @@ class LossScaleOverflow final : public Rule {
         finding.fix =
             "Look for values that are not finite with the scaler off; leave GradScaler's own init_scale and "
             "growth_interval; or use bfloat16 under torch.autocast, without a scaler.";
+        if (is_by_hand_ || std::string_view(firing_) == "static")
+            finding.fix = base::format(
+                "Use torch.amp.GradScaler, which lowers the scale by itself; or multiply the loss by far "
+                "less{}: 256 or 1,024 to begin with.",
+                scale_ > kScaled ? base::format(" than {}", human_number(scale_)) : std::string());
         finding.evidence.push_back({"steps left out running", longest, "limit", skips_});
         finding.plots = {{kSkipped, "value"}};
         sink.fire(std::move(finding));
@@ -107,11 +178,20 @@ class LossScaleOverflow final : public Rule {
     double running_ = 0, attempts_ = 0, left_out_ = 0, all_ = 0;
     model::StepIndex first_ = 0;
     const char* firing_ = nullptr;
+    bool is_by_hand_ = false;
+    bool is_half_ = false;  // something is computed in float16
+    double scale_ = 0;      // -1: there are several loss functions
+    std::string function_;  // the loss function's
 };
 
 std::vector<model::Requirement> needs(const Parameters&) {
     std::vector<model::Requirement> all = loss_requirements(kInfo.name);
     all.push_back(rate_requirement(kInfo.name));
+    all.push_back({"gradients",
+                   model::Mode::kTrain,
+                   model::What::kStatistics,
+                   {.every = 10, .dense_until = 20},
+                   kInfo.name});
     return all;
 }
 

@@ -25,7 +25,9 @@ const model::RuleInfo kInfo = {
         "Of the weight matrices in bfloat16, float16 or 8 bits, most have, at three steps that were looked "
         "at, an update of exactly 0 in more than `share` of the entries that had a gradient, with a "
         "learning rate above 0. A warning while the training does not learn, after `patience` steps; a note "
-        "(info) if it does.",
+        "(info) if it does. And, be it that the training learns, a single matrix or embedding of which more "
+        "than `frozen` of the entries that had a gradient stay as they are at five looks or more, and at all "
+        "of them, while half of its entries or more have one.",
     .why =
         "bfloat16 has 8 significant bits: a weight of 1 cannot change by less than 0.004. What is rounded "
         "away at every step never adds up.",
@@ -42,6 +44,7 @@ const model::RuleInfo kInfo = {
     .source = "Micikevicius et al., \"Mixed precision training\", ICLR 2018",
     .severity = model::Severity::kWarning,
     .parameters = {{"share", "share", 0.5, 0.01, 1, "entries with a gradient that do not change"},
+                   {"frozen", "share", 0.85, 0.01, 1, "the same, of a single matrix"},
                    {"patience", "steps", 30, 5, 1e9, "steps after which it judges"}},
 };
 
@@ -52,7 +55,9 @@ bool is_small(tensor::DType dtype) {
 class LowPrecisionUpdatesLost final : public Rule {
   public:
     explicit LowPrecisionUpdatesLost(const Parameters& parameters)
-        : share_(parameters.at("share")), patience_(static_cast<std::uint64_t>(parameters.at("patience"))) {}
+        : share_(parameters.at("share")),
+          frozen_(parameters.at("frozen")),
+          patience_(static_cast<std::uint64_t>(parameters.at("patience"))) {}
 
     void on_step(const model::StepView& step, FindingSink& sink) override {
         if (step.mode() != model::Mode::kTrain) return;
@@ -61,6 +66,7 @@ class LowPrecisionUpdatesLost final : public Rule {
         last_ = step.step();
         look(step);
         if (looks_ >= 3 && loss_.count() >= patience_) judge(sink);
+        if (loss_.count() >= patience_ && !is_firing_warning()) judge_layers(sink);
     }
     void on_end(FindingSink& sink) override {
         if (looks_ >= 3 && loss_.count() < patience_ && loss_.count() >= 10) judge(sink);
@@ -81,8 +87,9 @@ class LowPrecisionUpdatesLost final : public Rule {
         double worst = -1;
         for (const model::TensorSample& sample : step.record->tensors) {
             const model::TensorInfo& info = step.info(sample.tensor);
-            if (info.role != model::Role::kWeightUpdate || !is_matrix(info) || !is_small(info.dtype))
-                continue;
+            if (info.role != model::Role::kWeightUpdate || !is_small(info.dtype)) continue;
+            look_at_layer(step, sample, alive);
+            if (!is_matrix(info)) continue;
             const auto found = alive.find(place_of(info.name));
             if (found == alive.end() || !(found->second > 0)) continue;
             const auto changed = static_cast<double>(sample.statistics.count - sample.statistics.zero);
@@ -102,6 +109,67 @@ class LowPrecisionUpdatesLost final : public Rule {
             share_now_ = worst;
             places_ = lost;
         }
+    }
+
+    struct Layer {
+        std::string name, module;
+        std::uint64_t looks = 0, lost = 0;
+        double share = 0;
+        model::StepIndex first = 0;
+    };
+
+    void look_at_layer(const model::StepView& step, const model::TensorSample& sample,
+                       const std::map<std::string_view, double, std::less<>>& alive) {
+        const model::TensorInfo& info = step.info(sample.tensor);
+        const auto found = alive.find(place_of(info.name));
+        if (info.shape.size() < 2 || found == alive.end()) return;
+        const auto count = static_cast<double>(sample.statistics.count);
+        if (found->second < 0.5 * count || (rates_.is_known() && !(rates_.now() > 0))) return;
+        Layer& layer = layers_[info.name];
+        if (layer.looks++ == 0) {
+            layer.name = info.name;
+            layer.module = info.module;
+            layer.first = step.step();
+        }
+        const auto changed = count - static_cast<double>(sample.statistics.zero);
+        layer.share = 1 - std::min(1.0, changed / found->second);
+        if (layer.share > frozen_) ++layer.lost;
+    }
+
+    [[nodiscard]] bool is_firing_warning() const {
+        return firing_ != nullptr && std::string_view(firing_) == "lost";
+    }
+    // Whatever the others do.
+    void judge_layers(FindingSink& sink) {
+        const Layer* worst = nullptr;
+        std::size_t places = 0;
+        for (const auto& [name, layer] : layers_) {
+            if (layer.looks < 5 || layer.lost < layer.looks) continue;
+            ++places;
+            if (worst == nullptr || layer.share > worst->share) worst = &layer;
+        }
+        if (worst == nullptr) {
+            if (is_frozen_) sink.clear("layer");
+            is_frozen_ = false;
+            return;
+        }
+        is_frozen_ = true;
+        model::Finding finding;
+        finding.key = "layer";
+        finding.first_step = worst->first;
+        finding.tensor = worst->name;
+        finding.layer = worst->module;
+        finding.places = places;
+        finding.message = base::format(
+            "{} hardly moves: {:.0f} % of its entries that had a gradient did not change at any of {} steps "
+            "looked at. It is kept in 16 bits, and the updates are less than half of the last bit.",
+            place_in_words(worst->name), 100 * worst->share, worst->looks);
+        finding.fix =
+            "Keep the model in float32 (no model.half() or model.to(torch.bfloat16)) and run the forward "
+            "pass under torch.autocast; or use an optimizer with float32 master weights.";
+        finding.evidence.push_back({"entries that do not change", worst->share, "limit", frozen_});
+        finding.plots = {{worst->name, "zero"}};
+        sink.fire(std::move(finding));
     }
 
     void judge(FindingSink& sink) {
@@ -136,7 +204,9 @@ class LowPrecisionUpdatesLost final : public Rule {
         sink.fire(std::move(finding));
     }
 
-    double share_;
+    std::map<std::string, Layer> layers_;
+    bool is_frozen_ = false;
+    double share_, frozen_;
     std::uint64_t patience_;
     std::uint64_t looks_ = 0, lost_looks_ = 0;
     model::StepIndex first_ = 0, last_ = 0;

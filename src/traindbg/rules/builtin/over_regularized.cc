@@ -1,13 +1,16 @@
-// Weight decay that takes the weights away faster than the loss can hold them.
+// Regularisation that outweighs the loss: weight decay, a penalty in the loss, dropout.
 
 #include <algorithm>
 #include <cmath>
-#include <map>
 #include <optional>
+#include <string>
+#include <vector>
 
 #include "traindbg/base/format.h"
 #include "traindbg/base/text.h"
 #include "traindbg/rules/builtin/builtin.h"
+#include "traindbg/rules/loop_facts.h"
+#include "traindbg/rules/loss_arguments.h"
 #include "traindbg/rules/robust.h"
 #include "traindbg/rules/settings.h"
 #include "traindbg/rules/training_loss.h"
@@ -20,8 +23,9 @@ using base::human_number;
 
 const model::RuleInfo kInfo = {
     .name = "over_regularized",
-    .title = "Weights decay away",
-    .summary = "A penalty on the weights outweighs the loss: they shrink, and the model does not learn.",
+    .title = "Regularisation too strong",
+    .summary =
+        "A penalty on the weights outweighs the loss and takes them away, or dropout takes nearly all units.",
     .when =
         "The norm of all weight matrices fell, at each of the last looks, to less than `shrink` of what it "
         "was at the start, and the loss has not come far: it is no lower than at the start, or more than "
@@ -29,20 +33,32 @@ const model::RuleInfo kInfo = {
         "second half (Mann-Kendall z > -2.5). Where the optimizer has a `weight_decay`, it must pull harder "
         "than half as much as the loss: decay · ‖w‖ against the norm of the gradient (of AdamW and its "
         "like, decay against a usual update of 1e-3 / learning rate); where it has none, the norm must have "
-        "fallen at four looks running, to half of `shrink`. After `patience` steps.",
+        "fallen at four looks running, to half of `shrink`. After `patience` steps. In the loss: what "
+        "backward() is called on exceeds the one loss function's value by more than that value at the start, "
+        "the excess and the norm of the weights fall to less than `shrink`, the total falls, and of its fall "
+        "less than a fifth is the loss function's own, whose value is no better than four fifths of the best "
+        "constant answer. Dropout: a module drops more than `dropout` of its values, and after three times "
+        "`patience` steps, or at the end, the training loss is above half of its start (or of guessing), or "
+        "above three times the "
+        "evaluation loss.",
     .why =
         "The penalty is there to choose among models that fit. Where it is stronger than the loss, the best "
         "model is the one whose weights are 0, and that is where the training goes.",
-    .fix = "Lower weight_decay to about 1e-4 (AdamW: 1e-2), or the factor of a penalty added to the loss.",
+    .fix =
+        "Lower weight_decay to about 1e-4 (AdamW: 1e-2), or the factor of a penalty added to the loss. "
+        "Dropout "
+        "of 0.1 to 0.5: p is the share that is dropped, not the share that is kept.",
     .healthy =
         "Weights that shrink while the loss falls, as those before norm layers do; decay that a gradient "
-        "holds in balance; pruning.",
+        "holds in balance; pruning; a loss that is a sum of several, of which the others are no penalty on "
+        "weights; strong dropout of a training that learns.",
     .cost =
         "Norms of weights and gradients at the first two steps and every 20th below 200, then every 50th.",
     .original = "",
     .source = "Ben Braiek, Khomh, \"Testing feedforward neural networks training programs\", TOSEM 32 (2023)",
     .severity = model::Severity::kWarning,
     .parameters = {{"shrink", "share", 0.6, 0.01, 0.99, "norm of the weights now over that at the start"},
+                   {"dropout", "share", 0.75, 0.5, 1, "of values dropped above which it is too strong"},
                    {"patience", "steps", 50, 10, 1e9, "steps after which it judges"}},
 };
 
@@ -50,11 +66,16 @@ class OverRegularized final : public Rule {
   public:
     explicit OverRegularized(const Parameters& parameters)
         : shrink_(parameters.at("shrink")),
+          dropout_(parameters.at("dropout")),
           patience_(static_cast<std::uint64_t>(parameters.at("patience"))) {}
 
     void on_step(const model::StepView& step, FindingSink& sink) override {
+        if (step.mode() == model::Mode::kEval) return note_evaluation(step);
         if (step.mode() != model::Mode::kTrain) return;
         loss_.observe(step);
+        guessing_.observe(step);
+        note_excess(step);
+        note_dropout(step, sink);
         double weights2 = 0, gradients2 = 0;
         for (const model::TensorSample& sample : step.record->tensors) {
             const model::TensorInfo& info = step.info(sample.tensor);
@@ -73,6 +94,7 @@ class OverRegularized final : public Rule {
         }
         if (loss_.count() < patience_ || norms_ < 3) return;
         ++judged_;
+        judge_penalty(step, sink);
         if (weights2 == 0 && firing_) return fire(step, sink);
         if (weights2 == 0) return;
         const bool is_seen = shrinks(*step.meta) && !learns();
@@ -85,6 +107,9 @@ class OverRegularized final : public Rule {
             fire(step, sink);
         }
     }
+    void on_end(FindingSink& sink) override {
+        if (loss_.count() >= patience_ && loss_.count() < 3 * patience_) judge_dropped(sink);
+    }
     [[nodiscard]] std::uint64_t steps_judged() const override { return judged_; }
     [[nodiscard]] std::string why_not_judged() const override {
         return base::format("fewer than {} steps with a loss, or weights of fewer than three, were seen",
@@ -93,6 +118,115 @@ class OverRegularized final : public Rule {
 
   private:
     static constexpr const char* kKey = "weights";
+
+    void note_evaluation(const model::StepView& step) {
+        for (const model::ScalarSample& sample : step.record->scalars)
+            if (step.info(sample.tensor).role == model::Role::kLoss && std::isfinite(sample.value) &&
+                step.info(sample.tensor).name == loss_.tensor())
+                evaluation_.add(sample.value);
+    }
+
+    // By what the total exceeds the value of the one loss function.
+    void note_excess(const model::StepView& step) {
+        std::optional<double> total, value;
+        for (const model::ScalarSample& sample : step.record->scalars) {
+            const model::TensorInfo& info = step.info(sample.tensor);
+            if (info.role != model::Role::kLoss || !std::isfinite(sample.value)) continue;
+            if (info.name == "loss") {
+                total = sample.value;
+            } else {
+                if (!function_.empty() && function_ != info.name) has_several_ = true;
+                function_ = info.name;
+                value = sample.value;
+            }
+        }
+        if (!total || !value) return;
+        excess_.add(*total - *value);
+        values_.add(*value);
+        if (first_excess_.size() < 5) {
+            first_excess_.push_back(*total - *value);
+            first_value_.push_back(*value);
+        }
+    }
+    void judge_penalty(const model::StepView& step, FindingSink& sink) {
+        if (has_several_ || first_excess_.size() < 5 || norms_ < 3 || loss_.is_game()) return;
+        const double before = median(first_excess_), value_before = median(first_value_);
+        const auto excesses = excess_.last(10), values = values_.last(10);
+        const double now = median({excesses.begin(), excesses.end()});
+        const double value = median({values.begin(), values.end()});
+        const double fall = before - now;
+        const std::optional<double> share = guessing_.share();
+        const bool is_poor = share ? *share > 0.8 : !(value < 0.8 * value_before);
+        const bool shows = before > value_before && value_before > 0 && now < shrink_ * before &&
+                           norm_ < shrink_ * first_norm_ &&
+                           value_before - value < 0.2 * (fall + value_before - value) && is_poor;
+        if (!shows) return;
+        model::Finding finding;
+        finding.key = "penalty";
+        finding.first_step = 0;
+        finding.tensor = "loss";
+        finding.message = base::format(
+            "What is added to {} is {} times its value at the start, and the training lowers that instead: "
+            "it "
+            "fell from {} to {} by step {}, the norm of all weights from {} to {}, and {} only from {} to "
+            "{}.",
+            function_.substr(function_.find('/') + 1), human_number(before / value_before),
+            human_number(before), human_number(now), step.step(), human_number(first_norm_),
+            human_number(norm_), function_.substr(function_.find('/') + 1), human_number(value_before),
+            human_number(value));
+        finding.fix =
+            "Lower the factor of the penalty that is added to the loss, a hundred-fold to begin with: it "
+            "should be a small share of the loss.";
+        finding.evidence.push_back({"added to the loss", before, "loss function", value_before});
+        finding.evidence.push_back({"norm of all weights", norm_, "at the start", first_norm_});
+        if (share)
+            finding.evidence.push_back({"loss, as a share of a constant answer's", *share, "limit", 0.8});
+        finding.plots = {{"loss", "value"}, {function_, "value"}};
+        sink.fire(std::move(finding));
+    }
+
+    void note_dropout(const model::StepView& step, FindingSink& sink) {
+        if (const std::optional<LoopFact> fact = loop_fact(step, "dropout")) {
+            dropped_ = fact->value;
+            dropout_place_ = fact->place;
+        }
+        if (dropped_ > 0) ++judged_;
+        if (loss_.count() >= 3 * patience_ && loss_.count() % 10 == 0) judge_dropped(sink);
+    }
+    void judge_dropped(FindingSink& sink) {
+        if (!(dropped_ > dropout_) || loss_.is_game() || !loss_.is_known_function()) return;
+        const double start = std::max(loss_.start(), loss_.base_rate().value_or(0));
+        const auto last = evaluation_.last(5);
+        const double evaluated = last.empty() ? 0 : median({last.begin(), last.end()});
+        const bool is_slow = start > 0 && loss_.level() > 0.5 * start;
+        const bool is_apart = evaluated > 0 && loss_.level() > 3 * evaluated;
+        if (!is_slow && !is_apart) {
+            if (is_dropping_) sink.clear("dropout");
+            is_dropping_ = false;
+            return;
+        }
+        is_dropping_ = true;
+        model::Finding finding;
+        finding.key = "dropout";
+        finding.first_step = 0;
+        finding.layer = dropout_place_;
+        finding.tensor = base::format("loop/dropout/{}", dropout_place_);
+        finding.message = base::format(
+            "{} drops {:.0f} % of its values, and after {} steps the training loss is {}, {} at the start{}.",
+            dropout_place_, 100 * dropped_, loss_.count(), human_number(loss_.level()),
+            human_number(loss_.start()),
+            evaluated > 0
+                ? base::format("; the evaluation loss, without dropout, is {}", human_number(evaluated))
+                : std::string());
+        finding.fix = base::format(
+            "Lower p of {} from {} to {}: it is the share that is dropped, not the share that is kept.",
+            dropout_place_, human_number(dropped_),
+            dropped_ > 0.8 ? human_number(1 - dropped_) : std::string("0.2"));
+        finding.evidence.push_back({"share dropped", dropped_, "limit", dropout_});
+        finding.evidence.push_back({"loss", loss_.level(), "at the start", loss_.start()});
+        if (!loss_.tensor().empty()) finding.plots = {{loss_.tensor(), "value"}};
+        sink.fire(std::move(finding));
+    }
 
     [[nodiscard]] static bool is_decoupled(const model::WorkerMeta& meta) {
         if (meta.optimizers.empty()) return false;
@@ -150,11 +284,16 @@ class OverRegularized final : public Rule {
         sink.fire(std::move(finding));
     }
 
-    double shrink_;
+    double shrink_, dropout_;
     std::uint64_t patience_;
     std::uint64_t judged_ = 0, norms_ = 0, falls_ = 0;
     double first_norm_ = 0, norm_ = 0, gradient_norm_ = 0;
-    bool firing_ = false;
+    bool firing_ = false, has_several_ = false, is_dropping_ = false;
+    double dropped_ = 0;
+    std::string dropout_place_, function_;
+    std::vector<double> first_excess_, first_value_;
+    Recent excess_{16}, values_{16}, evaluation_{16};
+    Guessing guessing_;
     TrainingLoss loss_;
 };
 
@@ -165,6 +304,9 @@ std::vector<model::Requirement> needs(const Parameters&) {
         all.push_back({name, model::Mode::kTrain, kStatistics, {.every = 50, .dense_until = 2}, kInfo.name});
         all.push_back({name, model::Mode::kTrain, kStatistics, {.every = 20, .end = 200}, kInfo.name});
     }
+    all.push_back({"losses", model::Mode::kEval, kStatistics, {.every = 1}, kInfo.name});
+    all.push_back(loop_requirement(kInfo.name));
+    for (model::Requirement& each : argument_requirements(kInfo.name)) all.push_back(std::move(each));
     return all;
 }
 

@@ -391,8 +391,9 @@ class PoorWeightInit final : public Rule {
             is_small_over_ = true;
             return;
         }
-        if (is_small_over_ || loss_.count() != patience_ || loss_.has_learned() || !loss_.is_known_function())
-            return;
+        // One look may fall on a lucky moment.
+        const bool is_due = loss_.count() <= 6 * patience_ && loss_.count() % patience_ == 0;
+        if (is_small_over_ || !is_due || loss_.has_learned() || !loss_.is_known_function()) return;
         const auto all = sized();
         if (all.size() < 3 || outputs_.size() < 3) return;
         const auto low = static_cast<std::size_t>(

@@ -2,10 +2,13 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
+#include <string>
 
 #include "traindbg/base/format.h"
 #include "traindbg/base/text.h"
 #include "traindbg/rules/builtin/builtin.h"
+#include "traindbg/rules/loop_facts.h"
 #include "traindbg/rules/robust.h"
 #include "traindbg/rules/settings.h"
 #include "traindbg/rules/training_loss.h"
@@ -25,7 +28,12 @@ const model::RuleInfo kInfo = {
         "typical gradient entry of a layer in the first half is less than `ratio` of that of the last layer, "
         "and "
         "the size falls with depth (rank correlation above `decay`), at `patience` captured steps in a row. "
-        "A warning while the training does not learn; a note (info) if it does.",
+        "A warning while the training does not learn; a note (info) if it does. In time: a layer is used "
+        "eight times or more, one use after the other, as in a recurrent network; the gradient that comes "
+        "back to its first uses is less than `ratio` of that of its last ones at every look; and from "
+        "`stall` "
+        "steps on the loss is no better than at the start or than guessing, without a downward trend "
+        "(Mann-Kendall z > -2.5).",
     .why =
         "A weight moves by its gradient. Where that is a ten-thousandth of the last layer's, the first "
         "layers "
@@ -40,7 +48,9 @@ const model::RuleInfo kInfo = {
         "that is exactly zero, is left out. Residual branches that start at zero. Embeddings, whose gradient "
         "is "
         "zero for all rows not in the batch, are left out.",
-    .cost = "One pass over all gradients at the first 20 steps and then every 10th.",
+    .cost =
+        "One pass over all gradients at the first 20 steps and then every 10th; of layers that are used many "
+        "times, the norms of four gradients in three backward passes.",
     .original = "VanishingGradient",
     .source =
         "Glorot, Bengio, \"Understanding the difficulty of training deep feedforward neural networks\", "
@@ -50,7 +60,8 @@ const model::RuleInfo kInfo = {
     .parameters = {{"ratio", "ratio", 1e-3, 1e-12, 1,
                     "typical gradient of an early layer against the last one's"},
                    {"decay", "correlation", 0.8, 0, 1, "rank correlation of layer and size"},
-                   {"patience", "captures", 10, 2, 1000, "captured steps in a row that must show it"}},
+                   {"patience", "captures", 10, 2, 1000, "captured steps in a row that must show it"},
+                   {"stall", "steps", 200, 20, 1e9, "steps after which a gradient lost in time counts"}},
 };
 
 struct Layer {
@@ -79,11 +90,14 @@ class VanishingGradient final : public Rule {
     explicit VanishingGradient(const Parameters& parameters)
         : ratio_(parameters.at("ratio")),
           decay_(parameters.at("decay")),
-          patience_(static_cast<std::uint64_t>(parameters.at("patience"))) {}
+          patience_(static_cast<std::uint64_t>(parameters.at("patience"))),
+          stall_(static_cast<std::uint64_t>(parameters.at("stall"))) {}
 
     void on_step(const model::StepView& step, FindingSink& sink) override {
         if (step.mode() != model::Mode::kTrain) return;
         loss_.observe(step);
+        look_at_time(step);
+        if (loss_.count() >= stall_ && loss_.count() % 10 == 0) judge_time(sink);
         layers_.clear();
         for (const model::TensorSample& sample : step.record->tensors) {
             const model::TensorInfo& info = step.info(sample.tensor);
@@ -123,13 +137,66 @@ class VanishingGradient final : public Rule {
     [[nodiscard]] std::uint64_t steps_judged() const override { return judged_; }
     [[nodiscard]] std::string why_not_judged() const override {
         return most_layers_ == 0
-                   ? "no gradients of weight matrices were captured"
+                   ? std::string("no gradients of weight matrices were captured")
                    : base::format(
                          "layers that have a weight matrix with a gradient: {}; depth shows from 4 on",
                          most_layers_);
     }
 
   private:
+    struct Time {
+        std::string place, tensor;
+        double ratio = 0, uses = 0;  // the largest ratio of all looks
+        model::StepIndex first = 0;
+    };
+
+    void look_at_time(const model::StepView& step) {
+        for (const LoopFact& fact : loop_facts(step, "gradient_through_time")) {
+            ++judged_;
+            if (time_ && time_->place != fact.place) continue;
+            if (!time_)
+                time_ = Time{std::string(fact.place), std::string(fact.tensor), fact.value, 0, step.step()};
+            time_->ratio = std::max(time_->ratio, fact.value);
+            for (const LoopFact& uses : loop_facts(step, "uses_in_time"))
+                if (uses.place == fact.place) time_->uses = uses.value;
+        }
+    }
+    [[nodiscard]] bool stands_still() const {
+        if (loss_.is_game() || !loss_.is_known_function() || loss_.has_learned()) return false;
+        const auto means = loss_.blocks().means();
+        if (means.size() < 20 || trend_z(means.last(means.size() / 2)) < -2.5) return false;
+        const std::optional<double> base = loss_.base_rate();
+        return loss_.level() > 0.95 * base.value_or(loss_.start());
+    }
+    void judge_time(FindingSink& sink) {
+        if (!time_ || time_->ratio >= ratio_) return;
+        if (!stands_still()) {
+            if (is_lost_in_time_ && loss_.has_learned()) {
+                sink.clear("time");
+                is_lost_in_time_ = false;
+            }
+            return;
+        }
+        is_lost_in_time_ = true;
+        model::Finding finding;
+        finding.key = "time";
+        finding.first_step = time_->first;
+        finding.tensor = time_->tensor;
+        finding.layer = time_->place;
+        finding.message = base::format(
+            "The gradient that comes back to the first uses of {} is {:.0e} of that of the last ones ({:.0f} "
+            "uses, one after the other), and the loss stands still at {} after {} steps: what comes early in "
+            "a series is not learned.",
+            time_->place, time_->ratio, time_->uses, human_number(loss_.level()), loss_.count());
+        finding.fix =
+            "Use torch.nn.LSTM or GRU with a forget (update) gate that begins open, or attention, instead of "
+            "a plain recurrence; initialise recurrent weights orthogonally; or shorten the series.";
+        finding.evidence.push_back({"first / last uses", time_->ratio, "limit", ratio_});
+        finding.evidence.push_back({"loss", loss_.level(), "at the start", loss_.start()});
+        if (!loss_.tensor().empty()) finding.plots = {{loss_.tensor(), "value"}};
+        sink.fire(std::move(finding));
+    }
+
     void fire(const model::StepView& step, const Layer& weakest, const Layer& last, double ratio, bool learns,
               FindingSink& sink) const {
         const model::TensorInfo& info = step.info(weakest.tensor);
@@ -173,8 +240,10 @@ class VanishingGradient final : public Rule {
     }
 
     double ratio_, decay_;
-    std::uint64_t patience_;
+    std::uint64_t patience_, stall_;
     std::uint64_t judged_ = 0, in_a_row_ = 0;
+    std::optional<Time> time_;
+    bool is_lost_in_time_ = false;
     model::StepIndex first_ = 0;
     std::size_t most_layers_ = 0;
     std::vector<Layer> layers_;
@@ -188,6 +257,7 @@ std::vector<model::Requirement> needs(const Parameters&) {
                    model::What::kStatistics,
                    {.every = 10, .dense_until = 20},
                    kInfo.name});
+    all.push_back(loop_requirement(kInfo.name));
     return all;
 }
 

@@ -1,0 +1,142 @@
+"""How much of what a model is given is left in what it returns, and in its latent variables.
+
+For one step: a global hook hears the models of a recording, and the layers from which latent
+variables are drawn. What is kept of a tensor are a few numbers, on its device until they are asked
+for. The hook is taken off at the end of the step.
+"""
+
+from __future__ import annotations
+
+import threading
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import torch
+from torch.nn.modules.module import register_module_forward_hook
+
+from traindbg.hooks.torch_compiled import our_hooks
+from traindbg.hooks.torch_device import capturing_graph, own_operations
+from traindbg.hooks.torch_guard import guarded
+from traindbg.hooks.torch_names import tensors_in
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from torch import nn
+
+    from traindbg.hooks.torch_graph import Latent
+
+_FEWEST_ROWS = 8
+_MOST_ROWS = 64
+_MOST_VALUES = 4096  # of a row
+_MOST_TENSORS = 4  # of what a model returns
+
+_graph_task = getattr(torch._C, "_current_graph_task_id", None)
+
+
+class Spread(NamedTuple):
+    """Of what a model returned, from sample to sample; one value each."""
+
+    place: str
+    suffix: str  # which part of what it returned
+    deviation: torch.Tensor
+    size: torch.Tensor  # root mean square of all values
+
+
+def _rows(tensor: torch.Tensor) -> torch.Tensor | None:
+    """A batch as a table of some of its rows and columns. None: it is none."""
+    if type(tensor) is not torch.Tensor or tensor.dim() < 2 or not tensor.is_floating_point():
+        return None
+    if tensor.shape[0] < _FEWEST_ROWS or tensor.numel() // tensor.shape[0] < 2:
+        return None
+    if tensor.layout != torch.strided or capturing_graph(tensor):
+        return None
+    part = tensor.detach()[:_MOST_ROWS]
+    return part.reshape(part.shape[0], -1)[:, :_MOST_VALUES].float()
+
+
+class Outputs:
+    """Listens in one training step."""
+
+    def __init__(
+        self,
+        models: Iterable[tuple[nn.Module, str]],
+        latents: list[Latent],
+        modules: dict[str, nn.Module],
+    ) -> None:
+        self.spreads: list[Spread] = []
+        self._roots = {id(model): prefix.rstrip(".") or "model" for model, prefix in models}
+        self._latents = latents
+        self._means: dict[str, torch.Tensor] = {}  # variance of each mean, by the layer's name
+        self._scales: dict[str, torch.Tensor] = {}  # of each latent variable: its mean variance
+        self._parts: dict[int, list[tuple[Latent, bool]]] = {}
+        for latent in latents:
+            for name, is_mean in ((latent.mean, True), (latent.scale, False)):
+                module = modules.get(name)
+                if module is not None:
+                    self._parts.setdefault(id(module), []).append((latent, is_mean))
+        self._seen: set[int] = set()
+        self._thread = threading.get_ident()
+        self._handle = register_module_forward_hook(self._called)
+        our_hooks.add(self._handle.id)
+
+    def end(self) -> None:
+        self._handle.remove()
+        our_hooks.discard(self._handle.id)
+
+    def _called(self, module: nn.Module, args: Any, output: Any) -> None:
+        key = id(module)
+        if (key not in self._roots and key not in self._parts) or key in self._seen:
+            return
+        if threading.get_ident() != self._thread or torch.compiler.is_compiling():
+            return
+        if not module.training or not torch.is_grad_enabled():
+            return
+        if _graph_task is not None and _graph_task() != -1:
+            return
+        self._seen.add(key)
+        guarded("outputs", self._take, key, output)
+
+    def _take(self, key: int, output: Any) -> None:
+        if key in self._roots:
+            for number, (suffix, tensor) in enumerate(tensors_in(output)):
+                if number >= _MOST_TENSORS:
+                    break
+                with own_operations():
+                    rows = _rows(tensor)
+                    if rows is not None:
+                        apart = (rows - rows.mean(0)).square().mean().sqrt()
+                        size = rows.square().mean().sqrt()
+                        self.spreads.append(Spread(self._roots[key], suffix, apart, size))
+        for latent, is_mean in self._parts.get(key, ()):
+            if isinstance(output, torch.Tensor):
+                with own_operations():
+                    self._take_latent(latent, is_mean, output)
+
+    def _take_latent(self, latent: Latent, is_mean: bool, output: torch.Tensor) -> None:
+        rows = _rows(output)
+        if rows is None:
+            return
+        if latent.mean == latent.scale:  # one layer gives both, as halves
+            half = rows.shape[1] // 2
+            rows = rows[:, :half] if is_mean else rows[:, half:]
+        if is_mean:
+            self._means[latent.mean] = rows.var(0, unbiased=False)
+            return
+        if latent.form == "softplus":
+            variance = torch.nn.functional.softplus(rows).square()
+        else:
+            variance = (rows if latent.form == "log_variance" else 2 * rows).exp()
+        self._scales[latent.mean] = variance.mean(0)
+
+    def information(self) -> Iterator[tuple[str, float, int]]:
+        """What the latent variables tell of a sample: layer, nats, variables. Waits for a device.
+
+        Of a mean that varies by V from sample to sample, with noise of the variance S around it,
+        that is at most log(1 + V / S) / 2, as in any channel with normally distributed noise.
+        """
+        for place, means in self._means.items():
+            noise = self._scales.get(place)
+            if noise is not None and noise.shape == means.shape:
+                with own_operations():
+                    told = (means / noise.clamp_min(1e-12)).log1p().sum() / 2
+                    yield place, float(told), means.numel()

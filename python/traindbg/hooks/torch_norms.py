@@ -1,0 +1,88 @@
+"""How far the running statistics of batch norms are from those of the batches.
+
+A step moves a running value by `momentum` of the way to that of the batch. So the batch's own
+mean and variance are told by the running ones before and after the step, and nothing has to be
+looked at in between.
+"""
+
+from __future__ import annotations
+
+import weakref
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import torch
+from torch import nn
+
+from traindbg.hooks.torch_device import capturing_graph, own_operations
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+_MOST = 8  # norms that are looked at: the first ones, and the last
+
+
+class Gap(NamedTuple):
+    """Of the norm that is farthest away."""
+
+    place: str
+    size: float  # of the typical channel: mean in deviations, or deviation as a share
+    momentum: float
+    left: float  # the share of the running values that is still what they started with
+
+
+class _Kept(NamedTuple):
+    place: str
+    norm: weakref.ref[Any]
+    counted: int
+    mean: torch.Tensor
+    variance: torch.Tensor
+
+
+def _batches(norm: Any) -> int:
+    return int(norm.num_batches_tracked)
+
+
+class Norms:
+    """The running statistics when a step began."""
+
+    def __init__(self, models: Iterable[tuple[nn.Module, str]]) -> None:
+        found = [
+            (prefix + name, module)
+            for model, prefix in models
+            if model.training
+            for name, module in model.named_modules()
+            if isinstance(module, nn.modules.batchnorm._BatchNorm)
+            and module.training
+            and module.momentum is not None
+            and isinstance(module.running_mean, torch.Tensor)
+            and isinstance(module.num_batches_tracked, torch.Tensor)
+        ]
+        if len(found) > _MOST:
+            found = [*found[: _MOST - 1], found[-1]]
+        self._kept: list[_Kept] = []
+        for place, norm in found:
+            mean, variance = norm.running_mean, norm.running_var
+            if mean.numel() == 0 or not mean.is_cpu or capturing_graph(mean):
+                continue  # on a device each would be waited for
+            with own_operations():
+                kept = (mean.clone(), variance.clone())
+            self._kept.append(_Kept(place, weakref.ref(norm), _batches(norm), *kept))
+
+    def gap(self) -> Gap | None:
+        """After the step's forward pass. None: no norm saw one batch in it."""
+        worst: Gap | None = None
+        for place, kept, counted, mean, variance in self._kept:
+            norm = kept()
+            if norm is None or _batches(norm) != counted + 1 or not 1e-6 < norm.momentum <= 1:
+                continue
+            with own_operations():
+                batch_mean = mean + (norm.running_mean - mean) / norm.momentum
+                batch_variance = variance + (norm.running_var - variance) / norm.momentum
+                deviation = variance.clamp_min(1e-12).sqrt()
+                shift = (batch_mean - mean).abs() / deviation
+                scale = (batch_variance.clamp_min(0).sqrt() / deviation - 1).abs()
+                size = float(torch.maximum(shift, scale).median())
+            if worst is None or size > worst.size:
+                left = (1 - norm.momentum) ** (counted + 1)
+                worst = Gap(place, size, float(norm.momentum), left)
+        return worst

@@ -1,0 +1,208 @@
+"""Whether a training goes on from a checkpoint with an optimizer that has forgotten everything.
+
+Calls of `torch.load`, `load_state_dict` and `state_dict` are listened to. What is remembered of
+them are weak references and the settings of optimizers: numbers, never a tensor.
+"""
+
+from __future__ import annotations
+
+import functools
+import weakref
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from traindbg.hooks.torch_guard import guarded
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+
+_MOST_STATES = 64
+_MOST_HELD = 200  # things in a dict or list of a checkpoint that are looked at
+_DEPTH = 3
+# What a schedule changes, or puts beside the rest.
+_CHANGING = frozenset({"betas", "initial_lr", "lr", "max_lr", "min_lr", "momentum", "params"})
+_CHANGING_BY_NAME = ("base_", "max_", "min_", "swa_")
+
+Settings = tuple[tuple[Any, ...], ...]  # of each group: parameters, rate, and what does not change
+
+
+def _number(value: Any) -> float | None:
+    if isinstance(value, (bool, int, float)):
+        return float(value)
+    if isinstance(value, torch.Tensor) and value.is_cpu and value.numel() == 1:
+        return float(value.detach())
+    return None
+
+
+def _settings(groups: Any) -> Settings | None:
+    """How an optimizer was made, told from its groups or those of its state."""
+    if not isinstance(groups, (list, tuple)) or not groups or len(groups) > _MOST_HELD:
+        return None
+    found: list[tuple[Any, ...]] = []
+    for group in groups:
+        if not isinstance(group, dict) or "params" not in group:
+            return None
+        rate = _number(group.get("initial_lr", group.get("lr")))
+        if rate is None:
+            return None
+        kept = [
+            (name, value)
+            for name, value in sorted(group.items())
+            if isinstance(value, (bool, int, float))
+            and name not in _CHANGING
+            and not name.startswith(_CHANGING_BY_NAME)
+        ]
+        found.append((len(group["params"]), float(f"{rate:.6g}"), *kept))
+    return tuple(found)
+
+
+def _states_in(value: Any, depth: int = _DEPTH) -> Iterator[Mapping[str, Any]]:
+    """States of optimizers in what was loaded."""
+    if isinstance(value, dict):
+        if isinstance(value.get("state"), dict) and "param_groups" in value:
+            yield value
+            return
+        held = list(value.values()) if len(value) <= _MOST_HELD else []
+    elif isinstance(value, (list, tuple)):
+        held = list(value[:_MOST_HELD])
+    else:
+        return
+    if depth > 0:
+        for item in held:
+            if isinstance(item, (dict, list, tuple)):
+                yield from _states_in(item, depth - 1)
+
+
+def _keeps_state(optimizer: torch.optim.Optimizer) -> bool:
+    """Whether it would miss what it knew. Of plain SGD there is nothing."""
+    if type(optimizer).__name__ != "SGD":
+        return True
+    return any((_number(group.get("momentum")) or 0) > 0 for group in optimizer.param_groups)
+
+
+class Checkpoints:
+    """What was saved and loaded in this process. One for all recordings."""
+
+    def __init__(self) -> None:
+        self._at_hand: dict[Settings, None] = {}  # of which states were read or taken
+        self._trained: dict[tuple[str, Settings], None] = {}  # that drove a training before
+        self._given: weakref.WeakSet[torch.optim.Optimizer] = weakref.WeakSet()  # a state
+        self._loaded: dict[int, weakref.ref[torch.Tensor]] = {}  # parameters
+
+    def clear(self) -> None:
+        """Forgets all."""
+        self.__init__()  # type: ignore[misc]
+
+    def state_seen(self, state: Any) -> None:
+        """A state of an optimizer was read or taken."""
+        if not isinstance(state, dict) or not state.get("state"):
+            return
+        settings = _settings(state.get("param_groups"))
+        if settings is not None and len(self._at_hand) < _MOST_STATES:
+            self._at_hand[settings] = None
+
+    def file_loaded(self, value: Any) -> None:
+        """`torch.load` returned `value`."""
+        for state in _states_in(value):
+            self.state_seen(state)
+
+    def optimizer_loaded(self, optimizer: torch.optim.Optimizer, state: Any) -> None:
+        """An optimizer was given a state."""
+        if isinstance(state, dict) and state.get("state") and type(optimizer).__hash__ is not None:
+            self._given.add(optimizer)
+
+    def model_loaded(self, model: torch.nn.Module, result: Any) -> None:
+        """A model was given weights."""
+        missing = set(getattr(result, "missing_keys", ()))
+        self._loaded = {key: ref for key, ref in self._loaded.items() if ref() is not None}
+        for name, parameter in model.named_parameters():
+            if name not in missing:
+                self._loaded[id(parameter)] = weakref.ref(parameter)
+
+    def drives(self, optimizer: torch.optim.Optimizer) -> None:
+        """An optimizer makes steps from now on."""
+        settings = _settings(optimizer.param_groups)
+        if settings is not None and len(self._trained) < _MOST_STATES:
+            self._trained[type(optimizer).__name__, settings] = None
+
+    def what_was_lost(self, optimizer: torch.optim.Optimizer) -> int:
+        """Of an optimizer before its first step.
+
+        2: it begins anew on weights that were loaded, and a state of just such an optimizer was
+        read or taken before. 1: the same, but no such state was seen, an optimizer like it has
+        trained in this process. 0: neither.
+        """
+        parameters = [p for group in optimizer.param_groups for p in group["params"]]
+        if not parameters or optimizer in self._given or not _keeps_state(optimizer):
+            return 0
+        if any(optimizer.state.get(parameter) for parameter in parameters):
+            return 0
+        for parameter in parameters:
+            known = self._loaded.get(id(parameter))
+            if known is None or known() is not parameter:
+                return 0
+        settings = _settings(optimizer.param_groups)
+        if settings is None:
+            return 0
+        if settings in self._at_hand:
+            return 2
+        return int((type(optimizer).__name__, settings) in self._trained)
+
+    def was_given(self, optimizer: torch.optim.Optimizer) -> bool:
+        """Whether an optimizer was given a state."""
+        return optimizer in self._given
+
+
+checkpoints = Checkpoints()
+
+
+def listening_load(original: Callable[..., Any]) -> Callable[..., Any]:
+    """`torch.load`."""
+
+    @functools.wraps(original)
+    def load(*args: Any, **kwargs: Any) -> Any:
+        value = original(*args, **kwargs)
+        guarded("checkpoints", checkpoints.file_loaded, value)
+        return value
+
+    return load
+
+
+def listening_model(original: Callable[..., Any]) -> Callable[..., Any]:
+    """`Module.load_state_dict`."""
+
+    @functools.wraps(original)
+    def load_state_dict(*args: Any, **kwargs: Any) -> Any:
+        result = original(*args, **kwargs)
+        if args and isinstance(args[0], torch.nn.Module):
+            guarded("checkpoints", checkpoints.model_loaded, args[0], result)
+        return result
+
+    return load_state_dict
+
+
+def listening_state(original: Callable[..., Any]) -> Callable[..., Any]:
+    """`Optimizer.state_dict`."""
+
+    @functools.wraps(original)
+    def state_dict(*args: Any, **kwargs: Any) -> Any:
+        state = original(*args, **kwargs)
+        guarded("checkpoints", checkpoints.state_seen, state)
+        return state
+
+    return state_dict
+
+
+def listening_optimizer(original: Callable[..., Any]) -> Callable[..., Any]:
+    """`Optimizer.load_state_dict`."""
+
+    @functools.wraps(original)
+    def load_state_dict(*args: Any, **kwargs: Any) -> Any:
+        result = original(*args, **kwargs)
+        state = args[1] if len(args) > 1 else kwargs.get("state_dict")
+        if args and isinstance(args[0], torch.optim.Optimizer):
+            guarded("checkpoints", checkpoints.optimizer_loaded, args[0], state)
+        return result
+
+    return load_state_dict

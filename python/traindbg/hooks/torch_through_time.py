@@ -1,0 +1,65 @@
+"""How a gradient fares on its way back through the uses of one weight, as in a recurrent network.
+
+Where a layer is used many times, one after the other, the norms of what comes back to its first
+and to its last uses tell whether the gradient vanishes or explodes in between. Hooks on a few nodes
+of the graph, for one backward pass; no node and no gradient is kept.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from traindbg.hooks.torch_device import capturing_graph, own_operations
+from traindbg.hooks.torch_guard import guarded
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+_AT_EACH_END = 2  # uses that are listened to
+FEWEST_USES = 8
+_MOST_LAYERS = 8
+
+
+class ThroughTime:
+    """Listens in one backward pass."""
+
+    def __init__(self, repeated: dict[str, list[Any]]) -> None:
+        """`repeated`: nodes in the order in which they were made, by the layer's name."""
+        self._handles: list[Any] = []
+        self._norms: dict[str, tuple[list[torch.Tensor], list[torch.Tensor], int]] = {}
+        for name, nodes in list(repeated.items())[:_MOST_LAYERS]:
+            first: list[torch.Tensor] = []
+            last: list[torch.Tensor] = []
+            self._norms[name] = (first, last, len(nodes))
+            for node in nodes[:_AT_EACH_END]:
+                self._listen(node, first)
+            for node in nodes[-_AT_EACH_END:]:
+                self._listen(node, last)
+
+    def _listen(self, node: Any, norms: list[torch.Tensor]) -> None:
+        def take(gradient: Any) -> None:
+            if isinstance(gradient, torch.Tensor) and not capturing_graph(gradient):
+                with own_operations():
+                    norms.append(torch.linalg.vector_norm(gradient.detach().float()))
+
+        def heard(gradients: Any) -> None:
+            for gradient in gradients[:1]:
+                guarded("loop", take, gradient)
+
+        self._handles.append(node.register_prehook(heard))
+
+    def end(self) -> None:
+        for handle in self._handles:
+            handle.remove()
+        self._handles = []
+
+    def ratios(self) -> Iterator[tuple[str, float, int]]:
+        """Layer, gradient of first uses over that of last ones, uses. Waits for a device."""
+        for name, (first, last, uses) in self._norms.items():
+            if first and last:
+                end = max(float(norm) for norm in last)
+                begin = max(float(norm) for norm in first)
+                if end > 0:
+                    yield name, begin / end, uses

@@ -1,0 +1,228 @@
+// Running statistics of batch norm that are not those of the batches.
+
+#include <algorithm>
+#include <cmath>
+#include <optional>
+#include <string>
+
+#include "traindbg/base/format.h"
+#include "traindbg/base/text.h"
+#include "traindbg/rules/builtin/builtin.h"
+#include "traindbg/rules/loop_facts.h"
+#include "traindbg/rules/robust.h"
+#include "traindbg/rules/training_loss.h"
+
+namespace traindbg::rules {
+namespace {
+
+using base::human_number;
+
+const model::RuleInfo kInfo = {
+    .name = "batchnorm_momentum",
+    .title = "Running statistics of batch norm are off",
+    .summary =
+        "Batch norm computes something else in evaluation: its running statistics are not those of the "
+        "batches.",
+    .when =
+        "In training, the mean or the deviation of a batch is off the running one by more than `gap` (in "
+        "deviations; as a share) in the typical channel of some batch norm, at most of the last four looks "
+        "after step 30, and one of these: more than `left` of the running values is still what they started "
+        "with, because momentum is small for so few batches; momentum is 0.9 or more, so that they are "
+        "those of the last batch alone. And it does harm: the evaluation loss is more than 1.3 times the "
+        "training loss at two evaluations, or, at the end of a run without any, the gap is 2.5 times as "
+        "large. Or batches are too small: the loss is given `samples` samples or "
+        "fewer at a time, and these are off by a quarter of `gap` (twice as many, and by all of it), and "
+        "after 300 steps, or at the end, the training loss is above 30 % of its start (or of guessing).",
+    .why =
+        "In training a batch is normalised by itself, in evaluation by the running statistics. Where these "
+        "are others, the network that is evaluated is not the one that was trained.",
+    .fix =
+        "Leave momentum at 0.1 (PyTorch counts the share of the new value: what other libraries call 0.99 "
+        "is 0.01 here). For small batches use GroupNorm or LayerNorm, or larger batches.",
+    .healthy =
+        "Small momentum in a training of many thousand batches; batch norm that is frozen in evaluation "
+        "mode; momentum=None, the average of all batches.",
+    .cost = "A copy of the running statistics of up to 8 norms at the first ten steps and then every 25th.",
+    .original = "",
+    .source =
+        "Ioffe, \"Batch renormalization: Towards reducing minibatch dependence in batch-normalized models\", "
+        "NeurIPS 2017; Wu, He, \"Group normalization\", ECCV 2018",
+    .severity = model::Severity::kWarning,
+    .parameters = {{"gap", "deviations", 0.2, 1e-3, 1e6, "of a batch from the running statistics"},
+                   {"left", "share", 0.1, 1e-6, 1, "of the running values that is not of any batch"},
+                   {"samples", "samples", 2, 1, 64, "of a batch that is too small"}},
+};
+
+class BatchNormMomentum final : public Rule {
+  public:
+    explicit BatchNormMomentum(const Parameters& parameters)
+        : gap_(parameters.at("gap")), left_(parameters.at("left")), samples_(parameters.at("samples")) {}
+
+    void on_step(const model::StepView& step, FindingSink& sink) override {
+        if (step.mode() == model::Mode::kEval) return note_evaluation(step, sink);
+        if (step.mode() != model::Mode::kTrain) return;
+        if (evaluated_ > 0) end_evaluation();
+        loss_.observe(step);
+        for (const model::ScalarSample& sample : step.record->scalars)
+            if (step.info(sample.tensor).role == model::Role::kLoss && std::isfinite(sample.value) &&
+                step.info(sample.tensor).name != "loss")
+                training_.add(sample.value);
+        if (const std::optional<LoopFact> samples = loop_fact(step, "samples_of_loss"))
+            batch_ = samples->value;
+        const std::optional<LoopFact> gap = loop_fact(step, "norm_gap");
+        if (!gap || !std::isfinite(gap->value)) return;
+        ++judged_;
+        if (const std::optional<LoopFact> momentum = loop_fact(step, "norm_momentum"))
+            momentum_ = momentum->value;
+        if (const std::optional<LoopFact> left = loop_fact(step, "norm_start_left")) left_now_ = left->value;
+        if (step.step() < 30) return;
+        gaps_.add(gap->value);
+        place_ = gap->place;
+        tensor_ = gap->tensor;
+        judge(step, sink);
+    }
+    void on_end(FindingSink& sink) override {
+        if (evaluated_ > 0) end_evaluation();
+        if (firing_ == nullptr) fire_new(why(loss_.count() >= 100, loss_.count() >= 50), sink);
+    }
+    [[nodiscard]] std::uint64_t steps_judged() const override { return judged_; }
+    [[nodiscard]] std::string why_not_judged() const override {
+        return "no batch norm was seen that counts running statistics, on the CPU";
+    }
+
+  private:
+    // The loss of an evaluation of several batches is their mean.
+    void note_evaluation(const model::StepView& step, FindingSink& sink) {
+        static_cast<void>(sink);
+        for (const model::ScalarSample& sample : step.record->scalars) {
+            if (step.info(sample.tensor).role != model::Role::kLoss || !std::isfinite(sample.value)) continue;
+            evaluation_ += sample.value;
+            ++evaluated_;
+        }
+    }
+    void end_evaluation() {
+        const double value = evaluation_ / static_cast<double>(evaluated_);
+        evaluation_ = 0;
+        evaluated_ = 0;
+        const auto last = training_.last(20);
+        if (last.empty()) return;
+        double sum = 0;
+        for (const double one : last) sum += one;
+        const double trained = sum / static_cast<double>(last.size());
+        if (trained > 0) harm_.add(value / trained);
+    }
+
+    // Which of the reasons holds; null for none.
+    [[nodiscard]] const char* why(bool is_late, bool is_over = false) const {
+        if (is_late && is_tiny()) return "batch";
+        if (gaps_.values().size() < 2) return nullptr;
+        const auto looks = gaps_.last(4);
+        const auto off = std::count_if(looks.begin(), looks.end(), [&](double gap) { return gap > gap_; });
+        if (2 * static_cast<std::size_t>(off) <= looks.size()) return nullptr;
+        const auto harm = harm_.last(2);
+        const bool is_worse =
+            harm.size() == 2 && std::all_of(harm.begin(), harm.end(), [](double h) { return h > 1.3; });
+        if (is_worse && left_now_ > left_) return "start";
+        if (is_worse && momentum_ >= 0.9) return "last";
+        // Nothing was evaluated yet, and what will be is another network.
+        const double gap = median({looks.begin(), looks.end()});
+        if (is_over && harm_.values().empty() && left_now_ > left_ && gap > 2.5 * gap_) return "start";
+        return nullptr;
+    }
+    // Two samples are noise even where their many pixels hide it; of four it has to show.
+    [[nodiscard]] bool is_tiny() const {
+        if (batch_ < 1 || batch_ > 2 * samples_ || gaps_.values().size() < 2) return false;
+        const auto looks = gaps_.last(4);
+        const double gap = median({looks.begin(), looks.end()});
+        if (gap < (batch_ > samples_ ? gap_ : gap_ / 4)) return false;
+        const double start = loss_.base_rate().value_or(loss_.start());
+        const auto recent = loss_.recent().values();
+        if (loss_.is_game() || recent.empty() || !(start > 0)) return false;
+        double sum = 0;
+        for (const double one : recent) sum += one;
+        return sum / static_cast<double>(recent.size()) > 0.3 * start;
+    }
+    void judge(const model::StepView& step, FindingSink& sink) {
+        last_ = step.step();
+        const char* reason = why(loss_.count() >= 300);
+        if (reason == nullptr && firing_ != nullptr && loss_.has_learned_much()) {
+            sink.clear(firing_);
+            firing_ = nullptr;
+        }
+        if (firing_ != nullptr) fire(sink);
+        else fire_new(reason, sink);
+    }
+    void fire_new(const char* reason, FindingSink& sink) {
+        if (reason == nullptr) return;
+        firing_ = reason;
+        fire(sink);
+    }
+
+    void fire(FindingSink& sink) {
+        const std::string_view reason(firing_);
+        const auto looks = gaps_.last(4);
+        const double gap = median({looks.begin(), looks.end()});
+        model::Finding finding;
+        finding.key = firing_;
+        finding.tensor = tensor_;
+        finding.layer = place_;
+        const std::string by =
+            base::format("Batches are off the running statistics of {} by {} deviations at step {}: ", place_,
+                         human_number(gap), last_);
+        if (reason == "start") {
+            finding.message =
+                by + base::format("with momentum {} they still hold {:.0f} % of what they started with.",
+                                  human_number(momentum_), 100 * left_now_);
+            finding.fix = base::format("Raise momentum from {} to 0.1, or train for many more batches.",
+                                       human_number(momentum_));
+        } else if (reason == "last") {
+            finding.message = by + base::format("with momentum {} they are those of the last batch alone.",
+                                                human_number(momentum_));
+            finding.fix =
+                base::format("Lower momentum from {} to 0.1: in PyTorch it is the share of the new value.",
+                             human_number(momentum_));
+        } else {
+            finding.message = by + base::format("a batch has {} samples, and its statistics are noise.",
+                                                human_number(batch_));
+            finding.fix = "Use torch.nn.GroupNorm (or LayerNorm) instead of batch norm, or larger batches.";
+        }
+        const auto harm = harm_.last(2);
+        if (!harm.empty()) {
+            finding.message += base::format(" The evaluation loss is {} times the training loss.",
+                                            human_number(harm.back()));
+            finding.evidence.push_back({"evaluation loss / training loss", harm.back(), "limit", 1.3});
+        }
+        finding.evidence.push_back({"deviations off", gap, "limit", gap_});
+        finding.evidence.push_back({"momentum", momentum_, "usual", 0.1});
+        if (batch_ > 0) finding.evidence.push_back({"samples of a batch", batch_, "limit", samples_});
+        finding.plots = {{tensor_, "value"}};
+        if (!loss_.tensor().empty()) finding.plots.emplace_back(loss_.tensor(), "value");
+        sink.fire(std::move(finding));
+    }
+
+    double gap_, left_, samples_;
+    std::uint64_t judged_ = 0, evaluated_ = 0;
+    double evaluation_ = 0, batch_ = 0, momentum_ = 0, left_now_ = 0;
+    model::StepIndex last_ = 0;
+    std::string place_, tensor_;
+    const char* firing_ = nullptr;
+    Recent gaps_{8}, harm_{8}, training_{32};
+    TrainingLoss loss_;
+};
+
+std::vector<model::Requirement> needs(const Parameters&) {
+    std::vector<model::Requirement> all = loss_requirements(kInfo.name);
+    all.push_back(loop_requirement(kInfo.name));
+    all.push_back({"losses", model::Mode::kEval, model::What::kStatistics, {.every = 1}, kInfo.name});
+    return all;
+}
+
+}  // namespace
+
+RuleEntry builtin::batchnorm_momentum() {
+    return {&kInfo, &needs, [](const Parameters& p) -> std::unique_ptr<Rule> {
+                return std::make_unique<BatchNormMomentum>(p);
+            }};
+}
+
+}  // namespace traindbg::rules

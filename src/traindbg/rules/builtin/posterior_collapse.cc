@@ -1,0 +1,116 @@
+// Latent variables that tell nothing of the sample.
+
+#include <map>
+#include <string>
+
+#include "traindbg/base/format.h"
+#include "traindbg/base/text.h"
+#include "traindbg/rules/builtin/builtin.h"
+#include "traindbg/rules/loop_facts.h"
+
+namespace traindbg::rules {
+namespace {
+
+using base::human_number;
+
+const model::RuleInfo kInfo = {
+    .name = "posterior_collapse",
+    .title = "Posterior collapse",
+    .summary = "The latent variables of a variational model are noise: they tell nothing of the sample.",
+    .when =
+        "Latent variables are found in the graph of the loss: mean + noise · deviation, where the deviation "
+        "comes out of exp() or softplus() and the mean is squared elsewhere, as the KL term does. What they "
+        "can tell of a sample is at most the sum of log(1 + V/S)/2 over them, V the variance of the mean "
+        "from sample to sample and S that of the noise. It is below `nats` at `looks` looks in a row, from "
+        "step `patience` on, and has not doubled in them.",
+    .why =
+        "The KL term has won against the reconstruction: the encoder gives the same answer for every sample, "
+        "and the decoder has learned to do without. What it draws does not depend on what it was given.",
+    .fix =
+        "Let the weight of the KL term grow from 0 over the first epochs and end lower; give each latent "
+        "variable some KL for free (free bits); weaken the decoder (word dropout, no teacher forcing).",
+    .healthy =
+        "The first steps, before the encoder has learned anything; single variables that are not used; noise "
+        "of a policy, whose mean has no such penalty.",
+    .cost =
+        "The variance of the latent layers' outputs over up to 64 samples at the first ten steps and then "
+        "every 25th; nothing in models without latent variables.",
+    .original = "",
+    .source = "Bowman et al., \"Generating sentences from a continuous space\", CoNLL 2016",
+    .severity = model::Severity::kWarning,
+    .parameters = {{"nats", "nats", 0.03, 1e-6, 100, "information of all latent variables together"},
+                   {"looks", "looks", 3, 2, 1000, "looks in a row that must show it"},
+                   {"patience", "steps", 50, 1, 1e9, "first step that counts"}},
+};
+
+class PosteriorCollapse final : public Rule {
+  public:
+    explicit PosteriorCollapse(const Parameters& parameters)
+        : nats_(parameters.at("nats")),
+          looks_(parameters.at("looks")),
+          patience_(static_cast<std::uint64_t>(parameters.at("patience"))) {}
+
+    void on_step(const model::StepView& step, FindingSink& sink) override {
+        if (step.mode() != model::Mode::kTrain) return;
+        for (const LoopFact& fact : loop_facts(step, "latent_information")) {
+            ++judged_;
+            Layer& layer = layers_.try_emplace(std::string(fact.place), looks_).first->second;
+            if (layer.seen.judged() == 0 && layer.first < 0) layer.first = fact.value;
+            layer.highest = std::max(layer.highest, fact.value);
+            if (step.step() < patience_) continue;
+            const bool shows = fact.value < nats_;
+            if (!shows && layer.seen.is_enough()) sink.clear(fact.place);
+            if (!shows || layer.seen.count() == 0) layer.at_begin = fact.value;
+            layer.seen.add(step, shows);
+            // One that wakes up is not over.
+            if (!layer.seen.is_enough() || fact.value > 2 * layer.at_begin + 1e-3) continue;
+            fire(step, fact, layer, sink);
+        }
+    }
+    [[nodiscard]] std::uint64_t steps_judged() const override { return judged_; }
+    [[nodiscard]] std::string why_not_judged() const override {
+        return "no latent variables were found in the graph of the loss";
+    }
+
+  private:
+    struct Layer {
+        explicit Layer(double looks) : seen(looks) {}
+        InARow seen;
+        double first = -1, highest = 0, at_begin = 0;
+    };
+
+    void fire(const model::StepView& step, const LoopFact& fact, const Layer& layer,
+              FindingSink& sink) const {
+        model::Finding finding = loop_finding(fact.place, model::Severity::kWarning, layer.seen, fact);
+        finding.message = base::format(
+            "The latent variables of {} tell {} nats of a sample at step {}, less than {} at {} looks in a "
+            "row: their means are the same for all samples beside the noise that is added ({} at most "
+            "before).",
+            fact.place, human_number(fact.value), step.step(), human_number(nats_), layer.seen.count(),
+            human_number(layer.highest));
+        finding.fix =
+            "Lower the weight of the KL term, and let it grow from 0 over the first epochs; or give each "
+            "latent variable some KL for free (free bits).";
+        finding.evidence.insert(finding.evidence.begin(),
+                                {"information in nats", fact.value, "limit", nats_});
+        finding.plots.insert(finding.plots.begin(), {std::string(fact.tensor), "value"});
+        sink.fire(std::move(finding));
+    }
+
+    double nats_, looks_;
+    std::uint64_t patience_;
+    std::uint64_t judged_ = 0;
+    std::map<std::string, Layer, std::less<>> layers_;
+};
+
+std::vector<model::Requirement> needs(const Parameters&) { return {loop_requirement(kInfo.name)}; }
+
+}  // namespace
+
+RuleEntry builtin::posterior_collapse() {
+    return {&kInfo, &needs, [](const Parameters& p) -> std::unique_ptr<Rule> {
+                return std::make_unique<PosteriorCollapse>(p);
+            }};
+}
+
+}  // namespace traindbg::rules

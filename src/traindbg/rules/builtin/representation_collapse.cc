@@ -1,0 +1,150 @@
+// A model without labels that returns the same for every sample.
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <string>
+
+#include "traindbg/base/format.h"
+#include "traindbg/base/text.h"
+#include "traindbg/rules/builtin/builtin.h"
+#include "traindbg/rules/loop_facts.h"
+
+namespace traindbg::rules {
+namespace {
+
+using base::human_number;
+
+const model::RuleInfo kInfo = {
+    .name = "representation_collapse",
+    .title = "Representation collapse",
+    .summary = "A model that is trained without labels returns nearly the same for all samples of a batch.",
+    .when =
+        "No loss function is given labels of the data: there is none, they are all equal, they are row "
+        "numbers, or they have a gradient, because the model itself made them. What the model returns has "
+        "two values or more for each sample, and its standard deviation from sample to sample is less than "
+        "`share` of the size of its values, or of what it was in the first three looks, at `looks` looks in "
+        "a row from step `patience` on.",
+    .why =
+        "Vectors that are all equal have every two views of a sample at distance 0, so the loss is content; "
+        "a generator of one picture has lost what it was asked to draw. Nothing can be told from them.",
+    .fix =
+        "Vectors: compare with other samples, too (contrastive or triplet loss), or stop the gradient of one "
+        "branch and give the other a predictor, or add a term for the variance (VICReg). Generator: draw "
+        "noise of variance 1, and see that it is used.",
+    .healthy =
+        "Classifiers and regressions, whose outputs say what their labels say; a single value for each "
+        "sample, as of a critic; small batches; the first steps of a deep network, whose random vectors are "
+        "much alike.",
+    .cost =
+        "The deviation of what the model returns, of up to 64 samples and 4,096 values each, at the first "
+        "ten steps and then every 25th.",
+    .original = "",
+    .source =
+        "Bardes, Ponce, LeCun, \"VICReg: Variance-invariance-covariance regularization for self-supervised "
+        "learning\", ICLR 2022",
+    .severity = model::Severity::kWarning,
+    .parameters = {{"share", "share", 0.04, 1e-9, 1, "deviation over size, or over that of the start"},
+                   {"looks", "looks", 3, 2, 1000, "looks in a row that must show it"},
+                   {"patience", "steps", 50, 1, 1e9, "first step that counts"}},
+};
+
+class RepresentationCollapse final : public Rule {
+  public:
+    explicit RepresentationCollapse(const Parameters& parameters)
+        : share_(parameters.at("share")),
+          looks_(parameters.at("looks")),
+          patience_(static_cast<std::uint64_t>(parameters.at("patience"))) {}
+
+    void on_step(const model::StepView& step, FindingSink& sink) override {
+        if (step.mode() != model::Mode::kTrain) return;
+        look_at_labels(step, sink);
+        if (is_supervised_) return;
+        for (const LoopFact& deviation : loop_facts(step, "output_deviation"))
+            for (const LoopFact& size : loop_facts(step, "output_size"))
+                if (size.place == deviation.place) look(step, deviation, size.value, sink);
+    }
+    [[nodiscard]] std::uint64_t steps_judged() const override { return is_supervised_ ? 0 : judged_; }
+    [[nodiscard]] std::string why_not_judged() const override {
+        return is_supervised_ ? "the loss is given labels"
+                              : "no model was seen that returns several values for each of 8 samples or more";
+    }
+
+  private:
+    struct Output {
+        explicit Output(double looks) : seen(looks) {}
+        InARow seen;
+        double start = 0;  // the largest deviation of the first looks
+        int first_looks = 0;
+    };
+
+    void look_at_labels(const model::StepView& step, FindingSink& sink) {
+        if (is_supervised_) return;
+        if (loop_fact(step, "target_has_gradient")) targets_are_made_ = true;
+        if (targets_are_made_) return;
+        for (const model::TensorSample& sample : step.record->tensors) {
+            if (step.info(sample.tensor).role != model::Role::kLabel) continue;
+            const model::Statistics& s = sample.statistics;
+            if (s.finite() == 0 || s.min == s.max) continue;
+            const auto last = static_cast<double>(s.count - 1);
+            const bool are_numbers = s.min == 0 && s.max == last && std::abs(s.mean - last / 2) < 1e-3 * last;
+            if (are_numbers) continue;
+            is_supervised_ = true;
+            for (const auto& [place, output] : outputs_) sink.clear(place);
+        }
+    }
+
+    void look(const model::StepView& step, const LoopFact& deviation, double size, FindingSink& sink) {
+        if (!std::isfinite(deviation.value) || !std::isfinite(size)) return;
+        ++judged_;
+        Output& output = outputs_.try_emplace(std::string(deviation.place), looks_).first->second;
+        if (output.first_looks < 3) {
+            ++output.first_looks;
+            output.start = std::max(output.start, deviation.value);
+        }
+        if (step.step() < patience_) return;
+        const bool shows = deviation.value < share_ * size || deviation.value < share_ * output.start;
+        if (!shows && output.seen.is_enough()) sink.clear(deviation.place);
+        output.seen.add(step, shows);
+        if (!output.seen.is_enough()) return;
+        model::Finding finding =
+            loop_finding(deviation.place, model::Severity::kWarning, output.seen, deviation);
+        finding.message = base::format(
+            "What {} returns is nearly the same for all samples of a batch: it differs by {} from sample to "
+            "sample at step {}, its values are {} in size, and it differed by {} in the first steps.",
+            deviation.place, human_number(deviation.value), step.step(), human_number(size),
+            human_number(output.start));
+        finding.fix =
+            "Compare with other samples, too (a contrastive or triplet loss), or add a term for the variance "
+            "of the vectors; in a generator, draw noise of variance 1 and see that it reaches the output.";
+        finding.evidence.insert(finding.evidence.begin(),
+                                {"deviation from sample to sample", deviation.value, "size", size});
+        finding.plots.insert(finding.plots.begin(), {std::string(deviation.tensor), "value"});
+        sink.fire(std::move(finding));
+    }
+
+    double share_, looks_;
+    std::uint64_t patience_;
+    std::uint64_t judged_ = 0;
+    bool is_supervised_ = false, targets_are_made_ = false;
+    std::map<std::string, Output, std::less<>> outputs_;
+};
+
+std::vector<model::Requirement> needs(const Parameters&) {
+    return {loop_requirement(kInfo.name),
+            {"labels",
+             model::Mode::kTrain,
+             model::What::kStatistics,
+             {.every = 50, .dense_until = 10},
+             kInfo.name}};
+}
+
+}  // namespace
+
+RuleEntry builtin::representation_collapse() {
+    return {&kInfo, &needs, [](const Parameters& p) -> std::unique_ptr<Rule> {
+                return std::make_unique<RepresentationCollapse>(p);
+            }};
+}
+
+}  // namespace traindbg::rules

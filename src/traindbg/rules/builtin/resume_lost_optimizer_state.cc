@@ -1,0 +1,148 @@
+// A training that goes on from a checkpoint with an optimizer that begins anew.
+
+#include <algorithm>
+#include <optional>
+#include <string>
+
+#include "traindbg/base/format.h"
+#include "traindbg/base/text.h"
+#include "traindbg/rules/builtin/builtin.h"
+#include "traindbg/rules/loop_facts.h"
+#include "traindbg/rules/training_loss.h"
+
+namespace traindbg::rules {
+namespace {
+
+using base::human_number;
+
+const model::RuleInfo kInfo = {
+    .name = "resume_lost_optimizer_state",
+    .title = "Optimizer state lost on resuming",
+    .summary = "A training goes on with weights that were loaded, and its optimizer begins anew.",
+    .when =
+        "Before its first step the optimizer has no state, was given none by load_state_dict(), and is of a "
+        "kind that keeps one (not SGD without momentum); all of its parameters were given weights by "
+        "load_state_dict(); and a state of just such an optimizer (as many parameters, the same learning "
+        "rate before any schedule, the same settings) was read by torch.load() or taken by state_dict() in "
+        "this process, or an optimizer like it trained here before. Where a training was seen before in "
+        "this process, the loss must go on where it had been: at most a quarter of the way back to its "
+        "start; and it must be the only one before. Judged after `patience` steps.",
+    .why =
+        "Momentum and the averages of Adam are gone. The first steps of Adam are full ones whatever the "
+        "gradient's size, and a schedule that begins again brings back a rate that is long over: the loss "
+        "jumps, and the resumed training is not the one that was stopped.",
+    .fix =
+        "Save and load all three: model.load_state_dict(), optimizer.load_state_dict() and "
+        "scheduler.load_state_dict(), after the optimizer was made and before its first step.",
+    .healthy =
+        "Fine-tuning: another learning rate, a new head, a checkpoint of the model alone. Folds and rounds "
+        "that begin again from the same weights: their loss is back at its start. Plain SGD, which keeps "
+        "nothing.",
+    .cost = "Nothing at ordinary steps: calls that load and save are listened to.",
+    .original = "",
+    .source = "",
+    .severity = model::Severity::kWarning,
+    .parameters = {{"patience", "steps", 20, 1, 1e9, "steps after the resumption before it judges"}},
+};
+
+class ResumeLostOptimizerState final : public Rule {
+  public:
+    explicit ResumeLostOptimizerState(const Parameters& parameters)
+        : patience_(static_cast<std::uint64_t>(parameters.at("patience"))) {}
+
+    void on_step(const model::StepView& step, FindingSink& sink) override {
+        if (step.mode() != model::Mode::kTrain) return;
+        const std::optional<LoopFact> lost = loop_fact(step, "optimizer_state_lost");
+        if (const std::optional<LoopFact> trainings = loop_fact(step, "trainings")) {
+            trainings_ = trainings->value;
+            if (!lost) lost_ = 0;  // yet another training
+        }
+        if (lost) begin(step, lost->value, sink);
+        if (loss_.observe(step)) {
+            ++judged_;
+            if (lost_ > 0) top_ = std::max(top_, loss_.recent().values().back());
+        }
+        if (lost_ > 0 && ++since_ >= patience_) judge(step, sink);
+    }
+    [[nodiscard]] std::uint64_t steps_judged() const override { return judged_; }
+    [[nodiscard]] std::string why_not_judged() const override { return "no training step was seen"; }
+
+  private:
+    static constexpr const char* kKey = "state";
+
+    void begin(const model::StepView& step, double lost, FindingSink& sink) {
+        lost_ = lost;
+        since_ = 0;
+        top_ = 0;
+        first_step_ = step.step();
+        is_over_ = false;
+        before_.reset();
+        if (loss_.count() > 0) before_ = loss_;
+        sink.clear(kKey);
+    }
+
+    // The same task: the loss is about where it was, and not at its start again.
+    [[nodiscard]] bool goes_on() const {
+        if (!before_) return lost_ >= 2;
+        if (trainings_ > 2 || before_->count() < 20 || loss_.count() == 0) return false;
+        const double learned = before_->start() - before_->level();
+        if (learned < 0.1 * before_->start()) return false;
+        return loss_.first() <= before_->level() + 0.25 * learned + 3 * before_->noise();
+    }
+
+    void judge(const model::StepView& step, FindingSink& sink) {
+        if (is_over_) return;
+        if (!goes_on()) {
+            is_over_ = true;
+            return;
+        }
+        const std::string type =
+            step.meta->optimizers.empty() ? std::string("The optimizer") : step.meta->optimizers.front().type;
+        model::Finding finding;
+        finding.key = kKey;
+        finding.first_step = first_step_;
+        finding.message = base::format(
+            "{} begins anew at step {} on weights that were loaded: load_state_dict() was not called on it, "
+            "though {}.",
+            type, first_step_,
+            lost_ >= 2 ? "a state of just such an optimizer was saved or read before"
+                       : "one with the same settings trained these weights");
+        if (before_) {
+            finding.message += base::format(" The loss was {} before; the first {} losses after it reach {}.",
+                                            human_number(before_->level()), since_, human_number(top_));
+            finding.evidence.push_back({"highest loss after resuming", top_, "before", before_->level()});
+        }
+        finding.fix =
+            "Call optimizer.load_state_dict(checkpoint[\"optimizer\"]) after the model's, before the first "
+            "step; save and load the schedule's state in the same way.";
+        finding.evidence.push_back({"state of the optimizer at its first step", 0, "expected", 1});
+        if (!loss_.tensor().empty()) finding.plots = {{loss_.tensor(), "value"}};
+        finding.plots.emplace_back("loop/learning_rate", "value");
+        sink.fire(std::move(finding));
+        is_over_ = true;
+    }
+
+    std::uint64_t patience_;
+    std::uint64_t judged_ = 0, since_ = 0;
+    double lost_ = 0, trainings_ = 1, top_ = 0;
+    model::StepIndex first_step_ = 0;
+    bool is_over_ = false;
+    TrainingLoss loss_;
+    std::optional<TrainingLoss> before_;
+};
+
+std::vector<model::Requirement> needs(const Parameters&) {
+    std::vector<model::Requirement> all = loss_requirements(kInfo.name);
+    all.push_back(loop_requirement(kInfo.name));
+    return all;
+}
+
+}  // namespace
+
+RuleEntry builtin::resume_lost_optimizer_state() {
+    return {&kInfo, &needs, [](const Parameters& p) -> std::unique_ptr<Rule> {
+                return std::make_unique<ResumeLostOptimizerState>(p);
+            }};
+}
+
+}  // namespace traindbg::rules

@@ -1,0 +1,294 @@
+"""Facts about optimizers, numbers and what a model returns: real trainings, with twins."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import torch
+from torch import nn
+from torch.nn import functional as F
+from trainings import fingerprint
+
+import traindbg as td
+from traindbg.hooks.torch_resume import checkpoints
+
+Answer = tuple[list[int], list[float]]
+
+
+def data(step: int, samples: int = 16) -> tuple[torch.Tensor, torch.Tensor]:
+    generator = torch.Generator().manual_seed(step)
+    x = torch.randn(samples, 12, generator=generator)
+    return x, (x[:, 0] > 0).long()
+
+
+def fact(run_dir: Path, name: str) -> Answer:
+    run = td.Run(run_dir)
+    if name not in run:
+        return [], []
+    steps, values = run.scalars(name)
+    return [int(step) for step in steps], [float(value) for value in values]
+
+
+def train(
+    model: nn.Module,
+    optimizer: torch.optim.Optimizer,
+    steps: int,
+    loss_of: Callable[[nn.Module, int], torch.Tensor] | None = None,
+) -> None:
+    for step in range(steps):
+        optimizer.zero_grad()
+        if loss_of is None:
+            x, y = data(step)
+            loss = F.cross_entropy(model(x), y)
+        else:
+            loss = loss_of(model, step)
+        loss.backward()
+        optimizer.step()
+
+
+def mlp(*between: nn.Module) -> nn.Sequential:
+    return nn.Sequential(nn.Linear(12, 32), *(between or (nn.ReLU(),)), nn.Linear(32, 3))
+
+
+@pytest.mark.parametrize(
+    ("how", "lost"),
+    [("forgotten", [0, 2]), ("loaded", [0]), ("another_rate", [0]), ("sgd", [0]), ("fresh", [0])],
+)
+def test_an_optimizer_that_begins_anew_on_loaded_weights(
+    tmp_path: Path, how: str, lost: list[int]
+) -> None:
+    torch.manual_seed(1)
+
+    def make(model: nn.Module, rate: float) -> torch.optim.Optimizer:
+        if how == "sgd":
+            return torch.optim.SGD(model.parameters(), lr=rate)
+        return torch.optim.Adam(model.parameters(), lr=rate)
+
+    model = mlp()
+    with td.watch(model, run_dir=tmp_path / "run", supervise=False):
+        optimizer = make(model, 0.01)
+        train(model, optimizer, 15)
+        file = io.BytesIO()
+        torch.save({"model": model.state_dict(), "optimizer": optimizer.state_dict()}, file)
+        del optimizer
+        file.seek(0)
+        checkpoint = torch.load(file)
+        if how != "fresh":
+            model.load_state_dict(checkpoint["model"])
+        optimizer = make(model, 0.001 if how == "another_rate" else 0.01)
+        if how == "loaded":
+            optimizer.load_state_dict(checkpoint["optimizer"])
+        train(model, optimizer, 15)
+    _, values = fact(tmp_path / "run", "loop/optimizer_state_lost")
+    assert values == lost
+    assert not checkpoints._at_hand  # forgotten with the last watcher
+
+
+def test_what_is_loaded_is_loaded_as_ever(tmp_path: Path) -> None:
+    model = mlp()
+    with td.watch(model, run_dir=tmp_path / "run", supervise=False):
+        result = model.load_state_dict(mlp().state_dict(), strict=False)
+        assert result.missing_keys == []
+        assert result.unexpected_keys == []
+        with pytest.raises(RuntimeError, match="Missing key"):
+            model.load_state_dict({})
+    assert torch.load.__module__ == "torch.serialization"
+
+
+class Latents(nn.Module):
+    def __init__(self, form: str) -> None:
+        super().__init__()
+        self.form = form
+        self.both = nn.Linear(12, 8)
+        self.mean, self.spread = nn.Linear(12, 4), nn.Linear(12, 4)
+        self.decode = nn.Linear(4, 12)
+
+    def forward(self, x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+        if self.form == "chunk":
+            mean, log_var = self.both(x).chunk(2, 1)
+        else:
+            mean, log_var = self.mean(x), self.spread(x)
+        if self.form == "softplus":
+            deviation = F.softplus(log_var)
+        elif self.form == "log_deviation":
+            deviation = log_var.exp()
+        else:
+            deviation = (0.5 * log_var).exp()
+        if self.form == "normal":
+            z = torch.distributions.Normal(mean, deviation).rsample()
+        else:
+            z = mean + torch.randn_like(mean) * deviation
+        return self.decode(z), mean, deviation
+
+
+@pytest.mark.parametrize(
+    ("form", "layer"),
+    [
+        ("log_variance", "mean"),
+        ("log_deviation", "mean"),
+        ("softplus", "mean"),
+        ("chunk", "both"),
+        ("normal", "mean"),
+        ("policy", ""),
+    ],
+)
+def test_what_latent_variables_tell_of_a_sample(tmp_path: Path, form: str, layer: str) -> None:
+    torch.manual_seed(2)
+    model = Latents(form)
+
+    def loss_of(module: nn.Module, step: int) -> torch.Tensor:
+        x, _ = data(step)
+        made, mean, deviation = module(x)
+        loss = (made - x).square().mean()
+        if form != "policy":  # of that nothing is asked of the mean
+            variance = deviation.square()
+            kl = -0.5 * (1 + variance.log() - mean.pow(2) - variance).sum(1).mean()
+            loss = loss + 0.01 * kl
+        return loss
+
+    with td.watch(model, run_dir=tmp_path / "run", supervise=False):
+        train(model, torch.optim.Adam(model.parameters(), lr=0.01), 12, loss_of)
+    run = td.Run(tmp_path / "run")
+    told = [name for name in run.names() if name.startswith("loop/latent_information/")]
+    assert told == ([f"loop/latent_information/{layer}"] if layer else [])
+    if layer:
+        steps, values = fact(tmp_path / "run", told[0])
+        assert steps[0] <= 2
+        assert all(0 < value < 10 for value in values)
+
+
+class Series(nn.Module):
+    def __init__(self, gain: float) -> None:
+        super().__init__()
+        self.rnn = nn.RNN(1, 16, batch_first=True)
+        nn.init.orthogonal_(self.rnn.weight_hh_l0, gain)
+        self.head = nn.Linear(16, 2)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.head(self.rnn(x[:, :, None])[0][:, -1])
+
+
+@pytest.mark.parametrize(("gain", "low", "high"), [(0.3, 0.0, 1e-3), (1.0, 1e-2, 1e2)])
+def test_a_gradient_on_its_way_through_time(
+    tmp_path: Path, gain: float, low: float, high: float
+) -> None:
+    torch.manual_seed(3)
+    model = Series(gain)
+    with td.watch(model, run_dir=tmp_path / "run", supervise=False):
+        train(model, torch.optim.SGD(model.parameters(), lr=0.01), 12)
+    _, uses = fact(tmp_path / "run", "loop/uses_in_time/rnn")
+    _, ratios = fact(tmp_path / "run", "loop/gradient_through_time/rnn")
+    assert uses == [12.0] * len(uses)
+    assert 1 <= len(ratios) <= 3
+    assert all(low <= ratio < high for ratio in ratios)
+
+
+def test_hooks_on_a_graph_change_nothing(tmp_path: Path) -> None:
+    def run(watched: bool) -> str:
+        torch.manual_seed(4)
+        model = Series(0.9)
+        optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
+        if not watched:
+            train(model, optimizer, 12)
+        else:
+            with td.watch(model, run_dir=tmp_path / "run", supervise=False):
+                train(model, optimizer, 12)
+        return fingerprint(model, [])
+
+    assert run(True) == run(False)
+
+
+@pytest.mark.parametrize(("momentum", "is_far"), [(0.1, False), (0.001, True)])
+def test_running_statistics_and_those_of_the_batch(
+    tmp_path: Path, momentum: float, is_far: bool
+) -> None:
+    torch.manual_seed(5)
+    model = mlp(nn.BatchNorm1d(32, momentum=momentum), nn.ReLU())
+    with torch.no_grad():
+        model[0].bias += 3
+    with td.watch(model, run_dir=tmp_path / "run", supervise=False):
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+        train(model, optimizer, 60, lambda m, s: F.cross_entropy(m(data(s, 64)[0]), data(s, 64)[1]))
+    steps, gaps = fact(tmp_path / "run", "loop/norm_gap/1")
+    _, left = fact(tmp_path / "run", "loop/norm_start_left/1")
+    assert steps[-1] >= 50
+    assert (gaps[-1] > 1) == is_far
+    assert left[-1] == pytest.approx((1 - momentum) ** (steps[-1] + 1), rel=1e-4)
+
+
+def test_the_strongest_dropout_is_told(tmp_path: Path) -> None:
+    model = mlp(nn.Dropout(0.2), nn.ReLU(), nn.Dropout(0.9))
+    with td.watch(model, run_dir=tmp_path / "run", supervise=False):
+        train(model, torch.optim.SGD(model.parameters(), lr=0.01), 5)
+    steps, values = fact(tmp_path / "run", "loop/dropout/3")
+    assert len(steps) >= 4
+    assert set(values) == {0.9}
+
+
+def test_what_a_model_returns_differs_from_sample_to_sample(tmp_path: Path) -> None:
+    torch.manual_seed(6)
+    model = mlp()
+    x, y = data(0)
+    with torch.no_grad():
+        out = model(x)
+    with td.watch(model, run_dir=tmp_path / "run", supervise=False):
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.0)
+        train(model, optimizer, 4, lambda m, s: F.cross_entropy(m(x), y))
+    _, deviations = fact(tmp_path / "run", "loop/output_deviation/model")
+    _, sizes = fact(tmp_path / "run", "loop/output_size/model")
+    expected = float((out - out.mean(0)).square().mean().sqrt())
+    assert deviations[-1] == pytest.approx(expected, rel=1e-5)
+    assert sizes[-1] == pytest.approx(float(out.square().mean().sqrt()), rel=1e-5)
+
+
+def test_steps_that_the_loop_leaves_out(tmp_path: Path) -> None:
+    torch.manual_seed(7)
+    model = mlp()
+    with td.watch(model, run_dir=tmp_path / "run", supervise=False):
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        for step in range(80):
+            x, y = data(step)
+            optimizer.zero_grad()
+            loss = F.cross_entropy(model(x), y)
+            (loss * (1e39 if step >= 5 else 1.0)).backward()
+            if all(p.grad.isfinite().all() for p in model.parameters()):
+                optimizer.step()
+    steps, values = fact(tmp_path / "run", "loop/steps_left_out")
+    assert steps[0] == 5
+    assert len(steps) >= 2
+    assert all(value >= 10 for value in values)
+
+
+def test_many_micro_batches_are_no_steps_that_are_left_out(tmp_path: Path) -> None:
+    model = mlp()
+    with td.watch(model, run_dir=tmp_path / "run", supervise=False):
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        for step in range(3):
+            optimizer.zero_grad()
+            for micro in range(60):
+                x, y = data(100 * step + micro)
+                (F.cross_entropy(model(x), y) / 60).backward()
+            optimizer.step()
+    assert fact(tmp_path / "run", "loop/steps_left_out") == ([], [])
+    assert len(td.Run(tmp_path / "run").steps()) == 3
+
+
+def test_a_scaler_that_is_off_scales_nothing(tmp_path: Path) -> None:
+    for name, enabled in (("on", True), ("off", False)):
+        torch.manual_seed(8)
+        model = mlp()
+        scaler = torch.amp.GradScaler("cpu", enabled=enabled)
+        with td.watch(model, run_dir=tmp_path / name, supervise=False):
+            optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+            for step in range(5):
+                x, y = data(step)
+                optimizer.zero_grad()
+                scaler.scale(F.cross_entropy(model(x), y)).backward()
+                scaler.step(optimizer)
+                scaler.update()
+        _, values = fact(tmp_path / name, "loop/scaled_passes")
+        assert len(values) >= 3
+        assert set(values) == {float(enabled)}
