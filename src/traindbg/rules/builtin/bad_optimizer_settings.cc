@@ -95,12 +95,11 @@ class BadOptimizerSettings final : public Rule {
         sink.fire(std::move(finding));
     }
 
-    // Under `key` while the training has not come far, and as a note under another one if it has.
-    void fire(model::Finding finding, const std::string& key, FindingSink& sink) {
-        const bool learns = loss_.has_learned_much();
-        sink.clear(learns ? key : key + "_note");
-        finding.key = learns ? key + "_note" : key;
-        finding.severity = learns ? model::Severity::kInfo : model::Severity::kWarning;
+    // Under `key`, or as a note under another one.
+    void fire(model::Finding finding, const std::string& key, bool is_alarm, FindingSink& sink) {
+        sink.clear(is_alarm ? key + "_note" : key);
+        finding.key = is_alarm ? key : key + "_note";
+        finding.severity = is_alarm ? model::Severity::kWarning : model::Severity::kInfo;
         finding.first_step = 0;
         if (loss_.count() > 0) {
             finding.evidence.push_back({"loss", loss_.level(), "at the start", loss_.start()});
@@ -119,7 +118,8 @@ class BadOptimizerSettings final : public Rule {
             step.meta->optimizers.front().type, *first, *second);
         finding.fix = "Use betas=(0.9, 0.999).";
         finding.evidence.push_back({"first beta", *first, "second", *second});
-        fire(std::move(finding), "betas", sink);
+        // No recipe has them like this: it is said also of a training that gets on in spite of it.
+        fire(std::move(finding), "betas", true, sink);
     }
 
     void judge_eps(const model::StepView& step, FindingSink& sink) {
@@ -135,7 +135,7 @@ class BadOptimizerSettings final : public Rule {
         finding.fix = base::format("Lower eps from {} to 1e-8.", human_number(*eps));
         finding.evidence.push_back({"eps", *eps, "root of the second moment", root_});
         finding.evidence.push_back({"update / weight", updates_.highest(), "usual", 1e-3});
-        fire(std::move(finding), "eps", sink);
+        fire(std::move(finding), "eps", !loss_.has_learned_much(), sink);
     }
 
     double eps_;
