@@ -26,8 +26,9 @@ const model::RuleInfo kInfo = {
     .when =
         "Momentum (error): SGD's is 1 or more. Betas: the first beta of Adam or its like is 0.99 or more and "
         "above the second. Epsilon: Adam's eps is more than `eps` times the typical √v of the weight "
-        "matrices (the root of exp_avg_sq), and no update (‖Δw‖ / ‖w‖) was ever above 1e-3. The latter two "
-        "are warnings while the training has not come far after `patience` steps, else notes (info).",
+        "matrices (the root of exp_avg_sq), and no update (‖Δw‖ / ‖w‖) was ever above 1e-3. Both are "
+        "judged after `patience` steps and are warnings; an epsilon is a note (info) where the training has "
+        "come far.",
     .why =
         "With a momentum of 1 no step is ever forgotten, and the weights run away. With betas exchanged a "
         "step follows the gradients of a thousand steps ago, scaled by those of the last ten. With a large "

@@ -117,7 +117,7 @@ class LearningRateTooHigh final : public Rule {
         return all >= 2 && 2 * above > all;
     }
     [[nodiscard]] double worst_start() const {
-        return std::max(loss_.start_top(), loss_.base_rate().value_or(0));
+        return std::max(loss_.start(), loss_.base_rate().value_or(0));
     }
 
     // The key of what is seen.
@@ -131,16 +131,15 @@ class LearningRateTooHigh final : public Rule {
             if (above && level - start > 3 * loss_.noise() / std::sqrt(10.0)) return "above_start";
             // The first updates of Adam and RMSprop are large in any training: one whose updates have become
             // small is given more time.
-            const bool did_harm = updates_.last().typical > update_ ||
-                                  loss_.highest() > jump_ * std::max(start, loss_.base_rate().value_or(0));
+            const bool did_harm =
+                updates_.last().typical > update_ || loss_.highest() > jump_ * worst_start();
             if (loss_.count() >= (did_harm ? 1 : 4) * patience_ && !loss_.has_learned()) return "stalled";
         }
         // Nothing moves any more, once units have died of the first steps.
         // One loss alone says little where batches are small and any loss is far from the one before.
-        const double limit_of_jump = jump_ * worst_start();
-        const bool jumped = loss_.highest() > limit_of_jump &&
-                            (peak_ > limit_of_jump || loss_.highest() > 10 * limit_of_jump ||
-                             loss_.highest_step() < 10 || surprise_ >= kSurprise);
+        const double far = jump_ * worst_start(), highest = loss_.highest();
+        const bool jumped = highest > far && (peak_ > far || highest > 10 * far || surprise_ >= kSurprise ||
+                                              (loss_.highest_step() < 10 && highest > 2 * far));
         if (!jumped || loss_.count() < 2 * patience_) return nullptr;
         // Where nothing at all was learned, less will do.
         const double limit = loss_.has_learned() ? update_ : update_ / 3;
