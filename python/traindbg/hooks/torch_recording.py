@@ -824,8 +824,10 @@ class Recording:
             self._loop.evaluated(args, kwargs)
 
     def _may_be_of_a_watched_model(self) -> bool:
-        """Of a loss without gradients. Another model is evaluated where each watched one would be seen
-        and none was called: the mean of the weights (SWA, EMA), a teacher."""
+        """Of a loss without gradients: another's, if each watched model would be seen and none was.
+
+        Such as the mean of the weights (SWA, EMA), or a teacher.
+        """
         may_be = False
         for watcher in self.watchers:
             observer = watcher._observer
@@ -950,7 +952,7 @@ class Recording:
             return
         gradient = table.smallest.grad
         with own_operations():
-            # Elsewhere a look at zeros waits for the device; zero_grad() leaves None unless told not to.
+            # On a device a look at zeros would wait; zero_grad() leaves None unless told not to.
             is_zero = gradient is None or (gradient.is_cpu and not bool(gradient.any()))
         if is_zero:
             self.take_number(self._id("loop/cleared_between_passes", "loop"), 1)

@@ -36,7 +36,9 @@ const model::RuleInfo kInfo = {
     .fix = "Lower weight_decay to about 1e-4 (AdamW: 1e-2), or the factor of a penalty added to the loss.",
     .healthy =
         "Weights that shrink while the loss falls, as those before norm layers do; decay that a gradient "
-        "holds in balance; pruning.",
+        "holds in balance; pruning; weights that shrink where nothing pulls at them: no decay is set, and "
+        "the "
+        "loss is what one function returned.",
     .cost =
         "Norms of weights and gradients at the first two steps and every 20th below 200, then every 50th.",
     .original = "",
