@@ -219,7 +219,8 @@ def import_once() -> None:
     for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
         os.environ[name] = "1"
     for name in [name for name in os.environ if name.startswith("TRAINDBG_")]:
-        del os.environ[name]
+        if name != "TRAINDBG_EXE":  # who judges; see program_of_traindbg
+            del os.environ[name]
     import sklearn.datasets
     import sklearn.model_selection  # noqa: F401
     import torch

@@ -245,6 +245,33 @@ class Separable(nn.Module):
         return self.head(F.relu(self.point(self.depth(x.view(-1, 4, 3)))).mean(2))
 
 
+class Blocks(nn.Module):
+    """Two residual blocks, with what stands between their layers."""
+
+    def __init__(self, between=None) -> None:
+        super().__init__()
+        self.up = nn.ModuleList(nn.Linear(16, 32) for _ in range(2))
+        self.down = nn.ModuleList(nn.Linear(32, 16) for _ in range(2))
+        self.between = between
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        for up, down in zip(self.up, self.down, strict=True):
+            h = up(x) if self.between is None else self.between(up(x))
+            x = x + down(h)
+        return x
+
+
+class TwoParts(nn.Module):
+    """A linear model of two groups of columns, on purpose."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.left, self.right = nn.Linear(6, 3), nn.Linear(6, 3)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.left(x[:, :6]) + self.right(x[:, 6:])
+
+
 def nonlinearity(watch, kind: str):
     deep = (nn.Linear(32, 32), nn.Linear(32, 32))
     models = {
@@ -266,7 +293,10 @@ def nonlinearity(watch, kind: str):
             nn.Flatten(),
             nn.Linear(8, 3),
         ),
+        "residual_linear": lambda: nn.Sequential(nn.Linear(12, 16), Blocks(), nn.Linear(16, 3)),
         "relu": mlp,
+        "residual": lambda: nn.Sequential(nn.Linear(12, 16), Blocks(torch.relu), nn.Linear(16, 3)),
+        "two_parts": TwoParts,
         "norm": lambda: mlp(nn.LayerNorm(32), nn.ReLU()),
         "one": lambda: nn.Linear(12, 3),
         "bottleneck": lambda: nn.Sequential(nn.Linear(12, 2), nn.Linear(2, 3)),
@@ -307,10 +337,14 @@ def modes(watch, kind: str):
 def validation(watch, kind: str):
     model = mlp(nn.ReLU(), nn.Dropout(0.2))
     optimizer = sgd(model)
+    averaged = torch.optim.swa_utils.AveragedModel(model)
     watch(model)
     for step, _ in enumerate(ordinary(model, optimizer, steps=60)):
         if step % 20 != 19:
             continue
+        if kind == "averaged":  # another model is evaluated
+            averaged.update_parameters(model)
+            averaged.eval()
         if kind == "eval":
             model.eval()
         if kind == "monte_carlo":
@@ -319,6 +353,10 @@ def validation(watch, kind: str):
         with torch.no_grad():
             if kind == "train_batch":
                 F.cross_entropy(model(batch(step)[0]), batch(step)[1])
+            elif kind == "averaged":
+                for number in range(4):
+                    x, y = batch(999 + number, 40)
+                    F.cross_entropy(averaged(x), y)
             elif kind == "whole_set":
                 F.cross_entropy(model(batch(999, 100)[0]), batch(999, 100)[1])
             else:
@@ -402,8 +440,11 @@ CASES = {
     "unregistered_parameters": (hidden, ("list", "tensor"), ("module_list", "input")),
     "no_nonlinearity": (
         nonlinearity,
-        ("none", "none_deep", "half", "convolutions", "norm_and_pooling"),
-        ("relu", "norm", "one", "bottleneck", "head", "transformer", "separable"),
+        ("none", "none_deep", "half", "convolutions", "norm_and_pooling", "residual_linear"),
+        (
+            *("relu", "residual", "two_parts", "norm", "one", "bottleneck", "head"),
+            *("transformer", "separable"),
+        ),
     ),
     "eval_mode_while_training": (
         modes,
@@ -413,7 +454,7 @@ CASES = {
     "train_mode_in_validation": (
         validation,
         ("train", "whole_set"),
-        ("eval", "train_batch", "monte_carlo"),
+        ("eval", "train_batch", "monte_carlo", "averaged"),
     ),
     "accumulation_not_averaged": (
         accumulation,
@@ -547,6 +588,20 @@ def test_an_attack_in_evaluation_mode_does_not_make_evaluations_trainings(run_di
     run = td.Run(run_dir)
     assert len(run.scalars("loss/cross_entropy")[0]) == 6
     assert len(run.scalars("loss/cross_entropy", mode="eval")[0]) == 7
+
+
+def test_a_student_is_trained_beside_a_teacher_in_evaluation_mode(run_dir):
+    teacher, student = mlp().eval(), mlp()
+    optimizer = sgd(student)
+    with td.watch(teacher, run_dir=run_dir, every=1, supervise=False), td.watch(student):
+        for step in range(6):
+            x, _ = batch(step)
+            with torch.no_grad():
+                soft = F.softmax(teacher(x), dim=1)
+            optimizer.zero_grad()
+            F.kl_div(F.log_softmax(student(x), 1), soft, reduction="batchmean").backward()
+            optimizer.step()
+    assert len(td.Run(run_dir).scalars("loss/kl_div")[0]) == 6
 
 
 def test_two_models_of_a_game_are_left_alone(run_dir):

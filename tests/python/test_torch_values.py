@@ -168,6 +168,22 @@ def test_leftover_gradient_is_seen_only_without_zero_grad(tmp_path):
     assert (tensor.values("l2") > 0).all()
 
 
+@pytest.mark.parametrize("to_none", [True, False])
+def test_gradients_cleared_between_the_passes_of_a_step_are_told(run_dir, to_none):
+    model = nn.Linear(4, 2)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    with td.watch(model, optimizer, run_dir=run_dir, supervise=False):
+        for step in range(4):
+            model(torch.ones(2, 4)).sum().backward()  # an attack's, say
+            if step != 2:
+                optimizer.zero_grad(set_to_none=to_none)
+            model(torch.ones(2, 4)).square().mean().backward()
+            optimizer.step()
+    run = td.Run(run_dir)
+    assert run["loop/gradient_before_backward"].steps().tolist() == [1, 2, 3]
+    assert run["loop/cleared_between_passes"].steps().tolist() == [0, 1, 3]
+
+
 @pytest.mark.parametrize("is_held", [True, False])
 def test_loss_under_a_gradient_scaler_is_the_unscaled_one(run_dir, is_held):
     model = nn.Linear(4, 2)

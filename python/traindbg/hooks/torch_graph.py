@@ -298,6 +298,22 @@ def _passes_on(node: Any, has_dropout: bool) -> Any:
     return None
 
 
+def _is_linear(node: Any, layers: dict[Any, _Affine], known: dict[Any, bool]) -> bool:
+    """Whether a node's values are layers and sums of the data, and nothing else."""
+    if node is None or _is_leaf(node):
+        return True
+    if node in known:
+        return known[node]
+    if node in layers:
+        result = _is_linear(layers[node].input, layers, known)
+    elif node.name() in _SAME_ELEMENTS or node.name() == "AddBackward0":
+        result = all(_is_linear(other, layers, known) for other in _next(node))
+    else:
+        result = False
+    known[node] = result
+    return result
+
+
 def look_at_graph(
     root: torch.Tensor, owners: dict[int, Owner], has_dropout: bool = False
 ) -> Graph | None:
@@ -347,6 +363,9 @@ def look_at_graph(
             adjacent.append(owners[id(first.weight)].module)
     adjacent.reverse()  # found from the loss backwards
     is_linear = len(layers) > 1 and len(begins) == 1 and follows == len(layers) - 1
+    if follows > 0 and not is_linear:  # with branches, as of residual blocks
+        known: dict[Any, bool] = {}
+        is_linear = all(_is_linear(layer, layers, known) for layer in layers)
     return Graph(
         list(leaves.values()),
         len(layers),

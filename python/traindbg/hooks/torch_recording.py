@@ -62,9 +62,9 @@ from traindbg.hooks.torch_parameters import (
     role_of,
     word_of,
 )
+from traindbg.hooks.torch_resume import checkpoints
 from traindbg.hooks.torch_rows import Rows
 from traindbg.hooks.torch_sequences import SequenceObserver
-from traindbg.hooks.torch_resume import checkpoints
 from traindbg.hooks.torch_shards import (
     local_part,
     rank_of_process,
@@ -124,6 +124,7 @@ class Watcher:
         self.prefix = prefix
         self.run_dir = Path(recording.session.run_directory) if recording else Path()
         self._observer: ForwardObserver | None = None
+        self._calls_outside = 0  # of a training pass, up to the last loss without gradients
         self._loss: weakref.ref[torch.nn.Module] | None = None  # a loss module of the user's
         self._loss_hook: torch.utils.hooks.RemovableHandle | None = None  # where it needs one
         self._compiled = False  # it runs as compiled code, in which hooks do not fire
@@ -809,11 +810,9 @@ class Recording:
         return self._mode() == _EVAL
 
     def _mode(self) -> int:
-        for watcher in self.watchers:
-            model = watcher.model
-            if model is not None:
-                return _TRAIN if self._is_training(model) else _EVAL
-        return _TRAIN
+        # One of several is enough: a teacher stays in evaluation mode while its student is trained.
+        models = [watcher.model for watcher in self.watchers if watcher.model is not None]
+        return _TRAIN if not models or any(map(self._is_training, models)) else _EVAL
 
     def _is_training(self, model: torch.nn.Module) -> bool:
         # Some train a model in evaluation mode, by mistake or not: it is a training all the same.
@@ -882,7 +881,7 @@ class Recording:
         if mode == _TRAIN:
             self._loop.loss_computed(name, value, args, kwargs)
             guarded("sequences", self._sequences.loss_computed, args, kwargs)
-        elif not torch.is_grad_enabled():
+        elif not torch.is_grad_enabled() and self._may_be_of_a_watched_model():
             self._loop.evaluated(args, kwargs)
             self._rows.evaluated()
             self.hot.has_deferred = self.hot.has_deferred or self._rows.wait
@@ -906,6 +905,22 @@ class Recording:
         self.fact("labels_counted", number, evaluation=mode == _EVAL)
         self._take_scalar(mode, self._id("loop/labels_missed", "loop"), missed)
         self._take_scalar(mode, self._id("loop/labels_mean", "loop"), mean)
+
+    def _may_be_of_a_watched_model(self) -> bool:
+        """Of a loss without gradients: another's, if each watched model would be seen and none was.
+
+        Such as the mean of the weights (SWA, EMA), or a teacher.
+        """
+        may_be = False
+        for watcher in self.watchers:
+            observer = watcher._observer
+            if observer is None:
+                continue
+            outside = observer.calls - observer.calls_in_training
+            is_blind = not observer.armed or observer.calls_in_training == 0
+            may_be = may_be or is_blind or outside != watcher._calls_outside
+            watcher._calls_outside = outside
+        return may_be
 
     def _take_classes(
         self, mode: int, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]
@@ -968,6 +983,8 @@ class Recording:
                 self._take_leftover()
                 if root is not None:
                     guarded("losses", self._take_compared, root)
+        elif self.hot.due & _BIT["loop"]:
+            self._take_cleared()
 
     def _loop_hears_of_backward(self, root: Any) -> None:
         is_scaled = self._scaled is not None and self._scaled[0]() is root
@@ -1040,6 +1057,19 @@ class Recording:
             name = "loop/gradient_before_backward"
             tensor_id = self._id(name, "loop", gradient, module=table.smallest_name)
             self._take(_TRAIN, tensor_id, gradient)
+
+    def _take_cleared(self) -> None:
+        """Of a further pass of the step: tells that gradients were cleared since the one before."""
+        driver = self._driver() if self._driver is not None else None
+        table = self._tables.get(driver) if driver is not None else None
+        if table is None or table.smallest is None:
+            return
+        gradient = table.smallest.grad
+        with own_operations():
+            # On a device a look at zeros would wait; zero_grad() leaves None unless told not to.
+            is_zero = gradient is None or (gradient.is_cpu and not bool(gradient.any()))
+        if is_zero:
+            self.take_number(self._id("loop/cleared_between_passes", "loop"), 1)
 
     # Optimizer steps (Listener).
 

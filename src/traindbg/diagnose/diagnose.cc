@@ -119,7 +119,8 @@ std::optional<Weight> gradients_not_cleared(const Symptoms& symptoms) {
 
 std::optional<Weight> single_class(const Symptoms& symptoms) {
     const Finding* finding = symptoms.find("class_imbalance", "one_class");
-    if (finding == nullptr) return std::nullopt;
+    // Refuted by now: labels of other classes came.
+    if (finding == nullptr || finding->state == model::FindingState::kResolved) return std::nullopt;
     return Weight{
         0.95,
         "All labels are of one class: the model learns to say that class, the loss falls to zero, and "

@@ -72,6 +72,14 @@ bool TrainingLoss::observe(const model::StepView& step) {
         ++samples;
     }
     if (samples == 0 || !std::isfinite(sum)) return false;
+    if (!name_.starts_with(kFunctionPrefix)) {
+        const auto parts = std::count_if(
+            step.record->scalars.begin(), step.record->scalars.end(), [&](const model::ScalarSample& sample) {
+                const model::TensorInfo& info = step.info(sample.tensor);
+                return info.role == model::Role::kLoss && info.name.starts_with(kFunctionPrefix);
+            });
+        sum_of_several_ = static_cast<std::size_t>(parts) >= 2 * samples;
+    }
     const double value = sum / static_cast<double>(samples);
     if (first_.size() < kStart) {
         first_.push_back(value);

@@ -34,6 +34,9 @@ class TrainingLoss {
     // A loss function of the framework, whose value falls when the model learns. Losses made by hand
     // (policy gradients, critics) need not fall.
     [[nodiscard]] bool is_known_function() const noexcept { return known_function_; }
+    // It is the sum, made by hand, of what several loss functions returned: a term may begin to count, or to
+    // matter, only when another one has been learned.
+    [[nodiscard]] bool is_sum_of_several() const noexcept { return sum_of_several_; }
     // The first loss or the median of the first five, whichever is less: a training that blows up at
     // once began at its first loss.
     [[nodiscard]] double start() const noexcept { return start_; }
@@ -66,6 +69,7 @@ class TrainingLoss {
     bool chosen_ = false;
     bool known_function_ = false;
     bool game_ = false;
+    bool sum_of_several_ = false;
     std::string name_;
     model::TensorId loss_ = 0;
     std::optional<model::TensorId> classes_;

@@ -26,8 +26,9 @@ const model::RuleInfo kInfo = {
     .when =
         "Momentum (error): SGD's is 1 or more. Betas: the first beta of Adam or its like is 0.99 or more and "
         "above the second. Epsilon: Adam's eps is more than `eps` times the typical √v of the weight "
-        "matrices (the root of exp_avg_sq), and no update (‖Δw‖ / ‖w‖) was ever above 1e-3. The latter two "
-        "are warnings while the training has not come far after `patience` steps, else notes (info).",
+        "matrices (the root of exp_avg_sq), and no update (‖Δw‖ / ‖w‖) was ever above 1e-3. Both are "
+        "judged after `patience` steps and are warnings; an epsilon is a note (info) where the training has "
+        "come far.",
     .why =
         "With a momentum of 1 no step is ever forgotten, and the weights run away. With betas exchanged a "
         "step follows the gradients of a thousand steps ago, scaled by those of the last ten. With a large "
@@ -95,12 +96,11 @@ class BadOptimizerSettings final : public Rule {
         sink.fire(std::move(finding));
     }
 
-    // Under `key` while the training has not come far, and as a note under another one if it has.
-    void fire(model::Finding finding, const std::string& key, FindingSink& sink) {
-        const bool learns = loss_.has_learned_much();
-        sink.clear(learns ? key : key + "_note");
-        finding.key = learns ? key + "_note" : key;
-        finding.severity = learns ? model::Severity::kInfo : model::Severity::kWarning;
+    // Under `key`, or as a note under another one.
+    void fire(model::Finding finding, const std::string& key, bool is_alarm, FindingSink& sink) {
+        sink.clear(is_alarm ? key + "_note" : key);
+        finding.key = is_alarm ? key : key + "_note";
+        finding.severity = is_alarm ? model::Severity::kWarning : model::Severity::kInfo;
         finding.first_step = 0;
         if (loss_.count() > 0) {
             finding.evidence.push_back({"loss", loss_.level(), "at the start", loss_.start()});
@@ -119,7 +119,8 @@ class BadOptimizerSettings final : public Rule {
             step.meta->optimizers.front().type, *first, *second);
         finding.fix = "Use betas=(0.9, 0.999).";
         finding.evidence.push_back({"first beta", *first, "second", *second});
-        fire(std::move(finding), "betas", sink);
+        // No recipe has them like this: it is said also of a training that gets on in spite of it.
+        fire(std::move(finding), "betas", true, sink);
     }
 
     void judge_eps(const model::StepView& step, FindingSink& sink) {
@@ -135,7 +136,7 @@ class BadOptimizerSettings final : public Rule {
         finding.fix = base::format("Lower eps from {} to 1e-8.", human_number(*eps));
         finding.evidence.push_back({"eps", *eps, "root of the second moment", root_});
         finding.evidence.push_back({"update / weight", updates_.highest(), "usual", 1e-3});
-        fire(std::move(finding), "eps", sink);
+        fire(std::move(finding), "eps", !loss_.has_learned_much(), sink);
     }
 
     double eps_;

@@ -8,6 +8,7 @@
 #include "traindbg/base/format.h"
 #include "traindbg/base/text.h"
 #include "traindbg/rules/builtin/builtin.h"
+#include "traindbg/rules/loss_arguments.h"
 #include "traindbg/rules/settings.h"
 
 namespace traindbg::rules {
@@ -23,7 +24,10 @@ const model::RuleInfo kInfo = {
         "`ratio` "
         "times as frequent as a rare one and the model finds less than 5 % of the rare one's samples: with "
         "up to "
-        "20 classes for any class, with more only if the model predicts practically one class. Order "
+        "20 classes for any class, with more only if the model predicts practically one class. Yes or no, of "
+        "one output (warning, after 200 steps): "
+        "one answer is at most one in 1 + `ratio` labels, five or more of it were in batches since step 100, "
+        "and no output of these ever was on its side. Order "
         "(warning): batches of eight or more labels are nearly all of a single class each, although the "
         "data has several.",
     .why =
@@ -55,7 +59,9 @@ class ClassImbalance final : public Rule {
         : ratio_(parameters.at("ratio")), min_labels_(parameters.at("min_labels")) {}
 
     void on_step(const model::StepView& step, FindingSink& sink) override {
-        if (step.mode() != model::Mode::kTrain || step.record->classes.empty()) return;
+        if (step.mode() != model::Mode::kTrain) return;
+        look_at_yes_and_no(step, sink);
+        if (step.record->classes.empty()) return;
         const model::ClassSample& sample = step.record->classes.front();
         if (tensor_.empty()) {
             tensor_ = step.info(sample.tensor).name;
@@ -82,6 +88,59 @@ class ClassImbalance final : public Rule {
     }
 
   private:
+    // Binary cross-entropy of one output: labels and predictions are not counted there, but their extremes
+    // tell that one answer was never given.
+    void look_at_yes_and_no(const model::StepView& step, FindingSink& sink) {
+        game_ = game_ || step.meta->optimizers.size() > 1;
+        for (const LossCall& call : loss_calls(step)) {
+            const bool is_logits = call.function == "binary_cross_entropy_with_logits";
+            if ((!is_logits && call.function != "binary_cross_entropy") || call.labelled == nullptr) continue;
+            const std::vector<std::int64_t>& shape = call.prediction->shape;
+            const model::Statistics& labels = *call.labelled;
+            const double mean = labels.mean;
+            const bool is_hard = labels.min >= 0 && labels.max <= 1 &&
+                                 std::abs(labels.std * labels.std - mean * (1 - mean)) < 1e-4;
+            if (!is_hard || !(shape.size() == 1 || (shape.size() == 2 && shape[1] == 1))) continue;
+            ++judged_;
+            const auto count = static_cast<double>(labels.count);
+            binary_labels_ += count;
+            binary_yes_ += mean * count;
+            const double rare = std::min(binary_yes_, binary_labels_ - binary_yes_);
+            const bool is_yes_rare = 2 * binary_yes_ < binary_labels_;
+            const double border = is_logits ? 0 : 0.5;
+            const bool is_given = is_yes_rare ? call.predicted->max > border : call.predicted->min < border;
+            if (is_given) missed_yes_or_no_ = 0;
+            else if (step.step() >= 100) missed_yes_or_no_ += (is_yes_rare ? mean : 1 - mean) * count;
+            const bool on = !game_ && !is_given && step.step() >= 200 && binary_labels_ >= 500 &&
+                            binary_labels_ - rare >= ratio_ * rare && missed_yes_or_no_ >= 5;
+            if (on) fire_yes_or_no(call, rare, is_yes_rare, step, sink);
+            else if (firing_.erase(kYesOrNo) > 0) sink.clear(kYesOrNo);
+        }
+    }
+    void fire_yes_or_no(const LossCall& call, double rare, bool is_yes_rare, const model::StepView& step,
+                        FindingSink& sink) {
+        firing_.insert(kYesOrNo);
+        model::Finding finding;
+        finding.key = kYesOrNo;
+        finding.severity = model::Severity::kWarning;
+        finding.tensor = base::format("loss/{}", call.function);
+        finding.message = base::format(
+            "{:.1f} % of the labels are {}, and the model never says so: not for one of the {:.0f} such "
+            "samples "
+            "in the batches looked at from step 100 to {}.",
+            100 * rare / binary_labels_, is_yes_rare ? 1 : 0, missed_yes_or_no_, step.step());
+        finding.fix = base::format(
+            "Weight the rare answer in the loss (pos_weight={:.2g} in binary_cross_entropy_with_logits), or "
+            "draw "
+            "samples evenly with torch.utils.data.WeightedRandomSampler; judge by recall, not by accuracy.",
+            is_yes_rare ? (binary_labels_ - rare) / rare : rare / (binary_labels_ - rare));
+        finding.evidence.push_back({"labels of the frequent answer / of the rare one",
+                                    (binary_labels_ - rare) / rare, "limit", ratio_});
+        finding.evidence.push_back({"samples of the rare answer missed", missed_yes_or_no_, "limit", 5});
+        finding.plots = {{finding.tensor, "value"}};
+        sink.fire(std::move(finding));
+    }
+
     void add(const model::ClassCounts& counts, double in_batch) {
         const std::size_t classes = counts.labels.size();
         if (labels_.size() < classes) {
@@ -207,6 +266,8 @@ class ClassImbalance final : public Rule {
     }
 
     static constexpr double kWindow = 2000;
+    static constexpr const char* kYesOrNo = "yes_or_no";
+    double binary_labels_ = 0, binary_yes_ = 0, missed_yes_or_no_ = 0;
     double ratio_, min_labels_;
     std::uint64_t judged_ = 0, batches_ = 0;
     bool game_ = false;
@@ -219,8 +280,10 @@ class ClassImbalance final : public Rule {
 };
 
 std::vector<model::Requirement> needs(const Parameters&) {
-    return {
-        {"classes", model::Mode::kTrain, model::What::kClasses, {.every = 5, .dense_until = 20}, kInfo.name}};
+    std::vector<model::Requirement> all = argument_requirements(kInfo.name);
+    all.push_back(
+        {"classes", model::Mode::kTrain, model::What::kClasses, {.every = 5, .dense_until = 20}, kInfo.name});
+    return all;
 }
 
 }  // namespace

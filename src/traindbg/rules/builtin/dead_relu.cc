@@ -22,7 +22,7 @@ const model::RuleInfo kInfo = {
         "at "
         "least `whole` of a layer's units are inactive in three captured batches in a row: error, or a "
         "warning if the training learns all the same (around the layer). Partly: at least `share` "
-        "of the units in each of the last `window` captured batches, after 50 steps: a warning while the "
+        "of the units in each of the last `window` captured batches, after 100 steps: a warning while the "
         "training "
         "does not learn, a note (info) if it does. Layers with fewer than 16 values per unit in a batch are "
         "judged only as a whole.",
@@ -115,7 +115,7 @@ class DeadRelu final : public Rule {
                 ++dead_places;
                 if (dead == nullptr || before(place, *dead)) dead = &place;
             } else if (layer.shares.full() && layer.values_per_unit >= 16 && layer.lowest() >= share_ &&
-                       loss_.count() >= 50) {
+                       loss_.count() >= 100) {
                 ++partly_places;
                 if (partly == nullptr || layer.lowest() > partly->second.lowest()) partly = &place;
             }

@@ -24,8 +24,10 @@ const model::RuleInfo kInfo = {
         "At all steps that were looked at (three or more) the norm of all gradients as the optimizer uses "
         "them is less than `share` of what backward left, unscaled; no update of a weight matrix "
         "(‖Δw‖ / ‖w‖) was ever above `update`; and after `patience` steps, or when the run is over, the "
-        "training has not learned. A "
-        "note (info) if it has.",
+        "training has not learned. Or, where clipping itself is not seen (a hook of a parameter): in all "
+        "matrices "
+        "the smallest and the largest value of the gradient are minus and plus one number, the same at all "
+        "looks, and most values are that far from 0. A note (info) if it has learned.",
     .why =
         "Clipping is for the odd step that would do damage. Where it cuts every one, it is the clipping that "
         "sets the length of each step, and one a hundredth as long takes a hundred times the steps.",
@@ -60,6 +62,7 @@ class GradientClippedToNothing final : public Rule {
                 if (clipped_++ == 0) first_ = step.step();
             }
         }
+        look_at_limits(step);
         loss_.observe(step);
         last_ = step.step();
         if (loss_.count() >= patience_) judge(sink);
@@ -67,14 +70,40 @@ class GradientClippedToNothing final : public Rule {
     void on_end(FindingSink& sink) override {
         if (loss_.count() >= 20 && loss_.count() < patience_) judge(sink);
     }
-    [[nodiscard]] std::uint64_t steps_judged() const override { return judged_; }
+    [[nodiscard]] std::uint64_t steps_judged() const override { return std::max(judged_, looks_); }
     [[nodiscard]] std::string why_not_judged() const override { return "no finite gradients were captured"; }
 
   private:
+    // Whether the gradients look as if each value had been cut at one limit.
+    void look_at_limits(const model::StepView& step) {
+        double limit = 0, square = 0, values = 0;
+        std::size_t matrices = 0;
+        bool is_cut = true;
+        for (const model::TensorSample& sample : step.record->tensors) {
+            const model::TensorInfo& info = step.info(sample.tensor);
+            const model::Statistics& s = sample.statistics;
+            if (info.role != model::Role::kGradient || !is_matrix(info) || s.not_finite() > 0) continue;
+            ++matrices;
+            if (limit == 0) limit = s.max;
+            is_cut =
+                is_cut && std::abs(s.max - limit) <= 1e-5 * limit && std::abs(s.min + limit) <= 1e-5 * limit;
+            square += s.l2 * s.l2;
+            values += static_cast<double>(s.count);
+        }
+        if (matrices == 0) return;
+        ++looks_;
+        const bool is_most = values > 0 && std::sqrt(square / values) > 0.7 * limit;
+        const bool is_same = limit_ == 0 || std::abs(limit - limit_) <= 1e-5 * limit_;
+        if (matrices < 2 || !(limit > 0) || !is_cut || !is_most || !is_same) return;
+        limit_ = limit;
+        if (cut_++ == 0 && clipped_ == 0) first_ = step.step();
+    }
+
     void judge(FindingSink& sink) {
-        const bool nothing = clipping_.count() >= 3 && clipped_ == clipping_.count() &&
-                             clipping_.highest() < share_ && updates_.count() > 0 &&
-                             updates_.highest() <= update_;
+        const bool is_seen =
+            clipping_.count() >= 3 && clipped_ == clipping_.count() && clipping_.highest() < share_;
+        by_value_ = !is_seen && looks_ >= 3 && cut_ == looks_;
+        const bool nothing = (is_seen || by_value_) && updates_.count() > 0 && updates_.highest() <= update_;
         const char* found = !nothing ? nullptr : loss_.has_learned() ? "clip_note" : "clip";
         if (found != firing_) {
             if (firing_ != nullptr) sink.clear(firing_);
@@ -89,6 +118,7 @@ class GradientClippedToNothing final : public Rule {
         finding.severity =
             std::string_view(firing_) == "clip" ? model::Severity::kWarning : model::Severity::kInfo;
         finding.first_step = first_;
+        if (by_value_) return fire_by_value(std::move(finding), sink);
         finding.tensor = "gradient_before/total_norm";
         finding.message = base::format(
             "Clipping leaves {} of a gradient norm of {} at all {} steps looked at (at most {:.2g} of it), "
@@ -109,9 +139,27 @@ class GradientClippedToNothing final : public Rule {
         sink.fire(std::move(finding));
     }
 
+    void fire_by_value(model::Finding finding, FindingSink& sink) const {
+        finding.message = base::format(
+            "Most values of all gradients are exactly {} or minus that, at all {} steps looked at: they are "
+            "cut "
+            "there, and no update is above {} times the weights' own size; the loss is {}, {} at the start.",
+            human_number(limit_), looks_, human_number(updates_.highest()), human_number(loss_.level()),
+            human_number(loss_.start()));
+        finding.fix =
+            base::format("Raise the limit of {} to about 1, or clip no more.", human_number(limit_));
+        finding.evidence.push_back({"largest value of a gradient", limit_, "", 0});
+        finding.evidence.push_back({"update / weight", updates_.highest(), "usual", 1e-3});
+        finding.evidence.push_back({"loss", loss_.level(), "at the start", loss_.start()});
+        if (!loss_.tensor().empty()) finding.plots = {{loss_.tensor(), "value"}};
+        sink.fire(std::move(finding));
+    }
+
     double share_, update_;
     std::uint64_t patience_;
-    std::uint64_t judged_ = 0, clipped_ = 0;
+    std::uint64_t judged_ = 0, clipped_ = 0, looks_ = 0, cut_ = 0;
+    double limit_ = 0;
+    bool by_value_ = false;
     model::StepIndex first_ = 0, last_ = 0;
     const char* firing_ = nullptr;
     Clipping clipping_;

@@ -42,6 +42,7 @@ const model::RuleInfo kInfo = {
 
 constexpr model::Schedule kSchedule = {.every = 50, .dense_until = 10};
 constexpr std::string_view kTensor = "loop/gradient_before_backward";
+constexpr std::string_view kClearedSince = "loop/cleared_between_passes";
 
 class GradientsNotCleared final : public Rule {
   public:
@@ -63,6 +64,10 @@ class GradientsNotCleared final : public Rule {
             const model::TensorInfo& info = step.info(sample.tensor);
             if (info.role == model::Role::kLoop && info.name == kTensor) found = &sample;
         }
+        // A pass before the one whose gradients the step uses: for an attack on the inputs, say.
+        const bool cleared_since =
+            std::any_of(step.record->scalars.begin(), step.record->scalars.end(),
+                        [&](const auto& s) { return step.info(s.tensor).name == kClearedSince; });
         const bool backward =
             std::any_of(step.record->scalars.begin(), step.record->scalars.end(),
                         [&](const auto& s) { return step.info(s.tensor).role == model::Role::kLoss; });
@@ -71,9 +76,9 @@ class GradientsNotCleared final : public Rule {
             step.step() > 0 && (found != nullptr || (backward && kSchedule.is_due(step.step())));
         if (judged) {
             ++judged_;
-            const bool left_over =
-                found != nullptr && (found->statistics.l2 > 0 || found->statistics.min != 0 ||
-                                     found->statistics.max != 0 || found->statistics.not_finite() > 0);
+            const bool left_over = found != nullptr && !cleared_since &&
+                                   (found->statistics.l2 > 0 || found->statistics.min != 0 ||
+                                    found->statistics.max != 0 || found->statistics.not_finite() > 0);
             if (left_over) {
                 if (in_a_row_ == 0) first_ = step.step();
                 ++in_a_row_;

@@ -23,9 +23,14 @@ const model::RuleInfo kInfo = {
     .when =
         "The typical update (‖Δw‖ / ‖w‖, the median over the weight matrices) is above `update` at most of "
         "the last steps that were looked at, three or more, the first one apart; and the loss is above "
-        "where it started (error, from 12 steps on), or after `patience` steps it is not below its start "
-        "(warning). Or, after twice `patience` steps, the loss jumped to more than `jump` times its start or "
-        "guessing and stands still over the second half of the run (Mann-Kendall z > -2) without having "
+        "where it started (error, from 12 steps on), or after `patience` steps (four times as many where the "
+        "last "
+        "update is below `update` and the loss never jumped) it is not below its start (warning). Or, after "
+        "twice `patience` steps, "
+        "the loss jumped to more than `jump` times its start or "
+        "guessing (the median of five in a row, or one ten times that high or 15 times the noise away) and "
+        "stands still over the second "
+        "half of the run (Mann-Kendall z > -2) without having "
         "come far, and a typical update was above `update` and still is above a fifth of it, or was above a "
         "third of it where nothing was learned (warning).",
     .why =
@@ -63,7 +68,15 @@ class LearningRateTooHigh final : public Rule {
     void on_step(const model::StepView& step, FindingSink& sink) override {
         if (step.mode() != model::Mode::kTrain) return;
         updates_.observe(step);
+        const double highest = loss_.highest();
+        const double usual = loss_.count() >= 10 ? loss_.level() : 0, noise = loss_.noise();
         if (!loss_.observe(step)) return;
+        if (loss_.count() > 10 && loss_.highest() > highest)
+            surprise_ = noise > 0 ? (loss_.highest() - usual) / noise : kSurprise;
+        if (loss_.count() >= 5) {
+            const auto five = loss_.recent().last(5);
+            peak_ = std::max(peak_, median({five.begin(), five.end()}));
+        }
         if (updates_.count() < 3 || loss_.count() < kFirst) return;
         ++judged_;
         if (loss_.is_game() || !loss_.is_known_function() || searches_along_lines(*step.meta)) return;
@@ -90,6 +103,7 @@ class LearningRateTooHigh final : public Rule {
 
   private:
     static constexpr std::uint64_t kFirst = 12;
+    static constexpr double kSurprise = 15;
 
     // Most of the last looks but the first one, whose weights may be anything.
     [[nodiscard]] bool mostly_above(double limit) const {
@@ -103,7 +117,7 @@ class LearningRateTooHigh final : public Rule {
         return all >= 2 && 2 * above > all;
     }
     [[nodiscard]] double worst_start() const {
-        return std::max(loss_.start_top(), loss_.base_rate().value_or(0));
+        return std::max(loss_.start(), loss_.base_rate().value_or(0));
     }
 
     // The key of what is seen.
@@ -115,10 +129,17 @@ class LearningRateTooHigh final : public Rule {
         if (mostly_above(update_)) {
             const bool above = level > 1.2 * std::max(start, loss_.base_rate().value_or(0)) && least > start;
             if (above && level - start > 3 * loss_.noise() / std::sqrt(10.0)) return "above_start";
-            if (loss_.count() >= patience_ && !loss_.has_learned()) return "stalled";
+            // The first updates of Adam and RMSprop are large in any training: one whose updates have become
+            // small is given more time.
+            const bool did_harm =
+                updates_.last().typical > update_ || loss_.highest() > jump_ * worst_start();
+            if (loss_.count() >= (did_harm ? 1 : 4) * patience_ && !loss_.has_learned()) return "stalled";
         }
         // Nothing moves any more, once units have died of the first steps.
-        const bool jumped = loss_.highest() > jump_ * worst_start();
+        // One loss alone says little where batches are small and any loss is far from the one before.
+        const double far = jump_ * worst_start(), highest = loss_.highest();
+        const bool jumped = highest > far && (peak_ > far || highest > 10 * far || surprise_ >= kSurprise ||
+                                              (loss_.highest_step() < 10 && highest > 2 * far));
         if (!jumped || loss_.count() < 2 * patience_) return nullptr;
         // Where nothing at all was learned, less will do.
         const double limit = loss_.has_learned() ? update_ : update_ / 3;
@@ -171,6 +192,8 @@ class LearningRateTooHigh final : public Rule {
     std::uint64_t patience_;
     std::uint64_t judged_ = 0;
     const char* firing_ = nullptr;
+    double peak_ = 0;      // largest median of five losses in a row
+    double surprise_ = 0;  // of the highest loss: its distance from the level, in units of the noise
     WeightUpdates updates_;
     TrainingLoss loss_;
 };

@@ -27,7 +27,8 @@ const model::RuleInfo kInfo = {
         "was above five times `update`, it has come down by less than a tenth and still falls "
         "(Mann-Kendall z < -3); the loss is not well below guessing (the entropy of the labels), "
         "and the rate that would make usual updates (1e-3) is one that people use. Not while the rate "
-        "rises, nor where clipping or weights in 16 bits are what makes the updates small.",
+        "rises (it is judged when the training is over), nor where clipping or weights in 16 bits are what "
+        "makes the updates small.",
     .why =
         "A training that moves a thousandth as far as it could at each step takes a thousand times longer.",
     .fix = "Raise the learning rate until updates are about a thousandth of the weights; check the schedule.",
@@ -69,7 +70,10 @@ class LearningRateTooLow final : public Rule {
     }
     void on_end(FindingSink& sink) override {
         // A short training is judged when it is over.
-        if (updates_.count() >= 3 && loss_.count() >= 30 && loss_.count() < patience_) judge_low(sink);
+        const bool is_short = loss_.count() >= 30 && loss_.count() < patience_;
+        // It is over, and the rate was rising to its end.
+        is_over_ = loss_.count() >= patience_ && rates_.is_warming_up(last_);
+        if (updates_.count() >= 3 && (is_short || is_over_)) judge_low(sink);
     }
     [[nodiscard]] std::uint64_t steps_judged() const override { return judged_; }
     [[nodiscard]] std::string why_not_judged() const override {
@@ -105,7 +109,8 @@ class LearningRateTooLow final : public Rule {
 
     [[nodiscard]] bool is_low() {
         if (loss_.is_game() || !loss_.is_known_function()) return false;
-        if (!rates_.is_known() || !(rates_.peak() > 0) || rates_.is_warming_up(last_)) return false;
+        if (!rates_.is_known() || !(rates_.peak() > 0)) return false;
+        if (rates_.is_warming_up(last_) && !is_over_) return false;
         const double ratio = updates_.highest();
         if (!(ratio > 0) || ratio > 5 * update_) return false;
         if (updates_.are_rounded()) return false;
@@ -145,8 +150,13 @@ class LearningRateTooLow final : public Rule {
             human_number(rates_.peak()), human_number(updates_.highest()), loss_.count(),
             human_number(loss_.level()), human_number(loss_.start()));
         finding.fix =
-            base::format("Raise the learning rate from {} to about {}.", human_number(rates_.peak()),
-                         human_number(round_for_people(std::max(wanted_, 10 * rates_.peak()))));
+            is_over_
+                ? base::format(
+                      "Shorten the warm-up: the rate was still rising when the training ended, at "
+                      "{}.",
+                      human_number(rates_.peak()))
+                : base::format("Raise the learning rate from {} to about {}.", human_number(rates_.peak()),
+                               human_number(round_for_people(std::max(wanted_, 10 * rates_.peak()))));
         finding.evidence.push_back({"update / weight", updates_.highest(), "limit", update_});
         finding.evidence.push_back({"loss", loss_.level(), "at the start", loss_.start()});
         finding.evidence.push_back({"learning rate", rates_.peak(), "would give usual updates", wanted_});
@@ -159,7 +169,7 @@ class LearningRateTooLow final : public Rule {
     std::uint64_t judged_ = 0, zeros_ = 0;
     model::StepIndex last_ = 0;
     double wanted_ = 0;
-    bool firing_ = false, zero_fires_ = false;
+    bool firing_ = false, zero_fires_ = false, is_over_ = false;
     model::WorkerMeta rate_setting_;
     LearningRates rates_;
     WeightUpdates updates_;

@@ -23,7 +23,8 @@ const model::RuleInfo kInfo = {
     .when =
         "Rising (error): the last ten losses all exceed the largest of the first five, their median is more "
         "than "
-        "`rise` times the start, and they are not on their way back; or the last five exceed it a "
+        "`rise` times the start (four times that, of a sum of several losses), and they are not on their way "
+        "back; or the last five exceed it a "
         "hundred-fold; or the median of the last ten is a billion times the start. "
         "Relapse (warning): for 50 steps the loss is back at more than 60 % of the way from its best level "
         "to its "
@@ -132,7 +133,8 @@ class LossNotDecreasing final : public Rule {
         const double least = *std::min_element(last.begin(), last.end());
         const double level = loss_.level();
         if (least <= std::max(loss_.start_top(), 1.2 * loss_.base_rate().value_or(0))) return false;
-        if (level <= rise_ * start || level - start < 5 * loss_.noise() / std::sqrt(10.0)) return false;
+        const double rise = (loss_.is_sum_of_several() ? 4 : 1) * rise_;
+        if (level <= rise * start || level - start < 5 * loss_.noise() / std::sqrt(10.0)) return false;
         const auto twenty = loss_.recent().last(20);
         const auto before = twenty.first(twenty.size() - 10);
         return level >= 0.9 * median({before.begin(), before.end()});

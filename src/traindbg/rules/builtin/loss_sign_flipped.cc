@@ -1,8 +1,14 @@
 // A loss that cannot be negative is minimised with a minus sign.
 
+#include <algorithm>
+#include <cmath>
+
 #include "traindbg/base/format.h"
+#include "traindbg/base/text.h"
 #include "traindbg/rules/builtin/builtin.h"
 #include "traindbg/rules/loop_facts.h"
+#include "traindbg/rules/robust.h"
+#include "traindbg/rules/training_loss.h"
 
 namespace traindbg::rules {
 namespace {
@@ -17,7 +23,8 @@ const model::RuleInfo kInfo = {
         "At each of `steps` looks in a row, every `backward()` of the step is called on one known loss "
         "function's value times a negative number and nothing else, or on the mean log-probability of the "
         "labels without a minus sign. Known are the losses of torch.nn.functional that are never "
-        "negative. No threshold.",
+        "negative. No threshold. Or (warning) a loss made by hand runs away downwards: the last ten are all "
+        "below minus `runaway` times the largest of the first five, or 1, and fall.",
     .why =
         "The optimizer goes up the hill: the loss it is to lower grows without a bound, and the model "
         "learns to be wrong.",
@@ -25,7 +32,8 @@ const model::RuleInfo kInfo = {
         "Take the minus sign away: loss_function(output, target).backward(); or put one before a mean of "
         "log-probabilities.",
     .healthy =
-        "Adversarial steps that raise a loss beside one that lowers it, terms with a minus sign that are "
+        "Likelihoods of densities, which may be below 0. Adversarial steps that raise a loss beside one that "
+        "lowers it, terms with a minus sign that are "
         "added to others, policy gradients (log-probabilities times an advantage). Several optimizers, "
         "which may play against each other: they are not judged.",
     .cost =
@@ -34,12 +42,14 @@ const model::RuleInfo kInfo = {
     .original = "",
     .source = "Braiek and Khomh, \"TheDeepChecker\", TOSEM 2023 (the fault, not the method)",
     .severity = model::Severity::kError,
-    .parameters = {{"steps", "steps", 3, 2, 1000, "looks in a row that must show it"}},
+    .parameters = {{"steps", "steps", 3, 2, 1000, "looks in a row that must show it"},
+                   {"runaway", "times", 1000, 10, 1e12, "size below 0 beside that of the first losses"}},
 };
 
 class LossSignFlipped final : public Rule {
   public:
-    explicit LossSignFlipped(const Parameters& parameters) : seen_(parameters.at("steps")) {}
+    explicit LossSignFlipped(const Parameters& parameters)
+        : seen_(parameters.at("steps")), runaway_(parameters.at("runaway")) {}
 
     void on_step(const model::StepView& step, FindingSink& sink) override {
         if (step.mode() != model::Mode::kTrain) return;
@@ -48,6 +58,7 @@ class LossSignFlipped final : public Rule {
             several_ = true;
             return;
         }
+        judge_runaway(step, sink);
         const std::optional<LoopFact> sign = loop_fact(step, "loss_sign");
         if (!sign) return;
         const bool shows = sign->value < 0;
@@ -72,19 +83,57 @@ class LossSignFlipped final : public Rule {
                           : base::format("Take away the minus sign: backward() on {} itself.", sign->place);
         sink.fire(std::move(finding));
     }
-    [[nodiscard]] std::uint64_t steps_judged() const override { return seen_.judged(); }
+    [[nodiscard]] std::uint64_t steps_judged() const override { return std::max(seen_.judged(), runs_); }
     [[nodiscard]] std::string why_not_judged() const override {
         if (several_) return "several optimizers: their losses may work against each other";
         return "no backward() was seen of one loss function's value alone";
     }
 
   private:
+    // What is to be made as large as possible, and was given to an optimizer that makes it small, has no
+    // floor.
+    void judge_runaway(const model::StepView& step, FindingSink& sink) {
+        if (!loss_.observe(step) || seen_.is_enough()) return;
+        first_size_ =
+            std::max(first_size_, loss_.count() <= 5 ? std::abs(loss_.recent().values().back()) : 0);
+        if (loss_.count() < 20) return;
+        ++runs_;
+        const auto last = loss_.recent().last(10);
+        const double highest = *std::max_element(last.begin(), last.end());
+        const bool falls = trend_z(last) < -2;
+        if (highest > -runaway_ * std::max(first_size_, 1.0) || (!falls && !runs_away_)) return;
+        runs_away_ = true;
+        model::Finding finding;
+        finding.key = "runaway";
+        finding.severity = model::Severity::kWarning;
+        finding.first_step = 0;
+        finding.tensor = loss_.tensor();
+        finding.message = base::format(
+            "The loss falls without end: it is {} at step {} and was {} at the start. A quantity that is to "
+            "be "
+            "made large, such as a likelihood or a bound of it, is being made small.",
+            base::human_number(loss_.level()), step.step(), base::human_number(loss_.first()));
+        finding.fix =
+            "Put a minus sign before it: loss = -objective. If the sign is right, the loss has no "
+            "lower bound: add what keeps it finite.";
+        finding.evidence.push_back({"loss", loss_.level(), "at the start", loss_.first()});
+        finding.plots = {{loss_.tensor(), "value"}};
+        sink.fire(std::move(finding));
+    }
+
     static constexpr const char* kKey = "sign";
-    bool several_ = false;
+    bool several_ = false, runs_away_ = false;
     InARow seen_;
+    double runaway_, first_size_ = 0;
+    std::uint64_t runs_ = 0;
+    TrainingLoss loss_;
 };
 
-std::vector<model::Requirement> needs(const Parameters&) { return {loop_requirement(kInfo.name)}; }
+std::vector<model::Requirement> needs(const Parameters&) {
+    std::vector<model::Requirement> all = loss_requirements(kInfo.name);
+    all.push_back(loop_requirement(kInfo.name));
+    return all;
+}
 
 }  // namespace
 

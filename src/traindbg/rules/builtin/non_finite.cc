@@ -128,7 +128,7 @@ class NonFinite final : public Rule {
         ++judged_;
         std::optional<Bad> first, first_quiet;
         std::uint64_t places = 0, quiet_places = 0;
-        double norm2 = 0;
+        double norm2 = 0, weights2 = 0;
         bool gradients = false;
         const auto note = [](std::optional<Bad>& slot, const Bad& bad) {
             if (!slot || bad.rank() < slot->rank()) slot = bad;
@@ -153,13 +153,15 @@ class NonFinite final : public Rule {
                 gradients = true;
                 norm2 += s.l2 * s.l2;
             }
+            if (info.role == Role::kWeight) weights2 += s.l2 * s.l2;
             const Pass pass = pass_of(info.role);
             if (s.not_finite() == 0 || pass == Pass::kNone) continue;
             const Bad bad = {sample.tensor, pass,         pass == Pass::kBackward ? -info.layer : info.layer,
                              s.nan,         s.infinite(), s.count};
             if (pass == Pass::kInput || pass == Pass::kForward) {
-                // An infinity alone is how masks are written.
-                if (s.nan == 0 && s.positive_infinite == 0) continue;
+                // An infinity alone is how masks are written: beside it there are zeros only.
+                const bool is_mask = info.role != Role::kInput || (s.min == 0 && s.max == 0);
+                if (s.nan == 0 && s.positive_infinite == 0 && is_mask) continue;
                 note(first_quiet, bad);
                 ++quiet_places;
                 continue;
@@ -190,6 +192,7 @@ class NonFinite final : public Rule {
             loss_before_ = *loss;
             loss_step_ = step.step();
         }
+        if (weights2 > 0) weight_norm_ = std::sqrt(weights2);
         if (gradients) {
             if (!start_norm_) start_norm_ = std::sqrt(norm2);
             norm_before_ = std::sqrt(norm2);
@@ -230,6 +233,11 @@ class NonFinite final : public Rule {
                 grew = true;
                 history += base::format("; the gradient norm was {} at step {} and {} at the start",
                                         human_number(*norm_before_), norm_step_, human_number(*start_norm_));
+            } else if (weight_norm_ > 0 && *norm_before_ > 1000 * weight_norm_) {
+                // It was out of all proportion from the first step on.
+                grew = true;
+                history += base::format("; the gradient norm was {} at step {}, that of the weights {}",
+                                        human_number(*norm_before_), norm_step_, human_number(weight_norm_));
             }
         }
         if (loss_before_ && start_loss_) {
@@ -376,6 +384,7 @@ class NonFinite final : public Rule {
     std::vector<Before> before_;  // by tensor id
     std::optional<double> start_loss_, loss_before_, start_norm_, norm_before_;
     model::StepIndex loss_step_ = 0, norm_step_ = 0, origin_step_ = 0;
+    double weight_norm_ = 0;
     std::optional<Bad> origin_;
     bool origin_is_input_ = false;
     model::Finding finding_;

@@ -51,7 +51,8 @@ const model::RuleInfo kInfo = {
     .healthy =
         "Weights that shrink while the loss falls, as those before norm layers do; decay that a gradient "
         "holds in balance; pruning; a loss that is a sum of several, of which the others are no penalty on "
-        "weights; strong dropout of a training that learns.",
+        "weights; strong dropout of a training that learns; weights that shrink where nothing pulls at them: "
+        "no decay is set, and the loss is what one function returned.",
     .cost =
         "Norms of weights and gradients at the first two steps and every 20th below 200, then every 50th.",
     .original = "",
@@ -76,6 +77,7 @@ class OverRegularized final : public Rule {
         guessing_.observe(step);
         note_excess(step);
         note_dropout(step, sink);
+        look_for_a_penalty(step);
         double weights2 = 0, gradients2 = 0;
         for (const model::TensorSample& sample : step.record->tensors) {
             const model::TensorInfo& info = step.info(sample.tensor);
@@ -228,6 +230,23 @@ class OverRegularized final : public Rule {
         sink.fire(std::move(finding));
     }
 
+    // The loss that backward() is called on is what one function of the framework returned, at every step so
+    // far: nothing was added to it.
+    void look_for_a_penalty(const model::StepView& step) {
+        double total = 0, function = 0;
+        int totals = 0, functions = 0;
+        for (const model::ScalarSample& sample : step.record->scalars) {
+            const model::TensorInfo& info = step.info(sample.tensor);
+            if (info.role != model::Role::kLoss) continue;
+            const bool is_function = info.name.starts_with("loss/");
+            (is_function ? function : total) = sample.value;
+            ++(is_function ? functions : totals);
+        }
+        if (totals == 0) return;
+        const bool is_bare =
+            totals == 1 && functions == 1 && std::abs(total - function) <= 1e-5 * std::abs(total) + 1e-9;
+        (is_bare ? bare_ : with_more_) += 1;
+    }
     [[nodiscard]] static bool is_decoupled(const model::WorkerMeta& meta) {
         if (meta.optimizers.empty()) return false;
         const std::string& type = meta.optimizers.front().type;
@@ -243,6 +262,8 @@ class OverRegularized final : public Rule {
     [[nodiscard]] bool shrinks(const model::WorkerMeta& meta) const {
         if (falls_ < 2 || norm_ > shrink_ * first_norm_) return false;
         const std::optional<double> by = pull(meta);
+        // Nothing pulls: weights that start larger than they need to be shrink by themselves.
+        if (!by && bare_ > 0 && with_more_ == 0) return false;
         // A penalty that is part of the loss is seen by what it does alone.
         return by ? *by > 0.5 : falls_ >= 4 && norm_ < shrink_ / 2 * first_norm_;
     }
@@ -287,6 +308,7 @@ class OverRegularized final : public Rule {
     double shrink_, dropout_;
     std::uint64_t patience_;
     std::uint64_t judged_ = 0, norms_ = 0, falls_ = 0;
+    std::uint64_t bare_ = 0, with_more_ = 0;  // steps whose loss is a function's alone, and others
     double first_norm_ = 0, norm_ = 0, gradient_norm_ = 0;
     bool firing_ = false, has_several_ = false, is_dropping_ = false;
     double dropped_ = 0;
