@@ -12,7 +12,7 @@ import torch
 from trainings import Outcome, run_training, traindbg_json
 
 PROGRAM = Path(__file__).with_name("corrected_training.py")
-# Of the rules' answer, which is asked for beside the training, some of it is left on a busy machine.
+# The rules answer from beside the training: on a busy machine, too, some of it has to be left then.
 PAUSE = ("--pause", "0.015", "--steps", "500")
 
 
