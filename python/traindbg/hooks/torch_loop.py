@@ -43,8 +43,8 @@ _MOST_CALLS_SEEN = 6  # steps in which modules' calls are listened to
 _FIRST_ELEMENTS = 16
 _MOST_CANDIDATES = 64
 _MOST_ASKED = 4  # gradients on a device that are asked whether they are zero
-# What models return, and running statistics, take longer to look at: at so many due steps, and then
-# at every so many-th of them; running statistics not at the first ones, when they have yet to settle.
+# What models return, and running statistics, take longer to look at: at so many due steps, then at
+# every so many-th of them; running statistics not at the first ones, when they have yet to settle.
 _DENSE_LOOKS = 40
 _SPARSE_LOOKS = 4
 _FIRST_LOOKS = 10
