@@ -43,6 +43,11 @@ _MOST_CALLS_SEEN = 6  # steps in which modules' calls are listened to
 _FIRST_ELEMENTS = 16
 _MOST_CANDIDATES = 64
 _MOST_ASKED = 4  # gradients on a device that are asked whether they are zero
+# What models return, and running statistics, take longer to look at: at so many due steps, then at
+# every so many-th of them; running statistics not at the first ones, when they have yet to settle.
+_DENSE_LOOKS = 40
+_SPARSE_LOOKS = 4
+_FIRST_LOOKS = 10
 _STRONG_DROPOUT = 0.5  # above it, the strongest one is told
 
 _State = tuple[int, int]  # a gradient: its id and version
@@ -209,6 +214,7 @@ class LoopObserver:
         self._latents: list[Latent] = []
         self._outputs: Outputs | None = None
         self._norms: Norms | None = None
+        self._looks = 0  # steps that were due
         self._times: ThroughTime | None = None
 
     # Moments of a step.
@@ -225,10 +231,14 @@ class LoopObserver:
         if self._wants_calls and self._calls_seen < _MOST_CALLS_SEEN and not compiler_in_use():
             self._calls_seen += 1
             self._calls = _Calls(self._teller.models())
+        self._looks += 1
+        if self._looks > _DENSE_LOOKS and self._looks % _SPARSE_LOOKS != 0:
+            return
         if not compiler_in_use():
             modules = self._modules() if self._latents else {}
             self._outputs = Outputs(self._teller.models(), self._latents, modules)
-        self._norms = Norms(self._teller.models())
+        if self._looks > _FIRST_LOOKS:
+            self._norms = Norms(self._teller.models())
 
     def clear(self) -> None:
         """Drops what was seen of a step."""

@@ -18,7 +18,7 @@ from traindbg.hooks.torch_device import capturing_graph, own_operations
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-_MOST = 8  # norms that are looked at: the first ones, and the last
+_MOST = 4  # norms that are looked at: the first ones, and the last
 
 
 class Gap(NamedTuple):

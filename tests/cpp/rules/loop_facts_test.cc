@@ -43,6 +43,18 @@ TEST_F(LoopFactsTest, AFactWithoutAPlaceIsFoundToo) {
     EXPECT_EQ(and_more(*fact), "");
 }
 
+TEST_F(LoopFactsTest, AFactOfSeveralPlacesIsFoundAtEachOfThem) {
+    tell("loop/output_size/encoder", 3);
+    tell("loop/output_sizes/encoder", 4);
+    tell("loop/output_size/model.1", 5);
+    const auto facts = loop_facts(view(), "output_size");
+    ASSERT_EQ(facts.size(), 2U);
+    EXPECT_EQ(facts[0].place, "encoder");
+    EXPECT_EQ(facts[1].place, "model.1");
+    EXPECT_EQ(facts[1].value, 5);
+    EXPECT_TRUE(loop_facts(view(), "output_deviation").empty());
+}
+
 TEST_F(LoopFactsTest, NumbersOfOtherRolesAndLongerNamesAreNotMeant) {
     tell("loop/backward_passes", 4, model::Role::kMetric);
     tell("loop/backward_passes_more", 4);

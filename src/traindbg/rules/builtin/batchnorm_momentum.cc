@@ -42,7 +42,10 @@ const model::RuleInfo kInfo = {
     .healthy =
         "Small momentum in a training of many thousand batches; batch norm that is frozen in evaluation "
         "mode; momentum=None, the average of all batches.",
-    .cost = "A copy of the running statistics of up to 8 norms at the first ten steps and then every 25th.",
+    .cost =
+        "A copy of the running statistics of up to 4 norms, three of the first and the last one, at every "
+        "25th "
+        "step of the first 800 and every 100th after that.",
     .original = "",
     .source =
         "Ioffe, \"Batch renormalization: Towards reducing minibatch dependence in batch-normalized models\", "

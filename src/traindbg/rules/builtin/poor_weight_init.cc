@@ -386,6 +386,7 @@ class PoorWeightInit final : public Rule {
         if (loss_.count() < patience_ || loss_.is_game()) return;
         if (is_small_) {
             if (!loss_.has_learned()) return fire_small(sink);
+            if (!loss_.has_learned_much()) return;  // a lucky batch, or the bias alone
             sink.clear("small");
             is_small_ = false;
             is_small_over_ = true;

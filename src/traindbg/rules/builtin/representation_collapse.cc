@@ -38,7 +38,7 @@ const model::RuleInfo kInfo = {
         "much alike.",
     .cost =
         "The deviation of what the model returns, of up to 64 samples and 4,096 values each, at the first "
-        "ten steps and then every 25th.",
+        "ten steps, then every 25th, and from about 800 steps on every 100th.",
     .original = "",
     .source =
         "Bardes, Ponce, LeCun, \"VICReg: Variance-invariance-covariance regularization for self-supervised "
