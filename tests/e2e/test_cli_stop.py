@@ -63,7 +63,12 @@ def test_a_training_that_ignores_everything_is_killed(tmp_path: Path, script: Pa
     assert done.rules_fired() == {"non_finite"}
     assert "non_finite" in done.report
     actions = [json.loads(line) for line in (done.run / "actions.jsonl").read_text().splitlines()]
-    assert [entry["result"] for entry in actions] == ["done"]
+    assert [entry["action"] for entry in actions] == ["stop"] * 3
+    assert [entry["result"] for entry in actions] == ["done"] * 3
+    intentions = [entry["intention"] for entry in actions]
+    assert "at the next step boundary" in intentions[0]
+    assert intentions[1].startswith("send SIGTERM to process ")
+    assert intentions[2].startswith("send SIGKILL to process ")
 
 
 def test_a_training_that_heeds_sigterm_cleans_up_and_is_not_killed(

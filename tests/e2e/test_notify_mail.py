@@ -101,7 +101,7 @@ class Mailbox:
     ) -> AuthResult:
         self.logins.append(data.login)
         is_right = data.login == USER.encode() and data.password == PASSWORD.encode()
-        return AuthResult(success=is_right)
+        return AuthResult(success=is_right, handled=is_right)  # of a refusal the server tells
 
     async def handle_DATA(  # noqa: N802 - what the server calls
         self, _server: SMTP, session: Session, envelope: Envelope

@@ -86,11 +86,11 @@ class RunVerb final : public Verb {
         if (given_.stop_grace >= 0)
             options.stop_grace = std::chrono::nanoseconds(static_cast<std::int64_t>(given_.stop_grace * 1e9));
         options.quiet = quiet_;
+        if (const Status status = load_custom_rules(given_.rules.custom); !status.is_ok())
+            return fail(console, status);
         const auto requested = requested_actions(given_.notify, given_.rules);
         if (!requested.is_ok()) return fail(console, requested.status());
         if (const Status status = check_targets(given_.notify, *requested); !status.is_ok())
-            return fail(console, status);
-        if (const Status status = load_custom_rules(given_.rules.custom); !status.is_ok())
             return fail(console, status);
         auto choices = given_.rules.choices();
         if (!choices.is_ok()) return fail(console, choices.status());
