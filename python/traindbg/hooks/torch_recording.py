@@ -335,7 +335,8 @@ class Recording:
         if watcher in self.watchers:
             self.watchers.remove(watcher)
         self._owners = None
-        self._rows.forget()
+        if self.watchers:  # else it closes, or another model comes
+            self._rows.forget()
         watcher._forget_loss()
         if watcher._observer is not None:
             watcher._observer.disarm()
