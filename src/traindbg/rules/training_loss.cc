@@ -73,12 +73,16 @@ bool TrainingLoss::observe(const model::StepView& step) {
     }
     if (samples == 0 || !std::isfinite(sum)) return false;
     if (!name_.starts_with(kFunctionPrefix)) {
-        const auto parts = std::count_if(
-            step.record->scalars.begin(), step.record->scalars.end(), [&](const model::ScalarSample& sample) {
-                const model::TensorInfo& info = step.info(sample.tensor);
-                return info.role == model::Role::kLoss && info.name.starts_with(kFunctionPrefix);
-            });
-        sum_of_several_ = static_cast<std::size_t>(parts) >= 2 * samples;
+        // Of several calls of one function a step may keep one value: then that is less than the sum.
+        double of_functions = 0;
+        std::size_t parts = 0;
+        for (const model::ScalarSample& sample : step.record->scalars) {
+            const model::TensorInfo& info = step.info(sample.tensor);
+            if (info.role != model::Role::kLoss || !info.name.starts_with(kFunctionPrefix)) continue;
+            of_functions += sample.value;
+            ++parts;
+        }
+        sum_of_several_ = parts >= 2 * samples || (parts > 0 && of_functions > 0 && of_functions < 0.9 * sum);
     }
     const double value = sum / static_cast<double>(samples);
     if (first_.size() < kStart) {

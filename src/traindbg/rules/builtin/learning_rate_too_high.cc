@@ -28,7 +28,7 @@ const model::RuleInfo kInfo = {
         "update is below `update` and the loss never jumped) it is not below its start (warning). Or, after "
         "twice `patience` steps, "
         "the loss jumped to more than `jump` times its start or "
-        "guessing (the median of five in a row, or one ten times that high or 15 times the noise away) and "
+        "guessing (the median of ten in a row, or one ten times that high or 15 times the noise away) and "
         "stands still over the second "
         "half of the run (Mann-Kendall z > -2) without having "
         "come far, and a typical update was above `update` and still is above a fifth of it, or was above a "
@@ -73,10 +73,7 @@ class LearningRateTooHigh final : public Rule {
         if (!loss_.observe(step)) return;
         if (loss_.count() > 10 && loss_.highest() > highest)
             surprise_ = noise > 0 ? (loss_.highest() - usual) / noise : kSurprise;
-        if (loss_.count() >= 5) {
-            const auto five = loss_.recent().last(5);
-            peak_ = std::max(peak_, median({five.begin(), five.end()}));
-        }
+        if (loss_.count() >= 10) peak_ = std::max(peak_, loss_.level());
         if (updates_.count() < 3 || loss_.count() < kFirst) return;
         ++judged_;
         if (loss_.is_game() || !loss_.is_known_function() || searches_along_lines(*step.meta)) return;
@@ -192,7 +189,7 @@ class LearningRateTooHigh final : public Rule {
     std::uint64_t patience_;
     std::uint64_t judged_ = 0;
     const char* firing_ = nullptr;
-    double peak_ = 0;      // largest median of five losses in a row
+    double peak_ = 0;      // largest median of ten losses in a row
     double surprise_ = 0;  // of the highest loss: its distance from the level, in units of the noise
     WeightUpdates updates_;
     TrainingLoss loss_;

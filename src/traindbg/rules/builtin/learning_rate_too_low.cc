@@ -125,9 +125,9 @@ class LearningRateTooLow final : public Rule {
         const double gain = (start - loss_.level()) / start;
         const auto means = loss_.blocks().means();
         const double trend = trend_z(means.last(std::min<std::size_t>(means.size(), 100)));
-        if (ratio > update_) return gain < 0.1 && trend < -3;
+        if (ratio > update_) return gain < 0.1 && (is_over_ || trend < -3);
         // Without a base rate a model may be good already: then only what still falls can fall faster.
-        return gain < 0.25 && (base ? true : trend < -3);
+        return gain < 0.25 && (base || is_over_ || trend < -3);
     }
 
     void judge_low(FindingSink& sink) {
