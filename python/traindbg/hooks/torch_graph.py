@@ -364,8 +364,8 @@ def look_at_graph(
     adjacent.reverse()  # found from the loss backwards
     is_linear = len(layers) > 1 and len(begins) == 1 and follows == len(layers) - 1
     if follows > 0 and not is_linear:  # with branches, as of residual blocks
-        known: dict[Any, bool] = {}
-        is_linear = all(_is_linear(layer, layers, known) for layer in layers)
+        linear: dict[Any, bool] = {}
+        is_linear = all(_is_linear(layer, layers, linear) for layer in layers)
     return Graph(
         list(leaves.values()),
         len(layers),
