@@ -107,14 +107,14 @@ class Rows:
         self._half_alike = [0, 0]
         self._batch = 0  # rows of the training's last batch
         self._of_training = 0.0
-        self._trained: list[torch.Tensor] = []  # fingerprints that were not read yet
+        # Fingerprints that were not read yet, in order; rows of the batch, if it was evaluated.
+        self._unread: list[tuple[int | None, torch.Tensor]] = []
         self._waiting: tuple[int, torch.Tensor] | None = None  # of an evaluation without a loss yet
-        self._evaluated: list[tuple[int, torch.Tensor]] = []
 
     @property
     def wait(self) -> bool:
         """Whether there is something to read."""
-        return bool(self._trained or self._evaluated)
+        return bool(self._unread)
 
     def trained(self, inputs: torch.Tensor, batches: float) -> None:
         """A batch of the training, of so many; 1: that is not known."""
@@ -124,7 +124,7 @@ class Rows:
             self._batch = inputs.shape[0]
             if batches > 1:
                 self._of_training = max(self._of_training, batches * self._batch)
-            self._trained.append(prints)
+            self._unread.append((None, prints))
 
     def given(self, inputs: torch.Tensor) -> None:
         """A batch of what may be an evaluation."""
@@ -134,16 +134,19 @@ class Rows:
     def evaluated(self) -> None:
         """A loss was computed of it, without gradients."""
         if self._waiting is not None:
-            self._evaluated.append(self._waiting)
+            self._unread.append(self._waiting)
             self._waiting = None
 
     def read(self) -> list[Evaluated]:
         """Reads what waits. Waits for a device."""
-        trained, self._trained = self._trained, []
-        for prints in trained:
-            self._learn(prints.tolist())
-        evaluated, self._evaluated = self._evaluated, []
-        return [self._compare(size, prints.tolist()) for size, prints in evaluated]
+        unread, self._unread = self._unread, []
+        found: list[Evaluated] = []
+        for size, prints in unread:
+            if size is None:
+                self._learn(prints.tolist())
+            else:
+                found.append(self._compare(size, prints.tolist()))
+        return found
 
     def _learn(self, rows: list[list[int]]) -> None:
         whole = [hash(tuple(row)) for row in rows]
