@@ -23,6 +23,7 @@ import torch
 
 from traindbg._say import say
 from traindbg.hooks.torch_device import capturing_graph, own_operations
+from traindbg.hooks.torch_gradients import scale_of
 from traindbg.hooks.torch_guard import guarded
 
 if TYPE_CHECKING:
@@ -39,6 +40,7 @@ _NORMS_LEAST = 20  # before so many were seen, only values that are not finite a
 _SNAPSHOTS = 4
 # What a rule sees of a fault first is a few steps after what made it.
 _MARGIN = 10
+_SHARED = "other processes train this model, too"
 
 
 class Host(Protocol):
@@ -51,19 +53,26 @@ class Host(Protocol):
     def optimizers(self) -> list[torch.optim.Optimizer]: ...
 
 
-class _Held(NamedTuple):
-    """A tensor, and what it held."""
+class _Copy(NamedTuple):
+    """What a tensor held, in host memory."""
 
-    tensor: weakref.ref[torch.Tensor]
     value: torch.Tensor
+    device: torch.device  # where it was
+
+
+class _Held(NamedTuple):
+    """A parameter or buffer, by its name: some models put new buffers in the place of old ones."""
+
+    model: weakref.ref[torch.nn.Module]
+    name: str
+    copy: _Copy
 
 
 class _State(NamedTuple):
-    """What an optimizer knew of a parameter."""
+    """What an optimizer knew: by parameters, which are held weakly, and by whatever else."""
 
     optimizer: weakref.ref[torch.optim.Optimizer]
-    parameter: weakref.ref[torch.Tensor]
-    values: dict[Any, Any]
+    items: list[tuple[Any, Any]]
 
 
 class _Snapshot(NamedTuple):
@@ -88,18 +97,49 @@ def _scaled(rate: Any, factor: float) -> Any:
 def _on_host(value: Any) -> Any:
     """A copy of a piece of an optimizer's state, tensors in host memory."""
     if isinstance(value, torch.Tensor):
-        return value.detach().to("cpu", copy=True)
+        return _Copy(value.detach().to("cpu", copy=True), value.device)
+    if isinstance(value, dict):
+        return {key: _on_host(item) for key, item in value.items()}
+    if type(value) in (list, tuple, collections.deque):
+        return type(value)(_on_host(item) for item in value)
     return copy.deepcopy(value)
 
 
 def _put_back(held: Any, value: Any) -> Any:
-    """`value` (a copy made by `_on_host`) for the state that is `held` now."""
-    if not isinstance(value, torch.Tensor):
-        return copy.deepcopy(value)
-    if isinstance(held, torch.Tensor) and held.shape == value.shape and held.dtype == value.dtype:
-        return held.copy_(value)
-    device = held.device if isinstance(held, torch.Tensor) else value.device
-    return value.to(device, copy=True)
+    """`value` (a copy made by `_on_host`) for what is `held` now."""
+    if isinstance(value, _Copy):
+        if (
+            isinstance(held, torch.Tensor)
+            and held.shape == value.value.shape
+            and held.dtype == value.value.dtype
+        ):
+            held.data.copy_(value.value)
+            return held
+        return value.value.to(value.device, copy=True)
+    if isinstance(value, dict):
+        now = held if isinstance(held, dict) else {}
+        return {key: _put_back(now.get(key), item) for key, item in value.items()}
+    if type(value) in (list, tuple, collections.deque):
+        return type(value)(_put_back(None, item) for item in value)
+    return copy.deepcopy(value)
+
+
+def _tensors(model: torch.nn.Module) -> dict[str, torch.Tensor]:
+    """Parameters and buffers, each once."""
+    return {**dict(model.named_parameters()), **dict(model.named_buffers())}
+
+
+def _is_capturing(model: torch.nn.Module) -> bool:
+    """Whether operations become part of a CUDA graph now, and must not wait for the device."""
+    first = next(model.parameters(), None)
+    return first is not None and capturing_graph(first)
+
+
+def _is_spread(model: torch.nn.Module) -> bool:
+    """Whether parts of its parameters are in other processes (FSDP, tensor parallelism)."""
+    if any(type(module).__name__ == "FullyShardedDataParallel" for module in model.modules()):
+        return True
+    return any(hasattr(parameter, "placements") for parameter in model.parameters())
 
 
 class Corrections:
@@ -120,7 +160,9 @@ class Corrections:
         )
         self._snapshots: collections.deque[_Snapshot] = collections.deque(maxlen=_SNAPSHOTS)
         self._looked_at = -1  # the steps at which a snapshot was considered last
-        self._is_exhausted = False
+        self._refused: set[str] = set()  # actions that were refused, and told so
+        # Gradients of before a roll-back, by the ids of their parameters, with their versions.
+        self._old: dict[int, tuple[weakref.ref[torch.Tensor], int]] = {}
 
     def follow(self, words: Mapping[str, Any]) -> None:
         """Takes on the part `corrections` of a plan."""
@@ -141,20 +183,21 @@ class Corrections:
         if self._rates or self._gradients:
             guarded("restoring", self._restore)  # of a step that raised
         if self.factor != 1.0:
-            guarded("corrections", self._scale, optimizer)
+            guarded("learning rate", self._scale, optimizer)
 
     def judge(self, optimizer: torch.optim.Optimizer, arguments: Arguments) -> Arguments:
         """Before a step, last. The arguments for it: a closure computes the gradients first."""
         if self._every > 0 and self._looked_at < 0:
-            guarded("corrections", self._take_snapshot)
-        if not self._skips:
-            return arguments
+            guarded("snapshots", self._take_snapshot, optimizer)
         args, kwargs = arguments
         if len(args) > 1 and callable(args[1]):  # the first is the optimizer
             return (args[0], self._judging(args[1], optimizer), *args[2:]), kwargs
         if callable(kwargs.get("closure")):
             return args, {**kwargs, "closure": self._judging(kwargs["closure"], optimizer)}
-        guarded("corrections", self._judge, optimizer)
+        if self._old:
+            guarded("old gradients", self._leave_out_old, optimizer)
+        if self._skips:
+            guarded("bad steps", self._judge, optimizer)
         return arguments
 
     def stepped(self) -> None:
@@ -166,7 +209,7 @@ class Corrections:
         """After a step of the training's."""
         steps = self._host.hot.steps
         if self._every > 0 and steps % self._every == 0 and steps != self._looked_at:
-            guarded("corrections", self._take_snapshot)
+            guarded("snapshots", self._take_snapshot, None)
 
     def close(self) -> None:
         """Everything is the program's again; the learning rate, too."""
@@ -176,6 +219,7 @@ class Corrections:
         self._every = 0
         self._snapshots.clear()
         self._norms.clear()
+        self._old.clear()
 
     def _owns(self, optimizer: torch.optim.Optimizer) -> bool:
         ours = {id(p) for model, _ in self._host.models() for p in model.parameters()}
@@ -209,23 +253,37 @@ class Corrections:
         @functools.wraps(closure)
         def computed(*args: Any, **kwargs: Any) -> Any:
             nonlocal is_first
-            value = closure(*args, **kwargs)
+            try:
+                value = closure(*args, **kwargs)
+            except BaseException:
+                guarded("restoring", self._restore)  # the step ends here, and nobody is told
+                raise
             if is_first:
                 is_first = False
-                guarded("corrections", self._judge, optimizer)
+                if self._skips:
+                    guarded("bad steps", self._judge, optimizer)
             return value
 
         return computed
 
     def _judge(self, optimizer: torch.optim.Optimizer) -> None:
         """Takes the gradients away from a step that would do damage."""
-        if self._is_exhausted or not self._owns(optimizer):
+        if "skip_step" in self._refused or not self._owns(optimizer):
+            return
+        if _is_shared_out():
+            self._refuse("skip_step", _SHARED)
             return
         trained = [p for g in optimizer.param_groups for p in g["params"] if p.grad is not None]
         gradients = [p.grad.coalesce().values() if p.grad.is_sparse else p.grad for p in trained]
         if not gradients or any(capturing_graph(gradient) for gradient in gradients):
             return
+        found = getattr(optimizer, "found_inf", None)
+        if isinstance(found, torch.Tensor) and bool(found.any()):
+            return  # a fused optimizer, told by its GradScaler, leaves the step out itself
         norm = _norm(gradients)
+        scale = scale_of(optimizer)
+        if scale is not None:
+            norm /= float(scale)
         known = self._norms.setdefault(optimizer, collections.deque(maxlen=_NORMS))
         is_spike = len(known) >= _NORMS_LEAST and norm > _SPIKE * max(known)
         if math.isfinite(norm) and not is_spike:
@@ -234,12 +292,27 @@ class Corrections:
         why = f"norm of the gradients {norm:.3g}"
         if is_spike and math.isfinite(norm):
             why += f", at most {max(known):.3g} in the last {len(known)} steps"
-        if not self._may("skip_step", why):
+        if not self._may("skip_step"):
             return
+        self._take_away(trained)
+        self._tell("skip_step", f"step {self._host.hot.steps} was left out: {why}", norm=norm)
+
+    def _take_away(self, trained: list[torch.nn.Parameter]) -> None:
         self._gradients = [(p, p.grad) for p in trained if p.grad is not None]
         for parameter in trained:
             parameter.grad = None
-        self._tell("skip_step", f"step {self._host.hot.steps} was left out: {why}", norm=norm)
+
+    def _leave_out_old(self, optimizer: torch.optim.Optimizer) -> None:
+        """After a roll-back another optimizer steps, with gradients of the parameters before."""
+        old = []
+        for group in optimizer.param_groups:
+            for parameter in group["params"]:
+                known, gradient = self._old.pop(id(parameter), None), parameter.grad
+                if known is None or gradient is None:
+                    continue
+                if known[0]() is gradient and known[1] == gradient._version:
+                    old.append(parameter)
+        self._take_away(old)
 
     # What the supervisor asks for.
 
@@ -252,7 +325,7 @@ class Corrections:
             self._lower("lower_lr")
 
     def _lower(self, action: str) -> None:
-        if not self._may(action, "the learning rate was to be lowered"):
+        if not self._may(action):
             return
         before, self.factor = self.factor, self.factor * self._lr_factor
         self._tell(
@@ -263,29 +336,36 @@ class Corrections:
         )
 
     def _roll_back(self, bad_since: int) -> None:
-        why = f"back to before step {bad_since}"
-        if not self._may("roll_back", why):
+        if not self._may("roll_back"):
             return
         good = [s for s in self._snapshots if s.steps + _MARGIN <= bad_since]
         good = good or [s for s in self._snapshots if s.steps <= bad_since]
+        why = f"back to before step {bad_since}"
         if not good:
             kept = [snapshot.steps for snapshot in self._snapshots]
-            self._refuse(
-                "roll_back",
-                f"{why}: the snapshots are of steps {kept}"
-                if kept
-                else f"{why}: no snapshot is kept (--snapshot-every)",
-            )
+            if kept:
+                self._refuse("roll_back", f"{why}: the snapshots are of steps {kept}")
+            else:
+                self._refuse("roll_back", f"{why}: there is no snapshot (--snapshot-every)")
             return
         snapshot = good[-1]
+        if any(_is_capturing(model) for model, _ in self._host.models()):
+            self._refuse("roll_back", f"{why}: a CUDA graph is being captured")
+            return
         with own_operations():
             problem = self._load(snapshot)
         if problem:
-            self._refuse("roll_back", problem)
+            self._refuse("roll_back", f"{why}: {problem}")
             return
         while self._snapshots and self._snapshots[-1] is not snapshot:
             self._snapshots.pop()
         self._norms.clear()
+        gradients = [
+            (id(parameter), parameter.grad)
+            for model, _ in self._host.models()
+            for parameter in model.parameters()
+        ]
+        self._old = {key: (weakref.ref(g), g._version) for key, g in gradients if g is not None}
         self.factor *= self._lr_factor
         self._tell(
             "roll_back",
@@ -297,16 +377,19 @@ class Corrections:
         )
 
     def checkpoint(self) -> None:
-        """Writes a checkpoint into the run."""
+        """Writes a checkpoint into the run. Whatever happens: the training ends afterwards."""
         if self._host.session.worker != 0:
             return  # of a model that all ranks have; the first one writes it
+        try:
+            if any(_is_spread(model) for model, _ in self._host.models()):
+                self._refuse("checkpoint", "the model's parameters are spread over processes")
+                return
+            self._write_checkpoint()
+        except Exception as error:
+            self._refuse("checkpoint", f"{type(error).__name__}: {error}")
+
+    def _write_checkpoint(self) -> None:
         models = {prefix.rstrip("."): model.state_dict() for model, prefix in self._host.models()}
-        tensors = [
-            v for state in models.values() for v in state.values() if isinstance(v, torch.Tensor)
-        ]
-        if any(hasattr(tensor, "placements") for tensor in tensors):
-            self._refuse("checkpoint", "the model's parameters are spread over processes")
-            return
         steps = self._host.hot.steps
         directory = Path(self._host.session.run_directory) / "checkpoints"
         path = directory / f"step-{steps:08}.pt"
@@ -317,14 +400,11 @@ class Corrections:
             "optimizers": [optimizer.state_dict() for optimizer in self._host.optimizers()],
             "lr_factor": self.factor,  # the learning rates in there are the program's
         }
-        try:
-            directory.mkdir(mode=0o700, exist_ok=True)
-            _save(content, path)
-        except (OSError, RuntimeError) as error:  # RuntimeError: how torch.save says "disk full"
-            self._refuse("checkpoint", f"{path}: {error}")
-            return
-        floats = [t for t in tensors if t.is_floating_point() and t.numel() > 0]
-        is_finite = not floats or math.isfinite(_norm(floats))
+        directory.mkdir(mode=0o700, exist_ok=True)
+        _save(content, path)
+        tensors = [v for state in models.values() for v in state.values()]
+        floats = [t for t in tensors if isinstance(t, torch.Tensor) and t.is_floating_point()]
+        is_finite = math.isfinite(_norm(floats))
         text = f"checkpoint after {steps} steps: {path}"
         if not is_finite:
             text += "; it holds values that are not finite"
@@ -332,82 +412,86 @@ class Corrections:
 
     # Snapshots.
 
-    def _take_snapshot(self) -> None:
-        steps = self._looked_at = self._host.hot.steps
-        if _is_shared_out():
+    def _take_snapshot(self, about_to_step: torch.optim.Optimizer | None) -> None:
+        """`about_to_step`: an optimizer that may not be known yet."""
+        models = [model for model, _ in self._host.models()]
+        if _is_shared_out() or any(_is_capturing(model) for model in models):
             return
-        tensors = {
-            id(t): t
-            for model, _ in self._host.models()
-            for t in (*model.parameters(), *model.buffers())
-        }
+        steps = self._looked_at = self._host.hot.steps
+        optimizers = self._host.optimizers()
+        is_known = about_to_step is None or any(o is about_to_step for o in optimizers)
+        if about_to_step is not None and not is_known and self._owns(about_to_step):
+            optimizers = [*optimizers, about_to_step]
         with own_operations():
-            floats = [t for t in tensors.values() if t.is_floating_point() and t.numel() > 0]
-            if floats and not math.isfinite(_norm(floats)):
+            tensors = [(model, name, t) for model in models for name, t in _tensors(model).items()]
+            if not math.isfinite(_norm([t for _, _, t in tensors if t.is_floating_point()])):
                 return  # nothing to go back to
-            held = [_Held(weakref.ref(t), _on_host(t)) for t in tensors.values()]
+            held = [_Held(weakref.ref(model), name, _on_host(t)) for model, name, t in tensors]
             states = [
                 _State(
                     weakref.ref(optimizer),
-                    weakref.ref(parameter),
-                    {key: _on_host(value) for key, value in optimizer.state[parameter].items()}
-                    if parameter in optimizer.state
-                    else {},
+                    [
+                        (weakref.ref(key) if isinstance(key, torch.Tensor) else key, _on_host(item))
+                        for key, item in optimizer.state.items()
+                    ],
                 )
-                for optimizer in self._host.optimizers()
-                for group in optimizer.param_groups
-                for parameter in group["params"]
+                for optimizer in optimizers
             ]
         self._snapshots.append(_Snapshot(steps, held, states))
 
     def _load(self, snapshot: _Snapshot) -> str:
-        """Puts a snapshot back; says why not, and has changed nothing then."""
-        pairs = [(each.tensor(), each.value) for each in snapshot.held]
-        if any(tensor is None or tensor.shape != value.shape for tensor, value in pairs):
-            return "the model has other parameters than when the snapshots were taken"
+        """Puts a snapshot back; says why not, and has changed nothing then.
+
+        By `.data`: a graph that the program is about to go back through stays valid.
+        """
+        pairs = []
+        known: dict[int, dict[str, torch.Tensor]] = {}
+        for each in snapshot.held:
+            model = each.model()
+            if model is None:
+                return "a model of then is gone"
+            tensor = known.setdefault(id(model), _tensors(model)).get(each.name)
+            if tensor is None or tensor.shape != each.copy.value.shape:
+                return f"the model has other parameters than then: {each.name}"
+            pairs.append((tensor, each.copy.value))
         for tensor, value in pairs:
-            if tensor is not None:
-                tensor.detach().copy_(value)
-        seen = set()
+            tensor.data.copy_(value)
         for state in snapshot.states:
-            optimizer, parameter = state.optimizer(), state.parameter()
-            if optimizer is None or parameter is None:
+            optimizer = state.optimizer()
+            if optimizer is None:
                 continue
-            seen.add((id(optimizer), id(parameter)))
-            held = optimizer.state.get(parameter, {})
-            values = {key: _put_back(held.get(key), value) for key, value in state.values.items()}
-            if values:
-                optimizer.state[parameter] = values
-            else:
-                optimizer.state.pop(parameter, None)
-        for optimizer in self._host.optimizers():  # what it learnt of parameters since
-            for parameter in list(optimizer.state):
-                if (id(optimizer), id(parameter)) not in seen:
-                    optimizer.state.pop(parameter, None)
+            seen = set()
+            for key, item in state.items:
+                where = key() if isinstance(key, weakref.ref) else key
+                if where is not None:
+                    seen.add(id(where))
+                    optimizer.state[where] = _put_back(optimizer.state.get(where), item)
+            for group in optimizer.param_groups:  # what it learnt of others since
+                for parameter in group["params"]:
+                    if id(parameter) not in seen:
+                        optimizer.state.pop(parameter, None)
         return ""
 
     # What became of it.
 
-    def _may(self, action: str, what: str) -> bool:
+    def _may(self, action: str) -> bool:
         if _is_shared_out():
-            self._refuse(action, f"{what}: other processes train this model, too")
+            self._refuse(action, _SHARED)
             return False
         if self.made >= self._most:
-            if not self._is_exhausted:
-                self._is_exhausted = True
-                self._refuse(
-                    action,
-                    f"{what}: {self.made} corrections were made, which is the limit "
-                    "(--max-corrections)",
-                )
+            made = f"{self.made} corrections were made, which is the limit (--max-corrections)"
+            self._refuse(action, made)
             return False
-        self.made += 1
         return True
 
     def _refuse(self, action: str, why: str) -> None:
-        self._report(action, f"no correction: {why}", refused=True)
+        """Told once for each action."""
+        if action not in self._refused:
+            self._refused.add(action)
+            self._report(action, f"no correction: {why}", refused=True)
 
     def _tell(self, action: str, text: str, **facts: Any) -> None:
+        self.made += 1
         self._report(action, f"{text} (correction {self.made} of {self._most})", **facts)
 
     def _report(self, action: str, text: str, **facts: Any) -> None:
@@ -423,7 +507,8 @@ def _norm(tensors: list[torch.Tensor]) -> float:
     with own_operations():
         given = [t.detach() for t in tensors if t.numel() > 0]
         short = [t for t in given if t.element_size() < 4]  # whose norm may overflow in their type
-        norms = list(torch._foreach_norm([t for t in given if t.element_size() >= 4]))
+        wide = [t for t in given if t.element_size() >= 4]
+        norms = list(torch._foreach_norm(wide)) if wide else []
         norms += [torch.linalg.vector_norm(t, dtype=torch.float32) for t in short]
         total = 0.0
         for norm in _on_one_device(norms):

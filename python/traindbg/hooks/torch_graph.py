@@ -298,20 +298,19 @@ def _passes_on(node: Any, has_dropout: bool) -> Any:
     return None
 
 
-def _is_linear(node: Any, layers: dict[Any, _Affine], known: dict[Any, bool]) -> bool:
-    """Whether a node's values are layers and sums of the data, and nothing else."""
-    if node is None or _is_leaf(node):
-        return True
-    if node in known:
-        return known[node]
-    if node in layers:
-        result = _is_linear(layers[node].input, layers, known)
-    elif node.name() in _SAME_ELEMENTS or node.name() == "AddBackward0":
-        result = all(_is_linear(other, layers, known) for other in _next(node))
-    else:
-        result = False
-    known[node] = result
-    return result
+def _is_linear(layers: dict[Any, _Affine]) -> bool:
+    """Whether all layers are given layers and sums of the data, and nothing else."""
+    waiting = [layer.input for layer in layers.values()]
+    seen = set()
+    while waiting:
+        node = waiting.pop()
+        if node is None or _is_leaf(node) or node in layers or node in seen:
+            continue
+        seen.add(node)
+        if node.name() not in _SAME_ELEMENTS and node.name() != "AddBackward0":
+            return False
+        waiting.extend(_next(node))
+    return True
 
 
 def look_at_graph(
@@ -364,8 +363,7 @@ def look_at_graph(
     adjacent.reverse()  # found from the loss backwards
     is_linear = len(layers) > 1 and len(begins) == 1 and follows == len(layers) - 1
     if follows > 0 and not is_linear:  # with branches, as of residual blocks
-        linear: dict[Any, bool] = {}
-        is_linear = all(_is_linear(layer, layers, linear) for layer in layers)
+        is_linear = _is_linear(layers)
     return Graph(
         list(leaves.values()),
         len(layers),

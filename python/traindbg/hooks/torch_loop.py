@@ -449,6 +449,8 @@ class LoopObserver:
     def _tell_values(self) -> None:
         """Tells what was seen of outputs, batch norms and gradients. Waits for a device."""
         tell = self._teller.fact
+        if any(capturing_graph(parameter) for parameter in itertools.islice(self._parameters(), 1)):
+            return
         tell("scaled_passes", self._scaled)
         if self._samples > 0:
             tell("samples_of_loss", self._samples)

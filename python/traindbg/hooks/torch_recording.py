@@ -94,7 +94,7 @@ _STEPS_UNTIL_NEW_DRIVER = 100
 _SKIPPED_UNTIL_A_STEP = 10
 # From so many backward passes without a step on, gradients are asked whether they are finite.
 _PASSES_UNTIL_A_LOOK = 16
-_PASSES_WITH_A_LOOK = 40  # up to here, where none overflowed
+_PASSES_WITH_A_LOOK = 24  # from there on, where none overflowed
 _STEPS_COMPARED = 5  # at the first ones labels are compared with the model's input
 _CLASSIFIERS = frozenset({"cross_entropy", "nll_loss"})
 _LOOP = _BIT["loop"]
@@ -238,6 +238,8 @@ class Recording:
         self._lr: tuple[float, ...] = ()
         self._skipped = 0  # steps that a GradScaler left out since the last one that is recorded
         self._overflowed: weakref.ref[torch.Tensor] | None = None  # by the last backward pass
+        self._looks_from = _PASSES_UNTIL_A_LOOK
+        self._last_passes = 0  # of the step under way, at the last look
         self._thrown_away = 0  # passes of the step under way whose gradients overflowed, and went
         self._eval_names: set[str] = set()
         self._scaled: tuple[weakref.ref[torch.Tensor], torch.Tensor] | None = None  # and unscaled
@@ -976,7 +978,7 @@ class Recording:
         if self.hot.due & GRADIENTS_BEFORE:
             self._gradients.backward_begins()
         self.hot.passes += 1
-        if self.hot.passes >= _PASSES_UNTIL_A_LOOK:
+        if self.hot.passes >= self._looks_from:
             guarded("loop", self._look_for_thrown_away)
         if self.hot.first_backward:
             self.hot.first_backward = False
@@ -996,8 +998,8 @@ class Recording:
     @boundary("loop")
     def backward_ended(self, retains: bool) -> None:
         self._loop.backward_ended(retains)
-        looks = self._thrown_away > 0 or self.hot.passes <= _PASSES_WITH_A_LOOK
-        if looks and self.hot.passes >= _PASSES_UNTIL_A_LOOK:
+        looks = self._thrown_away > 0 or self.hot.passes <= self._looks_from + _PASSES_WITH_A_LOOK
+        if looks and self.hot.passes >= self._looks_from:
             self._overflowed = first_not_finite(self.models())
 
     def _look_for_thrown_away(self) -> None:
@@ -1005,8 +1007,16 @@ class Recording:
 
         A loop that leaves out steps whose gradients are not finite calls no optimizer.
         """
+        last, self._last_passes = self._last_passes, self.hot.passes
+        if self.hot.passes <= last:  # a step was made after these: they were its micro-batches
+            self._looks_from = 2 * last
+            return
         known, self._overflowed = self._overflowed, None
-        if self.hot.passes > _PASSES_WITH_A_LOOK and known is None and self._thrown_away == 0:
+        if (
+            self.hot.passes > self._looks_from + _PASSES_WITH_A_LOOK
+            and known is None
+            and self._thrown_away == 0
+        ):
             return  # many micro-batches
         self.hot.due |= _LOOP  # to hear of the end of the pass
         parameter = None if known is None else known()
@@ -1022,6 +1032,7 @@ class Recording:
         before = self.hot.due
         self._begin_step(before, self.hot.end_step())
         self.hot.passes = 1  # the one that begins
+        self._last_passes = 0
 
     @boundary("gradients before")
     def gradients_will_change(self, parameters: list[Any]) -> None:
@@ -1382,6 +1393,7 @@ class Recording:
                 self.take_number(number_id, self._micro.number)
             self._micro.step_ended()
         answer: int = self.hot.end_step()
+        self._correct_if_asked(answer)
         self._begin_step(before, answer)
         return answer
 
@@ -1402,12 +1414,16 @@ class Recording:
 
     @boundary("steps")
     def _begin_ended_step(self, answer: int) -> None:
+        self._correct_if_asked(answer)
         self._begin_step(0, answer)
 
-    def _begin_step(self, due_before: int, answer: int) -> None:
+    def _correct_if_asked(self, answer: int) -> None:
+        """After an optimizer's step."""
         if answer & _core.CORRECTION_ASKED:
             guarded("corrections", self._corrections.asked)
             self.listen()
+
+    def _begin_step(self, due_before: int, answer: int) -> None:
         is_new_plan = bool(answer & _core.PLAN_CHANGED)
         if is_new_plan:
             self._follow(self.session.plan())
@@ -1416,6 +1432,8 @@ class Recording:
             self._arm()
         self._overflowed, self._thrown_away = None, 0
         guarded("loop", self._loop.begin, bool(self.hot.due & _LOOP))
+        if failures.get("loop", 0) >= STRIKES:
+            self._loop.clear()
         is_off = failures.get("gradients before", 0) >= STRIKES
         if is_off or not self.hot.due & GRADIENTS_BEFORE:
             self._gradients.clear()
@@ -1430,7 +1448,7 @@ class Recording:
         if answer is not None and answer & _core.STOP_REQUESTED:
             run_dir = self.session.run_directory
             if self.session.checkpoint_asked():
-                guarded("corrections", self._corrections.checkpoint)
+                self._corrections.checkpoint()
             self.close()
             raise TrainingStopped(run_dir)
 

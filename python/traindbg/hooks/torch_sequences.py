@@ -73,16 +73,15 @@ def _of_softmax(weights: torch.Tensor) -> torch.Tensor | None:
 
     Also of [rows, keys] and [rows, keys, 1], by which a sequence is averaged.
     """
-    shown = weights > 0
-    if shown.dim() == 3 and shown.shape[2] == 1:
-        shown = shown.squeeze(2)
-    if shown.dim() == 2:
-        shown = shown.unsqueeze(1)
-    cells = shown.shape[-1] * shown.shape[-2]
+    if weights.dim() == 3 and weights.shape[2] == 1:
+        weights = weights.squeeze(2)
+    if weights.dim() == 2:
+        weights = weights.unsqueeze(1)
+    cells = weights.shape[-1] * weights.shape[-2]
     rows = min(_MOST_ROWS, _MOST_CELLS // max(cells, 1))
-    if rows == 0 or shown.numel() == 0:
+    if rows == 0 or weights.numel() == 0:
         return None
-    shown = shown[:rows]
+    shown = weights[:rows] > 0
     while shown.dim() > 3:
         shown = shown.any(1)
     return shown
@@ -120,10 +119,9 @@ def _of_scaled_dot_product(args: Any, kwargs: Any) -> tuple[torch.Tensor | None,
     if is_causal:
         return shown.tril(), False
     if mask is not None:
-        seen = _shown(mask, shows=True)
-        while seen.dim() < query.dim():
-            seen = seen.unsqueeze(0)
-        seen = seen[:rows]
+        while mask.dim() < query.dim():
+            mask = mask.unsqueeze(0)
+        seen = _shown(mask[:rows], shows=True)
         while seen.dim() > 3:
             seen = seen.any(1)
         shown = shown & seen
@@ -292,10 +290,14 @@ class SequenceObserver:
             return
         if weight is None or weight.shape[-1] < 2 or given.dim() != 3:
             return
+        if capturing_graph(weight):
+            return
         before, after = given.shape[-1], result.shape[-1]
         # As long as before it has looked to both sides. Else it was padded on one side first, or
-        # what is too much is cut off at one side later.
-        self._calls.append(_Call(place, min(before, after), before == after))
+        # what is too much is cut off at one side later; or the later half of its weight is masked.
+        later = weight.detach()[..., weight.shape[-1] // 2 + 1 :]
+        sees_later = before == after and bool(later.any())
+        self._calls.append(_Call(place, min(before, after), sees_later))
 
     def _attention_called(self, place: str, shown: torch.Tensor | None, is_added: bool) -> None:
         if is_added and place not in self._added:
@@ -358,6 +360,9 @@ class SequenceObserver:
         """Name, value and place of each, when the step's backward passes are over."""
         found: list[tuple[str, float, str]] = []
         if not self.is_open or not self._inputs:
+            return found
+        if capturing_graph(self._inputs[0].values):
+            self.clear()
             return found
         self._looks += 1
         with own_operations():

@@ -298,8 +298,13 @@ class EventChannel final : public AwsChannel {
         std::string message;
         if (const auto entries = json.find("Entries"); entries != json.end() && entries->is_array() &&
                                                        !entries->empty() && entries->front().is_object()) {
-            code = entries->front().value("ErrorCode", "");
-            message = entries->front().value("ErrorMessage", "");
+            const auto text_of = [&entries](const char* key) {
+                const auto found = entries->front().find(key);
+                const bool is_text = found != entries->front().end() && found->is_string();
+                return is_text ? found->get<std::string>() : std::string();
+            };
+            code = text_of("ErrorCode");
+            message = text_of("ErrorMessage");
         }
         const bool may_pass =
             code == "ThrottlingException" || code == "InternalFailure" || code == "InternalException";

@@ -135,7 +135,9 @@ void Follower::on_step(const model::StepView& step) {
     ++steps_seen_;
     engine_->on_step(step);
     // A step that its writer dropped leaves its number out.
-    Sequence& sequence = sequences_[step.worker];
+    const auto [known, is_first] = sequences_.try_emplace(step.worker);
+    Sequence& sequence = known->second;
+    if (is_first) sequence.next = step.record->sequence;  // what was before may have been removed
     if (step.record->sequence > sequence.next) sequence.missing += step.record->sequence - sequence.next;
     sequence.next = std::max(sequence.next, step.record->sequence + 1);
     if (step.mode() != model::Mode::kTrain) return;

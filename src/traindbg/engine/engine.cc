@@ -19,6 +19,8 @@ using base::Status;
 
 namespace {
 
+constexpr std::size_t kMostKeys = 1000;  // of one rule and one worker
+
 // One rule that runs, and its parameters.
 struct Active {
     const rules::RuleEntry* entry = nullptr;
@@ -119,9 +121,12 @@ class Engine::Impl {
         if (!active_[rule].broken.empty() || worker.rules[rule] == nullptr) return;
         Sink sink(*this, id, worker, rule);
         std::string why;
+        has_too_many_ = false;
         try {
             question(*worker.rules[rule], sink);
             why = worker.rules[rule]->failure();
+            if (why.empty() && has_too_many_)
+                why = base::format("it fires under ever new keys: more than {}", kMostKeys);
         } catch (const std::exception& error) {
             why = base::format("internal error: {}", error.what());
         }
@@ -137,6 +142,12 @@ class Engine::Impl {
         finding.worker = id;
         finding.state = model::FindingState::kFiring;
         const auto [place, is_new] = index_.try_emplace(Key(rule, id, finding.key), findings_.size());
+        // Findings are kept for ever, so a rule that makes a new one at each step must come to an end.
+        if (is_new && ++keys_[{rule, id}] > kMostKeys) {
+            index_.erase(place);
+            has_too_many_ = true;
+            return;
+        }
         // A finding counts in the steps of one mode, that in which it first fired.
         finding.mode = is_new ? worker.mode : findings_[place->second].mode;
         finding.last_step = worker.last_step(finding.mode);
@@ -190,6 +201,8 @@ class Engine::Impl {
     std::map<model::WorkerId, Worker> workers_;
     std::vector<model::Finding> findings_;
     std::map<Key, std::size_t> index_;
+    std::map<std::pair<std::size_t, model::WorkerId>, std::size_t> keys_;  // how many of each rule
+    bool has_too_many_ = false;                                            // the rule that is asked
     model::StepRecord scratch_;  // a step without what rules are not shown
     std::uint64_t steps_ = 0;
     bool ended_ = false;

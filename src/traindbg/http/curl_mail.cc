@@ -83,6 +83,7 @@ Status send_mail(const Mail& mail, const storage::Patience& patience) {
     set(internal::kCurlErrorBuffer, why.data());
     internal::keep_deadline(curl, handle, deadline, mail.connect_timeout, mail.stall_timeout);
     if (mail.needs_tls) set(internal::kCurlUseSsl, internal::kCurlUseSslAll);
+    else set(internal::kCurlNoProxy, "*");  // what is in clear goes nowhere else
     if (!mail.authorities.empty()) set(internal::kCurlCaInfo, mail.authorities.c_str());
     if (!mail.user.empty()) {
         set(internal::kCurlUserName, mail.user.c_str());

@@ -61,6 +61,7 @@ class LabelNoise final : public Rule {
 
     void on_step(const model::StepView& step, FindingSink& sink) override {
         const bool is_evaluation = step.mode() == model::Mode::kEval;
+        if (loop_fact(step, "trainings")) begin_anew();
         if (!is_evaluation && step.mode() != model::Mode::kTrain) return;
         if (!is_evaluation) {
             game_ = game_ || step.meta->optimizers.size() > 1;
@@ -103,6 +104,13 @@ class LabelNoise final : public Rule {
         [[nodiscard]] double share() const { return labels > 0 ? missed / labels : 0; }
         [[nodiscard]] double mean() const { return labels > 0 ? sum / labels : 0; }
     };
+    // Another model, of another fold, say: what was counted is not of it.
+    void begin_anew() {
+        evaluated_.clear();
+        training_.clear();
+        open_ = {};
+        comes_again_ = any_ = false;
+    }
     static Counted sum(const Counted& a, const Counted& b) {
         return {a.labels + b.labels, a.missed + b.missed, a.sum + b.sum, b.step};
     }

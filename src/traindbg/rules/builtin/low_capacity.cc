@@ -25,7 +25,8 @@ const model::RuleInfo kInfo = {
     .when =
         "The last layer, which makes what the loss is given, has one input, or fewer than a `narrow`th of "
         "its "
-        "outputs, of which there are at least eight; and after `steps` steps, or at the end of a run of "
+        "outputs, of which there are at least eight, and at most 16; and after `steps` steps, or at the end "
+        "of a run of "
         "three "
         "quarters of that, the loss is above `share` of what guessing gives, has fallen by less than 15 % "
         "over the last third of the run, and the learning rate has not come to an end.",
@@ -49,6 +50,8 @@ const model::RuleInfo kInfo = {
                    {"share", "share", 0.35, 0.01, 1, "of the loss of guessing, that is high"},
                    {"narrow", "times", 4, 1, 1e6, "as many outputs as inputs, from which on it is narrow"}},
 };
+
+constexpr double kMostInputs = 16;
 
 class LowCapacity final : public Rule {
   public:
@@ -105,7 +108,8 @@ class LowCapacity final : public Rule {
             if (layer.module == last_) found.last = &layer;
         if (found.last == nullptr || layers_.size() < 2) return std::nullopt;
         const auto in = static_cast<double>(found.last->in), out = static_cast<double>(found.last->out);
-        const bool is_narrow = found.last->in == 1 || (out >= 8 && in * narrow_ < out);
+        // A language model has many more words than numbers to tell them by, and is not narrow.
+        const bool is_narrow = in <= kMostInputs && (in == 1 || (out >= 8 && in * narrow_ < out));
         if (!is_narrow) return std::nullopt;
         for (const Layer& layer : layers_)
             if (layer.place < found.last->place &&

@@ -23,8 +23,9 @@ const model::RuleInfo kInfo = {
         "No loss function is given labels of the data: there is none, they are all equal, they are row "
         "numbers, or they have a gradient, because the model itself made them. What the model returns has "
         "two values or more for each sample, and its standard deviation from sample to sample is less than "
-        "`share` of the size of its values, or of what it was in the first three looks, at `looks` looks in "
-        "a row from step `patience` on.",
+        "`share` of what it was in the first three looks, or of the size of the values and half of what it "
+        "was, "
+        "or a thousandth of the size of the values, at `looks` looks in a row from step `patience` on.",
     .why =
         "Vectors that are all equal have every two views of a sample at distance 0, so the loss is content; "
         "a generator of one picture has lost what it was asked to draw. Nothing can be told from them.",
@@ -48,6 +49,8 @@ const model::RuleInfo kInfo = {
                    {"looks", "looks", 3, 2, 1000, "looks in a row that must show it"},
                    {"patience", "steps", 50, 1, 1e9, "first step that counts"}},
 };
+
+constexpr double kNothing = 1e-3;  // of the size of the values
 
 class RepresentationCollapse final : public Rule {
   public:
@@ -103,7 +106,9 @@ class RepresentationCollapse final : public Rule {
             output.start = std::max(output.start, deviation.value);
         }
         if (step.step() < patience_) return;
-        const bool shows = deviation.value < share_ * size || deviation.value < share_ * output.start;
+        // Targets far from 0 and a policy that is not sure yet are much alike from the start, and stay so.
+        const bool shows = deviation.value < share_ * output.start || deviation.value < kNothing * size ||
+                           (deviation.value < share_ * size && deviation.value < 0.5 * output.start);
         if (!shows && output.seen.is_enough()) sink.clear(deviation.place);
         output.seen.add(step, shows);
         if (!output.seen.is_enough()) return;
