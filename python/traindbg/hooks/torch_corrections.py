@@ -310,7 +310,7 @@ class Corrections:
                 known, gradient = self._old.pop(id(parameter), None), parameter.grad
                 if known is None or gradient is None:
                     continue
-                if known[0]() is gradient and known[1] == gradient._version:
+                if gradient._version == known[1] and known[0]() is gradient:
                     old.append(parameter)
         self._take_away(old)
 
