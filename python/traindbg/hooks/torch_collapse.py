@@ -16,6 +16,7 @@ from torch.nn.modules.module import register_module_forward_hook
 from traindbg.hooks.torch_compiled import our_hooks
 from traindbg.hooks.torch_device import capturing_graph, own_operations
 from traindbg.hooks.torch_guard import guarded
+from traindbg.hooks.torch_loss_graph import mark_returned
 from traindbg.hooks.torch_names import tensors_in
 
 if TYPE_CHECKING:
@@ -64,6 +65,7 @@ class Outputs:
         modules: dict[str, nn.Module],
     ) -> None:
         self.spreads: list[Spread] = []
+        self.returned: dict[int, torch.Tensor] = {}  # by models, without gradients; see `forget`
         self._roots = {id(model): prefix.rstrip(".") or "model" for model, prefix in models}
         self._latents = latents
         self._means: dict[str, torch.Tensor] = {}  # variance of each mean, by the layer's name
@@ -79,7 +81,12 @@ class Outputs:
         self._handle = register_module_forward_hook(self._called)
         our_hooks.add(self._handle.id)
 
+    def forget(self) -> None:
+        """Drops what models returned, the only tensors of the training's that are kept."""
+        self.returned = {}
+
     def end(self) -> None:
+        self.forget()
         self._handle.remove()
         our_hooks.discard(self._handle.id)
 
@@ -102,6 +109,9 @@ class Outputs:
                 if number >= _MOST_TENSORS:
                     break
                 with own_operations():
+                    if tensor.grad_fn is not None and tensor.is_floating_point():
+                        mark_returned(tensor, len(self.returned))
+                        self.returned[len(self.returned)] = tensor.detach()
                     rows = _rows(tensor)
                     if rows is not None:
                         apart = (rows - rows.mean(0)).square().mean().sqrt()

@@ -278,6 +278,14 @@ class LoopObserver:
         found = root_of(root, is_scaled) if isinstance(root, torch.Tensor) else None
         self._roots.append(found or Root())
 
+    def returned(self) -> dict[int, torch.Tensor]:
+        """What models returned since the last call, by the numbers in the graph. Forgets it."""
+        if self._outputs is None:
+            return {}
+        known = self._outputs.returned
+        self._outputs.forget()
+        return known
+
     def backward_ended(self, retains: bool) -> None:
         before = self._pass_before
         if before is None or (_graph_task is not None and _graph_task() != -1):
@@ -467,6 +475,8 @@ class LoopObserver:
             for place, told, variables in self._outputs.information():
                 tell("latent_information", told, place)
                 tell("latent_variables", variables, place)
+        if self._norms is not None and (standing := self._norms.standing()):
+            tell("norm_standing", 1, standing)
         gap = self._norms.gap() if self._norms is not None and self._passes == 1 else None
         if gap is not None:
             tell("norm_gap", gap.size, gap.place)

@@ -1,15 +1,20 @@
-"""What a loss that is written out compares, read from its graph: shapes only.
+"""What a loss that is written out compares, read from its graph.
 
 `((prediction - target) ** 2).mean()` calls no loss function that could be heard. The nodes from the
-loss back to the subtraction say which shape the prediction had and which the difference has.
+loss back to the subtraction say which shape the prediction had and which the difference has; and
+where the prediction is what a model returned, the two together say what the target was.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import torch
+
+from traindbg.hooks.torch_device import capturing_graph, own_operations
 
 if TYPE_CHECKING:
-    import torch
+    from collections.abc import Mapping
 
 # What lies between a loss and the difference that it is made of.
 _PASSED = frozenset(
@@ -29,8 +34,45 @@ _PASSED = frozenset(
     }
 )
 _MOST_NODES = 12
+# What only gives a tensor another shape.
+_RESHAPED = frozenset(
+    {
+        "ReshapeAliasBackward0",
+        "SelectBackward0",
+        "SqueezeBackward0",
+        "SqueezeBackward1",
+        "SqueezeBackward2",
+        "ToCopyBackward0",
+        "UnsafeViewBackward0",
+        "UnsqueezeBackward0",
+        "ViewBackward0",
+    }
+)
+_RETURNED = "traindbg.returned"  # in a node's metadata
 
 Shape = tuple[int, ...]
+
+
+class WrittenOut(NamedTuple):
+    """A loss as `torch.nn.functional` would be given it."""
+
+    function: str  # "mse_loss", "l1_loss"
+    prediction: torch.Tensor
+    target: torch.Tensor
+    is_mean: bool  # the loss is the mean over all elements, and nothing else
+
+
+class _Difference(NamedTuple):
+    user: Any  # the node that the difference goes into
+    prediction: tuple[Any, int]  # the edge to what made the prediction
+    shape: Shape  # of the difference
+    is_reversed: bool  # target - prediction
+
+
+def mark_returned(tensor: torch.Tensor, number: int) -> None:
+    """Makes `tensor`, returned by a model, known again in the graphs of losses."""
+    if tensor.grad_fn is not None:
+        tensor.grad_fn.metadata[_RETURNED] = number
 
 
 def _shape_at(node: Any, index: int) -> Shape | None:
@@ -41,27 +83,90 @@ def _shape_at(node: Any, index: int) -> Shape | None:
     return tuple(int(size) for size in known[index].shape)
 
 
-def compared_shapes(loss: torch.Tensor) -> tuple[Shape, Shape] | None:
-    """Shapes of the prediction and of its difference from the target; None where there is none.
-
-    The first difference, from the loss back, of something that has a gradient and something that
-    has none. Keeps nothing of the graph.
-    """
-    nodes: list[Any] = [loss.grad_fn]
+def _difference(loss: torch.Tensor) -> _Difference | None:
+    """The first one, from the loss back, of what has a gradient and what has none."""
+    nodes: list[tuple[Any, Any]] = [(loss.grad_fn, None)]
     seen: set[Any] = set()
     while nodes and len(seen) < _MOST_NODES:
-        node = nodes.pop(0)
+        node, user = nodes.pop(0)
         if node is None or node in seen:
             continue
         seen.add(node)
         name = node.name()
         if name == "SubBackward0":
             inputs = [edge for edge in node.next_functions if edge[0] is not None]
-            difference = _shape_at(node, 0)
-            if len(inputs) == 1 and difference is not None:
-                prediction = _shape_at(*inputs[0])
-                if prediction is not None:
-                    return prediction, difference
+            shape = _shape_at(node, 0)
+            if len(inputs) == 1 and shape is not None:
+                return _Difference(user, inputs[0], shape, node.next_functions[0][0] is None)
         elif name in _PASSED:
-            nodes += [edge[0] for edge in node.next_functions]
+            nodes += [(edge[0], node) for edge in node.next_functions]
     return None
+
+
+def compared_shapes(loss: torch.Tensor) -> tuple[Shape, Shape] | None:
+    """Shapes of the prediction and of its difference from the target; None where there is none.
+
+    Keeps nothing of the graph.
+    """
+    found = _difference(loss)
+    prediction = None if found is None else _shape_at(*found.prediction)
+    return None if found is None or prediction is None else (prediction, found.shape)
+
+
+def _function_of(user: Any) -> tuple[str, torch.Tensor] | None:
+    """Which loss a difference is made into, and the difference."""
+    name = "" if user is None else user.name()
+    if name == "PowBackward0" and user._saved_exponent == 2:
+        return "mse_loss", user._saved_self
+    if name == "AbsBackward0":
+        return "l1_loss", user._saved_self
+    if name == "MulBackward0" and len({edge[0] for edge in user.next_functions}) == 1:
+        return "mse_loss", user._saved_self  # times itself
+    return None
+
+
+def _returned(node: Any) -> int | None:
+    """The number of what a model returned, where that is the prediction in another shape."""
+    for _ in range(_MOST_NODES):
+        if node is None:
+            return None
+        number = node.metadata.get(_RETURNED)
+        if number is not None:
+            return int(number)
+        if node.name() not in _RESHAPED:
+            return None
+        node = node.next_functions[0][0]
+    return None
+
+
+def written_out(
+    loss: torch.Tensor, returned: Mapping[int, torch.Tensor]
+) -> WrittenOut | None:
+    """The loss as a function that compares what a model returned with a target; None: it is none.
+
+    `returned`: by the numbers of `mark_returned`, without gradients. The target is computed anew,
+    so whole numbers are whole but for rounding, which is taken off.
+    """
+    found = _difference(loss) if loss.numel() == 1 and returned else None
+    known = None if found is None else _function_of(found.user)
+    number = None if found is None else _returned(found.prediction[0])
+    prediction = None if number is None else returned.get(number)
+    if found is None or known is None or prediction is None:
+        return None
+    function, difference = known
+    if difference.numel() != prediction.numel() or difference.device != prediction.device:
+        return None
+    if capturing_graph(difference):
+        return None
+    with own_operations():
+        difference = difference.detach()
+        prediction = prediction.reshape(difference.shape)
+        target = prediction + difference if found.is_reversed else prediction - difference
+        # A subtraction and its reverse are off by the last bits of the larger operand.
+        whole = target.round()
+        last_bits = 4 * torch.finfo(target.dtype).eps * (prediction.abs() + difference.abs())
+        near = (target - whole).abs() <= last_bits
+        target = torch.where(near, whole, target)
+        mean = difference.square().mean() if function == "mse_loss" else difference.abs().mean()
+        is_mean = bool((mean - loss.detach()).abs() <= 1e-4 * mean.abs())
+    return WrittenOut(function, prediction, target, is_mean)

@@ -68,6 +68,19 @@ class Norms:
                 kept = (mean.clone(), variance.clone())
             self._kept.append(_Kept(place, weakref.ref(norm), _batches(norm), *kept))
 
+    def standing(self) -> str:
+        """A norm of momentum 0 whose running statistics are those it was made with, mean 0 and
+        variance 1, although it saw batches. Empty: there is none.
+        """
+        for place, kept, counted, mean, variance in self._kept:
+            norm = kept()
+            if norm is None or norm.momentum != 0 or counted < 1:
+                continue
+            with own_operations():
+                if not bool(mean.any()) and bool((variance == 1).all()):
+                    return place
+        return ""
+
     def gap(self) -> Gap | None:
         """After the step's forward pass. None: no norm saw one batch in it."""
         worst: Gap | None = None

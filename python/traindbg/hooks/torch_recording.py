@@ -47,7 +47,9 @@ from traindbg.hooks.torch_gradients import (
 )
 from traindbg.hooks.torch_guard import STRIKES, boundary, failed, failures, guarded
 from traindbg.hooks.torch_loop import LoopObserver, has_dropout
-from traindbg.hooks.torch_loss_graph import compared_shapes
+from traindbg.hooks.torch_loss_graph import compared_shapes, written_out
+from traindbg.hooks.torch_fresh import looks_fresh
+from traindbg.hooks.torch_kept import KeptGradients
 from traindbg.hooks.torch_losses import LABELS, PREDICTIONS, arguments_of
 from traindbg.hooks.torch_micro_batches import MicroBatches
 from traindbg.hooks.torch_names import class_name, is_compiled
@@ -62,7 +64,7 @@ from traindbg.hooks.torch_parameters import (
     role_of,
     word_of,
 )
-from traindbg.hooks.torch_resume import checkpoints
+from traindbg.hooks.torch_resume import checkpoints, made_alike
 from traindbg.hooks.torch_rows import Rows
 from traindbg.hooks.torch_sequences import SequenceObserver
 from traindbg.hooks.torch_shards import (
@@ -89,6 +91,7 @@ _CLOSE_SECONDS = 5.0
 # When the optimizer that drives the steps was silent for so many steps of another one, the other
 # one drives.
 _STEPS_UNTIL_NEW_DRIVER = 100
+_STEPS_UNTIL_TAKEN_OVER = 3
 # So many steps running that a GradScaler left out are recorded as one: else a training that makes
 # no step any more would leave no trace.
 _SKIPPED_UNTIL_A_STEP = 10
@@ -228,12 +231,15 @@ class Recording:
         self._optimizers = OptimizerObserver(self)
         self._gradients = GradientObserver(self)
         self._loop = LoopObserver(self)
+        self._kept = KeptGradients()
         self._rows = Rows()
         self._sequences = SequenceObserver()
         self._places: dict[str, dict[str, int]] = {}  # of facts about the loop: ids by place
         self._backward_in_eval = False  # the step under way had one
         self._trains_in_eval = False  # the step before was made in evaluation mode
         self._owners: dict[int, Owner] | None = None  # made when it is asked for
+        self._made_as: tuple[Any, ...] = ()  # the optimizer that drives; see `made_alike`
+        self._made_anew = 0  # how many were made just like the one before, one after the other
         self._trainings = 0  # optimizers that drove the steps, one after the other
         self._lr: tuple[float, ...] = ()
         self._skipped = 0  # steps that a GradScaler left out since the last one that is recorded
@@ -367,6 +373,7 @@ class Recording:
         self._gradients.clear()
         self._optimizers.clear()
         self._loop.clear()
+        self._kept.clear()
         self._rows.forget()
         self._sequences.clear()
         self.deferred.clear()
@@ -513,6 +520,12 @@ class Recording:
 
     def _tell_rows(self) -> None:
         """Of evaluated batches, how many of their rows the training had."""
+        unscored = self._rows.read_unscored()
+        if unscored is not None:
+            known = self._rows.standing()
+            for name, value in (unscored._asdict() | known._asdict()).items():
+                if not name.startswith("rows_evaluated"):
+                    self.fact(name, value)
         for known in self._rows.read():
             for name, value in known._asdict().items():
                 self.fact(name, value, evaluation=True)
@@ -620,7 +633,7 @@ class Recording:
             self._rows.trained(tensor, batches)
             self.hot.has_deferred = self.hot.has_deferred or self._rows.wait
         else:
-            self._rows.given(tensor)
+            self._rows.given(tensor, not any(model.training for model, _ in self.models()))
 
     @boundary("outputs")
     def module_output(self, place: Place, suffix: str, tensor: torch.Tensor) -> None:
@@ -988,6 +1001,8 @@ class Recording:
                     guarded("losses", self._take_compared, root)
         elif self.hot.due & _BIT["loop"]:
             self._take_cleared()
+        if self.hot.due & _BIT["loop"]:
+            guarded("loop", self._kept.pass_begins, self._tables)
 
     def _loop_hears_of_backward(self, root: Any) -> None:
         is_scaled = self._scaled is not None and self._scaled[0]() is root
@@ -1058,6 +1073,15 @@ class Recording:
             if name not in self._ids:
                 self._ids[name] = self.session.register_tensor(name, "loop", shape=list(shape))
             self.take_number(self._ids[name], math.prod(shape))
+        returned = self._loop.returned()
+        found = written_out(loss, returned) if isinstance(loss, torch.Tensor) else None
+        if found is None or f"loss/{found.function}" in self._ids:
+            return
+        self.fact("loss_is_written_out", float(found.is_mean))
+        if self.hot.due & _ARGUMENTS:
+            for role, tensor in (("prediction", found.prediction), ("label", found.target)):
+                name = f"{role}/{found.function}"
+                self._take(_TRAIN, self._id(name, role, tensor), tensor)
 
     def _take_leftover(self) -> None:
         driver = self._driver() if self._driver is not None else None
@@ -1108,11 +1132,19 @@ class Recording:
         self._observe_parameters(optimizer, table)
         if self.hot.due & UPDATES:
             guarded("optimizer state", self._optimizers.will_step, optimizer, table)
+        if self.hot.due & _LOOP:
+            guarded("loop", self._tell_kept, optimizer, table)
         if self._driver is not None and self._driver() is optimizer:
             self._check_settings(optimizer)
             if self.hot.due & _LOOP:
                 guarded("loop", self._loop.will_step, optimizer, self.hot.steps)
                 guarded("sequences", self._tell_sequences)
+
+    def _tell_kept(self, optimizer: torch.optim.Optimizer, table: Parameters) -> None:
+        """Of one of several optimizers: whether its last step's gradients are still there."""
+        kept = self._kept.will_step(optimizer)
+        if kept is not None and len(self._tables) > 1 and table.smallest is not None:
+            self.fact("gradients_kept", float(kept), table.smallest_name)
 
     def _tell_sequences(self) -> None:
         """What positions of sequences see in the step under way."""
@@ -1199,9 +1231,16 @@ class Recording:
     def _set_driver(self, optimizer: torch.optim.Optimizer) -> None:
         self._driver = weakref.ref(optimizer)
         self._trainings += 1
-        if self._trainings > 1:
+        made_as, before = made_alike(optimizer), self._made_as
+        self._made_as = made_as
+        goes_on = bool(made_as) and made_as == before and guarded("loop", self._weights_are_trained)
+        self._made_anew = self._made_anew + 1 if goes_on else 0
+        if goes_on and self._follows_loop:
+            number_id = self._id("loop/optimizer_made_anew", "loop", always=True)
+            self.take_number(number_id, self._made_anew)
+        if self._trainings > 1 and not goes_on:
             self._rows.forget()
-        if self._trainings > 1 and self._follows_loop:
+        if self._trainings > 1 and not goes_on and self._follows_loop:
             # Another training begins in the same process: what was true of the last one is over.
             number_id = self._id("loop/trainings", "loop", always=True)
             self.take_number(number_id, self._trainings)
@@ -1220,6 +1259,20 @@ class Recording:
             number_id = self._id("loop/optimizer_state_lost", "loop", always=True)
             self.take_number(number_id, lost)
         checkpoints.drives(optimizer)
+
+    def _weights_are_trained(self) -> bool:
+        """Whether no one initialised the watched models anew, as far as their weights tell."""
+        modules = {
+            prefix + path: module
+            for model, prefix in self.models()
+            for path, module in model.named_modules()
+        }
+        fresh = [
+            looks_fresh(modules.get(owner.module), owner.path, parameter)
+            for model, prefix in self.models()
+            for parameter, owner in owned_in(model, prefix)
+        ]
+        return False in fresh
 
     def _arm(self) -> None:
         """Tells the hot path what an ordinary step looks like now, if there is such a thing."""
@@ -1362,6 +1415,19 @@ class Recording:
             self._drop_gradients(optimizer)
         self._stop_if_asked(self._end_step_of(optimizer))
 
+    @staticmethod
+    def _steps_until_new_driver(
+        driver: torch.optim.Optimizer, optimizer: torch.optim.Optimizer
+    ) -> int:
+        """After how many steps of `optimizer` in a row it drives in place of `driver`.
+
+        One that has all of the driver's parameters takes its place: another stage, another epoch.
+        The one before may live on in a cycle with its schedule.
+        """
+        owned = {id(p) for group in optimizer.param_groups for p in group["params"]}
+        takes_over = all(id(p) in owned for group in driver.param_groups for p in group["params"])
+        return _STEPS_UNTIL_TAKEN_OVER if takes_over else _STEPS_UNTIL_NEW_DRIVER
+
     @boundary("steps")
     def _end_step_of(self, optimizer: torch.optim.Optimizer) -> int | None:
         if self._driver is None or type(optimizer).__hash__ is None:
@@ -1372,7 +1438,7 @@ class Recording:
                 return None
             self.hot.foreign_steps += 1
             if driver is not None:
-                if self.hot.foreign_steps < _STEPS_UNTIL_NEW_DRIVER:
+                if self.hot.foreign_steps < self._steps_until_new_driver(driver, optimizer):
                     return None
                 self._tables.pop(driver, None)  # it is done; if not, it is learnt again
                 self._tables[optimizer].is_stale = True  # what it shares with that is its own now
@@ -1431,6 +1497,8 @@ class Recording:
             self._micro.step_ended()
             self._arm()
         self._overflowed, self._thrown_away = None, 0
+        if not self.hot.due & _LOOP:
+            self._kept.clear()
         guarded("loop", self._loop.begin, bool(self.hot.due & _LOOP))
         if failures.get("loop", 0) >= STRIKES:
             self._loop.clear()

@@ -81,6 +81,18 @@ def _keeps_state(optimizer: torch.optim.Optimizer) -> bool:
     return any((_number(group.get("momentum")) or 0) > 0 for group in optimizer.param_groups)
 
 
+def made_alike(optimizer: torch.optim.Optimizer) -> tuple[Any, ...]:
+    """What is equal of two optimizers of which one could go on in place of the other.
+
+    Their kind, settings and parameters. Empty: it keeps no state, or was given one.
+    """
+    if not _keeps_state(optimizer) or checkpoints.was_given(optimizer):
+        return ()
+    settings = _settings(optimizer.param_groups)
+    parameters = tuple(id(p) for group in optimizer.param_groups for p in group["params"])
+    return () if settings is None else (type(optimizer).__name__, settings, parameters)
+
+
 class Checkpoints:
     """What was saved and loaded in this process. One for all recordings."""
 

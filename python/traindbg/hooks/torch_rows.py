@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 _MOST_ROWS = 64  # of a batch
 _MOST_VALUES = 256  # of a row
 _MOST_KNOWN = 16_384
+_MOST_UNSCORED = 256  # batches
 _INTEGER = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
 
 
@@ -93,6 +94,16 @@ class Evaluated(NamedTuple):
     rows_as_in_training: int  # 1: the batch has as many as the training's
 
 
+class Unscored(NamedTuple):
+    """The same of batches for which no loss was computed, between two steps of the training."""
+
+    rows_unscored_batches: int
+    rows_unscored: int
+    rows_unscored_trained: int
+    rows_unscored_half_alike: int
+    rows_unscored_longest_without: int  # rows in a row, of batches that have none of the training's
+
+
 class Rows:
     """What is remembered of the rows of one training. One per recording, one thread."""
 
@@ -109,16 +120,27 @@ class Rows:
         self._of_training = 0.0
         # Fingerprints that were not read yet, in order; rows of the batch, if it was evaluated.
         self._unread: list[tuple[int | None, torch.Tensor]] = []
-        self._waiting: tuple[int, torch.Tensor] | None = None  # of an evaluation without a loss yet
+        # Of a batch without gradients and without a loss yet: rows, fingerprints, if the model is
+        # in evaluation mode.
+        self._waiting: tuple[int, torch.Tensor, bool] | None = None
+        self._unscored: list[torch.Tensor] = []  # of evaluations that had none
+        self._unscored_seen = 0
 
     @property
     def wait(self) -> bool:
         """Whether there is something to read."""
-        return bool(self._unread)
+        return bool(self._unread) or bool(self._unscored)
+
+    def _pass_on(self) -> None:
+        """No loss was computed of the batch that was waited for."""
+        waiting, self._waiting = self._waiting, None
+        if waiting is not None and waiting[2] and self._unscored_seen < _MOST_UNSCORED:
+            self._unscored_seen += 1
+            self._unscored.append(waiting[1])
 
     def trained(self, inputs: torch.Tensor, batches: float) -> None:
         """A batch of the training, of so many; 1: that is not known."""
-        self._waiting = None
+        self._pass_on()
         prints = fingerprints(inputs)
         if prints is not None:
             self._batch = inputs.shape[0]
@@ -126,15 +148,18 @@ class Rows:
                 self._of_training = max(self._of_training, batches * self._batch)
             self._unread.append((None, prints))
 
-    def given(self, inputs: torch.Tensor) -> None:
+    def given(self, inputs: torch.Tensor, in_evaluation_mode: bool) -> None:
         """A batch of what may be an evaluation."""
+        self._pass_on()
         prints = fingerprints(inputs)
-        self._waiting = None if prints is None else (inputs.shape[0], prints)
+        self._waiting = (
+            None if prints is None else (inputs.shape[0], prints, in_evaluation_mode)
+        )
 
     def evaluated(self) -> None:
         """A loss was computed of it, without gradients."""
         if self._waiting is not None:
-            self._unread.append(self._waiting)
+            self._unread.append(self._waiting[:2])
             self._waiting = None
 
     def read(self) -> list[Evaluated]:
@@ -150,6 +175,29 @@ class Rows:
                 found.append(self._compare(size, prints.tolist()))
         return found
 
+    def read_unscored(self) -> Unscored | None:
+        """Of the batches that waited for a loss in vain; before `read`. None: there are none.
+
+        Waits for a device.
+        """
+        batches, self._unscored = self._unscored, []
+        if not batches or any(map(capturing_graph, batches)) or not self._known:
+            return None
+        trained = half = without = longest = 0
+        for prints in batches:
+            rows = prints.tolist()
+            known, alike = self._count(rows)
+            trained += known
+            half += alike
+            without = 0 if known else without + len(rows)
+            longest = max(longest, without)
+        count = sum(prints.shape[0] for prints in batches)
+        return Unscored(len(batches), count, trained, half, longest)
+
+    def standing(self) -> Evaluated:
+        """What is known of the training, as with a batch of no rows."""
+        return self._compare(0, [])
+
     def _learn(self, rows: list[list[int]]) -> None:
         whole = [hash(tuple(row)) for row in rows]
         alike = _pairs(whole)
@@ -163,15 +211,20 @@ class Rows:
             for half in (0, 1):
                 self._halves[half].update(row[half] for row in rows)
 
-    def _compare(self, size: int, rows: list[list[int]]) -> Evaluated:
+    def _count(self, rows: list[list[int]]) -> tuple[int, int]:
+        """How many rows the training had, and of how many others it had both halves."""
         known = [hash(tuple(row)) in self._known for row in rows]
         half = sum(
             not is_known and row[0] in self._halves[0] and row[1] in self._halves[1]
             for is_known, row in zip(known, rows, strict=True)
         )
+        return sum(known), half
+
+    def _compare(self, size: int, rows: list[list[int]]) -> Evaluated:
+        known, half = self._count(rows)
         return Evaluated(
             len(rows),
-            sum(known),
+            known,
             half,
             len(self._known),
             self._of_training,

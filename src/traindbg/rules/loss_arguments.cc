@@ -4,6 +4,8 @@
 #include <array>
 #include <cmath>
 
+#include "traindbg/rules/loop_facts.h"
+
 namespace traindbg::rules {
 namespace {
 
@@ -186,8 +188,11 @@ void Guessing::observe(const model::StepView& step) {
         if (function_.empty()) function_ = call.function;
         if (function_ == call.function) model::merge(labels_, *call.labelled);
     }
+    if (const auto written = loop_fact(step, "loss_is_written_out")) is_root_ = written->value != 0;
     for (const model::ScalarSample& sample : step.record->scalars) {
-        const std::string_view function = function_of_loss(step.info(sample.tensor).name);
+        const std::string_view name = step.info(sample.tensor).name;
+        // Of a loss that is written out only what backward() was called on is there.
+        const std::string_view function = is_root_ && name == "loss" ? function_ : function_of_loss(name);
         if (function.empty() || function != function_ || !std::isfinite(sample.value)) continue;
         values_.add(sample.value);
         ++count_;

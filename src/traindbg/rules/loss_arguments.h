@@ -93,6 +93,7 @@ class Guessing {
     Recent values_{64};
     std::uint64_t count_ = 0;
     std::int64_t classes_ = 0;  // of a classification
+    bool is_root_ = false;      // the function is written out in the loop, and is the whole loss
 };
 
 }  // namespace traindbg::rules

@@ -8,6 +8,7 @@ namespace {
 
 constexpr std::size_t kStart = 5;
 constexpr std::string_view kFunctionPrefix = "loss/";
+constexpr std::string_view kWrittenOut = "loop/loss_is_written_out";  // and is a squared error, say
 constexpr std::string_view kTrainings = "loop/trainings";  // recorded where another one begins
 
 }  // namespace
@@ -54,6 +55,10 @@ bool TrainingLoss::observe(const model::StepView& step) {
     if (step.meta->optimizers.size() > 1) game_ = true;
     if (!chosen_) choose(step);
     if (!chosen_) return false;
+    if (!known_function_)
+        known_function_ = std::any_of(step.record->scalars.begin(), step.record->scalars.end(), [&](const auto& s) {
+            return s.value != 0 && step.info(s.tensor).name == kWrittenOut;
+        });
     if (classes_) {
         for (const model::ClassSample& sample : step.record->classes) {
             if (sample.tensor != *classes_) continue;

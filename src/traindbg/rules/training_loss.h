@@ -31,8 +31,8 @@ class TrainingLoss {
 
     [[nodiscard]] std::uint64_t count() const noexcept { return count_; }
     [[nodiscard]] const std::string& tensor() const noexcept { return name_; }
-    // A loss function of the framework, whose value falls when the model learns. Losses made by hand
-    // (policy gradients, critics) need not fall.
+    // A loss function of the framework, or a squared or absolute error that is written out, whose value falls
+    // when the model learns. Other losses made by hand (policy gradients, critics) need not fall.
     [[nodiscard]] bool is_known_function() const noexcept { return known_function_; }
     // It is the sum, made by hand, of what several loss functions returned: a term may begin to count, or to
     // matter, only when another one has been learned.

@@ -30,7 +30,8 @@ const model::RuleInfo kInfo = {
         "with, because momentum is small for so few batches; momentum is 0.9 or more, so that they are "
         "those of the last batch alone. And it does harm: the evaluation loss is more than 1.3 times the "
         "training loss at two evaluations, or, at the end of a run without any, the gap is 2.5 times as "
-        "large. Or batches are too small: the loss is given `samples` samples or "
+        "large. Or momentum is 0, and the running statistics are still mean 0 and variance 1 after a batch was "
+        "counted: no threshold. Or batches are too small: the loss is given `samples` samples or "
         "fewer at a time, and these are off by a quarter of `gap` (twice as many, and by all of it), and "
         "after 300 steps, or at the end, the training loss is above 30 % of its start (or of guessing).",
     .why =
@@ -72,6 +73,10 @@ class BatchNormMomentum final : public Rule {
                 training_.add(sample.value);
         if (const std::optional<LoopFact> samples = loop_fact(step, "samples_of_loss"))
             batch_ = samples->value;
+        if (const std::optional<LoopFact> standing = loop_fact(step, "norm_standing")) {
+            ++judged_;
+            return fire_standing(*standing, sink);
+        }
         const std::optional<LoopFact> gap = loop_fact(step, "norm_gap");
         if (!gap || !std::isfinite(gap->value)) return;
         ++judged_;
@@ -159,6 +164,21 @@ class BatchNormMomentum final : public Rule {
         if (reason == nullptr) return;
         firing_ = reason;
         fire(sink);
+    }
+
+    void fire_standing(const LoopFact& standing, FindingSink& sink) {
+        model::Finding finding;
+        finding.key = "zero";
+        finding.tensor = standing.tensor;
+        finding.layer = standing.place;
+        finding.message = base::format(
+            "The running statistics of {} are still mean 0 and variance 1: its momentum is 0, so no batch "
+            "moves them. Evaluation normalises by nothing.",
+            standing.place);
+        finding.fix = "Leave momentum at 0.1: it is the share of the new value, and no optimizer's momentum.";
+        finding.evidence.push_back({"momentum", 0, "usual", 0.1});
+        if (!loss_.tensor().empty()) finding.plots = {{loss_.tensor(), "value"}};
+        sink.fire(std::move(finding));
     }
 
     void fire(FindingSink& sink) {

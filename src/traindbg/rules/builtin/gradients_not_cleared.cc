@@ -2,6 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
+#include <map>
+#include <string>
 
 #include "traindbg/base/format.h"
 #include "traindbg/base/text.h"
@@ -19,7 +22,8 @@ const model::RuleInfo kInfo = {
     .when =
         "At the first `backward()` of each of `steps` training steps in a row, from the second step of the "
         "training on, the gradient of the smallest trainable parameter is there already and is not zero. No "
-        "threshold: a training that clears its gradients has none there.",
+        "threshold: a training that clears its gradients has none there. Of several optimizers each is followed from one of "
+        "its steps to the next: at no backward pass between them was the gradient gone or zero.",
     .why =
         "backward() adds to `.grad`. Without clearing, the optimizer uses the sum over all steps so far: the "
         "effective learning rate grows with every step, old gradients pull in directions that are long "
@@ -29,8 +33,8 @@ const model::RuleInfo kInfo = {
     .healthy =
         "Accumulating over several backward passes of one optimizer step: only the first pass of a step is "
         "looked at. zero_grad(set_to_none=False): zeros are no gradient. Several optimizers "
-        "that take turns, as in a GAN: the loss of one leaves gradients in the parameters of the other. They "
-        "are not judged.",
+        "that take turns, as in a GAN, where the loss of one leaves gradients in the parameters of the other, "
+        "which clears them before its own pass.",
     .cost = "One pass over the smallest parameter's gradient, at the first steps and then at few.",
     .original = "",
     .source =
@@ -42,6 +46,7 @@ const model::RuleInfo kInfo = {
 
 constexpr model::Schedule kSchedule = {.every = 50, .dense_until = 10};
 constexpr std::string_view kTensor = "loop/gradient_before_backward";
+constexpr std::string_view kKept = "loop/gradients_kept/";
 constexpr std::string_view kClearedSince = "loop/cleared_between_passes";
 
 class GradientsNotCleared final : public Rule {
@@ -57,6 +62,7 @@ class GradientsNotCleared final : public Rule {
             if (in_a_row_ >= needed_) sink.clear(kKey);
             in_a_row_ = 0;
             several_ = true;
+            judge_each(step, sink);
             return;
         }
         const model::TensorSample* found = nullptr;
@@ -93,13 +99,47 @@ class GradientsNotCleared final : public Rule {
     [[nodiscard]] std::uint64_t steps_judged() const override { return judged_; }
     [[nodiscard]] std::string why_not_judged() const override {
         if (several_)
-            return "several optimizers take turns: gradients that one of them leaves are not a fault by "
-                   "themselves";
+            return "several optimizers take turns, and none was seen from one of its steps to the next";
         return "fewer than two training steps with a backward() were seen";
     }
 
   private:
     static constexpr const char* kKey = "loop";
+
+    // Of several optimizers: each from one of its steps to the next one.
+    void judge_each(const model::StepView& step, FindingSink& sink) {
+        for (const model::ScalarSample& sample : step.record->scalars) {
+            const model::TensorInfo& info = step.info(sample.tensor);
+            if (info.role != model::Role::kLoop || !std::string_view(info.name).starts_with(kKept)) continue;
+            ++judged_;
+            Kept& kept = kept_[info.name];
+            if (sample.value == 0) {
+                if (kept.in_a_row >= needed_) sink.clear(info.name);
+                kept = {};
+                continue;
+            }
+            if (kept.in_a_row++ == 0) kept.first = step.step();
+            if (kept.in_a_row < needed_) continue;
+            model::Finding finding;
+            finding.key = info.name;
+            finding.severity = model::Severity::kError;
+            finding.first_step = kept.first;
+            finding.tensor = info.name;
+            finding.layer = info.module;
+            finding.message = base::format(
+                "The optimizer that holds {} never has its gradients cleared: they were still there at every "
+                "backward pass between its steps, {} times in a row since step {}. Each of its steps uses the "
+                "sum of all gradients so far, those of other optimizers' losses among them.",
+                info.module, kept.in_a_row, kept.first);
+            finding.fix =
+                "Call zero_grad() of this very optimizer, after the other losses' backward() and before its "
+                "own: one optimizer's zero_grad() does not clear another's parameters.";
+            finding.evidence.push_back({"steps in a row", static_cast<double>(kept.in_a_row), "limit",
+                                        static_cast<double>(needed_)});
+            finding.plots = {{"loss", "value"}};
+            sink.fire(std::move(finding));
+        }
+    }
 
     void fire(const model::StepView& step, const model::TensorSample& sample, FindingSink& sink) {
         const model::TensorInfo& info = step.info(sample.tensor);
@@ -140,7 +180,14 @@ class GradientsNotCleared final : public Rule {
         }
     }
 
+    // Of one of several optimizers, by its smallest parameter.
+    struct Kept {
+        std::uint64_t in_a_row = 0;
+        model::StepIndex first = 0;
+    };
+
     std::uint64_t needed_;
+    std::map<std::string, Kept, std::less<>> kept_;
     std::uint64_t judged_ = 0, in_a_row_ = 0;
     model::StepIndex first_ = 0, used_step_ = 0;
     double used_norm_ = 0;

@@ -1,6 +1,7 @@
 // Every step gets the same batch although there is more data.
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <map>
 
@@ -22,7 +23,8 @@ const model::RuleInfo kInfo = {
         "the "
         "batch is a slice of a tensor with at least four times as many rows, or one evaluation has at least "
         "two "
-        "batches of the same size (warning). Without such a sign it is a note (info) after three times as "
+        "batches of the same size, or, after three times as many steps, it has 2^n rows of at least 8 values and "
+        "is another tensor each time (warning). Without such a sign it is a note (info) after three times as "
         "many steps: "
         "training on all data at once looks the same. It is a note, too, where the very same tensor is given "
         "at each step, which somebody made once: a batch that is memorised on purpose.",
@@ -69,6 +71,7 @@ class RepeatedBatch final : public Rule {
             const model::TensorInfo& info = step.info(sample.tensor);
             if (info.role != model::Role::kInput) continue;
             any = true;
+            if (tensor_.empty()) looks_like_batch_ = has_size_of_batch(info);
             tensor_ = tensor_.empty() ? info.name : tensor_;
             fingerprint = (fingerprint ^ sample.digest.fingerprint) * 0x9E3779B97F4A7C15ULL;
         }
@@ -98,7 +101,15 @@ class RepeatedBatch final : public Rule {
         if (in_loader_ > 1) return "loader";
         if (in_storage_ >= 4) return "storage";
         if (most_evaluated_ >= 2) return "evaluation";
+        if (looks_like_batch_ && !is_kept_ && in_a_row_ >= 3 * steps_) return "size";
         return "";
+    }
+    // Whole data sets seldom have 2^n rows; batches do. Few columns may be a grid of coordinates.
+    static bool has_size_of_batch(const model::TensorInfo& info) {
+        if (info.shape.size() < 2 || info.shape[0] < 8) return false;
+        std::int64_t values = 1;
+        for (std::size_t i = 1; i < info.shape.size(); ++i) values *= info.shape[i];
+        return values >= 8 && std::has_single_bit(static_cast<std::uint64_t>(info.shape[0]));
     }
 
     void on_evaluation(const model::StepView& step) {
@@ -137,6 +148,9 @@ class RepeatedBatch final : public Rule {
             finding.message += base::format("; an evaluation has {} batches of this size.", most_evaluated_);
             finding.evidence.push_back(
                 {"batches of an evaluation", static_cast<double>(most_evaluated_), "", 0});
+        } else if (sign == "size") {
+            finding.message +=
+                "; it is made anew each time, and has as many rows as batches have, a power of two.";
         } else {
             finding.message += "; nothing shows that there is more data.";
         }
@@ -145,7 +159,10 @@ class RepeatedBatch final : public Rule {
         finding.evidence.push_back({"captured steps with this input", static_cast<double>(in_a_row_), "limit",
                                     static_cast<double>(steps_)});
         finding.fix =
-            sign.empty()
+            sign == "size"
+                ? "Look at what chooses the rows: a seed that is set in the function that draws them, an index "
+                  "that stays. If this is all the data, nothing."
+            : sign.empty()
                 ? "Nothing, if this is all the data; else go through it batch by batch."
                 : "Go through the loader (for x, y in loader); next(iter(loader)) begins anew at each call. "
                   "Check that the index of the loop is used where the batch is cut out.";
@@ -158,6 +175,7 @@ class RepeatedBatch final : public Rule {
     std::uint64_t values_ = 0;                          // in a training batch
     std::uint64_t evaluated_ = 0, most_evaluated_ = 0;  // batches of that size in one evaluation
     double in_loader_ = 0, in_storage_ = 0;
+    bool looks_like_batch_ = false;
     bool is_kept_ = false;  // the very same tensor was given at the last look
     model::StepIndex first_ = 0;
     std::string tensor_, firing_;

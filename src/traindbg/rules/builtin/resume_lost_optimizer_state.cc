@@ -1,6 +1,7 @@
 // A training that goes on from a checkpoint with an optimizer that begins anew.
 
 #include <algorithm>
+#include <cmath>
 #include <optional>
 #include <string>
 
@@ -26,7 +27,9 @@ const model::RuleInfo kInfo = {
         "rate before any schedule, the same settings) was read by torch.load() or taken by state_dict() in "
         "this process, or an optimizer like it trained here before. Where a training was seen before in "
         "this process, the loss must go on where it had been: at most a quarter of the way back to its "
-        "start; and it must be the only one before. Judged after `patience` steps.",
+        "start; and it must be the only one before. Judged after `patience` steps. Or, without any loading: an "
+        "optimizer of the same kind and settings takes the place of another for the same parameters, twice or "
+        "more, the weights are not as they are initialised, and the loss goes on where it was each time.",
     .why =
         "Momentum and the averages of Adam are gone. The first steps of Adam are full ones whatever the "
         "gradient's size, and a schedule that begins again brings back a rate that is long over: the loss "
@@ -56,12 +59,17 @@ class ResumeLostOptimizerState final : public Rule {
         if (const std::optional<LoopFact> trainings = loop_fact(step, "trainings")) {
             trainings_ = trainings->value;
             if (!lost) lost_ = 0;  // yet another training
+            if (again_ > 0) sink.clear(kAgain);
+            again_ = went_on_ = 0;
         }
+        if (const std::optional<LoopFact> anew = loop_fact(step, "optimizer_made_anew"))
+            begin_again(step, anew->value);
         if (lost) begin(step, lost->value, sink);
         if (loss_.observe(step)) {
             ++judged_;
             if (lost_ > 0) top_ = std::max(top_, loss_.recent().values().back());
         }
+        if (again_ > 0) judge_again(step, sink);
         if (lost_ > 0 && ++since_ >= patience_) judge(step, sink);
     }
     [[nodiscard]] std::uint64_t steps_judged() const override { return judged_; }
@@ -69,6 +77,8 @@ class ResumeLostOptimizerState final : public Rule {
 
   private:
     static constexpr const char* kKey = "state";
+    static constexpr const char* kAgain = "made_anew";
+    static constexpr int kAfter = 5;  // losses
 
     void begin(const model::StepView& step, double lost, FindingSink& sink) {
         lost_ = lost;
@@ -79,6 +89,39 @@ class ResumeLostOptimizerState final : public Rule {
         before_.reset();
         if (loss_.count() > 0) before_ = loss_;
         sink.clear(kKey);
+    }
+
+    // Another optimizer for the same parameters, made just as the one before: an optimizer per epoch.
+    void begin_again(const model::StepView& step, double times) {
+        if (again_ == 0) again_since_ = step.step();
+        again_ = times;
+        before_again_ = loss_.count() > 0 ? loss_.level() : 0;
+        after_ = 0;
+        after_sum_ = 0;
+    }
+    // The loss has to go on where it had been: else somebody set the weights back, too.
+    void judge_again(const model::StepView& step, FindingSink& sink) {
+        if (after_ >= kAfter || loss_.count() == 0) return;
+        after_sum_ += loss_.recent().values().back();
+        if (++after_ < kAfter) return;
+        const double learned = loss_.start() - before_again_;
+        const bool goes_on = learned > 0.1 * std::abs(loss_.start()) &&
+                             after_sum_ / kAfter < before_again_ + 0.5 * learned + 3 * loss_.noise();
+        went_on_ = goes_on ? went_on_ + 1 : 0;
+        if (went_on_ < 2) return;
+        const std::string type =
+            step.meta->optimizers.empty() ? std::string("optimizer") : step.meta->optimizers.front().type;
+        model::Finding finding;
+        finding.key = kAgain;
+        finding.first_step = again_since_;
+        finding.message = base::format(
+            "The {} is made anew again and again, {:.0f} times since step {}, for the same parameters and with "
+            "the same settings, while the weights stay: each time its momentum and averages are lost.",
+            type, again_, again_since_);
+        finding.fix = "Make the optimizer once, before the loop over epochs.";
+        finding.evidence.push_back({"times made anew", again_, "limit", 2});
+        if (!loss_.tensor().empty()) finding.plots = {{loss_.tensor(), "value"}};
+        sink.fire(std::move(finding));
     }
 
     // The same task: the loss is about where it was, and not at its start again.
@@ -127,6 +170,10 @@ class ResumeLostOptimizerState final : public Rule {
     double lost_ = 0, trainings_ = 1, top_ = 0;
     model::StepIndex first_step_ = 0;
     bool is_over_ = false;
+    double again_ = 0;  // times that the optimizer was made anew
+    int went_on_ = 0, after_ = 0;
+    double before_again_ = 0, after_sum_ = 0;  // the loss
+    model::StepIndex again_since_ = 0;
     TrainingLoss loss_;
     std::optional<TrainingLoss> before_;
 };

@@ -23,7 +23,9 @@ const model::RuleInfo kInfo = {
         "evaluated batch is free of them beyond chance (0.01 %). Where all of them are, two evaluations must "
         "show it. Of rows that are alike by nature, told by pairs of which one half only is alike, nine in "
         "ten "
-        "must be among the training's, and fewer than four in ten be expected by chance.",
+        "must be among the training's, and fewer than four in ten be expected by chance. Batches in evaluation "
+        "mode of which no loss is computed count where no others do, at two evaluations, and where not all of "
+        "them are the training's.",
     .why =
         "The evaluation tells how well the training data is known by heart. Overfitting does not show in it, "
         "and the choice of a model or a checkpoint by it is wrong.",
@@ -59,6 +61,7 @@ class TrainValOverlap final : public Rule {
             if (loop_fact(step, "trainings")) begin_anew();
             train_step_ = step.step();
             if (open_.batches > 0) close(sink);
+            else on_unscored(step, sink);
             return;
         }
         if (step.mode() != model::Mode::kEval) return;
@@ -69,12 +72,8 @@ class TrainValOverlap final : public Rule {
         // Before much of the training was looked at nothing can be known again.
         if (known->value < 2 * rows_) return;
         ++judged_;
-        known_ = known->value;
-        of_training_ = number(step, "rows_of_training");
-        looked_at_ = number(step, "rows_looked_at");
-        pairs_ = number(step, "rows_pairs");
-        alike_ = number(step, "rows_alike");
-        half_alike_ = number(step, "rows_half_alike");
+        is_scored_ = true;
+        take_training(step);
         ++open_.batches;
         open_.rows += evaluated->value;
         open_.trained += trained->value;
@@ -88,7 +87,7 @@ class TrainValOverlap final : public Rule {
     }
     [[nodiscard]] std::uint64_t steps_judged() const override { return judged_; }
     [[nodiscard]] std::string why_not_judged() const override {
-        return "no evaluation was seen, with a loss and without gradients, of rows that can be known again";
+        return "no evaluation was seen, without gradients, of rows that can be known again";
     }
 
   private:
@@ -104,7 +103,29 @@ class TrainValOverlap final : public Rule {
     void begin_anew() {
         open_ = all_ = {};
         evaluations_ = 0;
-        is_short_ = false;
+        is_short_ = is_scored_ = false;
+    }
+
+    void take_training(const model::StepView& step) {
+        known_ = number(step, "rows_known");
+        of_training_ = number(step, "rows_of_training");
+        looked_at_ = number(step, "rows_looked_at");
+        pairs_ = number(step, "rows_pairs");
+        alike_ = number(step, "rows_alike");
+        half_alike_ = number(step, "rows_half_alike");
+    }
+
+    // Batches in evaluation mode of which no loss was computed, but an accuracy perhaps. All of them may be
+    // the training's, whose accuracy is asked for.
+    void on_unscored(const model::StepView& step, FindingSink& sink) {
+        const double batches = number(step, "rows_unscored_batches");
+        if (is_scored_ || batches < 1 || number(step, "rows_known") < 2 * rows_) return;
+        ++judged_;
+        take_training(step);
+        open_ = {batches, number(step, "rows_unscored"), number(step, "rows_unscored_trained"),
+                 number(step, "rows_unscored_half_alike"), 0, number(step, "rows_unscored_longest_without"),
+                 false};
+        close(sink);
     }
 
     static double number(const model::StepView& step, std::string_view fact) {
@@ -146,6 +167,7 @@ class TrainValOverlap final : public Rule {
         if (std::pow(1 - std::min(seen, 1 - 1e-9), all_.longest_without) < 1e-4 && all_.longest_without > 0)
             return false;
         if (share() > 0.95 && evaluations_ < 2 && !is_short_) return false;
+        if (!is_scored_ && (share() > 0.95 || evaluations_ < 2)) return false;
         const bool alike_by_nature = half_alike_ > alike_ + 2 || all_.half > 0.25 * all_.trained;
         if (!alike_by_nature) return true;
         const double by_chance = pairs_ > 0 ? 1 - std::exp(-alike_ / pairs_ * known_) : 1;
@@ -186,6 +208,7 @@ class TrainValOverlap final : public Rule {
     std::uint64_t evaluations_ = 0;
     double known_ = 0, of_training_ = 0, looked_at_ = 0, pairs_ = 0, alike_ = 0, half_alike_ = 0;
     bool is_short_ = false, fired_ = false;
+    bool is_scored_ = false;  // a loss was computed in evaluations
     Evaluation open_, all_;
 };
 
