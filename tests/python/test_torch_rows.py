@@ -15,7 +15,7 @@ RULES = ["train_val_overlap", "label_noise"]
 
 
 def evaluated(rows: Rows, x: torch.Tensor):
-    rows.given(x)
+    rows.given(x, in_evaluation_mode=True)
     rows.evaluated()
     (found,) = rows.read()
     return found
@@ -95,10 +95,32 @@ def test_what_is_remembered_is_bounded():
 def test_a_forward_pass_without_a_loss_is_no_evaluation():
     rows, x = Rows(), torch.randn(20, 4)
     rows.trained(x, 1.0)
-    rows.given(x)
+    rows.given(x, in_evaluation_mode=True)
     rows.trained(x, 1.0)
     rows.evaluated()
     assert rows.read() == []
+
+
+def test_batches_without_a_loss_are_counted_together():
+    rows, x = Rows(), torch.randn(60, 12)
+    rows.trained(x[:40], 1.0)
+    rows.read()
+    for part in (x[50:], x[30:50], x[20:40]):
+        rows.given(part, in_evaluation_mode=True)
+    rows.trained(x[:40], 1.0)
+    found, in_training = rows.read_unscored()
+    assert found is not None
+    assert in_training is None
+    assert found.rows_unscored_batches == 3
+    assert found.rows_unscored == 50
+    assert found.rows_unscored_trained == 30
+    assert found.rows_unscored_longest_without == 10
+    assert rows.read_unscored() == (None, None)
+    rows.given(x, in_evaluation_mode=False)
+    rows.trained(x[:40], 1.0)
+    found, in_training = rows.read_unscored()
+    assert found is None
+    assert tuple(in_training or ()) == (1, 60, 40)
 
 
 def train(run_dir, x, y, x_val, y_val) -> td.Run:
@@ -131,6 +153,50 @@ def test_an_evaluation_tells_which_rows_were_trained(run_dir):
         run.scalars("loop/rows_looked_at", "eval").values.tolist()
         == [80] * 3 + [160] * 3 + [240] * 3
     )
+
+
+def test_an_accuracy_alone_is_an_evaluation(run_dir):
+    x, y = torch.randn(100, 8), torch.randint(0, 3, (100,))
+    model = nn.Linear(8, 3)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+    with td.watch(model, optimizer, run_dir=run_dir, supervise=False, rules=RULES):
+        for _ in range(3):
+            for i in range(0, 80, 20):
+                optimizer.zero_grad()
+                F.cross_entropy(model(x[i : i + 20]), y[i : i + 20]).backward()
+                optimizer.step()
+            model.eval()
+            with torch.no_grad():
+                model(x[60:]).argmax(1)
+            model.train()
+    run = td.Run(run_dir)
+    assert run.scalars("loop/rows_unscored_trained").steps.tolist() == [4, 8]
+    assert run.scalars("loop/rows_unscored_trained").values.tolist() == [20, 20]
+    assert run.scalars("loop/rows_unscored").values.tolist() == [40, 40]
+    assert run.scalars("loop/rows_known").values.tolist() == [80, 80]
+
+
+@pytest.mark.parametrize("dropout", [0.0, 0.3])
+def test_an_accuracy_in_training_mode(run_dir, dropout: float):
+    x, y = torch.randn(100, 8), torch.randint(0, 3, (100,))
+    model = nn.Sequential(nn.Linear(8, 16), nn.ReLU(), nn.Dropout(dropout), nn.Linear(16, 3))
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+    rules = [*RULES, "train_mode_in_validation"]
+    with td.watch(model, optimizer, run_dir=run_dir, supervise=False, rules=rules):
+        for _ in range(3):
+            for i in range(0, 80, 20):
+                optimizer.zero_grad()
+                F.cross_entropy(model(x[i : i + 20]), y[i : i + 20]).backward()
+                optimizer.step()
+            with torch.no_grad():
+                model(x[80:]).argmax(1)
+    run = td.Run(run_dir)
+    if dropout == 0:  # the mode makes no difference
+        assert "loop/rows_in_train_mode" not in run
+        return
+    assert run.scalars("loop/rows_in_train_mode").values.tolist() == [20, 20]
+    assert run.scalars("loop/rows_in_train_mode_trained").values.tolist() == [0, 0]
+    assert run.scalars("loop/modules_called_in_train/2").values.tolist() == [1, 1]
 
 
 def test_labels_that_the_model_contradicts_are_counted(run_dir):

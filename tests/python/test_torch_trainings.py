@@ -83,3 +83,115 @@ def test_zero_code_follows_trainings_whose_optimizers_stay_alive(model_again, py
     done = python(source, recorded=run_dir, TRAINDBG_STRICT="1")
     assert (done.returncode, done.stderr) == (0, "")
     assert td.Run(run_dir).steps().tolist() == list(range(9))
+
+
+def loop(model, optimizer, steps: int) -> None:
+    for step in range(steps):
+        generator = torch.Generator().manual_seed(step)
+        x = torch.randn(8, 12, generator=generator)
+        optimizer.zero_grad()
+        F.mse_loss(model(x), x[:, :6]).backward()
+        optimizer.step()
+
+
+def facts(run_dir, name: str):
+    run = td.Run(run_dir)
+    if name not in run:
+        return []
+    steps, values = run.scalars(name)
+    return list(zip(steps.tolist(), values.tolist(), strict=True))
+
+
+RULES = ["resume_lost_optimizer_state"]
+
+
+def test_an_optimizer_of_the_same_settings_for_the_same_parameters_goes_on(run_dir):
+    model = nn.Linear(12, 6)
+    with td.watch(model, run_dir=run_dir, supervise=False, rules=RULES):
+        for _ in range(3):
+            loop(model, torch.optim.Adam(model.parameters(), lr=0.05), 10)
+    assert facts(run_dir, "loop/optimizer_made_anew") == [(10, 1), (20, 2)]
+    assert facts(run_dir, "loop/trainings") == []
+    assert td.Run(run_dir).steps().tolist() == list(range(30))
+
+
+def test_an_optimizer_that_its_schedule_keeps_alive_is_taken_over_at_once(run_dir):
+    model = nn.Linear(12, 6)
+    kept = []
+    with td.watch(model, run_dir=run_dir, supervise=False, rules=RULES):
+        for _ in range(3):
+            kept.append(torch.optim.Adam(model.parameters(), lr=0.05))
+            loop(model, kept[-1], 20)
+    # Two steps of each new one are missing: until then it may be one that takes turns.
+    assert facts(run_dir, "loop/optimizer_made_anew") == [(20, 1), (38, 2)]
+    assert td.Run(run_dir).steps().tolist() == list(range(56))
+
+
+@pytest.mark.parametrize("how", ["weights set back", "another rate", "sgd"])
+def test_another_training_of_the_same_model_is_another_one(run_dir, how: str):
+    model = nn.Linear(12, 6)
+    with td.watch(model, run_dir=run_dir, supervise=False, rules=RULES):
+        for round_ in range(3):
+            if how == "weights set back":
+                model.reset_parameters()
+            if how == "sgd":
+                optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
+            else:
+                rate = 0.05 / (round_ + 1) if how == "another rate" else 0.05
+                optimizer = torch.optim.Adam(model.parameters(), lr=rate)
+            loop(model, optimizer, 10)
+            del optimizer
+    assert facts(run_dir, "loop/optimizer_made_anew") == []
+    assert facts(run_dir, "loop/trainings") == [(10, 2), (20, 3)]
+
+
+@pytest.mark.parametrize("is_cleared", [True, False])
+def test_each_of_two_optimizers_is_followed(run_dir, is_cleared: bool):
+    generator, critic = nn.Linear(3, 2), nn.Linear(2, 1)
+    of_generator = torch.optim.Adam(generator.parameters(), lr=0.01)
+    of_critic = torch.optim.Adam(critic.parameters(), lr=0.01)
+    with (
+        td.watch(generator, run_dir=run_dir, supervise=False, rules=["gradients_not_cleared"]),
+        td.watch(critic),
+    ):
+        for _ in range(8):
+            of_generator.zero_grad()
+            made = generator(torch.randn(16, 3))
+            critic(made).mean().backward()
+            of_generator.step()
+            if is_cleared:
+                of_critic.zero_grad()
+            (critic(made.detach()).mean() - critic(torch.randn(16, 2)).mean()).backward()
+            of_critic.step()
+    name = "loop/gradients_kept/Linear.bias"
+    values = [value for _, value in facts(run_dir, name)]
+    assert len(values) >= 5
+    assert set(values) == {0.0 if is_cleared else 1.0}
+    of_other = [value for _, value in facts(run_dir, "loop/gradients_kept/bias")]
+    assert len(of_other) >= 5
+    assert set(of_other) == {0.0}
+
+
+def test_running_statistics_that_stand_still(run_dir):
+    def train_with(model, directory):
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+        rules = ["batchnorm_momentum"]
+        with td.watch(model, optimizer, run_dir=directory, supervise=False, rules=rules):
+            for _ in range(60):
+                x = torch.randn(16, 4) + 1
+                optimizer.zero_grad()
+                F.mse_loss(model(x), x[:, :2]).backward()
+                optimizer.step()
+
+    def model_of(momentum: float):
+        return nn.Sequential(nn.Linear(4, 8), nn.BatchNorm1d(8, momentum=momentum), nn.Linear(8, 2))
+
+    train_with(model_of(0.0), run_dir / "zero")
+    assert facts(run_dir / "zero", "loop/norm_standing/1")
+    train_with(model_of(0.1), run_dir / "usual")
+    assert facts(run_dir / "usual", "loop/norm_standing/1") == []
+    # Statistics that came with the weights and are meant to stay.
+    loaded = model_of(0.0)
+    loaded[1].running_mean.fill_(1.0)
+    train_with(loaded, run_dir / "loaded")
+    assert facts(run_dir / "loaded", "loop/norm_standing/1") == []

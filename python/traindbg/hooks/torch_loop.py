@@ -235,7 +235,7 @@ class LoopObserver:
         if self._looks > _DENSE_LOOKS and self._looks % _SPARSE_LOOKS != 0:
             return
         if not compiler_in_use():
-            modules = self._modules() if self._latents else {}
+            modules = self.modules() if self._latents else {}
             self._outputs = Outputs(self._teller.models(), self._latents, modules)
         if self._looks > _FIRST_LOOKS:
             self._norms = Norms(self._teller.models())
@@ -541,6 +541,20 @@ class LoopObserver:
             tell("evaluated_other_samples", float(is_other), evaluation=True)
             return
 
+    def tell_modules_in_training(self) -> bool:
+        """Of a model that was called without gradients in training mode: which modules act so.
+
+        False, and nothing is told, where none does.
+        """
+        for model, prefix in self._teller.models():
+            if not model.training:
+                continue
+            on = [name for name, m in model.named_modules() if acts_by_mode(m) and m.training]
+            if on:
+                self._teller.fact("modules_called_in_train", len(on), prefix + on[0])
+                return True
+        return False
+
     # Parameters that nobody trains.
 
     def _tell_left_out(self, step: int) -> None:
@@ -579,7 +593,7 @@ class LoopObserver:
         count = len(kept) + max(0, len(found) - _MOST_CANDIDATES)
         self._teller.fact("not_in_optimizer", count, kept[0][1].module if kept else "")
         if kept:
-            modules = self._modules()
+            modules = self.modules()
             fresh = [looks_fresh(modules.get(o.module), o.path, p) for p, o in kept]
             # Of weights that came from elsewhere, it may be meant.
             is_loaded = False in fresh and True not in fresh
@@ -592,7 +606,8 @@ class LoopObserver:
             held.update(id(parameter) for parameter in _of(optimizer))
         return held
 
-    def _modules(self) -> dict[str, nn.Module]:
+    def modules(self) -> dict[str, nn.Module]:
+        """All modules of the watched models, by the names that facts use."""
         return {
             prefix + path if path else prefix.rstrip(".") or "model": module
             for model, prefix in self._teller.models()
@@ -616,7 +631,7 @@ class LoopObserver:
         in_optimizer = {id(parameter) for parameter in held}
         mine: list[tuple[str, nn.Module, list[tuple[str, nn.Parameter]]]] = [
             (path, module, own)
-            for path, module in self._modules().items()
+            for path, module in self.modules().items()
             if (own := list(module.named_parameters(recurse=False)))
         ]
 
@@ -649,7 +664,7 @@ class LoopObserver:
             if not is_missed(own):
                 has_later = True
                 break
-            fresh = [looks_fresh(self._modules().get(path), name, p) for name, p in own]
+            fresh = [looks_fresh(self.modules().get(path), name, p) for name, p in own]
             known = [is_it for is_it in fresh if is_it is not None]
             before.append((path, had_gradients, any(known) if known else None))
         if not has_later:

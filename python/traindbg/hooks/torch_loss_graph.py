@@ -139,9 +139,7 @@ def _returned(node: Any) -> int | None:
     return None
 
 
-def written_out(
-    loss: torch.Tensor, returned: Mapping[int, torch.Tensor]
-) -> WrittenOut | None:
+def written_out(loss: torch.Tensor, returned: Mapping[int, torch.Tensor]) -> WrittenOut | None:
     """The loss as a function that compares what a model returned with a target; None: it is none.
 
     `returned`: by the numbers of `mark_returned`, without gradients. The target is computed anew,

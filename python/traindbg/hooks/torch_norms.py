@@ -69,9 +69,7 @@ class Norms:
             self._kept.append(_Kept(place, weakref.ref(norm), _batches(norm), *kept))
 
     def standing(self) -> str:
-        """A norm of momentum 0 whose running statistics are those it was made with, mean 0 and
-        variance 1, although it saw batches. Empty: there is none.
-        """
+        """A norm of momentum 0 that saw batches, and still has mean 0 and variance 1; or empty."""
         for place, kept, counted, mean, variance in self._kept:
             norm = kept()
             if norm is None or norm.momentum != 0 or counted < 1:

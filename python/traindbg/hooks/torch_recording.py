@@ -37,6 +37,7 @@ from traindbg.hooks.torch_forward import (
     ForwardObserver,
     Place,
 )
+from traindbg.hooks.torch_fresh import looks_fresh
 from traindbg.hooks.torch_gradients import (
     GRADIENTS_BEFORE,
     GradientObserver,
@@ -46,10 +47,9 @@ from traindbg.hooks.torch_gradients import (
     take_scaled,
 )
 from traindbg.hooks.torch_guard import STRIKES, boundary, failed, failures, guarded
+from traindbg.hooks.torch_kept import KeptGradients
 from traindbg.hooks.torch_loop import LoopObserver, has_dropout
 from traindbg.hooks.torch_loss_graph import compared_shapes, written_out
-from traindbg.hooks.torch_fresh import looks_fresh
-from traindbg.hooks.torch_kept import KeptGradients
 from traindbg.hooks.torch_losses import LABELS, PREDICTIONS, arguments_of
 from traindbg.hooks.torch_micro_batches import MicroBatches
 from traindbg.hooks.torch_names import class_name, is_compiled
@@ -520,10 +520,14 @@ class Recording:
 
     def _tell_rows(self) -> None:
         """Of evaluated batches, how many of their rows the training had."""
-        unscored = self._rows.read_unscored()
-        if unscored is not None:
-            known = self._rows.standing()
-            for name, value in (unscored._asdict() | known._asdict()).items():
+        unscored, in_training = self._rows.read_unscored()
+        if in_training is not None and not self._loop.tell_modules_in_training():
+            in_training = None  # nothing acts in another way there
+        told = [found._asdict() for found in (unscored, in_training) if found is not None]
+        if told:
+            told.append(self._rows.standing()._asdict())
+        for facts in told:
+            for name, value in facts.items():
                 if not name.startswith("rows_evaluated"):
                     self.fact(name, value)
         for known in self._rows.read():
@@ -1262,11 +1266,7 @@ class Recording:
 
     def _weights_are_trained(self) -> bool:
         """Whether no one initialised the watched models anew, as far as their weights tell."""
-        modules = {
-            prefix + path: module
-            for model, prefix in self.models()
-            for path, module in model.named_modules()
-        }
+        modules = self._loop.modules()
         fresh = [
             looks_fresh(modules.get(owner.module), owner.path, parameter)
             for model, prefix in self.models()

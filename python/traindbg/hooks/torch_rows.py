@@ -104,6 +104,14 @@ class Unscored(NamedTuple):
     rows_unscored_longest_without: int  # rows in a row, of batches that have none of the training's
 
 
+class InTrainingMode(NamedTuple):
+    """Of batches that a model in training mode was given without gradients and without a loss."""
+
+    rows_in_train_mode_batches: int
+    rows_in_train_mode: int
+    rows_in_train_mode_trained: int
+
+
 class Rows:
     """What is remembered of the rows of one training. One per recording, one thread."""
 
@@ -123,7 +131,8 @@ class Rows:
         # Of a batch without gradients and without a loss yet: rows, fingerprints, if the model is
         # in evaluation mode.
         self._waiting: tuple[int, torch.Tensor, bool] | None = None
-        self._unscored: list[torch.Tensor] = []  # of evaluations that had none
+        # Of evaluations that had none, and whether the model was in evaluation mode.
+        self._unscored: list[tuple[torch.Tensor, bool]] = []
         self._unscored_seen = 0
 
     @property
@@ -134,9 +143,9 @@ class Rows:
     def _pass_on(self) -> None:
         """No loss was computed of the batch that was waited for."""
         waiting, self._waiting = self._waiting, None
-        if waiting is not None and waiting[2] and self._unscored_seen < _MOST_UNSCORED:
+        if waiting is not None and self._unscored_seen < _MOST_UNSCORED:
             self._unscored_seen += 1
-            self._unscored.append(waiting[1])
+            self._unscored.append(waiting[1:])
 
     def trained(self, inputs: torch.Tensor, batches: float) -> None:
         """A batch of the training, of so many; 1: that is not known."""
@@ -152,9 +161,7 @@ class Rows:
         """A batch of what may be an evaluation."""
         self._pass_on()
         prints = fingerprints(inputs)
-        self._waiting = (
-            None if prints is None else (inputs.shape[0], prints, in_evaluation_mode)
-        )
+        self._waiting = None if prints is None else (inputs.shape[0], prints, in_evaluation_mode)
 
     def evaluated(self) -> None:
         """A loss was computed of it, without gradients."""
@@ -175,24 +182,32 @@ class Rows:
                 found.append(self._compare(size, prints.tolist()))
         return found
 
-    def read_unscored(self) -> Unscored | None:
+    def read_unscored(self) -> tuple[Unscored | None, InTrainingMode | None]:
         """Of the batches that waited for a loss in vain; before `read`. None: there are none.
 
         Waits for a device.
         """
         batches, self._unscored = self._unscored, []
-        if not batches or any(map(capturing_graph, batches)) or not self._known:
-            return None
+        if any(capturing_graph(prints) for prints, _ in batches) or not self._known:
+            return None, None
+        evaluated = [
+            prints.tolist() for prints, in_evaluation_mode in batches if in_evaluation_mode
+        ]
+        others = [
+            prints.tolist() for prints, in_evaluation_mode in batches if not in_evaluation_mode
+        ]
         trained = half = without = longest = 0
-        for prints in batches:
-            rows = prints.tolist()
+        for rows in evaluated:
             known, alike = self._count(rows)
             trained += known
             half += alike
             without = 0 if known else without + len(rows)
             longest = max(longest, without)
-        count = sum(prints.shape[0] for prints in batches)
-        return Unscored(len(batches), count, trained, half, longest)
+        count = sum(map(len, evaluated))
+        unscored = Unscored(len(evaluated), count, trained, half, longest)
+        trained = sum(self._count(rows)[0] for rows in others)
+        in_training = InTrainingMode(len(others), sum(map(len, others)), trained)
+        return unscored if evaluated else None, in_training if others else None
 
     def standing(self) -> Evaluated:
         """What is known of the training, as with a batch of no rows."""

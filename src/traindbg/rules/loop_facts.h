@@ -36,6 +36,25 @@ struct LoopFact {
 // Rows of evaluated batches, known again: facts about evaluations, and the inputs that they are told of.
 [[nodiscard]] std::vector<model::Requirement> row_requirements(std::string_view rule);
 
+// Several optimizers that play against or beside each other, each by a loss of its own, as in a GAN. Where
+// one backward pass serves all of them (encoder and decoder, sparse and dense parameters), it is no game.
+class Game {
+  public:
+    // Takes a TRAIN step.
+    void observe(const model::StepView& step) {
+        several_ = several_ || step.meta->optimizers.size() > 1;
+        const std::optional<LoopFact> passes = loop_fact(step, "backward_passes");
+        if (!passes) return;
+        one_pass_ = one_pass_ || passes->value == 1;
+        passes_ = passes_ || passes->value > 1;
+    }
+    // It is not known whether it is one: it is.
+    [[nodiscard]] bool is_on() const noexcept { return several_ && (passes_ || !one_pass_); }
+
+  private:
+    bool several_ = false, one_pass_ = false, passes_ = false;
+};
+
 // Counts the steps in a row that show something, of those that tell it.
 class InARow {
   public:

@@ -63,7 +63,8 @@ std::vector<model::Requirement> argument_requirements(std::string_view rule) {
     const std::string name(rule);
     constexpr model::Schedule kWhen = {.every = 50, .dense_until = 10};
     return {{"predictions", model::Mode::kTrain, model::What::kStatistics, kWhen, name},
-            {"labels", model::Mode::kTrain, model::What::kStatistics, kWhen, name}};
+            {"labels", model::Mode::kTrain, model::What::kStatistics, kWhen, name},
+            loop_requirement(name)};  // of a loss that is written out
 }
 
 std::vector<model::Requirement> maker_requirements(std::string_view rule) {

@@ -9,7 +9,7 @@ namespace {
 constexpr std::size_t kStart = 5;
 constexpr std::string_view kFunctionPrefix = "loss/";
 constexpr std::string_view kWrittenOut = "loop/loss_is_written_out";  // and is a squared error, say
-constexpr std::string_view kTrainings = "loop/trainings";  // recorded where another one begins
+constexpr std::string_view kTrainings = "loop/trainings";             // recorded where another one begins
 
 }  // namespace
 
@@ -52,13 +52,13 @@ bool TrainingLoss::observe(const model::StepView& step) {
     if (step.mode() != model::Mode::kTrain) return false;
     for (const model::ScalarSample& sample : step.record->scalars)
         if (step.info(sample.tensor).name == kTrainings) *this = TrainingLoss();
-    if (step.meta->optimizers.size() > 1) game_ = true;
+    game_.observe(step);
     if (!chosen_) choose(step);
     if (!chosen_) return false;
     if (!known_function_)
-        known_function_ = std::any_of(step.record->scalars.begin(), step.record->scalars.end(), [&](const auto& s) {
-            return s.value != 0 && step.info(s.tensor).name == kWrittenOut;
-        });
+        known_function_ = std::any_of(
+            step.record->scalars.begin(), step.record->scalars.end(),
+            [&](const auto& s) { return s.value != 0 && step.info(s.tensor).name == kWrittenOut; });
     if (classes_) {
         for (const model::ClassSample& sample : step.record->classes) {
             if (sample.tensor != *classes_) continue;

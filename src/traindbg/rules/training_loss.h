@@ -15,6 +15,7 @@
 
 #include "traindbg/model/requirement.h"
 #include "traindbg/model/step_source.h"
+#include "traindbg/rules/loop_facts.h"
 #include "traindbg/rules/robust.h"
 
 namespace traindbg::rules {
@@ -60,15 +61,15 @@ class TrainingLoss {
     [[nodiscard]] bool has_learned() const;
     // It has also come far: more than 40 % below the base rate, or below its start where there is none.
     [[nodiscard]] bool has_learned_much() const;
-    // Several optimizers play against or beside each other: their losses need not fall.
-    [[nodiscard]] bool is_game() const noexcept { return game_; }
+    // Several optimizers play against or beside each other (`Game`): their losses need not fall.
+    [[nodiscard]] bool is_game() const noexcept { return game_.is_on(); }
 
   private:
     void choose(const model::StepView& step);
 
     bool chosen_ = false;
     bool known_function_ = false;
-    bool game_ = false;
+    Game game_;
     bool sum_of_several_ = false;
     std::string name_;
     model::TensorId loss_ = 0;

@@ -43,10 +43,10 @@ class AccumulationNotAveraged final : public Rule {
 
     void on_step(const model::StepView& step, FindingSink& sink) override {
         if (step.mode() != model::Mode::kTrain) return;
-        if (step.meta->optimizers.size() > 1) {
+        game_.observe(step);
+        if (game_.is_on()) {
             if (!key_.empty()) sink.clear(key_);
             key_.clear();
-            several_ = true;
             return;
         }
         const std::optional<LoopFact> passes = loop_fact(step, "backward_passes");
@@ -79,7 +79,7 @@ class AccumulationNotAveraged final : public Rule {
     }
     [[nodiscard]] std::uint64_t steps_judged() const override { return seen_.judged(); }
     [[nodiscard]] std::string why_not_judged() const override {
-        if (several_) return "several optimizers take turns: they may add losses on purpose";
+        if (game_.is_on()) return "several optimizers take turns: they may add losses on purpose";
         return "no step with a backward() was seen from its beginning to its end";
     }
 
@@ -95,7 +95,7 @@ class AccumulationNotAveraged final : public Rule {
     }
 
     double number_ = 0;  // of passes
-    bool several_ = false;
+    Game game_;
     std::string key_;  // that fires
     InARow seen_;
 };

@@ -8,6 +8,7 @@
 #include "traindbg/base/format.h"
 #include "traindbg/base/text.h"
 #include "traindbg/rules/builtin/builtin.h"
+#include "traindbg/rules/loop_facts.h"
 #include "traindbg/rules/loss_arguments.h"
 #include "traindbg/rules/settings.h"
 
@@ -60,6 +61,7 @@ class ClassImbalance final : public Rule {
 
     void on_step(const model::StepView& step, FindingSink& sink) override {
         if (step.mode() != model::Mode::kTrain) return;
+        game_.observe(step);
         look_at_yes_and_no(step, sink);
         if (step.record->classes.empty()) return;
         const model::ClassSample& sample = step.record->classes.front();
@@ -73,7 +75,6 @@ class ClassImbalance final : public Rule {
         for (const std::uint32_t label : counts.labels) in_batch += label;
         if (in_batch <= 0) return;
         ++judged_;
-        game_ = game_ || step.meta->optimizers.size() > 1;
         add(counts, in_batch);
         const bool single = seen() == 1 && total_ >= min_labels_ && judged_ >= 10;
         set("one_class", single, step, sink);
@@ -91,7 +92,6 @@ class ClassImbalance final : public Rule {
     // Binary cross-entropy of one output: labels and predictions are not counted there, but their extremes
     // tell that one answer was never given.
     void look_at_yes_and_no(const model::StepView& step, FindingSink& sink) {
-        game_ = game_ || step.meta->optimizers.size() > 1;
         for (const LossCall& call : loss_calls(step)) {
             const bool is_logits = call.function == "binary_cross_entropy_with_logits";
             if ((!is_logits && call.function != "binary_cross_entropy") || call.labelled == nullptr) continue;
@@ -111,7 +111,7 @@ class ClassImbalance final : public Rule {
             const bool is_given = is_yes_rare ? call.predicted->max > border : call.predicted->min < border;
             if (is_given) missed_yes_or_no_ = 0;
             else if (step.step() >= 100) missed_yes_or_no_ += (is_yes_rare ? mean : 1 - mean) * count;
-            const bool on = !game_ && !is_given && step.step() >= 200 && binary_labels_ >= 500 &&
+            const bool on = !game_.is_on() && !is_given && step.step() >= 200 && binary_labels_ >= 500 &&
                             binary_labels_ - rare >= ratio_ * rare && missed_yes_or_no_ >= 5;
             if (on) fire_yes_or_no(call, rare, is_yes_rare, step, sink);
             else if (firing_.erase(kYesOrNo) > 0) sink.clear(kYesOrNo);
@@ -214,7 +214,7 @@ class ClassImbalance final : public Rule {
         if (key == "one_class") {
             const auto only =
                 std::distance(labels_.begin(), std::max_element(labels_.begin(), labels_.end()));
-            finding.severity = game_ ? model::Severity::kInfo : model::Severity::kError;
+            finding.severity = game_.is_on() ? model::Severity::kInfo : model::Severity::kError;
             finding.first_step = 0;
             finding.message = base::format(
                 "All {:.0f} labels of the {} batches looked at up to step {} are of class {}; the model has "
@@ -229,7 +229,7 @@ class ClassImbalance final : public Rule {
             finding.evidence.push_back({"labels", total_, "", 0});
         } else if (key == "order") {
             const double mean = batch_entropy_ / static_cast<double>(batches_);
-            finding.severity = game_ ? model::Severity::kInfo : model::Severity::kWarning;
+            finding.severity = game_.is_on() ? model::Severity::kInfo : model::Severity::kWarning;
             finding.first_step = 0;
             finding.message = base::format(
                 "Batches are not mixed: each is of about {:.1f} classes, the data so far is of {} (as if of "
@@ -270,7 +270,7 @@ class ClassImbalance final : public Rule {
     double binary_labels_ = 0, binary_yes_ = 0, missed_yes_or_no_ = 0;
     double ratio_, min_labels_;
     std::uint64_t judged_ = 0, batches_ = 0;
-    bool game_ = false;
+    Game game_;
     std::string tensor_;
     model::TensorId id_ = 0;
     double total_ = 0, batch_entropy_ = 0;

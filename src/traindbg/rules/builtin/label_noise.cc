@@ -64,7 +64,7 @@ class LabelNoise final : public Rule {
         if (loop_fact(step, "trainings")) begin_anew();
         if (!is_evaluation && step.mode() != model::Mode::kTrain) return;
         if (!is_evaluation) {
-            game_ = game_ || step.meta->optimizers.size() > 1;
+            game_.observe(step);
             if (open_.labels > 0) close(sink);
             step_ = step.step();
         } else if (const auto known = loop_fact(step, "rows_known")) {
@@ -123,7 +123,7 @@ class LabelNoise final : public Rule {
     void close(FindingSink& sink) {
         evaluated_.push_back(std::exchange(open_, {}));
         if (evaluated_.size() > kMostEvaluations) evaluated_.erase(evaluated_.begin());
-        if (training_.size() < kLooks || game_ || !comes_again_) return;
+        if (training_.size() < kLooks || game_.is_on() || !comes_again_) return;
         const Counted ours = sum_of(training_);
         Counted theirs;
         std::size_t count = 0;
@@ -179,7 +179,8 @@ class LabelNoise final : public Rule {
     std::size_t needed_;
     std::uint64_t judged_ = 0;
     model::StepIndex step_ = 0, first_ = 0;
-    bool comes_again_ = false, game_ = false, fired_ = false, any_ = false;
+    Game game_;
+    bool comes_again_ = false, fired_ = false, any_ = false;
     double lowest_mean_ = 0, highest_mean_ = 0;
     std::vector<Counted> training_, evaluated_;
     Counted open_;

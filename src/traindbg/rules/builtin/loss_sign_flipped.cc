@@ -53,9 +53,9 @@ class LossSignFlipped final : public Rule {
 
     void on_step(const model::StepView& step, FindingSink& sink) override {
         if (step.mode() != model::Mode::kTrain) return;
-        if (step.meta->optimizers.size() > 1) {
+        game_.observe(step);
+        if (game_.is_on()) {
             if (seen_.is_enough()) sink.clear(kKey);
-            several_ = true;
             return;
         }
         judge_runaway(step, sink);
@@ -85,7 +85,7 @@ class LossSignFlipped final : public Rule {
     }
     [[nodiscard]] std::uint64_t steps_judged() const override { return std::max(seen_.judged(), runs_); }
     [[nodiscard]] std::string why_not_judged() const override {
-        if (several_) return "several optimizers: their losses may work against each other";
+        if (game_.is_on()) return "several optimizers: their losses may work against each other";
         return "no backward() was seen of one loss function's value alone";
     }
 
@@ -122,7 +122,8 @@ class LossSignFlipped final : public Rule {
     }
 
     static constexpr const char* kKey = "sign";
-    bool several_ = false, runs_away_ = false;
+    Game game_;
+    bool runs_away_ = false;
     InARow seen_;
     double runaway_, first_size_ = 0;
     std::uint64_t runs_ = 0;

@@ -104,8 +104,12 @@ class Overfit final : public Rule {
         else if (totals > 0 && function_.empty()) add_train(total / totals);
     }
     void add_train(double value) {
-        if (!has_start_) start_ = value;
         has_start_ = true;
+        // One batch is noise; of a training that blows up at once, the first one is the start.
+        if (starts_.size() < 5) {
+            starts_.push_back(value);
+            start_ = std::min(starts_.front(), median(starts_));
+        }
         train_sum_ += value;
         ++train_count_;
     }
@@ -242,6 +246,7 @@ class Overfit final : public Rule {
     double start_ = 0, first_ = 0, lowest_ = 0;
     bool has_start_ = false, has_best_ = false, firing_ = false, memorising_ = false;
     model::StepIndex train_steps_ = 0;
+    std::vector<double> starts_;  // the first training losses
     Result best_;
     std::vector<Result> last_;
     Recent series_{32};

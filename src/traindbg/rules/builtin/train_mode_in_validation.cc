@@ -1,5 +1,7 @@
 // The model is in training mode when it is evaluated.
 
+#include <utility>
+
 #include "traindbg/base/format.h"
 #include "traindbg/rules/builtin/builtin.h"
 #include "traindbg/rules/loop_facts.h"
@@ -16,7 +18,9 @@ const model::RuleInfo kInfo = {
     .when =
         "Between two training steps, a loss function is called without gradients on `batches` batches or "
         "more, or on one of a size that no batch of the training had, while `training` of the whole model "
-        "is True and it holds dropout or batch norm in training mode. It fires at the second such "
+        "is True and it holds dropout or batch norm in training mode; or, without a loss, it is given rows "
+        "that "
+        "the training never had, ten steps or more after the time before. It fires at the second such "
         "evaluation in a row, at a single one of five times as many batches, or at the end of the run.",
     .why =
         "The numbers that decide about checkpoints and early stopping are wrong: too high and noisy with "
@@ -43,9 +47,10 @@ class TrainModeInValidation final : public Rule {
 
     void on_step(const model::StepView& step, FindingSink& sink) override {
         if (step.mode() == model::Mode::kTrain) {
-            game_ = game_ || step.meta->optimizers.size() > 1;
+            game_.observe(step);
             train_step_ = step.step();
             if (length_ > 0) end_evaluation(sink);
+            on_unscored(step, sink);
             return;
         }
         if (step.mode() != model::Mode::kEval) return;
@@ -70,10 +75,39 @@ class TrainModeInValidation final : public Rule {
     }
     [[nodiscard]] std::uint64_t steps_judged() const override { return judged_; }
     [[nodiscard]] std::string why_not_judged() const override {
-        return "no evaluation of a model with dropout or batch norm was seen: a loss without gradients";
+        return "no evaluation of a model with dropout or batch norm was seen, without gradients";
     }
 
   private:
+    // Batches of other data than the training's, of which no loss was computed, but an accuracy perhaps. That
+    // they are other data tells them from statistics of batch norm that are computed anew, and that they come
+    // now and then, from labels that a model makes for its own training.
+    void on_unscored(const model::StepView& step, FindingSink& sink) {
+        const auto number = [&](std::string_view fact) {
+            const std::optional<LoopFact> found = loop_fact(step, fact);
+            return found ? found->value : 0;
+        };
+        if (number("rows_unscored_batches") > 0) {
+            unscored_ = 0;
+            has_proper_unscored_ = true;
+        }
+        const double rows = number("rows_in_train_mode");
+        const std::optional<LoopFact> modules = loop_fact(step, "modules_called_in_train");
+        if (rows <= 0 || !modules) return;
+        ++judged_;
+        const model::StepIndex since = step.step() - std::exchange(last_unscored_, step.step());
+        const double all = number("rows_of_training"), known = number("rows_looked_at");
+        const double remembered = all > known ? known / all : 1;
+        const bool is_other_data = number("rows_in_train_mode_trained") == 0 && rows * remembered >= 8;
+        unscored_ = is_other_data && since >= 10 ? unscored_ + 1 : 0;
+        if (unscored_ < 2 || has_proper_unscored_) return;
+        modules_ = modules->value;
+        place_ = modules->place;
+        tensor_ = modules->tensor;
+        length_ = static_cast<std::uint64_t>(number("rows_in_train_mode_batches"));
+        fire(sink);
+        length_ = 0;
+    }
     // One is over: the training goes on.
     void end_evaluation(FindingSink& sink) {
         const bool shows = !proper_ && (length_ >= batches_ || other_);
@@ -84,7 +118,7 @@ class TrainModeInValidation final : public Rule {
         other_ = proper_ = false;
     }
     void fire(FindingSink& sink) {
-        if (game_ || proper_) return;
+        if (game_.is_on() || proper_) return;
         model::Finding finding;
         finding.key = "mode";
         finding.severity = model::Severity::kWarning;
@@ -109,18 +143,23 @@ class TrainModeInValidation final : public Rule {
     std::uint64_t length_ = 0;  // batches of the evaluation under way
     bool other_ = false;        // one was of another size than those of the training
     bool proper_ = false;       // one was in evaluation mode
-    bool alike_ = false;        // an evaluation was no evaluation, or a proper one
-    bool game_ = false;
+    int unscored_ = 0;          // evaluations without a loss that show it, in a row
+    model::StepIndex last_unscored_ = 0;
+    bool has_proper_unscored_ = false;
+    bool alike_ = false;  // an evaluation was no evaluation, or a proper one
+    Game game_;
     model::StepIndex train_step_ = 0;
     double modules_ = 0;
     std::string place_, tensor_;
 };
 
 std::vector<model::Requirement> needs(const Parameters&) {
-    return {{"losses", model::Mode::kTrain, model::What::kStatistics, {.every = 1}, kInfo.name},
-            {"losses", model::Mode::kEval, model::What::kStatistics, {.every = 1}, kInfo.name},
-            loop_requirement(kInfo.name),
-            loop_requirement(kInfo.name, model::Mode::kEval)};
+    std::vector<model::Requirement> all = row_requirements(kInfo.name);
+    all.push_back({"losses", model::Mode::kTrain, model::What::kStatistics, {.every = 1}, kInfo.name});
+    all.push_back({"losses", model::Mode::kEval, model::What::kStatistics, {.every = 1}, kInfo.name});
+    all.push_back(loop_requirement(kInfo.name));
+    all.push_back(loop_requirement(kInfo.name, model::Mode::kEval));
+    return all;
 }
 
 }  // namespace

@@ -1,0 +1,131 @@
+"""Losses that a loop writes out: what was compared is read from their graphs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+from torch.nn import functional as F
+from trainings import fingerprint
+
+import traindbg as td
+from traindbg.hooks.torch_loss_graph import mark_returned, written_out
+
+Loss = Callable[[torch.Tensor, torch.Tensor], torch.Tensor]
+
+LOSSES: dict[str, tuple[str, Loss]] = {
+    "power": ("mse_loss", lambda p, t: ((p - t) ** 2).mean()),
+    "pow": ("mse_loss", lambda p, t: torch.pow(t - p, 2).mean()),
+    "square": ("mse_loss", lambda p, t: torch.square(p - t).mean()),
+    "times itself": ("mse_loss", lambda p, t: ((d := p - t) * d).mean()),
+    "root": ("mse_loss", lambda p, t: ((p - t) ** 2).mean().sqrt()),
+    "sum": ("mse_loss", lambda p, t: ((p - t) ** 2).sum()),
+    "absolute": ("l1_loss", lambda p, t: (t - p).abs().mean()),
+}
+
+
+@pytest.mark.parametrize("name", LOSSES)
+def test_prediction_and_target_are_found(name: str) -> None:
+    function, loss_of = LOSSES[name]
+    model = nn.Linear(3, 1)
+    returned = model(torch.randn(16, 3))
+    mark_returned(returned, 7)
+    target = torch.randint(0, 5, (16,)).float()
+    found = written_out(loss_of(returned.squeeze(1), target), {7: returned.detach()})
+    assert found is not None
+    assert found.function == function
+    assert torch.equal(found.prediction, returned.detach().squeeze(1))
+    assert torch.equal(found.target, target)  # bit for bit: they are whole numbers
+    assert found.is_mean == (name not in ("root", "sum"))
+    assert not found.prediction.requires_grad
+    assert not found.target.requires_grad
+
+
+def test_a_target_of_real_numbers_is_near() -> None:
+    model, target = nn.Linear(3, 2), torch.randn(16, 2) * 100
+    returned = model(torch.randn(16, 3))
+    mark_returned(returned, 0)
+    found = written_out(((returned - target) ** 2).mean(), {0: returned.detach()})
+    assert found is not None
+    torch.testing.assert_close(found.target, target, rtol=1e-6, atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    "loss_of",
+    [
+        F.mse_loss,
+        lambda p, t: ((2 * p - t) ** 2).mean(),  # not what the model returned
+        lambda p, t: ((p - t) ** 3).mean(),
+        lambda p, t: (p - t).mean(),
+        lambda p, t: ((p.unsqueeze(1) - t) ** 2).mean(),  # another fault's
+        lambda p, t: -(p * t).mean(),
+    ],
+)
+def test_what_is_no_such_loss_is_left_alone(loss_of: Loss) -> None:
+    model = nn.Linear(3, 1)
+    returned = model(torch.randn(16, 3))
+    mark_returned(returned, 0)
+    prediction = returned.squeeze(1)
+    assert written_out(loss_of(prediction, torch.randn(16)), {0: returned.detach()}) is None
+    assert written_out(((prediction - torch.randn(16)) ** 2).mean(), {}) is None
+
+
+def train(run_dir: Path | None) -> str:
+    torch.manual_seed(2)
+    model = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 1))
+    optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
+    watcher = None
+    if run_dir is not None:
+        watcher = td.watch(
+            model, optimizer, run_dir=run_dir, supervise=False, rules=["wrong_loss"], every=1
+        )
+    losses = []
+    for _ in range(12):
+        x, y = torch.randn(16, 4), torch.randint(0, 4, (16,))
+        loss = torch.mean((model(x).squeeze(1) - y.float()) ** 2)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        losses.append(loss.item())
+    if watcher is not None:
+        watcher.detach()
+    return fingerprint(model, losses)
+
+
+def test_rules_see_it_as_a_call_of_a_loss_function(run_dir: Path) -> None:
+    assert train(None) == train(run_dir)
+    run = td.Run(run_dir)
+    assert run.scalars("loop/loss_is_written_out").values.tolist() == [1] * 10
+    labels = run["label/mse_loss"].series("max").values
+    assert len(labels) == 10
+    assert np.array_equal(labels, np.round(labels))
+    predictions = run["prediction/mse_loss"]
+    assert predictions.steps().tolist() == list(range(10))
+
+
+def test_nothing_of_the_training_is_kept() -> None:
+    """What a model returned is dropped when backward begins, and with the recording."""
+    import gc
+    import weakref
+
+    model = nn.Linear(4, 1)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+    kept: list[weakref.ref[torch.Tensor]] = []
+    watcher = td.watch(model, optimizer, supervise=False, rules=["wrong_loss"])
+    handle = model.register_forward_hook(
+        lambda module, args, output: kept.append(weakref.ref(output.untyped_storage()))
+    )
+    for _ in range(3):
+        ((model(torch.randn(8, 4)) - 1) ** 2).mean().backward()
+        optimizer.step()
+    gc.collect()
+    assert [ref() for ref in kept] == [None, None, None]
+    model(torch.randn(8, 4))  # without a backward
+    handle.remove()
+    watcher.detach()
+    gc.collect()
+    assert kept[-1]() is None
