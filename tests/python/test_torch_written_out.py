@@ -107,6 +107,32 @@ def test_rules_see_it_as_a_call_of_a_loss_function(run_dir: Path) -> None:
     assert predictions.steps().tolist() == list(range(10))
 
 
+@pytest.mark.parametrize(
+    ("how", "shows"), [("mask", True), ("focal", True), ("rewards", False), ("advantages", False)]
+)
+def test_a_loss_for_each_sample_that_the_loop_reduces(
+    run_dir: Path, how: str, shows: bool
+) -> None:
+    torch.manual_seed(4)
+    model = nn.Linear(4, 3)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    with td.watch(model, optimizer, run_dir=run_dir, supervise=False, rules=["detached_loss"]):
+        for _ in range(8):
+            x, y = torch.randn(32, 4), torch.randint(0, 3, (32,))
+            each = F.cross_entropy(model(x), y, reduction="none")
+            weights = {
+                "mask": (torch.rand(32) < 0.6).float(),
+                "focal": (1 - (-each).exp()) ** 2,
+                "rewards": torch.rand(32) * 50,
+                "advantages": torch.randn(32) - 1,
+            }[how]
+            optimizer.zero_grad()
+            (each * weights).mean().backward()
+            optimizer.step()
+    values = td.Run(run_dir).scalars("loop/loss_is_reduced_later").values.tolist()
+    assert values == [1.0 if shows else 0.0] * 8
+
+
 def test_nothing_of_the_training_is_kept() -> None:
     """What a model returned is dropped when backward begins, and with the recording."""
     import gc

@@ -232,6 +232,7 @@ class Recording:
         self._gradients = GradientObserver(self)
         self._loop = LoopObserver(self)
         self._kept = KeptGradients()
+        self._unreduced: torch.Tensor | None = None  # mean of a loss for each sample; one number
         self._rows = Rows()
         self._sequences = SequenceObserver()
         self._places: dict[str, dict[str, int]] = {}  # of facts about the loop: ids by place
@@ -868,6 +869,8 @@ class Recording:
             self._eval_names.add(name)
         if value.numel() != 1:
             self.session.skip()  # reduction="none"
+            if mode == _TRAIN and due & _LOOP:
+                guarded("loop", self._note_unreduced, value)
         else:
             tensor_id = self._loss_ids[name + mark] = self._id(f"loss/{name}{mark}", "loss")
             self._take_scalar(mode, tensor_id, value)
@@ -880,6 +883,25 @@ class Recording:
                 self._take(mode, self._id(full, role, tensor), tensor)
                 if role == "label" and mode == _TRAIN and self.hot.steps < _STEPS_COMPARED:
                     guarded("losses", self._compare_with_input, tensor)
+
+    def _note_unreduced(self, value: torch.Tensor) -> None:
+        """Of a loss for each sample, which the loop makes one number of: its mean."""
+        if value.numel() > 0 and value.is_floating_point() and not capturing_graph(value):
+            with own_operations():
+                self._unreduced = value.detach().mean()
+
+    def _tell_unreduced(self, root: torch.Tensor) -> None:
+        """Whether the loss is about the mean of what a loss function gave for each sample.
+
+        With a mask or small weights, say; with large or negative ones it is something else, such as
+        the objective of a policy.
+        """
+        mean, self._unreduced = self._unreduced, None
+        if mean is None or root.device != mean.device or capturing_graph(root):
+            return
+        with own_operations():
+            is_about = bool((root > 0.02 * mean) & (root < 1.5 * mean))
+        self.fact("loss_is_reduced_later", float(is_about))
 
     def _compare_with_input(self, label: torch.Tensor) -> None:
         """Whether a column of the model's input says what the label is."""
@@ -1003,6 +1025,8 @@ class Recording:
                 self._take_leftover()
                 if root is not None:
                     guarded("losses", self._take_compared, root)
+                if type(root) is torch.Tensor and root.numel() == 1:
+                    guarded("loop", self._tell_unreduced, root)
         elif self.hot.due & _BIT["loop"]:
             self._take_cleared()
         if self.hot.due & _BIT["loop"]:

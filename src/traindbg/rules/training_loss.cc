@@ -9,6 +9,8 @@ namespace {
 constexpr std::size_t kStart = 5;
 constexpr std::string_view kFunctionPrefix = "loss/";
 constexpr std::string_view kWrittenOut = "loop/loss_is_written_out";  // and is a squared error, say
+constexpr std::string_view kReducedLater = "loop/loss_is_reduced_later";
+constexpr int kReducedLooks = 5;
 constexpr std::string_view kTrainings = "loop/trainings";             // recorded where another one begins
 
 }  // namespace
@@ -48,6 +50,18 @@ void TrainingLoss::choose(const model::StepView& step) {
     classes_ = classes;
 }
 
+// A loss without a value of a loss function beside it may be one all the same.
+void TrainingLoss::look_for_function(const model::StepView& step) {
+    for (const model::ScalarSample& sample : step.record->scalars) {
+        const std::string& name = step.info(sample.tensor).name;
+        if (name == kWrittenOut && sample.value != 0) known_function_ = true;
+        if (name != kReducedLater) continue;
+        // The objective of a policy may look like it by chance.
+        reduced_later_ = sample.value != 0 && reduced_later_ >= 0 ? reduced_later_ + 1 : -1;
+        if (reduced_later_ >= kReducedLooks) known_function_ = true;
+    }
+}
+
 bool TrainingLoss::observe(const model::StepView& step) {
     if (step.mode() != model::Mode::kTrain) return false;
     for (const model::ScalarSample& sample : step.record->scalars)
@@ -55,10 +69,7 @@ bool TrainingLoss::observe(const model::StepView& step) {
     game_.observe(step);
     if (!chosen_) choose(step);
     if (!chosen_) return false;
-    if (!known_function_)
-        known_function_ = std::any_of(
-            step.record->scalars.begin(), step.record->scalars.end(),
-            [&](const auto& s) { return s.value != 0 && step.info(s.tensor).name == kWrittenOut; });
+    if (!known_function_) look_for_function(step);
     if (classes_) {
         for (const model::ClassSample& sample : step.record->classes) {
             if (sample.tensor != *classes_) continue;

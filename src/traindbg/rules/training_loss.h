@@ -32,8 +32,8 @@ class TrainingLoss {
 
     [[nodiscard]] std::uint64_t count() const noexcept { return count_; }
     [[nodiscard]] const std::string& tensor() const noexcept { return name_; }
-    // A loss function of the framework, or a squared or absolute error that is written out, whose value falls
-    // when the model learns. Other losses made by hand (policy gradients, critics) need not fall.
+    // A loss function of the framework, or a squared or absolute error that is written out, or what a function
+    // gave for each sample and the loop made one number of, whose value falls when the model learns. Other losses made by hand (policy gradients, critics) need not fall.
     [[nodiscard]] bool is_known_function() const noexcept { return known_function_; }
     // It is the sum, made by hand, of what several loss functions returned: a term may begin to count, or to
     // matter, only when another one has been learned.
@@ -66,9 +66,11 @@ class TrainingLoss {
 
   private:
     void choose(const model::StepView& step);
+    void look_for_function(const model::StepView& step);
 
     bool chosen_ = false;
     bool known_function_ = false;
+    int reduced_later_ = 0;  // looks that show it; -1: one did not
     Game game_;
     bool sum_of_several_ = false;
     std::string name_;
