@@ -9,6 +9,7 @@ default rules.
     python benchmarks/python/diagnosis.py --only 'redundant_*' --seeds 0 --verbose
     python benchmarks/python/diagnosis.py --only 'healthy/*'         # false alarms alone
     python benchmarks/python/diagnosis.py --json after.json --jobs 2
+    python benchmarks/python/diagnosis.py --gallery ~/mine           # programs of your own
     python benchmarks/python/diagnosis.py --original                 # by SageMaker Debugger's rules
     python benchmarks/python/diagnosis.py --write-docs               # the table in docs/faults.md
 
@@ -176,10 +177,10 @@ def constants_of(path: Path) -> tuple[str, dict[str, Any]]:
     return ast.get_docstring(tree) or "", found
 
 
-def gallery() -> list[Program]:
-    """All programs, by name. Raises ValueError where one does not say what it must."""
+def gallery(root: Path = GALLERY) -> list[Program]:
+    """All programs below `root`, by name. Raises ValueError where one does not say what it must."""
     programs = []
-    for path in sorted((GALLERY / "faults").glob("*.py")):
+    for path in sorted((root / "faults").glob("*.py")):
         if path.stem == "data":
             continue
         doc, found = constants_of(path)
@@ -188,7 +189,7 @@ def gallery() -> list[Program]:
                 raise ValueError(f"{path}: {name} is missing, or no {kind.__name__}")
         values = {name.lower(): found[name] for name in CONSTANTS}
         programs.append(Program(f"faults/{path.stem}", path, first_sentence(doc), **values))
-    for path in sorted((GALLERY / "healthy").glob("*.py")):
+    for path in sorted((root / "healthy").glob("*.py")):
         if path.stem == "data":
             continue
         doc, found = constants_of(path)
@@ -656,6 +657,13 @@ def main() -> int:
         help="programs of this name, such as 'overfit_*' or 'healthy/*'; may be repeated",
     )
     parser.add_argument(
+        "--gallery",
+        type=Path,
+        default=GALLERY,
+        metavar="DIR",
+        help="holds faults/ and healthy/ with programs of the same form; default: examples",
+    )
+    parser.add_argument(
         "--seeds", type=int, nargs="+", default=[0, 1, 2], metavar="N", help="default: 0 1 2"
     )
     parser.add_argument(
@@ -688,7 +696,9 @@ def main() -> int:
     )
     options = parser.parse_args()
     try:
-        programs = [program for program in gallery() if matches(program, options.only)]
+        programs = [
+            program for program in gallery(options.gallery) if matches(program, options.only)
+        ]
     except ValueError as error:
         print(f"diagnosis.py: {error}", file=sys.stderr)
         return 2

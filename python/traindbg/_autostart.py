@@ -21,6 +21,7 @@ from traindbg.hooks import torch as hook
 from traindbg.hooks import torch_patches as patches
 from traindbg.hooks import torch_recording as recordings
 from traindbg.hooks.torch_guard import guarded
+from traindbg.hooks.torch_resume import checkpoints
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -123,6 +124,7 @@ def install() -> None:
     # Held for the life of the process, so that `from torch.nn.functional import cross_entropy` in
     # the script gets a function that can be listened to.
     patches.acquire()
+    checkpoints.from_the_start = True
     original = torch.optim.Optimizer.__init__
 
     @functools.wraps(original)

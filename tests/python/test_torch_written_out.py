@@ -110,9 +110,7 @@ def test_rules_see_it_as_a_call_of_a_loss_function(run_dir: Path) -> None:
 @pytest.mark.parametrize(
     ("how", "shows"), [("mask", True), ("focal", True), ("rewards", False), ("advantages", False)]
 )
-def test_a_loss_for_each_sample_that_the_loop_reduces(
-    run_dir: Path, how: str, shows: bool
-) -> None:
+def test_a_loss_for_each_sample_that_the_loop_reduces(run_dir: Path, how: str, shows: bool) -> None:
     torch.manual_seed(4)
     model = nn.Linear(4, 3)
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)

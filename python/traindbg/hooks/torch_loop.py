@@ -28,6 +28,7 @@ from traindbg.hooks.torch_fresh import looks_fresh
 from traindbg.hooks.torch_graph import Root, holder_of, look_at_graph, mark_loss, root_of
 from traindbg.hooks.torch_norms import Norms
 from traindbg.hooks.torch_parameters import number_of
+from traindbg.hooks.torch_resume import checkpoints
 from traindbg.hooks.torch_shards import local_part
 from traindbg.hooks.torch_through_time import ThroughTime
 
@@ -378,7 +379,7 @@ class LoopObserver:
         reached = self._tell_gradients(optimizer, held)
         self._tell_passes()
         self._tell_values()
-        self._tell_modes()
+        self._tell_modes(held)
         self._tell_left_out(step)
         self._tell_calls(held, optimizer, reached)
 
@@ -499,19 +500,26 @@ class LoopObserver:
         if place:
             self._teller.fact("dropout", strongest, place)
 
-    def _tell_modes(self) -> None:
+    def _tell_modes(self, held: list[torch.Tensor]) -> None:
         if self._passes == 0:
             return
         self._tell_dropout()
+        # A model that nothing of this step trains is somebody else's: a teacher, a frozen encoder.
+        trained = [
+            (model, prefix)
+            for model, prefix in self._teller.models()
+            if any(id(parameter) in self._reached for parameter in model.parameters())
+        ]
+        # Of several that are trained together, one in evaluation mode is a part.
+        in_training = any(model.training for model, _ in trained)
         acting = [
             (prefix + name, module)
-            for model, prefix in self._teller.models()
-            if not model.training
+            for model, prefix in ([] if in_training else trained)
             for name, module in model.named_modules()
             if acts_by_mode(module)
         ]
         if not acting:
-            if any(acts_by_mode(m) for model, _ in self._teller.models() for m in model.modules()):
+            if any(acts_by_mode(m) for model, _ in trained for m in model.modules()):
                 self._teller.fact("modules_in_eval", 0)
                 self._norms_were_fresh = True  # they were trained, here
             return
@@ -522,7 +530,11 @@ class LoopObserver:
             norms = [m for _, m in acting if isinstance(m, nn.modules.batchnorm._BatchNorm)]
             # All of them are norms that bring their statistics along: they may be meant to stay.
             self._norms_were_fresh = len(norms) < len(acting) or any(map(_is_fresh_norm, norms))
-        name = "modules_in_eval" if self._norms_were_fresh else "loaded_norms_in_eval"
+        # Where the optimizer trains more than what is watched, that is a part; it may be meant.
+        owners = self._teller.owners()
+        is_part = any(id(p) not in owners and p.grad is not None for p in held)
+        is_fault = self._norms_were_fresh and not is_part
+        name = "modules_in_eval" if is_fault else "loaded_norms_in_eval"
         self._teller.fact(name, len(acting), acting[0][0])
 
     def evaluated(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
@@ -596,7 +608,11 @@ class LoopObserver:
             modules = self.modules()
             fresh = [looks_fresh(modules.get(o.module), o.path, p) for p, o in kept]
             # Of weights that came from elsewhere, it may be meant.
-            is_loaded = False in fresh and True not in fresh
+            is_loaded = (
+                False in fresh
+                and True not in fresh
+                and any(checkpoints.may_be_loaded(p) for p, _ in kept)
+            )
             self._teller.fact("not_in_optimizer_fresh", float(True in fresh))
             self._teller.fact("not_in_optimizer_loaded", float(is_loaded))
 

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 _MOST_STATES = 64
 _MOST_HELD = 200  # things in a dict or list of a checkpoint that are looked at
 _DEPTH = 3
+_MOST_INITIALISED = 4  # times that something initialises a parameter
 # What a schedule changes, or puts beside the rest.
 _CHANGING = frozenset({"betas", "initial_lr", "lr", "max_lr", "min_lr", "momentum", "params"})
 _CHANGING_BY_NAME = ("base_", "max_", "min_", "swa_")
@@ -74,6 +75,11 @@ def _states_in(value: Any, depth: int = _DEPTH) -> Iterator[Mapping[str, Any]]:
                 yield from _states_in(item, depth - 1)
 
 
+def _has_stepped(state: Any) -> bool:
+    """Of a parameter's state. Adagrad makes it when it is made itself, with no steps counted."""
+    return bool(state) and (not isinstance(state, dict) or _number(state.get("step")) != 0)
+
+
 def _keeps_state(optimizer: torch.optim.Optimizer) -> bool:
     """Whether it would miss what it knew. Of plain SGD there is nothing."""
     if type(optimizer).__name__ != "SGD":
@@ -95,6 +101,9 @@ def made_alike(optimizer: torch.optim.Optimizer) -> tuple[Any, ...]:
 
 class Checkpoints:
     """What was saved and loaded in this process. One for all recordings."""
+
+    # Calls are listened to since before the program's first line: none was missed.
+    from_the_start = False
 
     def __init__(self) -> None:
         self._at_hand: dict[Settings, None] = {}  # of which states were read or taken
@@ -118,6 +127,17 @@ class Checkpoints:
         """`torch.load` returned `value`."""
         for state in _states_in(value):
             self.state_seen(state)
+
+    def may_be_loaded(self, parameter: torch.Tensor) -> bool:
+        """Whether a parameter's values may come from elsewhere: a file, a training before.
+
+        One that was initialised in place had that done to it once or twice, and nothing else. One
+        that never was changed in place was made of values that somebody had.
+        """
+        known = self._loaded.get(id(parameter))
+        if known is not None and known() is parameter:
+            return True
+        return not self.from_the_start or not 1 <= parameter._version <= _MOST_INITIALISED
 
     def optimizer_loaded(self, optimizer: torch.optim.Optimizer, state: Any) -> None:
         """An optimizer was given a state."""
@@ -148,7 +168,7 @@ class Checkpoints:
         parameters = [p for group in optimizer.param_groups for p in group["params"]]
         if not parameters or optimizer in self._given or not _keeps_state(optimizer):
             return 0
-        if any(optimizer.state.get(parameter) for parameter in parameters):
+        if any(_has_stepped(optimizer.state.get(parameter)) for parameter in parameters):
             return 0
         for parameter in parameters:
             known = self._loaded.get(id(parameter))

@@ -116,6 +116,11 @@ bool TrainingLoss::observe(const model::StepView& step) {
     return true;
 }
 
+bool TrainingLoss::has_vague_start() const {
+    return !first_.empty() && top_ > 10 * start_ &&
+           *std::min_element(first_.begin(), first_.end()) < 0.5 * start_;
+}
+
 double TrainingLoss::level() const {
     const auto last = recent_.last(10);
     return median({last.begin(), last.end()});

@@ -43,6 +43,9 @@ class TrainingLoss {
     [[nodiscard]] double start() const noexcept { return start_; }
     [[nodiscard]] double first() const noexcept { return first_.empty() ? 0 : first_.front(); }
     [[nodiscard]] double start_top() const noexcept { return top_; }    // largest of the first five
+    // The first losses are far apart without order, some above and some below the first one, as where a few
+    // samples decide: then `start` is a matter of chance.
+    [[nodiscard]] bool has_vague_start() const;
     [[nodiscard]] double highest() const noexcept { return highest_; }  // over the whole run
     [[nodiscard]] model::StepIndex highest_step() const noexcept { return highest_step_; }
     [[nodiscard]] double level() const;  // median of the last ten

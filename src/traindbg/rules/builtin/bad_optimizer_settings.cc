@@ -25,10 +25,10 @@ const model::RuleInfo kInfo = {
     .summary = "A momentum of 1 or more, betas in the wrong order, or an epsilon larger than the gradients.",
     .when =
         "Momentum (error): SGD's is 1 or more. Betas: the first beta of Adam or its like is 0.99 or more and "
-        "above the second. Epsilon: Adam's eps is more than `eps` times the typical √v of the weight "
-        "matrices (the root of exp_avg_sq), and no update (‖Δw‖ / ‖w‖) was ever above 1e-3. Both are "
-        "judged after `patience` steps and are warnings; an epsilon is a note (info) where the training has "
-        "come far.",
+        "above the second. Epsilon: that of Adam or RMSprop is more than `eps` times the typical √v of the "
+        "weight matrices (the root of exp_avg_sq or square_avg), and no update (‖Δw‖ / ‖w‖) was ever above 1e-3 (with RMSprop's momentum m: over 1 - m). Both are "
+        "judged after `patience` steps and are warnings; an epsilon is a note (info) where the loss is "
+        "below a quarter of its start.",
     .why =
         "With a momentum of 1 no step is ever forgotten, and the weights run away. With betas exchanged a "
         "step follows the gradients of a thousand steps ago, scaled by those of the last ten. With a large "
@@ -65,9 +65,10 @@ class BadOptimizerSettings final : public Rule {
     [[nodiscard]] std::string why_not_judged() const override { return "no optimizer was described"; }
 
   private:
-    [[nodiscard]] bool is_adam(const model::WorkerMeta& meta) const {
-        return meta.optimizers.front().type.find("Adam") != std::string::npos &&
-               meta.optimizers.front().type != "Adamax";
+    // It divides by the root of a mean of squared gradients, to which eps is added.
+    [[nodiscard]] static bool divides_by_root(const model::WorkerMeta& meta) {
+        const std::string& type = meta.optimizers.front().type;
+        return (type.find("Adam") != std::string::npos && type != "Adamax") || type == "RMSprop";
     }
 
     void look_at_moments(const model::StepView& step) {
@@ -75,7 +76,7 @@ class BadOptimizerSettings final : public Rule {
         for (const model::TensorSample& sample : step.record->tensors) {
             const model::TensorInfo& info = step.info(sample.tensor);
             if (info.role == model::Role::kOptimizerState && is_matrix(info) &&
-                info.name.ends_with(".exp_avg_sq") && sample.statistics.mean > 0)
+                (info.name.ends_with(".exp_avg_sq") || info.name.ends_with(".square_avg")) && sample.statistics.mean > 0)
                 roots.push_back(std::sqrt(sample.statistics.mean));
         }
         if (!roots.empty()) root_ = median(std::move(roots));
@@ -125,8 +126,11 @@ class BadOptimizerSettings final : public Rule {
 
     void judge_eps(const model::StepView& step, FindingSink& sink) {
         const std::optional<double> eps = optimizer_setting(*step.meta, "eps");
-        if (!eps || !is_adam(*step.meta) || !(root_ > 0) || updates_.count() == 0) return;
-        if (*eps <= eps_ * root_ || updates_.highest() > 1e-3) return;
+        if (!eps || !divides_by_root(*step.meta) || !(root_ > 0) || updates_.count() == 0) return;
+        // Momentum adds up steps.
+        const double momentum = optimizer_setting(*step.meta, "momentum").value_or(0);
+        const double usual = 1e-3 / (1 - std::clamp(momentum, 0.0, 0.99));
+        if (*eps <= eps_ * root_ || updates_.highest() > usual) return;
         model::Finding finding;
         finding.message = base::format(
             "{} has an eps of {}, {} times the typical root of its second moment ({}): it divides by eps, "
@@ -135,8 +139,10 @@ class BadOptimizerSettings final : public Rule {
             human_number(root_), human_number(updates_.highest()));
         finding.fix = base::format("Lower eps from {} to 1e-8.", human_number(*eps));
         finding.evidence.push_back({"eps", *eps, "root of the second moment", root_});
-        finding.evidence.push_back({"update / weight", updates_.highest(), "usual", 1e-3});
-        fire(std::move(finding), "eps", !loss_.has_learned_much(), sink);
+        finding.evidence.push_back({"update / weight", updates_.highest(), "usual", usual});
+        // Deep networks get on at a hundredth of the rate, too, only not far.
+        const bool has_come_far = loss_.has_learned_much() && loss_.level() < 0.25 * loss_.start();
+        fire(std::move(finding), "eps", !has_come_far, sink);
     }
 
     double eps_;

@@ -32,7 +32,9 @@ const model::RuleInfo kInfo = {
         "stands still over the second "
         "half of the run (Mann-Kendall z > -2) without having "
         "come far, and a typical update was above `update` and still is above a fifth of it, or was above a "
-        "third of it where nothing was learned (warning).",
+        "third of it where nothing was learned (warning). Or a typical update of steps 1 to 10 was above half of "
+        "the weights, the loss was highest in those steps, 10 % above its start, and after three times "
+        "`patience` steps it is above 30 % of its start (warning).",
     .why =
         "An update that is a tenth of the weights forgets what was learned before. The loss jumps about or "
         "settles where guessing would be; units die on the way.",
@@ -58,6 +60,16 @@ bool searches_along_lines(const model::WorkerMeta& meta) {
     return !meta.optimizers.empty() && meta.optimizers.front().type == "LBFGS";
 }
 
+// What so large a part of the losses is below. Where a few samples decide, as with a seldom reward, most losses
+// are small and some are not: neither their median nor their noise tells much.
+double part_of(std::vector<double> losses, double part) {
+    if (losses.empty()) return 0;
+    const auto place =
+        losses.begin() + static_cast<std::ptrdiff_t>(static_cast<double>(losses.size() - 1) * part);
+    std::nth_element(losses.begin(), place, losses.end());
+    return *place;
+}
+
 class LearningRateTooHigh final : public Rule {
   public:
     explicit LearningRateTooHigh(const Parameters& parameters)
@@ -70,9 +82,12 @@ class LearningRateTooHigh final : public Rule {
         updates_.observe(step);
         const double highest = loss_.highest();
         const double usual = loss_.count() >= 10 ? loss_.level() : 0, noise = loss_.noise();
+        const std::vector<double> before(loss_.recent().values().begin(), loss_.recent().values().end());
         if (!loss_.observe(step)) return;
-        if (loss_.count() > 10 && loss_.highest() > highest)
-            surprise_ = noise > 0 ? (loss_.highest() - usual) / noise : kSurprise;
+        if (loss_.count() > 10 && loss_.highest() > highest) {
+            const double strays = std::max(noise, (part_of(before, 0.95) - usual) / 2);
+            surprise_ = strays > 0 ? (loss_.highest() - usual) / strays : kSurprise;
+        }
         if (loss_.count() >= 10) peak_ = std::max(peak_, loss_.level());
         if (updates_.count() < 3 || loss_.count() < kFirst) return;
         ++judged_;
@@ -101,7 +116,12 @@ class LearningRateTooHigh final : public Rule {
   private:
     static constexpr std::uint64_t kFirst = 12;
     static constexpr double kSurprise = 15;
+    static constexpr double kReplaced = 0.5;
 
+    // Of the worst look of the first steps, where the finding is about that.
+    [[nodiscard]] bool is_about_worst() const {
+        return std::string_view(firing_) == "wrecked" || updates_.last().typical <= update_;
+    }
     // Most of the last looks but the first one, whose weights may be anything.
     [[nodiscard]] bool mostly_above(double limit) const {
         std::size_t above = 0, all = 0;
@@ -132,12 +152,21 @@ class LearningRateTooHigh final : public Rule {
                 updates_.last().typical > update_ || loss_.highest() > jump_ * worst_start();
             if (loss_.count() >= (did_harm ? 1 : 4) * patience_ && !loss_.has_learned()) return "stalled";
         }
+        // A step that replaced half of each matrix made another network of it, which may learn what is left to
+        // learn. Judged once it should have come far.
+        const auto& looks = updates_.looks();
+        const bool was_replaced = std::any_of(looks.begin(), looks.end(), [](const auto& look) {
+                                  return look.step >= 1 && look.step <= 10 && look.typical > kReplaced;
+                              });
+        if (was_replaced && loss_.count() >= 3 * patience_ && loss_.highest_step() <= 12 &&
+            loss_.highest() > 1.1 * loss_.start() && level > 0.3 * start)
+            return "wrecked";
         // Nothing moves any more, once units have died of the first steps.
         // One loss alone says little where batches are small and any loss is far from the one before.
         const double far = jump_ * worst_start(), highest = loss_.highest();
         const bool jumped = highest > far && (peak_ > far || highest > 10 * far || surprise_ >= kSurprise ||
                                               (loss_.highest_step() < 10 && highest > 2 * far));
-        if (!jumped || loss_.count() < 2 * patience_) return nullptr;
+        if (!jumped || loss_.count() < 2 * patience_ || loss_.has_vague_start()) return nullptr;
         // Where nothing at all was learned, less will do.
         const double limit = loss_.has_learned() ? update_ : update_ / 3;
         if (updates_.worst().typical <= limit || loss_.has_learned_much()) return nullptr;
@@ -149,8 +178,7 @@ class LearningRateTooHigh final : public Rule {
 
     void fire(const model::StepView& step, FindingSink& sink) const {
         // What it is now, where it is still too large.
-        const bool is_now = updates_.last().typical > update_;
-        const WeightUpdates::Look& look = is_now ? updates_.last() : updates_.worst();
+        const WeightUpdates::Look& look = is_about_worst() ? updates_.worst() : updates_.last();
         const std::string_view key = firing_;
         const double ratio = look.typical;
         model::Finding finding;
@@ -170,6 +198,12 @@ class LearningRateTooHigh final : public Rule {
             finding.message =
                 base::format("{}, and after {} steps the loss is {}, {} at the start.", what, loss_.count(),
                              human_number(loss_.level()), human_number(loss_.start()));
+        else if (key == "wrecked")
+            finding.message = base::format(
+                "{}: half of each matrix was replaced in one step. The loss jumped from {} to {} at step {}; "
+                "after {} steps it is {}.",
+                what, human_number(loss_.start()), human_number(loss_.highest()), loss_.highest_step(),
+                loss_.count(), human_number(loss_.level()));
         else
             finding.message =
                 base::format("{}; the loss jumped from {} to {} at step {} and stands still at {} since.",
