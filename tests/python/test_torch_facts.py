@@ -87,6 +87,102 @@ def test_an_optimizer_that_begins_anew_on_loaded_weights(
     assert not checkpoints._at_hand  # forgotten with the last watcher
 
 
+@pytest.mark.parametrize("is_loaded", [True, False])
+def test_adagrad_that_begins_anew(tmp_path: Path, is_loaded: bool) -> None:
+    """It makes its state when it is made itself, with no step counted."""
+    model = mlp()
+    with td.watch(model, run_dir=tmp_path / "run", supervise=False):
+        optimizer = torch.optim.Adagrad(model.parameters(), lr=0.05)
+        train(model, optimizer, 15)
+        weights, state = model.state_dict(), optimizer.state_dict()
+        del optimizer
+        model.load_state_dict(weights)
+        optimizer = torch.optim.Adagrad(model.parameters(), lr=0.05)
+        if is_loaded:
+            optimizer.load_state_dict(state)
+        train(model, optimizer, 15)
+    _, values = fact(tmp_path / "run", "loop/optimizer_state_lost")
+    assert values == ([0] if is_loaded else [0, 2])
+
+
+def normed() -> nn.Sequential:
+    return mlp(nn.BatchNorm1d(32), nn.ReLU())
+
+
+@pytest.mark.parametrize(
+    ("which", "told"),
+    [
+        ("teacher", {}),  # nothing of the step trains it
+        ("one of two", {"modules_in_eval": 0}),
+        ("both", {"modules_in_eval": 2}),
+        ("part of what is trained", {"loaded_norms_in_eval": 1}),
+    ],
+)
+def test_which_models_are_in_evaluation_mode(
+    tmp_path: Path, which: str, told: dict[str, float]
+) -> None:
+    first, second = normed(), nn.Sequential(nn.Linear(3, 8), nn.BatchNorm1d(8), nn.Linear(8, 3))
+    first.eval()
+    if which in ("both", "teacher"):
+        second.eval()
+    if which == "teacher":
+        student = mlp()
+        optimizer = torch.optim.SGD(student.parameters(), lr=0.01)
+        models = [student, first]
+    else:
+        optimizer = torch.optim.SGD([*first.parameters(), *second.parameters()], lr=0.01)
+        models = [first] if which.startswith("part") else [first, second]
+
+    def loss_of(_: nn.Module, step: int) -> torch.Tensor:
+        x, y = data(step)
+        if which == "teacher":
+            with torch.no_grad():
+                wanted = first(x).softmax(1)
+            return F.cross_entropy(student(x), wanted)
+        return F.cross_entropy(second(first(x)), y)
+
+    watchers = [
+        td.watch(model, run_dir=tmp_path / "run", supervise=False)
+        if index == 0
+        else td.watch(model)
+        for index, model in enumerate(models)
+    ]
+    train(models[0], optimizer, 4, loss_of)
+    for watcher in watchers:
+        watcher.detach()
+    run = td.Run(tmp_path / "run")
+    found = {
+        name.split("/")[1]: float(run.scalars(name).values[0])
+        for name in run.names()
+        if name.startswith(("loop/modules_in_eval", "loop/loaded_norms_in_eval"))
+    }
+    assert found == told
+
+
+@pytest.mark.parametrize(
+    ("how", "is_loaded"), [("drawn", 0), ("loaded", 1), ("trained before", 1), ("given", 1)]
+)
+def test_weights_without_an_optimizer_that_may_come_from_elsewhere(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, how: str, is_loaded: int
+) -> None:
+    monkeypatch.setattr(checkpoints, "from_the_start", True)
+    model = mlp()
+    with td.watch(model, run_dir=tmp_path / "run", supervise=False):
+        nn.init.normal_(model[0].weight, std=0.3)  # as no initialiser of PyTorch's does
+        if how == "loaded":
+            model[0].load_state_dict({k: v.clone() for k, v in model[0].state_dict().items()})
+        if how == "given":
+            model[0].weight = nn.Parameter(torch.randn(32, 12) * 0.3)
+        if how == "trained before":
+            with torch.no_grad():
+                for _ in range(10):
+                    model[0].weight.add_(0.01 * torch.randn(32, 12))
+        train(model, torch.optim.SGD(model[2].parameters(), lr=0.01), 4)
+    _, values = fact(tmp_path / "run", "loop/not_in_optimizer_loaded")
+    assert values
+    assert set(values) == {is_loaded}
+
+
 def test_what_is_loaded_is_loaded_as_ever(tmp_path: Path) -> None:
     model = mlp()
     with td.watch(model, run_dir=tmp_path / "run", supervise=False):
