@@ -1261,7 +1261,12 @@ class Recording:
         self._trainings += 1
         made_as, before = made_alike(optimizer), self._made_as
         self._made_as = made_as
-        goes_on = bool(made_as) and made_as == before and guarded("loop", self._weights_are_trained)
+        goes_on = bool(
+            made_as
+            and made_as == before
+            and not guarded("checkpoints", self._lost_of, optimizer)  # resumed: another training
+            and guarded("loop", self._weights_are_trained)
+        )
         self._made_anew = self._made_anew + 1 if goes_on else 0
         if goes_on and self._follows_loop:
             number_id = self._id("loop/optimizer_made_anew", "loop", always=True)
@@ -1278,11 +1283,16 @@ class Recording:
         guarded("description", self._describe, self._first_model(), optimizer)
         guarded("checkpoints", self._tell_lost_state, optimizer)
 
-    def _tell_lost_state(self, optimizer: torch.optim.Optimizer) -> None:
-        """Whether it begins anew where an optimizer was that is not loaded."""
+    def _lost_of(self, optimizer: torch.optim.Optimizer) -> int:
+        """See `Checkpoints.what_was_lost`; asked before the optimizer's first step."""
         lost = self._lost.get(optimizer)
         if lost is None:
             lost = self._lost[optimizer] = checkpoints.what_was_lost(optimizer)
+        return lost
+
+    def _tell_lost_state(self, optimizer: torch.optim.Optimizer) -> None:
+        """Whether it begins anew where an optimizer was that is not loaded."""
+        lost = self._lost_of(optimizer)
         if self._follows_loop and (lost or self._trainings == 1):
             number_id = self._id("loop/optimizer_state_lost", "loop", always=True)
             self.take_number(number_id, lost)
