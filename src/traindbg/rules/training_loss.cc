@@ -11,7 +11,7 @@ constexpr std::string_view kFunctionPrefix = "loss/";
 constexpr std::string_view kWrittenOut = "loop/loss_is_written_out";  // and is a squared error, say
 constexpr std::string_view kReducedLater = "loop/loss_is_reduced_later";
 constexpr int kReducedLooks = 5;
-constexpr std::string_view kTrainings = "loop/trainings";             // recorded where another one begins
+constexpr std::string_view kTrainings = "loop/trainings";  // recorded where another one begins
 
 }  // namespace
 

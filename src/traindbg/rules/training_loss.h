@@ -32,8 +32,9 @@ class TrainingLoss {
 
     [[nodiscard]] std::uint64_t count() const noexcept { return count_; }
     [[nodiscard]] const std::string& tensor() const noexcept { return name_; }
-    // A loss function of the framework, or a squared or absolute error that is written out, or what a function
-    // gave for each sample and the loop made one number of, whose value falls when the model learns. Other losses made by hand (policy gradients, critics) need not fall.
+    // A loss function of the framework, or a squared or absolute error that is written out, or what a
+    // function gave for each sample and the loop made one number of, whose value falls when the model learns.
+    // Other losses made by hand (policy gradients, critics) need not fall.
     [[nodiscard]] bool is_known_function() const noexcept { return known_function_; }
     // It is the sum, made by hand, of what several loss functions returned: a term may begin to count, or to
     // matter, only when another one has been learned.
@@ -42,7 +43,7 @@ class TrainingLoss {
     // once began at its first loss.
     [[nodiscard]] double start() const noexcept { return start_; }
     [[nodiscard]] double first() const noexcept { return first_.empty() ? 0 : first_.front(); }
-    [[nodiscard]] double start_top() const noexcept { return top_; }    // largest of the first five
+    [[nodiscard]] double start_top() const noexcept { return top_; }  // largest of the first five
     // The first losses are far apart without order, some above and some below the first one, as where a few
     // samples decide: then `start` is a matter of chance.
     [[nodiscard]] bool has_vague_start() const;

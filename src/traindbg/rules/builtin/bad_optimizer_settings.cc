@@ -26,7 +26,8 @@ const model::RuleInfo kInfo = {
     .when =
         "Momentum (error): SGD's is 1 or more. Betas: the first beta of Adam or its like is 0.99 or more and "
         "above the second. Epsilon: that of Adam or RMSprop is more than `eps` times the typical √v of the "
-        "weight matrices (the root of exp_avg_sq or square_avg), and no update (‖Δw‖ / ‖w‖) was ever above 1e-3 (with RMSprop's momentum m: over 1 - m). Both are "
+        "weight matrices (the root of exp_avg_sq or square_avg), and no update (‖Δw‖ / ‖w‖) was ever above "
+        "1e-3 (with RMSprop's momentum m: over 1 - m). Both are "
         "judged after `patience` steps and are warnings; an epsilon is a note (info) where the loss is "
         "below a quarter of its start.",
     .why =
@@ -76,7 +77,8 @@ class BadOptimizerSettings final : public Rule {
         for (const model::TensorSample& sample : step.record->tensors) {
             const model::TensorInfo& info = step.info(sample.tensor);
             if (info.role == model::Role::kOptimizerState && is_matrix(info) &&
-                (info.name.ends_with(".exp_avg_sq") || info.name.ends_with(".square_avg")) && sample.statistics.mean > 0)
+                (info.name.ends_with(".exp_avg_sq") || info.name.ends_with(".square_avg")) &&
+                sample.statistics.mean > 0)
                 roots.push_back(std::sqrt(sample.statistics.mean));
         }
         if (!roots.empty()) root_ = median(std::move(roots));

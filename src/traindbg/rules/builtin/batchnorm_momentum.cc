@@ -30,7 +30,8 @@ const model::RuleInfo kInfo = {
         "with, because momentum is small for so few batches; momentum is 0.9 or more, so that they are "
         "those of the last batch alone. And it does harm: the evaluation loss is more than 1.3 times the "
         "training loss at two evaluations, or, at the end of a run without any, the gap is 2.5 times as "
-        "large. Or momentum is 0, and the running statistics are still mean 0 and variance 1 after a batch was "
+        "large. Or momentum is 0, and the running statistics are still mean 0 and variance 1 after a batch "
+        "was "
         "counted: no threshold. Or batches are too small: the loss is given `samples` samples or "
         "fewer at a time, and these are off by a quarter of `gap` (twice as many, and by all of it), and "
         "after 300 steps, or at the end, the training loss is above 30 % of its start (or of guessing).",

@@ -22,7 +22,8 @@ const model::RuleInfo kInfo = {
     .when =
         "At the first `backward()` of each of `steps` training steps in a row, from the second step of the "
         "training on, the gradient of the smallest trainable parameter is there already and is not zero. No "
-        "threshold: a training that clears its gradients has none there. Of several optimizers each is followed from one of "
+        "threshold: a training that clears its gradients has none there. Of several optimizers each is "
+        "followed from one of "
         "its steps to the next: at no backward pass between them was the gradient gone or zero.",
     .why =
         "backward() adds to `.grad`. Without clearing, the optimizer uses the sum over all steps so far: the "
@@ -33,7 +34,8 @@ const model::RuleInfo kInfo = {
     .healthy =
         "Accumulating over several backward passes of one optimizer step: only the first pass of a step is "
         "looked at. zero_grad(set_to_none=False): zeros are no gradient. Several optimizers "
-        "that take turns, as in a GAN, where the loss of one leaves gradients in the parameters of the other, "
+        "that take turns, as in a GAN, where the loss of one leaves gradients in the parameters of the "
+        "other, "
         "which clears them before its own pass.",
     .cost = "One pass over the smallest parameter's gradient, at the first steps and then at few.",
     .original = "",
@@ -128,7 +130,8 @@ class GradientsNotCleared final : public Rule {
             finding.layer = info.module;
             finding.message = base::format(
                 "The optimizer that holds {} never has its gradients cleared: they were still there at every "
-                "backward pass between its steps, {} times in a row since step {}. Each of its steps uses the "
+                "backward pass between its steps, {} times in a row since step {}. Each of its steps uses "
+                "the "
                 "sum of all gradients so far, those of other optimizers' losses among them.",
                 info.module, kept.in_a_row, kept.first);
             finding.fix =

@@ -32,7 +32,8 @@ const model::RuleInfo kInfo = {
         "stands still over the second "
         "half of the run (Mann-Kendall z > -2) without having "
         "come far, and a typical update was above `update` and still is above a fifth of it, or was above a "
-        "third of it where nothing was learned (warning). Or a typical update of steps 1 to 10 was above half of "
+        "third of it where nothing was learned (warning). Or a typical update of steps 1 to 10 was above "
+        "half of "
         "the weights, the loss was highest in those steps, 10 % above its start, and after three times "
         "`patience` steps it is above 30 % of its start (warning).",
     .why =
@@ -60,8 +61,8 @@ bool searches_along_lines(const model::WorkerMeta& meta) {
     return !meta.optimizers.empty() && meta.optimizers.front().type == "LBFGS";
 }
 
-// What so large a part of the losses is below. Where a few samples decide, as with a seldom reward, most losses
-// are small and some are not: neither their median nor their noise tells much.
+// What so large a part of the losses is below. Where a few samples decide, as with a seldom reward, most
+// losses are small and some are not: neither their median nor their noise tells much.
 double part_of(std::vector<double> losses, double part) {
     if (losses.empty()) return 0;
     const auto place =
@@ -152,12 +153,12 @@ class LearningRateTooHigh final : public Rule {
                 updates_.last().typical > update_ || loss_.highest() > jump_ * worst_start();
             if (loss_.count() >= (did_harm ? 1 : 4) * patience_ && !loss_.has_learned()) return "stalled";
         }
-        // A step that replaced half of each matrix made another network of it, which may learn what is left to
-        // learn. Judged once it should have come far.
+        // A step that replaced half of each matrix made another network of it, which may learn what is left
+        // to learn. Judged once it should have come far.
         const auto& looks = updates_.looks();
         const bool was_replaced = std::any_of(looks.begin(), looks.end(), [](const auto& look) {
-                                  return look.step >= 1 && look.step <= 10 && look.typical > kReplaced;
-                              });
+            return look.step >= 1 && look.step <= 10 && look.typical > kReplaced;
+        });
         if (was_replaced && loss_.count() >= 3 * patience_ && loss_.highest_step() <= 12 &&
             loss_.highest() > 1.1 * loss_.start() && level > 0.3 * start)
             return "wrecked";

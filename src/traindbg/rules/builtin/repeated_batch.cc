@@ -23,7 +23,8 @@ const model::RuleInfo kInfo = {
         "the "
         "batch is a slice of a tensor with at least four times as many rows, or one evaluation has at least "
         "two "
-        "batches of the same size, or, after three times as many steps, it has 2^n rows of at least 8 values and "
+        "batches of the same size, or, after three times as many steps, it has 2^n rows of at least 8 values "
+        "and "
         "is another tensor each time (warning). Without such a sign it is a note (info) after three times as "
         "many steps: "
         "training on all data at once looks the same. It is a note, too, where the very same tensor is given "
@@ -159,9 +160,9 @@ class RepeatedBatch final : public Rule {
         finding.evidence.push_back({"captured steps with this input", static_cast<double>(in_a_row_), "limit",
                                     static_cast<double>(steps_)});
         finding.fix =
-            sign == "size"
-                ? "Look at what chooses the rows: a seed that is set in the function that draws them, an index "
-                  "that stays. If this is all the data, nothing."
+            sign == "size" ? "Look at what chooses the rows: a seed that is set in the function that draws "
+                             "them, an index "
+                             "that stays. If this is all the data, nothing."
             : sign.empty()
                 ? "Nothing, if this is all the data; else go through it batch by batch."
                 : "Go through the loader (for x, y in loader); next(iter(loader)) begins anew at each call. "

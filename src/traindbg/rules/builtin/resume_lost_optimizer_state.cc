@@ -27,8 +27,10 @@ const model::RuleInfo kInfo = {
         "rate before any schedule, the same settings) was read by torch.load() or taken by state_dict() in "
         "this process, or an optimizer like it trained here before. Where a training was seen before in "
         "this process, the loss must go on where it had been: at most a quarter of the way back to its "
-        "start; and it must be the only one before. Judged after `patience` steps. Or, without any loading: an "
-        "optimizer of the same kind and settings takes the place of another for the same parameters, twice or "
+        "start; and it must be the only one before. Judged after `patience` steps. Or, without any loading: "
+        "an "
+        "optimizer of the same kind and settings takes the place of another for the same parameters, twice "
+        "or "
         "more, the weights are not as they are initialised, and the loss goes on where it was each time.",
     .why =
         "Momentum and the averages of Adam are gone. The first steps of Adam are full ones whatever the "
@@ -115,7 +117,8 @@ class ResumeLostOptimizerState final : public Rule {
         finding.key = kAgain;
         finding.first_step = again_since_;
         finding.message = base::format(
-            "The {} is made anew again and again, {:.0f} times since step {}, for the same parameters and with "
+            "The {} is made anew again and again, {:.0f} times since step {}, for the same parameters and "
+            "with "
             "the same settings, while the weights stay: each time its momentum and averages are lost.",
             type, again_, again_since_);
         finding.fix = "Make the optimizer once, before the loop over epochs.";

@@ -23,8 +23,10 @@ const model::RuleInfo kInfo = {
         "evaluated batch is free of them beyond chance (0.01 %). Where all of them are, two evaluations must "
         "show it. Of rows that are alike by nature, told by pairs of which one half only is alike, nine in "
         "ten "
-        "must be among the training's, and fewer than four in ten be expected by chance. Batches in evaluation "
-        "mode of which no loss is computed count where no others do, at two evaluations, and where not all of "
+        "must be among the training's, and fewer than four in ten be expected by chance. Batches in "
+        "evaluation "
+        "mode of which no loss is computed count where no others do, at two evaluations, and where not all "
+        "of "
         "them are the training's.",
     .why =
         "The evaluation tells how well the training data is known by heart. Overfitting does not show in it, "
@@ -122,8 +124,12 @@ class TrainValOverlap final : public Rule {
         if (is_scored_ || batches < 1 || number(step, "rows_known") < 2 * rows_) return;
         ++judged_;
         take_training(step);
-        open_ = {batches, number(step, "rows_unscored"), number(step, "rows_unscored_trained"),
-                 number(step, "rows_unscored_half_alike"), 0, number(step, "rows_unscored_longest_without"),
+        open_ = {batches,
+                 number(step, "rows_unscored"),
+                 number(step, "rows_unscored_trained"),
+                 number(step, "rows_unscored_half_alike"),
+                 0,
+                 number(step, "rows_unscored_longest_without"),
                  false};
         close(sink);
     }
