@@ -97,3 +97,77 @@ def test_a_wrong_configuration_is_named_before_anything_starts(tmp_path: Path) -
     assert done.returncode == 2
     assert "rules.json: a" in done.stderr
     assert "DeadRelu" in done.stderr
+
+
+TWICE = """
+import sys
+
+import torch
+
+torch.manual_seed(0)
+model = torch.nn.Sequential(torch.nn.Linear(6, 5), torch.nn.Tanh(), torch.nn.Linear(5, 2))
+optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+for step in range(40):
+    if step == int(sys.argv[1]):
+        torch.manual_seed(1)  # other data from here on
+    optimizer.zero_grad()
+    torch.nn.functional.cross_entropy(model(torch.randn(64, 6)), torch.arange(64) % 2).backward()
+    optimizer.step()
+"""
+
+
+def test_runs_are_compared_from_the_first_step_at_which_they_part(tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text(TWICE)
+    for name, part in (("base", 100), ("same", 100), ("other", 25)):
+        done = traindbg(
+            tmp_path, "run", "--name", name, "--rules", "non_finite", "--collect",
+            "weights,gradients", "--every", 10, "--raw", "biases", "--no-report", "--",
+            sys.executable, "train.py", part,
+        )  # fmt: skip
+        assert done.returncode == 0, done.stderr
+
+    def compared(run: str, other: str, *more: object) -> dict[str, Any]:
+        done = traindbg(
+            tmp_path, "check", run, "--json", "--rules", "SimilarAcrossRuns",
+            "--rule", f"SimilarAcrossRuns.other_trials={other}", *more,
+        )  # fmt: skip
+        return dict(json.loads(done.stdout))
+
+    (same,) = compared("same", "base")["rules"]
+    assert (same["state"], same["steps_judged"]) == ("clean", 40)
+    parted = compared("other", "base")
+    (finding,) = parted["findings"]
+    assert finding["first_step"] == 25
+    assert finding["tensor"].startswith("loss")
+    assert "differs from base" in finding["message"]
+    # Recorded at every tenth step, biases whole. By the names of the original, too.
+    for pattern, first in (("^gradient/", 30), ("^Sequential_0.weight", 30), ("^bias/", 30)):
+        (finding,) = compared(
+            "other", "base", "--rule", f"SimilarAcrossRuns.tensor_regex={pattern}"
+        )["findings"]
+        assert finding["first_step"] == first, pattern
+    # A path does as well; in processes, too, where the runs may lie elsewhere.
+    (tmp_path / "elsewhere").mkdir()
+    done = traindbg(
+        tmp_path / "elsewhere", "check", "other", "--runs", tmp_path / "traindbg-runs", "--json",
+        "--rules", "SimilarAcrossRuns,non_finite", "--processes", 2,
+        "--rule", "SimilarAcrossRuns.other_trials=base",
+    )  # fmt: skip
+    assert json.loads(done.stdout)["findings"] == parted["findings"]
+    path = tmp_path / "traindbg-runs" / "base"
+    assert compared("other", str(path))["findings"][0]["first_step"] == 25
+    # As a rule configuration of the original.
+    configuration = {
+        "RuleConfigurationName": "a",
+        "RuleParameters": {"rule_to_invoke": "SimilarAcrossRuns", "other_trials": str(path)},
+    }
+    (tmp_path / "rules.json").write_text(json.dumps([configuration]))
+    done = traindbg(
+        tmp_path, "check", "other", "--json", "--rules", "SimilarAcrossRuns",
+        "--rules-json", "rules.json",
+    )  # fmt: skip
+    assert json.loads(done.stdout)["findings"][0]["first_step"] == 25
+    # Without the other run nothing is clean.
+    (missing,) = compared("same", "nowhere")["rules"]
+    assert missing["state"] == "not_checked"
+    assert "nowhere" in missing["reason"]

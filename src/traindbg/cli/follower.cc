@@ -1,5 +1,6 @@
 #include "traindbg/cli/follower.h"
 
+#include <sys/epoll.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -36,32 +37,75 @@ std::string as_block(std::string text, bool is_terminal) {
 }  // namespace
 
 Follower::Follower(FollowerOptions options, Console& console, storage::FileSystem& files,
-                   std::unique_ptr<read::RunTail> tail, std::unique_ptr<engine::Engine> engine)
+                   std::unique_ptr<read::RunTail> tail, std::unique_ptr<engine::Judge> judge,
+                   engine::Engine* engine, SpreadJudge* spread)
     : options_(std::move(options)),
       console_(console),
       files_(files),
       tail_(std::move(tail)),
-      engine_(std::move(engine)),
+      judge_(std::move(judge)),
+      engine_(engine),
+      spread_(spread),
       journal_(options_.run) {
-    engine_->set_listener([this](const model::Finding& finding) { on_finding(finding); });
-    engine_->set_failure_listener([this](const std::string& rule, const std::string& why) {
+    judge_->set_listener([this](const model::Finding& finding) { on_finding(finding); });
+    judge_->set_failure_listener([this](const std::string& rule, const std::string& why) {
         verdict_changed_ = true;
         trouble(base::format("rule {}: {}; it judges no more, the training and the other rules go on", rule,
                              why));
     });
+    if (spread_ != nullptr) watch_processes();
 }
 
 base::Result<std::unique_ptr<Follower>> Follower::open(FollowerOptions options, Console& console,
                                                        storage::FileSystem& files) {
-    TRAINDBG_ASSIGN_OR_RETURN(auto engine, engine::Engine::make(options.choices));
-    TRAINDBG_ASSIGN_OR_RETURN(auto tail,
-                              read::RunTail::open(options.run, files, rules::want_raw(options.choices)));
+    std::unique_ptr<engine::Judge> judge;
+    engine::Engine* in_one = nullptr;
+    SpreadJudge* spread = nullptr;
+    if (options.spreading.processes > 1 && options.choices.size() > 1) {
+        TRAINDBG_ASSIGN_OR_RETURN(
+            auto made, SpreadJudge::start(options.run, options.choices, options.spreading, /*is_live=*/true));
+        spread = made.get();
+        judge = std::move(made);
+    } else {
+        TRAINDBG_ASSIGN_OR_RETURN(auto made, engine::Engine::make(options.choices));
+        in_one = made.get();
+        judge = std::move(made);
+    }
+    const bool with_raw = spread == nullptr && rules::want_raw(options.choices);
+    TRAINDBG_ASSIGN_OR_RETURN(auto tail, read::RunTail::open(options.run, files, with_raw));
     return std::unique_ptr<Follower>(
-        new Follower(std::move(options), console, files, std::move(tail), std::move(engine)));
+        new Follower(std::move(options), console, files, std::move(tail), std::move(judge), in_one, spread));
 }
 
-void Follower::trouble(std::string what) {
-    console_.warn(what);
+void Follower::watch_processes() {
+    spread_->set_trouble_listener([this](const std::string& what) {
+        verdict_changed_ = true;
+        // Each of them says what all of them, and we, may see.
+        if (std::find(troubles_.begin(), troubles_.end(), what) == troubles_.end()) trouble(what);
+    });
+    waker_ = base::FileDescriptor(::epoll_create1(EPOLL_CLOEXEC));
+    for (const int descriptor : {tail_->wake_descriptor(), spread_->wake_descriptor()}) {
+        epoll_event event{};
+        event.events = EPOLLIN;
+        if (descriptor < 0 || ::epoll_ctl(waker_.get(), EPOLL_CTL_ADD, descriptor, &event) != 0) {
+            waker_.reset();  // then it is looked now and then
+            return;
+        }
+    }
+}
+
+int Follower::wake_descriptor() const noexcept {
+    return spread_ != nullptr ? waker_.get() : tail_->wake_descriptor();
+}
+
+std::optional<model::StepIndex> Follower::newest_step() const {
+    if (!newest_) return std::nullopt;
+    return newest_->step;
+}
+
+void Follower::trouble(std::string what, bool is_passing) {
+    if (!options_.on_trouble) console_.warn(what);
+    else if (!is_passing) options_.on_trouble(what);
     troubles_.push_back(std::move(what));
 }
 
@@ -77,9 +121,10 @@ bool Follower::advance(std::chrono::nanoseconds slice) {
         if (const std::int64_t since = std::exchange(failing_since_nanos_, 0); since != 0)
             trouble(base::format("{}: can be read again after {}; nothing is left out",
                                  base::printable(options_.run),
-                                 base::human_duration(base::monotonic_nanos() - since)));
+                                 base::human_duration(base::monotonic_nanos() - since)),
+                    /*is_passing=*/true);
         if (!step->has_value()) {
-            engine_->on_time(base::wall_nanos());
+            judge_->on_time(base::wall_nanos());
             break;
         }
         on_step(**step);
@@ -88,6 +133,7 @@ bool Follower::advance(std::chrono::nanoseconds slice) {
             break;
         }
     }
+    if (spread_ != nullptr) spread_->attend();
     keep_verdict(false);
     return more;
 }
@@ -109,7 +155,8 @@ void Follower::on_read_error(const base::Status& status) {
     retry_nanos_ = now + options_.retry_after.count();
     if (is_first)
         trouble(base::format("{}; looking again every {} until it can be read", status.message(),
-                             base::human_duration(options_.retry_after.count())));
+                             base::human_duration(options_.retry_after.count())),
+                /*is_passing=*/true);
 }
 
 void Follower::finish(const std::function<bool()>& interrupted) {
@@ -117,23 +164,46 @@ void Follower::finish(const std::function<bool()>& interrupted) {
     finished_ = true;
     if (failing_since_nanos_ != 0) failing_since_nanos_ = base::monotonic_nanos();  // from here on
     tail_->finish_when_idle();
+    if (spread_ != nullptr) spread_->finish();
     constexpr std::chrono::milliseconds kSlice(50);
     while (advance(kSlice) || (!tail_failed_ && !tail_->ended())) {
         if (interrupted()) {
-            trouble("interrupted while the last steps were judged: the findings are of those before");
+            trouble("interrupted while the last steps were judged: the findings are of those before",
+                    /*is_passing=*/true);
+            if (spread_ != nullptr) spread_->leave();
             break;
         }
         if (failing_since_nanos_ != 0)
             std::this_thread::sleep_for(std::min<nanoseconds>(kSlice, options_.retry_after));
     }
-    engine_->on_end();
+    judge_->on_end();
+    if (spread_ != nullptr) finish_processes(interrupted);
     verdict_changed_ = true;
     keep_verdict(true);
 }
 
+// They are as far as they are: one that says nothing for long is ended.
+void Follower::finish_processes(const std::function<bool()>& interrupted) {
+    constexpr std::chrono::milliseconds kSlice(50);
+    constexpr std::int64_t kLeavingNanos = 5'000'000'000;
+    std::int64_t leaving_since = 0;
+    while (!spread_->is_done()) {
+        spread_->attend(kSlice);
+        keep_verdict(false);
+        if (leaving_since == 0 && interrupted()) {
+            leaving_since = base::monotonic_nanos();
+            spread_->leave();
+        }
+        if (leaving_since != 0 && base::monotonic_nanos() - leaving_since > kLeavingNanos) {
+            trouble("interrupted: processes that judge were not waited for; what they have said counts");
+            break;
+        }
+    }
+}
+
 void Follower::on_step(const model::StepView& step) {
     ++steps_seen_;
-    engine_->on_step(step);
+    judge_->on_step(step);
     // A step that its writer dropped leaves its number out.
     const auto [known, is_first] = sequences_.try_emplace(step.worker);
     Sequence& sequence = known->second;
@@ -161,6 +231,7 @@ void Follower::on_step(const model::StepView& step) {
 
 void Follower::on_finding(const model::Finding& finding) {
     verdict_changed_ = true;
+    if (options_.on_change) options_.on_change(finding);
     const bool fires = finding.state == model::FindingState::kFiring;
     if (fires) {
         ++findings_;
@@ -205,10 +276,13 @@ void Follower::act_again_where_it_goes_on() {
     const std::uint64_t patience = options_.action == nullptr ? 0 : options_.action->patience_steps();
     if (patience == 0 || !acted_step_ || !newest_ || newest_->step < *acted_step_ + patience) return;
     acted_step_ = newest_->step;  // the next look is as far away, whatever comes of this one
-    const model::Verdict verdict = engine_->verdict();
+    // Processes may be some steps behind us.
+    const model::StepIndex judged =
+        spread_ == nullptr ? newest_->step : std::min(newest_->step, spread_->newest_step().value_or(0));
+    const model::Verdict verdict = judge_->verdict();
     for (const model::Finding& finding : verdict.findings)
         if (finding.state == model::FindingState::kFiring && finding.severity >= options_.act_at &&
-            finding.last_step + patience / 2 >= newest_->step && options_.action->helps_against(finding))
+            finding.last_step + patience / 2 >= judged && options_.action->helps_against(finding))
             return act(finding, true);
 }
 
@@ -217,7 +291,7 @@ void Follower::keep_verdict(bool now) {
     if (!now && base::monotonic_nanos() - verdict_nanos_ < kVerdictNanosBetween) return;
     verdict_changed_ = false;
     verdict_nanos_ = base::monotonic_nanos();
-    if (const base::Status kept = write_verdict(options_.run, engine_->verdict(), options_.choices, files_);
+    if (const base::Status kept = write_verdict(options_.run, judge_->verdict(), options_.choices, files_);
         !kept.is_ok()) {
         verdict_failed_ = !now;
         trouble(base::format("{}; findings are printed but not kept", kept.message()));
@@ -254,7 +328,7 @@ void Follower::describe(actions::Metrics& metrics) const {
             metrics.raw_tensors_dropped = totals.raw_tensors_dropped;
         }
     }
-    metrics.verdict = engine_->verdict();
+    metrics.verdict = judge_->verdict();
     if (options_.notifier != nullptr) metrics.channels = options_.notifier->counts();
 }
 

@@ -22,8 +22,11 @@
 #include "traindbg/actions/action_journal.h"
 #include "traindbg/actions/metrics.h"
 #include "traindbg/actions/notifier.h"
+#include "traindbg/base/file_descriptor.h"
 #include "traindbg/base/status.h"
 #include "traindbg/cli/console.h"
+#include "traindbg/cli/judging.h"
+#include "traindbg/cli/spread_judge.h"
 #include "traindbg/cli/status_line.h"
 #include "traindbg/engine/engine.h"
 #include "traindbg/read/run.h"
@@ -35,6 +38,7 @@ namespace traindbg::cli {
 struct FollowerOptions {
     std::string run;  // its directory
     std::vector<rules::RuleChoice> choices;
+    Spreading spreading = {};
     bool keeps_verdict = true;  // writes verdict.json; one process per run may
     bool prints_findings = true;
     actions::Action* action = nullptr;      // taken for findings from `act_at` up; outlives the follower
@@ -42,6 +46,10 @@ struct FollowerOptions {
     actions::Notifier* notifier = nullptr;  // told of the same findings; outlives the follower
     model::Severity act_at = model::Severity::kWarning;
     std::function<void()> on_fires = {};  // a finding is new, or has come back; before the action
+    // Of a judge that judges for another one: told of all that begins or ends, first; and of troubles that
+    // its own reading has not, instead of the console.
+    std::function<void(const model::Finding&)> on_change = {};
+    std::function<void(const std::string& what)> on_trouble = {};
     // A run that cannot be read just now (a network, a file system that was away) is looked at again after
     // `retry_after`, and given up when it could not be read for so long; at the end of the run, sooner.
     std::chrono::nanoseconds retry_after = std::chrono::seconds(1);
@@ -57,13 +65,18 @@ class Follower {
     Follower(const Follower&) = delete;
     Follower& operator=(const Follower&) = delete;
 
-    [[nodiscard]] int wake_descriptor() const noexcept { return tail_->wake_descriptor(); }
+    // -1: none; look now and then.
+    [[nodiscard]] int wake_descriptor() const noexcept;
     // Takes what is there, for at most about `slice`. True: there may be more already.
     bool advance(std::chrono::nanoseconds slice);
     // Nobody writes any more: takes the rest (until `interrupted` says to leave it), gives the rules
     // their last word and keeps the verdict.
     void finish(const std::function<bool()>& interrupted);
-    [[nodiscard]] model::Verdict verdict() const { return engine_->verdict(); }
+    [[nodiscard]] model::Verdict verdict() const { return judge_->verdict(); }
+    // Null where the rules are spread over processes.
+    [[nodiscard]] const engine::Engine* engine() const noexcept { return engine_; }
+    // Of TRAIN, of worker 0.
+    [[nodiscard]] std::optional<model::StepIndex> newest_step() const;
     // The last look at the run failed; another one is due.
     [[nodiscard]] bool is_failing() const noexcept { return failing_since_nanos_ != 0; }
     // Fills in what the steps tell.
@@ -78,20 +91,27 @@ class Follower {
 
   private:
     Follower(FollowerOptions options, Console& console, storage::FileSystem& files,
-             std::unique_ptr<read::RunTail> tail, std::unique_ptr<engine::Engine> engine);
+             std::unique_ptr<read::RunTail> tail, std::unique_ptr<engine::Judge> judge,
+             engine::Engine* engine, SpreadJudge* spread);
+    void watch_processes();
+    void finish_processes(const std::function<bool()>& interrupted);
     void on_step(const model::StepView& step);
     void on_finding(const model::Finding& finding);
     void act(const model::Finding& finding, bool again);
     void act_again_where_it_goes_on();
     void keep_verdict(bool now);
     void on_read_error(const base::Status& status);
-    void trouble(std::string what);
+    // `is_passing`: of our own looking at the run.
+    void trouble(std::string what, bool is_passing = false);
 
     FollowerOptions options_;
     Console& console_;
     storage::FileSystem& files_;
     std::unique_ptr<read::RunTail> tail_;
-    std::unique_ptr<engine::Engine> engine_;
+    std::unique_ptr<engine::Judge> judge_;
+    engine::Engine* engine_ = nullptr;  // `judge_`, where it is one
+    SpreadJudge* spread_ = nullptr;     // `judge_`, where it is one
+    base::FileDescriptor waker_;        // where it is: for the tail and the processes
     actions::ActionJournal journal_;
     std::optional<model::Finding> acted_on_;
     std::vector<std::string> troubles_;

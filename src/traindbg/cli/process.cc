@@ -54,7 +54,7 @@ std::vector<std::string> environment_with(const Environment& extra) {
 // The parent's memory is shared copy-on-write and we have one thread, so that anything is allowed
 // between fork and exec; what is there needs no memory all the same.
 Spawned spawn_with_output(const std::vector<std::string>& command, const Environment& extra,
-                          const sigset_t& mask, int output, bool is_silent) {
+                          const sigset_t& mask, int output, int input, bool is_silent) {
     std::array<int, 2> report{};  // closed by a successful exec; else carries its errno
     if (::pipe2(report.data(), O_CLOEXEC) != 0) return {-1, errno};
     const std::vector<std::string> variables = environment_with(extra);
@@ -64,6 +64,7 @@ Spawned spawn_with_output(const std::vector<std::string>& command, const Environ
     const pid_t pid = ::fork();
     if (pid == 0) {
         if (output >= 0) ::dup2(output, STDOUT_FILENO);
+        if (input >= 0) ::dup2(input, STDIN_FILENO);
         if (is_silent) {
             const int nothing = ::open("/dev/null", O_RDWR);
             if (nothing >= 0) {
@@ -135,8 +136,8 @@ std::optional<signalfd_siginfo> SignalGate::next() noexcept {
 bool came_from_terminal(const signalfd_siginfo& signal) noexcept { return signal.ssi_code == SI_KERNEL; }
 
 Spawned spawn(const std::vector<std::string>& command, const Environment& extra, const sigset_t& mask,
-              int output) noexcept {
-    return spawn_with_output(command, extra, mask, output, /*is_silent=*/false);
+              int output, int input) noexcept {
+    return spawn_with_output(command, extra, mask, output, input, /*is_silent=*/false);
 }
 
 std::string spawn_failure(const std::vector<std::string>& command, int error) {
@@ -176,7 +177,7 @@ Captured run_and_capture(const std::vector<std::string>& command, const Environm
     if (::pipe2(channel.data(), O_CLOEXEC) != 0) return captured;
     sigset_t mask;
     sigemptyset(&mask);
-    const Spawned child = spawn_with_output(command, extra, mask, channel[1], /*is_silent=*/true);
+    const Spawned child = spawn_with_output(command, extra, mask, channel[1], -1, /*is_silent=*/true);
     ::close(channel[1]);
     const std::int64_t deadline = base::monotonic_nanos() + std::chrono::nanoseconds(limit).count();
     constexpr std::size_t kMostBytes = 64 << 10;

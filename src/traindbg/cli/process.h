@@ -53,9 +53,9 @@ struct Spawned {
     int error = 0;  // errno of what failed, when there is no process
 };
 // Starts `command` (found in PATH as a shell does) with `extra` added to our environment. `output`: a
-// descriptor that its standard output goes to; -1: to ours.
+// descriptor that its standard output goes to; `input`: one that its standard input comes from; -1: ours.
 [[nodiscard]] Spawned spawn(const std::vector<std::string>& command, const Environment& extra,
-                            const sigset_t& mask, int output = -1) noexcept;
+                            const sigset_t& mask, int output = -1, int input = -1) noexcept;
 // Why `command` could not be started, and what to do.
 [[nodiscard]] std::string spawn_failure(const std::vector<std::string>& command, int error);
 

@@ -12,6 +12,8 @@
 #include "traindbg/base/version.h"
 #include "traindbg/cli/console.h"
 #include "traindbg/cli/exit_code.h"
+#include "traindbg/cli/judge_process.h"
+#include "traindbg/cli/other_runs.h"
 #include "traindbg/cli/run_location.h"
 #include "traindbg/cli/verb.h"
 #include "traindbg/storage/pipe_file_system.h"
@@ -90,6 +92,7 @@ int serve_files_of(const std::string& url, const Console& console) {
 }
 
 int dispatch(Arguments arguments, Console& console) {
+    open_other_runs_below(std::string());
     if (arguments.empty()) {
         console.error(program_help(console.error_colour()));
         return kExitUsage;
@@ -105,6 +108,8 @@ int dispatch(Arguments arguments, Console& console) {
     // Not for people: how the Python package reads from a bucket (storage/pipe_file_system.h).
     if (arguments[0] == "--serve-files" && arguments.size() == 2)
         return serve_files_of(arguments[1], console);
+    // Not for people: how a judge starts the processes that it spreads its rules over (spread_judge.h).
+    if (arguments[0] == "--judge" && arguments.size() == 2) return serve_judging(arguments[1], console);
     if (arguments[0] == "--version" || arguments[0] == "-V") arguments[0] = "version";
 
     if (const Found found = find_verb(arguments); found.entry != nullptr) {

@@ -78,6 +78,7 @@ class Supervisor {
         FollowerOptions follow;
         follow.run = options_.run;
         follow.choices = options_.choices;
+        follow.spreading = options_.spreading;
         follow.action = action_.get();
         follow.act_for = options_.act.rules;
         follow.notifier = options_.notifier;

@@ -14,6 +14,7 @@
 
 #include "traindbg/actions/notifier.h"
 #include "traindbg/cli/console.h"
+#include "traindbg/cli/judging.h"
 #include "traindbg/cli/notifying.h"
 #include "traindbg/cli/process.h"
 #include "traindbg/model/finding.h"
@@ -28,6 +29,7 @@ struct SupervisorOptions {
     std::string run;  // its directory; empty: the training runs unobserved
     std::string run_name;
     std::vector<rules::RuleChoice> choices;
+    Spreading spreading{};
     Acting act;                             // what is done about findings
     actions::Notifier* notifier = nullptr;  // outlives the call
     MetricsPublisher* metrics = nullptr;    // likewise

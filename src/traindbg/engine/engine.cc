@@ -53,6 +53,7 @@ class Engine::Impl {
         worker.trained = worker.trained || view.mode() == model::Mode::kTrain;
         if (!(worker.meta == *view.meta)) worker.meta = *view.meta;
         ++steps_;
+        phase_ = Phase::kStep;
         const model::StepView shown = model::of_first_micro_batch(view, scratch_);
         for (std::size_t i = 0; i < active_.size(); ++i)
             ask(view.worker, worker, i,
@@ -60,6 +61,7 @@ class Engine::Impl {
     }
 
     void on_time(std::int64_t wall_nanos) {
+        phase_ = ended_ ? Phase::kTimeAtEnd : Phase::kTime;
         for (auto& [id, worker] : workers_)
             for (std::size_t i = 0; i < active_.size(); ++i)
                 ask(id, worker, i,
@@ -68,6 +70,7 @@ class Engine::Impl {
 
     void on_end() {
         if (std::exchange(ended_, true)) return;
+        phase_ = Phase::kEnd;
         for (auto& [id, worker] : workers_) {
             // The last word is about the training, even where an evaluation came last.
             if (worker.trained) worker.mode = model::Mode::kTrain;
@@ -79,11 +82,21 @@ class Engine::Impl {
     [[nodiscard]] model::Verdict verdict() const {
         model::Verdict verdict;
         verdict.findings = findings_;
-        for (std::size_t i = 0; i < active_.size(); ++i) verdict.outcomes.push_back(outcome_of(i));
-        static const model::WorkerMeta kUnknown;
-        verdict.causes =
-            diagnose::likely_causes(findings_, workers_.empty() ? kUnknown : workers_.begin()->second.meta);
+        verdict.outcomes = outcomes();
+        verdict.causes = diagnose::likely_causes(findings_, meta());
         return verdict;
+    }
+
+    [[nodiscard]] const std::vector<model::Finding>& findings() const noexcept { return findings_; }
+    [[nodiscard]] const std::vector<Trace>& traces() const noexcept { return traces_; }
+    [[nodiscard]] std::vector<model::RuleOutcome> outcomes() const {
+        std::vector<model::RuleOutcome> outcomes;
+        for (std::size_t i = 0; i < active_.size(); ++i) outcomes.push_back(outcome_of(i));
+        return outcomes;
+    }
+    [[nodiscard]] const model::WorkerMeta& meta() const noexcept {
+        static const model::WorkerMeta kUnknown;
+        return workers_.empty() ? kUnknown : workers_.begin()->second.meta;
     }
 
     Listener listener;
@@ -155,6 +168,7 @@ class Engine::Impl {
         finding.first_step = std::min(finding.first_step, finding.last_step);
         if (is_new) {
             findings_.push_back(std::move(finding));
+            traces_.push_back({{steps_, phase_, id, rule}, 1});
             if (listener) listener(findings_.back());
             return;
         }
@@ -165,6 +179,7 @@ class Engine::Impl {
         finding.severity = std::max(finding.severity, known.severity);
         finding.places = std::max(finding.places, known.places);
         known = std::move(finding);
+        ++traces_[place->second].changes;
     }
 
     void clear(std::size_t rule, model::WorkerId id, std::string_view key) {
@@ -173,6 +188,7 @@ class Engine::Impl {
         model::Finding& known = findings_[place->second];
         if (known.state == model::FindingState::kResolved) return;
         known.state = model::FindingState::kResolved;
+        ++traces_[place->second].changes;
         if (listener) listener(known);
     }
 
@@ -200,11 +216,13 @@ class Engine::Impl {
     std::vector<Active> active_;
     std::map<model::WorkerId, Worker> workers_;
     std::vector<model::Finding> findings_;
+    std::vector<Trace> traces_;  // as `findings_`
     std::map<Key, std::size_t> index_;
     std::map<std::pair<std::size_t, model::WorkerId>, std::size_t> keys_;  // how many of each rule
     bool has_too_many_ = false;                                            // the rule that is asked
     model::StepRecord scratch_;  // a step without what rules are not shown
     std::uint64_t steps_ = 0;
+    Phase phase_ = Phase::kStep;
     bool ended_ = false;
 };
 
@@ -241,13 +259,18 @@ void Engine::on_time(std::int64_t wall_nanos) { impl_->on_time(wall_nanos); }
 void Engine::on_end() { impl_->on_end(); }
 model::Verdict Engine::verdict() const { return impl_->verdict(); }
 std::uint64_t Engine::steps_judged() const { return impl_->steps(); }
+const std::vector<model::Finding>& Engine::findings() const noexcept { return impl_->findings(); }
+const std::vector<Engine::Trace>& Engine::traces() const noexcept { return impl_->traces(); }
+std::vector<model::RuleOutcome> Engine::outcomes() const { return impl_->outcomes(); }
+const model::WorkerMeta& Engine::meta() const noexcept { return impl_->meta(); }
 
-Status judge(model::StepSource& source, Engine& engine) {
+Status judge(model::StepSource& source, Judge& engine, const std::function<void()>& after_step) {
     constexpr auto kPatience = std::chrono::milliseconds(200);
     while (true) {
         TRAINDBG_ASSIGN_OR_RETURN(const std::optional<model::StepView> step, source.next(kPatience));
         if (step) engine.on_step(*step);
         else if (source.ended()) break;
+        if (after_step) after_step();
     }
     engine.on_end();
     return Status::ok();

@@ -12,39 +12,43 @@
 #include <vector>
 
 #include "traindbg/base/status.h"
+#include "traindbg/engine/judge.h"
+#include "traindbg/engine/moment.h"
 #include "traindbg/model/finding.h"
 #include "traindbg/model/step_source.h"
 #include "traindbg/rules/rule.h"
 
 namespace traindbg::engine {
 
-class Engine {
+class Engine final : public Judge {
   public:
-    // Called when a finding begins to fire (once per finding), and when it is resolved.
-    using Listener = std::function<void(const model::Finding&)>;
-
     // kNotFound: no such rule; kInvalidArgument: a bad parameter, or a rule chosen twice. `known` is the
     // table of rules to choose from; it must outlive the engine.
     [[nodiscard]] static base::Result<std::unique_ptr<Engine>> make(
         const std::vector<rules::RuleChoice>& choices,
         const std::vector<rules::RuleEntry>& known = rules::all_rules());
-    Engine(const Engine&) = delete;
-    Engine& operator=(const Engine&) = delete;
-    ~Engine();
+    ~Engine() override;
 
-    void set_listener(Listener listener);
-    // Called when a rule failed and is taken out: it judges no more.
-    using FailureListener = std::function<void(const std::string& rule, const std::string& why)>;
-    void set_failure_listener(FailureListener listener);
-    void on_step(const model::StepView& step);
-    // It is so late (Unix time, nanoseconds), and there is no new step.
-    void on_time(std::int64_t wall_nanos);
-    // The training is over: gives rules their last word. Idempotent.
-    void on_end();
-
-    // Findings in the order in which they fired, an outcome for every rule, likely causes. At any time.
-    [[nodiscard]] model::Verdict verdict() const;
+    void set_listener(Listener listener) override;
+    void set_failure_listener(FailureListener listener) override;
+    void on_step(const model::StepView& step) override;
+    void on_time(std::int64_t wall_nanos) override;
+    void on_end() override;
+    [[nodiscard]] model::Verdict verdict() const override;
     [[nodiscard]] std::uint64_t steps_judged() const;
+
+    // The parts of the verdict, for who puts several engines together (merged_verdict.h). Valid until the
+    // next step.
+    [[nodiscard]] const std::vector<model::Finding>& findings() const noexcept;
+    // Of each of the findings: when it fired, and how often it was changed since.
+    struct Trace {
+        Moment moment;
+        std::uint64_t changes = 0;
+    };
+    [[nodiscard]] const std::vector<Trace>& traces() const noexcept;
+    [[nodiscard]] std::vector<model::RuleOutcome> outcomes() const;
+    // Of the first worker that was shown; what causes are drawn from.
+    [[nodiscard]] const model::WorkerMeta& meta() const noexcept;
 
   private:
     class Impl;
@@ -52,7 +56,9 @@ class Engine {
     std::unique_ptr<Impl> impl_;
 };
 
-// Feeds all of a source to an engine, then ends it. The whole of `traindbg check`.
-[[nodiscard]] base::Status judge(model::StepSource& source, Engine& engine);
+// Feeds all of a source to an engine, then ends it. The whole of `traindbg check`. `after_step` is called
+// after each of them.
+[[nodiscard]] base::Status judge(model::StepSource& source, Judge& engine,
+                                 const std::function<void()>& after_step = {});
 
 }  // namespace traindbg::engine

@@ -194,6 +194,20 @@ void RuleOptions::declare(OptionSet& options, bool settable) {
          .completes = Completes::kFile},
         rules_json);
     custom.declare(options);
+    options.count(
+        {.names = "--processes",
+         .placeholder = "N",
+         .help = "Spread the rules over so many processes (default 1: all in the program itself). The "
+                 "findings are the same.",
+         .of_program = true},
+        processes, 1);
+    options.number(
+        {.names = "--process-timeout",
+         .placeholder = "SECONDS",
+         .help = "How long one of them may say nothing (default 60); one that is silent for longer is "
+                 "ended, and its rules were not checked.",
+         .of_program = true},
+        process_timeout, 0.1, 86400);
 }
 
 Result<std::vector<RuleChoice>> RuleOptions::choices(std::vector<RuleChoice> all) const {

@@ -38,6 +38,8 @@ struct RuleOptions {
     std::vector<std::string> settings;  // --rule a.parameter=0.1, --rule a
     std::string rules_json;             // --rules-json rules.json
     CustomRuleOptions custom;
+    std::uint64_t processes = 1;             // --processes N
+    double process_timeout = 60;             // --process-timeout SECONDS
     settings::Settings file;                 // a settings file's: of rules that are not chosen, too
     const OptionSet* declared_in = nullptr;  // says where a value stood
 

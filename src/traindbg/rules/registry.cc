@@ -89,6 +89,7 @@ const std::vector<RuleEntry>& compatible_rules() {
         compatible::overtraining(),                   //
         compatible::poor_weight_initialization(),     //
         compatible::saturated_activation(),           //
+        compatible::similar_across_runs(),            //
         compatible::stalled_training_rule(),          //
         compatible::tensor_variance(),                //
         compatible::tree_depth(),                     //

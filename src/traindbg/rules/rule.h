@@ -1,9 +1,9 @@
 // A rule: one way in which a training goes wrong, and how to see it.
 //
-// A rule sees the steps of one worker in the order in which they were recorded and keeps all it
-// needs in its own object. It does no I/O and knows no clock, so that a live run, a stored run and a
-// table of numbers in a test give the same findings. One rule, one file under `builtin/`, named
-// after the fault; `registry.h` lists them all.
+// A rule sees the steps of one worker in the order in which they were recorded and keeps all it needs
+// in its own object. It does no I/O (the steps of another run come by other_run.h) and knows no clock,
+// so that a live run, a stored run and a table of numbers in a test give the same findings. One rule,
+// one file under `builtin/`, named after the fault; `registry.h` lists them all.
 //
 // Thread-safety: an object is used by one thread at a time; different objects are independent.
 #pragma once

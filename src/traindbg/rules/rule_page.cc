@@ -126,9 +126,8 @@ std::string compatible_index_markdown() {
         "- Lists are separated by commas, so that no pattern of a list has one.\n"
         "- With gradient accumulation the first micro-batch is judged.\n\n"
         "## What is left out\n\n"
-        "- `SimilarAcrossRuns` compares two runs: a rule sees one. `base_trial`, `other_trial_0` and the "
-        "like are\n"
-        "  not looked at.\n"
+        "- `base_trial` and `other_trial_0` and the like, which the service sets, are not looked at:\n"
+        "  `SimilarAcrossRuns` takes the other run from `other_trials`.\n"
         "- `CreateXgboostReport` and the rules of the profiler.\n";
     return page;
 }

@@ -21,7 +21,7 @@ constexpr std::array<std::string_view, 3> kOfTheService = {"rule_to_invoke", "ba
 
 bool is_of_the_service(std::string_view key) {
     return std::find(kOfTheService.begin(), kOfTheService.end(), key) != kOfTheService.end() ||
-           key.starts_with("other_trial");
+           key.starts_with("other_trial_");  // other_trials is a parameter
 }
 
 std::optional<std::string> text_of(const json& value) {

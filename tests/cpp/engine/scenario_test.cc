@@ -8,7 +8,10 @@
 #include <filesystem>
 #include <fstream>
 #include <map>
+#include <memory>
 #include <sstream>
+
+#include "traindbg/rules/other_run.h"
 
 namespace traindbg::scenario {
 namespace {
@@ -36,6 +39,32 @@ std::string test_name(const testing::TestParamInfo<std::string>& info) {
         name += std::isalnum(static_cast<unsigned char>(c)) != 0 ? c : '_';
     return name;
 }
+
+// Another run of a rule is another scenario, named by its file.
+class OtherScenario final : public model::StepSource {
+  public:
+    explicit OtherScenario(Scenario scenario) : scenario_(std::move(scenario)), source_(scenario_) {}
+    [[nodiscard]] base::Result<std::optional<model::StepView>> next(std::chrono::nanoseconds wait) override {
+        return source_.next(wait);
+    }
+    [[nodiscard]] bool ended() const override { return source_.ended(); }
+
+  private:
+    Scenario scenario_;
+    ScenarioSource source_;
+};
+
+base::Result<std::unique_ptr<model::StepSource>> open_scenario(const std::string& file) {
+    const std::string text = text_of(file);
+    if (text.empty()) return base::Status(base::Code::kNotFound, file + ": there is no such run");
+    TRAINDBG_ASSIGN_OR_RETURN(Scenario scenario, parse(text));
+    return std::unique_ptr<model::StepSource>(std::make_unique<OtherScenario>(std::move(scenario)));
+}
+
+[[maybe_unused]] const bool kOpensScenarios = [] {
+    rules::set_other_run_opener(&open_scenario);
+    return true;
+}();
 
 class ScenarioTest : public testing::TestWithParam<std::string> {};
 

@@ -11,7 +11,7 @@ TEST(RulesJson, AConfigurationIsARuleWithTexts) {
     const auto read = parse_rules_json(R"({"DebugRuleConfigurations": [
         {"RuleConfigurationName": "mine", "RuleEvaluatorImage": "somewhere",
          "RuleParameters": {"rule_to_invoke": "DeadRelu", "threshold_layer": "60", "base_trial": "s3://x",
-                            "other_trial_0": "s3://y", "action_json": ""}},
+                            "other_trial_0": "s3://y", "other_trials": "base", "action_json": ""}},
         {"DebugRuleConfiguration": {"RuleParameters": {"rule_to_invoke": "AllZero",
                                                        "collection_names": ["weights", "biases"],
                                                        "threshold": 99.5, "tensor_regex": null}},
@@ -21,7 +21,7 @@ TEST(RulesJson, AConfigurationIsARuleWithTexts) {
     ASSERT_EQ(read->size(), 2U);
     EXPECT_EQ((*read)[0].name, "mine");
     EXPECT_EQ((*read)[0].rule, "DeadRelu");
-    EXPECT_EQ((*read)[0].parameters, (Parameters{{"threshold_layer", "60"}}));
+    EXPECT_EQ((*read)[0].parameters, (Parameters{{"other_trials", "base"}, {"threshold_layer", "60"}}));
     EXPECT_EQ((*read)[1].rule, "AllZero");
     EXPECT_EQ((*read)[1].parameters,
               (Parameters{

@@ -6,6 +6,7 @@
 #include "traindbg/cli/custom_rules.h"
 #include "traindbg/cli/exit_code.h"
 #include "traindbg/cli/judging.h"
+#include "traindbg/cli/other_runs.h"
 #include "traindbg/cli/run_files.h"
 #include "traindbg/cli/run_location.h"
 #include "traindbg/cli/run_names.h"
@@ -48,6 +49,7 @@ class CheckVerb final : public Verb {
         const auto location = RunLocation::of(run_, runs_root(runs_));
         if (!location.is_ok()) return fail(console, location.status());
         storage::FileSystem& files = location->files();
+        open_other_runs_below(runs_);
         const auto fail_on = parse_fail_on(fail_on_);
         if (!fail_on.is_ok()) return fail(console, fail_on.status());
         if (const base::Status status = load_custom_rules(rules_.custom); !status.is_ok())
@@ -62,7 +64,8 @@ class CheckVerb final : public Verb {
         auto choices = rules_.choices(rules_of_run(*path, files, &unknown));
         if (!choices.is_ok()) return fail(console, choices.status());
         Unseen unseen;
-        const auto verdict = judge_run(*path, *choices, files, &unseen);
+        const auto verdict = judge_run(*path, *choices, files, &unseen, Spreading::of(rules_, runs_),
+                                       [&](const std::string& what) { console.warn(what); });
         if (!verdict.is_ok()) return fail(console, verdict.status());
 
         const int code = exit_code_of_check(*verdict, *fail_on);
@@ -147,6 +150,7 @@ VerbEntry check_verb() {
             "  traindbg check last\n"
             "  traindbg check last --rules vanishing_gradient,exploding_gradient --fail-on error\n"
             "  traindbg check last --explain\n"
+            "  traindbg check last --processes 4\n"
             "  traindbg check last --format sarif > traindbg.sarif\n"
             "  traindbg check traindbg-runs/20261120-213045-train --json\n",
         .make = []() -> std::unique_ptr<Verb> { return std::make_unique<CheckVerb>(); }};

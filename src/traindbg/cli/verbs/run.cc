@@ -10,6 +10,7 @@
 #include "traindbg/cli/custom_rules.h"
 #include "traindbg/cli/exit_code.h"
 #include "traindbg/cli/notifying.h"
+#include "traindbg/cli/other_runs.h"
 #include "traindbg/cli/report_file.h"
 #include "traindbg/cli/run_files.h"
 #include "traindbg/cli/run_location.h"
@@ -78,6 +79,7 @@ class RunVerb final : public Verb {
         if (!file.is_ok()) return fail(console, file.status());
         if (const Status status = options::apply_settings(*file, *options_); !status.is_ok())
             return fail(console, status);
+        open_other_runs_below(runs_);
         auto fail_on = parse_fail_on(given_.fail_on);
         if (!fail_on.is_ok()) return fail(console, fail_on.status());
         SupervisorOptions options;
@@ -95,6 +97,7 @@ class RunVerb final : public Verb {
         auto choices = given_.rules.choices();
         if (!choices.is_ok()) return fail(console, choices.status());
         options.choices = *choices;
+        options.spreading = Spreading::of(given_.rules, runs_);
         auto config = given_.capture.config(*choices);
         if (!config.is_ok()) return fail(console, config.status());
         if (const Status status = given_.store.apply(*config); !status.is_ok()) return fail(console, status);
@@ -395,6 +398,7 @@ VerbEntry run_verb() {
             "  traindbg run --notify prometheus:9464 --on-finding stop --stop-grace 120 -- python train.py\n"
             "  traindbg run --collect gradients --every 1 python train.py\n"
             "  traindbg run --rule vanishing_gradient.ratio=1e-5 --no-rule overfit -- python train.py\n"
+            "  traindbg run --processes 2 -- python train.py\n"
             "  traindbg run --fail-on error --json -- python train.py | tail -n 1\n",
         .make = []() -> std::unique_ptr<Verb> { return std::make_unique<RunVerb>(); }};
 }

@@ -16,6 +16,7 @@
 #include "traindbg/cli/exit_code.h"
 #include "traindbg/cli/follower.h"
 #include "traindbg/cli/notifying.h"
+#include "traindbg/cli/other_runs.h"
 #include "traindbg/cli/process.h"
 #include "traindbg/cli/report_file.h"
 #include "traindbg/cli/run_files.h"
@@ -75,6 +76,7 @@ class WatchVerb final : public Verb {
         const auto location = RunLocation::of(run_, runs_root(runs_));
         if (!location.is_ok()) return fail(console, location.status());
         storage::FileSystem& files = location->files();
+        open_other_runs_below(runs_);
         const auto fail_on = parse_fail_on(fail_on_);
         if (!fail_on.is_ok()) return fail(console, fail_on.status());
         if (const base::Status status = load_custom_rules(rules_.custom); !status.is_ok())
@@ -121,6 +123,7 @@ class WatchVerb final : public Verb {
         FollowerOptions options;
         options.run = *path;
         options.choices = *choices;
+        options.spreading = Spreading::of(rules_, runs_);
         options.keeps_verdict = lock.has_value();
         if (lock) options.on_fires = [&control] { control->request_flight_copy(); };
         options.action = action.get();

@@ -20,6 +20,7 @@ namespace traindbg::rules::compatible {
 [[nodiscard]] RuleEntry overtraining();
 [[nodiscard]] RuleEntry poor_weight_initialization();
 [[nodiscard]] RuleEntry saturated_activation();
+[[nodiscard]] RuleEntry similar_across_runs();
 [[nodiscard]] RuleEntry stalled_training_rule();
 [[nodiscard]] RuleEntry tensor_variance();
 [[nodiscard]] RuleEntry tree_depth();
