@@ -7,6 +7,7 @@ for. The hook is taken off at the end of the step.
 
 from __future__ import annotations
 
+import itertools
 import threading
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -43,6 +44,20 @@ class Spread(NamedTuple):
     size: torch.Tensor  # root mean square of all values
 
 
+# Of what models returned: a graph may outlive its step, and is not to be taken for another.
+_numbers = itertools.count()
+
+
+def _is_plain(tensor: torch.Tensor) -> bool:
+    """Part of a graph, and nothing that is distributed or made by somebody's subclass."""
+    return (
+        type(tensor) is torch.Tensor
+        and tensor.grad_fn is not None
+        and tensor.is_floating_point()
+        and tensor.layout == torch.strided
+    )
+
+
 def _rows(tensor: torch.Tensor) -> torch.Tensor | None:
     """A batch as a table of some of its rows and columns. None: it is none."""
     if type(tensor) is not torch.Tensor or tensor.dim() < 2 or not tensor.is_floating_point():
@@ -66,6 +81,7 @@ class Outputs:
     ) -> None:
         self.spreads: list[Spread] = []
         self.returned: dict[int, torch.Tensor] = {}  # by models, without gradients; see `forget`
+        self._takes_returned = True
         self._roots = {id(model): prefix.rstrip(".") or "model" for model, prefix in models}
         self._latents = latents
         self._means: dict[str, torch.Tensor] = {}  # variance of each mean, by the layer's name
@@ -84,6 +100,7 @@ class Outputs:
     def forget(self) -> None:
         """Drops what models returned, the only tensors of the training's that are kept."""
         self.returned = {}
+        self._takes_returned = False
 
     def end(self) -> None:
         self.forget()
@@ -109,9 +126,10 @@ class Outputs:
                 if number >= _MOST_TENSORS:
                     break
                 with own_operations():
-                    if tensor.grad_fn is not None and tensor.is_floating_point():
-                        mark_returned(tensor, len(self.returned))
-                        self.returned[len(self.returned)] = tensor.detach()
+                    if self._takes_returned and _is_plain(tensor):
+                        mark = next(_numbers)
+                        mark_returned(tensor, mark)
+                        self.returned[mark] = tensor.detach()
                     rows = _rows(tensor)
                     if rows is not None:
                         apart = (rows - rows.mean(0)).square().mean().sqrt()

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 _LEAST = 64  # elements from which on a distribution can be told
 _LEAST_NORMAL = 512
 _MOST = 1 << 20  # that are looked at
+_MOST_ROWS, _MOST_COLUMNS = 1024, 256
 _NORMALS = (0.02, 0.01, 1.0)  # standard deviations that models use whatever their size
 
 
@@ -98,3 +99,29 @@ def looks_fresh(module: nn.Module | None, name: str, parameter: torch.Tensor) ->
     if not last.startswith(("weight", "in_proj", "q_proj", "k_proj", "v_proj")):
         return None
     return _is_drawn(module, weight)
+
+
+def looks_drawn(parameter: torch.Tensor) -> bool:
+    """Whether a matrix looks drawn at random, uniform or normal of whatever size.
+
+    Values that were learned have heavier tails, or a few directions that stand out. Waits for a
+    device.
+    """
+    weight = local_part(parameter.detach())
+    if weight.dim() < 2 or weight.numel() < _LEAST_NORMAL or not weight.is_floating_point():
+        return False
+    if capturing_graph(weight):
+        return False
+    with own_operations():
+        x = weight.flatten(1)[:_MOST_ROWS, :_MOST_COLUMNS].double()
+        deviation = float(x.std())
+        if deviation == 0 or not math.isfinite(deviation):
+            return False
+        kurtosis = float(((x - x.mean()) / deviation).pow(4).mean())
+        largest = float(torch.linalg.matrix_norm(x, 2))
+    rows, columns = x.shape
+    noise = math.sqrt(24 / x.numel())
+    is_normal, is_uniform = abs(kurtosis - 3) < 4 * noise, abs(kurtosis - 1.8) < 4 * noise
+    # The largest singular value of a random matrix (Marchenko, Pastur).
+    is_random = largest < 1.1 * deviation * (math.sqrt(rows) + math.sqrt(columns))
+    return is_random and (is_normal or is_uniform)

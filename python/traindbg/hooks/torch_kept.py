@@ -2,17 +2,18 @@
 
 The loss of one optimizer may leave gradients in the parameters of another, which clears them before
 its own pass: they are no fault. So each optimizer is followed from one of its steps to its next:
-if its smallest gradient was gone or zero when some backward pass began, it was cleared.
+its smallest gradient is the same tensor as then, and was not zero when any backward pass began.
 
-What is kept are weak references.
+What is kept are weak references. No device is waited for: of gradients there nothing is told.
 """
 
 from __future__ import annotations
 
 import weakref
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from traindbg.hooks.torch_device import capturing_graph, own_operations
+from traindbg.hooks.torch_shards import local_part
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -22,39 +23,66 @@ if TYPE_CHECKING:
     from traindbg.hooks.torch_parameters import Parameters
 
 
-def _is_cleared(gradient: torch.Tensor | None) -> bool:
-    """On a device a look would wait: there every gradient counts as cleared."""
-    if gradient is None or not gradient.is_cpu or capturing_graph(gradient):
-        return True
-    with own_operations():
-        return not bool(gradient.any())
+class _Since(NamedTuple):
+    """The last step of an optimizer."""
+
+    gradient: weakref.ref[torch.Tensor]  # as the step used it
 
 
 class KeptGradients:
     """One per recording, one thread."""
 
     def __init__(self) -> None:
-        self._open: weakref.WeakSet[torch.optim.Optimizer] = weakref.WeakSet()  # made a step
-        self._cleared: weakref.WeakSet[torch.optim.Optimizer] = weakref.WeakSet()  # and since then
+        self._since: weakref.WeakKeyDictionary[torch.optim.Optimizer, _Since] = (
+            weakref.WeakKeyDictionary()
+        )
+        # Of these: passes that began since then, and whether the gradient was cleared at one.
+        self._passes: weakref.WeakKeyDictionary[torch.optim.Optimizer, int] = (
+            weakref.WeakKeyDictionary()
+        )
+        self._cleared: weakref.WeakSet[torch.optim.Optimizer] = weakref.WeakSet()
+        self._stepped: weakref.WeakSet[torch.optim.Optimizer] = weakref.WeakSet()  # after a pass
 
     def clear(self) -> None:
         """A step begins in which nothing is looked at."""
-        self._open.clear()
-        self._cleared.clear()
+        self.__init__()  # type: ignore[misc]
 
     def pass_begins(self, tables: Mapping[torch.optim.Optimizer, Parameters]) -> None:
         """A backward pass begins."""
+        self._stepped.clear()
         if len(tables) < 2:
             return
-        for optimizer, table in tables.items():
-            if optimizer in self._cleared or table.smallest is None:
+        for optimizer, since in list(self._since.items()):
+            table = tables.get(optimizer)
+            if table is None or table.smallest is None:
+                self._since.pop(optimizer, None)
                 continue
-            if _is_cleared(table.smallest.grad):
+            gradient = table.smallest.grad
+            if gradient is None or since.gradient() is not gradient:
                 self._cleared.add(optimizer)
+            elif not gradient.is_cpu or capturing_graph(gradient):
+                self._since.pop(optimizer, None)  # it may hold zeros; a look would wait
+                continue
+            else:
+                with own_operations():
+                    if not bool(local_part(gradient).any()):
+                        self._cleared.add(optimizer)
+            self._passes[optimizer] = self._passes.get(optimizer, 0) + 1
 
-    def will_step(self, optimizer: torch.optim.Optimizer) -> bool | None:
-        """Whether what its last step used is still there; None: that step was not looked at."""
-        was_open, is_cleared = optimizer in self._open, optimizer in self._cleared
-        self._open.add(optimizer)
+    def will_step(self, optimizer: torch.optim.Optimizer, table: Parameters) -> bool | None:
+        """Whether what its last step used is still there; None: that is not known."""
+        since = self._since.pop(optimizer, None)
+        passes, is_cleared = self._passes.pop(optimizer, 0), optimizer in self._cleared
         self._cleared.discard(optimizer)
-        return not is_cleared if was_open else None
+        gradient = None if table.smallest is None else table.smallest.grad
+        if gradient is not None:
+            self._since[optimizer] = _Since(weakref.ref(gradient))
+        if since is None or passes == 0:
+            return None
+        return not is_cleared and gradient is not None and since.gradient() is gradient
+
+    def shares_pass(self, optimizer: torch.optim.Optimizer) -> bool:
+        """Whether another one stepped after the same backward pass. Called before its step."""
+        others = any(other is not optimizer for other in self._stepped)
+        self._stepped.add(optimizer)
+        return others

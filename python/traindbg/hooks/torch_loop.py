@@ -521,7 +521,8 @@ class LoopObserver:
         if not acting:
             if any(acts_by_mode(m) for model, _ in trained for m in model.modules()):
                 self._teller.fact("modules_in_eval", 0)
-                self._norms_were_fresh = True  # they were trained, here
+                if all(model.training for model, _ in trained):
+                    self._norms_were_fresh = True  # they were trained, here
             return
         if any(module.training for _, module in acting):
             self._teller.fact("modules_in_eval", 0)

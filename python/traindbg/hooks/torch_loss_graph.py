@@ -59,7 +59,7 @@ class WrittenOut(NamedTuple):
     function: str  # "mse_loss", "l1_loss"
     prediction: torch.Tensor
     target: torch.Tensor
-    is_mean: bool  # the loss is the mean over all elements, and nothing else
+    is_mean: torch.Tensor  # one truth value: the loss is their mean, and nothing else
 
 
 class _Difference(NamedTuple):
@@ -113,16 +113,28 @@ def compared_shapes(loss: torch.Tensor) -> tuple[Shape, Shape] | None:
     return None if found is None or prediction is None else (prediction, found.shape)
 
 
-def _function_of(user: Any) -> tuple[str, torch.Tensor] | None:
-    """Which loss a difference is made into, and the difference."""
+def _function_of(user: Any) -> str:
+    """Which loss a difference is made into; empty: none that is known."""
     name = "" if user is None else user.name()
     if name == "PowBackward0" and user._saved_exponent == 2:
-        return "mse_loss", user._saved_self
+        return "mse_loss"
     if name == "AbsBackward0":
-        return "l1_loss", user._saved_self
+        return "l1_loss"
     if name == "MulBackward0" and len({edge[0] for edge in user.next_functions}) == 1:
-        return "mse_loss", user._saved_self  # times itself
-    return None
+        return "mse_loss"  # times itself
+    return ""
+
+
+def _saved_by(user: Any) -> torch.Tensor | None:
+    """What the node keeps of its input.
+
+    None where somebody's hooks packed it (offloading, checkpoints): they may unpack it only once.
+    """
+    raw = getattr(user, "_raw_saved_self", None)
+    if raw is None or getattr(raw, "unpack_hook", raw) is not None:
+        return None
+    found = user._saved_self
+    return found if type(found) is torch.Tensor and found.layout == torch.strided else None
 
 
 def _returned(node: Any) -> int | None:
@@ -146,12 +158,14 @@ def written_out(loss: torch.Tensor, returned: Mapping[int, torch.Tensor]) -> Wri
     so whole numbers are whole but for rounding, which is taken off.
     """
     found = _difference(loss) if loss.numel() == 1 and returned else None
-    known = None if found is None else _function_of(found.user)
+    function = "" if found is None else _function_of(found.user)
     number = None if found is None else _returned(found.prediction[0])
     prediction = None if number is None else returned.get(number)
-    if found is None or known is None or prediction is None:
+    if found is None or not function or prediction is None or type(loss) is not torch.Tensor:
         return None
-    function, difference = known
+    difference = _saved_by(found.user)
+    if difference is None:
+        return None
     if difference.numel() != prediction.numel() or difference.device != prediction.device:
         return None
     if capturing_graph(difference):
@@ -166,5 +180,5 @@ def written_out(loss: torch.Tensor, returned: Mapping[int, torch.Tensor]) -> Wri
         near = (target - whole).abs() <= last_bits
         target = torch.where(near, whole, target)
         mean = difference.square().mean() if function == "mse_loss" else difference.abs().mean()
-        is_mean = bool((mean - loss.detach()).abs() <= 1e-4 * mean.abs())
+        is_mean = (mean - loss.detach()).abs() <= 1e-4 * mean.abs()
     return WrittenOut(function, prediction, target, is_mean)

@@ -37,7 +37,6 @@ from traindbg.hooks.torch_forward import (
     ForwardObserver,
     Place,
 )
-from traindbg.hooks.torch_fresh import looks_fresh
 from traindbg.hooks.torch_gradients import (
     GRADIENTS_BEFORE,
     GradientObserver,
@@ -64,7 +63,7 @@ from traindbg.hooks.torch_parameters import (
     role_of,
     word_of,
 )
-from traindbg.hooks.torch_resume import checkpoints, made_alike
+from traindbg.hooks.torch_resume import MadeAs, checkpoints, made_as
 from traindbg.hooks.torch_rows import Rows
 from traindbg.hooks.torch_sequences import SequenceObserver
 from traindbg.hooks.torch_shards import (
@@ -239,7 +238,8 @@ class Recording:
         self._backward_in_eval = False  # the step under way had one
         self._trains_in_eval = False  # the step before was made in evaluation mode
         self._owners: dict[int, Owner] | None = None  # made when it is asked for
-        self._made_as: tuple[Any, ...] = ()  # the optimizer that drives; see `made_alike`
+        self._made_as: MadeAs | None = None  # the optimizer that drives
+        self._drove: weakref.WeakSet[torch.optim.Optimizer] = weakref.WeakSet()
         self._made_anew = 0  # how many were made just like the one before, one after the other
         self._trainings = 0  # optimizers that drove the steps, one after the other
         self._lr: tuple[float, ...] = ()
@@ -521,6 +521,12 @@ class Recording:
 
     def _tell_rows(self) -> None:
         """Of evaluated batches, how many of their rows the training had."""
+        for known in self._rows.read():
+            for name, value in known._asdict().items():
+                self.fact(name, value, evaluation=True)
+
+    def _tell_unscored(self) -> None:
+        """Of batches without gradients for which no loss was computed."""
         unscored, in_training = self._rows.read_unscored()
         if in_training is not None and not self._loop.tell_modules_in_training():
             in_training = None  # nothing acts in another way there
@@ -531,9 +537,6 @@ class Recording:
             for name, value in facts.items():
                 if not name.startswith("rows_evaluated"):
                     self.fact(name, value)
-        for known in self._rows.read():
-            for name, value in known._asdict().items():
-                self.fact(name, value, evaluation=True)
 
     def _place_id(self, name: str, role: str, place: Place, kind: str, tensor: torch.Tensor) -> int:
         known = place.ids.get(name)
@@ -638,7 +641,8 @@ class Recording:
             self._rows.trained(tensor, batches)
             self.hot.has_deferred = self.hot.has_deferred or self._rows.wait
         else:
-            self._rows.given(tensor, not any(model.training for model, _ in self.models()))
+            is_evaluation = not any(model.training for model, _ in self.models())
+            self._rows.given(tensor, is_evaluation, self.hot.steps)
 
     @boundary("outputs")
     def module_output(self, place: Place, suffix: str, tensor: torch.Tensor) -> None:
@@ -886,22 +890,22 @@ class Recording:
 
     def _note_unreduced(self, value: torch.Tensor) -> None:
         """Of a loss for each sample, which the loop makes one number of: its mean."""
-        if value.numel() > 0 and value.is_floating_point() and not capturing_graph(value):
+        is_plain = type(value) is torch.Tensor and value.is_floating_point()
+        if is_plain and value.numel() > 0 and not capturing_graph(value):
             with own_operations():
                 self._unreduced = value.detach().mean()
 
     def _tell_unreduced(self, root: torch.Tensor) -> None:
         """Whether the loss is about the mean of what a loss function gave for each sample.
 
-        With a mask or small weights, say; with large or negative ones it is something else, such as
-        the objective of a policy.
+        With a mask, say; with weights it may be something else, such as the objective of a policy.
         """
         mean, self._unreduced = self._unreduced, None
         if mean is None or root.device != mean.device or capturing_graph(root):
             return
         with own_operations():
-            is_about = bool((root > 0.02 * mean) & (root < 1.5 * mean))
-        self.fact("loss_is_reduced_later", float(is_about))
+            is_about = ((root > 0.8 * mean) & (root < 1.25 * mean)).to(torch.float32)
+        self.take_number(self._id("loop/loss_is_reduced_later", "loop"), is_about)
 
     def _compare_with_input(self, label: torch.Tensor) -> None:
         """Whether a column of the model's input says what the label is."""
@@ -1105,7 +1109,9 @@ class Recording:
         found = written_out(loss, returned) if isinstance(loss, torch.Tensor) else None
         if found is None or f"loss/{found.function}" in self._ids:
             return
-        self.fact("loss_is_written_out", float(found.is_mean))
+        # On a device the truth value comes with all else that waits there.
+        written_id = self._id("loop/loss_is_written_out", "loop")
+        self.take_number(written_id, found.is_mean.to(torch.float32))
         if self.hot.due & _ARGUMENTS:
             for role, tensor in (("prediction", found.prediction), ("label", found.target)):
                 name = f"{role}/{found.function}"
@@ -1167,12 +1173,17 @@ class Recording:
             if self.hot.due & _LOOP:
                 guarded("loop", self._loop.will_step, optimizer, self.hot.steps)
                 guarded("sequences", self._tell_sequences)
+                guarded("rows", self._tell_unscored)
 
     def _tell_kept(self, optimizer: torch.optim.Optimizer, table: Parameters) -> None:
         """Of one of several optimizers: whether its last step's gradients are still there."""
-        kept = self._kept.will_step(optimizer)
-        if kept is not None and len(self._tables) > 1 and table.smallest is not None:
+        kept = self._kept.will_step(optimizer, table)
+        if len(self._tables) < 2:
+            return
+        if kept is not None:
             self.fact("gradients_kept", float(kept), table.smallest_name)
+        if self._kept.shares_pass(optimizer):
+            self.fact("optimizers_share_pass", 1)
 
     def _tell_sequences(self) -> None:
         """What positions of sequences see in the step under way."""
@@ -1259,21 +1270,19 @@ class Recording:
     def _set_driver(self, optimizer: torch.optim.Optimizer) -> None:
         self._driver = weakref.ref(optimizer)
         self._trainings += 1
-        made_as, before = made_alike(optimizer), self._made_as
-        self._made_as = made_as
-        goes_on = bool(
-            made_as
-            and made_as == before
-            and not guarded("checkpoints", self._lost_of, optimizer)  # resumed: another training
-            and guarded("loop", self._weights_are_trained)
-        )
-        self._made_anew = self._made_anew + 1 if goes_on else 0
-        if goes_on and self._follows_loop:
+        made, before = made_as(optimizer), self._made_as
+        self._made_as = made
+        is_new = optimizer not in self._drove
+        self._drove.add(optimizer)
+        is_alike = is_new and made is not None and before is not None and made.is_like(before)
+        self._made_anew = self._made_anew + 1 if is_alike else 0
+        if is_alike and self._follows_loop:
+            # Whether the weights went on as well, or began anew, the loss tells.
             number_id = self._id("loop/optimizer_made_anew", "loop", always=True)
             self.take_number(number_id, self._made_anew)
-        if self._trainings > 1 and not goes_on:
+        if self._trainings > 1:
             self._rows.forget()
-        if self._trainings > 1 and not goes_on and self._follows_loop:
+        if self._trainings > 1 and self._follows_loop:
             # Another training begins in the same process: what was true of the last one is over.
             number_id = self._id("loop/trainings", "loop", always=True)
             self.take_number(number_id, self._trainings)
@@ -1297,16 +1306,6 @@ class Recording:
             number_id = self._id("loop/optimizer_state_lost", "loop", always=True)
             self.take_number(number_id, lost)
         checkpoints.drives(optimizer)
-
-    def _weights_are_trained(self) -> bool:
-        """Whether no one initialised the watched models anew, as far as their weights tell."""
-        modules = self._loop.modules()
-        fresh = [
-            looks_fresh(modules.get(owner.module), owner.path, parameter)
-            for model, prefix in self.models()
-            for parameter, owner in owned_in(model, prefix)
-        ]
-        return False in fresh
 
     def _arm(self) -> None:
         """Tells the hot path what an ordinary step looks like now, if there is such a thing."""
@@ -1449,15 +1448,16 @@ class Recording:
             self._drop_gradients(optimizer)
         self._stop_if_asked(self._end_step_of(optimizer))
 
-    @staticmethod
     def _steps_until_new_driver(
-        driver: torch.optim.Optimizer, optimizer: torch.optim.Optimizer
+        self, driver: torch.optim.Optimizer, optimizer: torch.optim.Optimizer
     ) -> int:
         """After how many steps of `optimizer` in a row it drives in place of `driver`.
 
         One that has all of the driver's parameters takes its place: another stage, another epoch.
         The one before may live on in a cycle with its schedule.
         """
+        if optimizer in self._drove:
+            return _STEPS_UNTIL_NEW_DRIVER  # it comes back: they take turns
         owned = {id(p) for group in optimizer.param_groups for p in group["params"]}
         takes_over = all(id(p) in owned for group in driver.param_groups for p in group["params"])
         return _STEPS_UNTIL_TAKEN_OVER if takes_over else _STEPS_UNTIL_NEW_DRIVER
@@ -1531,6 +1531,7 @@ class Recording:
             self._micro.step_ended()
             self._arm()
         self._overflowed, self._thrown_away = None, 0
+        self._unreduced = None
         if not self.hot.due & _LOOP:
             self._kept.clear()
         guarded("loop", self._loop.begin, bool(self.hot.due & _LOOP))

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import functools
 import weakref
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import torch
 
+from traindbg.hooks.torch_fresh import looks_drawn
 from traindbg.hooks.torch_guard import guarded
 
 if TYPE_CHECKING:
@@ -87,16 +88,33 @@ def _keeps_state(optimizer: torch.optim.Optimizer) -> bool:
     return any((_number(group.get("momentum")) or 0) > 0 for group in optimizer.param_groups)
 
 
-def made_alike(optimizer: torch.optim.Optimizer) -> tuple[Any, ...]:
-    """What is equal of two optimizers of which one could go on in place of the other.
+class MadeAs(NamedTuple):
+    """What is equal of two optimizers of which one could go on in place of the other."""
 
-    Their kind, settings and parameters. Empty: it keeps no state, or was given one.
-    """
+    kind: str
+    settings: Settings
+    parameters: tuple[weakref.ref[torch.Tensor], ...]
+
+    def is_like(self, other: MadeAs) -> bool:
+        """Of the same kind and settings, for the same parameters, which are still there."""
+        return (
+            self.kind == other.kind
+            and self.settings == other.settings
+            and len(self.parameters) == len(other.parameters)
+            and all(
+                one() is not None and one() is two()
+                for one, two in zip(self.parameters, other.parameters, strict=True)
+            )
+        )
+
+
+def made_as(optimizer: torch.optim.Optimizer) -> MadeAs | None:
+    """None: it keeps no state, or was given one."""
     if not _keeps_state(optimizer) or checkpoints.was_given(optimizer):
-        return ()
+        return None
     settings = _settings(optimizer.param_groups)
-    parameters = tuple(id(p) for group in optimizer.param_groups for p in group["params"])
-    return () if settings is None else (type(optimizer).__name__, settings, parameters)
+    parameters = tuple(weakref.ref(p) for group in optimizer.param_groups for p in group["params"])
+    return None if settings is None else MadeAs(type(optimizer).__name__, settings, parameters)
 
 
 class Checkpoints:
@@ -131,13 +149,14 @@ class Checkpoints:
     def may_be_loaded(self, parameter: torch.Tensor) -> bool:
         """Whether a parameter's values may come from elsewhere: a file, a training before.
 
-        One that was initialised in place had that done to it once or twice, and nothing else. One
-        that never was changed in place was made of values that somebody had.
+        One that was initialised in place had that done to it once or twice, and nothing else, and
+        its values look as if they were drawn at random.
         """
         known = self._loaded.get(id(parameter))
         if known is not None and known() is parameter:
             return True
-        return not self.from_the_start or not 1 <= parameter._version <= _MOST_INITIALISED
+        is_young = self.from_the_start and 1 <= parameter._version <= _MOST_INITIALISED
+        return not (is_young and looks_drawn(parameter))
 
     def optimizer_loaded(self, optimizer: torch.optim.Optimizer, state: Any) -> None:
         """An optimizer was given a state."""

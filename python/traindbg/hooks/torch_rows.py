@@ -24,7 +24,8 @@ if TYPE_CHECKING:
 _MOST_ROWS = 64  # of a batch
 _MOST_VALUES = 256  # of a row
 _MOST_KNOWN = 16_384
-_MOST_UNSCORED = 256  # batches
+_MOST_UNSCORED = 4096  # batches, in all
+_MOST_UNREAD = 48
 _INTEGER = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
 
 
@@ -110,6 +111,7 @@ class InTrainingMode(NamedTuple):
     rows_in_train_mode_batches: int
     rows_in_train_mode: int
     rows_in_train_mode_trained: int
+    rows_in_train_mode_steps: int  # of the training that had such batches before them
 
 
 class Rows:
@@ -129,23 +131,31 @@ class Rows:
         # Fingerprints that were not read yet, in order; rows of the batch, if it was evaluated.
         self._unread: list[tuple[int | None, torch.Tensor]] = []
         # Of a batch without gradients and without a loss yet: rows, fingerprints, if the model is
-        # in evaluation mode.
-        self._waiting: tuple[int, torch.Tensor, bool] | None = None
+        # in evaluation mode, and the step of the training.
+        self._waiting: tuple[int, torch.Tensor, bool, int] | None = None
         # Of evaluations that had none, and whether the model was in evaluation mode.
         self._unscored: list[tuple[torch.Tensor, bool]] = []
         self._unscored_seen = 0
+        self._in_training_at = -1  # the last step with one in training mode
+        self._in_training_steps = 0  # such steps since they were read
 
     @property
     def wait(self) -> bool:
         """Whether there is something to read."""
-        return bool(self._unread) or bool(self._unscored)
+        return bool(self._unread)
 
     def _pass_on(self) -> None:
         """No loss was computed of the batch that was waited for."""
         waiting, self._waiting = self._waiting, None
-        if waiting is not None and self._unscored_seen < _MOST_UNSCORED:
+        if waiting is None:
+            return
+        _, prints, in_evaluation_mode, step = waiting
+        if not in_evaluation_mode and step != self._in_training_at:
+            self._in_training_at = step
+            self._in_training_steps += 1
+        if len(self._unscored) < _MOST_UNREAD and self._unscored_seen < _MOST_UNSCORED:
             self._unscored_seen += 1
-            self._unscored.append(waiting[1:])
+            self._unscored.append((prints, in_evaluation_mode))
 
     def trained(self, inputs: torch.Tensor, batches: float) -> None:
         """A batch of the training, of so many; 1: that is not known."""
@@ -157,11 +167,13 @@ class Rows:
                 self._of_training = max(self._of_training, batches * self._batch)
             self._unread.append((None, prints))
 
-    def given(self, inputs: torch.Tensor, in_evaluation_mode: bool) -> None:
-        """A batch of what may be an evaluation."""
+    def given(self, inputs: torch.Tensor, in_evaluation_mode: bool, step: int) -> None:
+        """A batch of what may be an evaluation, before so many-th step of the training."""
         self._pass_on()
         prints = fingerprints(inputs)
-        self._waiting = None if prints is None else (inputs.shape[0], prints, in_evaluation_mode)
+        self._waiting = (
+            None if prints is None else (inputs.shape[0], prints, in_evaluation_mode, step)
+        )
 
     def evaluated(self) -> None:
         """A loss was computed of it, without gradients."""
@@ -188,6 +200,7 @@ class Rows:
         Waits for a device.
         """
         batches, self._unscored = self._unscored, []
+        steps, self._in_training_steps = self._in_training_steps, 0
         if any(capturing_graph(prints) for prints, _ in batches) or not self._known:
             return None, None
         evaluated = [
@@ -206,7 +219,7 @@ class Rows:
         count = sum(map(len, evaluated))
         unscored = Unscored(len(evaluated), count, trained, half, longest)
         trained = sum(self._count(rows)[0] for rows in others)
-        in_training = InTrainingMode(len(others), sum(map(len, others)), trained)
+        in_training = InTrainingMode(len(others), sum(map(len, others)), trained, steps)
         return unscored if evaluated else None, in_training if others else None
 
     def standing(self) -> Evaluated:

@@ -43,16 +43,17 @@ class Game {
     // Takes a TRAIN step.
     void observe(const model::StepView& step) {
         several_ = several_ || step.meta->optimizers.size() > 1;
+        if (!several_) return;
+        shared_ = shared_ || loop_fact(step, "optimizers_share_pass").has_value();
         const std::optional<LoopFact> passes = loop_fact(step, "backward_passes");
         if (!passes) return;
-        one_pass_ = one_pass_ || passes->value == 1;
         passes_ = passes_ || passes->value > 1;
     }
-    // It is not known whether it is one: it is.
-    [[nodiscard]] bool is_on() const noexcept { return several_ && (passes_ || !one_pass_); }
+    // Unless it is known that they share their passes, it is one.
+    [[nodiscard]] bool is_on() const noexcept { return several_ && (passes_ || !shared_); }
 
   private:
-    bool several_ = false, one_pass_ = false, passes_ = false;
+    bool several_ = false, shared_ = false, passes_ = false;
 };
 
 // Counts the steps in a row that show something, of those that tell it.

@@ -189,6 +189,7 @@ void Guessing::observe(const model::StepView& step) {
         if (function_.empty()) function_ = call.function;
         if (function_ == call.function) model::merge(labels_, *call.labelled);
     }
+    if (loop_fact(step, "trainings")) is_root_ = false;
     if (const auto written = loop_fact(step, "loss_is_written_out")) is_root_ = written->value != 0;
     for (const model::ScalarSample& sample : step.record->scalars) {
         const std::string_view name = step.info(sample.tensor).name;

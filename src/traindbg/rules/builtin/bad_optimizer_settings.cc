@@ -26,7 +26,8 @@ const model::RuleInfo kInfo = {
     .when =
         "Momentum (error): SGD's is 1 or more. Betas: the first beta of Adam or its like is 0.99 or more and "
         "above the second. Epsilon: that of Adam or RMSprop is more than `eps` times the typical √v of the "
-        "weight matrices (the root of exp_avg_sq or square_avg), and no update (‖Δw‖ / ‖w‖) was ever above "
+        "weight matrices (the root of exp_avg_sq or square_avg), RMSprop's 0.1 or more, and no update (‖Δw‖ "
+        "/ ‖w‖) was ever above "
         "1e-3 (with RMSprop's momentum m: over 1 - m). Both are "
         "judged after `patience` steps and are warnings; an epsilon is a note (info) where the loss is "
         "below a quarter of its start.",
@@ -133,6 +134,8 @@ class BadOptimizerSettings final : public Rule {
         const double momentum = optimizer_setting(*step.meta, "momentum").value_or(0);
         const double usual = 1e-3 / (1 - std::clamp(momentum, 0.0, 0.99));
         if (*eps <= eps_ * root_ || updates_.highest() > usual) return;
+        // Recipes of reinforcement learning have 0.01 on purpose.
+        if (step.meta->optimizers.front().type == "RMSprop" && *eps < 0.1) return;
         model::Finding finding;
         finding.message = base::format(
             "{} has an eps of {}, {} times the typical root of its second moment ({}): it divides by eps, "

@@ -80,6 +80,7 @@ class BatchNormMomentum final : public Rule {
         }
         const std::optional<LoopFact> gap = loop_fact(step, "norm_gap");
         if (!gap || !std::isfinite(gap->value)) return;
+        sink.clear("zero");
         ++judged_;
         if (const std::optional<LoopFact> momentum = loop_fact(step, "norm_momentum"))
             momentum_ = momentum->value;

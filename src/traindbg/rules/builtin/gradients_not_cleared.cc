@@ -9,6 +9,7 @@
 #include "traindbg/base/format.h"
 #include "traindbg/base/text.h"
 #include "traindbg/rules/builtin/builtin.h"
+#include "traindbg/rules/loop_facts.h"
 #include "traindbg/rules/settings.h"
 
 namespace traindbg::rules {
@@ -110,6 +111,11 @@ class GradientsNotCleared final : public Rule {
 
     // Of several optimizers: each from one of its steps to the next one.
     void judge_each(const model::StepView& step, FindingSink& sink) {
+        if (loop_fact(step, "trainings")) {
+            for (const auto& [name, kept] : kept_)
+                if (kept.in_a_row >= needed_) sink.clear(name);
+            kept_.clear();
+        }
         for (const model::ScalarSample& sample : step.record->scalars) {
             const model::TensorInfo& info = step.info(sample.tensor);
             if (info.role != model::Role::kLoop || !std::string_view(info.name).starts_with(kKept)) continue;

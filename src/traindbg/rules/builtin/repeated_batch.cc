@@ -23,9 +23,9 @@ const model::RuleInfo kInfo = {
         "the "
         "batch is a slice of a tensor with at least four times as many rows, or one evaluation has at least "
         "two "
-        "batches of the same size, or, after three times as many steps, it has 2^n rows of at least 8 values "
-        "and "
-        "is another tensor each time (warning). Without such a sign it is a note (info) after three times as "
+        "batches of the same size, or, after three times as many steps, it has 2^n rows (8 to 256) of at "
+        "least 8 values, is another tensor each time, and no loader has one batch only (warning). Without "
+        "such a sign it is a note (info) after three times as "
         "many steps: "
         "training on all data at once looks the same. It is a note, too, where the very same tensor is given "
         "at each step, which somebody made once: a batch that is memorised on purpose.",
@@ -102,12 +102,13 @@ class RepeatedBatch final : public Rule {
         if (in_loader_ > 1) return "loader";
         if (in_storage_ >= 4) return "storage";
         if (most_evaluated_ >= 2) return "evaluation";
-        if (looks_like_batch_ && !is_kept_ && in_a_row_ >= 3 * steps_) return "size";
+        // A loader of one batch has no more.
+        if (looks_like_batch_ && !is_kept_ && in_loader_ != 1 && in_a_row_ >= 3 * steps_) return "size";
         return "";
     }
     // Whole data sets seldom have 2^n rows; batches do. Few columns may be a grid of coordinates.
     static bool has_size_of_batch(const model::TensorInfo& info) {
-        if (info.shape.size() < 2 || info.shape[0] < 8) return false;
+        if (info.shape.size() < 2 || info.shape[0] < 8 || info.shape[0] > 256) return false;
         std::int64_t values = 1;
         for (std::size_t i = 1; i < info.shape.size(); ++i) values *= info.shape[i];
         return values >= 8 && std::has_single_bit(static_cast<std::uint64_t>(info.shape[0]));

@@ -30,8 +30,7 @@ const model::RuleInfo kInfo = {
         "start; and it must be the only one before. Judged after `patience` steps. Or, without any loading: "
         "an "
         "optimizer of the same kind and settings takes the place of another for the same parameters, twice "
-        "or "
-        "more, the weights are not as they are initialised, and the loss goes on where it was each time.",
+        "or more, and the loss goes on where it was each time, so that the weights did not begin anew.",
     .why =
         "Momentum and the averages of Adam are gone. The first steps of Adam are full ones whatever the "
         "gradient's size, and a schedule that begins again brings back a rate that is long over: the loss "
@@ -61,11 +60,15 @@ class ResumeLostOptimizerState final : public Rule {
         if (const std::optional<LoopFact> trainings = loop_fact(step, "trainings")) {
             trainings_ = trainings->value;
             if (!lost) lost_ = 0;  // yet another training
-            if (again_ > 0) sink.clear(kAgain);
-            again_ = went_on_ = 0;
+            const std::optional<LoopFact> anew = loop_fact(step, "optimizer_made_anew");
+            // What was loaded is a resumption.
+            if (anew && !(lost && lost->value > 0)) {
+                begin_again(step, anew->value);
+            } else {
+                if (again_ > 0) sink.clear(kAgain);
+                again_ = went_on_ = 0;
+            }
         }
-        if (const std::optional<LoopFact> anew = loop_fact(step, "optimizer_made_anew"))
-            begin_again(step, anew->value);
         if (lost) begin(step, lost->value, sink);
         if (loss_.observe(step)) {
             ++judged_;
@@ -95,9 +98,14 @@ class ResumeLostOptimizerState final : public Rule {
 
     // Another optimizer for the same parameters, made just as the one before: an optimizer per epoch.
     void begin_again(const model::StepView& step, double times) {
-        if (again_ == 0) again_since_ = step.step();
+        // `loss_` begins anew with this step.
+        if (again_ == 0) {
+            again_since_ = step.step();
+            start_ = loss_.count() > 0 ? loss_.start() : 0;
+        }
         again_ = times;
         before_again_ = loss_.count() > 0 ? loss_.level() : 0;
+        noise_ = loss_.count() > 0 ? loss_.noise() : 0;
         after_ = 0;
         after_sum_ = 0;
     }
@@ -106,9 +114,9 @@ class ResumeLostOptimizerState final : public Rule {
         if (after_ >= kAfter || loss_.count() == 0) return;
         after_sum_ += loss_.recent().values().back();
         if (++after_ < kAfter) return;
-        const double learned = loss_.start() - before_again_;
-        const bool goes_on = learned > 0.1 * std::abs(loss_.start()) &&
-                             after_sum_ / kAfter < before_again_ + 0.5 * learned + 3 * loss_.noise();
+        const double learned = start_ - before_again_;
+        const bool goes_on = learned > 0.1 * std::abs(start_) &&
+                             after_sum_ / kAfter < before_again_ + 0.5 * learned + 3 * noise_;
         went_on_ = goes_on ? went_on_ + 1 : 0;
         if (went_on_ < 2) return;
         const std::string type =
@@ -175,7 +183,7 @@ class ResumeLostOptimizerState final : public Rule {
     bool is_over_ = false;
     double again_ = 0;  // times that the optimizer was made anew
     int went_on_ = 0, after_ = 0;
-    double before_again_ = 0, after_sum_ = 0;  // the loss
+    double start_ = 0, before_again_ = 0, noise_ = 0, after_sum_ = 0;  // the loss
     model::StepIndex again_since_ = 0;
     TrainingLoss loss_;
     std::optional<TrainingLoss> before_;

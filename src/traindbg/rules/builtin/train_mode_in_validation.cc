@@ -19,8 +19,8 @@ const model::RuleInfo kInfo = {
         "Between two training steps, a loss function is called without gradients on `batches` batches or "
         "more, or on one of a size that no batch of the training had, while `training` of the whole model "
         "is True and it holds dropout or batch norm in training mode; or, without a loss, it is given rows "
-        "that "
-        "the training never had, ten steps or more after the time before. It fires at the second such "
+        "that the training never had, before one step of ten at most, while the training's own rows come "
+        "again. It fires at the second such "
         "evaluation in a row, at a single one of five times as many batches, or at the end of the run.",
     .why =
         "The numbers that decide about checkpoints and early stopping are wrong: too high and noisy with "
@@ -48,6 +48,11 @@ class TrainModeInValidation final : public Rule {
     void on_step(const model::StepView& step, FindingSink& sink) override {
         if (step.mode() == model::Mode::kTrain) {
             game_.observe(step);
+            if (loop_fact(step, "trainings")) {
+                unscored_ = 0;
+                has_proper_unscored_ = false;
+                last_unscored_ = step.step();
+            }
             train_step_ = step.step();
             if (length_ > 0) end_evaluation(sink);
             on_unscored(step, sink);
@@ -98,15 +103,17 @@ class TrainModeInValidation final : public Rule {
         const model::StepIndex since = step.step() - std::exchange(last_unscored_, step.step());
         const double all = number("rows_of_training"), known = number("rows_looked_at");
         const double remembered = all > known ? known / all : 1;
-        const bool is_other_data = number("rows_in_train_mode_trained") == 0 && rows * remembered >= 8;
-        unscored_ = is_other_data && since >= 10 ? unscored_ + 1 : 0;
+        // Of rows that are another each time it cannot be told whose they are.
+        const bool come_again = known > 1.2 * number("rows_known");
+        const bool is_other_data =
+            come_again && number("rows_in_train_mode_trained") == 0 && rows * remembered >= 8;
+        const bool is_seldom = static_cast<double>(since) >= 10 * number("rows_in_train_mode_steps");
+        unscored_ = is_other_data && is_seldom ? unscored_ + 1 : 0;
         if (unscored_ < 2 || has_proper_unscored_) return;
         modules_ = modules->value;
         place_ = modules->place;
         tensor_ = modules->tensor;
-        length_ = static_cast<std::uint64_t>(number("rows_in_train_mode_batches"));
-        fire(sink);
-        length_ = 0;
+        fire(sink, static_cast<std::uint64_t>(number("rows_in_train_mode_batches")));
     }
     // One is over: the training goes on.
     void end_evaluation(FindingSink& sink) {
@@ -117,7 +124,8 @@ class TrainModeInValidation final : public Rule {
         length_ = 0;
         other_ = proper_ = false;
     }
-    void fire(FindingSink& sink) {
+    // `unscored`: batches of an evaluation without a loss.
+    void fire(FindingSink& sink, std::uint64_t unscored = 0) {
         if (game_.is_on() || proper_) return;
         model::Finding finding;
         finding.key = "mode";
@@ -127,14 +135,17 @@ class TrainModeInValidation final : public Rule {
         finding.places = static_cast<std::uint64_t>(modules_);
         finding.message = base::format(
             "The model is in training mode when it is evaluated, without gradients, around training step {}: "
-            "{:.0f} modules (the first is {}) act as in training. Losses of such evaluations are too noisy "
-            "or "
-            "too high, and batch norm learns from the validation data.",
+            "{:.0f} modules (the first is {}) act as in training. What such evaluations tell is too noisy or "
+            "too bad, and batch norm learns from the validation data.",
             train_step_, modules_, place_);
         finding.fix = "Call model.eval() before the evaluation, and model.train() after it.";
         finding.evidence.push_back({"modules in training mode", modules_, "expected", 0});
-        finding.evidence.push_back(
-            {"batches in a row", static_cast<double>(length_), "limit", static_cast<double>(batches_)});
+        if (unscored > 0)
+            finding.evidence.push_back(
+                {"batches without a loss, of other rows", static_cast<double>(unscored), "", 0});
+        else
+            finding.evidence.push_back(
+                {"batches in a row", static_cast<double>(length_), "limit", static_cast<double>(batches_)});
         sink.fire(std::move(finding));
     }
 

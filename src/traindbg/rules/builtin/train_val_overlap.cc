@@ -148,7 +148,9 @@ class TrainValOverlap final : public Rule {
         all_.rows += now.rows;
         all_.trained += now.trained;
         all_.half += now.half;
-        all_.longest_without = std::max(all_.longest_without, now.longest_without);
+        // Of evaluations without a loss a part of the rows is looked at only: together they tell.
+        all_.longest_without = is_scored_ ? std::max(all_.longest_without, now.longest_without)
+                                          : all_.longest_without + now.longest_without;
         if (evaluations_ == 1) is_short_ = now.batches < 40 && now.trained < 0.5 * known_;
         if (is_overlap()) {
             fire(sink);
