@@ -241,7 +241,7 @@ def test_a_live_run_stops_at_a_finding(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("how", "why"), [
     (signal.SIGKILL, "the process that judged it ended (signal 9)"),
-    (signal.SIGSTOP, "the process that judged it said nothing for 2.00 s and was ended"),
+    (signal.SIGSTOP, "the process that judged it said nothing for 2.0 s and was ended"),
 ])  # fmt: skip
 def test_a_live_run_goes_on_without_a_process(
     tmp_path: Path, how: signal.Signals, why: str
