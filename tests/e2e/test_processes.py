@@ -110,7 +110,7 @@ def test_rules_of_the_user_are_spread_as_well(fault: Outcome) -> None:
     assert check(fault.run, *options, "--processes", 3).stdout == one.stdout
 
 
-def test_several_workers_and_damage_are_told_as_by_one(tmp_path: Path) -> None:
+def test_damage_is_told_as_by_one(tmp_path: Path) -> None:
     outcome = run_training(
         tmp_path / "runs", DIGITS, "--fault", "learning_rate", options=("--quiet",)
     )
