@@ -185,6 +185,14 @@ bench-rules: setup-demo ## measure what judging costs, and what each rule does
 	@cmake --build --preset bench -j $(JOBS) --target engine_bench
 	@build/bench/benchmarks/cpp/engine_bench --rules
 
+.PHONY: bench-judge
+bench-judge: setup-demo ## measure how fast a run is judged, and how soon a finding is told
+	@$(call configure,bench)
+	@cmake --build --preset bench -j $(JOBS) --target traindbg judge_bench judge_latency_bench latency_rule
+	@build/bench/benchmarks/cpp/judge_bench
+	@build/bench/benchmarks/cpp/judge_latency_bench
+	@build/bench/benchmarks/cpp/judge_latency_bench --processes 2
+
 .PHONY: bench-cpp
 bench-cpp: setup-demo ## measure the reducer and a step's cost in C++
 	@$(call configure,bench)

@@ -66,7 +66,7 @@ class LowCapacity final : public Rule {
         rates_.observe(step);
         for (const model::TensorSample& sample : step.record->tensors) {
             const model::TensorInfo& info = step.info(sample.tensor);
-            if (info.role == model::Role::kWeight && info.shape.size() >= 2) learn(info);
+            if (info.role == model::Role::kWeight && info.shape.size() >= 2) learn(sample.tensor, info);
         }
         for (const LossCall& call : loss_calls(step)) {
             const Maker maker = maker_of(step, call);
@@ -96,7 +96,11 @@ class LowCapacity final : public Rule {
         const Layer* before = nullptr;  // what makes its inputs; null where there is none
     };
 
-    void learn(const model::TensorInfo& info) {
+    // Once for each tensor: looking for its module among all at every step is a square.
+    void learn(model::TensorId id, const model::TensorInfo& info) {
+        if (is_learnt_.size() <= id) is_learnt_.resize(id + 1, false);
+        if (is_learnt_[id]) return;
+        is_learnt_[id] = true;
         const auto same = [&](const Layer& layer) { return layer.module == info.module; };
         if (std::any_of(layers_.begin(), layers_.end(), same) || layers_.size() >= 1000) return;
         layers_.push_back({info.module, info.layer, info.shape[0], info.shape[1]});
@@ -166,6 +170,7 @@ class LowCapacity final : public Rule {
     bool fired_ = false;
     std::string last_;
     std::vector<Layer> layers_;
+    std::vector<bool> is_learnt_;  // by tensor
     LearningRates rates_;
     Guessing guessing_;
 };
