@@ -15,7 +15,7 @@ RULES = ["train_val_overlap", "label_noise"]
 
 
 def evaluated(rows: Rows, x: torch.Tensor):
-    rows.given(x, in_evaluation_mode=True)
+    rows.given(x, in_evaluation_mode=True, step=0)
     rows.evaluated()
     (found,) = rows.read()
     return found
@@ -95,7 +95,7 @@ def test_what_is_remembered_is_bounded():
 def test_a_forward_pass_without_a_loss_is_no_evaluation():
     rows, x = Rows(), torch.randn(20, 4)
     rows.trained(x, 1.0)
-    rows.given(x, in_evaluation_mode=True)
+    rows.given(x, in_evaluation_mode=True, step=0)
     rows.trained(x, 1.0)
     rows.evaluated()
     assert rows.read() == []
@@ -106,7 +106,7 @@ def test_batches_without_a_loss_are_counted_together():
     rows.trained(x[:40], 1.0)
     rows.read()
     for part in (x[50:], x[30:50], x[20:40]):
-        rows.given(part, in_evaluation_mode=True)
+        rows.given(part, in_evaluation_mode=True, step=2)
     rows.trained(x[:40], 1.0)
     found, in_training = rows.read_unscored()
     assert found is not None
@@ -116,11 +116,11 @@ def test_batches_without_a_loss_are_counted_together():
     assert found.rows_unscored_trained == 30
     assert found.rows_unscored_longest_without == 10
     assert rows.read_unscored() == (None, None)
-    rows.given(x, in_evaluation_mode=False)
+    rows.given(x, in_evaluation_mode=False, step=3)
     rows.trained(x[:40], 1.0)
     found, in_training = rows.read_unscored()
     assert found is None
-    assert tuple(in_training or ()) == (1, 60, 40)
+    assert tuple(in_training or ()) == (1, 60, 40, 1)
 
 
 def train(run_dir, x, y, x_val, y_val) -> td.Run:
@@ -155,13 +155,20 @@ def test_an_evaluation_tells_which_rows_were_trained(run_dir):
     )
 
 
-def test_an_accuracy_alone_is_an_evaluation(run_dir):
+@pytest.mark.parametrize(
+    ("passes", "epochs", "steps", "count"),
+    [(1, 3, [4, 8], 2), (4, 6, [25, 50, 75], 4), (10, 4, [50, 100, 150], 3)],
+)
+def test_an_accuracy_alone_is_an_evaluation(
+    run_dir, passes: int, epochs: int, steps: list[int], count: int
+):
+    """Also where it comes at steps of which nothing is told: the next one that is due tells."""
     x, y = torch.randn(100, 8), torch.randint(0, 3, (100,))
     model = nn.Linear(8, 3)
     optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
     with td.watch(model, optimizer, run_dir=run_dir, supervise=False, rules=RULES):
-        for _ in range(3):
-            for i in range(0, 80, 20):
+        for _ in range(epochs):
+            for i in list(range(0, 80, 20)) * passes:
                 optimizer.zero_grad()
                 F.cross_entropy(model(x[i : i + 20]), y[i : i + 20]).backward()
                 optimizer.step()
@@ -170,10 +177,12 @@ def test_an_accuracy_alone_is_an_evaluation(run_dir):
                 model(x[60:]).argmax(1)
             model.train()
     run = td.Run(run_dir)
-    assert run.scalars("loop/rows_unscored_trained").steps.tolist() == [4, 8]
-    assert run.scalars("loop/rows_unscored_trained").values.tolist() == [20, 20]
-    assert run.scalars("loop/rows_unscored").values.tolist() == [40, 40]
-    assert run.scalars("loop/rows_known").values.tolist() == [80, 80]
+    assert run.scalars("loop/rows_unscored_trained").steps.tolist() == steps
+    trained = run.scalars("loop/rows_unscored_trained").values.tolist()
+    evaluated = run.scalars("loop/rows_unscored").values.tolist()
+    assert trained == [0.5 * number for number in evaluated]
+    assert sum(evaluated) == 40 * count  # of the last ones no step of the training tells
+    assert set(run.scalars("loop/rows_known").values) == {80}
 
 
 @pytest.mark.parametrize("dropout", [0.0, 0.3])

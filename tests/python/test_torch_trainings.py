@@ -105,13 +105,13 @@ def facts(run_dir, name: str):
 RULES = ["resume_lost_optimizer_state"]
 
 
-def test_an_optimizer_of_the_same_settings_for_the_same_parameters_goes_on(run_dir):
+def test_an_optimizer_of_the_same_settings_for_the_same_parameters_is_told(run_dir):
     model = nn.Linear(12, 6)
     with td.watch(model, run_dir=run_dir, supervise=False, rules=RULES):
         for _ in range(3):
             loop(model, torch.optim.Adam(model.parameters(), lr=0.05), 10)
     assert facts(run_dir, "loop/optimizer_made_anew") == [(10, 1), (20, 2)]
-    assert facts(run_dir, "loop/trainings") == []
+    assert facts(run_dir, "loop/trainings") == [(10, 2), (20, 3)]
     assert td.Run(run_dir).steps().tolist() == list(range(30))
 
 
@@ -127,22 +127,55 @@ def test_an_optimizer_that_its_schedule_keeps_alive_is_taken_over_at_once(run_di
     assert td.Run(run_dir).steps().tolist() == list(range(56))
 
 
-@pytest.mark.parametrize("how", ["weights set back", "another rate", "sgd"])
-def test_another_training_of_the_same_model_is_another_one(run_dir, how: str):
+def test_optimizers_of_one_model_that_take_turns_are_not_made_anew(run_dir):
     model = nn.Linear(12, 6)
+    one, other = (torch.optim.Adam(model.parameters(), lr=0.05) for _ in range(2))
     with td.watch(model, run_dir=run_dir, supervise=False, rules=RULES):
-        for round_ in range(3):
-            if how == "weights set back":
-                model.reset_parameters()
-            if how == "sgd":
-                optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
-            else:
-                rate = 0.05 / (round_ + 1) if how == "another rate" else 0.05
-                optimizer = torch.optim.Adam(model.parameters(), lr=rate)
-            loop(model, optimizer, 10)
-            del optimizer
+        for _ in range(8):
+            loop(model, one, 12)
+            loop(model, other, 12)
+    # The second one takes over once; when the first comes back, they are seen to take turns.
+    assert facts(run_dir, "loop/optimizer_made_anew") == [(12, 1)]
+
+
+@pytest.mark.parametrize("how", ["another rate", "sgd", "another model"])
+def test_another_optimizer_is_not_made_anew(run_dir, how: str):
+    model = nn.Linear(12, 6)
+    watchers = [td.watch(model, run_dir=run_dir, supervise=False, rules=RULES)]
+    for round_ in range(3):
+        if how == "another model" and round_ > 0:
+            model = nn.Linear(12, 6)
+            watchers.append(td.watch(model))
+        if how == "sgd":
+            optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
+        else:
+            rate = 0.05 / (round_ + 1) if how == "another rate" else 0.05
+            optimizer = torch.optim.Adam(model.parameters(), lr=rate)
+        loop(model, optimizer, 10)
+        del optimizer
+    for watcher in watchers:
+        watcher.detach()
     assert facts(run_dir, "loop/optimizer_made_anew") == []
     assert facts(run_dir, "loop/trainings") == [(10, 2), (20, 3)]
+
+
+def test_gradients_that_are_set_by_hand_are_not_kept_ones(run_dir):
+    first, second = nn.Linear(12, 6), nn.Linear(6, 2)
+    optimizers = [torch.optim.SGD(model.parameters(), lr=0.01) for model in (first, second)]
+    parameters = [*first.parameters(), *second.parameters()]
+    with (
+        td.watch(first, run_dir=run_dir, supervise=False, rules=["gradients_not_cleared"]),
+        td.watch(second),
+    ):
+        for _ in range(8):
+            loss = second(first(torch.randn(8, 12))).square().mean()
+            for parameter, gradient in zip(
+                parameters, torch.autograd.grad(loss, parameters), strict=True
+            ):
+                parameter.grad = gradient
+            for optimizer in optimizers:
+                optimizer.step()
+    assert [name for name in td.Run(run_dir).names() if "gradients_kept" in name] == []
 
 
 @pytest.mark.parametrize("is_cleared", [True, False])

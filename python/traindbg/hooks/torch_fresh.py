@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 _LEAST = 64  # elements from which on a distribution can be told
 _LEAST_NORMAL = 512
+_LEAST_DRAWN = 256
 _MOST = 1 << 20  # that are looked at
 _MOST_ROWS, _MOST_COLUMNS = 1024, 256
 _NORMALS = (0.02, 0.01, 1.0)  # standard deviations that models use whatever their size
@@ -108,7 +109,7 @@ def looks_drawn(parameter: torch.Tensor) -> bool:
     device.
     """
     weight = local_part(parameter.detach())
-    if weight.dim() < 2 or weight.numel() < _LEAST_NORMAL or not weight.is_floating_point():
+    if weight.dim() < 2 or weight.numel() < _LEAST_DRAWN or not weight.is_floating_point():
         return False
     if capturing_graph(weight):
         return False

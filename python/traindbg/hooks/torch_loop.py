@@ -612,7 +612,10 @@ class LoopObserver:
             is_loaded = (
                 False in fresh
                 and True not in fresh
-                and any(checkpoints.may_be_loaded(p) for p, _ in kept)
+                and any(
+                    is_it is False and checkpoints.may_be_loaded(p)
+                    for is_it, (p, _) in zip(fresh, kept, strict=True)
+                )
             )
             self._teller.fact("not_in_optimizer_fresh", float(True in fresh))
             self._teller.fact("not_in_optimizer_loaded", float(is_loaded))
