@@ -58,7 +58,8 @@ class KeptGradients:
                 self._since.pop(optimizer, None)
                 continue
             gradient = table.smallest.grad
-            if gradient is None or since.gradient() is not gradient:
+            is_other = since.gradient() is not gradient
+            if gradient is None or is_other:
                 self._cleared.add(optimizer)
             elif not gradient.is_cpu or capturing_graph(gradient):
                 self._since.pop(optimizer, None)  # it may hold zeros; a look would wait

@@ -1029,7 +1029,7 @@ class Recording:
                 self._take_leftover()
                 if root is not None:
                     guarded("losses", self._take_compared, root)
-                if type(root) is torch.Tensor and root.numel() == 1:
+                if isinstance(root, torch.Tensor) and root.numel() == 1:
                     guarded("loop", self._tell_unreduced, root)
         elif self.hot.due & _BIT["loop"]:
             self._take_cleared()
