@@ -44,6 +44,15 @@ function(traindbg_module module)
     endif()
 endfunction()
 
+# Test sources with names that others of their module have too: a unity build compiles each by itself.
+set(TRAINDBG_TESTS_ALONE
+    actions/metrics_test.cc actions/notifier_test.cc capture/capture_session_test.cc capture/plan_changes_test.cc
+    engine/merged_verdict_test.cc format/tfrecord_test.cc model/json_test.cc read/run_test.cc
+    read/sealed_run_test.cc reduce/histogram_test.cc reduce/reducer_test.cc report/verdict_forms_test.cc
+    settings/settings_test.cc write/run_writer_test.cc)
+list(TRANSFORM TRAINDBG_TESTS_ALONE PREPEND "${PROJECT_SOURCE_DIR}/tests/cpp/")
+set_source_files_properties(${TRAINDBG_TESTS_ALONE} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
+
 # One test program per module, of all tests/cpp/<module>/*_test.cc.
 function(traindbg_module_tests module)
     file(GLOB sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/tests/cpp/${module}/*.cc")

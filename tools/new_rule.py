@@ -22,7 +22,7 @@ SOURCE = """// @TITLE@: what is wrong when it fires, in one sentence.
 namespace traindbg::rules {
 namespace {
 
-const model::RuleInfo kInfo = {
+const model::RuleInfo k@CLASS@ = {
     .name = "@NAME@",
     .title = "@TITLE@",
     .summary = "One sentence: what is wrong when it fires.",
@@ -62,12 +62,12 @@ class @CLASS@ final : public Rule {
     TrainingLoss loss_;
 };
 
-std::vector<model::Requirement> needs(const Parameters&) { return loss_requirements(kInfo.name); }
+std::vector<model::Requirement> @NAME@_needs(const Parameters&) { return loss_requirements(k@CLASS@.name); }
 
 }  // namespace
 
 RuleEntry builtin::@NAME@() {
-    return {&kInfo, &needs, [](const Parameters& p) -> std::unique_ptr<Rule> {
+    return {&k@CLASS@, &@NAME@_needs, [](const Parameters& p) -> std::unique_ptr<Rule> {
                 return std::make_unique<@CLASS@>(p);
             }};
 }

@@ -21,7 +21,7 @@ using base::Status;
 // Findings are one per fault: a run that has so many waiting has another problem.
 constexpr std::size_t kMostWaiting = 1000;
 constexpr auto kLongestPause = std::chrono::seconds(60);
-constexpr auto kBetweenLooks = std::chrono::milliseconds(20);
+constexpr auto kBetweenDrains = std::chrono::milliseconds(20);
 
 }  // namespace
 
@@ -199,13 +199,13 @@ void Notifier::finish(std::chrono::nanoseconds patience, const std::function<boo
     for (const std::unique_ptr<Line>& line : lines_) line->hurry();
     const std::int64_t deadline = base::monotonic_nanos() + patience.count();
     while (!is_idle() && base::monotonic_nanos() < deadline && !interrupted())
-        std::this_thread::sleep_for(kBetweenLooks);
+        std::this_thread::sleep_for(kBetweenDrains);
     if (is_idle()) return;
     for (const std::unique_ptr<Line>& line : lines_) line->give_up();
     // Who is in the middle of a request leaves it soon.
     const std::int64_t soon =
         base::monotonic_nanos() + std::chrono::nanoseconds(std::chrono::seconds(2)).count();
-    while (!is_idle() && base::monotonic_nanos() < soon) std::this_thread::sleep_for(kBetweenLooks);
+    while (!is_idle() && base::monotonic_nanos() < soon) std::this_thread::sleep_for(kBetweenDrains);
 }
 
 std::vector<std::string> Notifier::take_troubles() {

@@ -39,7 +39,7 @@ std::string query_of(const RequestTarget& target) {
 }
 
 // One blank for many, none at the ends.
-std::string trimmed(std::string_view value) {
+std::string with_single_blanks(std::string_view value) {
     std::string text;
     for (const char letter : value) {
         if (letter == ' ' && (text.empty() || text.back() == ' ')) continue;
@@ -118,7 +118,7 @@ void sign_request(const std::string& method, const RequestTarget& target, http::
     std::string canonical = method + "\n" + path + "\n" + query_of(target) + "\n";
     std::string names;
     for (const auto& [name, value] : sorted) {
-        canonical += name + ":" + trimmed(value) + "\n";
+        canonical += name + ":" + with_single_blanks(value) + "\n";
         names += (names.empty() ? "" : ";") + name;
     }
     canonical += "\n" + names + "\n" + body_hash;

@@ -15,7 +15,7 @@ Status malformed(const char* what) {
     return {Code::kDataLoss, std::string("the server's answer is not whole XML: ") + what};
 }
 
-bool is_blank(char letter) noexcept {
+bool is_xml_blank(char letter) noexcept {
     return letter == ' ' || letter == '\t' || letter == '\r' || letter == '\n';
 }
 
@@ -116,7 +116,7 @@ Status scan_xml(std::string_view document, const std::function<void(const XmlEve
             if (!append_text(open.back().text, between)) return malformed("an unknown entity");
         } else {
             for (const char letter : between)
-                if (!is_blank(letter)) return malformed("text outside of it");
+                if (!is_xml_blank(letter)) return malformed("text outside of it");
         }
         if (tag == std::string_view::npos) break;
         if (document.substr(tag).starts_with("<!--")) {
@@ -136,7 +136,7 @@ Status scan_xml(std::string_view document, const std::function<void(const XmlEve
         if (inside.starts_with('!')) return malformed("a document type or CDATA");
         if (inside.starts_with('/')) {
             inside.remove_prefix(1);
-            while (!inside.empty() && is_blank(inside.back())) inside.remove_suffix(1);
+            while (!inside.empty() && is_xml_blank(inside.back())) inside.remove_suffix(1);
             if (open.empty()) return malformed("an end without a beginning");
             const std::size_t above = open.back().path_bytes;
             const std::string_view name = std::string_view(path).substr(above == 0 ? 0 : above + 1);
@@ -149,7 +149,7 @@ Status scan_xml(std::string_view document, const std::function<void(const XmlEve
         const bool is_empty = inside.ends_with('/');
         if (is_empty) inside.remove_suffix(1);
         std::size_t name_bytes = 0;
-        while (name_bytes < inside.size() && !is_blank(inside[name_bytes])) ++name_bytes;
+        while (name_bytes < inside.size() && !is_xml_blank(inside[name_bytes])) ++name_bytes;
         const std::string_view name = inside.substr(0, name_bytes);
         if (name.empty() || name.find_first_of("/<&\"'") != std::string_view::npos)
             return malformed("a tag without a name");

@@ -12,7 +12,7 @@ using model::ActivationKind;
 using model::Role;
 using model::TensorInfo;
 
-constexpr auto kNone = std::string_view::npos;
+constexpr auto kNowhere = std::string_view::npos;
 
 constexpr std::array<std::pair<std::string_view, Role>, 8> kCollections = {{
     {"losses", Role::kLoss},
@@ -37,7 +37,7 @@ std::string lower(std::string_view text) {
 // What stands before "_output_3" for `kind` "_output_"; nothing where the name does not end so.
 std::optional<std::string_view> before_number(std::string_view name, std::string_view kind) {
     const std::size_t at = name.rfind(kind);
-    if (at == kNone || at == 0) return std::nullopt;
+    if (at == kNowhere || at == 0) return std::nullopt;
     const std::string_view number = name.substr(at + kind.size());
     if (number.empty() ||
         !std::all_of(number.begin(), number.end(), [](char c) { return c >= '0' && c <= '9'; }))
@@ -48,7 +48,7 @@ std::optional<std::string_view> before_number(std::string_view name, std::string
 // Module types are not recorded: an activation is known by what its module is called.
 ActivationKind activation_of(std::string_view module) {
     const std::size_t dot = module.rfind('.');
-    const std::string word = lower(dot == kNone ? module : module.substr(dot + 1));
+    const std::string word = lower(dot == kNowhere ? module : module.substr(dot + 1));
     const auto has = [&](std::string_view part) { return word.find(part) != std::string::npos; };
     for (const std::string_view smooth :
          {"leaky", "prelu", "rrelu", "gelu", "silu", "swish", "selu", "softplus"})
@@ -142,8 +142,8 @@ TensorInfo SmdebugNames::describe(std::string_view name) const {
     if (info.role == Role::kWeight || info.role == Role::kBias || info.role == Role::kGradient) {
         std::string_view path = plain;
         if (!root_.empty() && path.starts_with(root_ + "_")) path.remove_prefix(root_.size() + 1);
-        const std::size_t end = path.find('/') != kNone ? path.find('/') : path.rfind('.');
-        info.module = std::string(end == kNone ? path : path.substr(0, end));
+        const std::size_t end = path.find('/') != kNowhere ? path.find('/') : path.rfind('.');
+        info.module = std::string(end == kNowhere ? path : path.substr(0, end));
     }
     return info;
 }

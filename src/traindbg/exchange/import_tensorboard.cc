@@ -36,8 +36,8 @@ using model::TensorId;
 using model::WorkerId;
 using namespace std::chrono_literals;
 
-constexpr std::string_view kMark = "tfevents";
-constexpr std::size_t kMostProblems = 100;
+constexpr std::string_view kEventFileMark = "tfevents";
+constexpr std::size_t kMostEventProblems = 100;
 constexpr std::size_t kMostFiles = 100'000;
 constexpr int kMostDepth = 32;
 constexpr std::uint64_t kMostRecordBytes = std::uint64_t{256} << 20;
@@ -270,7 +270,7 @@ class Log {
     }
     void add_problem(std::uint64_t offset, std::uint64_t bytes, std::string what, bool tail) {
         ++result.problems_in_all;
-        if (result.problems.size() < kMostProblems)
+        if (result.problems.size() < kMostEventProblems)
             result.problems.push_back({file_, offset, bytes, std::move(what), tail});
     }
 
@@ -437,7 +437,7 @@ Status find_files(storage::FileSystem& files, const std::string& directory, cons
         if (entry.is_directory) {
             TRAINDBG_RETURN_IF_ERROR(find_files(
                 files, path, relative.empty() ? entry.name : relative + "/" + entry.name, depth + 1, out));
-        } else if (entry.is_regular && entry.name.find(kMark) != std::string::npos) {
+        } else if (entry.is_regular && entry.name.find(kEventFileMark) != std::string::npos) {
             if (out.size() >= kMostFiles)
                 return {Code::kResourceExhausted,
                         base::format("{}: more than {} event files; import its sub-directories one by one",
@@ -568,7 +568,7 @@ std::string last_component(std::string_view path) {
     return std::string(path.substr(path.find_last_of('/') + 1));
 }
 
-Status put_json(const std::string& path, const model::Json& json) {
+Status put_run_json(const std::string& path, const model::Json& json) {
     return storage::posix_file_system().put_atomic(path, base::as_bytes(model::to_checked_text(json)));
 }
 
@@ -598,7 +598,7 @@ Result<ImportResult> import_tensorboard(const ImportRequest& request) {
     storage::FileSystem& files = *request.files;
     std::vector<EventFilePlace> found;
     const bool is_file =
-        last_component(request.from).find(kMark) != std::string::npos && files.open(request.from);
+        last_component(request.from).find(kEventFileMark) != std::string::npos && files.open(request.from);
     if (is_file) found.push_back({request.from, "", 0});
     else TRAINDBG_RETURN_IF_ERROR(find_files(files, request.from, "", 0, found));
     if (found.empty())
@@ -665,11 +665,11 @@ Result<ImportResult> import_tensorboard(const ImportRequest& request) {
     meta.command = request.command;
     meta.started_wall_nanos = first_wall;
     meta.traindbg = base::version();
-    TRAINDBG_RETURN_IF_ERROR(put_json(run_json, model::to_json(meta)));
+    TRAINDBG_RETURN_IF_ERROR(put_run_json(run_json, model::to_json(meta)));
     model::RunEnd end;
     end.wall_nanos = last_wall;
     end.reason = "imported from a TensorBoard log";
-    TRAINDBG_RETURN_IF_ERROR(put_json(storage::RunLayout{root}.end_json(), model::to_json(end)));
+    TRAINDBG_RETURN_IF_ERROR(put_run_json(storage::RunLayout{root}.end_json(), model::to_json(end)));
     TRAINDBG_RETURN_IF_ERROR(directory.commit());
     return std::move(result);
 }

@@ -44,7 +44,9 @@ constexpr std::uint8_t kPositiveInfiniteFollows = 4;
 constexpr std::uint8_t kNegativeInfiniteFollows = 8;
 constexpr std::uint8_t kZeroFollows = 16;
 
-Status damaged(const char* what) { return {Code::kDataLoss, base::format("a {} record is damaged", what)}; }
+Status damaged_record(const char* what) {
+    return {Code::kDataLoss, base::format("a {} record is damaged_record", what)};
+}
 
 // The nearest float32, but never an infinity or a zero made of something else.
 float narrow(double value) noexcept {
@@ -650,7 +652,7 @@ Status decode_schema(ByteSpan payload, TensorTable& table) {
         }
         if (!reader.ok() || !entry.ok() || id >= kMostTensors || info.name.empty() || layer < INT32_MIN ||
             layer > INT32_MAX)
-            return damaged("schema");
+            return damaged_record("schema");
         info.id = static_cast<TensorId>(id);
         info.layer = static_cast<std::int32_t>(layer);
         while (table.size() <= id) {  // also for ids whose own description was lost
@@ -660,7 +662,7 @@ Status decode_schema(ByteSpan payload, TensorTable& table) {
         }
         if (table[id].name.empty()) table[id] = std::move(info);
     }
-    return reader.ok() ? Status::ok() : damaged("schema");
+    return reader.ok() ? Status::ok() : damaged_record("schema");
 }
 
 void encode_worker(ByteWriter& out, const model::WorkerMeta& meta) {
@@ -730,7 +732,7 @@ Result<StepPrefix> decode_step_prefix(ByteSpan payload) {
     ByteReader reader(payload);
     bool mode_known = false;
     const StepPrefix prefix = read_prefix(reader, mode_known);
-    if (!reader.ok()) return damaged("step");
+    if (!reader.ok()) return damaged_record("step");
     if (!mode_known) return Status(Code::kUnsupported, "a step record of an unknown mode");
     return prefix;
 }
@@ -740,7 +742,7 @@ Result<std::uint64_t> decode_step(ByteSpan payload, const TensorTable& table, St
     ByteReader reader(payload);
     bool mode_known = false;
     const StepPrefix prefix = read_prefix(reader, mode_known);
-    if (!reader.ok()) return damaged("step");
+    if (!reader.ok()) return damaged_record("step");
     if (!mode_known) return Status(Code::kUnsupported, "a step record of an unknown mode");
     record.mode = prefix.mode;
     record.step = prefix.step;
@@ -763,7 +765,7 @@ Result<std::uint64_t> decode_step(ByteSpan payload, const TensorTable& table, St
         ByteReader content(reader.raw(reader.count()));
         if (!reader.ok()) break;
         if (number < 64) {
-            if ((seen >> number & 1) != 0) return damaged("step");
+            if ((seen >> number & 1) != 0) return damaged_record("step");
             seen |= std::uint64_t{1} << number;
         }
         switch (static_cast<Section>(number)) {
@@ -780,9 +782,9 @@ Result<std::uint64_t> decode_step(ByteSpan payload, const TensorTable& table, St
             case Section::kChannels: decode_channel_samples(content, record.channels); break;
             case Section::kDigests: decode_digest_samples(content, record.digests); break;
         }
-        if (!content.ok()) return damaged("step");
+        if (!content.ok()) return damaged_record("step");
     }
-    if (!reader.ok()) return damaged("step");
+    if (!reader.ok()) return damaged_record("step");
     return drop_unknown(record.tensors, table) + drop_unknown(record.scalars, table) +
            drop_unknown(record.classes, table) + drop_unknown(record.histograms, table) +
            drop_unknown(record.channels, table) + drop_unknown(record.digests, table) +
@@ -801,7 +803,7 @@ Result<EventRecord> decode_event(ByteSpan payload) {
     event.wall_nanos = reader.fixed<std::int64_t>();
     event.kind = reader.text();
     event.json = reader.text();
-    if (!reader.ok()) return damaged("event");
+    if (!reader.ok()) return damaged_record("event");
     return event;
 }
 
@@ -819,7 +821,7 @@ Result<TotalsRecord> decode_totals(ByteSpan payload) {
     totals.steps_written = reader.varint();
     totals.steps_dropped = reader.varint();
     totals.raw_tensors_dropped = reader.varint();
-    if (!reader.ok()) return damaged("totals");
+    if (!reader.ok()) return damaged_record("totals");
     return totals;
 }
 

@@ -180,7 +180,7 @@ void encode_footer(ByteWriter& out, const SegmentFooter& footer) {
     }
 }
 
-Status damaged(const char* what) { return {Code::kDataLoss, base::format("a {} is damaged", what)}; }
+Status damaged_segment(const char* what) { return {Code::kDataLoss, base::format("a {} is damaged", what)}; }
 
 }  // namespace
 
@@ -197,7 +197,7 @@ Result<PageTable> decode_page_table(ByteSpan payload, std::uint64_t salt) {
     ByteReader head(payload);
     const auto checksum = head.fixed<std::uint32_t>();
     const auto table_bytes = head.fixed<std::uint32_t>();
-    if (!head.ok() || table_bytes < 8 || table_bytes > payload.size()) return damaged("page");
+    if (!head.ok() || table_bytes < 8 || table_bytes > payload.size()) return damaged_segment("page");
     if (base::crc32c(payload.subspan(4, table_bytes - 4), checksum_seed(salt)) != checksum)
         return Status(Code::kDataLoss, "the checksum of a page's table does not match");
     ByteReader reader(payload.subspan(8, table_bytes - 8));
@@ -215,14 +215,14 @@ Result<PageTable> decode_page_table(ByteSpan payload, std::uint64_t salt) {
         const std::uint64_t stored = reader.varint();
         column.checksum = reader.fixed<std::uint32_t>();
         if (raw > UINT32_MAX || stored > kMostPayloadBytes || offset > kMostPayloadBytes)
-            return damaged("page");
+            return damaged_segment("page");
         column.raw_bytes = static_cast<std::uint32_t>(raw);
         column.stored_bytes = static_cast<std::uint32_t>(stored);
         column.offset = static_cast<std::uint32_t>(offset);
         offset += stored;
     }
     if (!reader.ok() || tensor >= kMostTensors || rows > kMostPageRows || offset > kMostPayloadBytes)
-        return damaged("page");
+        return damaged_segment("page");
     table.tensor = static_cast<TensorId>(tensor);
     table.rows = static_cast<std::uint32_t>(rows);
     return table;
@@ -263,14 +263,15 @@ void encode_histogram_rows(ByteWriter& out, std::span<const model::Histogram> ro
 
 Result<std::vector<model::Histogram>> decode_histogram_rows(ByteSpan bytes, std::size_t rows) {
     ByteReader reader(bytes);
-    if (rows > kMostPageRows) return damaged("page of histograms");
+    if (rows > kMostPageRows) return damaged_segment("page of histograms");
     const std::size_t bin_count = reader.count();
-    if (bin_count > model::kMostBins) return damaged("page of histograms");
+    if (bin_count > model::kMostBins) return damaged_segment("page of histograms");
     std::vector<std::size_t> bins(bin_count);
     std::size_t expected = 0;
     for (std::size_t& bin : bins) {
         const std::uint64_t distance = reader.varint();
-        if (!reader.ok() || distance >= model::kMostBins - expected) return damaged("page of histograms");
+        if (!reader.ok() || distance >= model::kMostBins - expected)
+            return damaged_segment("page of histograms");
         bin = expected + static_cast<std::size_t>(distance);
         expected = bin + 1;
     }
@@ -282,13 +283,13 @@ Result<std::vector<model::Histogram>> decode_histogram_rows(ByteSpan bytes, std:
             if (count == 0) continue;
             row.push_back({static_cast<std::int16_t>(static_cast<int>(bin) + model::kLeastBin), count});
         }
-        if (!reader.ok()) return damaged("page of histograms");
+        if (!reader.ok()) return damaged_segment("page of histograms");
     }
     return histograms;
 }
 
 Status decode_index(ByteSpan payload, std::vector<PageEntry>& entries) {
-    if (payload.size() % kPageEntryBytes != 0) return damaged("page index");
+    if (payload.size() % kPageEntryBytes != 0) return damaged_segment("page index");
     entries.reserve(entries.size() + payload.size() / kPageEntryBytes);
     ByteReader reader(payload);
     while (reader.remaining() != 0) {
@@ -303,7 +304,7 @@ Status decode_index(ByteSpan payload, std::vector<PageEntry>& entries) {
         entry.table_bytes = reader.fixed<std::uint32_t>();
         if (entry.tensor >= kMostTensors || entry.rows > kMostPageRows ||
             entry.frame_bytes > frame_bytes(kMostPayloadBytes) || entry.table_bytes > entry.frame_bytes)
-            return damaged("page index");
+            return damaged_segment("page index");
         entries.push_back(entry);
     }
     return Status::ok();
@@ -330,7 +331,7 @@ Result<SegmentFooter> decode_footer(ByteSpan payload) {
         mode.least = reader.fixed<std::uint64_t>();
         mode.most = reader.fixed<std::uint64_t>();
     }
-    if (!reader.ok()) return damaged("segment's footer");
+    if (!reader.ok()) return damaged_segment("segment's footer");
     return footer;
 }
 
@@ -412,7 +413,7 @@ struct SegmentBuilder::Impl {
         for (const model::ScalarSample& sample : record.scalars) {
             ScalarRows& rows = scalars[sample.tensor];
             // A tensor twice in a step: the rows of a page rise.
-            if (!rows.rows.empty() && rows.rows.back() == row) return damaged("step");
+            if (!rows.rows.empty() && rows.rows.back() == row) return damaged_segment("step");
             rows.rows.push_back(row);
             rows.values.push_back(sample.value);
             if (rows.rows.size() == kMostPageRows) end_scalars(sample.tensor, rows);
@@ -424,7 +425,7 @@ struct SegmentBuilder::Impl {
         }
         for (model::HistogramSample& sample : record.histograms) {
             HistogramRows& rows = histograms[sample.tensor];
-            if (!rows.rows.empty() && rows.rows.back() == row) return damaged("step");
+            if (!rows.rows.empty() && rows.rows.back() == row) return damaged_segment("step");
             rows.rows.push_back(row);
             rows.histograms.push_back(std::move(sample.bins));
             if (rows.rows.size() == kMostHistogramRows) end_histograms(sample.tensor, rows);
@@ -444,7 +445,7 @@ struct SegmentBuilder::Impl {
             internal::encode_raw_place(scratch, place, table);
             TRAINDBG_RETURN_IF_ERROR(add_opaque(PageKind::kRaw, raw, place.tensor, row));
         }
-        return twice ? damaged("step") : Status::ok();
+        return twice ? damaged_segment("step") : Status::ok();
     }
 
     // Every step has the same tensors in the same order, mostly: the next one is tried first.
@@ -481,7 +482,7 @@ struct SegmentBuilder::Impl {
     Status add_opaque(PageKind kind, std::map<TensorId, OpaqueRows>& all, TensorId tensor,
                       std::uint64_t row) {
         OpaqueRows& rows = all[tensor];
-        if (!rows.rows.empty() && rows.rows.back() == row) return damaged("step");
+        if (!rows.rows.empty() && rows.rows.back() == row) return damaged_segment("step");
         rows.rows.push_back(row);
         rows.lengths.push_back(scratch.size());
         rows.bytes.append(scratch.bytes());

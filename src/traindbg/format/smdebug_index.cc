@@ -31,7 +31,7 @@ constexpr std::array<std::pair<model::Mode, std::string_view>, 4> kModes = {{
     {model::Mode::kGlobal, "GLOBAL"},
 }};
 
-Status damaged(std::string what) { return {Code::kDataLoss, std::move(what)}; }
+Status damaged_index(std::string what) { return {Code::kDataLoss, std::move(what)}; }
 
 // Only what lies in the run itself is opened.
 bool is_inside(std::string_view path) {
@@ -330,20 +330,20 @@ void IndexEvents::end_shape_entry() {
 }
 
 Result<SmdebugIndex> IndexEvents::finish() && {
-    if (meta_ == Found::kNo) return damaged("has no 'meta'");
-    if (mode_found_ != Found::kYes) return damaged("has no mode");
+    if (meta_ == Found::kNo) return damaged_index("has no 'meta'");
+    if (mode_found_ != Found::kYes) return damaged_index("has no mode");
     const std::optional<model::Mode> known = parse_smdebug_mode(mode_);
-    if (!known) return damaged("has an unknown mode");
+    if (!known) return damaged_index("has an unknown mode");
     index_.mode = *known;
-    if (mode_step_ != Found::kYes) return damaged("has no mode_step");
+    if (mode_step_ != Found::kYes) return damaged_index("has no mode_step");
     if (event_file_ == Found::kWrong || (event_file_ == Found::kYes && !is_inside(index_.event_file)))
-        return damaged("names an event file outside of the run");
-    if (tensors_ == Found::kWrong) return damaged("has a 'tensor_payload' that is no list");
-    if (bad_tensor_) return damaged(base::format("has no place for tensor {}", *bad_tensor_));
+        return damaged_index("names an event file outside of the run");
+    if (tensors_ == Found::kWrong) return damaged_index("has a 'tensor_payload' that is no list");
+    if (bad_tensor_) return damaged_index(base::format("has no place for tensor {}", *bad_tensor_));
     if (!index_.tensors.empty() && index_.event_file.empty())
-        return damaged("has tensors and names no event file");
-    if (shapes_ == Found::kWrong) return damaged("has a 'shape_payload' that is no list");
-    if (bad_shape_) return damaged(base::format("has no shape for entry {}", *bad_shape_));
+        return damaged_index("has tensors and names no event file");
+    if (shapes_ == Found::kWrong) return damaged_index("has a 'shape_payload' that is no list");
+    if (bad_shape_) return damaged_index(base::format("has no shape for entry {}", *bad_shape_));
     return std::move(index_);
 }
 
@@ -363,7 +363,7 @@ std::optional<model::Mode> parse_smdebug_mode(std::string_view name) noexcept {
 
 Result<SmdebugIndex> decode_smdebug_index(std::string_view text) {
     IndexEvents events;
-    if (!json::sax_parse(text, &events)) return damaged("is not JSON");
+    if (!json::sax_parse(text, &events)) return damaged_index("is not JSON");
     return std::move(events).finish();
 }
 

@@ -13,9 +13,9 @@ using base::Status;
 using model::StepRecord;
 using model::TensorTable;
 
-constexpr std::size_t kMostDamage = 1000;  // entries per file: a file of garbage is told briefly
+constexpr std::size_t kMostLogDamage = 1000;  // entries per file: a file of garbage is told briefly
 
-bool is_damage(const Status& status) {
+bool is_log_damage(const Status& status) {
     return status.code() == Code::kDataLoss || status.code() == Code::kUnsupported;
 }
 
@@ -42,7 +42,7 @@ Result<bool> LogPart::poll(const FrameVisitor& visit) {
 }
 
 void LogPart::note(std::uint64_t offset, std::uint64_t bytes, std::string what) {
-    if (damage_.size() < kMostDamage && damaged_offsets_.insert(offset).second)
+    if (damage_.size() < kMostLogDamage && damaged_offsets_.insert(offset).second)
         damage_.push_back({reader_.name(), offset, bytes, std::move(what), false});
 }
 
@@ -104,7 +104,7 @@ Status LogPart::series(model::TensorId tensor, const Statistic& statistic, const
         const Entry& entry = steps_[row];
         const Result<bool> is_there = read(entry);
         if (!is_there) {
-            if (!is_damage(is_there.status())) return is_there.status();
+            if (!is_log_damage(is_there.status())) return is_there.status();
             note_row(row, is_there.status().message());
         } else if (*is_there) {
             out.push_back({entry.key.mode, entry.key.step, value});
@@ -119,7 +119,7 @@ Status LogPart::digests(model::TensorId tensor, const TensorTable& table, std::v
     std::uint64_t skipped = 0;
     for (std::uint64_t row = 0; row < steps_.size(); ++row) {
         const Status status = load(row, table, record, nullptr, skipped);
-        if (is_damage(status)) {
+        if (is_log_damage(status)) {
             note_row(row, status.message());
             continue;
         }
@@ -139,7 +139,7 @@ Status LogPart::places(model::TensorId tensor, const TensorTable& table, std::ve
     for (std::uint64_t row = 0; row < steps_.size(); ++row) {
         if (!steps_[row].has_raw) continue;
         const Status status = load(row, table, record, &found, skipped);
-        if (is_damage(status)) {
+        if (is_log_damage(status)) {
             note_row(row, status.message());
             continue;
         }

@@ -17,7 +17,7 @@ using format::ScanItem;
 constexpr std::size_t kWindowBytes = std::size_t{1} << 20;
 // Of `frame_at`: stays in the processor's second cache between the copy and the checksum.
 constexpr std::size_t kLookBackBytes = std::size_t{256} << 10;
-constexpr std::size_t kMostDamage = 1000;  // entries per file: a file of garbage is told briefly
+constexpr std::size_t kMostReaderDamage = 1000;  // entries per file: a file of garbage is told briefly
 
 }  // namespace
 
@@ -45,7 +45,7 @@ Status LogReader::poll(const std::function<void(std::uint64_t, const format::Fra
                 }
                 visit(item.offset, item.frame);
             } else if (item.kind == ScanItem::Kind::kHole) {
-                if (damage_.size() < kMostDamage)
+                if (damage_.size() < kMostReaderDamage)
                     damage_.push_back({name_, item.offset, item.bytes, std::move(item.what), false});
             } else if (item.kind == ScanItem::Kind::kForeign) {
                 is_dead_ = true;

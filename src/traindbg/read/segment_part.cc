@@ -27,7 +27,7 @@ using model::StepRecord;
 using model::TensorId;
 using model::TensorTable;
 
-constexpr std::size_t kMostDamage = 1000;
+constexpr std::size_t kMostSegmentDamage = 1000;
 // Segments are put as a whole and are some MB; one that claims more is not ours.
 constexpr std::uint64_t kMostIndexBytes = std::uint64_t{32} << 20;
 // Descriptions, events and all else before the pages.
@@ -51,7 +51,7 @@ constexpr std::size_t kStepKeys = 3;  // of these: which step it is
 
 Status damaged(const char* what) { return {Code::kDataLoss, what}; }
 
-bool is_damage(const Status& status) {
+bool is_segment_damage(const Status& status) {
     return status.code() == Code::kDataLoss || status.code() == Code::kUnsupported;
 }
 
@@ -142,9 +142,9 @@ bool SegmentPart::take_footer(ByteSpan tail) {
 }
 
 Status SegmentPart::scan(const FrameVisitor& visit) {
-    constexpr std::size_t kWindowBytes = std::size_t{1} << 20;
+    constexpr std::size_t kScanBytes = std::size_t{1} << 20;
     format::FrameScanner scanner;
-    std::size_t wanted = kWindowBytes;
+    std::size_t wanted = kScanBytes;
     while (true) {
         const std::uint64_t begin = scanner.position();
         TRAINDBG_ASSIGN_OR_RETURN(const ByteBuffer window, file_->read_at(begin, wanted));
@@ -161,7 +161,7 @@ Status SegmentPart::scan(const FrameVisitor& visit) {
                 note(item.offset, bytes_ - std::min(bytes_, item.offset), item.what);
                 return Status::ok();
             } else if (!at_end) {
-                wanted = std::max(kWindowBytes, item.bytes_needed);
+                wanted = std::max(kScanBytes, item.bytes_needed);
                 break;
             } else {
                 if (scanner.settled() < bytes_)
@@ -308,7 +308,7 @@ Status SegmentPart::need_index() {
 // ---------------------------------------------------------------------------------- pages
 
 void SegmentPart::note(std::uint64_t offset, std::uint64_t bytes, std::string what, bool newer) {
-    if (damage_.size() < kMostDamage && told_.emplace(offset, newer).second)
+    if (damage_.size() < kMostSegmentDamage && told_.emplace(offset, newer).second)
         damage_.push_back({name(), offset, bytes, std::move(what), false, newer});
 }
 
@@ -478,7 +478,7 @@ Result<const SegmentPart::Page*> SegmentPart::page_for(Chain& chain, std::uint64
             }
             decoded_bytes_ = chain.page->memory();
         }
-        if (is_damage(status)) {
+        if (is_segment_damage(status)) {
             note_page(index_[found], status);
             decoded_bytes_ -= chain.page->memory();
             chain.page.reset();
@@ -522,7 +522,7 @@ Status SegmentPart::need_keys() {
             if (found == nullptr) numbers[k].assign(entry.rows, 0);
             else status = decoder_.integers(*found, columns[k], salt_, entry.rows, numbers[k]);
         }
-        if (is_damage(status)) {
+        if (is_segment_damage(status)) {
             note_page(entry, status);
             continue;
         }
@@ -741,7 +741,7 @@ Status SegmentPart::series(TensorId tensor, const Statistic& statistic, const Te
             return Status::ok();
         };
         const Status status = read();
-        if (is_damage(status)) {
+        if (is_segment_damage(status)) {
             note_page(entry, status);
             continue;
         }
@@ -764,7 +764,7 @@ Status SegmentPart::each_opaque_row(PageKind kind, TensorId tensor,
     Page page;
     for (std::size_t i = begin; i < end; ++i) {
         const Status status = decode_page(index_[i], page);
-        if (is_damage(status)) {
+        if (is_segment_damage(status)) {
             note_page(index_[i], status);
             continue;
         }
@@ -812,7 +812,7 @@ Status SegmentPart::verify() {
     Page page;
     for (const PageEntry& entry : index_) {
         const Status status = decode_page(entry, page);
-        if (is_damage(status)) note_page(entry, status);
+        if (is_segment_damage(status)) note_page(entry, status);
         else TRAINDBG_RETURN_IF_ERROR(status);
     }
     return Status::ok();

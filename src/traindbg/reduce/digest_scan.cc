@@ -21,7 +21,7 @@ static_assert(std::endian::native == std::endian::little, "a fingerprint is of l
 // Before, XXH3 was not final: the same bytes had other hashes.
 static_assert(XXH_VERSION_NUMBER >= 800, "fingerprints need xxHash 0.8 or newer");
 
-constexpr std::size_t kBlock = 1024;  // elements that are widened at a time
+constexpr std::size_t kWidened = 1024;  // elements that are widened at a time
 
 // A mantissa of 1 to below 2 in size; its exponent is added to `exponent`.
 double mantissa_of(double value, std::int64_t& exponent) noexcept {
@@ -35,10 +35,10 @@ double mantissa_of(double value, std::int64_t& exponent) noexcept {
 
 void Product::add(const KernelTable& kernel, tensor::DType dtype, const std::byte* data,
                   std::size_t n) noexcept {
-    std::array<double, kBlock> doubles;
+    std::array<double, kWidened> doubles;
     const std::size_t bytes = tensor::byte_size(dtype);
     while (n > 0 && !has_zero_) {
-        const std::size_t part = std::min(n, kBlock);
+        const std::size_t part = std::min(n, kWidened);
         to_doubles(kernel, dtype, data, part, doubles.data());
         add_block(kernel, doubles.data(), part);
         data += part * bytes;

@@ -14,7 +14,7 @@ namespace {
 
 using tensor::DType;
 
-constexpr std::size_t kBlock = 1024;
+constexpr std::size_t kConverted = 1024;
 
 // The 256 values of a type of floats of 8 bits.
 using ByteTable = std::array<float, 256>;
@@ -144,10 +144,10 @@ void add_elements(const KernelTable& kernel, DType dtype, const std::byte* data,
         }
     }
     const std::size_t bytes = tensor::byte_size(dtype);
-    std::array<float, kBlock> floats;
-    std::array<double, kBlock> doubles;
+    std::array<float, kConverted> floats;
+    std::array<double, kConverted> doubles;
     while (n > 0) {
-        const std::size_t part = std::min(n, kBlock);
+        const std::size_t part = std::min(n, kConverted);
         if (fits_float(dtype)) {
             to_floats(kernel, dtype, data, part, floats.data());
             kernel.add_float32(floats.data(), part, into);
@@ -180,10 +180,10 @@ void add_differences(const KernelTable& kernel, DType dtype, const std::byte* be
             default: break;
         }
     }
-    std::array<std::array<float, kBlock>, 2> floats;
-    std::array<std::array<double, kBlock>, 2> doubles;
+    std::array<std::array<float, kConverted>, 2> floats;
+    std::array<std::array<double, kConverted>, 2> doubles;
     while (n > 0) {
-        const std::size_t part = std::min(n, kBlock);
+        const std::size_t part = std::min(n, kConverted);
         if (fits_float(dtype)) {
             to_floats(kernel, dtype, before, part, floats[0].data());
             to_floats(kernel, dtype, after, part, floats[1].data());

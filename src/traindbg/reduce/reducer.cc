@@ -329,9 +329,9 @@ class UnitScan {
 
     [[nodiscard]] std::uint32_t count_inactive() const {
         const Walk rest = Walk::any_order(view_, axis_);
-        constexpr std::int64_t kWorthRows = 8;
+        constexpr std::int64_t kWorthRowsOfUnits = 8;
         std::uint64_t inactive = 0;
-        if (unit_.stride == 1 && unit_.extent >= kWorthRows) {
+        if (unit_.stride == 1 && unit_.extent >= kWorthRowsOfUnits) {
             for (std::int64_t first = 0; first < unit_.extent; first += static_cast<std::int64_t>(kPart))
                 inactive += inactive_in_rows(
                     rest, first,

@@ -134,7 +134,9 @@ std::string shape_in_words(const std::vector<std::int64_t>& shape) {
     return out.empty() ? "scalar" : out;
 }
 
-std::string percent(double share) { return std::isnan(share) ? "" : base::format("{:.1f} %", 100 * share); }
+std::string percent_or_nothing(double share) {
+    return std::isnan(share) ? "" : base::format("{:.1f} %", 100 * share);
+}
 
 void put_evidence(Markup& out, const model::Finding& finding) {
     if (finding.evidence.empty()) return;
@@ -237,9 +239,10 @@ void put_layer(Markup& out, const ReportData& data, const LayerRow& row) {
         const model::Statistics& statistics = output->last.statistics;
         out.element("td", number_in_words(statistics.mean), "number");
         out.element("td", number_in_words(statistics.std), "number");
-        out.element("td",
-                    percent(static_cast<double>(statistics.zero) / static_cast<double>(statistics.count)),
-                    "number");
+        out.element(
+            "td",
+            percent_or_nothing(static_cast<double>(statistics.zero) / static_cast<double>(statistics.count)),
+            "number");
     } else {
         out.raw("<td></td><td></td><td></td>");
     }

@@ -36,8 +36,8 @@ std::uint64_t random_salt() noexcept {
 
 // Whether a sealed part is there and every byte of it is right: then it stands for its log.
 bool has_whole_segment(storage::FileSystem& files, const std::string& path) {
-    constexpr std::uint64_t kLargestSegment = std::uint64_t{256} << 20;
-    const Result<ByteBuffer> bytes = storage::read_whole(files, path, kLargestSegment);
+    constexpr std::uint64_t kLargestVerified = std::uint64_t{256} << 20;
+    const Result<ByteBuffer> bytes = storage::read_whole(files, path, kLargestVerified);
     if (!bytes) return false;
     const std::optional<format::FileHeader> header = format::find_file_header(*bytes);
     if (!header || header->kind != format::FileKind::kSegment ||

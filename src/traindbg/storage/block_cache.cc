@@ -17,7 +17,7 @@
 namespace traindbg::storage {
 namespace {
 
-constexpr std::uint32_t kMagic = 0x42434454;  // "TDCB"
+constexpr std::uint32_t kCacheMagic = 0x42434454;  // "TDCB"
 constexpr std::uint64_t kMostBlockBytes = std::uint64_t{32} << 20;
 
 // Whole or not at all, as `put_atomic`, but without a sync: after a loss of power the checksum tells.
@@ -61,7 +61,7 @@ std::optional<base::ByteBuffer> BlockCache::get(const std::string& name) {
         const auto checksum = reader.fixed<std::uint32_t>();
         const std::size_t covered = reader.offset();
         const std::string_view text = reader.text();
-        if (!reader.ok() || magic != kMagic || text != name) return std::nullopt;
+        if (!reader.ok() || magic != kCacheMagic || text != name) return std::nullopt;
         if (base::crc32c(base::ByteSpan(*bytes).subspan(covered)) != checksum) return std::nullopt;
         const auto begin = bytes->begin() + static_cast<std::ptrdiff_t>(reader.offset());
         // Used now: among the last to go.
@@ -78,7 +78,7 @@ void BlockCache::put(const std::string& name, base::ByteSpan bytes) {
     body.text(name);
     body.append(bytes);
     base::ByteWriter file;
-    file.fixed(kMagic);
+    file.fixed(kCacheMagic);
     file.fixed(base::crc32c(body.bytes()));
     file.append(body.bytes());
     if (put_since_look_.fetch_add(file.size()) + file.size() > may_put_.load()) shrink();

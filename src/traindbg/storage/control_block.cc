@@ -21,7 +21,7 @@ using base::FileDescriptor;
 using base::Result;
 using base::Status;
 
-constexpr std::uint64_t kMagic = 0x314C544347424454;  // the bytes "TDBGCTL1"
+constexpr std::uint64_t kControlMagic = 0x314C544347424454;  // the bytes "TDBGCTL1"
 constexpr std::uint32_t kVersion = 1;
 constexpr std::size_t kPageBytes = 4096;
 // A pwrite takes as long as all else that ends a step, and nobody needs the number more often.
@@ -63,7 +63,7 @@ T load(T& word, std::memory_order order = std::memory_order_relaxed) noexcept {
     return std::atomic_ref<T>(word).load(order);
 }
 
-Status error_at(const std::string& path, const char* what, int error) {
+Status control_error(const std::string& path, const char* what, int error) {
     return Status::from_errno(path + ": " + what, error);
 }
 
@@ -73,7 +73,7 @@ Status create_page(const std::string& path) {
     // The bytes are written, not only reserved: a page without a block behind it could not be written
     // to on a full disk.
     std::array<std::byte, kPageBytes> page{};
-    std::memcpy(page.data(), &kMagic, sizeof(kMagic));
+    std::memcpy(page.data(), &kControlMagic, sizeof(kControlMagic));
     std::memcpy(page.data() + 8, &kVersion, sizeof(kVersion));
 
     static std::atomic<std::uint64_t> counter{0};
@@ -81,21 +81,22 @@ Status create_page(const std::string& path) {
         path + "." + std::to_string(::getpid()) + "." + std::to_string(counter.fetch_add(1)) + ".tmp";
     FileDescriptor file(
         ::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
-    if (!file.is_open()) return error_at(path, "create", errno);
+    if (!file.is_open()) return control_error(path, "create", errno);
     Status status;
     std::size_t done = 0;
     while (status.is_ok() && done < page.size()) {
         const ssize_t count = ::write(file.get(), page.data() + done, page.size() - done);
         if (count > 0) done += static_cast<std::size_t>(count);
-        else if (count == 0 || errno != EINTR) status = error_at(path, "write", count == 0 ? ENOSPC : errno);
+        else if (count == 0 || errno != EINTR)
+            status = control_error(path, "write", count == 0 ? ENOSPC : errno);
     }
     if (status.is_ok() && ::link(temporary.c_str(), path.c_str()) != 0) {
         if (errno == EEXIST) {
-            status = error_at(path, "create", EEXIST);
+            status = control_error(path, "create", EEXIST);
         } else if (::rename(temporary.c_str(), path.c_str()) == 0) {  // no hard links here
             return Status::ok();
         } else {
-            status = error_at(path, "create", errno);
+            status = control_error(path, "create", errno);
         }
     }
     ::unlink(temporary.c_str());
@@ -123,19 +124,19 @@ Result<std::unique_ptr<ControlBlock>> ControlBlock::open(const std::string& path
     }
     if (!file.is_open()) {
         if (errno == ELOOP) return Status(Code::kInvalidArgument, path + ": is a symbolic link");
-        return error_at(path, "open", errno);
+        return control_error(path, "open", errno);
     }
     struct stat info {};
-    if (::fstat(file.get(), &info) != 0) return error_at(path, "stat", errno);
+    if (::fstat(file.get(), &info) != 0) return control_error(path, "stat", errno);
     if (!S_ISREG(info.st_mode)) return Status(Code::kInvalidArgument, path + ": is not a regular file");
     // A mapping beyond the end of the file would be a SIGBUS later.
     if (info.st_size < static_cast<off_t>(kPageBytes))
         return Status(Code::kDataLoss, path + ": is too short to be a control block");
 
     void* memory = ::mmap(nullptr, kPageBytes, PROT_READ, MAP_SHARED, file.get(), 0);
-    if (memory == MAP_FAILED) return error_at(path, "map", errno);
+    if (memory == MAP_FAILED) return control_error(path, "map", errno);
     std::unique_ptr<ControlBlock> block(new ControlBlock(static_cast<Page*>(memory), file.release()));
-    if (block->page_->magic != kMagic)
+    if (block->page_->magic != kControlMagic)
         return Status(Code::kDataLoss, path + ": is not a control block of traindbg");
     if (block->page_->version != kVersion)
         return Status(Code::kUnsupported, path + ": has version " + std::to_string(block->page_->version) +

@@ -28,7 +28,7 @@ using File = MemoryFileSystem::File;
 using Names = std::map<std::string, std::shared_ptr<File>>;
 
 // "" of "/c" and of "c": the root, which is always there.
-std::string parent_of(const std::string& path) {
+std::string directory_above(const std::string& path) {
     const std::size_t slash = path.find_last_of('/');
     return slash == std::string::npos ? "" : path.substr(0, slash);
 }
@@ -44,12 +44,12 @@ struct MemoryFileSystem::Disk {
     std::set<std::string> synced_directories{""};
 
     [[nodiscard]] Status check_parent(const std::string& path) const {
-        if (directories.contains(parent_of(path))) return Status::ok();
+        if (directories.contains(directory_above(path))) return Status::ok();
         return Status::from_errno(path, ENOENT);
     }
     void sync_names_in(const std::string& directory) {
         const auto lies_here = [&](const std::string& path) {
-            return !path.empty() && parent_of(path) == directory;
+            return !path.empty() && directory_above(path) == directory;
         };
         std::erase_if(synced_files, [&](const auto& entry) { return lies_here(entry.first); });
         for (const auto& [path, file] : files)
@@ -81,8 +81,8 @@ class MemoryAppendFile final : public AppendFile {
         }
         if (name_is_synced_) return Status::ok();
         const std::lock_guard lock(disk_->mutex);
-        disk_->sync_names_in(parent_of(path_));
-        disk_->sync_names_in(parent_of(parent_of(path_)));
+        disk_->sync_names_in(directory_above(path_));
+        disk_->sync_names_in(directory_above(directory_above(path_)));
         name_is_synced_ = true;
         return Status::ok();
     }
@@ -134,21 +134,22 @@ class MemoryLock final : public FileLock {
 
 using Random = std::mt19937_64;
 
-constexpr std::size_t kPageBytes = 4096;
+constexpr std::size_t kDiskPageBytes = 4096;
 constexpr std::size_t kSectorBytes = 512;  // what a disk writes whole or not at all
 
 // Of the bytes from `synced` on: pages in any state, and an end anywhere.
 void mix_pages(ByteBuffer& bytes, std::size_t synced, Random& random) {
     if (random() % 2 == 0) bytes.resize(synced + random() % (bytes.size() - synced + 1));
-    for (std::size_t page = synced / kPageBytes * kPageBytes; page < bytes.size(); page += kPageBytes) {
-        std::size_t kept = kPageBytes;  // of this page, from its beginning
+    for (std::size_t page = synced / kDiskPageBytes * kDiskPageBytes; page < bytes.size();
+         page += kDiskPageBytes) {
+        std::size_t kept = kDiskPageBytes;  // of this page, from its beginning
         switch (random() % 3) {
             case 0: kept = 0; break;
-            case 1: kept = random() % (kPageBytes / kSectorBytes) * kSectorBytes; break;
+            case 1: kept = random() % (kDiskPageBytes / kSectorBytes) * kSectorBytes; break;
             default: continue;
         }
         const std::size_t begin = std::min(bytes.size(), std::max(synced, page + kept));
-        const std::size_t end = std::max(begin, std::min(bytes.size(), page + kPageBytes));
+        const std::size_t end = std::max(begin, std::min(bytes.size(), page + kDiskPageBytes));
         std::fill(bytes.begin() + static_cast<std::ptrdiff_t>(begin),
                   bytes.begin() + static_cast<std::ptrdiff_t>(end), std::byte{0});
     }
@@ -203,7 +204,7 @@ Status MemoryFileSystem::put_atomic(const std::string& path, ByteSpan bytes) {
     file->bytes.assign(bytes.begin(), bytes.end());
     file->synced = bytes.size();
     disk_->files[path] = std::move(file);
-    disk_->sync_names_in(parent_of(path));
+    disk_->sync_names_in(directory_above(path));
     return Status::ok();
 }
 
@@ -230,7 +231,7 @@ Result<std::vector<DirectoryEntry>> MemoryFileSystem::list(const std::string& pa
     if (!disk_->directories.contains(path)) return Status::from_errno(path + ": list", ENOENT);
     std::vector<DirectoryEntry> entries;
     const auto add = [&](const std::string& candidate, bool is_directory) {
-        if (candidate.size() > path.size() && parent_of(candidate) == path)
+        if (candidate.size() > path.size() && directory_above(candidate) == path)
             entries.push_back({candidate.substr(path.size() + 1), is_directory, !is_directory});
     };
     for (const std::string& directory : disk_->directories) add(directory, true);
@@ -292,7 +293,7 @@ std::uint64_t MemoryFileSystem::synced_bytes(const std::string& path) const {
 }
 
 void MemoryFileSystem::set_content(const std::string& path, ByteBuffer bytes) {
-    create_directories(parent_of(path)).ignore();
+    create_directories(directory_above(path)).ignore();
     const std::lock_guard lock(disk_->mutex);
     std::shared_ptr<File>& file = disk_->files[path];
     if (!file) file = std::make_shared<File>();
@@ -301,8 +302,8 @@ void MemoryFileSystem::set_content(const std::string& path, ByteBuffer bytes) {
         file->bytes = std::move(bytes);
         file->synced = file->bytes.size();
     }
-    for (std::string name = path; !name.empty(); name = parent_of(name))
-        disk_->sync_names_in(parent_of(name));
+    for (std::string name = path; !name.empty(); name = directory_above(name))
+        disk_->sync_names_in(directory_above(name));
 }
 
 std::vector<std::string> MemoryFileSystem::paths() const {
@@ -322,7 +323,7 @@ std::unique_ptr<MemoryFileSystem> MemoryFileSystem::after_power_loss(const Power
                (loss.names == UnsyncedNames::kRandom && random() % 2 == 0);
     };
     for (const std::string& path : disk_->directories)
-        if (found.directories.contains(parent_of(path)) &&
+        if (found.directories.contains(directory_above(path)) &&
             (disk_->synced_directories.contains(path) || !comes_back()))
             found.directories.insert(path);
     Names names = disk_->files;
@@ -331,7 +332,7 @@ std::unique_ptr<MemoryFileSystem> MemoryFileSystem::after_power_loss(const Power
         const auto it = disk_->synced_files.find(path);
         const std::shared_ptr<File> before = it == disk_->synced_files.end() ? nullptr : it->second;
         const std::shared_ptr<File>& file = now != before && comes_back() ? before : now;
-        if (file && found.directories.contains(parent_of(path)))
+        if (file && found.directories.contains(directory_above(path)))
             found.files[path] = remains_of(*file, loss.bytes, random);
     }
     found.synced_files = found.files;

@@ -41,7 +41,7 @@ struct Snapshot {
 };
 
 // What stands before the last "/"; empty: nothing.
-std::string parent_of(const std::string& key) {
+std::string prefix_above(const std::string& key) {
     const std::size_t slash = key.rfind('/');
     return slash == std::string::npos ? std::string() : key.substr(0, slash);
 }
@@ -108,7 +108,7 @@ class ObjectFileSystem::Core {
     // The run that a key lies in, if it is known: the longest prefix with a snapshot.
     [[nodiscard]] std::optional<std::string> known_run(const std::string& key) {
         const std::lock_guard lock(mutex_);
-        for (std::string run = key;; run = parent_of(run)) {
+        for (std::string run = key;; run = prefix_above(run)) {
             if (runs_.contains(run)) return run;
             if (run.empty()) return std::nullopt;
         }
@@ -147,11 +147,11 @@ class ObjectFileSystem::Core {
     // RUN.json says that there is a run.
     [[nodiscard]] Result<std::pair<std::shared_ptr<const Snapshot>, std::string>> find_run(
         const std::string& key) {
-        std::optional<std::string> run = known_run(parent_of(key));
+        std::optional<std::string> run = known_run(prefix_above(key));
         if (!run) {
-            std::string above = parent_of(key);
+            std::string above = prefix_above(key);
             if (parse_worker_directory(std::string_view(above).substr(above.rfind('/') + 1)))
-                above = parent_of(above);
+                above = prefix_above(above);
             // Asked for by name before all is listed: a bucket may hold millions of other objects.
             const std::string run_json = above.empty() ? "RUN.json" : above + "/RUN.json";
             const auto there = store_.head(run_json, patience());
@@ -339,7 +339,7 @@ class RangedFile final : public ReadFile {
     std::uint64_t ahead_ = 0;
 };
 
-Status read_only(const std::string& path) {
+Status store_is_read_only(const std::string& path) {
     return {
         Code::kUnsupported,
         base::printable(path) + ": lies in a bucket and is only read from here; traindbg sync writes there"};
@@ -437,11 +437,13 @@ bool ObjectFileSystem::exists(const std::string& path) {
 }
 
 Result<std::unique_ptr<AppendFile>> ObjectFileSystem::create(const std::string& path) {
-    return read_only(path);
+    return store_is_read_only(path);
 }
-Status ObjectFileSystem::put_atomic(const std::string& path, base::ByteSpan) { return read_only(path); }
-Status ObjectFileSystem::create_directories(const std::string& path) { return read_only(path); }
-Status ObjectFileSystem::create_directory(const std::string& path) { return read_only(path); }
-Status ObjectFileSystem::remove(const std::string& path) { return read_only(path); }
+Status ObjectFileSystem::put_atomic(const std::string& path, base::ByteSpan) {
+    return store_is_read_only(path);
+}
+Status ObjectFileSystem::create_directories(const std::string& path) { return store_is_read_only(path); }
+Status ObjectFileSystem::create_directory(const std::string& path) { return store_is_read_only(path); }
+Status ObjectFileSystem::remove(const std::string& path) { return store_is_read_only(path); }
 
 }  // namespace traindbg::storage

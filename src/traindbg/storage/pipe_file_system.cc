@@ -266,7 +266,7 @@ class PipeReadFile final : public ReadFile {
     const std::uint64_t handle_;
 };
 
-Status read_only(const std::string& path) {
+Status pipe_is_read_only(const std::string& path) {
     return {Code::kUnsupported, base::printable(path) + ": is only read from here"};
 }
 
@@ -413,12 +413,12 @@ bool PipeFileSystem::exists(const std::string& path) {
 }
 
 Result<std::unique_ptr<AppendFile>> PipeFileSystem::create(const std::string& path) {
-    return read_only(path);
+    return pipe_is_read_only(path);
 }
-Status PipeFileSystem::put_atomic(const std::string& path, ByteSpan) { return read_only(path); }
-Status PipeFileSystem::create_directories(const std::string& path) { return read_only(path); }
-Status PipeFileSystem::create_directory(const std::string& path) { return read_only(path); }
-Status PipeFileSystem::remove(const std::string& path) { return read_only(path); }
+Status PipeFileSystem::put_atomic(const std::string& path, ByteSpan) { return pipe_is_read_only(path); }
+Status PipeFileSystem::create_directories(const std::string& path) { return pipe_is_read_only(path); }
+Status PipeFileSystem::create_directory(const std::string& path) { return pipe_is_read_only(path); }
+Status PipeFileSystem::remove(const std::string& path) { return pipe_is_read_only(path); }
 
 Status serve_files(FileSystem& files, int input, int output) {
     std::map<std::uint64_t, std::unique_ptr<ReadFile>> open;

@@ -39,7 +39,7 @@ using tensor::TensorView;
 using testing::TemporaryDirectory;
 using namespace std::chrono_literals;
 
-constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
+constexpr float kFloatNan = std::numeric_limits<float>::quiet_NaN();
 constexpr StepIndex kRing = 8;
 
 model::CaptureConfig config(model::FlightRecorder flight = {
@@ -163,7 +163,7 @@ TEST(FlightRecorder, ALossThatIsNotFiniteKeepsTheStepsBeforeAndSomeAfter) {
     auto session = open(directory.path());
     Training training(*session);
     training.steps(200);
-    training.steps(1, kNan);
+    training.steps(1, kFloatNan);
     training.steps(2000);
     session->close(60s);
     const Flight flight = read_flight(directory.path());
@@ -178,7 +178,7 @@ TEST(FlightRecorder, AWeightThatIsNotFiniteDoesOnce) {
     auto session = open(directory.path(), plan);
     Training training(*session);
     training.steps(20);
-    training.steps(40, 1, kNan);
+    training.steps(40, 1, kFloatNan);
     session->close(60s);
     EXPECT_TRUE(read_flight(directory.path()).has(20 - kRing, 24));
     EXPECT_EQ(reasons_in(directory.path()), std::vector<std::string>{"a weight is not finite"});
@@ -300,7 +300,7 @@ TEST(FlightRecorder, WhereItCannotBeWrittenTheRunIsRecordedAllTheSame) {
     std::ofstream(directory.path() + "/flight") << "somebody's file";
     auto session = open(directory.path());
     ASSERT_NE(session, nullptr);
-    Training(*session).steps(10, kNan);
+    Training(*session).steps(10, kFloatNan);
     session->close(60s);
     auto run = read::Run::open(directory.path(), storage::posix_file_system());
     EXPECT_EQ((*run)->steps(Mode::kTrain).size(), 10U);
@@ -312,7 +312,7 @@ TEST(FlightRecorder, DoesNotFillTheDiskWhereSomethingGoesWrongAllTheTime) {
     auto session = open(directory.path());
     Training training(*session);
     for (int i = 0; i < 100; ++i) {
-        training.steps(1, kNan);
+        training.steps(1, kFloatNan);
         training.steps(10);
     }
     session->close(60s);

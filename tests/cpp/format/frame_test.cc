@@ -12,9 +12,10 @@ using base::ByteSpan;
 using base::ByteWriter;
 using base::Code;
 
-constexpr std::uint64_t kSalt = 0x1122334455667788;
+constexpr std::uint64_t kFrameSalt = 0x1122334455667788;
 
-ByteBuffer frame(std::string_view payload, FrameType type = FrameType::kEvent, std::uint64_t salt = kSalt) {
+ByteBuffer frame(std::string_view payload, FrameType type = FrameType::kEvent,
+                 std::uint64_t salt = kFrameSalt) {
     ByteWriter out;
     EXPECT_TRUE(append_frame(out, type, 7, base::as_bytes(payload), salt).is_ok());
     return out.take();
@@ -28,7 +29,7 @@ TEST(FrameTest, PayloadsOfEveryLengthComeBack) {
         const ByteBuffer bytes = frame(payload);
         EXPECT_EQ(bytes.size(), frame_bytes(size));
         EXPECT_EQ(bytes.size() % kFrameAlignment, 0U);
-        const ParsedFrame parsed = parse_frame(bytes, kSalt, false);
+        const ParsedFrame parsed = parse_frame(bytes, kFrameSalt, false);
         ASSERT_EQ(parsed.outcome, ParseOutcome::kFrame) << size;
         EXPECT_EQ(text(parsed.frame.payload), payload);
         EXPECT_EQ(parsed.frame.sequence, 7U);
@@ -40,7 +41,7 @@ TEST(FrameTest, PayloadsOfEveryLengthComeBack) {
 TEST(FrameTest, EveryPrefixIsIncomplete) {
     const ByteBuffer bytes = frame("some payload");
     for (std::size_t size = 0; size < bytes.size(); ++size) {
-        const ParsedFrame parsed = parse_frame(ByteSpan(bytes).first(size), kSalt, false);
+        const ParsedFrame parsed = parse_frame(ByteSpan(bytes).first(size), kFrameSalt, false);
         EXPECT_EQ(parsed.outcome, ParseOutcome::kIncomplete) << size;
         EXPECT_EQ(parsed.bytes_needed, size < kFrameHeaderBytes ? kFrameHeaderBytes : bytes.size());
     }
@@ -51,33 +52,33 @@ TEST(FrameTest, NoFlippedBitPasses) {
     for (std::size_t bit = 0; bit < good.size() * 8; ++bit) {
         ByteBuffer bytes = good;
         bytes[bit / 8] ^= static_cast<std::byte>(1U << (bit % 8));
-        EXPECT_NE(parse_frame(bytes, kSalt, false).outcome, ParseOutcome::kFrame) << bit;
-        EXPECT_NE(parse_frame(bytes, kSalt, true).outcome, ParseOutcome::kFrame) << bit;
+        EXPECT_NE(parse_frame(bytes, kFrameSalt, false).outcome, ParseOutcome::kFrame) << bit;
+        EXPECT_NE(parse_frame(bytes, kFrameSalt, true).outcome, ParseOutcome::kFrame) << bit;
     }
 }
 
 TEST(FrameTest, AFrameOfAnotherFileDoesNotPass) {
-    const ByteBuffer bytes = frame("payload", FrameType::kStep, kSalt + 1);
-    EXPECT_EQ(parse_frame(bytes, kSalt, false).outcome, ParseOutcome::kBad);
-    EXPECT_EQ(parse_frame(bytes, kSalt + 1, false).outcome, ParseOutcome::kFrame);
+    const ByteBuffer bytes = frame("payload", FrameType::kStep, kFrameSalt + 1);
+    EXPECT_EQ(parse_frame(bytes, kFrameSalt, false).outcome, ParseOutcome::kBad);
+    EXPECT_EQ(parse_frame(bytes, kFrameSalt + 1, false).outcome, ParseOutcome::kFrame);
 }
 
 TEST(FrameTest, ALargePayloadIsRefusedOnBothSides) {
     ByteWriter out;
     const ByteBuffer payload(kMostPayloadBytes + 1);
-    EXPECT_EQ(append_frame(out, FrameType::kEvent, 0, payload, kSalt).code(), Code::kResourceExhausted);
+    EXPECT_EQ(append_frame(out, FrameType::kEvent, 0, payload, kFrameSalt).code(), Code::kResourceExhausted);
     EXPECT_EQ(out.size(), 0U);
     ByteBuffer bytes = frame("x");
     const auto length = static_cast<std::uint32_t>(kMostPayloadBytes + 1);
     std::memcpy(bytes.data() + 4, &length, sizeof(length));
-    EXPECT_EQ(parse_frame(bytes, kSalt, false).outcome, ParseOutcome::kBad) << "not: wait for 16 MiB";
+    EXPECT_EQ(parse_frame(bytes, kFrameSalt, false).outcome, ParseOutcome::kBad) << "not: wait for 16 MiB";
 }
 
 TEST(FrameTest, TheLargestPayloadPasses) {
     ByteWriter out;
     const ByteBuffer payload(kMostPayloadBytes);
-    ASSERT_TRUE(append_frame(out, FrameType::kEvent, 0, payload, kSalt).is_ok());
-    EXPECT_EQ(parse_frame(out.bytes(), kSalt, false).outcome, ParseOutcome::kFrame);
+    ASSERT_TRUE(append_frame(out, FrameType::kEvent, 0, payload, kFrameSalt).is_ok());
+    EXPECT_EQ(parse_frame(out.bytes(), kFrameSalt, false).outcome, ParseOutcome::kFrame);
 }
 
 TEST(FrameTest, TheFileHeaderStandsTwice) {
@@ -85,7 +86,7 @@ TEST(FrameTest, TheFileHeaderStandsTwice) {
     header.kind = FileKind::kBlob;
     header.worker = 3;
     header.part = 12;
-    header.salt = kSalt;
+    header.salt = kFrameSalt;
     header.run_uuid[0] = std::byte{0xAB};
     ByteWriter out;
     append_file_header(out, header);
@@ -101,7 +102,7 @@ TEST(FrameTest, TheFileHeaderStandsTwice) {
 TEST(FrameTest, AHeaderCountsInTheHeaderZoneOnly) {
     ByteWriter out;
     append_file_header(out, FileHeader{});
-    EXPECT_EQ(parse_frame(out.bytes(), kSalt, false).outcome, ParseOutcome::kBad);
+    EXPECT_EQ(parse_frame(out.bytes(), kFrameSalt, false).outcome, ParseOutcome::kBad);
 }
 
 TEST(FrameTest, WithoutASaltNoOtherFramePasses) {
@@ -121,7 +122,7 @@ TEST(FrameTest, ANewerMajorVersionIsRefusedWithAnExplanation) {
 
 TEST(FrameTest, AHeaderOfANewerMinorVersionMayBeLonger) {
     FileHeader header;
-    header.salt = kSalt;
+    header.salt = kFrameSalt;
     ByteWriter out;
     append_file_header(out, header);
     ByteBuffer payload(out.bytes().begin() + kFrameHeaderBytes, out.bytes().begin() + 64);

@@ -13,7 +13,7 @@ using model::StepRecord;
 using testing::sample_step;
 using testing::sample_tensors;
 
-base::Result<std::uint64_t> decode(const ByteWriter& bytes, StepRecord& out) {
+base::Result<std::uint64_t> decoded(const ByteWriter& bytes, StepRecord& out) {
     return decode_step(bytes.bytes(), sample_tensors(), out);
 }
 
@@ -27,7 +27,7 @@ TEST(HistogramSection, ComesBack) {
     EXPECT_EQ(encode_step(out, record, sample_tensors(), {}), 0U);
     StepRecord back = sample_step(99, true);
     back.histograms = {{3, {{1, 1}}}};  // what was in it must not show through
-    const auto skipped = decode(out, back);
+    const auto skipped = decoded(out, back);
     ASSERT_TRUE(skipped.is_ok()) << skipped.status().to_string();
     EXPECT_EQ(*skipped, 0U);
     EXPECT_EQ(back, record);
@@ -39,7 +39,7 @@ TEST(HistogramSection, OfATensorThatNobodyDescribedIsLeftOutAndCounted) {
     ByteWriter out;
     encode_step(out, record, sample_tensors(), {});
     StepRecord back;
-    EXPECT_EQ(*decode(out, back), 1U);
+    EXPECT_EQ(*decoded(out, back), 1U);
     ASSERT_EQ(back.histograms.size(), 1U);
     EXPECT_EQ(back.histograms[0].tensor, 0U);
 }
@@ -70,7 +70,7 @@ ByteWriter one(const std::vector<std::pair<std::int64_t, std::uint64_t>>& bins) 
 
 TEST(HistogramSection, HostileBytesAreDamage) {
     StepRecord back;
-    ASSERT_TRUE(decode(one({{-259, 1}, {0, 1}, {0, 1}}), back).is_ok());
+    ASSERT_TRUE(decoded(one({{-259, 1}, {0, 1}, {0, 1}}), back).is_ok());
     const std::vector<std::pair<const char*, ByteWriter>> cases = {
         {"a bin below the first", one({{-260, 1}})},
         {"a bin behind the last", one({{261, 1}})},
@@ -83,12 +83,12 @@ TEST(HistogramSection, HostileBytesAreDamage) {
         {"a distance out of range, negative", one({{INT64_MIN, 1}})},
     };
     for (const auto& [what, bytes] : cases) {
-        const auto result = decode(bytes, back);
+        const auto result = decoded(bytes, back);
         EXPECT_EQ(result.status().code(), Code::kDataLoss) << what;
     }
     std::vector<std::pair<std::int64_t, std::uint64_t>> many(600, {0, 1});
     many[0].first = -259;
-    EXPECT_EQ(decode(one(many), back).status().code(), Code::kDataLoss);
+    EXPECT_EQ(decoded(one(many), back).status().code(), Code::kDataLoss);
 }
 
 TEST(HistogramSection, ALyingCountTakesNoMemory) {
@@ -96,12 +96,12 @@ TEST(HistogramSection, ALyingCountTakesNoMemory) {
     for (const std::uint64_t lie : {std::uint64_t{1} << 20, std::uint64_t{1} << 40, UINT64_MAX}) {
         ByteWriter content;
         content.varint(lie);
-        EXPECT_EQ(decode(with_section(content), back).status().code(), Code::kDataLoss);
+        EXPECT_EQ(decoded(with_section(content), back).status().code(), Code::kDataLoss);
         ByteWriter bins;
         bins.varint(1);
         bins.zigzag(0);
         bins.varint(lie);
-        EXPECT_EQ(decode(with_section(bins), back).status().code(), Code::kDataLoss);
+        EXPECT_EQ(decoded(with_section(bins), back).status().code(), Code::kDataLoss);
     }
 }
 

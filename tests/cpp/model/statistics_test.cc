@@ -13,7 +13,7 @@
 namespace traindbg::model {
 namespace {
 
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
+constexpr double kInf = std::numeric_limits<double>::infinity();
 
 // In two passes and long double, by the definitions.
 Statistics of(std::span<const double> values) {
@@ -24,8 +24,8 @@ Statistics of(std::span<const double> values) {
     for (const double value : values) {
         ++s.count;
         if (std::isnan(value)) ++s.nan;
-        else if (value == kInfinity) ++s.positive_infinite;
-        else if (value == -kInfinity) ++s.negative_infinite;
+        else if (value == kInf) ++s.positive_infinite;
+        else if (value == -kInf) ++s.negative_infinite;
         else {
             if (value == 0) ++s.zero;
             s.min = s.finite() == 1 ? value : std::min(s.min, value);
@@ -75,7 +75,7 @@ TEST(StatisticsTest, PartsOfAnArrayMergeToThoseOfTheWhole) {
         std::vector<double> values(below(200));
         for (double& value : values) {
             value = static_cast<float>(normal(random));
-            if (below(20) == 0) value = std::array{0.0, std::nan(""), kInfinity, -kInfinity}[below(4)];
+            if (below(20) == 0) value = std::array{0.0, std::nan(""), kInf, -kInf}[below(4)];
         }
         const Statistics whole = of(values);
         Statistics exact;
@@ -125,7 +125,7 @@ TEST(StatisticsTest, LargeMomentsMergeWithoutOverflow) {
 TEST(StatisticsTest, APartWithoutFiniteElementsCountsAndMovesNothing) {
     Statistics merged = of(std::vector<double>{3.0, 5.0});
     const Statistics before = merged;
-    merge(merged, of(std::vector<double>{std::nan(""), kInfinity}));
+    merge(merged, of(std::vector<double>{std::nan(""), kInf}));
     EXPECT_EQ(merged.count, 4U);
     EXPECT_EQ(merged.not_finite(), 2U);
     EXPECT_EQ(merged.min, before.min);

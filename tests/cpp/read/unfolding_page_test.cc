@@ -27,7 +27,7 @@ using testing::PageMaker;
 
 constexpr std::uint32_t kUnfolded = std::uint32_t{64} << 20;  // the most that a reader unfolds at once
 constexpr std::uint64_t kStep = 7;
-constexpr const char* kSegment = "/run/w0000/000000.seg";
+constexpr const char* kSegmentFile = "/run/w0000/000000.seg";
 
 class UnfoldingPageTest : public ::testing::Test {
   protected:
@@ -41,7 +41,7 @@ class UnfoldingPageTest : public ::testing::Test {
         ASSERT_LT(folded_.size(), 64U << 10);
     }
     void put(const model::TensorTable& table, const std::vector<ByteBuffer>& pages) {
-        files_.set_content(kSegment, testing::made_segment(table, kStep, pages));
+        files_.set_content(kSegmentFile, testing::made_segment(table, kStep, pages));
     }
     // All that can be asked of it; gives what was damaged.
     std::vector<std::string> read_all() {
@@ -149,7 +149,7 @@ TEST_F(UnfoldingPageTest, ManyThatAreWhatTheySayAreNotInMemoryAtOnce) {
 #if defined(TRAINDBG_ADDRESS_SANITIZER) || defined(TRAINDBG_THREAD_SANITIZER)
     GTEST_SKIP() << "a sanitizer's own memory is in the figure";
 #endif
-    EXPECT_LT(files_.content(kSegment).size(), 1U << 20) << "a gigabyte in less than a megabyte";
+    EXPECT_LT(files_.content(kSegmentFile).size(), 1U << 20) << "a gigabyte in less than a megabyte";
     EXPECT_EXIT(::_exit(read_in(files_, std::uint64_t{512} << 20)), ::testing::ExitedWithCode(0), "");
 }
 
@@ -159,7 +159,7 @@ TEST_F(UnfoldingPageTest, ChannelsBeyondTheMostOfAStepAreDamage) {
     static_assert(kFit < kTensors);
     const testing::HostileChannels hostile(kTensors);
     put(hostile.table, hostile.pages);
-    EXPECT_LT(files_.content(kSegment).size(), 8U << 10) << "16 MB in less than 8 KB";
+    EXPECT_LT(files_.content(kSegmentFile).size(), 8U << 10) << "16 MB in less than 8 KB";
     auto run = Run::open("/run", files_);
     ASSERT_TRUE(run.is_ok()) << run.status().to_string();
     const auto record = (*run)->step(0, model::Mode::kTrain, kStep);

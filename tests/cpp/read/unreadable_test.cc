@@ -29,7 +29,7 @@ using storage::FileCall;
 using storage::MemoryFileSystem;
 using namespace std::chrono_literals;
 
-constexpr std::uint64_t kSteps = 120;
+constexpr std::uint64_t kUnreadableSteps = 120;
 constexpr std::uint64_t kSector = 4096;
 
 // Every step that is given, whole; `run` may miss some.
@@ -66,7 +66,7 @@ class UnreadableTest : public ::testing::TestWithParam<bool> {
         ASSERT_TRUE(writer.is_ok()) << writer.status().to_string();
         for (const model::TensorInfo& info : testing::sample_tensors()) (*writer)->add_tensor(info);
         (*writer)->describe(testing::sample_meta());
-        for (std::uint64_t step = 0; step < kSteps; ++step) {
+        for (std::uint64_t step = 0; step < kUnreadableSteps; ++step) {
             (*writer)->append(testing::sample_step(step, step % 2 == 0));
             if (step % 10 == 0) {
                 ASSERT_TRUE((*writer)->flush(240s));
@@ -152,10 +152,10 @@ TEST_P(UnreadableTest, AFileThatMayNotBeOpenedHidesNoOther) {
         EXPECT_TRUE(tells_of((*run)->damage(), path)) << path;
         for (const Damage& place : (*run)->damage()) EXPECT_EQ(place.file, path) << place.what;
         if (path.ends_with(".blob")) {
-            EXPECT_EQ(some.size(), kSteps) << path;
+            EXPECT_EQ(some.size(), kUnreadableSteps) << path;
         } else {
-            EXPECT_LT(some.size(), kSteps) << path;
-            EXPECT_GT(some.size(), kSteps / 2) << path;
+            EXPECT_LT(some.size(), kUnreadableSteps) << path;
+            EXPECT_GT(some.size(), kUnreadableSteps / 2) << path;
         }
         is_closed_ = false;
         ASSERT_TRUE((*run)->refresh().is_ok());
@@ -164,7 +164,7 @@ TEST_P(UnreadableTest, AFileThatMayNotBeOpenedHidesNoOther) {
             EXPECT_TRUE(record == testing::sample_step(step, step % 2 == 0)) << path << ", " << step;
             ++step;
         }
-        EXPECT_EQ(step, kSteps) << path;
+        EXPECT_EQ(step, kUnreadableSteps) << path;
         EXPECT_TRUE((*run)->damage().empty()) << path;
     }
 }
@@ -186,8 +186,8 @@ TEST_P(UnreadableTest, AFollowerDoesNotWaitForAFileThatItCannotRead) {
             steps.push_back((**view).record->sequence);
         }
         EXPECT_TRUE((*tail)->ended());
-        EXPECT_LT(steps.size(), kSteps) << path;
-        EXPECT_GT(steps.size(), kSteps / 2) << path;
+        EXPECT_LT(steps.size(), kUnreadableSteps) << path;
+        EXPECT_GT(steps.size(), kUnreadableSteps / 2) << path;
         EXPECT_TRUE(tells_of((*tail)->damage(), path)) << path;
     }
 }

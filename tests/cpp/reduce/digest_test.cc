@@ -26,8 +26,8 @@ using test::DType;
 using test::real_types;
 using test::StridedTensor;
 
-constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
+constexpr double kDigestNan = std::numeric_limits<double>::quiet_NaN();
+constexpr double kDigestInfinity = std::numeric_limits<double>::infinity();
 
 std::vector<std::byte> row_major(const StridedTensor& tensor) {
     const tensor::TensorView view = tensor.view();
@@ -122,9 +122,9 @@ TEST(ReduceDigest, NothingOnTheWayLeavesTheRange) {
 TEST(ReduceDigest, WhatDoesNotFitIsInfiniteOrZeroWithItsSign) {
     StridedTensor tensor(DType::kFloat32, {100});
     tensor.fill([] { return 1e30; });
-    EXPECT_EQ(digest(tensor.view())->product, kInfinity);
+    EXPECT_EQ(digest(tensor.view())->product, kDigestInfinity);
     tensor.set(50, -1e30);
-    EXPECT_EQ(digest(tensor.view())->product, -kInfinity);
+    EXPECT_EQ(digest(tensor.view())->product, -kDigestInfinity);
     tensor.fill([] { return 1e-30; });
     tensor.set(99, -1e-30);
     const double least = digest(tensor.view())->product;
@@ -139,7 +139,7 @@ TEST(ReduceDigest, WhatDoesNotFitIsInfiniteOrZeroWithItsSign) {
 TEST(ReduceDigest, SubnormalZeroAndWhatIsNotFinite) {
     std::mt19937 random(3);
     for (const std::int64_t size : {5, 100, 3000}) {
-        for (const double odd : {5e-324, 1e-310, 0.0, -0.0, kNan, kInfinity, -kInfinity}) {
+        for (const double odd : {5e-324, 1e-310, 0.0, -0.0, kDigestNan, kDigestInfinity, -kDigestInfinity}) {
             for (const std::size_t place :
                  {std::size_t{0}, std::size_t{4}, static_cast<std::size_t>(size - 1)}) {
                 StridedTensor tensor(DType::kFloat64, {size});
@@ -149,7 +149,7 @@ TEST(ReduceDigest, SubnormalZeroAndWhatIsNotFinite) {
             }
         }
     }
-    EXPECT_EQ(digest(StridedTensor(DType::kFloat32, {7}).fill([] { return kNan; }).view())->product, 1);
+    EXPECT_EQ(digest(StridedTensor(DType::kFloat32, {7}).fill([] { return kDigestNan; }).view())->product, 1);
 }
 
 TEST(ReduceDigest, EqualTensorsHaveOneDigestHoweverTheyLie) {

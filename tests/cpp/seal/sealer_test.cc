@@ -28,20 +28,20 @@ using testing::log_header;
 using testing::make_log;
 using testing::make_run;
 
-const RunLayout kLayout{"/run"};
+const RunLayout kSealedLayout{"/run"};
 
 TEST(SealPart, TheSealedPartReplacesTheLog) {
     MemoryFileSystem files;
     make_run(files);
     const base::ByteBuffer log = make_log(log_header(3), 0, 100);
-    files.set_content(kLayout.log(0, 3), log);
-    const auto sealed = seal_part(files, kLayout, 0, 3);
+    files.set_content(kSealedLayout.log(0, 3), log);
+    const auto sealed = seal_part(files, kSealedLayout, 0, 3);
     ASSERT_TRUE(sealed.is_ok()) << sealed.status().to_string();
     EXPECT_EQ(sealed->steps, 100U);
     EXPECT_EQ(sealed->log_bytes, log.size());
     EXPECT_EQ(sealed->tail_bytes, 0U);
-    EXPECT_FALSE(files.exists(kLayout.log(0, 3)));
-    const base::ByteBuffer segment = files.content(kLayout.segment(0, 3));
+    EXPECT_FALSE(files.exists(kSealedLayout.log(0, 3)));
+    const base::ByteBuffer segment = files.content(kSealedLayout.segment(0, 3));
     EXPECT_EQ(sealed->segment_bytes, segment.size());
     const auto footer = footer_of(segment);
     ASSERT_TRUE(footer.has_value());
@@ -59,16 +59,16 @@ TEST(SealPart, ALogThatWasCutOffAnywhereIsSealedAsFarAsItIsWhole) {
     for (std::size_t size = 0; size < log.size(); ++size) {
         MemoryFileSystem files;
         make_run(files);
-        files.set_content(kLayout.log(0, 0),
+        files.set_content(kSealedLayout.log(0, 0),
                           base::ByteBuffer(log.begin(), log.begin() + static_cast<long>(size)));
-        const auto sealed = seal_part(files, kLayout, 0, 0);
+        const auto sealed = seal_part(files, kSealedLayout, 0, 0);
         if (!sealed) {
             EXPECT_EQ(sealed.status().code(), Code::kDataLoss) << size;
             EXPECT_LT(size, 128U) << "only a log without a header is refused";
-            EXPECT_TRUE(files.exists(kLayout.log(0, 0)));
+            EXPECT_TRUE(files.exists(kSealedLayout.log(0, 0)));
             continue;
         }
-        const auto footer = footer_of(files.content(kLayout.segment(0, 0)));
+        const auto footer = footer_of(files.content(kSealedLayout.segment(0, 0)));
         ASSERT_TRUE(footer.has_value()) << size;
         EXPECT_EQ(footer->steps, sealed->steps);
         EXPECT_LE(sealed->tail_bytes, size);
@@ -83,27 +83,27 @@ TEST(SealPart, ADamagedLogStaysAsItIs) {
         make_run(files);
         base::ByteBuffer log = whole;
         log[at] ^= std::byte{4};
-        files.set_content(kLayout.log(0, 0), log);
-        const auto sealed = seal_part(files, kLayout, 0, 0);
+        files.set_content(kSealedLayout.log(0, 0), log);
+        const auto sealed = seal_part(files, kSealedLayout, 0, 0);
         ASSERT_FALSE(sealed.is_ok()) << at;
         EXPECT_EQ(sealed.status().code(), Code::kDataLoss) << at;
-        EXPECT_TRUE(files.content(kLayout.log(0, 0)) == log);
-        EXPECT_FALSE(files.exists(kLayout.segment(0, 0)));
+        EXPECT_TRUE(files.content(kSealedLayout.log(0, 0)) == log);
+        EXPECT_FALSE(files.exists(kSealedLayout.segment(0, 0)));
     }
 }
 
 TEST(SealPart, AFileOfAnotherPlaceOrANewerFormatIsRefused) {
     MemoryFileSystem files;
     make_run(files);
-    files.set_content(kLayout.log(0, 1), make_log(log_header(2), 0, 3));
-    EXPECT_EQ(seal_part(files, kLayout, 0, 1).status().code(), Code::kDataLoss);
+    files.set_content(kSealedLayout.log(0, 1), make_log(log_header(2), 0, 3));
+    EXPECT_EQ(seal_part(files, kSealedLayout, 0, 1).status().code(), Code::kDataLoss);
     format::FileHeader newer = log_header(2);
     newer.major = format::kFormatMajor + 1;
-    files.set_content(kLayout.log(0, 2), make_log(newer, 0, 3));
-    EXPECT_EQ(seal_part(files, kLayout, 0, 2).status().code(), Code::kUnsupported);
-    EXPECT_EQ(seal_part(files, kLayout, 0, 9).status().code(), Code::kNotFound);
-    files.set_content(kLayout.log(0, 3), {});
-    EXPECT_EQ(seal_part(files, kLayout, 0, 3).status().code(), Code::kDataLoss);
+    files.set_content(kSealedLayout.log(0, 2), make_log(newer, 0, 3));
+    EXPECT_EQ(seal_part(files, kSealedLayout, 0, 2).status().code(), Code::kUnsupported);
+    EXPECT_EQ(seal_part(files, kSealedLayout, 0, 9).status().code(), Code::kNotFound);
+    files.set_content(kSealedLayout.log(0, 3), {});
+    EXPECT_EQ(seal_part(files, kSealedLayout, 0, 3).status().code(), Code::kDataLoss);
 }
 
 TEST(SealPart, AnErrorAtAnyCallLosesNothing) {
@@ -111,13 +111,13 @@ TEST(SealPart, AnErrorAtAnyCallLosesNothing) {
     for (std::uint64_t call = 0;; ++call) {
         MemoryFileSystem memory;
         make_run(memory);
-        memory.set_content(kLayout.log(0, 0), log);
+        memory.set_content(kSealedLayout.log(0, 0), log);
         FaultPlan plan;
         plan.fail_at_call = call;
         FaultFileSystem files(memory, plan);
-        const auto sealed = seal_part(files, kLayout, 0, 0);
-        const auto footer = footer_of(memory.content(kLayout.segment(0, 0)));
-        const bool log_is_there = memory.content(kLayout.log(0, 0)) == log;
+        const auto sealed = seal_part(files, kSealedLayout, 0, 0);
+        const auto footer = footer_of(memory.content(kSealedLayout.segment(0, 0)));
+        const bool log_is_there = memory.content(kSealedLayout.log(0, 0)) == log;
         EXPECT_TRUE(log_is_there || (footer && footer->steps == 50)) << call;
         if (sealed) {
             EXPECT_FALSE(log_is_there);
@@ -131,20 +131,20 @@ TEST(SealPart, APowerLossAtAnyCallLosesNothing) {
     const base::ByteBuffer log = make_log(log_header(0), 0, 50);
     MemoryFileSystem memory;
     make_run(memory);
-    memory.set_content(kLayout.log(0, 0), log);
+    memory.set_content(kSealedLayout.log(0, 0), log);
     int looked = 0;
     const auto check = [&] {
         for (const auto names : {storage::UnsyncedNames::kKept, storage::UnsyncedNames::kLost}) {
             const auto left = memory.after_power_loss({storage::UnsyncedBytes::kRandomPages, names, 1});
-            const auto footer = footer_of(left->content(kLayout.segment(0, 0)));
-            EXPECT_TRUE(left->content(kLayout.log(0, 0)) == log || (footer && footer->steps == 50));
+            const auto footer = footer_of(left->content(kSealedLayout.segment(0, 0)));
+            EXPECT_TRUE(left->content(kSealedLayout.log(0, 0)) == log || (footer && footer->steps == 50));
             ++looked;
         }
     };
     FaultPlan plan;
     plan.before = [&](FileCall, const std::string&) { check(); };
     FaultFileSystem files(memory, plan);
-    ASSERT_TRUE(seal_part(files, kLayout, 0, 0).is_ok());
+    ASSERT_TRUE(seal_part(files, kSealedLayout, 0, 0).is_ok());
     check();
     EXPECT_GT(looked, 8);
 }
@@ -152,11 +152,11 @@ TEST(SealPart, APowerLossAtAnyCallLosesNothing) {
 TEST(CompactRun, SealsWhatIsLeftAndCleansUp) {
     MemoryFileSystem files;
     make_run(files);
-    files.set_content(kLayout.log(0, 0), make_log(log_header(0), 0, 10));
-    files.set_content(kLayout.log(0, 1), make_log(log_header(1), 10, 20, false));
+    files.set_content(kSealedLayout.log(0, 0), make_log(log_header(0), 0, 10));
+    files.set_content(kSealedLayout.log(0, 1), make_log(log_header(1), 10, 20, false));
     // A crash between the sealed part and the removal of its log.
-    files.set_content(kLayout.segment(0, 1), testing::make_segment(log_header(1), 5, 10, 20, false,
-                                                                   [](std::uint64_t) { return true; }));
+    files.set_content(kSealedLayout.segment(0, 1), testing::make_segment(log_header(1), 5, 10, 20, false,
+                                                                         [](std::uint64_t) { return true; }));
     files.set_content("/run/w0000/.000002.seg.17.0.tmp", base::ByteBuffer(10));
     files.set_content("/run/w0000/reserve", {});
     files.set_content("/run/w0000/notes.txt", base::ByteBuffer(1));
@@ -182,12 +182,12 @@ TEST(CompactRun, SealsWhatIsLeftAndCleansUp) {
 TEST(CompactRun, ADamagedSealedPartIsMadeAnewFromItsLog) {
     MemoryFileSystem files;
     make_run(files);
-    files.set_content(kLayout.log(0, 0), make_log(log_header(0), 0, 10));
-    files.set_content(kLayout.segment(0, 0), base::ByteBuffer(1000));
+    files.set_content(kSealedLayout.log(0, 0), make_log(log_header(0), 0, 10));
+    files.set_content(kSealedLayout.segment(0, 0), base::ByteBuffer(1000));
     const auto report = compact_run(files, "/run");
     ASSERT_TRUE(report.is_ok());
     EXPECT_EQ(report->parts_sealed, 1U);
-    EXPECT_EQ(footer_of(files.content(kLayout.segment(0, 0)))->steps, 10U);
+    EXPECT_EQ(footer_of(files.content(kSealedLayout.segment(0, 0)))->steps, 10U);
 }
 
 TEST(CompactRun, APartThatWasOnlyJustBegunGoes) {
@@ -196,23 +196,23 @@ TEST(CompactRun, APartThatWasOnlyJustBegunGoes) {
          {std::size_t{0}, std::size_t{1}, std::size_t{63}, std::size_t{64}, std::size_t{127}}) {
         MemoryFileSystem files;
         make_run(files);
-        files.set_content(kLayout.log(0, 0), make_log(log_header(0), 0, 10));
-        files.set_content(kLayout.log(0, 1),
+        files.set_content(kSealedLayout.log(0, 0), make_log(log_header(0), 0, 10));
+        files.set_content(kSealedLayout.log(0, 1),
                           base::ByteBuffer(log.begin(), log.begin() + static_cast<long>(size)));
         const auto report = compact_run(files, "/run");
         ASSERT_TRUE(report.is_ok());
         EXPECT_TRUE(report->problems.empty()) << size << ": " << report->problems.at(0);
-        EXPECT_FALSE(files.exists(kLayout.log(0, 1))) << size;
-        EXPECT_EQ(footer_of(files.content(kLayout.segment(0, 0)))->steps, 10U);
+        EXPECT_FALSE(files.exists(kSealedLayout.log(0, 1))) << size;
+        EXPECT_EQ(footer_of(files.content(kSealedLayout.segment(0, 0)))->steps, 10U);
     }
 }
 
 TEST(CompactRun, AWorkerWhoseProcessLivesIsLeftAlone) {
     MemoryFileSystem files;
     make_run(files);
-    files.set_content(kLayout.log(0, 0), make_log(log_header(0), 0, 10));
+    files.set_content(kSealedLayout.log(0, 0), make_log(log_header(0), 0, 10));
     files.set_content("/run/w0000/reserve", {});
-    auto writing = files.try_lock(kLayout.lock(0), storage::LockFile::kIsMade);
+    auto writing = files.try_lock(kSealedLayout.lock(0), storage::LockFile::kIsMade);
     ASSERT_TRUE(writing.is_ok());
     const std::vector<std::string> before = files.paths();
     auto report = compact_run(files, "/run");
@@ -228,23 +228,23 @@ TEST(CompactRun, ADirectoryThatAWriterHasJustMadeIsLeftToIt) {
     MemoryFileSystem files;
     make_run(files);
     EXPECT_TRUE(compact_run(files, "/run")->problems.empty());
-    EXPECT_FALSE(files.exists(kLayout.lock(0))) << "the writer would find it taken";
+    EXPECT_FALSE(files.exists(kSealedLayout.lock(0))) << "the writer would find it taken";
     // The next moment: the lock's file is there, and not locked yet.
-    files.set_content(kLayout.lock(0), {});
-    EXPECT_EQ(lock_worker(files, kLayout, 0).status().code(), base::Code::kNotFound);
+    files.set_content(kSealedLayout.lock(0), {});
+    EXPECT_EQ(lock_worker(files, kSealedLayout, 0).status().code(), base::Code::kNotFound);
 }
 
 TEST(CompactRun, WithoutTheLockNothingIsTouched) {
     MemoryFileSystem memory;
     make_run(memory);
-    memory.set_content(kLayout.log(0, 0), make_log(log_header(0), 0, 10));
+    memory.set_content(kSealedLayout.log(0, 0), make_log(log_header(0), 0, 10));
     FaultPlan plan;
     plan.fails = [](storage::FileCall call, const std::string&) { return call == storage::FileCall::kLock; };
     FaultFileSystem files(memory, plan);
     const auto report = compact_run(files, "/run");
     ASSERT_TRUE(report.is_ok());
     EXPECT_EQ(report->problems.size(), 1U);
-    EXPECT_TRUE(memory.exists(kLayout.log(0, 0)));
+    EXPECT_TRUE(memory.exists(kSealedLayout.log(0, 0)));
     EXPECT_EQ(report->parts_sealed, 0U);
 }
 

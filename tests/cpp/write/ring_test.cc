@@ -23,7 +23,7 @@ using testing::sample_step;
 using namespace std::chrono_literals;
 
 constexpr auto kLong = 240s;  // longer than any test may take
-constexpr std::uint64_t kSteps = 10;
+constexpr std::uint64_t kRingSteps = 10;
 
 class RingTest : public ::testing::Test {
   protected:
@@ -37,7 +37,7 @@ class RingTest : public ::testing::Test {
                                                .sync_interval = 0ms,
                                                .reserve_bytes = 0,
                                                .retention = retention,
-                                               .ring_steps = kSteps});
+                                               .ring_steps = kRingSteps});
         EXPECT_TRUE(writer.is_ok()) << writer.status().to_string();
         for (const model::TensorInfo& info : testing::sample_tensors()) (*writer)->add_tensor(info);
         return std::move(writer).value();
@@ -123,7 +123,7 @@ TEST_F(RingTest, KeptTwiceAtTheSamePlaceIsKeptOnce) {
     const std::vector<StepIndex> found = steps();
     EXPECT_EQ(std::vector<StepIndex>(found.begin(), found.begin() + 10), range(10, 20));
     EXPECT_EQ(found.back(), 59U);
-    EXPECT_LE(found.size(), 10 + 2 * kSteps);
+    EXPECT_LE(found.size(), 10 + 2 * kRingSteps);
 }
 
 TEST_F(RingTest, ACleanEndLeavesNothingBehind) {
@@ -151,7 +151,7 @@ TEST_F(RingTest, WhereTheQuotaIsTooSmallForItTheLatestStepsAreThereWithTheirTens
     const std::vector<StepIndex> found = steps();
     ASSERT_FALSE(found.empty());
     EXPECT_EQ(found, range(300 - found.size(), 300));
-    EXPECT_LT(found.size(), kSteps);
+    EXPECT_LT(found.size(), kRingSteps);
 }
 
 TEST_F(RingTest, KeepsNoMoreThanTheQuotaAgain) {

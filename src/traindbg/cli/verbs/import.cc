@@ -65,7 +65,7 @@ Result<exchange::RoleChooser> parse_map(const std::vector<std::string>& map) {
     });
 }
 
-std::string in_words(const ImportProblem& problem) {
+std::string problem_in_words(const ImportProblem& problem) {
     return base::format("{}: offset {}: {}{}", base::printable(problem.file), problem.offset,
                         base::printable(problem.what),
                         problem.tail ? " (at the end: what a crash leaves behind)" : "; it is left out");
@@ -147,7 +147,7 @@ class ImportVerb final : public Verb {
   private:
     static void tell(const ImportResult& result, const Console& console) {
         for (std::size_t i = 0; i < std::min(result.problems.size(), kMostShown); ++i)
-            console.warn(in_words(result.problems[i]));
+            console.warn(problem_in_words(result.problems[i]));
         if (result.problems_in_all > kMostShown)
             console.warn(base::format("and {} more places that could not be read; --json names the first 100",
                                       result.problems_in_all - kMostShown));

@@ -7,7 +7,7 @@
 namespace traindbg::rules {
 namespace {
 
-const model::RuleInfo kInfo = {
+const model::RuleInfo kAccumulationNotAveraged = {
     .name = "accumulation_not_averaged",
     .title = "Accumulation not averaged",
     .summary =
@@ -100,12 +100,15 @@ class AccumulationNotAveraged final : public Rule {
     InARow seen_;
 };
 
-std::vector<model::Requirement> needs(const Parameters&) { return {loop_requirement(kInfo.name)}; }
+std::vector<model::Requirement> accumulation_not_averaged_needs(const Parameters&) {
+    return {loop_requirement(kAccumulationNotAveraged.name)};
+}
 
 }  // namespace
 
 RuleEntry builtin::accumulation_not_averaged() {
-    return {&kInfo, &needs, [](const Parameters& p) -> std::unique_ptr<Rule> {
+    return {&kAccumulationNotAveraged, &accumulation_not_averaged_needs,
+            [](const Parameters& p) -> std::unique_ptr<Rule> {
                 return std::make_unique<AccumulationNotAveraged>(p);
             }};
 }

@@ -9,7 +9,7 @@
 namespace traindbg::rules {
 namespace {
 
-const model::RuleInfo kInfo = {
+const model::RuleInfo kAttentionMaskWrong = {
     .name = "attention_mask_wrong",
     .title = "Attention mask the wrong way round",
     .summary = "An attention mask shows the padding and hides the rest, or hides nothing at all.",
@@ -119,14 +119,16 @@ class AttentionMaskWrong final : public Rule {
     InARow inverted_, added_, turned_;
 };
 
-std::vector<model::Requirement> needs(const Parameters&) { return sequence_requirements(kInfo.name); }
+std::vector<model::Requirement> attention_mask_wrong_needs(const Parameters&) {
+    return sequence_requirements(kAttentionMaskWrong.name);
+}
 
 }  // namespace
 
 RuleEntry builtin::attention_mask_wrong() {
-    return {&kInfo, &needs, [](const Parameters& p) -> std::unique_ptr<Rule> {
-                return std::make_unique<AttentionMaskWrong>(p);
-            }};
+    return {
+        &kAttentionMaskWrong, &attention_mask_wrong_needs,
+        [](const Parameters& p) -> std::unique_ptr<Rule> { return std::make_unique<AttentionMaskWrong>(p); }};
 }
 
 }  // namespace traindbg::rules

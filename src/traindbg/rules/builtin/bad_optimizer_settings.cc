@@ -19,7 +19,7 @@ namespace {
 
 using base::human_number;
 
-const model::RuleInfo kInfo = {
+const model::RuleInfo kBadOptimizerSettings = {
     .name = "bad_optimizer_settings",
     .title = "Bad optimizer settings",
     .summary = "A momentum of 1 or more, betas in the wrong order, or an epsilon larger than the gradients.",
@@ -158,14 +158,14 @@ class BadOptimizerSettings final : public Rule {
     TrainingLoss loss_;
 };
 
-std::vector<model::Requirement> needs(const Parameters&) {
-    std::vector<model::Requirement> all = loss_requirements(kInfo.name);
-    all.push_back(update_requirement(kInfo.name));
+std::vector<model::Requirement> bad_optimizer_settings_needs(const Parameters&) {
+    std::vector<model::Requirement> all = loss_requirements(kBadOptimizerSettings.name);
+    all.push_back(update_requirement(kBadOptimizerSettings.name));
     all.push_back({"optimizer_state",
                    model::Mode::kTrain,
                    model::What::kStatistics,
                    {.every = 0},
-                   kInfo.name,
+                   kBadOptimizerSettings.name,
                    {20, 50}});
     return all;
 }
@@ -173,7 +173,8 @@ std::vector<model::Requirement> needs(const Parameters&) {
 }  // namespace
 
 RuleEntry builtin::bad_optimizer_settings() {
-    return {&kInfo, &needs, [](const Parameters& p) -> std::unique_ptr<Rule> {
+    return {&kBadOptimizerSettings, &bad_optimizer_settings_needs,
+            [](const Parameters& p) -> std::unique_ptr<Rule> {
                 return std::make_unique<BadOptimizerSettings>(p);
             }};
 }

@@ -17,7 +17,7 @@ namespace {
 
 using base::human_number;
 
-const model::RuleInfo kInfo = {
+const model::RuleInfo kBatchnormMomentum = {
     .name = "batchnorm_momentum",
     .title = "Running statistics of batch norm are off",
     .summary =
@@ -235,17 +235,18 @@ class BatchNormMomentum final : public Rule {
     TrainingLoss loss_;
 };
 
-std::vector<model::Requirement> needs(const Parameters&) {
-    std::vector<model::Requirement> all = loss_requirements(kInfo.name);
-    all.push_back(loop_requirement(kInfo.name));
-    all.push_back({"losses", model::Mode::kEval, model::What::kStatistics, {.every = 1}, kInfo.name});
+std::vector<model::Requirement> batchnorm_momentum_needs(const Parameters&) {
+    std::vector<model::Requirement> all = loss_requirements(kBatchnormMomentum.name);
+    all.push_back(loop_requirement(kBatchnormMomentum.name));
+    all.push_back(
+        {"losses", model::Mode::kEval, model::What::kStatistics, {.every = 1}, kBatchnormMomentum.name});
     return all;
 }
 
 }  // namespace
 
 RuleEntry builtin::batchnorm_momentum() {
-    return {&kInfo, &needs, [](const Parameters& p) -> std::unique_ptr<Rule> {
+    return {&kBatchnormMomentum, &batchnorm_momentum_needs, [](const Parameters& p) -> std::unique_ptr<Rule> {
                 return std::make_unique<BatchNormMomentum>(p);
             }};
 }

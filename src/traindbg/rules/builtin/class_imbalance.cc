@@ -15,7 +15,7 @@
 namespace traindbg::rules {
 namespace {
 
-const model::RuleInfo kInfo = {
+const model::RuleInfo kClassImbalance = {
     .name = "class_imbalance",
     .title = "Class imbalance",
     .summary = "The labels are of one class only, or so unequal that the model ignores the rare classes.",
@@ -279,17 +279,20 @@ class ClassImbalance final : public Rule {
     std::set<std::string, std::less<>> firing_;
 };
 
-std::vector<model::Requirement> needs(const Parameters&) {
-    std::vector<model::Requirement> all = argument_requirements(kInfo.name);
-    all.push_back(
-        {"classes", model::Mode::kTrain, model::What::kClasses, {.every = 5, .dense_until = 20}, kInfo.name});
+std::vector<model::Requirement> class_imbalance_needs(const Parameters&) {
+    std::vector<model::Requirement> all = argument_requirements(kClassImbalance.name);
+    all.push_back({"classes",
+                   model::Mode::kTrain,
+                   model::What::kClasses,
+                   {.every = 5, .dense_until = 20},
+                   kClassImbalance.name});
     return all;
 }
 
 }  // namespace
 
 RuleEntry builtin::class_imbalance() {
-    return {&kInfo, &needs,
+    return {&kClassImbalance, &class_imbalance_needs,
             [](const Parameters& p) -> std::unique_ptr<Rule> { return std::make_unique<ClassImbalance>(p); }};
 }
 

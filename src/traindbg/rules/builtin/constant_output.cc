@@ -12,7 +12,7 @@
 namespace traindbg::rules {
 namespace {
 
-const model::RuleInfo kInfo = {
+const model::RuleInfo kConstantOutput = {
     .name = "constant_output",
     .title = "Output does not depend on the input",
     .summary = "The model answers the same to all samples of a batch, although their labels differ.",
@@ -156,12 +156,14 @@ class ConstantOutput final : public Rule {
     std::map<model::TensorId, Seen> seen_;
 };
 
-std::vector<model::Requirement> needs(const Parameters&) { return argument_requirements(kInfo.name); }
+std::vector<model::Requirement> constant_output_needs(const Parameters&) {
+    return argument_requirements(kConstantOutput.name);
+}
 
 }  // namespace
 
 RuleEntry builtin::constant_output() {
-    return {&kInfo, &needs,
+    return {&kConstantOutput, &constant_output_needs,
             [](const Parameters& p) -> std::unique_ptr<Rule> { return std::make_unique<ConstantOutput>(p); }};
 }
 

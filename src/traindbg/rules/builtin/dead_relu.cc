@@ -13,7 +13,7 @@
 namespace traindbg::rules {
 namespace {
 
-const model::RuleInfo kInfo = {
+const model::RuleInfo kDeadRelu = {
     .name = "dead_relu",
     .title = "Dead ReLU",
     .summary = "Most units of a ReLU layer are zero for every sample and get no gradient any more.",
@@ -177,20 +177,23 @@ class DeadRelu final : public Rule {
     TrainingLoss loss_;
 };
 
-std::vector<model::Requirement> needs(const Parameters&) {
-    std::vector<model::Requirement> all = loss_requirements(kInfo.name);
+std::vector<model::Requirement> dead_relu_needs(const Parameters&) {
+    std::vector<model::Requirement> all = loss_requirements(kDeadRelu.name);
     // Denser at first: units die early.
     constexpr auto kWhat = model::What::kStatistics | model::What::kUnits;
-    all.push_back(
-        {"activations", model::Mode::kTrain, kWhat, {.every = 10, .dense_until = 5, .end = 100}, kInfo.name});
-    all.push_back({"activations", model::Mode::kTrain, kWhat, {.every = 25, .start = 100}, kInfo.name});
+    all.push_back({"activations",
+                   model::Mode::kTrain,
+                   kWhat,
+                   {.every = 10, .dense_until = 5, .end = 100},
+                   kDeadRelu.name});
+    all.push_back({"activations", model::Mode::kTrain, kWhat, {.every = 25, .start = 100}, kDeadRelu.name});
     return all;
 }
 
 }  // namespace
 
 RuleEntry builtin::dead_relu() {
-    return {&kInfo, &needs,
+    return {&kDeadRelu, &dead_relu_needs,
             [](const Parameters& p) -> std::unique_ptr<Rule> { return std::make_unique<DeadRelu>(p); }};
 }
 

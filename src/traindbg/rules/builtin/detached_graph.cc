@@ -7,7 +7,7 @@
 namespace traindbg::rules {
 namespace {
 
-const model::RuleInfo kInfo = {
+const model::RuleInfo kDetachedGraph = {
     .name = "detached_graph",
     .title = "Detached graph",
     .summary = "The first modules of the model run in every step, and their parameters never get a gradient.",
@@ -85,12 +85,14 @@ class DetachedGraph final : public Rule {
     InARow seen_;
 };
 
-std::vector<model::Requirement> needs(const Parameters&) { return {loop_requirement(kInfo.name)}; }
+std::vector<model::Requirement> detached_graph_needs(const Parameters&) {
+    return {loop_requirement(kDetachedGraph.name)};
+}
 
 }  // namespace
 
 RuleEntry builtin::detached_graph() {
-    return {&kInfo, &needs,
+    return {&kDetachedGraph, &detached_graph_needs,
             [](const Parameters& p) -> std::unique_ptr<Rule> { return std::make_unique<DetachedGraph>(p); }};
 }
 

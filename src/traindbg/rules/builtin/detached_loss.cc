@@ -7,7 +7,7 @@
 namespace traindbg::rules {
 namespace {
 
-const model::RuleInfo kInfo = {
+const model::RuleInfo kDetachedLoss = {
     .name = "detached_loss",
     .title = "Detached loss",
     .summary =
@@ -73,12 +73,14 @@ class DetachedLoss final : public Rule {
     InARow seen_;
 };
 
-std::vector<model::Requirement> needs(const Parameters&) { return {loop_requirement(kInfo.name)}; }
+std::vector<model::Requirement> detached_loss_needs(const Parameters&) {
+    return {loop_requirement(kDetachedLoss.name)};
+}
 
 }  // namespace
 
 RuleEntry builtin::detached_loss() {
-    return {&kInfo, &needs,
+    return {&kDetachedLoss, &detached_loss_needs,
             [](const Parameters& p) -> std::unique_ptr<Rule> { return std::make_unique<DetachedLoss>(p); }};
 }
 

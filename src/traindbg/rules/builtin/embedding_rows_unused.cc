@@ -16,7 +16,7 @@ namespace {
 
 using base::human_number;
 
-const model::RuleInfo kInfo = {
+const model::RuleInfo kEmbeddingRowsUnused = {
     .name = "embedding_rows_unused",
     .title = "Embedding rows unused",
     .summary = "Nearly all rows of an embedding never get a gradient: its numbers all fall on a few rows.",
@@ -153,20 +153,21 @@ class EmbeddingRowsUnused final : public Rule {
     std::map<model::TensorId, Table> tables_;
 };
 
-std::vector<model::Requirement> needs(const Parameters&) {
+std::vector<model::Requirement> embedding_rows_unused_needs(const Parameters&) {
     constexpr auto kWhat = model::What::kStatistics | model::What::kChannels;
     return {{"gradients",
              model::Mode::kTrain,
              kWhat,
              {.every = 50, .dense_until = 3},
-             kInfo.name,
+             kEmbeddingRowsUnused.name,
              {10, 20, 30, 70}}};
 }
 
 }  // namespace
 
 RuleEntry builtin::embedding_rows_unused() {
-    return {&kInfo, &needs, [](const Parameters& p) -> std::unique_ptr<Rule> {
+    return {&kEmbeddingRowsUnused, &embedding_rows_unused_needs,
+            [](const Parameters& p) -> std::unique_ptr<Rule> {
                 return std::make_unique<EmbeddingRowsUnused>(p);
             }};
 }

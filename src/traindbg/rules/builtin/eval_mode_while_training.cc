@@ -7,7 +7,7 @@
 namespace traindbg::rules {
 namespace {
 
-const model::RuleInfo kInfo = {
+const model::RuleInfo kEvalModeWhileTraining = {
     .name = "eval_mode_while_training",
     .title = "Evaluation mode while training",
     .summary =
@@ -82,12 +82,15 @@ class EvalModeWhileTraining final : public Rule {
     InARow seen_;
 };
 
-std::vector<model::Requirement> needs(const Parameters&) { return {loop_requirement(kInfo.name)}; }
+std::vector<model::Requirement> eval_mode_while_training_needs(const Parameters&) {
+    return {loop_requirement(kEvalModeWhileTraining.name)};
+}
 
 }  // namespace
 
 RuleEntry builtin::eval_mode_while_training() {
-    return {&kInfo, &needs, [](const Parameters& p) -> std::unique_ptr<Rule> {
+    return {&kEvalModeWhileTraining, &eval_mode_while_training_needs,
+            [](const Parameters& p) -> std::unique_ptr<Rule> {
                 return std::make_unique<EvalModeWhileTraining>(p);
             }};
 }

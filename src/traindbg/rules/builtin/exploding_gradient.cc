@@ -18,7 +18,7 @@ namespace {
 
 using base::human_number;
 
-const model::RuleInfo kInfo = {
+const model::RuleInfo kExplodingGradient = {
     .name = "exploding_gradient",
     .title = "Exploding gradient",
     .summary =
@@ -239,20 +239,27 @@ class ExplodingGradient final : public Rule {
     std::optional<model::Finding> finding_;
 };
 
-std::vector<model::Requirement> needs(const Parameters&) {
+std::vector<model::Requirement> exploding_gradient_needs(const Parameters&) {
     constexpr auto kStatistics = model::What::kStatistics;
-    std::vector<model::Requirement> all = loss_requirements(kInfo.name);
-    all.push_back(
-        {"gradients", model::Mode::kTrain, kStatistics, {.every = 10, .dense_until = 20}, kInfo.name});
-    all.push_back({"weights", model::Mode::kTrain, kStatistics, {.every = 50, .dense_until = 2}, kInfo.name});
-    all.push_back(loop_requirement(kInfo.name));
+    std::vector<model::Requirement> all = loss_requirements(kExplodingGradient.name);
+    all.push_back({"gradients",
+                   model::Mode::kTrain,
+                   kStatistics,
+                   {.every = 10, .dense_until = 20},
+                   kExplodingGradient.name});
+    all.push_back({"weights",
+                   model::Mode::kTrain,
+                   kStatistics,
+                   {.every = 50, .dense_until = 2},
+                   kExplodingGradient.name});
+    all.push_back(loop_requirement(kExplodingGradient.name));
     return all;
 }
 
 }  // namespace
 
 RuleEntry builtin::exploding_gradient() {
-    return {&kInfo, &needs, [](const Parameters& p) -> std::unique_ptr<Rule> {
+    return {&kExplodingGradient, &exploding_gradient_needs, [](const Parameters& p) -> std::unique_ptr<Rule> {
                 return std::make_unique<ExplodingGradient>(p);
             }};
 }

@@ -7,7 +7,7 @@
 namespace traindbg::rules {
 namespace {
 
-const model::RuleInfo kInfo = {
+const model::RuleInfo kFrozenParameters = {
     .name = "frozen_parameters",
     .title = "Frozen parameters",
     .summary = "Layers are frozen although their weights are random: nothing was trained or loaded there.",
@@ -73,12 +73,14 @@ class FrozenParameters final : public Rule {
     InARow seen_;
 };
 
-std::vector<model::Requirement> needs(const Parameters&) { return {loop_requirement(kInfo.name)}; }
+std::vector<model::Requirement> frozen_parameters_needs(const Parameters&) {
+    return {loop_requirement(kFrozenParameters.name)};
+}
 
 }  // namespace
 
 RuleEntry builtin::frozen_parameters() {
-    return {&kInfo, &needs, [](const Parameters& p) -> std::unique_ptr<Rule> {
+    return {&kFrozenParameters, &frozen_parameters_needs, [](const Parameters& p) -> std::unique_ptr<Rule> {
                 return std::make_unique<FrozenParameters>(p);
             }};
 }

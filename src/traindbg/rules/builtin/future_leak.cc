@@ -7,7 +7,7 @@
 namespace traindbg::rules {
 namespace {
 
-const model::RuleInfo kInfo = {
+const model::RuleInfo kFutureLeak = {
     .name = "future_leak",
     .title = "The model sees what it is to predict",
     .summary = "Each target is the input's next value, and a layer shows positions what comes later.",
@@ -73,12 +73,14 @@ class FutureLeak final : public Rule {
     InARow seen_;
 };
 
-std::vector<model::Requirement> needs(const Parameters&) { return sequence_requirements(kInfo.name); }
+std::vector<model::Requirement> future_leak_needs(const Parameters&) {
+    return sequence_requirements(kFutureLeak.name);
+}
 
 }  // namespace
 
 RuleEntry builtin::future_leak() {
-    return {&kInfo, &needs,
+    return {&kFutureLeak, &future_leak_needs,
             [](const Parameters& p) -> std::unique_ptr<Rule> { return std::make_unique<FutureLeak>(p); }};
 }
 

@@ -15,7 +15,7 @@ namespace {
 
 using base::human_number;
 
-const model::RuleInfo kInfo = {
+const model::RuleInfo kGradientClippedToNothing = {
     .name = "gradient_clipped_to_nothing",
     .title = "Gradient clipped to nothing",
     .summary =
@@ -167,20 +167,21 @@ class GradientClippedToNothing final : public Rule {
     TrainingLoss loss_;
 };
 
-std::vector<model::Requirement> needs(const Parameters&) {
-    std::vector<model::Requirement> all = loss_requirements(kInfo.name);
-    model::Requirement unclipped = unclipped_requirement(kInfo.name);
+std::vector<model::Requirement> gradient_clipped_to_nothing_needs(const Parameters&) {
+    std::vector<model::Requirement> all = loss_requirements(kGradientClippedToNothing.name);
+    model::Requirement unclipped = unclipped_requirement(kGradientClippedToNothing.name);
     all.push_back(unclipped);
     unclipped.collection = "gradients";
     all.push_back(std::move(unclipped));
-    all.push_back(update_requirement(kInfo.name));
+    all.push_back(update_requirement(kGradientClippedToNothing.name));
     return all;
 }
 
 }  // namespace
 
 RuleEntry builtin::gradient_clipped_to_nothing() {
-    return {&kInfo, &needs, [](const Parameters& p) -> std::unique_ptr<Rule> {
+    return {&kGradientClippedToNothing, &gradient_clipped_to_nothing_needs,
+            [](const Parameters& p) -> std::unique_ptr<Rule> {
                 return std::make_unique<GradientClippedToNothing>(p);
             }};
 }

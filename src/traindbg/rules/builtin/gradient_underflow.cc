@@ -21,7 +21,7 @@ using base::human_number;
 // What numbers of float16 below its normal range are multiples of: 2^-24.
 constexpr double kQuantum = 0x1p-24;
 
-const model::RuleInfo kInfo = {
+const model::RuleInfo kGradientUnderflow = {
     .name = "gradient_underflow",
     .title = "Gradients underflow in float16",
     .summary = "Gradients are so small that float16 makes zeros of them, and no GradScaler scales the loss.",
@@ -185,20 +185,27 @@ class GradientUnderflow final : public Rule {
     TrainingLoss loss_;
 };
 
-std::vector<model::Requirement> needs(const Parameters&) {
+std::vector<model::Requirement> gradient_underflow_needs(const Parameters&) {
     constexpr auto kStatistics = model::What::kStatistics;
-    std::vector<model::Requirement> all = loss_requirements(kInfo.name);
-    all.push_back(loop_requirement(kInfo.name));
-    all.push_back(
-        {"gradients", model::Mode::kTrain, kStatistics, {.every = 10, .dense_until = 20}, kInfo.name});
-    all.push_back({"outputs", model::Mode::kTrain, kStatistics, {.every = 50, .dense_until = 2}, kInfo.name});
+    std::vector<model::Requirement> all = loss_requirements(kGradientUnderflow.name);
+    all.push_back(loop_requirement(kGradientUnderflow.name));
+    all.push_back({"gradients",
+                   model::Mode::kTrain,
+                   kStatistics,
+                   {.every = 10, .dense_until = 20},
+                   kGradientUnderflow.name});
+    all.push_back({"outputs",
+                   model::Mode::kTrain,
+                   kStatistics,
+                   {.every = 50, .dense_until = 2},
+                   kGradientUnderflow.name});
     return all;
 }
 
 }  // namespace
 
 RuleEntry builtin::gradient_underflow() {
-    return {&kInfo, &needs, [](const Parameters& p) -> std::unique_ptr<Rule> {
+    return {&kGradientUnderflow, &gradient_underflow_needs, [](const Parameters& p) -> std::unique_ptr<Rule> {
                 return std::make_unique<GradientUnderflow>(p);
             }};
 }

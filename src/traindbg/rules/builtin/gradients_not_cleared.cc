@@ -15,7 +15,7 @@
 namespace traindbg::rules {
 namespace {
 
-const model::RuleInfo kInfo = {
+const model::RuleInfo kGradientsNotCleared = {
     .name = "gradients_not_cleared",
     .title = "Gradients not cleared",
     .summary =
@@ -203,15 +203,17 @@ class GradientsNotCleared final : public Rule {
     bool several_ = false;
 };
 
-std::vector<model::Requirement> needs(const Parameters&) {
-    return {{"losses", model::Mode::kTrain, model::What::kStatistics, {.every = 1}, kInfo.name},
-            {"loop", model::Mode::kTrain, model::What::kStatistics, kSchedule, kInfo.name}};
+std::vector<model::Requirement> gradients_not_cleared_needs(const Parameters&) {
+    return {
+        {"losses", model::Mode::kTrain, model::What::kStatistics, {.every = 1}, kGradientsNotCleared.name},
+        {"loop", model::Mode::kTrain, model::What::kStatistics, kSchedule, kGradientsNotCleared.name}};
 }
 
 }  // namespace
 
 RuleEntry builtin::gradients_not_cleared() {
-    return {&kInfo, &needs, [](const Parameters& p) -> std::unique_ptr<Rule> {
+    return {&kGradientsNotCleared, &gradients_not_cleared_needs,
+            [](const Parameters& p) -> std::unique_ptr<Rule> {
                 return std::make_unique<GradientsNotCleared>(p);
             }};
 }

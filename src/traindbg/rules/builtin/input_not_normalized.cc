@@ -15,7 +15,7 @@ namespace {
 
 using base::human_number;
 
-const model::RuleInfo kInfo = {
+const model::RuleInfo kInputNotNormalized = {
     .name = "input_not_normalized",
     .title = "Inputs are not normalised",
     .summary =
@@ -235,21 +235,27 @@ class InputNotNormalized final : public Rule {
     Guessing guessing_;
 };
 
-std::vector<model::Requirement> needs(const Parameters&) {
-    std::vector<model::Requirement> all = loss_requirements(kInfo.name);
-    for (model::Requirement& more : argument_requirements(kInfo.name)) all.push_back(std::move(more));
+std::vector<model::Requirement> input_not_normalized_needs(const Parameters&) {
+    std::vector<model::Requirement> all = loss_requirements(kInputNotNormalized.name);
+    for (model::Requirement& more : argument_requirements(kInputNotNormalized.name))
+        all.push_back(std::move(more));
     using enum model::Mode;
-    all.push_back({"inputs", kTrain, model::What::kStatistics, {.every = 50, .dense_until = 10}, kInfo.name});
-    all.push_back({"inputs", kTrain, model::What::kChannels, {.every = 0, .dense_until = 2}, kInfo.name});
+    all.push_back({"inputs",
+                   kTrain,
+                   model::What::kStatistics,
+                   {.every = 50, .dense_until = 10},
+                   kInputNotNormalized.name});
+    all.push_back(
+        {"inputs", kTrain, model::What::kChannels, {.every = 0, .dense_until = 2}, kInputNotNormalized.name});
     return all;
 }
 
 }  // namespace
 
 RuleEntry builtin::input_not_normalized() {
-    return {&kInfo, &needs, [](const Parameters& p) -> std::unique_ptr<Rule> {
-                return std::make_unique<InputNotNormalized>(p);
-            }};
+    return {
+        &kInputNotNormalized, &input_not_normalized_needs,
+        [](const Parameters& p) -> std::unique_ptr<Rule> { return std::make_unique<InputNotNormalized>(p); }};
 }
 
 }  // namespace traindbg::rules

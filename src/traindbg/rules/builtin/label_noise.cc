@@ -12,7 +12,7 @@
 namespace traindbg::rules {
 namespace {
 
-const model::RuleInfo kInfo = {
+const model::RuleInfo kLabelNoise = {
     .name = "label_noise",
     .title = "Wrong labels in the training data",
     .summary =
@@ -186,17 +186,17 @@ class LabelNoise final : public Rule {
     Counted open_;
 };
 
-std::vector<model::Requirement> needs(const Parameters&) {
-    std::vector<model::Requirement> all = row_requirements(kInfo.name);
-    all.push_back({"losses", model::Mode::kTrain, model::What::kStatistics, {.every = 1}, kInfo.name});
-    all.push_back({"losses", model::Mode::kEval, model::What::kStatistics, {.every = 1}, kInfo.name});
+std::vector<model::Requirement> label_noise_needs(const Parameters&) {
+    std::vector<model::Requirement> all = row_requirements(kLabelNoise.name);
+    all.push_back({"losses", model::Mode::kTrain, model::What::kStatistics, {.every = 1}, kLabelNoise.name});
+    all.push_back({"losses", model::Mode::kEval, model::What::kStatistics, {.every = 1}, kLabelNoise.name});
     return all;
 }
 
 }  // namespace
 
 RuleEntry builtin::label_noise() {
-    return {&kInfo, &needs,
+    return {&kLabelNoise, &label_noise_needs,
             [](const Parameters& p) -> std::unique_ptr<Rule> { return std::make_unique<LabelNoise>(p); }};
 }
 

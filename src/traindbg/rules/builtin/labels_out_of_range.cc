@@ -12,7 +12,7 @@
 namespace traindbg::rules {
 namespace {
 
-const model::RuleInfo kInfo = {
+const model::RuleInfo kLabelsOutOfRange = {
     .name = "labels_out_of_range",
     .title = "Labels out of the loss function's range",
     .summary = "The labels are not of the kind that the loss function is made for.",
@@ -166,8 +166,8 @@ class LabelsOutOfRange final : public Rule {
     std::map<model::TensorId, Seen> seen_;
 };
 
-std::vector<model::Requirement> needs(const Parameters&) {
-    std::vector<model::Requirement> all = argument_requirements(kInfo.name);
+std::vector<model::Requirement> labels_out_of_range_needs(const Parameters&) {
+    std::vector<model::Requirement> all = argument_requirements(kLabelsOutOfRange.name);
     std::erase_if(all, [](const model::Requirement& each) { return each.collection != "labels"; });
     return all;
 }
@@ -175,7 +175,7 @@ std::vector<model::Requirement> needs(const Parameters&) {
 }  // namespace
 
 RuleEntry builtin::labels_out_of_range() {
-    return {&kInfo, &needs, [](const Parameters& p) -> std::unique_ptr<Rule> {
+    return {&kLabelsOutOfRange, &labels_out_of_range_needs, [](const Parameters& p) -> std::unique_ptr<Rule> {
                 return std::make_unique<LabelsOutOfRange>(p);
             }};
 }

@@ -16,7 +16,7 @@ namespace {
 
 using base::human_number;
 
-const model::RuleInfo kInfo = {
+const model::RuleInfo kLearningRateTooHigh = {
     .name = "learning_rate_too_high",
     .title = "Learning rate too high",
     .summary = "Each step changes the weights by a large part of what they are, and the loss does not fall.",
@@ -230,16 +230,17 @@ class LearningRateTooHigh final : public Rule {
     TrainingLoss loss_;
 };
 
-std::vector<model::Requirement> needs(const Parameters&) {
-    std::vector<model::Requirement> all = loss_requirements(kInfo.name);
-    all.push_back(update_requirement(kInfo.name));
+std::vector<model::Requirement> learning_rate_too_high_needs(const Parameters&) {
+    std::vector<model::Requirement> all = loss_requirements(kLearningRateTooHigh.name);
+    all.push_back(update_requirement(kLearningRateTooHigh.name));
     return all;
 }
 
 }  // namespace
 
 RuleEntry builtin::learning_rate_too_high() {
-    return {&kInfo, &needs, [](const Parameters& p) -> std::unique_ptr<Rule> {
+    return {&kLearningRateTooHigh, &learning_rate_too_high_needs,
+            [](const Parameters& p) -> std::unique_ptr<Rule> {
                 return std::make_unique<LearningRateTooHigh>(p);
             }};
 }

@@ -16,7 +16,7 @@ namespace {
 
 using base::human_number;
 
-const model::RuleInfo kInfo = {
+const model::RuleInfo kLearningRateTooLow = {
     .name = "learning_rate_too_low",
     .title = "Learning rate too low",
     .summary = "The learning rate is 0, or so low that the weights hardly move and the loss hardly falls.",
@@ -177,19 +177,19 @@ class LearningRateTooLow final : public Rule {
     TrainingLoss loss_;
 };
 
-std::vector<model::Requirement> needs(const Parameters&) {
-    std::vector<model::Requirement> all = loss_requirements(kInfo.name);
-    all.push_back(update_requirement(kInfo.name));
-    all.push_back(rate_requirement(kInfo.name));
+std::vector<model::Requirement> learning_rate_too_low_needs(const Parameters&) {
+    std::vector<model::Requirement> all = loss_requirements(kLearningRateTooLow.name);
+    all.push_back(update_requirement(kLearningRateTooLow.name));
+    all.push_back(rate_requirement(kLearningRateTooLow.name));
     return all;
 }
 
 }  // namespace
 
 RuleEntry builtin::learning_rate_too_low() {
-    return {&kInfo, &needs, [](const Parameters& p) -> std::unique_ptr<Rule> {
-                return std::make_unique<LearningRateTooLow>(p);
-            }};
+    return {
+        &kLearningRateTooLow, &learning_rate_too_low_needs,
+        [](const Parameters& p) -> std::unique_ptr<Rule> { return std::make_unique<LearningRateTooLow>(p); }};
 }
 
 }  // namespace traindbg::rules

@@ -14,7 +14,7 @@
 namespace traindbg::rules {
 namespace {
 
-const model::RuleInfo kInfo = {
+const model::RuleInfo kLossInputRange = {
     .name = "loss_input_range",
     .title = "Probabilities where logits are due, or the reverse",
     .summary =
@@ -268,16 +268,16 @@ class LossInputRange final : public Rule {
     std::map<model::TensorId, Seen> seen_;
 };
 
-std::vector<model::Requirement> needs(const Parameters&) {
-    std::vector<model::Requirement> all = argument_requirements(kInfo.name);
-    for (model::Requirement& more : maker_requirements(kInfo.name)) all.push_back(std::move(more));
+std::vector<model::Requirement> loss_input_range_needs(const Parameters&) {
+    std::vector<model::Requirement> all = argument_requirements(kLossInputRange.name);
+    for (model::Requirement& more : maker_requirements(kLossInputRange.name)) all.push_back(std::move(more));
     return all;
 }
 
 }  // namespace
 
 RuleEntry builtin::loss_input_range() {
-    return {&kInfo, &needs,
+    return {&kLossInputRange, &loss_input_range_needs,
             [](const Parameters& p) -> std::unique_ptr<Rule> { return std::make_unique<LossInputRange>(p); }};
 }
 

@@ -16,7 +16,7 @@ namespace {
 
 using base::human_number;
 
-const model::RuleInfo kInfo = {
+const model::RuleInfo kLossNotDecreasing = {
     .name = "loss_not_decreasing",
     .title = "Loss not decreasing",
     .summary = "The training loss rises, falls back to its start, or does not get better than guessing.",
@@ -251,22 +251,22 @@ class LossNotDecreasing final : public Rule {
     Blocks gradients_;
 };
 
-std::vector<model::Requirement> needs(const Parameters&) {
-    std::vector<model::Requirement> all = loss_requirements(kInfo.name);
+std::vector<model::Requirement> loss_not_decreasing_needs(const Parameters&) {
+    std::vector<model::Requirement> all = loss_requirements(kLossNotDecreasing.name);
     all.push_back({"gradients",
                    model::Mode::kTrain,
                    model::What::kStatistics,
                    {.every = 10, .dense_until = 20},
-                   kInfo.name});
+                   kLossNotDecreasing.name});
     return all;
 }
 
 }  // namespace
 
 RuleEntry builtin::loss_not_decreasing() {
-    return {&kInfo, &needs, [](const Parameters& p) -> std::unique_ptr<Rule> {
-                return std::make_unique<LossNotDecreasing>(p);
-            }};
+    return {
+        &kLossNotDecreasing, &loss_not_decreasing_needs,
+        [](const Parameters& p) -> std::unique_ptr<Rule> { return std::make_unique<LossNotDecreasing>(p); }};
 }
 
 }  // namespace traindbg::rules

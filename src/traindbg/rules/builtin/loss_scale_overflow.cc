@@ -15,7 +15,7 @@ namespace {
 
 using base::human_number;
 
-const model::RuleInfo kInfo = {
+const model::RuleInfo kLossScaleOverflow = {
     .name = "loss_scale_overflow",
     .title = "Loss scale overflow",
     .summary = "Step after step is left out or spoilt, because scaled gradients are infinite or NaN.",
@@ -184,23 +184,23 @@ class LossScaleOverflow final : public Rule {
     std::string function_;  // the loss function's
 };
 
-std::vector<model::Requirement> needs(const Parameters&) {
-    std::vector<model::Requirement> all = loss_requirements(kInfo.name);
-    all.push_back(rate_requirement(kInfo.name));
+std::vector<model::Requirement> loss_scale_overflow_needs(const Parameters&) {
+    std::vector<model::Requirement> all = loss_requirements(kLossScaleOverflow.name);
+    all.push_back(rate_requirement(kLossScaleOverflow.name));
     all.push_back({"gradients",
                    model::Mode::kTrain,
                    model::What::kStatistics,
                    {.every = 10, .dense_until = 20},
-                   kInfo.name});
+                   kLossScaleOverflow.name});
     return all;
 }
 
 }  // namespace
 
 RuleEntry builtin::loss_scale_overflow() {
-    return {&kInfo, &needs, [](const Parameters& p) -> std::unique_ptr<Rule> {
-                return std::make_unique<LossScaleOverflow>(p);
-            }};
+    return {
+        &kLossScaleOverflow, &loss_scale_overflow_needs,
+        [](const Parameters& p) -> std::unique_ptr<Rule> { return std::make_unique<LossScaleOverflow>(p); }};
 }
 
 }  // namespace traindbg::rules

@@ -10,7 +10,7 @@
 namespace traindbg::rules {
 namespace {
 
-const model::RuleInfo kInfo = {
+const model::RuleInfo kLossShapeBroadcast = {
     .name = "loss_shape_broadcast",
     .title = "Prediction and target of different shapes",
     .summary =
@@ -151,22 +151,22 @@ class LossShapeBroadcast final : public Rule {
     std::uint64_t judged_ = 0;
 };
 
-std::vector<model::Requirement> needs(const Parameters&) {
-    std::vector<model::Requirement> all = argument_requirements(kInfo.name);
+std::vector<model::Requirement> loss_shape_broadcast_needs(const Parameters&) {
+    std::vector<model::Requirement> all = argument_requirements(kLossShapeBroadcast.name);
     all.push_back({"loop",
                    model::Mode::kTrain,
                    model::What::kStatistics,
                    {.every = 50, .dense_until = 10},
-                   kInfo.name});
+                   kLossShapeBroadcast.name});
     return all;
 }
 
 }  // namespace
 
 RuleEntry builtin::loss_shape_broadcast() {
-    return {&kInfo, &needs, [](const Parameters&) -> std::unique_ptr<Rule> {
-                return std::make_unique<LossShapeBroadcast>();
-            }};
+    return {
+        &kLossShapeBroadcast, &loss_shape_broadcast_needs,
+        [](const Parameters&) -> std::unique_ptr<Rule> { return std::make_unique<LossShapeBroadcast>(); }};
 }
 
 }  // namespace traindbg::rules

@@ -13,7 +13,7 @@
 namespace traindbg::rules {
 namespace {
 
-const model::RuleInfo kInfo = {
+const model::RuleInfo kLossSignFlipped = {
     .name = "loss_sign_flipped",
     .title = "Loss sign flipped",
     .summary =
@@ -130,16 +130,16 @@ class LossSignFlipped final : public Rule {
     TrainingLoss loss_;
 };
 
-std::vector<model::Requirement> needs(const Parameters&) {
-    std::vector<model::Requirement> all = loss_requirements(kInfo.name);
-    all.push_back(loop_requirement(kInfo.name));
+std::vector<model::Requirement> loss_sign_flipped_needs(const Parameters&) {
+    std::vector<model::Requirement> all = loss_requirements(kLossSignFlipped.name);
+    all.push_back(loop_requirement(kLossSignFlipped.name));
     return all;
 }
 
 }  // namespace
 
 RuleEntry builtin::loss_sign_flipped() {
-    return {&kInfo, &needs, [](const Parameters& p) -> std::unique_ptr<Rule> {
+    return {&kLossSignFlipped, &loss_sign_flipped_needs, [](const Parameters& p) -> std::unique_ptr<Rule> {
                 return std::make_unique<LossSignFlipped>(p);
             }};
 }

@@ -17,7 +17,7 @@ namespace {
 
 using base::human_number;
 
-const model::RuleInfo kInfo = {
+const model::RuleInfo kLowCapacity = {
     .name = "low_capacity",
     .title = "Too narrow a layer",
     .summary =
@@ -175,23 +175,23 @@ class LowCapacity final : public Rule {
     Guessing guessing_;
 };
 
-std::vector<model::Requirement> needs(const Parameters&) {
-    std::vector<model::Requirement> all = loss_requirements(kInfo.name);
-    for (model::Requirement& more : argument_requirements(kInfo.name)) all.push_back(std::move(more));
-    for (model::Requirement& more : maker_requirements(kInfo.name)) all.push_back(std::move(more));
-    all.push_back(rate_requirement(kInfo.name));
+std::vector<model::Requirement> low_capacity_needs(const Parameters&) {
+    std::vector<model::Requirement> all = loss_requirements(kLowCapacity.name);
+    for (model::Requirement& more : argument_requirements(kLowCapacity.name)) all.push_back(std::move(more));
+    for (model::Requirement& more : maker_requirements(kLowCapacity.name)) all.push_back(std::move(more));
+    all.push_back(rate_requirement(kLowCapacity.name));
     all.push_back({"weights",
                    model::Mode::kTrain,
                    model::What::kStatistics,
                    {.every = 0, .dense_until = 2},
-                   kInfo.name});
+                   kLowCapacity.name});
     return all;
 }
 
 }  // namespace
 
 RuleEntry builtin::low_capacity() {
-    return {&kInfo, &needs,
+    return {&kLowCapacity, &low_capacity_needs,
             [](const Parameters& p) -> std::unique_ptr<Rule> { return std::make_unique<LowCapacity>(p); }};
 }
 

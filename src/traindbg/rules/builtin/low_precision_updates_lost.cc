@@ -16,7 +16,7 @@ namespace {
 
 using base::human_number;
 
-const model::RuleInfo kInfo = {
+const model::RuleInfo kLowPrecisionUpdatesLost = {
     .name = "low_precision_updates_lost",
     .title = "Updates lost in low precision",
     .summary =
@@ -218,20 +218,21 @@ class LowPrecisionUpdatesLost final : public Rule {
     TrainingLoss loss_;
 };
 
-std::vector<model::Requirement> needs(const Parameters&) {
-    std::vector<model::Requirement> all = loss_requirements(kInfo.name);
-    model::Requirement updates = update_requirement(kInfo.name);
+std::vector<model::Requirement> low_precision_updates_lost_needs(const Parameters&) {
+    std::vector<model::Requirement> all = loss_requirements(kLowPrecisionUpdatesLost.name);
+    model::Requirement updates = update_requirement(kLowPrecisionUpdatesLost.name);
     all.push_back(updates);
     updates.collection = "gradients";
     all.push_back(std::move(updates));
-    all.push_back(rate_requirement(kInfo.name));
+    all.push_back(rate_requirement(kLowPrecisionUpdatesLost.name));
     return all;
 }
 
 }  // namespace
 
 RuleEntry builtin::low_precision_updates_lost() {
-    return {&kInfo, &needs, [](const Parameters& p) -> std::unique_ptr<Rule> {
+    return {&kLowPrecisionUpdatesLost, &low_precision_updates_lost_needs,
+            [](const Parameters& p) -> std::unique_ptr<Rule> {
                 return std::make_unique<LowPrecisionUpdatesLost>(p);
             }};
 }

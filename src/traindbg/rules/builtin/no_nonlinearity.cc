@@ -7,7 +7,7 @@
 namespace traindbg::rules {
 namespace {
 
-const model::RuleInfo kInfo = {
+const model::RuleInfo kNoNonlinearity = {
     .name = "no_nonlinearity",
     .title = "No nonlinearity",
     .summary =
@@ -93,12 +93,14 @@ class NoNonlinearity final : public Rule {
     InARow seen_;
 };
 
-std::vector<model::Requirement> needs(const Parameters&) { return {loop_requirement(kInfo.name)}; }
+std::vector<model::Requirement> no_nonlinearity_needs(const Parameters&) {
+    return {loop_requirement(kNoNonlinearity.name)};
+}
 
 }  // namespace
 
 RuleEntry builtin::no_nonlinearity() {
-    return {&kInfo, &needs,
+    return {&kNoNonlinearity, &no_nonlinearity_needs,
             [](const Parameters& p) -> std::unique_ptr<Rule> { return std::make_unique<NoNonlinearity>(p); }};
 }
 

@@ -16,7 +16,7 @@ namespace {
 using base::human_number;
 using model::Role;
 
-const model::RuleInfo kInfo = {
+const model::RuleInfo kNonFinite = {
     .name = "non_finite",
     .title = "NaN or infinity",
     .summary = "A loss, a gradient or a weight is NaN or infinite.",
@@ -390,23 +390,23 @@ class NonFinite final : public Rule {
     model::Finding finding_;
 };
 
-std::vector<model::Requirement> needs(const Parameters&) {
+std::vector<model::Requirement> non_finite_needs(const Parameters&) {
     using enum model::Mode;
     constexpr auto kStatistics = model::What::kStatistics;
-    return {{"losses", kTrain, kStatistics, {.every = 1}, kInfo.name},
-            {"losses", kEval, kStatistics, {.every = 1}, kInfo.name},
-            {"inputs", kTrain, kStatistics, {.every = 10, .dense_until = 20}, kInfo.name},
-            {"gradients", kTrain, kStatistics, {.every = 10, .dense_until = 20}, kInfo.name},
-            {"weights", kTrain, kStatistics, {.every = 50, .dense_until = 2}, kInfo.name},
-            {"biases", kTrain, kStatistics, {.every = 50, .dense_until = 2}, kInfo.name},
-            {"outputs", kTrain, kStatistics, {.every = 50, .dense_until = 2}, kInfo.name},
-            {"activations", kTrain, kStatistics, {.every = 50, .dense_until = 5}, kInfo.name}};
+    return {{"losses", kTrain, kStatistics, {.every = 1}, kNonFinite.name},
+            {"losses", kEval, kStatistics, {.every = 1}, kNonFinite.name},
+            {"inputs", kTrain, kStatistics, {.every = 10, .dense_until = 20}, kNonFinite.name},
+            {"gradients", kTrain, kStatistics, {.every = 10, .dense_until = 20}, kNonFinite.name},
+            {"weights", kTrain, kStatistics, {.every = 50, .dense_until = 2}, kNonFinite.name},
+            {"biases", kTrain, kStatistics, {.every = 50, .dense_until = 2}, kNonFinite.name},
+            {"outputs", kTrain, kStatistics, {.every = 50, .dense_until = 2}, kNonFinite.name},
+            {"activations", kTrain, kStatistics, {.every = 50, .dense_until = 5}, kNonFinite.name}};
 }
 
 }  // namespace
 
 RuleEntry builtin::non_finite() {
-    return {&kInfo, &needs,
+    return {&kNonFinite, &non_finite_needs,
             [](const Parameters& p) -> std::unique_ptr<Rule> { return std::make_unique<NonFinite>(p); }};
 }
 

@@ -14,7 +14,7 @@
 namespace traindbg::rules {
 namespace {
 
-const model::RuleInfo kInfo = {
+const model::RuleInfo kOutputActivationRange = {
     .name = "output_activation_range",
     .title = "Targets out of the output's reach",
     .summary = "The model ends in an activation function whose values cannot be what the loss asks for.",
@@ -255,18 +255,21 @@ class OutputActivationRange final : public Rule {
     Guessing guessing_;
 };
 
-std::vector<model::Requirement> needs(const Parameters&) {
-    std::vector<model::Requirement> all = loss_requirements(kInfo.name);
-    for (model::Requirement& more : argument_requirements(kInfo.name)) all.push_back(std::move(more));
-    for (model::Requirement& more : maker_requirements(kInfo.name)) all.push_back(std::move(more));
-    all.push_back(label_histogram_requirement(kInfo.name));
+std::vector<model::Requirement> output_activation_range_needs(const Parameters&) {
+    std::vector<model::Requirement> all = loss_requirements(kOutputActivationRange.name);
+    for (model::Requirement& more : argument_requirements(kOutputActivationRange.name))
+        all.push_back(std::move(more));
+    for (model::Requirement& more : maker_requirements(kOutputActivationRange.name))
+        all.push_back(std::move(more));
+    all.push_back(label_histogram_requirement(kOutputActivationRange.name));
     return all;
 }
 
 }  // namespace
 
 RuleEntry builtin::output_activation_range() {
-    return {&kInfo, &needs, [](const Parameters& p) -> std::unique_ptr<Rule> {
+    return {&kOutputActivationRange, &output_activation_range_needs,
+            [](const Parameters& p) -> std::unique_ptr<Rule> {
                 return std::make_unique<OutputActivationRange>(p);
             }};
 }

@@ -21,7 +21,7 @@ namespace {
 
 using base::human_number;
 
-const model::RuleInfo kInfo = {
+const model::RuleInfo kOverRegularized = {
     .name = "over_regularized",
     .title = "Regularisation too strong",
     .summary =
@@ -319,23 +319,26 @@ class OverRegularized final : public Rule {
     TrainingLoss loss_;
 };
 
-std::vector<model::Requirement> needs(const Parameters&) {
+std::vector<model::Requirement> over_regularized_needs(const Parameters&) {
     constexpr auto kStatistics = model::What::kStatistics;
-    std::vector<model::Requirement> all = loss_requirements(kInfo.name);
+    std::vector<model::Requirement> all = loss_requirements(kOverRegularized.name);
     for (const char* name : {"weights", "gradients"}) {
-        all.push_back({name, model::Mode::kTrain, kStatistics, {.every = 50, .dense_until = 2}, kInfo.name});
-        all.push_back({name, model::Mode::kTrain, kStatistics, {.every = 20, .end = 200}, kInfo.name});
+        all.push_back(
+            {name, model::Mode::kTrain, kStatistics, {.every = 50, .dense_until = 2}, kOverRegularized.name});
+        all.push_back(
+            {name, model::Mode::kTrain, kStatistics, {.every = 20, .end = 200}, kOverRegularized.name});
     }
-    all.push_back({"losses", model::Mode::kEval, kStatistics, {.every = 1}, kInfo.name});
-    all.push_back(loop_requirement(kInfo.name));
-    for (model::Requirement& each : argument_requirements(kInfo.name)) all.push_back(std::move(each));
+    all.push_back({"losses", model::Mode::kEval, kStatistics, {.every = 1}, kOverRegularized.name});
+    all.push_back(loop_requirement(kOverRegularized.name));
+    for (model::Requirement& each : argument_requirements(kOverRegularized.name))
+        all.push_back(std::move(each));
     return all;
 }
 
 }  // namespace
 
 RuleEntry builtin::over_regularized() {
-    return {&kInfo, &needs, [](const Parameters& p) -> std::unique_ptr<Rule> {
+    return {&kOverRegularized, &over_regularized_needs, [](const Parameters& p) -> std::unique_ptr<Rule> {
                 return std::make_unique<OverRegularized>(p);
             }};
 }

@@ -13,7 +13,7 @@ namespace {
 
 using base::human_number;
 
-const model::RuleInfo kInfo = {
+const model::RuleInfo kOverfit = {
     .name = "overfit",
     .title = "Overfitting",
     .summary = "The evaluation loss has risen from its best while the training loss went on falling.",
@@ -252,16 +252,16 @@ class Overfit final : public Rule {
     Recent series_{32};
 };
 
-std::vector<model::Requirement> needs(const Parameters&) {
+std::vector<model::Requirement> overfit_needs(const Parameters&) {
     using enum model::Mode;
-    return {{"losses", kTrain, model::What::kStatistics, {.every = 1}, kInfo.name},
-            {"losses", kEval, model::What::kStatistics, {.every = 1}, kInfo.name}};
+    return {{"losses", kTrain, model::What::kStatistics, {.every = 1}, kOverfit.name},
+            {"losses", kEval, model::What::kStatistics, {.every = 1}, kOverfit.name}};
 }
 
 }  // namespace
 
 RuleEntry builtin::overfit() {
-    return {&kInfo, &needs,
+    return {&kOverfit, &overfit_needs,
             [](const Parameters& p) -> std::unique_ptr<Rule> { return std::make_unique<Overfit>(p); }};
 }
 

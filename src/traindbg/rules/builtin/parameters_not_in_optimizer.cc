@@ -7,7 +7,7 @@
 namespace traindbg::rules {
 namespace {
 
-const model::RuleInfo kInfo = {
+const model::RuleInfo kParametersNotInOptimizer = {
     .name = "parameters_not_in_optimizer",
     .title = "Parameters not in the optimizer",
     .summary =
@@ -92,12 +92,15 @@ class ParametersNotInOptimizer final : public Rule {
     InARow seen_;
 };
 
-std::vector<model::Requirement> needs(const Parameters&) { return {loop_requirement(kInfo.name)}; }
+std::vector<model::Requirement> parameters_not_in_optimizer_needs(const Parameters&) {
+    return {loop_requirement(kParametersNotInOptimizer.name)};
+}
 
 }  // namespace
 
 RuleEntry builtin::parameters_not_in_optimizer() {
-    return {&kInfo, &needs, [](const Parameters& p) -> std::unique_ptr<Rule> {
+    return {&kParametersNotInOptimizer, &parameters_not_in_optimizer_needs,
+            [](const Parameters& p) -> std::unique_ptr<Rule> {
                 return std::make_unique<ParametersNotInOptimizer>(p);
             }};
 }

@@ -18,7 +18,7 @@ namespace {
 
 using base::human_number;
 
-const model::RuleInfo kInfo = {
+const model::RuleInfo kPoorWeightInit = {
     .name = "poor_weight_init",
     .title = "Poor weight initialisation",
     .summary =
@@ -449,24 +449,24 @@ class PoorWeightInit final : public Rule {
     TrainingLoss loss_;
 };
 
-std::vector<model::Requirement> needs(const Parameters&) {
+std::vector<model::Requirement> poor_weight_init_needs(const Parameters&) {
     constexpr auto kTrain = model::Mode::kTrain;
     constexpr auto kStatistics = model::What::kStatistics;
     constexpr auto kWhat = model::What::kStatistics | model::What::kChannels;
     constexpr model::Schedule kStart = {.every = 0, .dense_until = 3};
     constexpr model::Schedule kFirst = {.every = 0, .dense_until = 1};
-    std::vector<model::Requirement> all = loss_requirements(kInfo.name);
-    all.push_back({"weights", kTrain, kWhat, kStart, kInfo.name});
-    all.push_back({"gradients", kTrain, kWhat, kStart, kInfo.name});
-    all.push_back({"outputs", kTrain, kWhat, kFirst, kInfo.name});
-    all.push_back({"labels", kTrain, kStatistics, kFirst, kInfo.name});
+    std::vector<model::Requirement> all = loss_requirements(kPoorWeightInit.name);
+    all.push_back({"weights", kTrain, kWhat, kStart, kPoorWeightInit.name});
+    all.push_back({"gradients", kTrain, kWhat, kStart, kPoorWeightInit.name});
+    all.push_back({"outputs", kTrain, kWhat, kFirst, kPoorWeightInit.name});
+    all.push_back({"labels", kTrain, kStatistics, kFirst, kPoorWeightInit.name});
     return all;
 }
 
 }  // namespace
 
 RuleEntry builtin::poor_weight_init() {
-    return {&kInfo, &needs,
+    return {&kPoorWeightInit, &poor_weight_init_needs,
             [](const Parameters& p) -> std::unique_ptr<Rule> { return std::make_unique<PoorWeightInit>(p); }};
 }
 

@@ -13,7 +13,7 @@ namespace {
 
 using base::human_number;
 
-const model::RuleInfo kInfo = {
+const model::RuleInfo kPosteriorCollapse = {
     .name = "posterior_collapse",
     .title = "Posterior collapse",
     .summary = "The latent variables of a variational model are noise: they tell nothing of the sample.",
@@ -103,12 +103,14 @@ class PosteriorCollapse final : public Rule {
     std::map<std::string, Layer, std::less<>> layers_;
 };
 
-std::vector<model::Requirement> needs(const Parameters&) { return {loop_requirement(kInfo.name)}; }
+std::vector<model::Requirement> posterior_collapse_needs(const Parameters&) {
+    return {loop_requirement(kPosteriorCollapse.name)};
+}
 
 }  // namespace
 
 RuleEntry builtin::posterior_collapse() {
-    return {&kInfo, &needs, [](const Parameters& p) -> std::unique_ptr<Rule> {
+    return {&kPosteriorCollapse, &posterior_collapse_needs, [](const Parameters& p) -> std::unique_ptr<Rule> {
                 return std::make_unique<PosteriorCollapse>(p);
             }};
 }

@@ -12,7 +12,7 @@
 namespace traindbg::rules {
 namespace {
 
-const model::RuleInfo kInfo = {
+const model::RuleInfo kRepeatedBatch = {
     .name = "repeated_batch",
     .title = "The same batch at every step",
     .summary = "All training steps see one and the same batch, although there is more data.",
@@ -183,18 +183,19 @@ class RepeatedBatch final : public Rule {
     std::string tensor_, firing_;
 };
 
-std::vector<model::Requirement> needs(const Parameters&) {
+std::vector<model::Requirement> repeated_batch_needs(const Parameters&) {
     using enum model::Mode;
-    return {{"inputs", kTrain, model::What::kDigest, {.every = 50, .dense_until = 100}, kInfo.name},
-            {"inputs", kTrain, model::What::kStatistics, {.every = 50, .dense_until = 10}, kInfo.name},
-            {"inputs", kEval, model::What::kStatistics, {.every = 50, .dense_until = 10}, kInfo.name},
-            {"loop", kTrain, model::What::kStatistics, {.every = 50, .dense_until = 10}, kInfo.name}};
+    return {
+        {"inputs", kTrain, model::What::kDigest, {.every = 50, .dense_until = 100}, kRepeatedBatch.name},
+        {"inputs", kTrain, model::What::kStatistics, {.every = 50, .dense_until = 10}, kRepeatedBatch.name},
+        {"inputs", kEval, model::What::kStatistics, {.every = 50, .dense_until = 10}, kRepeatedBatch.name},
+        {"loop", kTrain, model::What::kStatistics, {.every = 50, .dense_until = 10}, kRepeatedBatch.name}};
 }
 
 }  // namespace
 
 RuleEntry builtin::repeated_batch() {
-    return {&kInfo, &needs,
+    return {&kRepeatedBatch, &repeated_batch_needs,
             [](const Parameters& p) -> std::unique_ptr<Rule> { return std::make_unique<RepeatedBatch>(p); }};
 }
 

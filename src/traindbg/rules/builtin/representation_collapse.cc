@@ -15,7 +15,7 @@ namespace {
 
 using base::human_number;
 
-const model::RuleInfo kInfo = {
+const model::RuleInfo kRepresentationCollapse = {
     .name = "representation_collapse",
     .title = "Representation collapse",
     .summary = "A model that is trained without labels returns nearly the same for all samples of a batch.",
@@ -135,19 +135,20 @@ class RepresentationCollapse final : public Rule {
     std::map<std::string, Output, std::less<>> outputs_;
 };
 
-std::vector<model::Requirement> needs(const Parameters&) {
-    return {loop_requirement(kInfo.name),
+std::vector<model::Requirement> representation_collapse_needs(const Parameters&) {
+    return {loop_requirement(kRepresentationCollapse.name),
             {"labels",
              model::Mode::kTrain,
              model::What::kStatistics,
              {.every = 50, .dense_until = 10},
-             kInfo.name}};
+             kRepresentationCollapse.name}};
 }
 
 }  // namespace
 
 RuleEntry builtin::representation_collapse() {
-    return {&kInfo, &needs, [](const Parameters& p) -> std::unique_ptr<Rule> {
+    return {&kRepresentationCollapse, &representation_collapse_needs,
+            [](const Parameters& p) -> std::unique_ptr<Rule> {
                 return std::make_unique<RepresentationCollapse>(p);
             }};
 }

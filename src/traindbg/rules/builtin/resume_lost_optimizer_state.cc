@@ -16,7 +16,7 @@ namespace {
 
 using base::human_number;
 
-const model::RuleInfo kInfo = {
+const model::RuleInfo kResumeLostOptimizerState = {
     .name = "resume_lost_optimizer_state",
     .title = "Optimizer state lost on resuming",
     .summary = "A training goes on with weights that were loaded, and its optimizer begins anew.",
@@ -189,16 +189,17 @@ class ResumeLostOptimizerState final : public Rule {
     std::optional<TrainingLoss> before_;
 };
 
-std::vector<model::Requirement> needs(const Parameters&) {
-    std::vector<model::Requirement> all = loss_requirements(kInfo.name);
-    all.push_back(loop_requirement(kInfo.name));
+std::vector<model::Requirement> resume_lost_optimizer_state_needs(const Parameters&) {
+    std::vector<model::Requirement> all = loss_requirements(kResumeLostOptimizerState.name);
+    all.push_back(loop_requirement(kResumeLostOptimizerState.name));
     return all;
 }
 
 }  // namespace
 
 RuleEntry builtin::resume_lost_optimizer_state() {
-    return {&kInfo, &needs, [](const Parameters& p) -> std::unique_ptr<Rule> {
+    return {&kResumeLostOptimizerState, &resume_lost_optimizer_state_needs,
+            [](const Parameters& p) -> std::unique_ptr<Rule> {
                 return std::make_unique<ResumeLostOptimizerState>(p);
             }};
 }

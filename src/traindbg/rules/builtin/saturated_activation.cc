@@ -13,7 +13,7 @@
 namespace traindbg::rules {
 namespace {
 
-const model::RuleInfo kInfo = {
+const model::RuleInfo kSaturatedActivation = {
     .name = "saturated_activation",
     .title = "Saturated activation",
     .summary = "A tanh or sigmoid layer is at its flat ends, where hardly any gradient passes.",
@@ -170,20 +170,25 @@ class SaturatedActivation final : public Rule {
     TrainingLoss loss_;
 };
 
-std::vector<model::Requirement> needs(const Parameters&) {
-    std::vector<model::Requirement> all = loss_requirements(kInfo.name);
+std::vector<model::Requirement> saturated_activation_needs(const Parameters&) {
+    std::vector<model::Requirement> all = loss_requirements(kSaturatedActivation.name);
     // Denser at first: units die early.
     constexpr auto kWhat = model::What::kStatistics | model::What::kUnits;
+    all.push_back({"activations",
+                   model::Mode::kTrain,
+                   kWhat,
+                   {.every = 10, .dense_until = 5, .end = 100},
+                   kSaturatedActivation.name});
     all.push_back(
-        {"activations", model::Mode::kTrain, kWhat, {.every = 10, .dense_until = 5, .end = 100}, kInfo.name});
-    all.push_back({"activations", model::Mode::kTrain, kWhat, {.every = 25, .start = 100}, kInfo.name});
+        {"activations", model::Mode::kTrain, kWhat, {.every = 25, .start = 100}, kSaturatedActivation.name});
     return all;
 }
 
 }  // namespace
 
 RuleEntry builtin::saturated_activation() {
-    return {&kInfo, &needs, [](const Parameters& p) -> std::unique_ptr<Rule> {
+    return {&kSaturatedActivation, &saturated_activation_needs,
+            [](const Parameters& p) -> std::unique_ptr<Rule> {
                 return std::make_unique<SaturatedActivation>(p);
             }};
 }

@@ -15,7 +15,7 @@ namespace {
 
 using base::human_number;
 
-const model::RuleInfo kInfo = {
+const model::RuleInfo kScheduleCollapsed = {
     .name = "schedule_collapsed",
     .title = "Schedule collapsed",
     .summary =
@@ -136,16 +136,16 @@ class ScheduleCollapsed final : public Rule {
     TrainingLoss loss_;
 };
 
-std::vector<model::Requirement> needs(const Parameters&) {
-    std::vector<model::Requirement> all = loss_requirements(kInfo.name);
-    all.push_back(rate_requirement(kInfo.name));
+std::vector<model::Requirement> schedule_collapsed_needs(const Parameters&) {
+    std::vector<model::Requirement> all = loss_requirements(kScheduleCollapsed.name);
+    all.push_back(rate_requirement(kScheduleCollapsed.name));
     return all;
 }
 
 }  // namespace
 
 RuleEntry builtin::schedule_collapsed() {
-    return {&kInfo, &needs, [](const Parameters& p) -> std::unique_ptr<Rule> {
+    return {&kScheduleCollapsed, &schedule_collapsed_needs, [](const Parameters& p) -> std::unique_ptr<Rule> {
                 return std::make_unique<ScheduleCollapsed>(p);
             }};
 }

@@ -7,7 +7,7 @@
 namespace traindbg::rules {
 namespace {
 
-const model::RuleInfo kInfo = {
+const model::RuleInfo kStepWithoutGradient = {
     .name = "step_without_gradient",
     .title = "Step without gradient",
     .summary =
@@ -85,12 +85,15 @@ class StepWithoutGradient final : public Rule {
     InARow seen_;
 };
 
-std::vector<model::Requirement> needs(const Parameters&) { return {loop_requirement(kInfo.name)}; }
+std::vector<model::Requirement> step_without_gradient_needs(const Parameters&) {
+    return {loop_requirement(kStepWithoutGradient.name)};
+}
 
 }  // namespace
 
 RuleEntry builtin::step_without_gradient() {
-    return {&kInfo, &needs, [](const Parameters& p) -> std::unique_ptr<Rule> {
+    return {&kStepWithoutGradient, &step_without_gradient_needs,
+            [](const Parameters& p) -> std::unique_ptr<Rule> {
                 return std::make_unique<StepWithoutGradient>(p);
             }};
 }

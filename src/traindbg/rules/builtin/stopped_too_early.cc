@@ -15,7 +15,7 @@ namespace {
 
 using base::human_number;
 
-const model::RuleInfo kInfo = {
+const model::RuleInfo kStoppedTooEarly = {
     .name = "stopped_too_early",
     .title = "Stopped too early",
     .summary = "The training ended while the loss still fell: more steps would have made it better.",
@@ -85,16 +85,16 @@ class StoppedTooEarly final : public Rule {
     TrainingLoss loss_;
 };
 
-std::vector<model::Requirement> needs(const Parameters&) {
-    std::vector<model::Requirement> all = loss_requirements(kInfo.name);
-    all.push_back(rate_requirement(kInfo.name));
+std::vector<model::Requirement> stopped_too_early_needs(const Parameters&) {
+    std::vector<model::Requirement> all = loss_requirements(kStoppedTooEarly.name);
+    all.push_back(rate_requirement(kStoppedTooEarly.name));
     return all;
 }
 
 }  // namespace
 
 RuleEntry builtin::stopped_too_early() {
-    return {&kInfo, &needs, [](const Parameters& p) -> std::unique_ptr<Rule> {
+    return {&kStoppedTooEarly, &stopped_too_early_needs, [](const Parameters& p) -> std::unique_ptr<Rule> {
                 return std::make_unique<StoppedTooEarly>(p);
             }};
 }

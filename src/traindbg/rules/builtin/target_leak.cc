@@ -9,7 +9,7 @@
 namespace traindbg::rules {
 namespace {
 
-const model::RuleInfo kInfo = {
+const model::RuleInfo kTargetLeak = {
     .name = "target_leak",
     .title = "The input holds the label",
     .summary = "A column of the model's input is the label itself, perhaps in other units.",
@@ -99,19 +99,19 @@ class TargetLeak final : public Rule {
     model::StepIndex first_ = 0;
 };
 
-std::vector<model::Requirement> needs(const Parameters&) {
+std::vector<model::Requirement> target_leak_needs(const Parameters&) {
     using enum model::Mode;
     constexpr model::Schedule kWhen = {.every = 50, .dense_until = 10};
     constexpr auto kStatistics = model::What::kStatistics;
-    return {{"labels", kTrain, kStatistics, kWhen, kInfo.name},
-            {"inputs", kTrain, kStatistics, kWhen, kInfo.name},
-            {"loop", kTrain, kStatistics, kWhen, kInfo.name}};
+    return {{"labels", kTrain, kStatistics, kWhen, kTargetLeak.name},
+            {"inputs", kTrain, kStatistics, kWhen, kTargetLeak.name},
+            {"loop", kTrain, kStatistics, kWhen, kTargetLeak.name}};
 }
 
 }  // namespace
 
 RuleEntry builtin::target_leak() {
-    return {&kInfo, &needs,
+    return {&kTargetLeak, &target_leak_needs,
             [](const Parameters& p) -> std::unique_ptr<Rule> { return std::make_unique<TargetLeak>(p); }};
 }
 

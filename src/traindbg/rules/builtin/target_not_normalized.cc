@@ -13,7 +13,7 @@ namespace {
 
 using base::human_number;
 
-const model::RuleInfo kInfo = {
+const model::RuleInfo kTargetNotNormalized = {
     .name = "target_not_normalized",
     .title = "Targets are not normalised",
     .summary =
@@ -167,17 +167,20 @@ class TargetNotNormalized final : public Rule {
     Guessing guessing_;
 };
 
-std::vector<model::Requirement> needs(const Parameters&) {
-    std::vector<model::Requirement> all = loss_requirements(kInfo.name);
-    for (model::Requirement& more : argument_requirements(kInfo.name)) all.push_back(std::move(more));
-    for (model::Requirement& more : maker_requirements(kInfo.name)) all.push_back(std::move(more));
+std::vector<model::Requirement> target_not_normalized_needs(const Parameters&) {
+    std::vector<model::Requirement> all = loss_requirements(kTargetNotNormalized.name);
+    for (model::Requirement& more : argument_requirements(kTargetNotNormalized.name))
+        all.push_back(std::move(more));
+    for (model::Requirement& more : maker_requirements(kTargetNotNormalized.name))
+        all.push_back(std::move(more));
     return all;
 }
 
 }  // namespace
 
 RuleEntry builtin::target_not_normalized() {
-    return {&kInfo, &needs, [](const Parameters& p) -> std::unique_ptr<Rule> {
+    return {&kTargetNotNormalized, &target_not_normalized_needs,
+            [](const Parameters& p) -> std::unique_ptr<Rule> {
                 return std::make_unique<TargetNotNormalized>(p);
             }};
 }

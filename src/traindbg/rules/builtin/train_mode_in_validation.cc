@@ -9,7 +9,7 @@
 namespace traindbg::rules {
 namespace {
 
-const model::RuleInfo kInfo = {
+const model::RuleInfo kTrainModeInValidation = {
     .name = "train_mode_in_validation",
     .title = "Training mode in validation",
     .summary =
@@ -164,19 +164,22 @@ class TrainModeInValidation final : public Rule {
     std::string place_, tensor_;
 };
 
-std::vector<model::Requirement> needs(const Parameters&) {
-    std::vector<model::Requirement> all = row_requirements(kInfo.name);
-    all.push_back({"losses", model::Mode::kTrain, model::What::kStatistics, {.every = 1}, kInfo.name});
-    all.push_back({"losses", model::Mode::kEval, model::What::kStatistics, {.every = 1}, kInfo.name});
-    all.push_back(loop_requirement(kInfo.name));
-    all.push_back(loop_requirement(kInfo.name, model::Mode::kEval));
+std::vector<model::Requirement> train_mode_in_validation_needs(const Parameters&) {
+    std::vector<model::Requirement> all = row_requirements(kTrainModeInValidation.name);
+    all.push_back(
+        {"losses", model::Mode::kTrain, model::What::kStatistics, {.every = 1}, kTrainModeInValidation.name});
+    all.push_back(
+        {"losses", model::Mode::kEval, model::What::kStatistics, {.every = 1}, kTrainModeInValidation.name});
+    all.push_back(loop_requirement(kTrainModeInValidation.name));
+    all.push_back(loop_requirement(kTrainModeInValidation.name, model::Mode::kEval));
     return all;
 }
 
 }  // namespace
 
 RuleEntry builtin::train_mode_in_validation() {
-    return {&kInfo, &needs, [](const Parameters& p) -> std::unique_ptr<Rule> {
+    return {&kTrainModeInValidation, &train_mode_in_validation_needs,
+            [](const Parameters& p) -> std::unique_ptr<Rule> {
                 return std::make_unique<TrainModeInValidation>(p);
             }};
 }

@@ -15,7 +15,7 @@ namespace {
 
 using base::human_number;
 
-const model::RuleInfo kInfo = {
+const model::RuleInfo kTrainValMismatch = {
     .name = "train_val_mismatch",
     .title = "Training and evaluation inputs differ",
     .summary = "The inputs of evaluations are of another size or level than those of the training.",
@@ -239,24 +239,25 @@ class TrainValMismatch final : public Rule {
     std::map<model::TensorId, Recent> training_loss_, evaluation_loss_;
 };
 
-std::vector<model::Requirement> needs(const Parameters&) {
+std::vector<model::Requirement> train_val_mismatch_needs(const Parameters&) {
     using enum model::Mode;
     constexpr auto kStatistics = model::What::kStatistics;
     std::vector<model::Requirement> all = {
-        {"losses", kTrain, kStatistics, {.every = 1}, kInfo.name},
-        {"losses", kEval, kStatistics, {.every = 1}, kInfo.name},
-        {"inputs", kTrain, kStatistics, {.every = 50, .dense_until = 10}, kInfo.name},
-        {"inputs", kEval, kStatistics, {.every = 50, .dense_until = 10}, kInfo.name}};
-    for (model::Requirement& more : loss_requirements(kInfo.name)) all.push_back(std::move(more));
-    for (model::Requirement& more : argument_requirements(kInfo.name)) all.push_back(std::move(more));
-    for (model::Requirement& more : row_requirements(kInfo.name)) all.push_back(std::move(more));
+        {"losses", kTrain, kStatistics, {.every = 1}, kTrainValMismatch.name},
+        {"losses", kEval, kStatistics, {.every = 1}, kTrainValMismatch.name},
+        {"inputs", kTrain, kStatistics, {.every = 50, .dense_until = 10}, kTrainValMismatch.name},
+        {"inputs", kEval, kStatistics, {.every = 50, .dense_until = 10}, kTrainValMismatch.name}};
+    for (model::Requirement& more : loss_requirements(kTrainValMismatch.name)) all.push_back(std::move(more));
+    for (model::Requirement& more : argument_requirements(kTrainValMismatch.name))
+        all.push_back(std::move(more));
+    for (model::Requirement& more : row_requirements(kTrainValMismatch.name)) all.push_back(std::move(more));
     return all;
 }
 
 }  // namespace
 
 RuleEntry builtin::train_val_mismatch() {
-    return {&kInfo, &needs, [](const Parameters& p) -> std::unique_ptr<Rule> {
+    return {&kTrainValMismatch, &train_val_mismatch_needs, [](const Parameters& p) -> std::unique_ptr<Rule> {
                 return std::make_unique<TrainValMismatch>(p);
             }};
 }

@@ -11,7 +11,7 @@
 namespace traindbg::rules {
 namespace {
 
-const model::RuleInfo kInfo = {
+const model::RuleInfo kTrainValOverlap = {
     .name = "train_val_overlap",
     .title = "Evaluated on training data",
     .summary = "Rows of the model's input that are evaluated were trained on.",
@@ -220,17 +220,19 @@ class TrainValOverlap final : public Rule {
     Evaluation open_, all_;
 };
 
-std::vector<model::Requirement> needs(const Parameters&) {
-    std::vector<model::Requirement> all = row_requirements(kInfo.name);
-    all.push_back({"losses", model::Mode::kTrain, model::What::kStatistics, {.every = 1}, kInfo.name});
-    all.push_back({"losses", model::Mode::kEval, model::What::kStatistics, {.every = 1}, kInfo.name});
+std::vector<model::Requirement> train_val_overlap_needs(const Parameters&) {
+    std::vector<model::Requirement> all = row_requirements(kTrainValOverlap.name);
+    all.push_back(
+        {"losses", model::Mode::kTrain, model::What::kStatistics, {.every = 1}, kTrainValOverlap.name});
+    all.push_back(
+        {"losses", model::Mode::kEval, model::What::kStatistics, {.every = 1}, kTrainValOverlap.name});
     return all;
 }
 
 }  // namespace
 
 RuleEntry builtin::train_val_overlap() {
-    return {&kInfo, &needs, [](const Parameters& p) -> std::unique_ptr<Rule> {
+    return {&kTrainValOverlap, &train_val_overlap_needs, [](const Parameters& p) -> std::unique_ptr<Rule> {
                 return std::make_unique<TrainValOverlap>(p);
             }};
 }

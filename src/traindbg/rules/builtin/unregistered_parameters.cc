@@ -7,7 +7,7 @@
 namespace traindbg::rules {
 namespace {
 
-const model::RuleInfo kInfo = {
+const model::RuleInfo kUnregisteredParameters = {
     .name = "unregistered_parameters",
     .title = "Unregistered parameters",
     .summary =
@@ -71,12 +71,15 @@ class UnregisteredParameters final : public Rule {
     InARow seen_;
 };
 
-std::vector<model::Requirement> needs(const Parameters&) { return {loop_requirement(kInfo.name)}; }
+std::vector<model::Requirement> unregistered_parameters_needs(const Parameters&) {
+    return {loop_requirement(kUnregisteredParameters.name)};
+}
 
 }  // namespace
 
 RuleEntry builtin::unregistered_parameters() {
-    return {&kInfo, &needs, [](const Parameters& p) -> std::unique_ptr<Rule> {
+    return {&kUnregisteredParameters, &unregistered_parameters_needs,
+            [](const Parameters& p) -> std::unique_ptr<Rule> {
                 return std::make_unique<UnregisteredParameters>(p);
             }};
 }

@@ -18,7 +18,7 @@ namespace {
 
 using base::human_number;
 
-const model::RuleInfo kInfo = {
+const model::RuleInfo kVanishingGradient = {
     .name = "vanishing_gradient",
     .title = "Vanishing gradient",
     .summary = "Gradients shrink from layer to layer on their way back, so the first layers do not learn.",
@@ -250,21 +250,21 @@ class VanishingGradient final : public Rule {
     TrainingLoss loss_;
 };
 
-std::vector<model::Requirement> needs(const Parameters&) {
-    std::vector<model::Requirement> all = loss_requirements(kInfo.name);
+std::vector<model::Requirement> vanishing_gradient_needs(const Parameters&) {
+    std::vector<model::Requirement> all = loss_requirements(kVanishingGradient.name);
     all.push_back({"gradients",
                    model::Mode::kTrain,
                    model::What::kStatistics,
                    {.every = 10, .dense_until = 20},
-                   kInfo.name});
-    all.push_back(loop_requirement(kInfo.name));
+                   kVanishingGradient.name});
+    all.push_back(loop_requirement(kVanishingGradient.name));
     return all;
 }
 
 }  // namespace
 
 RuleEntry builtin::vanishing_gradient() {
-    return {&kInfo, &needs, [](const Parameters& p) -> std::unique_ptr<Rule> {
+    return {&kVanishingGradient, &vanishing_gradient_needs, [](const Parameters& p) -> std::unique_ptr<Rule> {
                 return std::make_unique<VanishingGradient>(p);
             }};
 }

@@ -13,7 +13,7 @@
 namespace traindbg::rules {
 namespace {
 
-const model::RuleInfo kInfo = {
+const model::RuleInfo kWrongLoss = {
     .name = "wrong_loss",
     .title = "Regression loss for classes",
     .summary = "Class indexes are given to a loss that takes them for amounts.",
@@ -189,17 +189,17 @@ class WrongLoss final : public Rule {
     Guessing guessing_;
 };
 
-std::vector<model::Requirement> needs(const Parameters&) {
-    std::vector<model::Requirement> all = loss_requirements(kInfo.name);
-    for (model::Requirement& more : argument_requirements(kInfo.name)) all.push_back(std::move(more));
-    all.push_back(label_histogram_requirement(kInfo.name));
+std::vector<model::Requirement> wrong_loss_needs(const Parameters&) {
+    std::vector<model::Requirement> all = loss_requirements(kWrongLoss.name);
+    for (model::Requirement& more : argument_requirements(kWrongLoss.name)) all.push_back(std::move(more));
+    all.push_back(label_histogram_requirement(kWrongLoss.name));
     return all;
 }
 
 }  // namespace
 
 RuleEntry builtin::wrong_loss() {
-    return {&kInfo, &needs,
+    return {&kWrongLoss, &wrong_loss_needs,
             [](const Parameters& p) -> std::unique_ptr<Rule> { return std::make_unique<WrongLoss>(p); }};
 }
 

@@ -8,7 +8,7 @@
 namespace traindbg::rules::compatible {
 namespace {
 
-const model::RuleInfo kInfo = {
+const model::RuleInfo kCompatibleAllZero = {
     .name = "AllZero",
     .title = "All zero",
     .summary = "A tensor has no more than a few elements that are not zero.",
@@ -69,7 +69,7 @@ class AllZero final : public CompatibleRule {
         finding.message = base::format("{:.4g} % of {} is zero at step {}, and so in {} tensor{} in all.",
                                        met.front().value, finding.tensor, step.step(), met.size(),
                                        met.size() == 1 ? "" : "s");
-        finding.fix = kInfo.fix;
+        finding.fix = kCompatibleAllZero.fix;
         finding.evidence.push_back({"zeros (%)", met.front().value, "limit", threshold_});
         fire(sink, std::move(finding));
     }
@@ -79,14 +79,14 @@ class AllZero final : public CompatibleRule {
     double threshold_;
 };
 
-std::vector<model::Requirement> needs(const Parameters& parameters) {
-    return selection_requirements(parameters, kInfo.name, model::What::kStatistics);
+std::vector<model::Requirement> compatible_all_zero_needs(const Parameters& parameters) {
+    return selection_requirements(parameters, kCompatibleAllZero.name, model::What::kStatistics);
 }
 
 }  // namespace
 
 RuleEntry all_zero() {
-    return {&kInfo, &needs,
+    return {&kCompatibleAllZero, &compatible_all_zero_needs,
             [](const Parameters& p) -> std::unique_ptr<Rule> { return std::make_unique<AllZero>(p); }};
 }
 

@@ -12,7 +12,7 @@
 namespace traindbg::rules::compatible {
 namespace {
 
-const model::RuleInfo kInfo = {
+const model::RuleInfo kCompatibleCheckInputImages = {
     .name = "CheckInputImages",
     .title = "Check input images",
     .summary = "The input images are not normalised.",
@@ -45,7 +45,7 @@ class CheckInputImages final : public CompatibleRule {
     explicit CheckInputImages(const Parameters& parameters)
         : CompatibleRule("fewer whole images were recorded than `threshold_samples`"),
           selection_({}, {parameters.text("regex")},
-                     is_default(kInfo, parameters, "regex")
+                     is_default(kCompatibleCheckInputImages, parameters, "regex")
                          ? +[](const model::TensorInfo& info) { return info.role == model::Role::kInput; }
                          : nullptr),
           limit_(parameters.at("threshold_mean")),
@@ -84,7 +84,7 @@ class CheckInputImages final : public CompatibleRule {
         finding.message =
             base::format("A channel of {} has a mean of {} over {:.0f} images.", finding.tensor,
                          base::human_number(met.front().value), images_[met.front().tensor].seen);
-        finding.fix = kInfo.fix;
+        finding.fix = kCompatibleCheckInputImages.fix;
         finding.evidence.push_back({"mean", met.front().value, "limit", limit_});
         fire(sink, std::move(finding));
     }
@@ -102,19 +102,19 @@ class CheckInputImages final : public CompatibleRule {
     std::map<model::TensorId, Images> images_;
 };
 
-std::vector<model::Requirement> needs(const Parameters&) {
+std::vector<model::Requirement> compatible_check_input_images_needs(const Parameters&) {
     return {{"inputs",
              model::Mode::kTrain,
              model::What::kStatistics | model::What::kRaw,
              {.every = kSaveInterval},
-             kInfo.name}};
+             kCompatibleCheckInputImages.name}};
 }
 
 }  // namespace
 
 RuleEntry check_input_images() {
     return {
-        &kInfo, &needs,
+        &kCompatibleCheckInputImages, &compatible_check_input_images_needs,
         [](const Parameters& p) -> std::unique_ptr<Rule> { return std::make_unique<CheckInputImages>(p); },
         true};
 }

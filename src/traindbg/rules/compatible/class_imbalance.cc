@@ -10,7 +10,7 @@
 namespace traindbg::rules::compatible {
 namespace {
 
-const model::RuleInfo kInfo = {
+const model::RuleInfo kCompatibleClassImbalance = {
     .name = "ClassImbalance",
     .title = "Class imbalance",
     .summary = "Some classes are far more frequent than others, or are mostly predicted wrongly.",
@@ -85,7 +85,7 @@ class ClassImbalance final : public CompatibleRule {
                              100 * missed->second.wrong(), missed->second.labels, missed->first);
             finding.evidence.push_back({"share predicted wrongly", missed->second.wrong(), "limit", wrong_});
         }
-        finding.fix = kInfo.fix;
+        finding.fix = kCompatibleClassImbalance.fix;
         fire(sink, std::move(finding));
     }
 
@@ -129,14 +129,18 @@ class ClassImbalance final : public CompatibleRule {
     model::TensorId tensor_ = 0;
 };
 
-std::vector<model::Requirement> needs(const Parameters&) {
-    return {{"classes", model::Mode::kTrain, model::What::kClasses, {.every = kSaveInterval}, kInfo.name}};
+std::vector<model::Requirement> compatible_class_imbalance_needs(const Parameters&) {
+    return {{"classes",
+             model::Mode::kTrain,
+             model::What::kClasses,
+             {.every = kSaveInterval},
+             kCompatibleClassImbalance.name}};
 }
 
 }  // namespace
 
 RuleEntry class_imbalance() {
-    return {&kInfo, &needs,
+    return {&kCompatibleClassImbalance, &compatible_class_imbalance_needs,
             [](const Parameters& p) -> std::unique_ptr<Rule> { return std::make_unique<ClassImbalance>(p); },
             true};
 }

@@ -10,7 +10,7 @@
 namespace traindbg::rules::compatible {
 namespace {
 
-const model::RuleInfo kInfo = {
+const model::RuleInfo kCompatibleConfusion = {
     .name = "Confusion",
     .title = "Confusion",
     .summary = "A classifier takes some classes for others.",
@@ -117,7 +117,7 @@ class Confusion final : public CompatibleRule {
         }
         if (diagonal)
             finding.evidence.push_back({"share of the class itself", diagonal->second, "limit", least_});
-        finding.fix = kInfo.fix;
+        finding.fix = kCompatibleConfusion.fix;
         fire(sink, std::move(finding));
     }
 
@@ -131,21 +131,21 @@ class Confusion final : public CompatibleRule {
     std::map<std::int64_t, double> columns_;                          // by prediction
 };
 
-std::vector<model::Requirement> needs(const Parameters&) {
+std::vector<model::Requirement> compatible_confusion_needs(const Parameters&) {
     std::vector<model::Requirement> out;
     for (const char* collection : {"labels", "predictions"})
         out.push_back({collection,
                        model::Mode::kGlobal,
                        model::What::kStatistics | model::What::kRaw,
                        {.every = kSaveInterval},
-                       kInfo.name});
+                       kCompatibleConfusion.name});
     return out;
 }
 
 }  // namespace
 
 RuleEntry confusion() {
-    return {&kInfo, &needs,
+    return {&kCompatibleConfusion, &compatible_confusion_needs,
             [](const Parameters& p) -> std::unique_ptr<Rule> { return std::make_unique<Confusion>(p); },
             true};
 }

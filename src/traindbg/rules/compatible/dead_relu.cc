@@ -9,7 +9,7 @@
 namespace traindbg::rules::compatible {
 namespace {
 
-const model::RuleInfo kInfo = {
+const model::RuleInfo kCompatibleDeadRelu = {
     .name = "DeadRelu",
     .title = "Dead ReLU",
     .summary = "Most ReLU units of a layer are hardly ever active.",
@@ -42,7 +42,7 @@ class DeadRelu final : public CompatibleRule {
     explicit DeadRelu(const Parameters& parameters)
         : CompatibleRule("no output of a ReLU was recorded"),
           selection_({}, parameters.texts("tensor_regex"),
-                     is_default(kInfo, parameters, "tensor_regex")
+                     is_default(kCompatibleDeadRelu, parameters, "tensor_regex")
                          ? +[](const model::TensorInfo&
                                    info) { return info.activation == model::ActivationKind::kRelu; }
                          : nullptr),
@@ -94,7 +94,7 @@ class DeadRelu final : public CompatibleRule {
             "like this.",
             met.front().value, finding.layer.empty() ? finding.tensor : finding.layer, active_, step.step(),
             met.size(), met.size() == 1 ? " is" : "s are");
-        finding.fix = kInfo.fix;
+        finding.fix = kCompatibleDeadRelu.fix;
         finding.evidence.push_back({"dead units (%)", met.front().value, "limit", layer_});
         fire(sink, std::move(finding));
     }
@@ -109,18 +109,18 @@ class DeadRelu final : public CompatibleRule {
     double active_, layer_;
 };
 
-std::vector<model::Requirement> needs(const Parameters&) {
+std::vector<model::Requirement> compatible_dead_relu_needs(const Parameters&) {
     return {{"activations",
              model::Mode::kTrain,
              model::What::kStatistics | model::What::kChannels,
              {.every = kSaveInterval},
-             kInfo.name}};
+             kCompatibleDeadRelu.name}};
 }
 
 }  // namespace
 
 RuleEntry dead_relu() {
-    return {&kInfo, &needs,
+    return {&kCompatibleDeadRelu, &compatible_dead_relu_needs,
             [](const Parameters& p) -> std::unique_ptr<Rule> { return std::make_unique<DeadRelu>(p); }, true};
 }
 

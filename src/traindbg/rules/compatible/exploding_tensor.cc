@@ -9,7 +9,7 @@
 namespace traindbg::rules::compatible {
 namespace {
 
-const model::RuleInfo kInfo = {
+const model::RuleInfo kCompatibleExplodingTensor = {
     .name = "ExplodingTensor",
     .title = "Exploding tensor",
     .summary = "A tensor holds NaN or infinity.",
@@ -67,7 +67,7 @@ class ExplodingTensor final : public CompatibleRule {
         finding.message = base::format("{} of {} elements of {} are not finite at step {}; {} tensor{} such.",
                                        met.front().value, count_of(step, met.front().tensor), finding.tensor,
                                        step.step(), met.size(), met.size() == 1 ? " has" : "s have");
-        finding.fix = kInfo.fix;
+        finding.fix = kCompatibleExplodingTensor.fix;
         finding.evidence.push_back({only_nan_ ? "NaN" : "NaN and infinities", met.front().value, "", 0});
         fire(sink, std::move(finding));
     }
@@ -83,16 +83,16 @@ class ExplodingTensor final : public CompatibleRule {
     bool only_nan_;
 };
 
-std::vector<model::Requirement> needs(const Parameters& parameters) {
-    return selection_requirements(parameters, kInfo.name, model::What::kStatistics);
+std::vector<model::Requirement> compatible_exploding_tensor_needs(const Parameters& parameters) {
+    return selection_requirements(parameters, kCompatibleExplodingTensor.name, model::What::kStatistics);
 }
 
 }  // namespace
 
 RuleEntry exploding_tensor() {
-    return {&kInfo, &needs, [](const Parameters& p) -> std::unique_ptr<Rule> {
-                return std::make_unique<ExplodingTensor>(p);
-            }};
+    return {
+        &kCompatibleExplodingTensor, &compatible_exploding_tensor_needs,
+        [](const Parameters& p) -> std::unique_ptr<Rule> { return std::make_unique<ExplodingTensor>(p); }};
 }
 
 }  // namespace traindbg::rules::compatible

@@ -9,7 +9,7 @@
 namespace traindbg::rules::compatible {
 namespace {
 
-const model::RuleInfo kInfo = {
+const model::RuleInfo kCompatibleFeatureImportanceOverweight = {
     .name = "FeatureImportanceOverweight",
     .title = "Feature importance overweight",
     .summary = "A few features carry most of the importance.",
@@ -60,7 +60,7 @@ class FeatureImportanceOverweight final : public CompatibleRule {
         finding.message =
             base::format("{} features have {:.1f} % of all importance at step {}; {} alone has {:.1f} %.",
                          all.size(), 100 * share, step.step(), finding.tensor, 100 * all.front().value / sum);
-        finding.fix = kInfo.fix;
+        finding.fix = kCompatibleFeatureImportanceOverweight.fix;
         finding.evidence.push_back({"share of importance", share, "limit", threshold_});
         fire(sink, std::move(finding));
     }
@@ -71,12 +71,15 @@ class FeatureImportanceOverweight final : public CompatibleRule {
     std::size_t features_;
 };
 
-std::vector<model::Requirement> needs(const Parameters&) { return {}; }
+std::vector<model::Requirement> compatible_feature_importance_overweight_needs(const Parameters&) {
+    return {};
+}
 
 }  // namespace
 
 RuleEntry feature_importance_overweight() {
-    return {&kInfo, &needs, [](const Parameters& p) -> std::unique_ptr<Rule> {
+    return {&kCompatibleFeatureImportanceOverweight, &compatible_feature_importance_overweight_needs,
+            [](const Parameters& p) -> std::unique_ptr<Rule> {
                 return std::make_unique<FeatureImportanceOverweight>(p);
             }};
 }

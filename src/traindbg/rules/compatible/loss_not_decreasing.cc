@@ -12,7 +12,7 @@
 namespace traindbg::rules::compatible {
 namespace {
 
-const model::RuleInfo kInfo = {
+const model::RuleInfo kCompatibleLossNotDecreasing = {
     .name = "LossNotDecreasing",
     .title = "Loss not decreasing",
     .summary = "The loss does not fall at an adequate rate.",
@@ -123,7 +123,7 @@ class LossNotDecreasing final : public CompatibleRule {
         if (met.empty()) return pass(sink);
         model::Finding finding = finding_at(step, met);
         finding.message = std::move(message);
-        finding.fix = kInfo.fix;
+        finding.fix = kCompatibleLossNotDecreasing.fix;
         finding.evidence.push_back(std::move(evidence));
         finding.plots = {{finding.tensor, "value"}};
         fire(sink, std::move(finding));
@@ -144,16 +144,16 @@ class LossNotDecreasing final : public CompatibleRule {
     std::map<model::TensorId, Series> series_;
 };
 
-std::vector<model::Requirement> needs(const Parameters& parameters) {
-    return selection_requirements(parameters, kInfo.name, model::What::kStatistics);
+std::vector<model::Requirement> compatible_loss_not_decreasing_needs(const Parameters& parameters) {
+    return selection_requirements(parameters, kCompatibleLossNotDecreasing.name, model::What::kStatistics);
 }
 
 }  // namespace
 
 RuleEntry loss_not_decreasing() {
-    return {&kInfo, &needs, [](const Parameters& p) -> std::unique_ptr<Rule> {
-                return std::make_unique<LossNotDecreasing>(p);
-            }};
+    return {
+        &kCompatibleLossNotDecreasing, &compatible_loss_not_decreasing_needs,
+        [](const Parameters& p) -> std::unique_ptr<Rule> { return std::make_unique<LossNotDecreasing>(p); }};
 }
 
 }  // namespace traindbg::rules::compatible

@@ -10,7 +10,7 @@
 namespace traindbg::rules::compatible {
 namespace {
 
-const model::RuleInfo kInfo = {
+const model::RuleInfo kCompatibleNlpSequenceRatio = {
     .name = "NLPSequenceRatio",
     .title = "NLP sequence ratio",
     .summary = "One token, such as that of padding, makes up much of the sequences.",
@@ -40,7 +40,7 @@ class NLPSequenceRatio final : public CompatibleRule {
     explicit NLPSequenceRatio(const Parameters& parameters)
         : CompatibleRule("no whole tokens were recorded"),
           selection_({}, parameters.texts("tensor_regex"),
-                     is_default(kInfo, parameters, "tensor_regex")
+                     is_default(kCompatibleNlpSequenceRatio, parameters, "tensor_regex")
                          ? +[](const model::TensorInfo& info) {
                                return info.role == model::Role::kInput && tensor::is_integer(info.dtype);
                            }
@@ -79,7 +79,7 @@ class NLPSequenceRatio final : public CompatibleRule {
         if (met.empty()) return pass(sink);
         model::Finding finding = finding_at(step, met);
         finding.message = std::move(message);
-        finding.fix = kInfo.fix;
+        finding.fix = kCompatibleNlpSequenceRatio.fix;
         finding.evidence.push_back({"share of the token (%)", met.front().value, "", 0});
         fire(sink, std::move(finding));
     }
@@ -89,19 +89,19 @@ class NLPSequenceRatio final : public CompatibleRule {
     std::vector<double> values_, limits_;
 };
 
-std::vector<model::Requirement> needs(const Parameters&) {
+std::vector<model::Requirement> compatible_nlp_sequence_ratio_needs(const Parameters&) {
     return {{"inputs",
              model::Mode::kTrain,
              model::What::kStatistics | model::What::kRaw,
              {.every = kSaveInterval},
-             kInfo.name}};
+             kCompatibleNlpSequenceRatio.name}};
 }
 
 }  // namespace
 
 RuleEntry nlp_sequence_ratio() {
     return {
-        &kInfo, &needs,
+        &kCompatibleNlpSequenceRatio, &compatible_nlp_sequence_ratio_needs,
         [](const Parameters& p) -> std::unique_ptr<Rule> { return std::make_unique<NLPSequenceRatio>(p); },
         true};
 }

@@ -10,7 +10,7 @@
 namespace traindbg::rules::compatible {
 namespace {
 
-const model::RuleInfo kInfo = {
+const model::RuleInfo kCompatibleOverfit = {
     .name = "Overfit",
     .title = "Overfit",
     .summary = "The validation loss is far above the training loss.",
@@ -139,7 +139,7 @@ class Overfit final : public CompatibleRule {
             "{} time{} in a row.",
             base::human_number(validation.value()), step_, base::human_number(training.value()), ratio,
             in_a_row_, in_a_row_ == 1 ? "" : "s");
-        finding.fix = kInfo.fix;
+        finding.fix = kCompatibleOverfit.fix;
         finding.evidence.push_back({"(validation - training) / training", ratio, "limit", ratio_});
         finding.plots = {{tensor_, "value"}};
         fire(sink, std::move(finding));
@@ -155,14 +155,18 @@ class Overfit final : public CompatibleRule {
     std::uint64_t in_a_row_ = 0;
 };
 
-std::vector<model::Requirement> needs(const Parameters&) {
-    return {{"losses", model::Mode::kGlobal, model::What::kStatistics, {.every = kSaveInterval}, kInfo.name}};
+std::vector<model::Requirement> compatible_overfit_needs(const Parameters&) {
+    return {{"losses",
+             model::Mode::kGlobal,
+             model::What::kStatistics,
+             {.every = kSaveInterval},
+             kCompatibleOverfit.name}};
 }
 
 }  // namespace
 
 RuleEntry overfit() {
-    return {&kInfo, &needs,
+    return {&kCompatibleOverfit, &compatible_overfit_needs,
             [](const Parameters& p) -> std::unique_ptr<Rule> { return std::make_unique<Overfit>(p); }};
 }
 

@@ -12,7 +12,7 @@
 namespace traindbg::rules::compatible {
 namespace {
 
-const model::RuleInfo kInfo = {
+const model::RuleInfo kCompatibleOvertraining = {
     .name = "Overtraining",
     .title = "Overtraining",
     .summary = "The model is trained beyond what it can learn.",
@@ -75,7 +75,7 @@ class Overtraining final : public CompatibleRule {
             "The {} loss has had no new best for {} recorded steps: {} at step {} was not improved by {}.",
             is_eval ? "validation" : "training", best.since, base::human_number(best.value), best.step,
             base::human_number(delta_));
-        finding.fix = kInfo.fix;
+        finding.fix = kCompatibleOvertraining.fix;
         finding.evidence.push_back({"steps without a new best", static_cast<double>(best.since), "limit",
                                     static_cast<double>(patience_[is_eval ? 1 : 0])});
         finding.plots = {{finding.tensor, "value"}};
@@ -88,14 +88,18 @@ class Overtraining final : public CompatibleRule {
     std::map<std::pair<model::TensorId, bool>, Best> bests_;
 };
 
-std::vector<model::Requirement> needs(const Parameters&) {
-    return {{"losses", model::Mode::kGlobal, model::What::kStatistics, {.every = kSaveInterval}, kInfo.name}};
+std::vector<model::Requirement> compatible_overtraining_needs(const Parameters&) {
+    return {{"losses",
+             model::Mode::kGlobal,
+             model::What::kStatistics,
+             {.every = kSaveInterval},
+             kCompatibleOvertraining.name}};
 }
 
 }  // namespace
 
 RuleEntry overtraining() {
-    return {&kInfo, &needs,
+    return {&kCompatibleOvertraining, &compatible_overtraining_needs,
             [](const Parameters& p) -> std::unique_ptr<Rule> { return std::make_unique<Overtraining>(p); }};
 }
 

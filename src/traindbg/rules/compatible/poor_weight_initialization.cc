@@ -13,7 +13,7 @@
 namespace traindbg::rules::compatible {
 namespace {
 
-const model::RuleInfo kInfo = {
+const model::RuleInfo kCompatiblePoorWeightInitialization = {
     .name = "PoorWeightInitialization",
     .title = "Poor weight initialization",
     .summary = "The weights were initialised badly.",
@@ -55,7 +55,8 @@ class PoorWeightInitialization final : public CompatibleRule {
     explicit PoorWeightInitialization(const Parameters& parameters)
         : CompatibleRule("none of the first steps was recorded"),
           selection_({}, {parameters.text("activation_inputs_regex")}),
-          stands_for_all_(is_default(kInfo, parameters, "activation_inputs_regex")),
+          stands_for_all_(
+              is_default(kCompatiblePoorWeightInitialization, parameters, "activation_inputs_regex")),
           ratio_(parameters.at("threshold")),
           range_(parameters.at("distribution_range")),
           patience_(static_cast<std::uint64_t>(parameters.at("patience"))),
@@ -73,7 +74,7 @@ class PoorWeightInitialization final : public CompatibleRule {
     // Once any of the conditions held, it holds: what the first steps tell does not change later.
     void found(FindingSink& sink, model::Finding finding) {
         if (std::exchange(fired_, true)) return;
-        finding.fix = kInfo.fix;
+        finding.fix = kCompatiblePoorWeightInitialization.fix;
         fire(sink, std::move(finding));
     }
 
@@ -187,24 +188,26 @@ class PoorWeightInitialization final : public CompatibleRule {
     bool fired_ = false;
 };
 
-std::vector<model::Requirement> needs(const Parameters& parameters) {
+std::vector<model::Requirement> compatible_poor_weight_initialization_needs(const Parameters& parameters) {
     const auto steps = static_cast<std::uint64_t>(parameters.at("steps"));
     const model::Schedule schedule{.every = kSaveInterval};
-    return {{"activations", model::Mode::kTrain, model::What::kStatistics, schedule, kInfo.name},
-            {"outputs", model::Mode::kTrain, model::What::kStatistics, schedule, kInfo.name},
+    return {{"activations", model::Mode::kTrain, model::What::kStatistics, schedule,
+             kCompatiblePoorWeightInitialization.name},
+            {"outputs", model::Mode::kTrain, model::What::kStatistics, schedule,
+             kCompatiblePoorWeightInitialization.name},
             {"gradients", model::Mode::kTrain, model::What::kStatistics | model::What::kHistogram, schedule,
-             kInfo.name},
+             kCompatiblePoorWeightInitialization.name},
             {"losses",
              model::Mode::kTrain,
              model::What::kStatistics,
              {.every = kSaveInterval, .dense_until = steps},
-             kInfo.name}};
+             kCompatiblePoorWeightInitialization.name}};
 }
 
 }  // namespace
 
 RuleEntry poor_weight_initialization() {
-    return {&kInfo, &needs,
+    return {&kCompatiblePoorWeightInitialization, &compatible_poor_weight_initialization_needs,
             [](const Parameters& p) -> std::unique_ptr<Rule> {
                 return std::make_unique<PoorWeightInitialization>(p);
             },

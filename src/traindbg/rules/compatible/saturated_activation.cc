@@ -9,7 +9,7 @@
 namespace traindbg::rules::compatible {
 namespace {
 
-const model::RuleInfo kInfo = {
+const model::RuleInfo kCompatibleSaturatedActivation = {
     .name = "SaturatedActivation",
     .title = "Saturated activation",
     .summary = "Most tanh or sigmoid units of a layer are saturated.",
@@ -64,7 +64,7 @@ class SaturatedActivation final : public CompatibleRule {
     explicit SaturatedActivation(const Parameters& parameters)
         : CompatibleRule("no input or output of a tanh or sigmoid was recorded whole"),
           selection_(parameters.texts("collection_names"), {parameters.text("tensor_regex")},
-                     is_default(kInfo, parameters, "tensor_regex")
+                     is_default(kCompatibleSaturatedActivation, parameters, "tensor_regex")
                          ? +[](const model::TensorInfo& info) {
                                return info.activation == ActivationKind::kTanh ||
                                       info.activation == ActivationKind::kSigmoid;
@@ -105,7 +105,7 @@ class SaturatedActivation final : public CompatibleRule {
             base::format("{:.1f} % of the units of {} are saturated at step {}; {} layer{} like this.",
                          met.front().value, finding.layer.empty() ? finding.tensor : finding.layer,
                          step.step(), met.size(), met.size() == 1 ? " is" : "s are");
-        finding.fix = kInfo.fix;
+        finding.fix = kCompatibleSaturatedActivation.fix;
         finding.evidence.push_back({"saturated units (%)", met.front().value, "limit", layer_});
         fire(sink, std::move(finding));
     }
@@ -132,19 +132,19 @@ class SaturatedActivation final : public CompatibleRule {
     double between_, layer_;
 };
 
-std::vector<model::Requirement> needs(const Parameters&) {
+std::vector<model::Requirement> compatible_saturated_activation_needs(const Parameters&) {
     return {{"activations",
              model::Mode::kTrain,
              model::What::kStatistics | model::What::kRaw,
              {.every = kSaveInterval},
-             kInfo.name}};
+             kCompatibleSaturatedActivation.name}};
 }
 
 }  // namespace
 
 RuleEntry saturated_activation() {
     return {
-        &kInfo, &needs,
+        &kCompatibleSaturatedActivation, &compatible_saturated_activation_needs,
         [](const Parameters& p) -> std::unique_ptr<Rule> { return std::make_unique<SaturatedActivation>(p); },
         true};
 }

@@ -22,7 +22,7 @@ constexpr double kRelative = 1e-5;  // numpy.allclose's
 constexpr double kAbsolute = 1e-8;
 constexpr std::size_t kMostAhead = 256;  // steps of another run that are kept until this one comes to them
 
-const model::RuleInfo kInfo = {
+const model::RuleInfo kCompatibleSimilarAcrossRuns = {
     .name = "SimilarAcrossRuns",
     .title = "Similar across runs",
     .summary = "A tensor differs from what it was in another run at the same step.",
@@ -220,7 +220,7 @@ class SimilarAcrossRuns final : public CompatibleRule {
         model::Finding finding = finding_at(step, met);
         finding.message = base::format("{} at step {}; {} tensor{} not the same.", first, step.step(),
                                        met.size(), met.size() == 1 ? " is" : "s are");
-        finding.fix = kInfo.fix;
+        finding.fix = kCompatibleSimilarAcrossRuns.fix;
         finding.evidence.push_back({"difference", met.front().value, "", 0});
         fire(sink, std::move(finding));
     }
@@ -288,15 +288,15 @@ class SimilarAcrossRuns final : public CompatibleRule {
     std::string failure_;
 };
 
-std::vector<model::Requirement> needs(const Parameters& parameters) {
-    return selection_requirements(parameters, kInfo.name, model::What::kStatistics);
+std::vector<model::Requirement> compatible_similar_across_runs_needs(const Parameters& parameters) {
+    return selection_requirements(parameters, kCompatibleSimilarAcrossRuns.name, model::What::kStatistics);
 }
 
 }  // namespace
 
 RuleEntry similar_across_runs() {
     return {
-        &kInfo, &needs,
+        &kCompatibleSimilarAcrossRuns, &compatible_similar_across_runs_needs,
         [](const Parameters& p) -> std::unique_ptr<Rule> { return std::make_unique<SimilarAcrossRuns>(p); },
         true};
 }

@@ -7,7 +7,7 @@
 namespace traindbg::rules::compatible {
 namespace {
 
-const model::RuleInfo kInfo = {
+const model::RuleInfo kCompatibleStalledTraining = {
     .name = "StalledTrainingRule",
     .title = "Stalled training",
     .summary = "No step came for long.",
@@ -56,7 +56,7 @@ class StalledTrainingRule final : public CompatibleRule {
         if (waited < seconds_) return false;
         model::Finding finding;
         finding.message = base::format("Nothing was recorded for {:.0f} s after step {}.", waited, step_);
-        finding.fix = kInfo.fix;
+        finding.fix = kCompatibleStalledTraining.fix;
         finding.evidence.push_back({"seconds without a record", waited, "limit", seconds_});
         fire(sink, std::move(finding));
         return true;
@@ -67,14 +67,19 @@ class StalledTrainingRule final : public CompatibleRule {
     model::StepIndex step_ = 0;
 };
 
-std::vector<model::Requirement> needs(const Parameters&) {
-    return {{"losses", model::Mode::kGlobal, model::What::kStatistics, {.every = kSaveInterval}, kInfo.name}};
+std::vector<model::Requirement> compatible_stalled_training_needs(const Parameters&) {
+    return {{"losses",
+             model::Mode::kGlobal,
+             model::What::kStatistics,
+             {.every = kSaveInterval},
+             kCompatibleStalledTraining.name}};
 }
 
 }  // namespace
 
 RuleEntry stalled_training_rule() {
-    return {&kInfo, &needs, [](const Parameters& p) -> std::unique_ptr<Rule> {
+    return {&kCompatibleStalledTraining, &compatible_stalled_training_needs,
+            [](const Parameters& p) -> std::unique_ptr<Rule> {
                 return std::make_unique<StalledTrainingRule>(p);
             }};
 }

@@ -10,7 +10,7 @@
 namespace traindbg::rules::compatible {
 namespace {
 
-const model::RuleInfo kInfo = {
+const model::RuleInfo kCompatibleTensorVariance = {
     .name = "TensorVariance",
     .title = "Tensor variance",
     .summary = "The variance of a tensor is above or below what was given.",
@@ -73,7 +73,7 @@ class TensorVariance final : public CompatibleRule {
             "The variance of {} is {} at step {}, {} {}; {} tensor{} are outside.", finding.tensor,
             base::human_number(variance), step.step(), is_high ? "more than" : "less than",
             base::human_number(is_high ? *most_ : *least_), met.size(), met.size() == 1 ? "" : "s");
-        finding.fix = kInfo.fix;
+        finding.fix = kCompatibleTensorVariance.fix;
         finding.evidence.push_back({"variance", variance, "limit", is_high ? *most_ : *least_});
         finding.plots = {{finding.tensor, "std"}};
         fire(sink, std::move(finding));
@@ -84,14 +84,14 @@ class TensorVariance final : public CompatibleRule {
     std::optional<double> most_, least_;
 };
 
-std::vector<model::Requirement> needs(const Parameters& parameters) {
-    return selection_requirements(parameters, kInfo.name, model::What::kStatistics);
+std::vector<model::Requirement> compatible_tensor_variance_needs(const Parameters& parameters) {
+    return selection_requirements(parameters, kCompatibleTensorVariance.name, model::What::kStatistics);
 }
 
 }  // namespace
 
 RuleEntry tensor_variance() {
-    return {&kInfo, &needs,
+    return {&kCompatibleTensorVariance, &compatible_tensor_variance_needs,
             [](const Parameters& p) -> std::unique_ptr<Rule> { return std::make_unique<TensorVariance>(p); }};
 }
 

@@ -9,7 +9,7 @@
 namespace traindbg::rules::compatible {
 namespace {
 
-const model::RuleInfo kInfo = {
+const model::RuleInfo kCompatibleTreeDepth = {
     .name = "TreeDepth",
     .title = "Tree depth",
     .summary = "A tree is deeper than is usual.",
@@ -43,7 +43,7 @@ class TreeDepth final : public CompatibleRule {
             model::Finding finding = finding_at(step, {{sample.tensor, depth}});
             finding.message = base::format("The tree of step {} has a node of number {}: {:.2f} levels.",
                                            step.step(), largest, depth);
-            finding.fix = kInfo.fix;
+            finding.fix = kCompatibleTreeDepth.fix;
             finding.evidence.push_back({"depth", depth, "limit", depth_});
             finding.plots = {{finding.tensor, "max"}};
             return fire(sink, std::move(finding));
@@ -54,12 +54,12 @@ class TreeDepth final : public CompatibleRule {
     double depth_;
 };
 
-std::vector<model::Requirement> needs(const Parameters&) { return {}; }
+std::vector<model::Requirement> compatible_tree_depth_needs(const Parameters&) { return {}; }
 
 }  // namespace
 
 RuleEntry tree_depth() {
-    return {&kInfo, &needs,
+    return {&kCompatibleTreeDepth, &compatible_tree_depth_needs,
             [](const Parameters& p) -> std::unique_ptr<Rule> { return std::make_unique<TreeDepth>(p); }};
 }
 

@@ -10,7 +10,7 @@
 namespace traindbg::rules::compatible {
 namespace {
 
-const model::RuleInfo kInfo = {
+const model::RuleInfo kCompatibleUnchangedTensor = {
     .name = "UnchangedTensor",
     .title = "Unchanged tensor",
     .summary = "A tensor no longer changes.",
@@ -81,7 +81,7 @@ class UnchangedTensor final : public CompatibleRule {
         finding.message = base::format(
             "{} was the same at the last {:.0f} recorded steps up to {}; {} tensor{} like this.",
             finding.tensor, met.front().value, step.step(), met.size(), met.size() == 1 ? " is" : "s are");
-        finding.fix = kInfo.fix;
+        finding.fix = kCompatibleUnchangedTensor.fix;
         finding.evidence.push_back(
             {"steps without a change", met.front().value, "limit", static_cast<double>(steps_)});
         fire(sink, std::move(finding));
@@ -117,14 +117,15 @@ class UnchangedTensor final : public CompatibleRule {
     std::map<model::TensorId, Last> last_;  // one step's values
 };
 
-std::vector<model::Requirement> needs(const Parameters& parameters) {
-    return selection_requirements(parameters, kInfo.name, model::What::kStatistics | model::What::kRaw);
+std::vector<model::Requirement> compatible_unchanged_tensor_needs(const Parameters& parameters) {
+    return selection_requirements(parameters, kCompatibleUnchangedTensor.name,
+                                  model::What::kStatistics | model::What::kRaw);
 }
 
 }  // namespace
 
 RuleEntry unchanged_tensor() {
-    return {&kInfo, &needs,
+    return {&kCompatibleUnchangedTensor, &compatible_unchanged_tensor_needs,
             [](const Parameters& p) -> std::unique_ptr<Rule> { return std::make_unique<UnchangedTensor>(p); },
             true};
 }

@@ -11,7 +11,7 @@
 namespace traindbg::rules::compatible {
 namespace {
 
-const model::RuleInfo kInfo = {
+const model::RuleInfo kCompatibleVanishingGradient = {
     .name = "VanishingGradient",
     .title = "Vanishing gradient",
     .summary = "Gradients become very small.",
@@ -56,7 +56,7 @@ class VanishingGradient final : public CompatibleRule {
             base::format("The mean of |{}| is {} at step {}; {} gradient{} below {}.", finding.tensor,
                          base::human_number(met.front().value), step.step(), met.size(),
                          met.size() == 1 ? " is" : "s are", base::human_number(threshold_));
-        finding.fix = kInfo.fix;
+        finding.fix = kCompatibleVanishingGradient.fix;
         finding.evidence.push_back({"mean of |gradient|", met.front().value, "limit", threshold_});
         finding.plots = {{finding.tensor, "l1"}};
         fire(sink, std::move(finding));
@@ -66,17 +66,20 @@ class VanishingGradient final : public CompatibleRule {
     double threshold_;
 };
 
-std::vector<model::Requirement> needs(const Parameters&) {
-    return {
-        {"gradients", model::Mode::kTrain, model::What::kStatistics, {.every = kSaveInterval}, kInfo.name}};
+std::vector<model::Requirement> compatible_vanishing_gradient_needs(const Parameters&) {
+    return {{"gradients",
+             model::Mode::kTrain,
+             model::What::kStatistics,
+             {.every = kSaveInterval},
+             kCompatibleVanishingGradient.name}};
 }
 
 }  // namespace
 
 RuleEntry vanishing_gradient() {
-    return {&kInfo, &needs, [](const Parameters& p) -> std::unique_ptr<Rule> {
-                return std::make_unique<VanishingGradient>(p);
-            }};
+    return {
+        &kCompatibleVanishingGradient, &compatible_vanishing_gradient_needs,
+        [](const Parameters& p) -> std::unique_ptr<Rule> { return std::make_unique<VanishingGradient>(p); }};
 }
 
 }  // namespace traindbg::rules::compatible

@@ -13,7 +13,7 @@
 namespace traindbg::rules::compatible {
 namespace {
 
-const model::RuleInfo kInfo = {
+const model::RuleInfo kCompatibleWeightUpdateRatio = {
     .name = "WeightUpdateRatio",
     .title = "Weight update ratio",
     .summary = "Updates are too large or too small beside the weights.",
@@ -89,7 +89,7 @@ class WeightUpdateRatio final : public CompatibleRule {
             "{} changed by {} of itself up to step {}, {} than {}; {} weight{} like this.", finding.tensor,
             base::human_number(ratio), step.step(), ratio > large_ ? "more" : "less",
             base::human_number(limit), met.size(), met.size() == 1 ? " is" : "s are");
-        finding.fix = kInfo.fix;
+        finding.fix = kCompatibleWeightUpdateRatio.fix;
         finding.evidence.push_back({"update / weight", ratio, "limit", limit});
         fire(sink, std::move(finding));
     }
@@ -115,21 +115,21 @@ class WeightUpdateRatio final : public CompatibleRule {
     std::map<model::TensorId, std::deque<Weights>> before_;
 };
 
-std::vector<model::Requirement> needs(const Parameters& parameters) {
+std::vector<model::Requirement> compatible_weight_update_ratio_needs(const Parameters& parameters) {
     const auto steps =
         static_cast<std::uint64_t>(parameters.number_if_any("num_steps").value_or(kSaveInterval));
     return {{"weights",
              model::Mode::kTrain,
              model::What::kStatistics | model::What::kRaw,
              {.every = steps},
-             kInfo.name}};
+             kCompatibleWeightUpdateRatio.name}};
 }
 
 }  // namespace
 
 RuleEntry weight_update_ratio() {
     return {
-        &kInfo, &needs,
+        &kCompatibleWeightUpdateRatio, &compatible_weight_update_ratio_needs,
         [](const Parameters& p) -> std::unique_ptr<Rule> { return std::make_unique<WeightUpdateRatio>(p); },
         true};
 }
