@@ -13,7 +13,7 @@ RESULTS := build/results
 ASAN_MODULES := base tensor model reduce storage format seal write read compat tables capture rules extend diagnose \
     engine exchange s3 sync
 # Modules with threads or shared memory: those that ThreadSanitizer looks at.
-TSAN_MODULES := base storage seal write read capture engine sync
+TSAN_MODULES := base storage seal write read capture sync
 # Seconds for each fuzz target, and for clang-tidy, in `make test`.
 FUZZ_SECONDS ?= 12
 TIDY_SECONDS ?= 60

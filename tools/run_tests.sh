@@ -5,7 +5,8 @@
 #   tools/run_tests.sh              all phases
 #   tools/run_tests.sh lint build   these only
 #
-# Each phase is a target of the Makefile, so that a failing one can be run alone.
+# Each phase is a target of the Makefile, so that a failing one can be run alone. One that takes longer
+# than PHASE_SECONDS (default: 1800) is ended and has failed.
 set -uo pipefail
 cd "$(dirname "$0")/.."
 
@@ -16,15 +17,18 @@ results=build/results
 rm -rf "$results"
 mkdir -p "$results"
 
+limit=(timeout --kill-after=30)
+if [ -t 1 ]; then limit+=(--foreground); fi  # else Ctrl-C would not reach the phase
+limit+=("${PHASE_SECONDS:-1800}")
 names=()
 seconds=()
 states=()
 failures=0
 started=$SECONDS
 for phase in "${phases[@]}"; do
-    printf '\n==== %s\n' "$phase"
     before=$SECONDS
-    if make "$phase" </dev/null; then
+    printf '\n==== %s (after %d s)\n' "$phase" $((before - started))
+    if "${limit[@]}" make "$phase" </dev/null; then
         state=ok
     else
         state=FAILED
