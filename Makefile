@@ -15,7 +15,7 @@ ASAN_MODULES := base tensor model reduce storage format seal write read compat t
 # Modules with threads or shared memory: those that ThreadSanitizer looks at.
 TSAN_MODULES := base storage seal write read capture sync
 # Seconds for each fuzz target, and for clang-tidy, in `make test`.
-FUZZ_SECONDS ?= 12
+FUZZ_SECONDS ?= 8
 TIDY_SECONDS ?= 60
 # The same name for the compiler everywhere, because ccache looks at it.
 export PYTHON CXX
