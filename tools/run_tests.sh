@@ -6,7 +6,8 @@
 #   tools/run_tests.sh lint build   these only
 #
 # Each phase is a target of the Makefile, so that a failing one can be run alone. One that takes longer
-# than PHASE_SECONDS (default: 1800) is ended and has failed.
+# than PHASE_SECONDS (default: 1800) is ended and has failed; so is what is left after ALL_SECONDS, where
+# that is set.
 set -uo pipefail
 cd "$(dirname "$0")/.."
 
@@ -19,7 +20,6 @@ mkdir -p "$results"
 
 limit=(timeout --kill-after=30)
 if [ -t 1 ]; then limit+=(--foreground); fi  # else Ctrl-C would not reach the phase
-limit+=("${PHASE_SECONDS:-1800}")
 names=()
 seconds=()
 states=()
@@ -28,7 +28,11 @@ started=$SECONDS
 for phase in "${phases[@]}"; do
     before=$SECONDS
     printf '\n==== %s (after %d s)\n' "$phase" $((before - started))
-    if "${limit[@]}" make "$phase" </dev/null; then
+    most="${PHASE_SECONDS:-1800}"
+    left=$((${ALL_SECONDS:-1000000} - (before - started)))
+    [ "$left" -gt 0 ] || left=1
+    [ "$most" -le "$left" ] || most=$left
+    if "${limit[@]}" "$most" make "$phase" </dev/null; then
         state=ok
     else
         state=FAILED
