@@ -6,7 +6,7 @@
 #   tools/run_tests.sh lint build   these only
 #
 # Each phase is a target of the Makefile, so that a failing one can be run alone. One that takes longer
-# than PHASE_SECONDS (default: 1800) is ended and has failed; so is what is left after ALL_SECONDS, where
+# than PHASE_SECONDS (default: 2700) is ended and has failed; so is what is left after ALL_SECONDS, where
 # that is set.
 set -uo pipefail
 cd "$(dirname "$0")/.."
@@ -28,7 +28,7 @@ started=$SECONDS
 for phase in "${phases[@]}"; do
     before=$SECONDS
     printf '\n==== %s (after %d s)\n' "$phase" $((before - started))
-    most="${PHASE_SECONDS:-1800}"
+    most="${PHASE_SECONDS:-2700}"
     left=$((${ALL_SECONDS:-1000000} - (before - started)))
     [ "$left" -gt 0 ] || left=1
     [ "$most" -le "$left" ] || most=$left

@@ -73,24 +73,26 @@ _MOST_VALUES = 1 << 20
 
 def closest_column(
     inputs: torch.Tensor, labels: torch.Tensor
-) -> tuple[torch.Tensor, torch.Tensor] | None:
+) -> tuple[torch.Tensor, torch.Tensor, bool] | None:
     """Of a table of inputs, the size of the largest correlation with the labels, and its column.
 
-    One value each, on the inputs' device. None where they are no table of real numbers and one
-    label for each row, or too many or too few of them. Cost: one pass over the table, in float64.
+    One value each, on the inputs' device. Of series of vectors (rows, steps, values) the last step
+    is looked at, which the third says: there a window is that ends too late. None where they are no
+    real numbers with one label for each row, or too many or too few of them. Cost: one pass over
+    the table, in float64.
     """
-    rows = inputs.shape[0] if inputs.dim() == 2 else 0
+    rows = labels.numel()
+    is_series = inputs.dim() == 3 and inputs.shape[0] == rows and inputs.shape[1] >= 3
     if (
-        rows < _FEWEST_ROWS
-        or inputs.shape[1] < 2
+        not (is_series or (inputs.dim() == 2 and inputs.shape[0] == rows and inputs.shape[1] >= 2))
+        or rows < _FEWEST_ROWS
         or inputs.numel() > _MOST_VALUES
-        or labels.numel() != rows
         or not inputs.is_floating_point()
         or labels.is_complex()
         or labels.device != inputs.device
     ):
         return None
-    table = inputs.detach().double()
+    table = (inputs[:, -1] if is_series else inputs).detach().double()
     table = table - table.mean(0)
     wanted = labels.detach().reshape(rows).double()
     wanted = wanted - wanted.mean()
@@ -98,7 +100,7 @@ def closest_column(
     size = (table.square().sum(0) * wanted.square().sum()).sqrt()
     found = torch.where(size > 0, (wanted @ table).abs() / size.clamp_min(1e-300), 0.0)
     value, column = found.max(0)
-    return value, column
+    return value, column, is_series
 
 
 _OF_TWO = {"binary_cross_entropy": 0.5, "binary_cross_entropy_with_logits": 0.0}

@@ -431,6 +431,9 @@ class LoopObserver:
             return reached  # it may do without gradients
         tell("parameters_held", len(held))
         tell("parameters_reached", len(reached))
+        if not reached and held and id(held[0]) in watched:
+            elsewhere = sum(key not in reached for key in self._reached)
+            tell("parameters_reached_elsewhere", elsewhere, watched[id(held[0])].module)
         is_there = any(parameter.grad is not None for parameter in held)
         if reached and is_there and not is_any and not self._was_any_left():
             is_any = True  # they are zero as backward left them

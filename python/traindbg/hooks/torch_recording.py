@@ -48,7 +48,7 @@ from traindbg.hooks.torch_gradients import (
 from traindbg.hooks.torch_guard import STRIKES, boundary, failed, failures, guarded
 from traindbg.hooks.torch_kept import KeptGradients
 from traindbg.hooks.torch_loop import LoopObserver, has_dropout
-from traindbg.hooks.torch_loss_graph import compared_shapes, written_out
+from traindbg.hooks.torch_loss_graph import WrittenOut, compared_shapes, written_out
 from traindbg.hooks.torch_losses import LABELS, PREDICTIONS, arguments_of
 from traindbg.hooks.torch_micro_batches import MicroBatches
 from traindbg.hooks.torch_names import class_name, is_compiled
@@ -918,7 +918,8 @@ class Recording:
         with own_operations():
             found = closest_column(tensor, label)
         if found is not None:
-            for word, value in zip(("correlation", "column"), found, strict=True):
+            words = ("correlation", "column", "is_at_the_end")
+            for word, value in zip(words, found, strict=True):
                 self.take_number(self._id(f"loop/label_in_input_{word}", "loop"), value)
 
     def _loop_hears_of_loss(
@@ -1109,6 +1110,7 @@ class Recording:
         found = written_out(loss, returned) if isinstance(loss, torch.Tensor) else None
         if found is None or f"loss/{found.function}" in self._ids:
             return
+        self._tell_repeated_target(found)
         # On a device the truth value comes with all else that waits there.
         written_id = self._id("loop/loss_is_written_out", "loop")
         self.take_number(written_id, found.is_mean.to(torch.float32))
@@ -1116,6 +1118,19 @@ class Recording:
             for role, tensor in (("prediction", found.prediction), ("label", found.target)):
                 name = f"{role}/{found.function}"
                 self._take(_TRAIN, self._id(name, role, tensor), tensor)
+
+    def _tell_repeated_target(self, found: WrittenOut) -> None:
+        """Whether a target (n,) was compared with a prediction (n, n), each value n times."""
+        shape = found.target.shape
+        if len(shape) != 2 or shape[0] != shape[1] or shape[0] < 4:
+            return
+        with own_operations():
+            target, error = found.target, 1e-5 * found.target.abs().max()
+            is_row = (target - target[0]).abs().amax() <= error
+            varies = (target[0] - target[0, 0]).abs().amax() > 1e-3 * target[0].abs().amax()
+            others = (found.prediction - found.prediction[0]).abs().amax() > error
+            is_repeated = (is_row & varies & others).to(torch.float32)
+        self.take_number(self._id("loop/target_is_repeated", "loop"), is_repeated)
 
     def _take_leftover(self) -> None:
         driver = self._driver() if self._driver is not None else None

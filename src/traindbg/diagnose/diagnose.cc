@@ -163,7 +163,16 @@ std::optional<Weight> poor_initialisation(const Symptoms& symptoms) {
         finding->fix};
 }
 
+std::optional<Weight> unshuffled(const Symptoms& symptoms) {
+    const Finding* finding = symptoms.find("class_imbalance", "order");
+    if (finding == nullptr) finding = symptoms.find("class_imbalance", "order_of_yes_and_no");
+    if (finding == nullptr) return std::nullopt;
+    return Weight{0.85, "The data comes sorted by class: each batch pulls the model to its own class.",
+                  finding->fix};
+}
+
 std::optional<Weight> learning_rate_too_high(const Symptoms& symptoms) {
+    if (unshuffled(symptoms)) return std::nullopt;  // the loss jumps where the class changes
     double score = 0;
     std::vector<std::string> reasons;
     const auto count = [&](double weight, std::string reason) {
@@ -249,13 +258,6 @@ std::optional<Weight> imbalance(const Symptoms& symptoms) {
         "Rare classes are hardly ever in a batch, and the model has settled on not predicting them. "
         "Refuted if their recall stays at zero with balanced sampling.",
         finding->fix};
-}
-
-std::optional<Weight> unshuffled(const Symptoms& symptoms) {
-    const Finding* finding = symptoms.find("class_imbalance", "order");
-    if (finding == nullptr) return std::nullopt;
-    return Weight{0.85, "The data comes sorted by class: each batch pulls the model to its own class.",
-                  finding->fix};
 }
 
 std::optional<Weight> overfit(const Symptoms& symptoms) {
@@ -382,7 +384,10 @@ const std::vector<Hypothesis>& hypotheses() {
          &exploding_in_time,
          {"exploding_gradient", "loss_not_decreasing", "non_finite", "class_imbalance"},
          {"dead_relu", "saturated_activation"}},
-        {"unshuffled_data", "Data not shuffled", &unshuffled, {"class_imbalance", "loss_not_decreasing"}},
+        {"unshuffled_data",
+         "Data not shuffled",
+         &unshuffled,
+         {"class_imbalance", "loss_not_decreasing", "learning_rate_too_high"}},
         {"vanishing_gradient",
          "Vanishing gradients",
          &vanishing_gradient,

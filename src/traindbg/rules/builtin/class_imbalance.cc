@@ -30,7 +30,8 @@ const model::RuleInfo kClassImbalance = {
         "one answer is at most one in 1 + `ratio` labels, five or more of it were in batches since step 100, "
         "and no output of these ever was on its side. Order "
         "(warning): batches of eight or more labels are nearly all of a single class each, although the "
-        "data has several.",
+        "data has several; or they are of few classes each, and those of one step are mostly those of the "
+        "step before.",
     .why =
         "With one class the loss falls to zero and nothing is learned. With rare classes the cheapest model "
         "is one "
@@ -75,6 +76,7 @@ class ClassImbalance final : public Rule {
         for (const std::uint32_t label : counts.labels) in_batch += label;
         if (in_batch <= 0) return;
         ++judged_;
+        compare_with_last(counts, in_batch, step.step());
         add(counts, in_batch);
         const bool single = seen() == 1 && total_ >= min_labels_ && judged_ >= 10;
         set("one_class", single, step, sink);
@@ -108,6 +110,7 @@ class ClassImbalance final : public Rule {
             const double rare = std::min(binary_yes_, binary_labels_ - binary_yes_);
             const bool is_yes_rare = 2 * binary_yes_ < binary_labels_;
             const double border = is_logits ? 0 : 0.5;
+            look_at_order(mean, count, call.function, step.step(), sink);
             const bool is_given = is_yes_rare ? call.predicted->max > border : call.predicted->min < border;
             if (is_given) missed_yes_or_no_ = 0;
             else if (step.step() >= 100) missed_yes_or_no_ += (is_yes_rare ? mean : 1 - mean) * count;
@@ -116,6 +119,52 @@ class ClassImbalance final : public Rule {
             if (on) fire_yes_or_no(call, rare, is_yes_rare, step, sink);
             else if (firing_.erase(kYesOrNo) > 0) sink.clear(kYesOrNo);
         }
+    }
+    // The same answer for batch after batch, then the other one. Two losses of a step, for what is and what
+    // is not, have one answer each, too, but no order.
+    void look_at_order(double mean, double count, std::string_view function, model::StepIndex step,
+                       FindingSink& sink) {
+        if (count < 8) return;
+        ++yes_or_no_batches_;
+        yes_or_no_entropy_ += entropy_of(mean);
+        const int side = mean > 0.9 ? 1 : mean < 0.1 ? 0 : -1;
+        if (side >= 0 && last_side_ >= 0 && step == last_yes_or_no_ + 1)
+            ++(side == last_side_ ? kept_ : switched_);
+        last_side_ = side;
+        last_yes_or_no_ = step;
+        const double in_data = entropy_of(binary_yes_ / binary_labels_);
+        const double in_batch = yes_or_no_entropy_ / static_cast<double>(yes_or_no_batches_);
+        const bool on = yes_or_no_batches_ >= 10 && in_data > 0.3 && in_batch < 0.2 * in_data && kept_ >= 5 &&
+                        kept_ >= 4 * switched_ && !game_.is_on();
+        if (on) {
+            model::Finding finding;
+            finding.tensor = base::format("loss/{}", function);
+            say_order(std::exp(in_batch), 2, std::exp(in_data), finding);
+            firing_.insert(kYesOrNoOrder);
+            finding.key = kYesOrNoOrder;
+            sink.fire(std::move(finding));
+        } else if (firing_.erase(kYesOrNoOrder) > 0) {
+            sink.clear(kYesOrNoOrder);
+        }
+    }
+    [[nodiscard]] static double entropy_of(double yes) {
+        if (!(yes > 0) || !(yes < 1)) return 0;
+        return -yes * std::log(yes) - (1 - yes) * std::log(1 - yes);
+    }
+    // `in_batch`, `in_data`: as many equal classes as would be as mixed.
+    void say_order(double in_batch, std::size_t classes, double in_data, model::Finding& finding) const {
+        finding.kind = "unshuffled_data";
+        finding.severity = game_.is_on() ? model::Severity::kInfo : model::Severity::kWarning;
+        finding.first_step = 0;
+        finding.message = base::format(
+            "Batches are not mixed: each is of about {:.1f} classes, the data so far is of {} (as if of "
+            "{:.1f} "
+            "equal ones).",
+            in_batch, classes, in_data);
+        finding.fix =
+            "Shuffle: DataLoader(..., shuffle=True), from a buffer as large as the data where it streams.";
+        finding.evidence.push_back({"classes per batch", in_batch, "in the data", in_data});
+        finding.plots = {{"loss", "value"}};
     }
     void fire_yes_or_no(const LossCall& call, double rare, bool is_yes_rare, const model::StepView& step,
                         FindingSink& sink) {
@@ -139,6 +188,18 @@ class ClassImbalance final : public Rule {
         finding.evidence.push_back({"samples of the rare answer missed", missed_yes_or_no_, "limit", 5});
         finding.plots = {{finding.tensor, "value"}};
         sink.fire(std::move(finding));
+    }
+
+    // How much of a batch's labels the batch of the step before had, too.
+    void compare_with_last(const model::ClassCounts& counts, double in_batch, model::StepIndex step) {
+        if (in_batch >= 8 && last_labels_.size() == counts.labels.size() && step == last_step_ + 1) {
+            ++pairs_;
+            for (std::size_t i = 0; i < last_labels_.size(); ++i)
+                overlap_ += std::min(last_labels_[i], counts.labels[i] / in_batch);
+        }
+        last_labels_.assign(counts.labels.begin(), counts.labels.end());
+        for (double& share : last_labels_) share /= in_batch;
+        last_step_ = step;
     }
 
     void add(const model::ClassCounts& counts, double in_batch) {
@@ -178,8 +239,10 @@ class ClassImbalance final : public Rule {
     }
     // What a class tells of itself in one batch is what it tells of itself in all.
     [[nodiscard]] bool is_unmixed() const {
-        return batches_ >= 10 && seen() >= 2 && entropy() > 0.3 &&
-               batch_entropy_ / static_cast<double>(batches_) < 0.2 * entropy();
+        if (batches_ < 10 || seen() < 2 || entropy() <= 0.3) return false;
+        const double share = batch_entropy_ / static_cast<double>(batches_) / entropy();
+        const bool is_slow = pairs_ >= 10 && overlap_ > 0.6 * static_cast<double>(pairs_);
+        return share < (is_slow ? 0.5 : 0.2);
     }
     [[nodiscard]] bool is_imbalanced() {
         const double most = *std::max_element(recent_.begin(), recent_.end());
@@ -208,7 +271,6 @@ class ClassImbalance final : public Rule {
     void fire(std::string_view key, const model::StepView& step, FindingSink& sink) const {
         model::Finding finding;
         finding.key = key;
-        if (key == "order") finding.kind = "unshuffled_data";
         finding.tensor = tensor_;
         finding.plots = {{"loss", "value"}};
         if (key == "one_class") {
@@ -228,17 +290,8 @@ class ClassImbalance final : public Rule {
                 {"classes with a label", 1, "model outputs", static_cast<double>(labels_.size())});
             finding.evidence.push_back({"labels", total_, "", 0});
         } else if (key == "order") {
-            const double mean = batch_entropy_ / static_cast<double>(batches_);
-            finding.severity = game_.is_on() ? model::Severity::kInfo : model::Severity::kWarning;
-            finding.first_step = 0;
-            finding.message = base::format(
-                "Batches are not mixed: each is of about {:.1f} classes, the data so far is of {} (as if of "
-                "{:.1f} "
-                "equal ones).",
-                std::exp(mean), seen(), std::exp(entropy()));
-            finding.fix = "Shuffle: DataLoader(..., shuffle=True).";
-            finding.evidence.push_back(
-                {"classes per batch", std::exp(mean), "in the data", std::exp(entropy())});
+            say_order(std::exp(batch_entropy_ / static_cast<double>(batches_)), seen(), std::exp(entropy()),
+                      finding);
         } else {
             const std::size_t rare = *std::min_element(
                 missed_.begin(), missed_.end(), [&](auto a, auto b) { return recent_[a] < recent_[b]; });
@@ -267,6 +320,13 @@ class ClassImbalance final : public Rule {
 
     static constexpr double kWindow = 2000;
     static constexpr const char* kYesOrNo = "yes_or_no";
+    static constexpr const char* kYesOrNoOrder = "order_of_yes_and_no";
+    std::uint64_t yes_or_no_batches_ = 0, kept_ = 0, switched_ = 0, pairs_ = 0;
+    double yes_or_no_entropy_ = 0, overlap_ = 0;
+    int last_side_ = -1;
+    model::StepIndex last_yes_or_no_ = 0;
+    std::vector<double> last_labels_;  // shares of the batch before
+    model::StepIndex last_step_ = 0;
     double binary_labels_ = 0, binary_yes_ = 0, missed_yes_or_no_ = 0;
     double ratio_, min_labels_;
     std::uint64_t judged_ = 0, batches_ = 0;

@@ -61,6 +61,8 @@ class DetachedLoss final : public Rule {
             "Compute the loss from the model's output itself: no .detach(), .data, .item(), .numpy(), "
             "torch.tensor(...) or argmax in between, and no torch.no_grad() around the forward pass.";
         finding.evidence.push_back({"parameters reached", 0, "held", held->value});
+        const std::optional<LoopFact> elsewhere = loop_fact(step, "parameters_reached_elsewhere");
+        if (elsewhere && elsewhere->value > 0) say_part(*elsewhere, held->value, finding);
         sink.fire(std::move(finding));
     }
     [[nodiscard]] std::uint64_t steps_judged() const override { return seen_.judged(); }
@@ -69,6 +71,23 @@ class DetachedLoss final : public Rule {
     }
 
   private:
+    // The loss trains another optimizer's part of the model: only this part is cut off.
+    void say_part(const LoopFact& elsewhere, double held, model::Finding& finding) const {
+        finding.kind = "detached_graph";
+        finding.tensor = elsewhere.tensor;
+        finding.layer = elsewhere.place;
+        finding.message = base::format(
+            "backward() reached {:.0f} parameters of the model, and none of the {:.0f} of the optimizer that "
+            "holds {}, at all of the {} steps looked at since step {}: the loss does not lead back to that "
+            "part.",
+            elsewhere.value, held, elsewhere.place, seen_.count(), seen_.first());
+        finding.fix = base::format(
+            "Remove what cuts the graph between {} and what follows it: .detach(), .data, .numpy(), "
+            "torch.tensor(...), or torch.no_grad() around it.",
+            elsewhere.place);
+        finding.evidence.push_back({"parameters reached elsewhere", elsewhere.value, "", 0});
+    }
+
     static constexpr const char* kKey = "loop";
     InARow seen_;
 };

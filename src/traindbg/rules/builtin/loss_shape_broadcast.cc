@@ -5,6 +5,7 @@
 
 #include "traindbg/base/format.h"
 #include "traindbg/rules/builtin/builtin.h"
+#include "traindbg/rules/loop_facts.h"
 #include "traindbg/rules/loss_arguments.h"
 
 namespace traindbg::rules {
@@ -92,7 +93,7 @@ class LossShapeBroadcast final : public Rule {
   private:
     // A loss without a function of the framework: the hook reads shapes from its graph. (n, 1) and (n,) make
     // (n, n). The target's own shape is not known.
-    static bool look_at_written_out(const model::StepView& step, FindingSink& sink) {
+    bool look_at_written_out(const model::StepView& step, FindingSink& sink) {
         const model::TensorInfo* given = nullptr;
         const model::TensorInfo* both = nullptr;
         for (const model::ScalarSample& sample : step.record->scalars) {
@@ -101,6 +102,13 @@ class LossShapeBroadcast final : public Rule {
             else if (info.name == "loop/difference_compared") both = &info;
         }
         if (given == nullptr || both == nullptr) return false;
+        const std::optional<LoopFact> repeated = loop_fact(step, "target_is_repeated");
+        if (repeated && repeated->value > 0 && both->shape.size() == 2) {
+            ++repeated_;
+            if (repeated_ >= kLooks) fire_repeated(*given, sink);
+            return true;
+        }
+        repeated_ = 0;
         const std::int64_t count = elements(given->shape);
         const bool is_flat = given->shape.size() == 1 || (given->shape.size() == 2 && given->shape[1] == 1);
         if (!is_flat || count < 2 || both->shape != Shape{count, count}) return true;
@@ -121,6 +129,27 @@ class LossShapeBroadcast final : public Rule {
         finding.plots = {{"loss", "value"}};
         sink.fire(std::move(finding));
         return true;
+    }
+
+    // The model itself made (n, n) of (n,) and (n, 1): the target (n,) goes with each of its rows.
+    static void fire_repeated(const model::TensorInfo& given, FindingSink& sink) {
+        model::Finding finding;
+        finding.key = "repeated";
+        finding.severity = model::Severity::kError;
+        finding.tensor = "loss";
+        finding.message = base::format(
+            "The model gives {} for {} samples, and the loss compares each of its rows with the same {} "
+            "targets: "
+            "each sample with the targets of all.",
+            in_words(given.shape), given.shape[0], given.shape[0]);
+        finding.fix =
+            "Look in forward() for a sum or product of (n,) and (n, 1), which makes (n, n): .squeeze(-1) "
+            "what an "
+            "nn.Embedding(..., 1) or an nn.Linear(..., 1) gives.";
+        const auto count = static_cast<double>(given.shape[0]);
+        finding.evidence.push_back({"values compared", count * count, "samples", count});
+        finding.plots = {{"loss", "value"}};
+        sink.fire(std::move(finding));
     }
 
     static void fire(const LossCall& call, const Shape& both, FindingSink& sink) {
@@ -148,7 +177,9 @@ class LossShapeBroadcast final : public Rule {
         sink.fire(std::move(finding));
     }
 
+    static constexpr int kLooks = 3;  // in a row
     std::uint64_t judged_ = 0;
+    int repeated_ = 0;
 };
 
 std::vector<model::Requirement> loss_shape_broadcast_needs(const Parameters&) {

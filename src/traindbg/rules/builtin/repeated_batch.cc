@@ -24,7 +24,7 @@ const model::RuleInfo kRepeatedBatch = {
         "batch is a slice of a tensor with at least four times as many rows, or one evaluation has at least "
         "two "
         "batches of the same size, or, after three times as many steps, it has 2^n rows (8 to 256) of at "
-        "least 8 values, is another tensor each time, and no loader has one batch only (warning). Without "
+        "least 5 values, is another tensor each time, and no loader has one batch only (warning). Without "
         "such a sign it is a note (info) after three times as "
         "many steps: "
         "training on all data at once looks the same. It is a note, too, where the very same tensor is given "
@@ -111,7 +111,7 @@ class RepeatedBatch final : public Rule {
         if (info.shape.size() < 2 || info.shape[0] < 8 || info.shape[0] > 256) return false;
         std::int64_t values = 1;
         for (std::size_t i = 1; i < info.shape.size(); ++i) values *= info.shape[i];
-        return values >= 8 && std::has_single_bit(static_cast<std::uint64_t>(info.shape[0]));
+        return values >= 5 && std::has_single_bit(static_cast<std::uint64_t>(info.shape[0]));
     }
 
     void on_evaluation(const model::StepView& step) {

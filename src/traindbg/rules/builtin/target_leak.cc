@@ -14,9 +14,10 @@ const model::RuleInfo kTargetLeak = {
     .title = "The input holds the label",
     .summary = "A column of the model's input is the label itself, perhaps in other units.",
     .when =
-        "The model's input is a table of at least 24 rows and two columns of floating point, with one label "
-        "for "
-        "each row, and in `looks` of the first five steps one and the same column has a correlation with the "
+        "The model's input is a table of at least 24 rows and two columns of floating point, or the last "
+        "step "
+        "of as many series of vectors, with one label for each row, and in `looks` of the first five steps "
+        "one and the same column has a correlation with the "
         "label whose size is 1 but for rounding (1e-6).",
     .why =
         "The model copies that column. The loss falls far below what the problem allows, in validation, too, "
@@ -24,8 +25,9 @@ const model::RuleInfo kTargetLeak = {
         "the column is not there when it counts.",
     .fix = "Remove the column, or the join, shift or window that brought it in.",
     .healthy =
-        "Columns that say much of the label; tables of one column, as in exercises; inputs that are images, "
-        "sequences of vectors or numbers of tokens, which are not looked at.",
+        "Columns that say much of the label; tables of one column, as in exercises; series whose label is an "
+        "earlier value, as where memory is tried out; inputs that are images or numbers of tokens, which are "
+        "not looked at.",
     .cost =
         "At the first 5 steps one pass over the model's input, where it is a table of at most a million "
         "values.",
@@ -49,6 +51,7 @@ class TargetLeak final : public Rule {
             const std::string& name = step.info(sample.tensor).name;
             if (name == "loop/label_in_input_correlation") correlation = sample.value;
             else if (name == "loop/label_in_input_column") column = sample.value;
+            else if (name == "loop/label_in_input_is_at_the_end") is_series_ = sample.value > 0;
         }
         if (!(correlation >= 0) || column < 0) return;
         ++judged_;
@@ -65,9 +68,8 @@ class TargetLeak final : public Rule {
     }
     [[nodiscard]] std::uint64_t steps_judged() const override { return judged_; }
     [[nodiscard]] std::string why_not_judged() const override {
-        return "no input that is a table, with one label for each row given to a loss of "
-               "torch.nn.functional, was "
-               "seen";
+        return "no input that is a table or series, with one label for each row given to a loss of "
+               "torch.nn.functional, was seen";
     }
 
   private:
@@ -78,10 +80,10 @@ class TargetLeak final : public Rule {
         finding.first_step = first_;
         finding.tensor = "input/0";
         finding.message = base::format(
-            "Column {:.0f} of the model's input is the label, but for scale and offset: their correlation is "
+            "{} {:.0f} of the model's input is the label, but for scale and offset: their correlation is "
             "1 in "
             "each of {} steps.",
-            column_, in_a_row_);
+            is_series_ ? "In the last step of each series, column" : "Column", column_, in_a_row_);
         finding.fix = base::format(
             "Remove column {:.0f}, or what brought it in: a join with the labels, a shift, a window that "
             "ends too "
@@ -96,6 +98,7 @@ class TargetLeak final : public Rule {
     std::uint64_t looks_;
     std::uint64_t judged_ = 0, in_a_row_ = 0;
     double column_ = -1;
+    bool is_series_ = false;  // else a table
     model::StepIndex first_ = 0;
 };
 
