@@ -85,6 +85,61 @@ def test_what_is_no_table_with_one_label_for_each_row_is_not_compared():
     assert closest_column(torch.randn(40, 6), torch.randn(40, 2)) is None
 
 
+def test_of_series_the_last_step_is_compared():
+    x, y = torch.randn(40, 5, 3), torch.randn(40)
+    x[:, -1, 2], x[:, 0, 1] = y * 2 + 1, y
+    found = closest_column(x, y)
+    assert found is not None
+    assert found[0] == pytest.approx(1, abs=1e-6)
+    assert (found[1], found[2]) == (2, True)
+    x[:, -1, 2] = torch.randn(40)
+    found = closest_column(x, y)  # the first step is what a memory is trained to give back
+    assert found is not None
+    assert found[0] < 0.9
+
+
+@pytest.mark.parametrize("mended", [False, True])
+def test_a_target_that_the_model_itself_repeats_is_told(run_dir, mended):
+    class Sum(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.factor, self.bias = nn.Linear(6, 1), nn.Linear(6, 1)
+
+        def forward(self, x):
+            bias = self.bias(x).squeeze(1) if mended else self.bias(x)
+            return self.factor(x).sum(1) + bias
+
+    torch.manual_seed(3)
+    model = Sum()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+    watcher = td.watch(model, optimizer, run_dir=run_dir, supervise=False, rules=RULES)
+    for _ in range(3):
+        x, y = torch.randn(7, 6), torch.randn(7)
+        optimizer.zero_grad()
+        ((model(x) - y) ** 2).mean().backward()
+        optimizer.step()
+    watcher.detach()
+    run = td.Run(run_dir)
+    if mended:
+        assert "loop/target_is_repeated" not in run.names()
+    else:
+        assert numbers(run, "target_is_repeated") == [1, 1, 1]
+
+
+def test_a_matrix_of_targets_is_not_a_repeated_one(run_dir):
+    torch.manual_seed(3)
+    model = nn.Linear(6, 7)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+    watcher = td.watch(model, optimizer, run_dir=run_dir, supervise=False, rules=RULES)
+    for _ in range(2):
+        x, y = torch.randn(7, 6), torch.randn(7, 7)
+        optimizer.zero_grad()
+        ((model(x) - y) ** 2).mean().backward()
+        optimizer.step()
+    watcher.detach()
+    assert numbers(td.Run(run_dir), "target_is_repeated") == [0, 0]
+
+
 def test_a_constant_column_and_a_constant_label_have_no_correlation():
     found = closest_column(torch.ones(40, 3), torch.randn(40))
     assert found is not None

@@ -623,3 +623,38 @@ def test_two_models_of_a_game_are_left_alone(run_dir):
                 (-score(judge_(made), zero)).backward()
                 second.step()
     assert findings(run_dir) == {}
+
+
+class EncoderDecoder(nn.Module):
+    def __init__(self, cut: bool) -> None:
+        super().__init__()
+        self.encoder, self.decoder, self.cut = nn.Linear(12, 8), nn.Linear(8, 3), cut
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        code = self.encoder(x).relu()
+        return self.decoder(code.data if self.cut else code)
+
+
+@pytest.mark.parametrize("cut", [False, True])
+def test_a_part_that_one_optimizer_trains_for_nothing_is_told(run_dir, cut):
+    torch.manual_seed(0)
+    model = EncoderDecoder(cut)
+    optimizers = [
+        torch.optim.Adam(part.parameters(), lr=0.01) for part in (model.encoder, model.decoder)
+    ]
+    watcher = td.watch(
+        model, optimizers[0], run_dir=run_dir, supervise=False, rules=["detached_loss"]
+    )
+    for step in range(4):
+        x, y = batch(step)
+        for optimizer in optimizers:
+            optimizer.zero_grad()
+        F.cross_entropy(model(x), y).backward()
+        for optimizer in optimizers:
+            optimizer.step()
+    watcher.detach()
+    run = td.Run(run_dir)
+    name = "loop/parameters_reached_elsewhere/encoder"
+    assert (name in run.names()) == cut
+    if cut:
+        assert set(run.scalars(name).values.tolist()) == {2}

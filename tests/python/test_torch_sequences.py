@@ -175,6 +175,24 @@ def test_padding_that_is_seen_instead_of_words(run_dir, name):
     assert fact(run, "padding_seen_instead") == ({expected}, "model")
 
 
+@pytest.mark.parametrize("behind", [False, True])
+@pytest.mark.parametrize("inverted", [False, True])
+def test_padding_beside_a_token_of_the_models_own(run_dir, inverted, behind):
+    def mix(model, h, ids):
+        own = model.embed.weight[:1].expand(len(h), 1, -1)
+        both = torch.cat([h, own] if behind else [own, h], 1)
+        is_own = torch.full((len(h), 1), inverted)
+        hidden = (ids != 0) if inverted else (ids == 0)
+        hidden = torch.cat([hidden, is_own] if behind else [is_own, hidden], 1)
+        scores = (both @ both.transpose(1, 2)).masked_fill(hidden[:, None], -1e9)
+        out = scores.softmax(-1) @ both
+        return out[:, :-1] if behind else out[:, 1:]
+
+    run, _, _ = train(run_dir, model_of(mix, None), pad=True)
+    values, _ = fact(run, "padding_seen_instead")
+    assert values == {1.0} if inverted else max(values) < 0.5
+
+
 @pytest.mark.parametrize("inverted", [False, True])
 def test_key_padding_mask(run_dir, inverted):
     def mix(model, h, ids):
@@ -254,3 +272,10 @@ def test_next_values():
     assert is_next_value(given(ids[:, :-1]), left_out.flatten()) == LENGTH
     series = torch.randn(5, 30, 4)
     assert is_next_value(given(series[:, :-1]), series[:, 1:, 2]) == 29  # one of its values
+
+
+def test_targets_of_the_later_part_only():
+    x = torch.randn(8, 30)
+    target = torch.cat([x[:, 13:], torch.randn(8, 1)], 1)  # from the twelfth value on
+    assert is_next_value(_Input(x, 8), target) == 30
+    assert is_next_value(_Input(x, 8), torch.randn(8, 18)) == 0

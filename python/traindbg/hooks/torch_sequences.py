@@ -165,6 +165,13 @@ def padding_of(ids: torch.Tensor) -> torch.Tensor | None:
     return None
 
 
+def _without_token(shown: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    """What is shown of an input to which the model added one position, in front or behind."""
+    if shown.shape[1] == shown.shape[2]:
+        return shown[:, 1:, 1:], shown[:, :-1, :-1]
+    return shown[:, :, 1:], shown[:, :, :-1]
+
+
 def _how_inverted(shown: torch.Tensor, padding: torch.Tensor) -> float | None:
     """From 0 to 1: the padding is seen and all else is hidden. None: nothing to tell it by."""
     rows = min(len(shown), len(padding))
@@ -201,6 +208,10 @@ def is_next_value(given: _Input, target: torch.Tensor) -> int:
     elif x.dim() == 3 and count in (rows * length, rows * (length - 1)):  # one of its values
         y = target.reshape(rows, -1)[: len(x), : length - 1]
         pairs += [(y, x[:, 1:, value]) for value in range(min(x.shape[2], 16))]
+    elif x.dim() == 2 and count % rows == 0 and 4 <= count // rows < length - 1:
+        # Of the later part only, where the model has seen enough to go on.
+        wanted = count // rows
+        pairs.append((target.reshape(rows, wanted)[: len(x), :-1], x[:, 1 - wanted :]))
     for number, (y, following) in enumerate(pairs):
         is_known = y != -100 if not y.is_floating_point() else torch.isfinite(y)
         known = int(is_known.sum())
@@ -319,16 +330,18 @@ class SequenceObserver:
             for number, given in enumerate(self._inputs):
                 x = given.values
                 is_turned = x.dim() == 2 and x.shape[1] != keys and x.shape[0] == keys == given.rows
-                if x.dim() > 3 or (x.shape[1] != keys and not is_turned):
+                has_token = x.shape[1] == keys - 1 and not is_turned  # [CLS], say
+                if x.dim() > 3 or (x.shape[1] != keys and not is_turned and not has_token):
                     continue
                 if (number, is_turned) not in paddings:
                     paddings[number, is_turned] = padding_of(x.transpose(0, 1) if is_turned else x)
                 padding = paddings[number, is_turned]
                 if padding is None or padding.device != shown.device:
                     continue
-                inverted = _how_inverted(shown, padding)
-                if inverted is not None and (worst is None or inverted > worst[0]):
-                    worst = inverted, place
+                for cut in _without_token(shown) if has_token else (shown,):
+                    inverted = _how_inverted(cut, padding)
+                    if inverted is not None and (worst is None or inverted > worst[0]):
+                        worst = inverted, place
         return worst
 
     def loss_computed(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:

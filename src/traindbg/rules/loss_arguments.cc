@@ -226,6 +226,11 @@ std::optional<double> Guessing::share() const {
     return level() / *constant;
 }
 
+std::optional<double> Guessing::least_share() const {
+    if (!function_.empty() || classes_ < 2 || loss_.count() < 10) return std::nullopt;
+    return level() / std::log(static_cast<double>(classes_));
+}
+
 bool Guessing::learns_well() const {
     if (const std::optional<double> now = share()) return *now < 0.6;
     if (!loss_.has_learned_much()) return false;

@@ -73,6 +73,9 @@ class Guessing {
     // than that, 0 is perfect. Nothing where it is not known: another kind of loss, no labels yet, fewer than
     // ten losses.
     [[nodiscard]] std::optional<double> share() const;
+    // The same of a classification whose labels are not counted, at least: as if its classes were equally
+    // many.
+    [[nodiscard]] std::optional<double> least_share() const;
     // The loss of the best constant answer.
     [[nodiscard]] std::optional<double> constant_loss() const;
     // The regression's or binary function's own loss: median of the last ten.

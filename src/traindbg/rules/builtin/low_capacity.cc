@@ -25,7 +25,9 @@ const model::RuleInfo kLowCapacity = {
     .when =
         "The last layer, which makes what the loss is given, has one input, or fewer than a `narrow`th of "
         "its "
-        "outputs, of which there are at least eight, and at most 16; and after `steps` steps, or at the end "
+        "outputs, of which there are at least eight, and at most 16; or no layer in front of it has more "
+        "than "
+        "four units, and there are two or more; and after `steps` steps, or at the end "
         "of a run of "
         "three "
         "quarters of that, the loss is above `share` of what guessing gives, has fallen by less than 15 % "
@@ -52,6 +54,8 @@ const model::RuleInfo kLowCapacity = {
 };
 
 constexpr double kMostInputs = 16;
+constexpr std::int64_t kTiny = 4;  // units, of a net that is no wider anywhere
+constexpr std::int64_t kFarTooNarrow = 8;
 
 class LowCapacity final : public Rule {
   public:
@@ -78,7 +82,7 @@ class LowCapacity final : public Rule {
         if (4 * guessing_.loss().count() >= 3 * steps_) judge(sink);
     }
     [[nodiscard]] std::uint64_t steps_judged() const override {
-        return narrow_layer() && guessing_.share() ? guessing_.loss().count() : 0;
+        return narrow_layer() && share_of(*narrow_layer()) ? guessing_.loss().count() : 0;
     }
     [[nodiscard]] std::string why_not_judged() const override {
         if (!narrow_layer()) return "the last layer is not narrow, or was not seen";
@@ -113,7 +117,11 @@ class LowCapacity final : public Rule {
         if (found.last == nullptr || layers_.size() < 2) return std::nullopt;
         const auto in = static_cast<double>(found.last->in), out = static_cast<double>(found.last->out);
         // A language model has many more words than numbers to tell them by, and is not narrow.
-        const bool is_narrow = in <= kMostInputs && (in == 1 || (out >= 8 && in * narrow_ < out));
+        const auto is_tiny = [&](const Layer& layer) { return &layer == found.last || layer.out <= kTiny; };
+        const bool is_narrow =
+            in <= kMostInputs &&
+            (in == 1 || (out >= 8 && in * narrow_ < out) ||
+             (layers_.size() >= 3 && in <= kTiny && std::all_of(layers_.begin(), layers_.end(), is_tiny)));
         if (!is_narrow) return std::nullopt;
         for (const Layer& layer : layers_)
             if (layer.place < found.last->place &&
@@ -122,10 +130,17 @@ class LowCapacity final : public Rule {
         return found;
     }
 
+    // Where the labels are not counted, only what is far too narrow is told.
+    [[nodiscard]] std::optional<double> share_of(const Narrow& narrow) const {
+        const std::optional<double> share = guessing_.share();
+        if (share || narrow.last->in > kFarTooNarrow) return share;
+        return guessing_.least_share();
+    }
+
     void judge(FindingSink& sink) {
         const std::optional<Narrow> narrow = narrow_layer();
-        const std::optional<double> share = guessing_.share();
-        if (!narrow || !share || guessing_.loss().is_game()) return;
+        const std::optional<double> share = narrow ? share_of(*narrow) : std::nullopt;
+        if (!share || guessing_.loss().is_game()) return;
         const bool is_over = rates_.is_known() && rates_.now() < 0.05 * rates_.peak();
         const bool on = *share > share_ && !is_falling() && !is_over;
         if (on) fire(*narrow, *share, sink);
