@@ -144,7 +144,8 @@ std::optional<Weight> poor_initialisation(const Symptoms& symptoms) {
     if (const Finding* exploding = symptoms.find("exploding_gradient"); exploding != nullptr) {
         if (const model::Evidence* start = Symptoms::evidence(*exploding, "loss at the start"))
             return Weight{
-                0.92,
+                // Inputs far too large begin there with good weights, too.
+                symptoms.find("input_not_normalized", "inputs") != nullptr ? 0.6 : 0.92,
                 base::format("The loss began at {}, where a model that guesses has {}: the weights are too "
                              "large before the first update. Refuted if the default initialisation "
                              "begins there, too.",

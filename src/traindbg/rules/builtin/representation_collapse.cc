@@ -25,7 +25,9 @@ const model::RuleInfo kRepresentationCollapse = {
         "two values or more for each sample, and its standard deviation from sample to sample is less than "
         "`share` of what it was in the first three looks, or of the size of the values and half of what it "
         "was, "
-        "or a thousandth of the size of the values, at `looks` looks in a row from step `patience` on.",
+        "or a thousandth of the size of the values, at `looks` looks in a row from step `patience` on. Of a "
+        "cosine_embedding_loss whose targets are all 1, so that nothing pushes apart, 15 % of what it was is "
+        "enough.",
     .why =
         "Vectors that are all equal have every two views of a sample at distance 0, so the loss is content; "
         "a generator of one picture has lost what it was asked to draw. Nothing can be told from them.",
@@ -51,6 +53,7 @@ const model::RuleInfo kRepresentationCollapse = {
 };
 
 constexpr double kNothing = 1e-3;  // of the size of the values
+constexpr double kShareOfPulled = 0.15;
 
 class RepresentationCollapse final : public Rule {
   public:
@@ -88,6 +91,8 @@ class RepresentationCollapse final : public Rule {
         for (const model::TensorSample& sample : step.record->tensors) {
             if (step.info(sample.tensor).role != model::Role::kLabel) continue;
             const model::Statistics& s = sample.statistics;
+            if (step.info(sample.tensor).name == "label/cosine_embedding_loss")
+                is_only_pulled_ = s.min == 1 && s.max == 1;
             if (s.finite() == 0 || s.min == s.max) continue;
             const auto last = static_cast<double>(s.count - 1);
             const bool are_numbers = s.min == 0 && s.max == last && std::abs(s.mean - last / 2) < 1e-3 * last;
@@ -107,7 +112,8 @@ class RepresentationCollapse final : public Rule {
         }
         if (step.step() < patience_) return;
         // Targets far from 0 and a policy that is not sure yet are much alike from the start, and stay so.
-        const bool shows = deviation.value < share_ * output.start || deviation.value < kNothing * size ||
+        const double share = is_only_pulled_ ? kShareOfPulled : share_;
+        const bool shows = deviation.value < share * output.start || deviation.value < kNothing * size ||
                            (deviation.value < share_ * size && deviation.value < 0.5 * output.start);
         if (!shows && output.seen.is_enough()) sink.clear(deviation.place);
         output.seen.add(step, shows);
@@ -122,6 +128,10 @@ class RepresentationCollapse final : public Rule {
         finding.fix =
             "Compare with other samples, too (a contrastive or triplet loss), or add a term for the variance "
             "of the vectors; in a generator, draw noise of variance 1 and see that it reaches the output.";
+        if (is_only_pulled_)
+            finding.fix =
+                "Give the loss pairs that do not belong together, too, with target -1: without them it is "
+                "content when all vectors are one.";
         finding.evidence.insert(finding.evidence.begin(),
                                 {"deviation from sample to sample", deviation.value, "size", size});
         finding.plots.insert(finding.plots.begin(), {std::string(deviation.tensor), "value"});
@@ -132,6 +142,7 @@ class RepresentationCollapse final : public Rule {
     std::uint64_t patience_;
     std::uint64_t judged_ = 0;
     bool is_supervised_ = false, targets_are_made_ = false;
+    bool is_only_pulled_ = false;  // a loss of pairs that has no pair to push apart
     std::map<std::string, Output, std::less<>> outputs_;
 };
 
