@@ -317,6 +317,24 @@ def test_running_statistics_and_those_of_the_batch(
     assert left[-1] == pytest.approx((1 - momentum) ** (steps[-1] + 1), rel=1e-4)
 
 
+@pytest.mark.parametrize(("samples", "is_noisy"), [(2, True), (64, False)])
+def test_noise_of_batches_whose_gradients_are_summed(
+    tmp_path: Path, samples: int, is_noisy: bool
+) -> None:
+    torch.manual_seed(5)
+    model = mlp(nn.BatchNorm1d(32), nn.ReLU())
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.001)
+    with td.watch(model, run_dir=tmp_path / "run", supervise=False):
+        for step in range(40):
+            for part in range(8):
+                x, y = data(8 * step + part, samples)
+                F.cross_entropy(model(x), y).backward()
+            optimizer.step()
+            optimizer.zero_grad()
+    _, noise = fact(tmp_path / "run", "loop/norm_noise/1")
+    assert (noise[-1] > 0.25) == is_noisy
+
+
 def test_the_strongest_dropout_is_told(tmp_path: Path) -> None:
     model = mlp(nn.Dropout(0.2), nn.ReLU(), nn.Dropout(0.9))
     with td.watch(model, run_dir=tmp_path / "run", supervise=False):

@@ -486,6 +486,9 @@ class LoopObserver:
             tell("norm_gap", gap.size, gap.place)
             tell("norm_momentum", gap.momentum, gap.place)
             tell("norm_start_left", gap.left, gap.place)
+        noise = self._norms.noise() if self._norms is not None and self._passes > 1 else None
+        if noise is not None:
+            tell("norm_noise", *noise)
 
     # Modes of modules.
 

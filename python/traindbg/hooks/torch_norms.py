@@ -97,3 +97,25 @@ class Norms:
                 left = (1 - norm.momentum) ** (counted + 1)
                 worst = Gap(place, size, float(norm.momentum), left)
         return worst
+
+    def noise(self) -> tuple[float, str] | None:
+        """How far a batch is off, of a step with several of them, and where. None: there was none.
+
+        The running mean moved by a weighted mean of theirs, and noise does so less, the more there
+        are of them: by the root of what the weights amount to.
+        """
+        worst: tuple[float, str] | None = None
+        for place, kept, counted, mean, variance in self._kept:
+            norm = kept()
+            many = 0 if norm is None else _batches(norm) - counted
+            if norm is None or many < 2 or not 1e-6 < norm.momentum < 1:
+                continue
+            left = (1 - norm.momentum) ** many
+            weights = [norm.momentum * (1 - norm.momentum) ** k for k in range(min(many, 1000))]
+            amount = sum(weights) ** 2 / sum(weight * weight for weight in weights)
+            with own_operations():
+                moved = (norm.running_mean - mean).abs() / (1 - left)
+                off = float((moved / variance.clamp_min(1e-12).sqrt()).median()) * amount**0.5
+            if worst is None or off > worst[0]:
+                worst = off, place
+        return worst

@@ -78,7 +78,9 @@ class BatchNormMomentum final : public Rule {
             ++judged_;
             return fire_standing(*standing, sink);
         }
-        const std::optional<LoopFact> gap = loop_fact(step, "norm_gap");
+        std::optional<LoopFact> gap = loop_fact(step, "norm_gap");
+        if (gap || loop_fact(step, "norm_noise")) is_noise_ = !gap;
+        if (!gap) gap = loop_fact(step, "norm_noise");  // of a step of several batches
         if (!gap || !std::isfinite(gap->value)) return;
         sink.clear("zero");
         ++judged_;
@@ -125,7 +127,7 @@ class BatchNormMomentum final : public Rule {
     // Which of the reasons holds; null for none.
     [[nodiscard]] const char* why(bool is_late, bool is_over = false) const {
         if (is_late && is_tiny()) return "batch";
-        if (gaps_.values().size() < 2) return nullptr;
+        if (gaps_.values().size() < 2 || is_noise_) return nullptr;
         const auto looks = gaps_.last(4);
         const auto off = std::count_if(looks.begin(), looks.end(), [&](double gap) { return gap > gap_; });
         if (2 * static_cast<std::size_t>(off) <= looks.size()) return nullptr;
@@ -218,7 +220,7 @@ class BatchNormMomentum final : public Rule {
             finding.evidence.push_back({"evaluation loss / training loss", harm.back(), "limit", 1.3});
         }
         finding.evidence.push_back({"deviations off", gap, "limit", gap_});
-        finding.evidence.push_back({"momentum", momentum_, "usual", 0.1});
+        if (!is_noise_) finding.evidence.push_back({"momentum", momentum_, "usual", 0.1});
         if (batch_ > 0) finding.evidence.push_back({"samples of a batch", batch_, "limit", samples_});
         finding.plots = {{tensor_, "value"}};
         if (!loss_.tensor().empty()) finding.plots.emplace_back(loss_.tensor(), "value");
@@ -226,6 +228,7 @@ class BatchNormMomentum final : public Rule {
     }
 
     double gap_, left_, samples_;
+    bool is_noise_ = false;  // the gaps are those of batches whose gradients are summed: of their noise
     std::uint64_t judged_ = 0, evaluated_ = 0;
     double evaluation_ = 0, batch_ = 0, momentum_ = 0, left_now_ = 0;
     model::StepIndex last_ = 0;
