@@ -71,6 +71,40 @@ def test_another_training_begins_with_nothing():
     assert evaluated(rows, x).rows_evaluated_trained == 0
 
 
+def labelled(labels_of, x=None, epochs=2):
+    """What is known after so many passes; `labels_of(rows)`: what the loss is given."""
+    rows = Rows()
+    x = torch.randn(128, 12) if x is None else x
+    for _ in range(epochs):
+        for chosen in torch.randperm(128).split(32):
+            rows.trained(x[chosen], 1.0)
+            rows.labelled(labels_of(chosen))
+            rows.read()
+    return rows.read_labelled()
+
+
+def test_a_row_that_comes_again_with_another_class_is_counted():
+    torch.manual_seed(0)
+    y = torch.arange(128) % 4
+    kept = labelled(lambda rows: y[rows])
+    assert (kept.rows_again, kept.rows_again_changed) == (128, 0)
+    assert kept.rows_again_by_chance == pytest.approx(0.75)
+    assert labelled(lambda rows: y[rows].float()[:, None]).rows_again_changed == 0  # of two, say
+    dealt = labelled(lambda rows: y[rows[torch.randperm(32)]])
+    assert 0.6 < dealt.rows_again_changed / dealt.rows_again < 0.9
+
+
+def test_what_are_no_classes_of_rows_is_not_counted():
+    torch.manual_seed(0)
+    assert labelled(lambda rows: torch.arange(32)) is None  # which row belongs to which
+    assert labelled(lambda rows: torch.randn(32)) is None
+    assert labelled(lambda rows: torch.full((32,), torch.nan)) is None
+    assert labelled(lambda rows: torch.randint(3, (32, 5))) is None  # of each position
+    assert labelled(lambda rows: torch.ones(32, requires_grad=True)) is None
+    assert labelled(lambda rows: rows % 4, epochs=1) is None  # none came again
+    assert labelled(lambda rows: rows % 4, x=torch.arange(256).view(128, 2) // 100) is None
+
+
 def test_rows_of_few_different_ones_are_alike_in_halves():
     bits = torch.randint(0, 2, (60, 10))
     rows = Rows()

@@ -524,6 +524,10 @@ class Recording:
         for known in self._rows.read():
             for name, value in known._asdict().items():
                 self.fact(name, value, evaluation=True)
+        labelled = self._rows.read_labelled() if self.hot.due & _BIT["loop"] else None
+        if labelled is not None:
+            for name, value in labelled._asdict().items():
+                self.fact(name, value)
 
     def _tell_unscored(self) -> None:
         """Of batches without gradients for which no loss was computed."""
@@ -928,6 +932,8 @@ class Recording:
         if mode == _TRAIN:
             self._loop.loss_computed(name, value, args, kwargs)
             guarded("sequences", self._sequences.loss_computed, args, kwargs)
+            labels = args[1] if len(args) > 1 else kwargs.get("target")
+            guarded("rows", self._rows.labelled, labels)
         elif not torch.is_grad_enabled() and self._may_be_of_a_watched_model():
             self._loop.evaluated(args, kwargs)
             self._rows.evaluated()

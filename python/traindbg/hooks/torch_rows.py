@@ -11,6 +11,7 @@ read when the step ends, where there is a wait for the device anyway.
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -26,6 +27,7 @@ _MOST_VALUES = 256  # of a row
 _MOST_KNOWN = 16_384
 _MOST_UNSCORED = 4096  # batches, in all
 _MOST_UNREAD = 48
+_FEWEST_AGAIN = 40
 _INTEGER = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
 
 
@@ -114,6 +116,22 @@ class InTrainingMode(NamedTuple):
     rows_in_train_mode_steps: int  # of the training that had such batches before them
 
 
+class Labelled(NamedTuple):
+    """Of rows of the training that came again with a class."""
+
+    rows_again: int
+    rows_again_changed: int  # of these, those that had another class before
+    rows_again_by_chance: float  # the share of them, if classes were drawn anew each time
+
+
+class _Unread(NamedTuple):
+    """Fingerprints that were not read yet."""
+
+    rows: int | None  # of the batch, if it was evaluated
+    prints: torch.Tensor
+    labels: torch.Tensor | None = None  # of the first rows, of a batch of the training
+
+
 class Rows:
     """What is remembered of the rows of one training. One per recording, one thread."""
 
@@ -128,8 +146,11 @@ class Rows:
         self._half_alike = [0, 0]
         self._batch = 0  # rows of the training's last batch
         self._of_training = 0.0
-        # Fingerprints that were not read yet, in order; rows of the batch, if it was evaluated.
-        self._unread: list[tuple[int | None, torch.Tensor]] = []
+        self._unread: list[_Unread] = []  # in order
+        self._is_open = False  # the last of them is of the training and has no labels yet
+        self._classes: dict[int, int] = {}  # by the rows' fingerprints
+        self._of_class: Counter[int] = Counter()
+        self._again = self._changed = self._twice = 0
         # Of a batch without gradients and without a loss yet: rows, fingerprints, if the model is
         # in evaluation mode, and the step of the training.
         self._waiting: tuple[int, torch.Tensor, bool, int] | None = None
@@ -165,7 +186,19 @@ class Rows:
             self._batch = inputs.shape[0]
             if batches > 1:
                 self._of_training = max(self._of_training, batches * self._batch)
-            self._unread.append((None, prints))
+            self._unread.append(_Unread(None, prints))
+            self._is_open = True
+
+    def labelled(self, labels: object) -> None:
+        """A loss was given these for the training's batch."""
+        is_open, self._is_open = self._is_open, False
+        if not is_open or type(labels) is not torch.Tensor or labels.numel() != self._batch:
+            return
+        if labels.is_complex() or labels.requires_grad or capturing_graph(labels):
+            return
+        with own_operations():
+            kept = labels.detach().reshape(-1)[:_MOST_ROWS].clone()
+        self._unread[-1] = self._unread[-1]._replace(labels=kept)
 
     def given(self, inputs: torch.Tensor, in_evaluation_mode: bool, step: int) -> None:
         """A batch of what may be an evaluation, before so many-th step of the training."""
@@ -178,21 +211,52 @@ class Rows:
     def evaluated(self) -> None:
         """A loss was computed of it, without gradients."""
         if self._waiting is not None:
-            self._unread.append(self._waiting[:2])
+            self._unread.append(_Unread(*self._waiting[:2]))
+            self._is_open = False
             self._waiting = None
 
     def read(self) -> list[Evaluated]:
         """Reads what waits. Waits for a device."""
         unread, self._unread = self._unread, []
+        self._is_open = False
         found: list[Evaluated] = []
-        if any(capturing_graph(prints) for _, prints in unread):
+        if any(capturing_graph(each.prints) for each in unread):
             return found  # reading would break the capture
-        for size, prints in unread:
+        for size, prints, labels in unread:
             if size is None:
-                self._learn(prints.tolist())
+                rows = prints.tolist()
+                self._learn(rows)
+                if labels is not None:
+                    self._remember(rows, labels.tolist())
             else:
                 found.append(self._compare(size, prints.tolist()))
         return found
+
+    def read_labelled(self) -> Labelled | None:
+        """What is known of rows that came again, after `read`. None: too little, or they repeat."""
+        if self._again < _FEWEST_AGAIN or 20 * self._twice > len(self._classes):
+            return None
+        count = self._of_class.total()
+        same = sum(n * n for n in self._of_class.values()) / (count * count)
+        return Labelled(self._again, self._changed, 1 - same)
+
+    def _remember(self, rows: list[list[int]], labels: list[float]) -> None:
+        """The rows' classes; numbers of the rows themselves are none."""
+        if labels == list(range(len(labels))):
+            return
+        if not all(math.isfinite(label) and label == int(label) for label in labels):
+            return
+        whole = [hash(tuple(row)) for row in rows]
+        often = Counter(whole)
+        for row, label in zip(whole, map(int, labels), strict=False):
+            if often[row] > 1:
+                self._twice += 1  # what stands for many has many labels
+            elif row in self._classes:
+                self._again += 1
+                self._changed += self._classes[row] != label
+            elif len(self._classes) < _MOST_KNOWN:
+                self._classes[row] = label
+                self._of_class[label] += 1
 
     def read_unscored(self) -> tuple[Unscored | None, InTrainingMode | None]:
         """Of the batches that waited for a loss in vain; before `read`. None: there are none.

@@ -279,6 +279,8 @@ const model::Evidence* guess_of(const Finding& finding) {
 }
 
 std::optional<Weight> labels_do_not_match(const Symptoms& symptoms) {
+    if (const Finding* changed = symptoms.find("label_noise", "changed"))
+        return Weight{0.93, changed->message + " Refuted if the labels are meant to change.", changed->fix};
     const Finding* finding = symptoms.find("overfit", "memorising");
     if (finding == nullptr) {
         // At guessing, and no rule sees anything else that would keep it there.
@@ -397,7 +399,7 @@ const std::vector<Hypothesis>& hypotheses() {
         {"label_misalignment",
          "Labels that do not belong to their inputs",
          &labels_do_not_match,
-         {"overfit", "loss_not_decreasing"}},
+         {"overfit", "loss_not_decreasing", "label_noise", "vanishing_gradient"}},
         {"overfit", "Overfitting", &overfit, {"overfit"}},
         {"numerical_instability", "Numerical instability", &numerical_instability, {"non_finite"}},
         {"dying_relu", "Dying ReLU units", &dying, {"dead_relu", "loss_not_decreasing"}},

@@ -25,10 +25,12 @@ const model::RuleInfo kLabelNoise = {
         "no "
         "more than `ratio` of that share, and significantly (four standard errors); the model was no better "
         "trained then. Judged only where nothing else makes the training harder: the model has no dropout, "
-        "the "
-        "training's rows come again bit for bit, so that they are not augmented, and both parts have about "
-        "the "
-        "same labels: the mean of the evaluation's lies among those of the training's batches.",
+        "the training's rows come again bit for bit, so that they are not augmented, and both parts have "
+        "about "
+        "the same labels: the mean of the evaluation's lies among those of the training's batches. Or, of 40 "
+        "or "
+        "more rows that came again, the share that had another class than before is at least 60 % of what it "
+        "would be if classes were dealt out anew each time (label_misalignment).",
     .why =
         "A model does better on what it was trained on. Where it does far worse, with the same weights and "
         "unchanged inputs, the labels there are wrong: what is right is learned first, then the wrong labels "
@@ -67,6 +69,7 @@ class LabelNoise final : public Rule {
             game_.observe(step);
             if (open_.labels > 0) close(sink);
             step_ = step.step();
+            look_at_rows(step, sink);
         } else if (const auto known = loop_fact(step, "rows_known")) {
             const auto looked = loop_fact(step, "rows_looked_at");
             // A row that was looked at twice is known again, unless it is another one each time.
@@ -98,6 +101,7 @@ class LabelNoise final : public Rule {
 
   private:
     static constexpr std::size_t kLooks = 6, kMostEvaluations = 64;
+    static constexpr double kOfChance = 0.6;
     struct Counted {
         double labels = 0, missed = 0, sum = 0;
         model::StepIndex step = 0;
@@ -118,6 +122,39 @@ class LabelNoise final : public Rule {
         Counted total;
         for (const Counted& one : all) total = sum(total, one);
         return total;
+    }
+
+    // The same row had one class and then another.
+    void look_at_rows(const model::StepView& step, FindingSink& sink) {
+        const auto again = loop_fact(step, "rows_again");
+        const auto changed = loop_fact(step, "rows_again_changed");
+        const auto by_chance = loop_fact(step, "rows_again_by_chance");
+        if (!again || !changed || !by_chance || again->value <= 0) return;
+        ++judged_;
+        const double share = changed->value / again->value;
+        const bool on = !game_.is_on() && by_chance->value >= 0.2 && share >= kOfChance * by_chance->value;
+        if (!on) {
+            if (is_changing_) sink.clear("changed");
+            is_changing_ = false;
+            return;
+        }
+        is_changing_ = true;
+        model::Finding finding;
+        finding.key = "changed";
+        finding.kind = "label_misalignment";
+        finding.first_step = 0;
+        finding.tensor = "loss";
+        finding.message = base::format(
+            "Of {:.0f} rows of the training that came again up to step {}, {:.0f} % had another label than "
+            "before; if labels were dealt out anew each time, {:.0f} % would.",
+            again->value, step.step(), 100 * share, 100 * by_chance->value);
+        finding.fix =
+            "Whatever sorts, shuffles or samples the inputs has to do the same to the labels: one "
+            "permutation "
+            "for both, one Dataset that returns both.";
+        finding.evidence.push_back({"rows whose label changed", share, "by chance", by_chance->value});
+        finding.plots = {{"loss", "value"}};
+        sink.fire(std::move(finding));
     }
 
     void close(FindingSink& sink) {
@@ -180,7 +217,7 @@ class LabelNoise final : public Rule {
     std::uint64_t judged_ = 0;
     model::StepIndex step_ = 0, first_ = 0;
     Game game_;
-    bool comes_again_ = false, fired_ = false, any_ = false;
+    bool comes_again_ = false, fired_ = false, any_ = false, is_changing_ = false;
     double lowest_mean_ = 0, highest_mean_ = 0;
     std::vector<Counted> training_, evaluated_;
     Counted open_;
