@@ -51,6 +51,11 @@ set(TRAINDBG_TESTS_ALONE
     read/sealed_run_test.cc reduce/histogram_test.cc reduce/reducer_test.cc report/verdict_forms_test.cc
     settings/settings_test.cc write/run_writer_test.cc)
 list(TRANSFORM TRAINDBG_TESTS_ALONE PREPEND "${PROJECT_SOURCE_DIR}/tests/cpp/")
+foreach(file IN LISTS TRAINDBG_TESTS_ALONE)
+    if(NOT EXISTS "${file}")
+        message(FATAL_ERROR "TRAINDBG_TESTS_ALONE names ${file}, which is not there")
+    endif()
+endforeach()
 set_source_files_properties(${TRAINDBG_TESTS_ALONE} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
 
 # One test program per module, of all tests/cpp/<module>/*_test.cc.

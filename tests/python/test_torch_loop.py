@@ -18,6 +18,7 @@ from trainings import fingerprint
 
 import traindbg as td
 from traindbg.hooks import torch_recording
+from traindbg.hooks.torch_fresh import looks_fresh
 
 STEPS = 30
 KINDS = (
@@ -658,3 +659,10 @@ def test_a_part_that_one_optimizer_trains_for_nothing_is_told(run_dir, cut):
     assert (name in run.names()) == cut
     if cut:
         assert set(run.scalars(name).values.tolist()) == {2}
+
+
+def test_what_is_of_one_value_says_nothing_of_where_it_came_from():
+    table = nn.Embedding(200, 4)
+    assert looks_fresh(table, "table.weight", table.weight)
+    nn.init.zeros_(table.weight)
+    assert looks_fresh(table, "table.weight", table.weight) is None

@@ -94,6 +94,29 @@ def test_a_row_that_comes_again_with_another_class_is_counted():
     assert 0.6 < dealt.rows_again_changed / dealt.rows_again < 0.9
 
 
+def test_what_belongs_to_two_inputs_is_not_taken_for_that_of_one():
+    torch.manual_seed(0)
+    anchors, others = torch.randn(128, 12), torch.randn(128, 12)
+    rows, told = Rows(), Rows()
+    lengths = torch.randint(1, 12, (128,))
+    for _ in range(3):
+        for chosen in torch.randperm(128).split(32):
+            partner = torch.randint(128, (32,))
+            rows.trained(anchors[chosen], 1.0)
+            rows.further_input(others[partner])
+            rows.labelled((chosen % 2 == partner % 2).long())
+            rows.read()
+            told.trained(anchors[chosen], 1.0)
+            told.further_input(lengths[chosen])
+            told.labelled(torch.randint(3, (32,)))
+            told.read()
+    found = rows.read_labelled()
+    assert found is None or found.rows_again_changed == 0
+    dealt = told.read_labelled()
+    assert dealt.rows_again == 256
+    assert dealt.rows_again_changed > 128
+
+
 def test_what_are_no_classes_of_rows_is_not_counted():
     torch.manual_seed(0)
     assert labelled(lambda rows: torch.arange(32)) is None  # which row belongs to which

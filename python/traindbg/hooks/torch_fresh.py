@@ -89,7 +89,7 @@ def _is_drawn(module: nn.Module, weight: torch.Tensor) -> bool:
 def looks_fresh(module: nn.Module | None, name: str, parameter: torch.Tensor) -> bool | None:
     """Whether a parameter of a module is as it was initialised. None: that cannot be told.
 
-    Of biases, gains and small tensors it cannot. Waits for a device.
+    Of biases, gains, small tensors and those of one value it cannot. Waits for a device.
     """
     weight = local_part(parameter.detach())
     if module is None or weight.dim() < 2 or weight.numel() < _LEAST:
@@ -99,7 +99,9 @@ def looks_fresh(module: nn.Module | None, name: str, parameter: torch.Tensor) ->
     last = name.rpartition(".")[2]
     if not last.startswith(("weight", "in_proj", "q_proj", "k_proj", "v_proj")):
         return None
-    return _is_drawn(module, weight)
+    with own_operations():
+        is_constant = bool((weight == weight.flatten()[0]).all())
+    return None if is_constant else _is_drawn(module, weight)
 
 
 def looks_drawn(parameter: torch.Tensor) -> bool:

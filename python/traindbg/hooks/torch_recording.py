@@ -639,6 +639,8 @@ class Recording:
         if self._now == _TRAIN:
             self._sequences.input_given(tensor)
         if number > 0 or len(self.watchers) != 1:
+            if self._now == _TRAIN:
+                self._rows.further_input(tensor)
             return
         if self._now == _TRAIN:
             batches = max(batches_in_storage(tensor), float(sizes.batches))

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import torch
 
@@ -130,6 +130,7 @@ class _Unread(NamedTuple):
     rows: int | None  # of the batch, if it was evaluated
     prints: torch.Tensor
     labels: torch.Tensor | None = None  # of the first rows, of a batch of the training
+    others: torch.Tensor | None = None  # fingerprints of its further inputs
 
 
 class Rows:
@@ -151,6 +152,8 @@ class Rows:
         self._classes: dict[int, int] = {}  # by the rows' fingerprints
         self._of_class: Counter[int] = Counter()
         self._again = self._changed = self._twice = 0
+        self._by_chance = 0.0  # how many came again because rows are alike
+        self._was_told = False
         # Of a batch without gradients and without a loss yet: rows, fingerprints, if the model is
         # in evaluation mode, and the step of the training.
         self._waiting: tuple[int, torch.Tensor, bool, int] | None = None
@@ -181,6 +184,7 @@ class Rows:
     def trained(self, inputs: torch.Tensor, batches: float) -> None:
         """A batch of the training, of so many; 1: that is not known."""
         self._pass_on()
+        self._is_open = False
         prints = fingerprints(inputs)
         if prints is not None:
             self._batch = inputs.shape[0]
@@ -189,7 +193,26 @@ class Rows:
             self._unread.append(_Unread(None, prints))
             self._is_open = True
 
-    def labelled(self, labels: object) -> None:
+    def further_input(self, inputs: torch.Tensor) -> None:
+        """The training's batch has it, too: the first alone does not say which label belongs."""
+        if not self._is_open:
+            return
+        dense = type(inputs) is torch.Tensor and inputs.layout is torch.strided
+        if not dense or inputs.dim() < 1 or inputs.shape[0] != self._batch:
+            self._is_open = False
+            return
+        with own_operations():
+            x = inputs.detach()[:_MOST_ROWS].reshape(min(self._batch, _MOST_ROWS), -1)
+            found = fingerprints(torch.cat([x, x], 1))  # a single value, too
+        if found is None:
+            self._is_open = False
+            return
+        last = self._unread[-1]
+        with own_operations():
+            mixed = found[:, 0] if last.others is None else last.others * 31 + found[:, 0]
+        self._unread[-1] = last._replace(others=mixed)
+
+    def labelled(self, labels: Any) -> None:
         """A loss was given these for the training's batch."""
         is_open, self._is_open = self._is_open, False
         if not is_open or type(labels) is not torch.Tensor or labels.numel() != self._batch:
@@ -222,32 +245,42 @@ class Rows:
         found: list[Evaluated] = []
         if any(capturing_graph(each.prints) for each in unread):
             return found  # reading would break the capture
-        for size, prints, labels in unread:
+        for size, prints, labels, others in unread:
             if size is None:
                 rows = prints.tolist()
                 self._learn(rows)
                 if labels is not None:
+                    more = [] if others is None else others.tolist()
+                    for row, other in zip(rows, more, strict=False):
+                        row.append(other)
                     self._remember(rows, labels.tolist())
             else:
                 found.append(self._compare(size, prints.tolist()))
         return found
 
     def read_labelled(self) -> Labelled | None:
-        """What is known of rows that came again, after `read`. None: too little, or they repeat."""
-        if self._again < _FEWEST_AGAIN or 20 * self._twice > len(self._classes):
-            return None
+        """What is known of rows that came again, after `read`. None: too little, or all alike.
+
+        None of them, once that shows after all.
+        """
+        are_alike = 20 * self._twice > len(self._classes) or self._again <= 2 * self._by_chance
+        if self._again < _FEWEST_AGAIN or are_alike:
+            return Labelled(0, 0, 0.0) if self._was_told else None
+        self._was_told = True
         count = self._of_class.total()
         same = sum(n * n for n in self._of_class.values()) / (count * count)
         return Labelled(self._again, self._changed, 1 - same)
 
     def _remember(self, rows: list[list[int]], labels: list[float]) -> None:
-        """The rows' classes; numbers of the rows themselves are none."""
-        if labels == list(range(len(labels))):
+        """The rows' classes; numbers that differ for each row are none."""
+        if len(set(labels)) == len(labels):
             return
         if not all(math.isfinite(label) and label == int(label) for label in labels):
             return
         whole = [hash(tuple(row)) for row in rows]
         often = Counter(whole)
+        equal = self._alike / max(self._pairs, 1)  # the chance that two rows are
+        self._by_chance += equal * len(self._classes) * len(whole)
         for row, label in zip(whole, map(int, labels), strict=False):
             if often[row] > 1:
                 self._twice += 1  # what stands for many has many labels

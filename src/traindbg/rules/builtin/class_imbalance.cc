@@ -193,9 +193,12 @@ class ClassImbalance final : public Rule {
     // How much of a batch's labels the batch of the step before had, too.
     void compare_with_last(const model::ClassCounts& counts, double in_batch, model::StepIndex step) {
         if (in_batch >= 8 && last_labels_.size() == counts.labels.size() && step == last_step_ + 1) {
-            ++pairs_;
-            for (std::size_t i = 0; i < last_labels_.size(); ++i)
-                overlap_ += std::min(last_labels_[i], counts.labels[i] / in_batch);
+            std::vector<double> shares(counts.labels.begin(), counts.labels.end());
+            for (double& share : shares) share /= in_batch;
+            if (batches_in_a_row_.size() < kMostPairs && shares.size() <= kMostClasses) {
+                overlap_ += overlap(last_labels_, shares);
+                batches_in_a_row_.push_back(std::move(shares));
+            }
         }
         last_labels_.assign(counts.labels.begin(), counts.labels.end());
         for (double& share : last_labels_) share /= in_batch;
@@ -241,8 +244,22 @@ class ClassImbalance final : public Rule {
     [[nodiscard]] bool is_unmixed() const {
         if (batches_ < 10 || seen() < 2 || entropy() <= 0.3) return false;
         const double share = batch_entropy_ / static_cast<double>(batches_) / entropy();
-        const bool is_slow = pairs_ >= 10 && overlap_ > 0.6 * static_cast<double>(pairs_);
-        return share < (is_slow ? 0.5 : 0.2);
+        return share < 0.2 || (share < 0.5 && is_slow());
+    }
+    [[nodiscard]] static double overlap(const std::vector<double>& a, const std::vector<double>& b) {
+        double sum = 0;
+        for (std::size_t i = 0; i < std::min(a.size(), b.size()); ++i) sum += std::min(a[i], b[i]);
+        return sum;
+    }
+    // Batches are much more like the one before than like all data. A frequent class alone makes both alike.
+    [[nodiscard]] bool is_slow() const {
+        if (batches_in_a_row_.size() < 10) return false;
+        std::vector<double> all = labels_;
+        for (double& count : all) count /= total_;
+        double with_all = 0;
+        for (const std::vector<double>& shares : batches_in_a_row_) with_all += overlap(shares, all);
+        const auto pairs = static_cast<double>(batches_in_a_row_.size());
+        return overlap_ > 0.6 * pairs && overlap_ - with_all > 0.25 * pairs;
     }
     [[nodiscard]] bool is_imbalanced() {
         const double most = *std::max_element(recent_.begin(), recent_.end());
@@ -321,11 +338,13 @@ class ClassImbalance final : public Rule {
     static constexpr double kWindow = 2000;
     static constexpr const char* kYesOrNo = "yes_or_no";
     static constexpr const char* kYesOrNoOrder = "order_of_yes_and_no";
-    std::uint64_t yes_or_no_batches_ = 0, kept_ = 0, switched_ = 0, pairs_ = 0;
+    std::uint64_t yes_or_no_batches_ = 0, kept_ = 0, switched_ = 0;
+    static constexpr std::size_t kMostPairs = 64, kMostClasses = 1000;
     double yes_or_no_entropy_ = 0, overlap_ = 0;
     int last_side_ = -1;
     model::StepIndex last_yes_or_no_ = 0;
-    std::vector<double> last_labels_;  // shares of the batch before
+    std::vector<double> last_labels_;                    // shares of the batch before
+    std::vector<std::vector<double>> batches_in_a_row_;  // those of batches that came right after another
     model::StepIndex last_step_ = 0;
     double binary_labels_ = 0, binary_yes_ = 0, missed_yes_or_no_ = 0;
     double ratio_, min_labels_;

@@ -8,6 +8,7 @@
 #include "traindbg/base/format.h"
 #include "traindbg/rules/builtin/builtin.h"
 #include "traindbg/rules/loop_facts.h"
+#include "traindbg/rules/loss_arguments.h"
 
 namespace traindbg::rules {
 namespace {
@@ -30,7 +31,8 @@ const model::RuleInfo kLabelNoise = {
         "the same labels: the mean of the evaluation's lies among those of the training's batches. Or, of 40 "
         "or "
         "more rows that came again, the share that had another class than before is at least 60 % of what it "
-        "would be if classes were dealt out anew each time (label_misalignment).",
+        "would be if classes were dealt out anew each time, and the loss is still above 85 % of that of "
+        "guessing (label_misalignment).",
     .why =
         "A model does better on what it was trained on. Where it does far worse, with the same weights and "
         "unchanged inputs, the labels there are wrong: what is right is learned first, then the wrong labels "
@@ -63,10 +65,11 @@ class LabelNoise final : public Rule {
 
     void on_step(const model::StepView& step, FindingSink& sink) override {
         const bool is_evaluation = step.mode() == model::Mode::kEval;
-        if (loop_fact(step, "trainings")) begin_anew();
+        if (loop_fact(step, "trainings")) begin_anew(sink);
         if (!is_evaluation && step.mode() != model::Mode::kTrain) return;
         if (!is_evaluation) {
             game_.observe(step);
+            guessing_.observe(step);
             if (open_.labels > 0) close(sink);
             step_ = step.step();
             look_at_rows(step, sink);
@@ -101,7 +104,7 @@ class LabelNoise final : public Rule {
 
   private:
     static constexpr std::size_t kLooks = 6, kMostEvaluations = 64;
-    static constexpr double kOfChance = 0.6;
+    static constexpr double kOfChance = 0.6, kAtGuessing = 0.85;
     struct Counted {
         double labels = 0, missed = 0, sum = 0;
         model::StepIndex step = 0;
@@ -109,7 +112,10 @@ class LabelNoise final : public Rule {
         [[nodiscard]] double mean() const { return labels > 0 ? sum / labels : 0; }
     };
     // Another model, of another fold, say: what was counted is not of it.
-    void begin_anew() {
+    void begin_anew(FindingSink& sink) {
+        if (is_changing_) sink.clear("changed");
+        is_changing_ = false;
+        guessing_ = Guessing();
         evaluated_.clear();
         training_.clear();
         open_ = {};
@@ -124,15 +130,21 @@ class LabelNoise final : public Rule {
         return total;
     }
 
+    // Labels that are dealt out anew cannot be learned; those of episodes or clusters can.
+    [[nodiscard]] bool is_at_guessing() const {
+        if (const std::optional<double> now = guessing_.share()) return *now > kAtGuessing;
+        return !guessing_.loss().has_learned_much();
+    }
     // The same row had one class and then another.
     void look_at_rows(const model::StepView& step, FindingSink& sink) {
         const auto again = loop_fact(step, "rows_again");
         const auto changed = loop_fact(step, "rows_again_changed");
         const auto by_chance = loop_fact(step, "rows_again_by_chance");
-        if (!again || !changed || !by_chance || again->value <= 0) return;
+        if (!again || !changed || !by_chance) return;
         ++judged_;
-        const double share = changed->value / again->value;
-        const bool on = !game_.is_on() && by_chance->value >= 0.2 && share >= kOfChance * by_chance->value;
+        const double share = again->value > 0 ? changed->value / again->value : 0;
+        const bool on = !game_.is_on() && by_chance->value >= 0.2 && share >= kOfChance * by_chance->value &&
+                        is_at_guessing();
         if (!on) {
             if (is_changing_) sink.clear("changed");
             is_changing_ = false;
@@ -217,6 +229,7 @@ class LabelNoise final : public Rule {
     std::uint64_t judged_ = 0;
     model::StepIndex step_ = 0, first_ = 0;
     Game game_;
+    Guessing guessing_;
     bool comes_again_ = false, fired_ = false, any_ = false, is_changing_ = false;
     double lowest_mean_ = 0, highest_mean_ = 0;
     std::vector<Counted> training_, evaluated_;

@@ -103,11 +103,12 @@ class LossShapeBroadcast final : public Rule {
         }
         if (given == nullptr || both == nullptr) return false;
         const std::optional<LoopFact> repeated = loop_fact(step, "target_is_repeated");
-        if (repeated && repeated->value > 0 && both->shape.size() == 2) {
+        if (repeated && repeated->value > 0 && given->shape.size() == 2 && given->shape == both->shape) {
             ++repeated_;
             if (repeated_ >= kLooks) fire_repeated(*given, sink);
             return true;
         }
+        if (repeated_ >= kLooks) sink.clear("repeated");
         repeated_ = 0;
         const std::int64_t count = elements(given->shape);
         const bool is_flat = given->shape.size() == 1 || (given->shape.size() == 2 && given->shape[1] == 1);

@@ -111,7 +111,10 @@ class RepeatedBatch final : public Rule {
         if (info.shape.size() < 2 || info.shape[0] < 8 || info.shape[0] > 256) return false;
         std::int64_t values = 1;
         for (std::size_t i = 1; i < info.shape.size(); ++i) values *= info.shape[i];
-        return values >= 5 && std::has_single_bit(static_cast<std::uint64_t>(info.shape[0]));
+        // A table of all 2^n combinations of n bits is whole.
+        const bool is_truth_table = values < 63 && info.shape[0] == std::int64_t{1} << values;
+        return values >= 5 && !is_truth_table &&
+               std::has_single_bit(static_cast<std::uint64_t>(info.shape[0]));
     }
 
     void on_evaluation(const model::StepView& step) {

@@ -26,8 +26,8 @@ const model::RuleInfo kRepresentationCollapse = {
         "`share` of what it was in the first three looks, or of the size of the values and half of what it "
         "was, "
         "or a thousandth of the size of the values, at `looks` looks in a row from step `patience` on. Of a "
-        "cosine_embedding_loss whose targets are all 1, so that nothing pushes apart, 15 % of what it was is "
-        "enough.",
+        "cosine_embedding_loss whose targets are all 1, and of which both vectors have a gradient, so that "
+        "nothing pushes apart, 15 % of what it was and of the size of the values is enough.",
     .why =
         "Vectors that are all equal have every two views of a sample at distance 0, so the loss is content; "
         "a generator of one picture has lost what it was asked to draw. Nothing can be told from them.",
@@ -87,12 +87,13 @@ class RepresentationCollapse final : public Rule {
     void look_at_labels(const model::StepView& step, FindingSink& sink) {
         if (is_supervised_) return;
         if (loop_fact(step, "target_has_gradient")) targets_are_made_ = true;
+        for (const model::TensorSample& sample : step.record->tensors)
+            if (step.info(sample.tensor).name == "label/cosine_embedding_loss")
+                is_only_pulled_ = sample.statistics.min == 1 && sample.statistics.max == 1;
         if (targets_are_made_) return;
         for (const model::TensorSample& sample : step.record->tensors) {
             if (step.info(sample.tensor).role != model::Role::kLabel) continue;
             const model::Statistics& s = sample.statistics;
-            if (step.info(sample.tensor).name == "label/cosine_embedding_loss")
-                is_only_pulled_ = s.min == 1 && s.max == 1;
             if (s.finite() == 0 || s.min == s.max) continue;
             const auto last = static_cast<double>(s.count - 1);
             const bool are_numbers = s.min == 0 && s.max == last && std::abs(s.mean - last / 2) < 1e-3 * last;
@@ -112,7 +113,9 @@ class RepresentationCollapse final : public Rule {
         }
         if (step.step() < patience_) return;
         // Targets far from 0 and a policy that is not sure yet are much alike from the start, and stay so.
-        const double share = is_only_pulled_ ? kShareOfPulled : share_;
+        const bool is_pulled =
+            is_only_pulled_ && targets_are_made_ && deviation.value < kShareOfPulled * size;
+        const double share = is_pulled ? kShareOfPulled : share_;
         const bool shows = deviation.value < share * output.start || deviation.value < kNothing * size ||
                            (deviation.value < share_ * size && deviation.value < 0.5 * output.start);
         if (!shows && output.seen.is_enough()) sink.clear(deviation.place);
