@@ -66,7 +66,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
     parser.add_argument("--root", type=Path, default=Path(__file__).resolve().parent.parent)
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
-    parser.add_argument("--all", action="store_true", help="also those that the build compiles alone")
+    parser.add_argument("--all", action="store_true", help="also what the build compiles alone")
     parser.add_argument("headers", type=Path, nargs="*", help="these only")
     arguments = parser.parse_args()
     root = arguments.root.resolve()
@@ -93,7 +93,9 @@ def main() -> int:
     if failures:
         print(f"headers: {len(failures)} of {len(headers)} do not stand alone")
         return 1
-    others = f", {every - len(headers)} as the first of their source" if every > len(headers) else ""
+    others = (
+        f", {every - len(headers)} as the first of their source" if every > len(headers) else ""
+    )
     print(f"headers: all {every} compile alone{others}")
     return 0
 

@@ -62,7 +62,9 @@ class @CLASS@ final : public Rule {
     TrainingLoss loss_;
 };
 
-std::vector<model::Requirement> @NAME@_needs(const Parameters&) { return loss_requirements(k@CLASS@.name); }
+std::vector<model::Requirement> @NAME@_needs(const Parameters&) {
+    return loss_requirements(k@CLASS@.name);
+}
 
 }  // namespace
 
