@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <sys/epoll.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -145,7 +146,7 @@ class SpreadJudge::Impl {
         const std::string line = std::string(word) + "\n";
         for (Process& process : processes_)
             if (!process.is_done && process.in.is_open())
-                static_cast<void>(::write(process.in.get(), line.data(), line.size()));
+                static_cast<void>(::send(process.in.get(), line.data(), line.size(), MSG_NOSIGNAL));
     }
 
     [[nodiscard]] bool is_done() const noexcept {
@@ -193,7 +194,9 @@ class SpreadJudge::Impl {
 
     Status start_one(Process& process, std::size_t number, const std::string& run, const JudgeTask& task) {
         std::array<int, 2> pair{};
-        if (::pipe2(pair.data(), O_CLOEXEC) != 0) return Status::from_errno("pipe", errno);
+        // Unlike a pipe, a socket can be written to without SIGPIPE when its reader is gone.
+        if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair.data()) != 0)
+            return Status::from_errno("socketpair", errno);
         const FileDescriptor its_in(pair[0]);
         process.in = FileDescriptor(pair[1]);
         if (::pipe2(pair.data(), O_CLOEXEC) != 0) return Status::from_errno("pipe", errno);
@@ -221,7 +224,7 @@ class SpreadJudge::Impl {
     static Status hand_over(Process& process, std::string_view text) {
         const std::int64_t until = base::monotonic_nanos() + kStartNanos;
         while (!text.empty()) {
-            const ssize_t size = ::write(process.in.get(), text.data(), text.size());
+            const ssize_t size = ::send(process.in.get(), text.data(), text.size(), MSG_NOSIGNAL);
             if (size > 0) {
                 text.remove_prefix(static_cast<std::size_t>(size));
                 continue;

@@ -3,12 +3,14 @@
 #include "traindbg/cli/spread_judge.h"
 
 #include <gtest/gtest.h>
+#include <poll.h>
 
 #include <algorithm>
 #include <chrono>
 #include <limits>
 #include <memory>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "traindbg/cli/judge_protocol.h"
@@ -115,6 +117,24 @@ TEST(SpreadJudge, AProcessThatIsKilledCostsItsRulesOnly) {
 TEST(SpreadJudge, AProcessThatEndsTooEarlyCostsItsRulesOnly) {
     expect_lost(judged_by("if [ $second ]; then exit 4; " + kFirstIsClean),
                 "the process that judged it ended (code 4)");
+}
+
+// One that ends before it is told to finish must not end us: this program does not ignore SIGPIPE.
+TEST(SpreadJudge, WordsToAProcessThatIsGoneAreLost) {
+    const std::string reason = "the process that judged it ended (code 4)";
+    Spreading spreading;
+    spreading.processes = 2;
+    spreading.program = {"/bin/sh", "-c", kIsSecond + ("if [ $second ]; then exit 4; " + kFirstIsClean)};
+    auto judge = SpreadJudge::start("/run", kRules, spreading, true);
+    ASSERT_TRUE(judge.is_ok()) << judge.status().message();
+    // Its end of what it says closes with its end of what it hears.
+    pollfd its_end{(*judge)->wake_descriptor(), POLLIN, 0};
+    ASSERT_EQ(::poll(&its_end, 1, 60'000), 1);
+    std::this_thread::sleep_for(200ms);
+    (*judge)->finish();
+    while (!(*judge)->is_done()) (*judge)->attend(1s);
+    EXPECT_EQ((*judge)->verdict().outcomes[1].reason, reason);
+    EXPECT_EQ((*judge)->verdict().outcomes[0].state, model::CheckState::kClean);
 }
 
 TEST(SpreadJudge, AProcessThatHangsIsEnded) {
