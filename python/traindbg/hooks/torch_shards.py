@@ -6,6 +6,7 @@ wait for each other. A tensor that is distributed (`DTensor`) stands for the par
 
 from __future__ import annotations
 
+import gc
 import os
 from typing import Any
 
@@ -31,6 +32,24 @@ def world_of_process() -> dict[str, str]:
         return {}
     size = torch.distributed.get_world_size()
     return {"RANK": str(torch.distributed.get_rank()), "WORLD_SIZE": str(size)}
+
+
+def wrapper_of(model: torch.nn.Module | None) -> dict[str, str]:
+    """What keeps the ranks' copies of a model alike, as a fact under `data_parallel`.
+
+    Found also where the training calls the model inside and not the wrapper, which then averages
+    nothing. One that was given a communication hook may leave gradients as they are (local SGD).
+    """
+    if model is None or not _is_initialized() or torch.distributed.get_world_size() < 2:
+        return {}
+    kind = torch.nn.parallel.DistributedDataParallel
+    mine = {id(parameter) for parameter in model.parameters()}
+    for thing in gc.get_objects():
+        if not issubclass(type(thing), kind) or getattr(thing, "_comm_hooks", None):
+            continue
+        if any(id(parameter) in mine for parameter in thing.module.parameters()):
+            return {"data_parallel": kind.__name__}
+    return {}
 
 
 def agreed(key: str, value: str) -> tuple[str, bool]:

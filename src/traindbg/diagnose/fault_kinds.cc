@@ -31,6 +31,11 @@ constexpr std::array kKinds = {
               "Refuted if the noise of dropout is wanted in the evaluation."},
     FaultKind{"accumulation_not_averaged", "Accumulated gradients not averaged", 0.9, kBoth,
               "Refuted if the learning rate was chosen for the sum."},
+    // The ranks of a training.
+    FaultKind{"replica_divergence", "Ranks that drift apart", 0.97, kBoth | kGeneralises,
+              "Refuted if the ranks are meant to hold different weights."},
+    FaultKind{"duplicate_shards", "Ranks that see the same data", 0.96, kGeneralises,
+              "Refuted if all ranks are meant to be given the same batches."},
     // What the loss is given.
     FaultKind{"loss_shape_broadcast", "Shapes that broadcast in the loss", 0.96, kStalls,
               "Refuted if each prediction is meant to be compared with each label."},

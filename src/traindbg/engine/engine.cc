@@ -25,11 +25,13 @@ constexpr std::size_t kMostKeys = 1000;  // of one rule and one worker
 struct Active {
     const rules::RuleEntry* entry = nullptr;
     rules::Parameters parameters;
-    std::string broken;  // why it was taken out
+    std::string broken;                        // why it was taken out
+    std::unique_ptr<rules::Rule> of_all = {};  // the one object of a rule that sees all workers
 };
 
 struct Worker {
-    std::vector<std::unique_ptr<rules::Rule>> rules;  // as `Active`s; null once broken
+    // As `Active`s; null once broken, and of a rule that sees all workers.
+    std::vector<std::unique_ptr<rules::Rule>> rules;
     model::WorkerMeta meta;
     model::Mode mode = model::Mode::kTrain;                        // of the last step that was shown
     std::array<model::StepIndex, model::kModeCount> last_steps{};  // by mode
@@ -44,7 +46,10 @@ struct Worker {
 
 class Engine::Impl {
   public:
-    explicit Impl(std::vector<Active> active) : active_(std::move(active)) {}
+    explicit Impl(std::vector<Active> active) : active_(std::move(active)) {
+        for (Active& each : active_)
+            if (each.entry->sees_all_workers) each.of_all = each.entry->make(each.parameters);
+    }
 
     void on_step(const model::StepView& view) {
         Worker& worker = worker_of(view.worker);
@@ -62,21 +67,16 @@ class Engine::Impl {
 
     void on_time(std::int64_t wall_nanos) {
         phase_ = ended_ ? Phase::kTimeAtEnd : Phase::kTime;
-        for (auto& [id, worker] : workers_)
-            for (std::size_t i = 0; i < active_.size(); ++i)
-                ask(id, worker, i,
-                    [&](rules::Rule& rule, rules::FindingSink& sink) { rule.on_time(wall_nanos, sink); });
+        ask_all([&](rules::Rule& rule, rules::FindingSink& sink) { rule.on_time(wall_nanos, sink); });
     }
 
     void on_end() {
         if (std::exchange(ended_, true)) return;
         phase_ = Phase::kEnd;
-        for (auto& [id, worker] : workers_) {
-            // The last word is about the training, even where an evaluation came last.
+        // The last word is about the training, even where an evaluation came last.
+        for (auto& [id, worker] : workers_)
             if (worker.trained) worker.mode = model::Mode::kTrain;
-            for (std::size_t i = 0; i < active_.size(); ++i)
-                ask(id, worker, i, [&](rules::Rule& rule, rules::FindingSink& sink) { rule.on_end(sink); });
-        }
+        ask_all([](rules::Rule& rule, rules::FindingSink& sink) { rule.on_end(sink); });
     }
 
     [[nodiscard]] model::Verdict verdict() const {
@@ -111,7 +111,10 @@ class Engine::Impl {
         Sink(Impl& engine, model::WorkerId id, const Worker& worker, std::size_t rule)
             : engine_(engine), id_(id), worker_(worker), rule_(rule) {}
         void fire(model::Finding finding) override { engine_.fire(rule_, id_, worker_, std::move(finding)); }
-        void clear(std::string_view key) override { engine_.clear(rule_, id_, key); }
+        void clear(std::string_view key) override {
+            if (engine_.active_[rule_].of_all == nullptr) return engine_.clear(rule_, id_, key);
+            for (const auto& [id, worker] : engine_.workers_) engine_.clear(rule_, id, key);
+        }
 
       private:
         Impl& engine_;
@@ -124,27 +127,39 @@ class Engine::Impl {
         const auto [place, is_new] = workers_.try_emplace(id);
         if (is_new)
             for (const Active& active : active_)
-                place->second.rules.push_back(active.entry->make(active.parameters));
+                place->second.rules.push_back(
+                    active.entry->sees_all_workers ? nullptr : active.entry->make(active.parameters));
         return place->second;
+    }
+
+    // Every object of every rule, once.
+    template <typename Question>
+    void ask_all(const Question& question) {
+        for (auto place = workers_.begin(); place != workers_.end(); ++place)
+            for (std::size_t i = 0; i < active_.size(); ++i)
+                if (active_[i].of_all == nullptr || place == workers_.begin())
+                    ask(place->first, place->second, i, question);
     }
 
     // The one boundary at which an exception of a rule ends: it costs that rule, not the run.
     template <typename Question>
     void ask(model::WorkerId id, Worker& worker, std::size_t rule, Question&& question) {
-        if (!active_[rule].broken.empty() || worker.rules[rule] == nullptr) return;
+        std::unique_ptr<rules::Rule>& object =
+            active_[rule].entry->sees_all_workers ? active_[rule].of_all : worker.rules[rule];
+        if (!active_[rule].broken.empty() || object == nullptr) return;
         Sink sink(*this, id, worker, rule);
         std::string why;
         has_too_many_ = false;
         try {
-            question(*worker.rules[rule], sink);
-            why = worker.rules[rule]->failure();
+            question(*object, sink);
+            why = object->failure();
             if (why.empty() && has_too_many_)
                 why = base::format("it fires under ever new keys: more than {}", kMostKeys);
         } catch (const std::exception& error) {
             why = base::format("internal error: {}", error.what());
         }
         if (why.empty()) return;
-        worker.rules[rule].reset();
+        object.reset();
         active_[rule].broken = std::move(why);
         if (failure_listener) failure_listener(active_[rule].entry->info->name, active_[rule].broken);
     }
@@ -152,6 +167,9 @@ class Engine::Impl {
     void fire(std::size_t rule, model::WorkerId id, const Worker& worker, model::Finding finding) {
         finding.rule = active_[rule].entry->info->name;
         if (finding.kind.empty()) finding.kind = finding.rule;
+        // A rule that sees all workers says which one it is, and at which of the steps that they all took.
+        const bool is_of_all = active_[rule].of_all != nullptr;
+        if (is_of_all) id = finding.worker;
         finding.worker = id;
         finding.state = model::FindingState::kFiring;
         const auto [place, is_new] = index_.try_emplace(Key(rule, id, finding.key), findings_.size());
@@ -162,8 +180,10 @@ class Engine::Impl {
             return;
         }
         // A finding counts in the steps of one mode, that in which it first fired.
-        finding.mode = is_new ? worker.mode : findings_[place->second].mode;
-        finding.last_step = worker.last_step(finding.mode);
+        if (!is_of_all) {
+            finding.mode = is_new ? worker.mode : findings_[place->second].mode;
+            finding.last_step = worker.last_step(finding.mode);
+        }
         finding.step = finding.last_step;
         finding.first_step = std::min(finding.first_step, finding.last_step);
         if (is_new) {
@@ -200,10 +220,13 @@ class Engine::Impl {
             outcome.reason = active.broken;
             return outcome;
         }
-        for (const auto& [id, worker] : workers_) {
-            outcome.steps_judged += worker.rules[rule]->steps_judged();
-            if (outcome.reason.empty()) outcome.reason = worker.rules[rule]->why_not_judged();
-        }
+        const auto add = [&](const rules::Rule& object) {
+            outcome.steps_judged += object.steps_judged();
+            if (outcome.reason.empty()) outcome.reason = object.why_not_judged();
+        };
+        if (active.of_all != nullptr) add(*active.of_all);
+        else
+            for (const auto& [id, worker] : workers_) add(*worker.rules[rule]);
         const bool fired = std::any_of(findings_.begin(), findings_.end(),
                                        [&](const model::Finding& f) { return f.rule == outcome.rule; });
         if (fired) outcome.state = model::CheckState::kFired;

@@ -100,6 +100,8 @@ class Parser {
             scenario_.title = line.substr(line.find(':') + 1);
             return Status::ok();
         }
+        if (verb == "rank") return take_rank(words);
+        if (verb == "environment") return take_environment(words);
         if (verb == "optimizer") return take_optimizer(words);
         if (verb == "tensor") return take_tensor(words);
         if (verb == "rules") return take_rules(words);
@@ -126,6 +128,26 @@ class Parser {
         return all;
     }
 
+    // rank 1: what follows is of this rank; before the first such line, of rank 0.
+    Status take_rank(const Words& words) {
+        const auto rank = words.size() == 2 ? number(words[1]) : std::nullopt;
+        if (!rank || *rank < 0 || *rank > 1000 || *rank != std::floor(*rank))
+            return wrong("expected: rank N");
+        scenario_.workers.try_emplace(0);
+        worker_ = static_cast<model::WorkerId>(*rank);
+        // Described as the one before, until it says otherwise.
+        scenario_.workers.try_emplace(worker_, model::WorkerMeta(scenario_.workers.at(0)));
+        return Status::ok();
+    }
+
+    // environment NAME=VALUE ...: of the rank
+    Status take_environment(const Words& words) {
+        TRAINDBG_ASSIGN_OR_RETURN(const auto given, settings(words, 1));
+        for (const auto& [name, value] : given)
+            scenario_.workers[worker_].environment.emplace_back(name, value);
+        return Status::ok();
+    }
+
     Status take_optimizer(const Words& words) {
         if (words.size() < 2) return wrong("optimizer needs a type");
         TRAINDBG_ASSIGN_OR_RETURN(const auto given, settings(words, 2));
@@ -136,7 +158,7 @@ class Parser {
             if (!value) return wrong("not a number: " + text);
             info.settings.emplace_back(key, *value);
         }
-        scenario_.meta.optimizers.push_back(std::move(info));
+        scenario_.workers[worker_].optimizers.push_back(std::move(info));
         return Status::ok();
     }
 
@@ -191,7 +213,8 @@ class Parser {
         const auto count = words.size() < 4 || words[2] != "after" ? std::nullopt : number(words[1]);
         if (!count) return wrong("expected: eval COUNT after STEPS");
         TRAINDBG_ASSIGN_OR_RETURN(const auto steps, step_list(words[3]));
-        for (const std::uint64_t step : steps) evals_after_[step] += static_cast<std::uint64_t>(*count);
+        for (const std::uint64_t step : steps)
+            times_[worker_].evals_after[step] += static_cast<std::uint64_t>(*count);
         return Status::ok();
     }
 
@@ -471,7 +494,8 @@ class Parser {
         return scenario_.tensors.back();
     }
     model::StepRecord& step(model::Mode mode, std::uint64_t index) {
-        model::StepRecord& record = (mode == model::Mode::kTrain ? train_ : eval_)[index];
+        Time& time = times_[worker_];
+        model::StepRecord& record = (mode == model::Mode::kTrain ? time.train : time.eval)[index];
         record.mode = mode;
         record.step = index;
         return record;
@@ -488,35 +512,58 @@ class Parser {
 
     Result<Scenario> finish() {
         if (scenario_.rules.empty()) scenario_.rules = rules::default_rules();
-        std::uint64_t next_eval = 0, sequence = 0;
-        for (auto& [index, record] : train_) {
-            record.sequence = sequence++;
-            scenario_.steps.push_back(std::move(record));
-            const auto evals = evals_after_.find(index);
-            for (std::uint64_t i = 0; evals != evals_after_.end() && i < evals->second; ++i) {
-                const auto eval = eval_.find(next_eval++);
-                if (eval == eval_.end()) return wrong("fewer EVAL steps than the eval lines place");
-                eval->second.sequence = sequence++;
-                scenario_.steps.push_back(std::move(eval->second));
-            }
+        scenario_.workers.try_emplace(0);
+        if (scenario_.workers.size() > 1) {
+            const std::string size = std::to_string(scenario_.workers.size());
+            for (auto& [worker, meta] : scenario_.workers) meta.environment.emplace_back("WORLD_SIZE", size);
         }
-        if (next_eval != eval_.size()) return wrong("more EVAL steps than the eval lines place");
+        std::set<std::uint64_t> indexes;
+        for (const auto& [worker, time] : times_)
+            for (const auto& [index, record] : time.train) indexes.insert(index);
+        for (const std::uint64_t index : indexes)
+            for (auto& [worker, time] : times_) TRAINDBG_RETURN_IF_ERROR(append(worker, time, index));
+        for (const auto& [worker, time] : times_)
+            if (time.next_eval != time.eval.size()) return wrong("more EVAL steps than the eval lines place");
         return std::move(scenario_);
+    }
+
+    // What one worker records.
+    struct Time {
+        std::map<std::uint64_t, model::StepRecord> train, eval;
+        std::map<std::uint64_t, std::uint64_t> evals_after;
+        std::uint64_t next_eval = 0, sequence = 0;
+    };
+
+    // Its TRAIN step of this index, and the evaluation after it.
+    Status append(model::WorkerId worker, Time& time, std::uint64_t index) {
+        const auto train = time.train.find(index);
+        if (train == time.train.end()) return Status::ok();
+        train->second.sequence = time.sequence++;
+        scenario_.steps.push_back({worker, std::move(train->second)});
+        const auto evals = time.evals_after.find(index);
+        for (std::uint64_t i = 0; evals != time.evals_after.end() && i < evals->second; ++i) {
+            const auto eval = time.eval.find(time.next_eval++);
+            if (eval == time.eval.end()) return wrong("fewer EVAL steps than the eval lines place");
+            eval->second.sequence = time.sequence++;
+            scenario_.steps.push_back({worker, std::move(eval->second)});
+        }
+        return Status::ok();
     }
 
     int line_ = 0;
     Scenario scenario_;
     std::map<std::string, model::TensorId> ids_;
-    std::map<std::uint64_t, model::StepRecord> train_, eval_;
-    std::map<std::uint64_t, std::uint64_t> evals_after_;
+    model::WorkerId worker_ = 0;  // that lines are of
+    std::map<model::WorkerId, Time> times_;
     Noise noise_;
 };
 
 std::string line_of(const model::Finding& f) {
     return base::format(
-        "{} {} key={} state={} first={} step={} last={} tensor={} layer={} places={}\n    {}\n    fix: {}",
-        f.rule, model::to_string(f.severity), f.key, model::to_string(f.state), f.first_step, f.step,
-        f.last_step, f.tensor, f.layer, f.places, f.message, f.fix);
+        "{} {} key={} state={} rank={} first={} step={} last={} tensor={} layer={} places={}\n    {}\n    "
+        "fix: {}",
+        f.rule, model::to_string(f.severity), f.key, model::to_string(f.state), f.worker, f.first_step,
+        f.step, f.last_step, f.tensor, f.layer, f.places, f.message, f.fix);
 }
 
 bool meets(const model::Finding& f, const std::string& key, const std::string& value) {
@@ -524,6 +571,7 @@ bool meets(const model::Finding& f, const std::string& key, const std::string& v
     if (key == "key") return f.key == value;
     if (key == "kind") return f.kind == value;
     if (key == "state") return model::to_string(f.state) == value;
+    if (key == "rank") return std::to_string(f.worker) == value;
     if (key == "first") return std::to_string(f.first_step) == value;
     if (key == "step") return std::to_string(f.step) == value;
     if (key == "before") {

@@ -23,11 +23,17 @@ struct Expectation {
     std::map<std::string, std::string> conditions;  // "severity" -> "error", "message" -> part of it
 };
 
+// A step of one worker.
+struct Recorded {
+    model::WorkerId worker = 0;
+    model::StepRecord record;
+};
+
 struct Scenario {
     std::string title;
-    model::WorkerMeta meta;
-    model::TensorTable tensors;
-    std::vector<model::StepRecord> steps;  // in recorded order
+    std::map<model::WorkerId, model::WorkerMeta> workers;  // at least one
+    model::TensorTable tensors;                            // of all workers
+    std::vector<Recorded> steps;                           // in recorded order; those of workers take turns
     std::vector<rules::RuleChoice> rules;
     std::vector<Expectation> expectations;
 };
@@ -47,8 +53,9 @@ class ScenarioSource final : public model::StepSource {
     explicit ScenarioSource(const Scenario& scenario) : scenario_(scenario) {}
     [[nodiscard]] base::Result<std::optional<model::StepView>> next(std::chrono::nanoseconds) override {
         if (ended()) return std::optional<model::StepView>();
-        return std::optional(
-            model::StepView{0, &scenario_.steps[next_++], &scenario_.tensors, &scenario_.meta});
+        const Recorded& step = scenario_.steps[next_++];
+        return std::optional(model::StepView{step.worker, &step.record, &scenario_.tensors,
+                                             &scenario_.workers.at(step.worker)});
     }
     [[nodiscard]] bool ended() const override { return next_ == scenario_.steps.size(); }
 

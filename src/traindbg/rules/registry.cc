@@ -27,6 +27,7 @@ const std::vector<RuleEntry>& builtin_rules() {
         builtin::dead_relu(),                    //
         builtin::detached_graph(),               //
         builtin::detached_loss(),                //
+        builtin::duplicate_shards(),             //
         builtin::embedding_rows_unused(),        //
         builtin::eval_mode_while_training(),     //
         builtin::exploding_gradient(),           //
@@ -56,6 +57,7 @@ const std::vector<RuleEntry>& builtin_rules() {
         builtin::poor_weight_init(),             //
         builtin::posterior_collapse(),           //
         builtin::repeated_batch(),               //
+        builtin::replica_divergence(),           //
         builtin::representation_collapse(),      //
         builtin::resume_lost_optimizer_state(),  //
         builtin::saturated_activation(),         //

@@ -1,9 +1,10 @@
 // A rule: one way in which a training goes wrong, and how to see it.
 //
-// A rule sees the steps of one worker in the order in which they were recorded and keeps all it needs
-// in its own object. It does no I/O (the steps of another run come by other_run.h) and knows no clock,
-// so that a live run, a stored run and a table of numbers in a test give the same findings. One rule,
-// one file under `builtin/`, named after the fault; `registry.h` lists them all.
+// A rule sees the steps of one worker in the order in which they were recorded (those of all workers as they
+// come, where its entry says so) and keeps all it needs in its own object. It does no I/O (the steps of
+// another run come by other_run.h) and knows no clock, so that a live run, a stored run and a table of
+// numbers in a test give the same findings. One rule, one file under `builtin/`, named after the fault;
+// `registry.h` lists them all.
 //
 // Thread-safety: an object is used by one thread at a time; different objects are independent.
 #pragma once
@@ -34,7 +35,8 @@ class FindingSink {
     FindingSink& operator=(const FindingSink&) = delete;
     virtual ~FindingSink() = default;
     // The engine fills in rule, worker, state, mode, step and last_step, and the rule's name as kind where
-    // there is none. A rule that knows that the fault began earlier says so in `first_step`; one that
+    // there is none. A rule that sees all workers says worker, mode and last_step itself, and its `clear`
+    // holds for all workers. A rule that knows that the fault began earlier says so in `first_step`; one that
     // leaves it above the current step (the initial `kThisStep`) means "now".
     virtual void fire(model::Finding finding) = 0;
     virtual void clear(std::string_view key) = 0;
@@ -73,6 +75,9 @@ struct RuleEntry {
     std::function<std::unique_ptr<Rule>(const Parameters& parameters)> make;
     bool wants_raw = false;   // looks at whole tensors, where there are any
     std::string origin = {};  // of a custom rule: the file that it was loaded from
+    // One object is shown the steps of all workers, in any order between them: it compares the ranks of a
+    // training.
+    bool sees_all_workers = false;
 };
 
 // All rules of ours, sorted by name: what is on by default.

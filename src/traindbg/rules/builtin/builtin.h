@@ -16,6 +16,7 @@ namespace traindbg::rules::builtin {
 [[nodiscard]] RuleEntry dead_relu();
 [[nodiscard]] RuleEntry detached_graph();
 [[nodiscard]] RuleEntry detached_loss();
+[[nodiscard]] RuleEntry duplicate_shards();
 [[nodiscard]] RuleEntry embedding_rows_unused();
 [[nodiscard]] RuleEntry eval_mode_while_training();
 [[nodiscard]] RuleEntry exploding_gradient();
@@ -45,6 +46,7 @@ namespace traindbg::rules::builtin {
 [[nodiscard]] RuleEntry poor_weight_init();
 [[nodiscard]] RuleEntry posterior_collapse();
 [[nodiscard]] RuleEntry repeated_batch();
+[[nodiscard]] RuleEntry replica_divergence();
 [[nodiscard]] RuleEntry representation_collapse();
 [[nodiscard]] RuleEntry resume_lost_optimizer_state();
 [[nodiscard]] RuleEntry saturated_activation();

@@ -1,0 +1,315 @@
+// The ranks of a data-parallel training hold different weights.
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "traindbg/base/format.h"
+#include "traindbg/base/text.h"
+#include "traindbg/rules/builtin/builtin.h"
+#include "traindbg/rules/ranks.h"
+
+namespace traindbg::rules {
+namespace {
+
+const model::RuleInfo kReplicaDivergence = {
+    .name = "replica_divergence",
+    .title = "Ranks that drift apart",
+    .summary = "The ranks train one model together, and their copies of its weights are not the same.",
+    .when =
+        "After `steps` looked-at steps in a row in which the statistics of a weight differ between ranks (by "
+        "more than 1e-6 of its size), while the ranks see different batches, and something shows that the "
+        "copies are "
+        "meant to be one: their gradients are the same, or other weights that change are the same, or the "
+        "model is wrapped in DistributedDataParallel (error). Where no gradient and no weight is the same, "
+        "it "
+        "may be a training that averages its weights now and then: a warning where they began differently "
+        "and still differ at step 50, or drift further apart from step 50 to step 100 without ever meeting.",
+    .why =
+        "What is trained is not one model but several that disturb each other: gradients of one copy are "
+        "applied to another. Only one of them is saved and evaluated, and the loss of rank 0 does not show "
+        "it.",
+    .fix =
+        "Wrap the model in DistributedDataParallel and call the wrapper, not model.module: it copies rank "
+        "0's "
+        "weights at the start and averages gradients in each backward pass. By hand: dist.broadcast all "
+        "parameters and buffers once from rank 0, and dist.all_reduce every gradient before each step.",
+    .healthy =
+        "Ranks that hold parts of a model (tensor parallel, pipelines, experts: names with \"expert\" are "
+        "left "
+        "out), that see the same batches, train different models or with different settings; local SGD, "
+        "whose "
+        "ranks meet; one process.",
+    .cost =
+        "None of its own: statistics of weights that other rules need, at the first three steps and at every "
+        "50th.",
+    .original = "",
+    .source = "BLOOM's diary (deepspeed-1801): replicas out of sync; TrainCheck (OSDI'25)",
+    .severity = model::Severity::kError,
+    .parameters = {{"steps", "steps", 2, 1, 1000, "looked-at steps in a row with different weights"}},
+};
+
+class ReplicaDivergence final : public Rule {
+  public:
+    explicit ReplicaDivergence(const Parameters& parameters)
+        : steps_(static_cast<std::uint64_t>(parameters.at("steps"))) {}
+
+    void on_step(const model::StepView& step, FindingSink& sink) override {
+        const Ranks::Together* together = ranks_.observe(step);
+        if (together == nullptr) return;
+        look_at_inputs(*together);
+        if (std::any_of(together->begin(), together->end(),
+                        [](const auto& rank) { return rank.second.weights.empty(); }))
+            return;
+        compare(*together);
+        if (!are_alike_models_) return;
+        ++judged_;
+        if (apart_.empty()) {
+            meet(sink);
+            return;
+        }
+        if (in_a_row_++ == 0) first_ = step.step();
+        looks_.push_back({step.step(), distance_});
+        judge(step.step(), false, sink);
+    }
+    void on_end(FindingSink& sink) override {
+        if (in_a_row_ > 0) judge(looks_.back().step, true, sink);
+    }
+    [[nodiscard]] std::uint64_t steps_judged() const override { return judged_; }
+    [[nodiscard]] std::string why_not_judged() const override {
+        if (!are_alike_models_) return "the ranks do not hold the same weights by name and shape";
+        if (ranks_.has_parts()) return "each rank holds a part of the weights";
+        const std::string why = ranks_.why_not();
+        return why.empty() ? "no weight was recorded by all ranks" : why;
+    }
+
+  private:
+    struct Look {
+        model::StepIndex step;
+        double distance;
+    };
+
+    void look_at_inputs(const Ranks::Together& together) {
+        const std::uint64_t first = together.begin()->second.inputs;
+        if (first == 0) return;
+        const bool are_same = std::all_of(together.begin(), together.end(),
+                                          [&](const auto& rank) { return rank.second.inputs == first; });
+        (are_same ? same_inputs_ : other_inputs_) += 1;
+    }
+
+    // Which weights are not the same, and on which rank: the first that is not like most.
+    void compare(const Ranks::Together& together) {
+        apart_.clear();
+        distance_ = 0;
+        bool is_any_same = false;
+        const RankStep& first = together.begin()->second;
+        weights_ = first.weights.size();
+        for (const auto& [name, tensor] : first.weights) {
+            if (name.find("expert") != std::string::npos) continue;
+            std::vector<std::pair<model::WorkerId, const RankStep::Tensor*>> copies;
+            for (const auto& [worker, rank] : together) {
+                const auto copy = rank.weights.find(name);
+                if (copy == rank.weights.end() || copy->second.shape != tensor.shape) {
+                    are_alike_models_ = false;
+                    return;
+                }
+                copies.emplace_back(worker, &copy->second);
+            }
+            const auto odd = odd_one(copies);
+            if (odd) {
+                if (apart_.empty()) {
+                    worker_ = *odd;
+                    norms_.clear();
+                    for (const auto& [worker, copy] : copies)
+                        norms_.emplace_back(worker, copy->statistics.l2);
+                }
+                apart_.push_back(name);
+            } else if (const auto [place, is_new] = began_.try_emplace(name, tensor.statistics);
+                       !is_new && distance_between(place->second, tensor.statistics) > kEqualWithin) {
+                is_any_same = true;  // it changed, and on all ranks likewise
+            }
+        }
+        are_some_same_ = is_any_same;
+        for (const auto& [worker, rank] : together)
+            if (rank.weights.size() != first.weights.size()) are_alike_models_ = false;
+        look_at_gradients(together);
+    }
+
+    // Whether the weights that are apart were given the same gradients.
+    void look_at_gradients(const Ranks::Together& together) {
+        std::uint64_t same = 0, other = 0;
+        const auto& of_first = together.begin()->second.gradients;
+        for (const std::string& name : apart_) {
+            const auto gradient = of_first.find("gradient" + name.substr(name.find('/')));
+            if (gradient == of_first.end() || gradient->second.statistics.l2 == 0) continue;
+            const bool are_same = std::all_of(together.begin(), together.end(), [&](const auto& rank) {
+                const auto copy = rank.second.gradients.find(gradient->first);
+                return copy != rank.second.gradients.end() &&
+                       distance_between(copy->second.statistics, gradient->second.statistics) <= kEqualWithin;
+            });
+            (are_same ? same : other) += 1;
+        }
+        are_gradients_same_ = same > 0 && other == 0;
+    }
+
+    // The first rank whose copy is not like that of most; nothing where all are alike.
+    std::optional<model::WorkerId> odd_one(
+        const std::vector<std::pair<model::WorkerId, const RankStep::Tensor*>>& copies) {
+        const auto is_like = [](const RankStep::Tensor& a, const RankStep::Tensor& b) {
+            return distance_between(a.statistics, b.statistics) <= kEqualWithin;
+        };
+        std::size_t most = 0;
+        const RankStep::Tensor* usual = nullptr;
+        for (const auto& [worker, copy] : copies) {
+            const auto like =
+                static_cast<std::size_t>(std::count_if(copies.begin(), copies.end(), [&](const auto& each) {
+                    return is_like(*each.second, *copy);
+                }));
+            if (like <= most) continue;
+            most = like;
+            usual = copy;
+        }
+        std::optional<model::WorkerId> odd;
+        for (const auto& [worker, copy] : copies) {
+            if (is_like(*copy, *usual)) continue;
+            distance_ = std::max(distance_, distance_between(copy->statistics, usual->statistics));
+            if (!odd) odd = worker;
+        }
+        return odd;
+    }
+
+    // They are the same, after they were not: weights that are averaged now and then.
+    void meet(FindingSink& sink) {
+        if (in_a_row_ == 0) return;
+        have_met_ = true;
+        in_a_row_ = 0;
+        looks_.clear();
+        if (!key_.empty()) sink.clear(key_);
+        key_.clear();
+    }
+
+    void judge(model::StepIndex now, bool is_end, FindingSink& sink) {
+        // Parts of one model are given the same batches, and have the same names here and there.
+        if (!ranks_.are_of_one_training() || (same_inputs_ > 0 && other_inputs_ == 0)) return;
+        const bool is_known = ranks_.is_data_parallel() && !have_met_;
+        const bool are_tied = are_gradients_same_ || (are_some_same_ && !have_met_) || is_known;
+        if (key_.empty()) {
+            if (in_a_row_ < steps_) return;
+            if (are_tied) key_ = "copies";
+            else if (!have_met_ && do_drift(is_end)) key_ = "never_averaged";
+            else return;
+        }
+        fire(now, sink);
+    }
+
+    // Nothing ties the copies. Those of local SGD begin alike and come back to each other.
+    [[nodiscard]] bool do_drift(bool is_end) const {
+        constexpr model::StepIndex kLate = 40;
+        std::vector<double> late;
+        for (const Look& look : looks_)
+            if (look.step >= kLate) late.push_back(look.distance);
+        if (late.empty()) return false;
+        const double first = looks_.front().distance;
+        const auto is_early = [](const Look& look) { return look.step < kLate; };
+        const auto early = std::find_if(looks_.rbegin(), looks_.rend(), is_early);
+        if (early == looks_.rend()) return false;  // alike at first
+        const bool began_apart = looks_.size() >= 2 && early->distance < 1.3 * first;
+        if (began_apart && late.back() >= 0.5 * first) return true;
+        return (late.size() >= 2 || is_end) && late.front() >= 3 * early->distance &&
+               late.back() >= 0.8 * late.front();
+    }
+
+    void fire(model::StepIndex now, FindingSink& sink) {
+        model::Finding finding;
+        finding.key = key_;
+        finding.severity = key_ == "copies" ? model::Severity::kError : model::Severity::kWarning;
+        finding.worker = worker_;
+        finding.first_step = first_;
+        finding.last_step = finding.step = now;
+        finding.tensor = apart_.front();
+        const std::size_t slash = finding.tensor.find('/');
+        const std::string parameter = finding.tensor.substr(slash + 1);
+        const std::size_t dot = parameter.rfind('.');
+        finding.layer = dot == std::string::npos ? "" : parameter.substr(0, dot);
+        finding.places = apart_.size();
+        std::vector<std::string> norms;
+        for (const auto& [worker, norm] : norms_)
+            if (norms.size() < 4)
+                norms.push_back(base::format("{} on rank {}", base::human_number(norm), worker));
+        finding.message = base::format(
+            "{} of the {} weights are not the same on all ranks, since step {}: the norm of {} is {}",
+            apart_.size(), weights_, first_, parameter, base::join(norms, ", "));
+        if (key_ == "never_averaged") {
+            finding.message += "; gradients are not the same either: each rank trains a model of its own.";
+        } else if (are_gradients_same_) {
+            finding.message +=
+                "; their gradients are: the copies did not begin alike, or one was changed alone.";
+        } else if (are_some_same_) {
+            finding.message += base::format(
+                "; others are, so these are left out where gradients are averaged ({}).", parameter);
+        } else {
+            finding.message +=
+                "; DistributedDataParallel is there, and the gradients that are used are not averaged: the "
+                "model "
+                "inside is called, not the wrapper, or always under no_sync().";
+        }
+        finding.evidence.push_back({"largest difference / size", distance_, "limit", kEqualWithin});
+        finding.evidence.push_back({"looked-at steps in a row", static_cast<double>(in_a_row_), "limit",
+                                    static_cast<double>(steps_)});
+        finding.fix =
+            are_gradients_same_ ? "Give all ranks the same weights before the first step: wrap the model in "
+                                  "DistributedDataParallel after its weights are made or loaded, or "
+                                  "for t in model.state_dict().values(): dist.broadcast(t, 0)."
+            : ranks_.is_data_parallel()
+                ? "Call the wrapper (ddp_model(x)), not ddp_model.module(x), and leave no_sync() for the "
+                  "last "
+                  "micro-batch of each step."
+                : base::format(
+                      "Before each optimizer.step(): for p in model.parameters(): "
+                      "dist.all_reduce(p.grad); p.grad /= dist.get_world_size(), {} included; or wrap the "
+                      "model in DistributedDataParallel.",
+                      parameter);
+        finding.plots = {{finding.tensor, "l2"}, {"loss", "value"}};
+        sink.fire(std::move(finding));
+    }
+
+    std::uint64_t steps_;
+    Ranks ranks_;
+    std::uint64_t judged_ = 0, in_a_row_ = 0, same_inputs_ = 0, other_inputs_ = 0;
+    bool are_alike_models_ = true, are_some_same_ = false, are_gradients_same_ = false, have_met_ = false;
+    std::map<std::string, model::Statistics> began_;         // of weights that were the same
+    std::vector<std::string> apart_;                         // weights that are not the same at this look
+    std::vector<std::pair<model::WorkerId, double>> norms_;  // of the first of them
+    std::size_t weights_ = 0;
+    double distance_ = 0;
+    model::WorkerId worker_ = 0;  // the one that is not like most
+    std::vector<Look> looks_;     // since they are apart
+    model::StepIndex first_ = 0;
+    std::string key_;
+};
+
+std::vector<model::Requirement> replica_divergence_needs(const Parameters&) {
+    using enum model::Mode;
+    constexpr auto kStatistics = model::What::kStatistics;
+    return {
+        {"weights", kTrain, kStatistics, {.every = 50, .dense_until = 3}, kReplicaDivergence.name},
+        {"gradients", kTrain, kStatistics, {.every = 50, .dense_until = 3}, kReplicaDivergence.name},
+        {"inputs", kTrain, model::What::kDigest, {.every = 50, .dense_until = 10}, kReplicaDivergence.name}};
+}
+
+}  // namespace
+
+RuleEntry builtin::replica_divergence() {
+    return {.info = &kReplicaDivergence,
+            .needs = &replica_divergence_needs,
+            .make = [](const Parameters& p) -> std::unique_ptr<Rule> {
+                return std::make_unique<ReplicaDivergence>(p);
+            },
+            .sees_all_workers = true};
+}
+
+}  // namespace traindbg::rules
