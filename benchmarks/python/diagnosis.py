@@ -51,7 +51,7 @@ ROOT = Path(__file__).resolve().parents[2]
 GALLERY = ROOT / "examples"
 DOCS = ROOT / "docs" / "faults.md"
 # Where a fault has no layer: a finding of a right kind is at the right place.
-WORDS_OF_PLACES = ("loop", "loader", "optimizer")
+WORDS_OF_PLACES = ("loop", "loader", "optimizer", "rank")
 # What says nothing where the kind is wrong: every complaint about a loss names that loss.
 VAGUE_PLACES = ("", "*", "loss*")
 CONSTANTS = {
@@ -260,6 +260,8 @@ def train(task: Task, run_dir: Path, plan: str) -> None:
     from traindbg.hooks import torch as hook
 
     os.environ["TRAINDBG_RUN_DIR"] = str(run_dir)
+    # For the processes that the script starts.
+    os.environ["PYTHONPATH"] = str(Path(_autostart.__file__).parent / "_bootstrap")
     if plan:
         run_dir.mkdir()
         (run_dir / "plan.json").write_text(plan)

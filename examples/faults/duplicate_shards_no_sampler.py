@@ -1,8 +1,8 @@
 """A digit classifier under DistributedDataParallel with shuffle=True where a sampler was to be.
 
-Every rank seeds its generator alike, so that the weights begin alike, and shuffles the whole data set
-by it: both ranks go through the same batches in the same order. The mean of two equal gradients is
-that gradient; the second rank works for nothing. The place is the loader.
+Every rank seeds its generator alike, so that the weights begin alike, and shuffles the whole data
+set by it: both ranks go through the same batches in the same order. The mean of two equal gradients
+is that gradient; the second rank works for nothing. The place is the loader.
 """
 
 import tempfile

@@ -1,8 +1,8 @@
-"""A forecaster under DistributedDataParallel whose own method for the loss is called on ddp.module.
+"""A forecaster under DistributedDataParallel: its own method for the loss is called on ddp.module.
 
-The wrapper has no such method, so `ddp.module.negative_log_likelihood(x, y)` it is; the forward pass
-does not go through DistributedDataParallel, which then averages no gradients. Each rank trains a
-model of its own on half of the data. The place is the rank.
+The wrapper has no such method, so `ddp.module.negative_log_likelihood(x, y)` it is; the forward
+pass does not go through DistributedDataParallel, which then averages no gradients. Each rank trains
+a model of its own on half of the data. The place is the rank.
 """
 
 import tempfile
@@ -57,7 +57,10 @@ def work(rank, store, healthy, seed):
     optimizer = torch.optim.Adam(ddp.parameters(), lr=5e-3)
     for epoch in range(8):
         for rows in torch.randperm(len(x)).split(40):
-            loss = ddp(x[rows], y[rows]) if healthy else ddp.module.negative_log_likelihood(x[rows], y[rows])
+            if healthy:
+                loss = ddp(x[rows], y[rows])
+            else:
+                loss = ddp.module.negative_log_likelihood(x[rows], y[rows])
             optimizer.zero_grad()
             loss.backward()
             optimizer.step()

@@ -507,3 +507,34 @@ def test_ranks_that_a_rule_stops_leave_after_the_same_step(tmp_path: Path) -> No
     assert last[0] == last[1]
     assert "worker 0 stopped" not in done.stderr
     assert "worker 1 stopped" not in done.stderr
+
+
+# What is wrong between the ranks: seen side by side, while they train and afterwards.
+
+FAULTS = Path(__file__).parents[2] / "examples" / "faults"
+
+
+@pytest.mark.parametrize(
+    ("script", "rule", "words"),
+    [
+        ("replica_divergence_inner_module.py", "replica_divergence", "not averaged"),
+        ("duplicate_shards_random_rows.py", "duplicate_shards", "the same batches as rank 0"),
+    ],
+)
+def test_ranks_that_are_not_what_they_should_be_are_told(
+    tmp_path: Path, script: str, rule: str, words: str
+) -> None:
+    for flags in ([], ["--healthy"]):
+        run = tmp_path / ("healthy" if flags else "faulty")
+        done = traindbg("run", "--run-dir", run, "--", sys.executable, FAULTS / script, *flags)
+        assert done.returncode == 0, done.stderr
+        assert td.Run(run).workers == [0, 1]
+        verdict = traindbg_json("check", run, codes=(0, 1))
+        found = [f for f in verdict["findings"] if f["severity"] != "info"]
+        if flags:
+            assert not found
+            continue
+        assert [f["rule"] for f in found] == [rule], "said once, not by each rank"
+        assert (found[0]["severity"], found[0]["worker"], found[0]["step"]) == ("error", 1, 2)
+        assert words in found[0]["message"]
+        assert words in done.stderr, "and while it ran"

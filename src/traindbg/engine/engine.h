@@ -1,7 +1,8 @@
 // Runs rules over steps and keeps what they found.
 //
 // The same engine judges a live run (fed from RunTail) and a stored one (fed from Run): findings
-// depend on the steps alone, so both give the same. Each worker has its own objects of each rule.
+// depend on the steps alone, so both give the same. Each worker has its own objects of each rule; one that
+// sees all workers has one.
 //
 // Thread-safety: one thread at a time.
 #pragma once

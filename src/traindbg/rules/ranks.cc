@@ -43,7 +43,9 @@ void Ranks::describe(const model::WorkerMeta& meta) {
 
 const Ranks::Together* Ranks::observe(const model::StepView& step) {
     if (step.mode() != model::Mode::kTrain) return nullptr;
-    if (!step.meta->optimizers.empty() && described_.insert(step.worker).second) describe(*step.meta);
+    // It says all that it knows when its optimizer first steps; one without an optimizer has no more to say.
+    const bool is_described = !step.meta->optimizers.empty() || step.step() >= 2;
+    if (is_described && described_.insert(step.worker).second) describe(*step.meta);
     if (world_ < 2) return nullptr;
     RankStep told;
     for (const model::TensorSample& sample : step.record->tensors) {
