@@ -240,17 +240,18 @@ class ReplicaDivergence final : public Rule {
         for (const auto& [worker, norm] : norms_)
             if (norms.size() < 4)
                 norms.push_back(base::format("{} on rank {}", base::human_number(norm), worker));
-        finding.message = base::format(
-            "{} of the {} weights are not the same on all ranks, since step {}: the norm of {} is {}",
-            apart_.size(), weights_, first_, parameter, base::join(norms, ", "));
+        finding.message =
+            base::format("{} of {} weights {} not the same on all ranks, since step {}: the norm of {} is {}",
+                         apart_.size(), weights_, apart_.size() == 1 ? "is" : "are", first_, parameter,
+                         base::join(norms, ", "));
         if (key_ == "never_averaged") {
             finding.message += "; gradients are not the same either: each rank trains a model of its own.";
         } else if (are_gradients_same_) {
             finding.message +=
                 "; their gradients are: the copies did not begin alike, or one was changed alone.";
         } else if (are_some_same_) {
-            finding.message += base::format(
-                "; others are, so these are left out where gradients are averaged ({}).", parameter);
+            finding.message +=
+                base::format("; others are: where gradients are averaged, {} is left out.", parameter);
         } else {
             finding.message +=
                 "; DistributedDataParallel is there, and the gradients that are used are not averaged: the "
@@ -264,6 +265,12 @@ class ReplicaDivergence final : public Rule {
             are_gradients_same_ ? "Give all ranks the same weights before the first step: wrap the model in "
                                   "DistributedDataParallel after its weights are made or loaded, or "
                                   "for t in model.state_dict().values(): dist.broadcast(t, 0)."
+            : ranks_.is_data_parallel() && are_some_same_
+                ? base::format(
+                      "Put the model into DistributedDataParallel when its last layer is in place: it "
+                      "averages "
+                      "gradients of the parameters that it was given then, and {} was none of them.",
+                      parameter)
             : ranks_.is_data_parallel()
                 ? "Call the wrapper (ddp_model(x)), not ddp_model.module(x), and leave no_sync() for the "
                   "last "
