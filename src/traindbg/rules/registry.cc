@@ -45,8 +45,10 @@ const std::vector<RuleEntry>& builtin_rules() {
         builtin::loss_scale_overflow(),          //
         builtin::loss_shape_broadcast(),         //
         builtin::loss_sign_flipped(),            //
+        builtin::loss_spike(),
         builtin::low_capacity(),                 //
         builtin::low_precision_updates_lost(),   //
+        builtin::metric_contradicts_loss(),
         builtin::no_nonlinearity(),              //
         builtin::non_finite(),                   //
         builtin::output_activation_range(),      //
