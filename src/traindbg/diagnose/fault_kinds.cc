@@ -17,6 +17,8 @@ constexpr std::array kKinds = {
               "Refuted if loss.grad_fn leads to the model's parameters."},
     FaultKind{"step_without_gradient", "Optimizer step without gradients", 0.97, kStalls,
               "Refuted if the parameters have a gradient when the optimizer steps."},
+    FaultKind{"optimizer_never_steps", "No optimizer step", 0.97, kStalls,
+              "Refuted if the weights are changed in another way."},
     FaultKind{"loss_sign_flipped", "Sign of the loss flipped", 0.96, kBoth,
               "Refuted if the value that backward() is called on falls when the model gets better."},
     FaultKind{"parameters_not_in_optimizer", "Parameters that the optimizer does not have", 0.96, kStalls,

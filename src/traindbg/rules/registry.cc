@@ -51,6 +51,7 @@ const std::vector<RuleEntry>& builtin_rules() {
         builtin::metric_contradicts_loss(),
         builtin::no_nonlinearity(),              //
         builtin::non_finite(),                   //
+        builtin::optimizer_never_steps(),
         builtin::output_activation_range(),      //
         builtin::over_regularized(),             //
         builtin::overfit(),                      //

@@ -40,6 +40,7 @@ namespace traindbg::rules::builtin {
 [[nodiscard]] RuleEntry metric_contradicts_loss();
 [[nodiscard]] RuleEntry no_nonlinearity();
 [[nodiscard]] RuleEntry non_finite();
+[[nodiscard]] RuleEntry optimizer_never_steps();
 [[nodiscard]] RuleEntry output_activation_range();
 [[nodiscard]] RuleEntry over_regularized();
 [[nodiscard]] RuleEntry overfit();
