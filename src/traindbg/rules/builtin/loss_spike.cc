@@ -26,13 +26,14 @@ const model::RuleInfo kLossSpike = {
         "was usual.",
     .when =
         "From the 50th step on, the loss is compared with those of steps 5 to 63 before. It jumps where one "
-        "loss exceeds their median by more than `size` of what had been learned (from the start to that "
+        "loss exceeds their median by more than `size` times what had been learned (from the start to that "
         "median, and at least twice the median), by `deviations` times their spread, and by half as much "
-        "again as any of them did; or where the median of five in a row exceeds it by half as much. The "
+        "again as any of them did; or where the median of five in a row does so by a quarter of `size`. The "
         "spread is the largest of their median absolute deviation, their noise from step to step, and what a "
         "twentieth of them exceeds, so that losses that jump often have to jump farther. A jump is a note "
-        "(info). It is a warning where `patience` steps later at least 60 % of what had been learned is "
-        "still lost, and the loss does not fall since (Mann-Kendall z > -2.5). A loss that goes far above "
+        "(info). It is a warning where `patience` steps later at least 80 % of what had been learned is "
+        "still lost (three standard errors allowed for), and the loss does not fall since (Mann-Kendall z > "
+        "-1.5). A loss that goes far above "
         "its "
         "start, or that is not finite any more, stays a note here: loss_not_decreasing, exploding_gradient "
         "and non_finite tell of it.",
@@ -56,8 +57,8 @@ const model::RuleInfo kLossSpike = {
     .severity = model::Severity::kWarning,
     .parameters = {{"deviations", "times", 8, 3, 1000,
                     "distance from the usual loss, in units of its spread"},
-                   {"size", "share", 0.5, 0.05, 100, "share of what had been learned that a jump undoes"},
-                   {"patience", "steps", 100, 20, 1e9, "steps after which the loss should be back"}},
+                   {"size", "share", 1, 0.05, 100, "share of what had been learned that a jump undoes"},
+                   {"patience", "steps", 200, 50, 1e9, "steps after which the loss should be back"}},
 };
 
 class LossSpike final : public Rule {
@@ -92,8 +93,9 @@ class LossSpike final : public Rule {
     }
     void on_end(FindingSink& sink) override {
         if (open_ && !open_->is_told)
-            tell(sink, open_->is_lost ? "Then it was not finite any more."
-                                      : "The training ended before it came back.");
+            tell(sink, open_->is_lost ? std::string("Then it was not finite any more.")
+                                      : base::format("When the training ended, {} steps later, it was {}.",
+                                                     open_->steps - 1, human_number(loss_.level())));
     }
     [[nodiscard]] std::uint64_t steps_judged() const override { return judged_; }
     [[nodiscard]] std::string why_not_judged() const override {
@@ -106,6 +108,7 @@ class LossSpike final : public Rule {
   private:
     static constexpr std::uint64_t kFirst = 50;
     static constexpr std::size_t kTested = 5;
+    static constexpr std::size_t kLate = 50;       // steps over which it is looked at whether it is back
     static constexpr model::StepIndex kNear = 10;  // steps between a jump and what may have made it
     static constexpr const char* kBack = "spike";
     static constexpr const char* kNotBack = "not_back";
@@ -182,7 +185,7 @@ class LossSpike final : public Rule {
         const double learned = loss_.start() - level;
         const double scale = std::max(learned, 2 * std::abs(level));
         const bool is_far = value - level > size_ * scale;
-        const bool are_far = several - level > size_ / 2 * scale;
+        const bool are_far = several - level > size_ / 4 * scale;
         if (!is_far && !are_far) return;
         const Usual usual = usual_of(window);
         const bool one = is_far && value - level > deviations_ * usual.spread &&
@@ -191,16 +194,18 @@ class LossSpike final : public Rule {
                           several - level > 1.5 * (usual.highest - level);
         if (!one && !five) return;
         Jump jump;
-        std::size_t back = 0;  // how many of the five belong to it, but the last one
-        if (!one)
-            while (back + 1 < kTested && tested[kTested - 2 - back] - level > 4 * usual.spread) ++back;
-        jump.step = jump.peak_step = step.step() >= back ? step.step() - back : 0;
+        std::size_t back = 0;  // how many steps ago it began
+        for (std::size_t i = 1; !one && i < kTested; ++i)
+            if (tested[kTested - 1 - i] - level > 4 * usual.spread) back = i;
+        jump.step = step.step() >= back ? step.step() - back : 0;
         jump.usual = level;
         jump.spread = usual.spread;
         jump.scale = scale;
         jump.learned = learned;
         jump.start = loss_.start();
-        jump.peak = *std::max_element(tested.begin(), tested.end());
+        const auto peak =
+            std::max_element(tested.end() - 1 - static_cast<std::ptrdiff_t>(back), tested.end());
+        jump.peak = *peak;
         jump.steps = 1;
         jump.since.add(value);
         if (rate_step_ > 0 && rate_step_ + kNear >= jump.step) {
@@ -211,7 +216,8 @@ class LossSpike final : public Rule {
         const auto norms = norms_.values();
         jump.usual_gradient = median({norms.begin(), norms.end()});
         if (!norms.empty() && norms_step_ + 1 >= jump.step) jump.gradient = norms.back();
-        jump.peak_step = step.step();
+        const auto since_peak = static_cast<model::StepIndex>(tested.end() - 1 - peak);
+        jump.peak_step = step.step() - std::min(since_peak, step.step());
         open_ = std::move(jump);
     }
 
@@ -233,11 +239,15 @@ class LossSpike final : public Rule {
             return;
         }
         if (open_->steps < patience_ || open_->steps % 10 != 0) return;
-        const bool falls = trend_z(open_->since.means()) < -2.5;
-        const double now = loss_.level();
+        const auto since = open_->since.means();
+        const bool falls = trend_z(since) < -1.5;
+        const auto late = loss_.recent().last(kLate);
+        const double now = median({late.begin(), late.end()});
+        const double error = 1.25 * noise_of(late) / std::sqrt(static_cast<double>(late.size()));
         const bool is_elsewhere = open_->is_lost || now > 1.5 * open_->start;
-        const bool is_undone =
-            open_->learned > 0.3 * open_->start && now > open_->usual + 0.6 * open_->learned;
+        const double line = open_->usual + 0.8 * open_->learned;
+        const bool is_undone = open_->learned > 0.3 * open_->start && now - 3 * error > line &&
+                               median({since.begin(), since.end()}) > line;
         if (is_undone && !falls && !is_elsewhere) {
             open_->is_warned = open_->is_told = true;
             sink.fire(finding(kNotBack, model::Severity::kWarning,
