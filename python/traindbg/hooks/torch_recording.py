@@ -73,6 +73,7 @@ from traindbg.hooks.torch_shards import (
     whole_here,
 )
 from traindbg.hooks.torch_unseen import Unseen
+from traindbg.hooks.torch_unstepped import Unstepped
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -255,6 +256,7 @@ class Recording:
         self._reached = (0, True)  # when a loop ended the last time: steps, and between two
         self._compiler = compiler_in_use()
         self._unseen = Unseen(self.session)
+        self._unstepped = Unstepped()
         self._micro = MicroBatches()
         self._input: weakref.ref[torch.Tensor] | None = None  # of the step under way
         self._last_input: weakref.ref[torch.Tensor] | None = None  # when it was looked at last
@@ -326,6 +328,7 @@ class Recording:
         watcher._compiled = compiled or is_compiled(model)
         self._compiler = self._compiler or watcher._compiled
         self.watchers.append(watcher)
+        self._unstepped.has_optimizer |= optimizer is not None
         self._owners = None
         self._rows.forget()
         self.expect_other_driver()
@@ -364,6 +367,7 @@ class Recording:
         global current
         if self.dead:
             return
+        guarded("closing", self._tell_unstepped)
         guarded("closing", self._flush)
         if self._compiler and self.hot.steps == 0:
             guarded("closing", self._unseen.steps)
@@ -391,6 +395,18 @@ class Recording:
     def _flush(self) -> None:
         self._end_evaluation()
         self._drain()
+
+    @property
+    def _is_unstepped(self) -> bool:
+        """Whether no optimizer of a watched model has stepped."""
+        return self.hot.steps == 0 and self._trainings == 0 and self._skipped == 0
+
+    def _tell_unstepped(self) -> None:
+        """At the end: that there never was an optimizer step. An interrupted training may have."""
+        found = self._unstepped.found() if self._is_unstepped and not self._exception else None
+        if found is not None and self._follows_loop:
+            name, count = found
+            self.take_number(self._id(f"loop/{name}", "loop", always=True), count)
 
     def failed(self, feature: str, error: Exception) -> None:
         failed(feature, error)
@@ -872,6 +888,8 @@ class Recording:
                 return
         if mode == _EVAL and name in self._eval_names:
             self._end_evaluation()
+        if mode == _TRAIN and self._is_unstepped and value.requires_grad:
+            guarded("loop", self._unstepped.loss_computed, self.models())
         due = self.hot.due if mode == _TRAIN else self.session.due(_EVAL)
         if due & _LOOP:
             guarded("loop", self._loop_hears_of_loss, mode, name, value, args, kwargs)
@@ -1029,6 +1047,8 @@ class Recording:
             self._take_scalar(_TRAIN, loss, root)
         if self.hot.due & GRADIENTS_BEFORE:
             self._gradients.backward_begins()
+        if self._is_unstepped:
+            guarded("loop", self._unstepped.backward_begins, self.models())
         self.hot.passes += 1
         if self.hot.passes >= self._looks_from:
             guarded("loop", self._look_for_thrown_away)

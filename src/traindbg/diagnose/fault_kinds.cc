@@ -17,6 +17,8 @@ constexpr std::array kKinds = {
               "Refuted if loss.grad_fn leads to the model's parameters."},
     FaultKind{"step_without_gradient", "Optimizer step without gradients", 0.97, kStalls,
               "Refuted if the parameters have a gradient when the optimizer steps."},
+    FaultKind{"optimizer_never_steps", "No optimizer step", 0.97, kStalls,
+              "Refuted if the weights are changed in another way."},
     FaultKind{"loss_sign_flipped", "Sign of the loss flipped", 0.96, kBoth,
               "Refuted if the value that backward() is called on falls when the model gets better."},
     FaultKind{"parameters_not_in_optimizer", "Parameters that the optimizer does not have", 0.96, kStalls,
@@ -105,6 +107,8 @@ constexpr std::array kKinds = {
               "Refuted if ten times the learning rate is no faster."},
     FaultKind{"low_capacity", "Too narrow a layer", 0.66, kStalls,
               "Refuted if the loss gets no lower with a wider layer."},
+    FaultKind{"loss_spike", "The loss jumped and did not come back", 0.51, kStalls,
+              "Refuted if the data or the task changed at that step."},
 };
 
 bool is_one_of(std::string_view rule, std::span<const std::string_view> rules) {
@@ -114,9 +118,9 @@ bool is_one_of(std::string_view rule, std::span<const std::string_view> rules) {
 constexpr std::array<std::string_view, 5> kOfStalling = {"loss_not_decreasing", "class_imbalance",
                                                          "vanishing_gradient", "learning_rate_too_low",
                                                          "constant_output"};
-constexpr std::array<std::string_view, 6> kOfBlowingUp = {"loss_not_decreasing",    "class_imbalance",
-                                                          "exploding_gradient",     "non_finite",
-                                                          "learning_rate_too_high", "constant_output"};
+constexpr std::array<std::string_view, 7> kOfBlowingUp = {
+    "loss_not_decreasing",    "class_imbalance", "exploding_gradient", "non_finite",
+    "learning_rate_too_high", "constant_output", "loss_spike"};
 constexpr std::array<std::string_view, 1> kOfGeneralising = {"overfit"};
 constexpr std::array<std::string_view, 2> kOfDying = {"dead_relu", "saturated_activation"};
 

@@ -46,10 +46,13 @@ const std::vector<RuleEntry>& builtin_rules() {
         builtin::loss_scale_overflow(),          //
         builtin::loss_shape_broadcast(),         //
         builtin::loss_sign_flipped(),            //
-        builtin::low_capacity(),                 //
-        builtin::low_precision_updates_lost(),   //
-        builtin::no_nonlinearity(),              //
-        builtin::non_finite(),                   //
+        builtin::loss_spike(),
+        builtin::low_capacity(),                //
+        builtin::low_precision_updates_lost(),  //
+        builtin::metric_contradicts_loss(),
+        builtin::no_nonlinearity(),  //
+        builtin::non_finite(),       //
+        builtin::optimizer_never_steps(),
         builtin::output_activation_range(),      //
         builtin::over_regularized(),             //
         builtin::overfit(),                      //

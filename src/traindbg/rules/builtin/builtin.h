@@ -35,10 +35,13 @@ namespace traindbg::rules::builtin {
 [[nodiscard]] RuleEntry loss_scale_overflow();
 [[nodiscard]] RuleEntry loss_shape_broadcast();
 [[nodiscard]] RuleEntry loss_sign_flipped();
+[[nodiscard]] RuleEntry loss_spike();
 [[nodiscard]] RuleEntry low_capacity();
 [[nodiscard]] RuleEntry low_precision_updates_lost();
+[[nodiscard]] RuleEntry metric_contradicts_loss();
 [[nodiscard]] RuleEntry no_nonlinearity();
 [[nodiscard]] RuleEntry non_finite();
+[[nodiscard]] RuleEntry optimizer_never_steps();
 [[nodiscard]] RuleEntry output_activation_range();
 [[nodiscard]] RuleEntry over_regularized();
 [[nodiscard]] RuleEntry overfit();
