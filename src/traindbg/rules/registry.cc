@@ -23,6 +23,7 @@ const std::vector<RuleEntry>& builtin_rules() {
         builtin::bad_optimizer_settings(),       //
         builtin::batchnorm_momentum(),           //
         builtin::class_imbalance(),              //
+        builtin::constant_feature(),             //
         builtin::constant_output(),              //
         builtin::dead_relu(),                    //
         builtin::detached_graph(),               //

@@ -12,6 +12,7 @@ namespace traindbg::rules::builtin {
 [[nodiscard]] RuleEntry bad_optimizer_settings();
 [[nodiscard]] RuleEntry batchnorm_momentum();
 [[nodiscard]] RuleEntry class_imbalance();
+[[nodiscard]] RuleEntry constant_feature();
 [[nodiscard]] RuleEntry constant_output();
 [[nodiscard]] RuleEntry dead_relu();
 [[nodiscard]] RuleEntry detached_graph();

@@ -1,0 +1,155 @@
+// Columns of a table that say nothing: one value in all rows.
+
+#include <algorithm>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "traindbg/base/format.h"
+#include "traindbg/base/text.h"
+#include "traindbg/rules/builtin/builtin.h"
+
+namespace traindbg::rules {
+namespace {
+
+const model::RuleInfo kConstantFeature = {
+    .name = "constant_feature",
+    .title = "Features that are constant",
+    .summary = "Columns of the model's input hold one value in all rows: they tell nothing of a sample.",
+    .when =
+        "In an input of floating point with two dimensions (rows and features), a feature has the same value "
+        "in "
+        "every row of the looked-at training batches, at least `rows` rows in all; and it is a table whose "
+        "columns "
+        "are filled: at least half of the others are never 0. A note (info), as it may be meant.",
+    .why =
+        "A column that was filled with a default, joined wrongly or cut off by a filter is missing without a "
+        "word. "
+        "Where it varies once the model is used, its weights are those that it was initialised with.",
+    .fix = "Look where the column is made. Leave it out, or mend what fills it.",
+    .healthy =
+        "A column of ones in place of a bias; tables of which most columns are 0 in most rows (words, "
+        "one-hot "
+        "codes, pixels), which are not judged.",
+    .cost =
+        "The extremes and zeros of each feature of the inputs, at the first 5 steps and then at every 50th.",
+    .original = "",
+    .source = "",
+    .severity = model::Severity::kInfo,
+    .parameters = {{"rows", "rows", 200, 10, 1e9, "rows that have to have the one value"}},
+};
+
+class ConstantFeature final : public Rule {
+  public:
+    explicit ConstantFeature(const Parameters& parameters) : rows_(parameters.at("rows")) {}
+
+    void on_step(const model::StepView& step, FindingSink& sink) override {
+        if (step.mode() != model::Mode::kTrain) return;
+        for (const model::ChannelSample& sample : step.record->channels) {
+            const model::TensorInfo& info = step.info(sample.tensor);
+            if (info.role != model::Role::kInput || !is_float(info.dtype) || info.shape.size() != 2) continue;
+            Table& table = tables_[sample.tensor];
+            if (!add(table, sample.channels, info)) continue;
+            ++judged_;
+            judge(table, info, sink);
+        }
+    }
+    [[nodiscard]] std::uint64_t steps_judged() const override { return judged_; }
+    [[nodiscard]] std::string why_not_judged() const override {
+        return "no input of the model was seen that is a table of numbers";
+    }
+
+  private:
+    struct Table {
+        std::vector<float> low, high;
+        std::vector<bool> has_zero;
+        double rows = 0;
+        bool is_mixed = false;  // has another number of features now and then
+        bool is_told = false;
+    };
+
+    static bool is_float(tensor::DType dtype) {
+        using tensor::DType;
+        return dtype == DType::kFloat16 || dtype == DType::kBFloat16 || dtype == DType::kFloat32 ||
+               dtype == DType::kFloat64;
+    }
+
+    static bool add(Table& table, const model::ChannelStatistics& channels, const model::TensorInfo& info) {
+        const std::size_t count = channels.channels();
+        if (count < 2 || info.shape[0] < 1) return false;
+        if (table.low.empty()) {
+            table.low = channels.min;
+            table.high = channels.max;
+            table.has_zero.resize(count);
+        }
+        table.is_mixed = table.is_mixed || table.low.size() != count;
+        if (table.is_mixed) return false;
+        for (std::size_t i = 0; i < count; ++i) {
+            table.low[i] = std::min(table.low[i], channels.min[i]);
+            table.high[i] = std::max(table.high[i], channels.max[i]);
+            table.has_zero[i] = table.has_zero[i] || channels.zero[i] > 0;
+        }
+        table.rows += static_cast<double>(info.shape[0]);
+        return true;
+    }
+
+    void judge(Table& table, const model::TensorInfo& info, FindingSink& sink) const {
+        if (table.rows < rows_) return;
+        std::vector<std::size_t> constant;
+        std::size_t filled = 0;
+        for (std::size_t i = 0; i < table.low.size(); ++i) {
+            if (table.low[i] == table.high[i]) constant.push_back(i);
+            else if (!table.has_zero[i]) ++filled;
+        }
+        const std::size_t others = table.low.size() - constant.size();
+        if (constant.empty() || others == 0 || 2 * filled < others) {
+            if (std::exchange(table.is_told, false)) sink.clear(info.name);
+            return;
+        }
+        table.is_told = true;
+        std::string which;
+        for (std::size_t i = 0; i < std::min<std::size_t>(constant.size(), kMostNamed); ++i)
+            which += base::format("{}{} ({})", i == 0 ? "" : ", ", constant[i],
+                                  base::human_number(static_cast<double>(table.low[constant[i]])));
+        if (constant.size() > kMostNamed) which += base::format(" and {} more", constant.size() - kMostNamed);
+        model::Finding finding;
+        finding.key = info.name;
+        finding.severity = model::Severity::kInfo;
+        finding.tensor = info.name;
+        finding.places = constant.size();
+        finding.message = base::format(
+            "{} of the {} features of {} {} one value in all of {:.0f} rows: index {}.", constant.size(),
+            table.low.size(), info.name, constant.size() == 1 ? "has" : "have", table.rows, which);
+        finding.evidence.push_back({"features with one value", static_cast<double>(constant.size()),
+                                    "features", static_cast<double>(table.low.size())});
+        finding.evidence.push_back({"rows", table.rows, "limit", rows_});
+        finding.fix =
+            "Look where these columns are made: a default, a join, a filter; leave them out if they are so.";
+        sink.fire(std::move(finding));
+    }
+
+    static constexpr std::size_t kMostNamed = 5;
+
+    double rows_;
+    std::uint64_t judged_ = 0;
+    std::map<model::TensorId, Table> tables_;
+};
+
+std::vector<model::Requirement> constant_feature_needs(const Parameters&) {
+    return {{"inputs",
+             model::Mode::kTrain,
+             model::What::kChannels,
+             {.every = 50, .dense_until = 5},
+             kConstantFeature.name}};
+}
+
+}  // namespace
+
+RuleEntry builtin::constant_feature() {
+    return {&kConstantFeature, &constant_feature_needs, [](const Parameters& p) -> std::unique_ptr<Rule> {
+                return std::make_unique<ConstantFeature>(p);
+            }};
+}
+
+}  // namespace traindbg::rules
