@@ -19,15 +19,21 @@ if TYPE_CHECKING:
 
 
 class LoaderSizes:
-    """The most batches of a `DataLoader` that was asked for them where gradients are made."""
+    """Of the `DataLoader`s that were asked for batches where gradients are made."""
 
     def __init__(self) -> None:
-        self.batches = 0
+        self.clear()
+
+    def clear(self) -> None:
+        self.batches = 0  # the most of one loader
+        self.stream_workers = 0  # the most processes that go through one `IterableDataset`
 
     def begins(self, loader: Any) -> None:
         """A loader is asked for its batches."""
         if isinstance(getattr(loader, "dataset", None), torch.utils.data.IterableDataset):
-            return  # its length, if there is one, may be anything
+            # Its length, if there is one, may be anything.
+            self.stream_workers = max(self.stream_workers, int(loader.num_workers))
+            return
         self.batches = max(self.batches, len(loader))
 
 

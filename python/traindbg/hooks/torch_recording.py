@@ -388,7 +388,7 @@ class Recording:
         if current is self:
             current = None
             patches.state.listener = patches.state.hot = patches.state.corrections = None
-            sizes.batches = 0
+            sizes.clear()
             patches.release()
         guarded("closing", self.session.close, _CLOSE_SECONDS)
 
@@ -646,6 +646,9 @@ class Recording:
             held = batches_in_storage(tensor)
             self.take_number(self._id("loop/batches_in_storage", "loop"), held)
             self.take_number(self._id("loop/batches_in_loader", "loop"), sizes.batches)
+            if sizes.stream_workers > 1:
+                number_of = self._id("loop/stream_workers", "loop")
+                self.take_number(number_of, sizes.stream_workers)
             if self._last_input is not None:
                 is_kept = self._last_input() is tensor  # the very same, made once
                 self.take_number(self._id("loop/input_is_kept", "loop"), float(is_kept))

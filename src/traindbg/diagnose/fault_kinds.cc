@@ -36,8 +36,8 @@ constexpr std::array kKinds = {
     // The ranks of a training.
     FaultKind{"replica_divergence", "Ranks that drift apart", 0.97, kBoth | kGeneralises,
               "Refuted if the ranks are meant to hold different weights."},
-    FaultKind{"duplicate_shards", "Ranks that see the same data", 0.96, kGeneralises,
-              "Refuted if all ranks are meant to be given the same batches."},
+    FaultKind{"duplicate_shards", "The same data to several ranks or workers", 0.96, kGeneralises,
+              "Refuted if all of them are meant to go through the same batches."},
     // What the loss is given.
     FaultKind{"loss_shape_broadcast", "Shapes that broadcast in the loss", 0.96, kStalls,
               "Refuted if each prediction is meant to be compared with each label."},

@@ -1,13 +1,15 @@
-// Ranks that are to train on different parts of the data are given the same batches.
+// Ranks, or workers of a loader, that are to go through different parts of the data go through the same.
 
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <optional>
 #include <string>
 #include <utility>
 
 #include "traindbg/base/format.h"
 #include "traindbg/rules/builtin/builtin.h"
+#include "traindbg/rules/loop_facts.h"
 #include "traindbg/rules/ranks.h"
 
 namespace traindbg::rules {
@@ -15,29 +17,40 @@ namespace {
 
 const model::RuleInfo kDuplicateShards = {
     .name = "duplicate_shards",
-    .title = "Ranks that see the same data",
+    .title = "Ranks or workers that see the same data",
     .summary =
-        "Ranks that hold the same model are given the same batches: all but one of them work for nothing.",
+        "Ranks that hold the same model are given the same batches, or each worker of a DataLoader goes "
+        "through all "
+        "of the data.",
     .when =
         "In each of `steps` training steps in a row the model's inputs of two ranks have one fingerprint, "
         "bit for "
-        "bit, in inputs of at least 8 numbers, while the weights of all ranks are the same.",
+        "bit, in inputs of at least 8 numbers, while the weights of all ranks are the same (error). Or, of a "
+        "rank, the "
+        "inputs of W steps in a row have one fingerprint, `steps` times in a row, and W processes of a "
+        "DataLoader read one IterableDataset (warning).",
     .why =
         "The mean of equal gradients is that gradient: N ranks compute what one would, the batch is N times "
-        "smaller than the learning rate was chosen for, and one epoch takes N times as long.",
+        "smaller than the learning rate was chosen for, and one epoch takes N times as long. Where each "
+        "worker of a "
+        "loader goes through the whole stream, an epoch holds each sample W times, in steps that follow "
+        "each other.",
     .fix =
         "Give each rank its part: DataLoader(dataset, sampler=DistributedSampler(dataset)), with "
         "sampler.set_epoch(epoch) in each epoch; by hand, data[rank::world_size]. Where batches are drawn "
-        "by chance, seed with the rank added.",
+        "by chance, seed with the rank added. In an IterableDataset, ask torch.utils.data.get_worker_info() "
+        "which of how many workers this is.",
     .healthy =
         "Ranks that hold different weights (tensor parallel, pipelines, ensembles), or parts of them, as far "
         "as "
-        "they are recorded as such; a few equal batches at the end of an epoch.",
+        "they are recorded as such; a few equal batches at the end of an epoch; several steps on one batch "
+        "on "
+        "purpose.",
     .cost =
         "None of its own: fingerprints of the model's inputs, at the steps at which repeated_batch needs "
         "them.",
     .original = "",
-    .source = "",
+    .source = "PyTorch documentation, torch.utils.data.IterableDataset: duplicates of several workers",
     .severity = model::Severity::kError,
     .parameters = {{"steps", "steps", 3, 2, 1000, "steps in a row with one fingerprint on two ranks"}},
 };
@@ -56,6 +69,7 @@ class DuplicateShards final : public Rule {
             is_large_ = is_large_ || values >= kFewestValues;
             if (tensor_.empty()) tensor_ = info.name;
         }
+        look_at_workers(step, sink);
         const Ranks::Together* together = ranks_.observe(step);
         if (together == nullptr || ranks_.has_parts()) return;
         look_at_weights(*together);
@@ -86,11 +100,13 @@ class DuplicateShards final : public Rule {
     [[nodiscard]] std::string why_not_judged() const override {
         if (ranks_.has_parts()) return "each rank holds a part of the weights";
         const std::string why = ranks_.why_not();
-        return why.empty() ? "no input of the model was seen" : why;
+        return why.empty() ? "no input of the model was seen"
+                           : why + ", and no workers of a loader read one IterableDataset";
     }
 
   private:
     static constexpr const char* kKey = "inputs";
+    static constexpr const char* kWorkers = "workers";
     static constexpr std::int64_t kFewestValues = 8;  // fewer may be the same by chance
 
     // Ranks that hold the same weights are to see different data; others may be parts of one model.
@@ -103,6 +119,63 @@ class DuplicateShards final : public Rule {
             });
             (are_alike ? were_alike_ : were_apart_) = true;
         }
+    }
+
+    // What one rank sees, where several processes read one stream for it. Batches of loader workers come in
+    // turns: each one as often as there are workers, when all of them read the same.
+    struct Stream {
+        std::uint64_t workers = 0;
+        std::uint64_t inputs = 0, alike = 0, turns = 0;  // alike: steps in a row with these inputs
+        model::StepIndex last = 0, first = 0;
+        bool is_told = false;
+    };
+    void look_at_workers(const model::StepView& step, FindingSink& sink) {
+        if (step.mode() != model::Mode::kTrain) return;
+        Stream& stream = streams_[step.worker];
+        if (const auto told = loop_fact(step, "stream_workers"))
+            stream.workers = static_cast<std::uint64_t>(told->value);
+        std::uint64_t inputs = 0;
+        for (const model::DigestSample& sample : step.record->digests)
+            if (step.info(sample.tensor).role == model::Role::kInput)
+                inputs = (inputs ^ sample.digest.fingerprint) * 0x9E3779B97F4A7C15ULL;
+        if (inputs == 0 || stream.workers < 2 || !is_large_) return;
+        ++judged_;
+        const bool is_next = stream.alike > 0 && step.step() == stream.last + 1;
+        stream.last = step.step();
+        if (is_next && inputs == stream.inputs) {
+            ++stream.alike;
+        } else {
+            if (!is_next || stream.alike != stream.workers) stream.turns = 0;
+            if (stream.turns == 0) stream.first = step.step();
+            stream.inputs = inputs;
+            stream.alike = 1;
+        }
+        if (stream.alike == stream.workers && ++stream.turns >= steps_ && !stream.is_told) {
+            stream.is_told = true;
+            fire_workers(step, stream, sink);
+        }
+    }
+
+    void fire_workers(const model::StepView& step, const Stream& stream, FindingSink& sink) const {
+        model::Finding finding;
+        finding.key = kWorkers;
+        finding.severity = model::Severity::kWarning;
+        finding.worker = step.worker;
+        finding.first_step = stream.first;
+        finding.tensor = tensor_;
+        finding.last_step = finding.step = step.step();
+        finding.message = base::format(
+            "Each batch comes {} times in a row, from step {} on: {} processes of a DataLoader read one "
+            "IterableDataset, and each of them goes through all of it.",
+            stream.workers, stream.first, stream.workers);
+        finding.evidence.push_back({"times that a batch comes in a row", static_cast<double>(stream.workers),
+                                    "workers", static_cast<double>(stream.workers)});
+        finding.fix =
+            "In __iter__ of the dataset: info = torch.utils.data.get_worker_info(), and where it is not None "
+            "yield "
+            "only itertools.islice(samples, info.id, None, info.num_workers).";
+        finding.plots = {{"loss", "value"}};
+        sink.fire(std::move(finding));
     }
 
     void fire(model::StepIndex now, std::pair<model::WorkerId, model::WorkerId> same, std::size_t different,
@@ -136,6 +209,7 @@ class DuplicateShards final : public Rule {
     std::uint64_t steps_;
     Ranks ranks_;
     std::uint64_t judged_ = 0, in_a_row_ = 0, others_ = 0;
+    std::map<model::WorkerId, Stream> streams_;
     bool were_alike_ = false, were_apart_ = false, is_large_ = false, is_firing_ = false;
     model::StepIndex first_ = 0;
     std::string tensor_;
