@@ -195,6 +195,7 @@ class LoopObserver:
         self._passes = 0
         self._roots: list[Root] = []
         self._retained = False
+        self._adds_up = True  # passes of a step add to what those before left
         self._losses = 0
         self._graphs = 0  # that were looked at
         # Leaves that are no Parameters and that a model holds: where they lie, and what they are.
@@ -255,6 +256,7 @@ class LoopObserver:
         self._before, self._reached, self._roots = {}, {}, []
         self._perhaps_any, self._watched = [], []
         self.is_open = self._was_any = self._retained = False
+        self._adds_up = True
         self._passes = self._losses = self._scaled = 0
 
     def loss_computed(self, name: str, value: Any, args: Any, kwargs: dict[str, Any]) -> None:
@@ -274,6 +276,10 @@ class LoopObserver:
         if not self.is_open or (_graph_task is not None and _graph_task() != -1):
             return
         self._pass_before = self._gradients()
+        # Gradients that were taken aside, cut or cleared since the pass before are not summed as they are.
+        left = self._pass_before
+        if self._passes > 0 and any(left.get(key) != state for key, state in self._reached.items()):
+            self._adds_up = False
         self._passes += 1
         self._scaled += is_scaled
         found = root_of(root, is_scaled) if isinstance(root, torch.Tensor) else None
@@ -455,7 +461,7 @@ class LoopObserver:
                 for root, other in itertools.pairwise(roots)
             )
             alike = all(r.name == first.name and r.is_mean and r.is_undivided for r in roots)
-            is_told = follow and alike and not self._retained
+            is_told = follow and alike and self._adds_up and not self._retained
             tell("undivided_passes", len(roots) if is_told else 0)
 
     def _tell_values(self) -> None:

@@ -20,6 +20,7 @@ _NUMBER_SETTINGS = (
     "eps",
     "alpha",
     "amsgrad",
+    "lr_decay",
 )
 
 

@@ -155,6 +155,8 @@ std::optional<Weight> poor_initialisation(const Symptoms& symptoms) {
     }
     const Finding* finding = symptoms.find("saturated_activation", "flat");
     if (finding == nullptr || !flat_from_start(*finding)) return std::nullopt;
+    // Where no weights look wrong, it is what they are given, or how it is summed.
+    if (symptoms.find("poor_weight_init") == nullptr) return std::nullopt;
     return Weight{
         0.85,
         base::format("The layer {} is saturated from the first step on, before any update: its weights "
@@ -249,7 +251,9 @@ std::optional<Weight> vanishing_gradient(const Symptoms& symptoms) {
 std::optional<Weight> exploding_in_time(const Symptoms& symptoms) {
     const Finding* finding = symptoms.find("exploding_gradient", "time");
     if (finding == nullptr) return std::nullopt;
-    return Weight{0.88, finding->message + " Refuted if it still happens with gradients clipped to norm 1.",
+    // What is so before the second update is no work of the learning rate.
+    return Weight{finding->first_step <= 1 ? 0.92 : 0.88,
+                  finding->message + " Refuted if it still happens with gradients clipped to norm 1.",
                   finding->fix};
 }
 
@@ -325,6 +329,15 @@ std::optional<Weight> dying(const Symptoms& symptoms) {
 std::optional<Weight> saturated(const Symptoms& symptoms) {
     const Finding* finding = symptoms.find("saturated_activation");
     if (finding == nullptr) return std::nullopt;
+    if (finding->key == "flat" && flat_from_start(*finding))
+        return Weight{
+            0.84,
+            base::format(
+                "The layer {} is saturated from the first step on, before any update: its weights or "
+                "its inputs are too large. Refuted if a smaller initialisation, or smaller inputs, do not "
+                "take the values off the flat ends.",
+                finding->layer),
+            finding->fix};
     return Weight{0.45, base::format("Most values of {} lie at the flat ends.", finding->layer),
                   finding->fix};
 }

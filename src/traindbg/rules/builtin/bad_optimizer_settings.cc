@@ -22,20 +22,26 @@ using base::human_number;
 const model::RuleInfo kBadOptimizerSettings = {
     .name = "bad_optimizer_settings",
     .title = "Bad optimizer settings",
-    .summary = "A momentum of 1 or more, betas in the wrong order, or an epsilon larger than the gradients.",
+    .summary =
+        "A momentum of 1 or more, betas in the wrong order, an epsilon larger than the gradients, or a rate "
+        "that "
+        "decays to nothing.",
     .when =
         "Momentum (error): SGD's is 1 or more. Betas: the first beta of Adam or its like is 0.99 or more and "
         "above the second. Epsilon: that of Adam or RMSprop is more than `eps` times the typical √v of the "
         "weight matrices (the root of exp_avg_sq or square_avg), RMSprop's 0.1 or more, and no update (‖Δw‖ "
         "/ ‖w‖) was ever above "
-        "1e-3 (with RMSprop's momentum m: over 1 - m). Both are "
-        "judged after `patience` steps and are warnings; an epsilon is a note (info) where the loss is "
+        "1e-3 (with RMSprop's momentum m: over 1 - m). Decay: Adagrad's lr_decay is 0.01 or more, and has "
+        "divided the "
+        "learning rate by more than 20. These are "
+        "judged after `patience` steps and are warnings; an epsilon or a decay is a note (info) where the "
+        "loss is "
         "below a quarter of its start.",
     .why =
         "With a momentum of 1 no step is ever forgotten, and the weights run away. With betas exchanged a "
         "step follows the gradients of a thousand steps ago, scaled by those of the last ten. With a large "
         "epsilon Adam is plain gradient descent at a tiny rate.",
-    .fix = "Use momentum=0.9, betas=(0.9, 0.999), eps=1e-8.",
+    .fix = "Use momentum=0.9, betas=(0.9, 0.999), eps=1e-8, lr_decay=0.",
     .healthy =
         "Adam with equal betas or without momentum (a first beta of 0); an epsilon of 1e-3 whose updates "
         "are as usual.",
@@ -62,6 +68,7 @@ class BadOptimizerSettings final : public Rule {
         if (loss_.count() < patience_) return;
         judge_betas(step, sink);
         judge_eps(step, sink);
+        judge_decay(step, sink);
     }
     [[nodiscard]] std::uint64_t steps_judged() const override { return judged_; }
     [[nodiscard]] std::string why_not_judged() const override { return "no optimizer was described"; }
@@ -148,6 +155,22 @@ class BadOptimizerSettings final : public Rule {
         // Deep networks get on at a hundredth of the rate, too, only not far.
         const bool has_come_far = loss_.has_learned_much() && loss_.level() < 0.25 * loss_.start();
         fire(std::move(finding), "eps", !has_come_far, sink);
+    }
+
+    // Adagrad divides its rate by 1 + lr_decay * steps, beside what it accumulates.
+    void judge_decay(const model::StepView& step, FindingSink& sink) {
+        const std::optional<double> decay = optimizer_setting(*step.meta, "lr_decay");
+        const double divisor = 1 + decay.value_or(0) * static_cast<double>(loss_.count());
+        if (!decay || *decay < 0.01 || divisor < 20) return;
+        model::Finding finding;
+        finding.message = base::format(
+            "{} has an lr_decay of {}: after {} steps its learning rate is divided by {}, beside what it "
+            "divides by for the sum of squared gradients.",
+            step.meta->optimizers.front().type, human_number(*decay), loss_.count(), human_number(divisor));
+        finding.fix = base::format("Lower lr_decay from {} to 0, its default.", human_number(*decay));
+        finding.evidence.push_back({"learning rate is divided by", divisor, "limit", 20});
+        const bool has_come_far = loss_.has_learned_much() && loss_.level() < 0.25 * loss_.start();
+        fire(std::move(finding), "lr_decay", !has_come_far, sink);
     }
 
     double eps_;

@@ -26,7 +26,8 @@ const model::RuleInfo kInputNotNormalized = {
         "fifty, "
         "or, in the first batches, a feature (an index of dimension 1; of the last one where there are "
         "three) "
-        "whose range is more than `ratio` times that of the median one and above 10; the first module with "
+        "whose range is more than `ratio` times that of the median one and above 10, or whose values lie ten "
+        "standard deviations and more away from 0, all on one side; the first module with "
         "weights is no normalisation and no embedding; and after `steps` steps, or at the end of a run of at "
         "least 50, the loss is not below 60 % of what guessing gives (of its start, where that is not "
         "known). At "
@@ -103,6 +104,8 @@ class InputNotNormalized final : public Rule {
     }
 
   private:
+    static constexpr double kFarOff = 10;  // standard deviations from 0
+
     struct Input {
         model::Statistics values;
         std::vector<float> low, high;  // by feature
@@ -163,6 +166,9 @@ class InputNotNormalized final : public Rule {
             } else if (rms > 0 && rms < 0.02) {
                 badness = 0.02 / rms;
                 how = "small";
+            } else if (input.values.std > 0 && std::abs(input.values.mean) > kFarOff * input.values.std) {
+                badness = std::abs(input.values.mean) / input.values.std / kFarOff;
+                how = "offset";
             }
             if (badness <= worst) continue;
             worst = badness;
@@ -172,6 +178,7 @@ class InputNotNormalized final : public Rule {
             widest_ = widest;
             usual_ = usual;
             tensor_ = step.info(id).name;
+            spread_ = input.values.std;
             low_ = input.values.min;
             high_ = input.values.max;
             feature_ = 0;
@@ -194,6 +201,12 @@ class InputNotNormalized final : public Rule {
                 "median one over {}",
                 tensor_, feature_, human_number(widest_), human_number(usual_));
             finding.evidence.push_back({"widest range of a feature", widest_, "of the median one", usual_});
+        } else if (how_ == "offset") {
+            finding.message = base::format(
+                "The values of {} lie between {} and {}: with a standard deviation of {} they differ little "
+                "beside what they have in common",
+                tensor_, human_number(low_), human_number(high_), human_number(spread_));
+            finding.evidence.push_back({"standard deviation of the input", spread_, "usual", 1});
         } else {
             finding.message = base::format(
                 "The values of {} reach from {} to {}, with a root mean square of {} "
@@ -230,7 +243,7 @@ class InputNotNormalized final : public Rule {
     bool is_lost_ = false, is_unusual_ = false, fired_ = false;
     std::map<model::TensorId, Input> inputs_;
     std::string tensor_, how_;
-    double rms_ = 0, widest_ = 0, usual_ = 0, low_ = 0, high_ = 0;
+    double rms_ = 0, spread_ = 0, widest_ = 0, usual_ = 0, low_ = 0, high_ = 0;
     std::size_t feature_ = 0;
     Guessing guessing_;
 };
