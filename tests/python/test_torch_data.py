@@ -54,6 +54,19 @@ def test_a_loader_that_is_read_without_gradients_does_not_count(run_dir):
     assert numbers(train(run_dir, batches()), "batches_in_loader") == [0, 0]
 
 
+class Stream(torch.utils.data.IterableDataset):
+    def __iter__(self):
+        for number in range(60):
+            yield torch.full((6,), float(number)), torch.zeros(1)
+
+
+def test_workers_that_read_one_stream_are_counted(run_dir):
+    run = train(run_dir / "two", DataLoader(Stream(), batch_size=20, num_workers=2))
+    assert numbers(run, "stream_workers") == [2, 2, 2, 2, 2, 2], "each of them yields all of it"
+    run = train(run_dir / "none", DataLoader(Stream(), batch_size=20))
+    assert "loop/stream_workers" not in run.names()
+
+
 def test_rows_that_a_slice_leaves_out_are_counted():
     table = torch.randn(100, 8)
     assert batches_in_storage(table) == 1

@@ -391,6 +391,13 @@ def accumulation(watch, kind: str):
                 if kind == "divided":
                     loss = loss / 4
                 loss.backward()
+                if kind == "aside":  # each pass's gradient is taken out, and their mean put back
+                    for parameter in model.parameters():
+                        kept = parameter.grad / 4 + getattr(parameter, "kept", 0)
+                        parameter.kept, parameter.grad = kept, None
+            if kind == "aside":
+                for parameter in model.parameters():
+                    parameter.grad, parameter.kept = parameter.kept, 0
         optimizer.step()
 
 
@@ -460,7 +467,7 @@ CASES = {
     "accumulation_not_averaged": (
         accumulation,
         ("undivided",),
-        ("divided", "sum", "adam", "two_losses", "same_labels"),
+        ("divided", "sum", "adam", "two_losses", "same_labels", "aside"),
     ),
     "loss_sign_flipped": (
         sign,
