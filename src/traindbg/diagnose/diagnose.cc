@@ -156,14 +156,18 @@ std::optional<Weight> poor_initialisation(const Symptoms& symptoms) {
     const Finding* finding = symptoms.find("saturated_activation", "flat");
     if (finding == nullptr || !flat_from_start(*finding)) return std::nullopt;
     // Where no weights look wrong, it is what they are given, or how it is summed.
-    if (symptoms.find("poor_weight_init") == nullptr) return std::nullopt;
-    return Weight{
-        0.85,
-        base::format("The layer {} is saturated from the first step on, before any update: its weights "
-                     "or its inputs are too large. Refuted if a smaller initialisation does not take "
-                     "the values off the flat ends.",
-                     finding->layer),
-        finding->fix};
+    const model::Evidence* gain = Symptoms::evidence(*finding, "std · √fan_in of the weights before it");
+    const bool is_large = gain != nullptr && gain->value > gain->reference;
+    if (!is_large && symptoms.find("poor_weight_init") == nullptr) return std::nullopt;
+    return Weight{0.85,
+                  base::format("The layer {} is saturated from the first step on, before any update: its "
+                               "weights are too large{}. Refuted if a smaller initialisation does not take "
+                               "the values off the flat ends.",
+                               finding->layer,
+                               is_large ? base::format(" (std · √fan_in is {}, where 1 is sound)",
+                                                       human_number(gain->value))
+                                        : ""),
+                  finding->fix};
 }
 
 std::optional<Weight> unshuffled(const Symptoms& symptoms) {

@@ -20,6 +20,15 @@ bool is_matrix(const model::TensorInfo& info) {
            info.module_type.find("Norm") == std::string::npos;
 }
 
+double gain_of(const model::TensorInfo& info, const model::Statistics& statistics) {
+    if (info.shape.size() < 2 || statistics.count == 0 || statistics.finite() == 0) return 0;
+    const double rows = static_cast<double>(std::max<std::int64_t>(info.shape[0], 1));
+    const double columns = static_cast<double>(std::max<std::int64_t>(info.shape[1], 1));
+    const bool is_transposed = info.module_type.find("Transpose") != std::string::npos;
+    const double fan_in = static_cast<double>(statistics.count) / (is_transposed ? columns : rows);
+    return statistics.l2 / std::sqrt(static_cast<double>(statistics.finite())) * std::sqrt(fan_in);
+}
+
 model::Requirement update_requirement(std::string_view rule) {
     return {"weight_updates",         model::Mode::kTrain,
             model::What::kStatistics, {.every = 100, .dense_until = 3},

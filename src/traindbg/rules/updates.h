@@ -22,6 +22,10 @@ namespace traindbg::rules {
 // Whether a tensor of a parameter is that of a matrix of which the size of an update tells something.
 [[nodiscard]] bool is_matrix(const model::TensorInfo& info);
 
+// How much a matrix of weights enlarges what it is given: its root mean square times √fan_in, about 1 after a
+// sound initialisation. 0 where nothing is known of it.
+[[nodiscard]] double gain_of(const model::TensorInfo& info, const model::Statistics& statistics);
+
 // Updates, at the first steps and then at few: they need a copy of all weights.
 [[nodiscard]] model::Requirement update_requirement(std::string_view rule);
 // The learning rate, wherever it changes.

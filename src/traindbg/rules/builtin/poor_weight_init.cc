@@ -198,11 +198,7 @@ class PoorWeightInit final : public Rule {
             const model::Statistics& s = sample.statistics;
             if (info.role != model::Role::kWeight || !is_matrix(info) || s.count == 0) continue;
             ++judged_;
-            const double rows = static_cast<double>(std::max<std::int64_t>(info.shape[0], 1));
-            const double columns = static_cast<double>(std::max<std::int64_t>(info.shape[1], 1));
-            const bool is_transposed = info.module_type.find("Transpose") != std::string::npos;
-            const double fan_in = static_cast<double>(s.count) / (is_transposed ? columns : rows);
-            matrix(info).gain = rms(s) * std::sqrt(fan_in);
+            matrix(info).gain = gain_of(info, s);
         }
     }
     // How far what a layer returns differs from sample to sample: of its typical channel, greatest less

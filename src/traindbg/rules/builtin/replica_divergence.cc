@@ -164,14 +164,14 @@ class ReplicaDivergence final : public Rule {
         };
         std::size_t most = 0;
         const RankStep::Tensor* usual = nullptr;
-        for (const auto& [worker, copy] : copies) {
+        for (const auto& one : copies) {
             const auto like =
                 static_cast<std::size_t>(std::count_if(copies.begin(), copies.end(), [&](const auto& each) {
-                    return is_like(*each.second, *copy);
+                    return is_like(*each.second, *one.second);
                 }));
             if (like <= most) continue;
             most = like;
-            usual = copy;
+            usual = one.second;
         }
         std::optional<model::WorkerId> odd;
         for (const auto& [worker, copy] : copies) {

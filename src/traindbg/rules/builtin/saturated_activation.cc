@@ -1,7 +1,9 @@
 // tanh or sigmoid units at their flat ends, where the derivative is almost zero.
 
 #include <algorithm>
+#include <iterator>
 #include <map>
+#include <optional>
 
 #include "traindbg/base/format.h"
 #include "traindbg/base/text.h"
@@ -9,6 +11,7 @@
 #include "traindbg/rules/robust.h"
 #include "traindbg/rules/settings.h"
 #include "traindbg/rules/training_loss.h"
+#include "traindbg/rules/updates.h"
 
 namespace traindbg::rules {
 namespace {
@@ -42,7 +45,7 @@ const model::RuleInfo kSaturatedActivation = {
         "of a model that learns.",
     .cost =
         "One pass over the activations' outputs at the first 5 steps, then every 10th up to step 100 and "
-        "every 25th after.",
+        "every 25th after; the weights at the first.",
     .original = "SaturatedActivation",
     .source =
         "Glorot, Bengio, \"Understanding the difficulty of training deep feedforward neural networks\", "
@@ -61,6 +64,7 @@ class SaturatedActivation final : public Rule {
     void on_step(const model::StepView& step, FindingSink& sink) override {
         if (step.mode() != model::Mode::kTrain) return;
         loss_.observe(step);
+        if (step.step() == 0) note_gains(step);
         bool any = false;
         for (const model::TensorSample& sample : step.record->tensors) {
             const model::TensorInfo& info = step.info(sample.tensor);
@@ -86,6 +90,9 @@ class SaturatedActivation final : public Rule {
     }
 
   private:
+    // Of weights that saturate what follows them when they are given standardised values.
+    static constexpr double kLargeGain = 3;
+
     struct Layer {
         explicit Layer(std::size_t window) : shares(window) {}
         Recent shares;
@@ -96,6 +103,20 @@ class SaturatedActivation final : public Rule {
         }
     };
     using Place = std::map<model::TensorId, Layer>::value_type;
+
+    void note_gains(const model::StepView& step) {
+        for (const model::TensorSample& sample : step.record->tensors) {
+            const model::TensorInfo& info = step.info(sample.tensor);
+            if (info.role == model::Role::kWeight && is_matrix(info))
+                gains_[info.layer] = std::max(gains_[info.layer], gain_of(info, sample.statistics));
+        }
+    }
+    // What the weights before a layer did to a signal at the first step.
+    [[nodiscard]] std::optional<double> gain_before(std::int32_t layer) const {
+        const auto after = gains_.lower_bound(layer);
+        if (after == gains_.begin()) return std::nullopt;
+        return std::prev(after)->second;
+    }
 
     // No weights come after it: what it gives is what the model gives.
     [[nodiscard]] static bool is_output(const model::StepView& step, const model::TensorInfo& info) {
@@ -158,6 +179,9 @@ class SaturatedActivation final : public Rule {
                                capitalised(lower_learning_rate(*step.meta, 0.1)));
         finding.evidence.push_back({"values at the flat ends", layer.lowest(), "limit", share_});
         finding.evidence.push_back({"values at the flat ends at the first step", layer.first_share, "", 0});
+        if (const std::optional<double> gain = gain_before(info.layer); from_start && gain)
+            finding.evidence.push_back(
+                {"std · √fan_in of the weights before it", *gain, "limit", kLargeGain});
         finding.plots = {{info.name, "low"}, {info.name, "high"}};
         sink.fire(std::move(finding));
     }
@@ -166,6 +190,7 @@ class SaturatedActivation final : public Rule {
     std::size_t window_;
     std::uint64_t judged_ = 0;
     std::map<model::TensorId, Layer> layers_;
+    std::map<std::int32_t, double> gains_;  // by layer
     std::string firing_;
     TrainingLoss loss_;
 };
@@ -178,6 +203,11 @@ std::vector<model::Requirement> saturated_activation_needs(const Parameters&) {
                    model::Mode::kTrain,
                    kWhat,
                    {.every = 10, .dense_until = 5, .end = 100},
+                   kSaturatedActivation.name});
+    all.push_back({"weights",
+                   model::Mode::kTrain,
+                   model::What::kStatistics,
+                   {.every = 0, .dense_until = 1},
                    kSaturatedActivation.name});
     all.push_back(
         {"activations", model::Mode::kTrain, kWhat, {.every = 25, .start = 100}, kSaturatedActivation.name});
