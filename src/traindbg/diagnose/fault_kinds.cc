@@ -109,15 +109,17 @@ constexpr std::array kKinds = {
               "Refuted if the loss gets no lower with a wider layer."},
     FaultKind{"loss_spike", "The loss jumped and did not come back", 0.51, kStalls,
               "Refuted if the data or the task changed at that step."},
+    FaultKind{"stopped_too_early", "Stopped while it was learning", 0.5, kNone,
+              "Refuted if the evaluation loss is no lower after twice the steps."},
 };
 
 bool is_one_of(std::string_view rule, std::span<const std::string_view> rules) {
     return std::find(rules.begin(), rules.end(), rule) != rules.end();
 }
 
-constexpr std::array<std::string_view, 5> kOfStalling = {"loss_not_decreasing", "class_imbalance",
-                                                         "vanishing_gradient", "learning_rate_too_low",
-                                                         "constant_output"};
+constexpr std::array<std::string_view, 6> kOfStalling = {"loss_not_decreasing", "class_imbalance",
+                                                         "vanishing_gradient",  "learning_rate_too_low",
+                                                         "constant_output",     "stopped_too_early"};
 constexpr std::array<std::string_view, 7> kOfBlowingUp = {
     "loss_not_decreasing",    "class_imbalance", "exploding_gradient", "non_finite",
     "learning_rate_too_high", "constant_output", "loss_spike"};

@@ -124,7 +124,9 @@ class LearningRateTooLow final : public Rule {
         if (!(start > 0)) return false;
         const double gain = (start - loss_.level()) / start;
         const auto means = loss_.blocks().means();
-        const double trend = trend_z(means.last(std::min<std::size_t>(means.size(), 100)));
+        // While a schedule lets the rate fall, the loss slows down with it.
+        const std::size_t recent = rates_.now() < 0.5 * rates_.peak() ? means.size() : 100;
+        const double trend = trend_z(means.last(std::min(means.size(), recent)));
         if (ratio > update_) return gain < 0.1 && (is_over_ || trend < -3);
         // Without a base rate a model may be good already: then only what still falls can fall faster.
         return gain < 0.25 && (base || is_over_ || trend < -3);

@@ -22,7 +22,9 @@ const model::RuleInfo kStoppedTooEarly = {
     .when =
         "When the run is over, after `min_steps` steps and more: over the last third of it the loss fell "
         "significantly (Mann-Kendall z < -4) and by more than `gain` of what it was at the start of that "
-        "third; the learning rate is not near 0. A note (info).",
+        "third; the learning rate is not near 0. A note (info); a warning where that third brought more than "
+        "`steep` of all that the training has gained, so that it hardly slowed down, and more than 25 % of "
+        "the first loss is left.",
     .why = "What is still falling is not at its best.",
     .fix = "Train for more epochs, with a schedule of that length, while the evaluation loss falls too.",
     .healthy =
@@ -31,15 +33,19 @@ const model::RuleInfo kStoppedTooEarly = {
     .cost = "One number a step.",
     .original = "",
     .source = "Mann, \"Nonparametric tests against trend\", Econometrica 13 (1945)",
-    .severity = model::Severity::kInfo,
-    .parameters = {{"min_steps", "steps", 150, 30, 1e9, "steps of a run that is judged"},
-                   {"gain", "share", 0.2, 0.001, 1, "fall of the loss over the last third"}},
+    .severity = model::Severity::kWarning,
+    .parameters = {{"min_steps", "steps", 80, 30, 1e9, "steps of a run that is judged"},
+                   {"gain", "share", 0.2, 0.001, 1, "fall of the loss over the last third"},
+                   {"steep", "share", 0.22, 0.05, 1,
+                    "of the whole fall, between the first and the last quarter of that third"}},
 };
 
 class StoppedTooEarly final : public Rule {
   public:
     explicit StoppedTooEarly(const Parameters& parameters)
-        : min_steps_(static_cast<std::uint64_t>(parameters.at("min_steps"))), gain_(parameters.at("gain")) {}
+        : min_steps_(static_cast<std::uint64_t>(parameters.at("min_steps"))),
+          gain_(parameters.at("gain")),
+          steep_(parameters.at("steep")) {}
 
     void on_step(const model::StepView& step, FindingSink&) override {
         if (step.mode() != model::Mode::kTrain) return;
@@ -55,16 +61,22 @@ class StoppedTooEarly final : public Rule {
         const auto part = third.size() / 4;
         const auto level_of = [](std::span<const double> some) { return median({some.begin(), some.end()}); };
         const double before = level_of(third.first(part)), after = level_of(third.last(part));
-        if (!(before > 0) || before - after < gain_ * before) return;
+        if (!(before > 0)) return;
+        // Bent towards its floor, a loss gains little in the end of what it gained in all.
+        const double gained = loss_.start() - after;
+        const bool is_steep = loss_.start() > 0 && after > 0.25 * loss_.start() &&
+                              before - after > steep_ * gained && before - after > 0.05 * before;
+        if (!is_steep && before - after < gain_ * before) return;
         model::Finding finding;
-        finding.key = "loss";
-        finding.severity = model::Severity::kInfo;
+        finding.key = is_steep ? "steep" : "loss";
+        finding.severity = is_steep ? model::Severity::kWarning : model::Severity::kInfo;
         finding.step = last_;
         finding.first_step = last_;
         finding.tensor = loss_.tensor();
         finding.message = base::format(
-            "The loss still fell when the training ended: from {} to {} over the last third of {} steps.",
-            human_number(before), human_number(after), loss_.count());
+            "The loss still fell {}when the training ended: from {} to {} over the last third of {} steps{}.",
+            is_steep ? "steeply " : "", human_number(before), human_number(after), loss_.count(),
+            is_steep ? base::format(", {:.0f} % of all that it fell", 100 * (before - after) / gained) : "");
         finding.fix = "Train for more epochs, as long as the evaluation loss falls too.";
         finding.evidence.push_back({"loss", after, "before the last third", before});
         finding.plots = {{loss_.tensor(), "value"}};
@@ -80,6 +92,7 @@ class StoppedTooEarly final : public Rule {
   private:
     std::uint64_t min_steps_;
     double gain_;
+    double steep_;
     model::StepIndex last_ = 0;
     LearningRates rates_;
     TrainingLoss loss_;
