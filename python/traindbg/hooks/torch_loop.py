@@ -276,7 +276,7 @@ class LoopObserver:
         if not self.is_open or (_graph_task is not None and _graph_task() != -1):
             return
         self._pass_before = self._gradients()
-        # Gradients that were taken aside, cut or cleared since the pass before are not summed as they are.
+        # Gradients taken aside, cut or cleared since the pass before are not summed as they are.
         left = self._pass_before
         if self._passes > 0 and any(left.get(key) != state for key, state in self._reached.items()):
             self._adds_up = False

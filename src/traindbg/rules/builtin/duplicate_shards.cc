@@ -111,11 +111,11 @@ class DuplicateShards final : public Rule {
 
     // Ranks that hold the same weights are to see different data; others may be parts of one model.
     void look_at_weights(const Ranks::Together& together) {
-        for (const auto& [name, tensor] : together.begin()->second.weights) {
+        for (const auto& weight : together.begin()->second.weights) {
             const bool are_alike = std::all_of(together.begin(), together.end(), [&](const auto& rank) {
-                const auto copy = rank.second.weights.find(name);
-                return copy != rank.second.weights.end() && copy->second.shape == tensor.shape &&
-                       distance_between(copy->second.statistics, tensor.statistics) <= kEqualWithin;
+                const auto copy = rank.second.weights.find(weight.first);
+                return copy != rank.second.weights.end() && copy->second.shape == weight.second.shape &&
+                       distance_between(copy->second.statistics, weight.second.statistics) <= kEqualWithin;
             });
             (are_alike ? were_alike_ : were_apart_) = true;
         }
