@@ -225,8 +225,10 @@ std::optional<Weight> learning_rate_too_high(const Symptoms& symptoms) {
     for (const std::string& reason : reasons) text += (text.empty() ? "" : "; ") + reason;
     text[0] = text[0] >= 'a' && text[0] <= 'z' ? static_cast<char>(text[0] - 'a' + 'A') : text[0];
     const double factor = ratio > 0.1 ? std::clamp(0.05 / ratio, 0.01, 0.1) : 0.1;
-    // Updates are too large where inputs are, too.
-    const double most = symptoms.find("input_not_normalized", "inputs") != nullptr ? 0.8 : 0.9;
+    // Updates are too large where inputs are, too, and where weights start too large or too small.
+    const bool is_from_elsewhere = symptoms.find("input_not_normalized", "inputs") != nullptr ||
+                                   symptoms.find("poor_weight_init") != nullptr;
+    const double most = is_from_elsewhere ? 0.8 : 0.9;
     return Weight{
         std::min(score, most), text + ". Refuted if it still happens with a tenth of the learning rate.",
         rate ? base::format("Lower the learning rate from {} to about {} or less, and clip gradients with "

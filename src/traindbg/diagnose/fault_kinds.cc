@@ -109,7 +109,7 @@ constexpr std::array kKinds = {
               "Refuted if the loss gets no lower with a wider layer."},
     FaultKind{"loss_spike", "The loss jumped and did not come back", 0.51, kStalls,
               "Refuted if the data or the task changed at that step."},
-    FaultKind{"stopped_too_early", "Stopped while it was learning", 0.5, kNone,
+    FaultKind{"stopped_too_early", "Stopped while it was learning", 0.505, kNone,
               "Refuted if the evaluation loss is no lower after twice the steps."},
 };
 

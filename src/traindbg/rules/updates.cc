@@ -67,9 +67,11 @@ bool WeightUpdates::observe(const model::StepView& step) {
         if (found == ratios.end()) continue;
         if (info.dtype == tensor::DType::kBFloat16 || info.dtype == tensor::DType::kFloat16)
             are_rounded_ = true;
-        all.push_back(found->second);
-        if (found->second >= look.largest) {
-            look.largest = found->second;
+        const double step_gain = gain_of(info, sample.statistics);
+        const double ratio = step_gain > 0 ? std::min(found->second, step_gain / kSmallGain) : found->second;
+        all.push_back(ratio);
+        if (ratio >= look.largest) {
+            look.largest = ratio;
             look.place = found->first;
         }
     }

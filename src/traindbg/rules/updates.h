@@ -26,6 +26,9 @@ namespace traindbg::rules {
 // sound initialisation. 0 where nothing is known of it.
 [[nodiscard]] double gain_of(const model::TensorInfo& info, const model::Statistics& statistics);
 
+// Below it a matrix does not carry a signal on, and is smaller than any sound initialisation makes it.
+inline constexpr double kSmallGain = 0.15;
+
 // Updates, at the first steps and then at few: they need a copy of all weights.
 [[nodiscard]] model::Requirement update_requirement(std::string_view rule);
 // The learning rate, wherever it changes.
@@ -33,7 +36,8 @@ namespace traindbg::rules {
 // Gradients before they are clipped, at few steps: they need a copy of all gradients.
 [[nodiscard]] model::Requirement unclipped_requirement(std::string_view rule);
 
-// ‖Δw‖ / ‖w‖ of the weight matrices.
+// ‖Δw‖ / ‖w‖ of the weight matrices. Of one whose gain is below `kSmallGain`, as it is where weights start
+// near 0, the size that it has at that gain stands for ‖w‖: beside next to nothing any step is large.
 class WeightUpdates {
   public:
     struct Look {

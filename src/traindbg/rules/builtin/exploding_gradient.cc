@@ -12,6 +12,7 @@
 #include "traindbg/rules/robust.h"
 #include "traindbg/rules/settings.h"
 #include "traindbg/rules/training_loss.h"
+#include "traindbg/rules/updates.h"
 
 namespace traindbg::rules {
 namespace {
@@ -72,7 +73,10 @@ class ExplodingGradient final : public Rule {
             const model::TensorInfo& info = step.info(sample.tensor);
             const double square = sample.statistics.l2 * sample.statistics.l2;
             if (info.role == model::Role::kWeight) {
-                weights2 += square;
+                // Beside weights that start near 0 any step is large.
+                const double gain = is_matrix(info) ? gain_of(info, sample.statistics) : 0;
+                const double lift = gain > 0 ? std::max(1.0, kSmallGain / gain) : 1;
+                weights2 += square * lift * lift;
             } else if (info.role == model::Role::kGradient) {
                 not_finite += sample.statistics.not_finite();
                 finite += sample.statistics.finite();

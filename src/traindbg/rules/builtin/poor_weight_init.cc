@@ -37,7 +37,7 @@ const model::RuleInfo kPoorWeightInit = {
         "guessing, until then a note (info). Too small (warning): std · √fan_in is below `small` in at "
         "least half of three or more matrices, what the layers return varies less from sample to sample from "
         "one to the next, and "
-        "after `patience` steps nothing is learned.",
+        "after `patience` steps (25, where the typical matrix is below a tenth of that) nothing is learned.",
     .why =
         "Units that start alike get the same gradient and stay alike for ever: the layer is as good as one "
         "unit. With weights that are too large a model is sure of nonsense, units saturate and gradients "
@@ -148,6 +148,7 @@ class PoorWeightInit final : public Rule {
 
   private:
     static constexpr model::StepIndex kLooks = 3;
+    static constexpr std::uint64_t kTinyPatience = 25;
     static constexpr const char* kAtRandom =
         "Initialise weights at random: leave PyTorch's own initialisation in place, or use "
         "torch.nn.init.kaiming_normal_(layer.weight); a constant is for biases only.";
@@ -226,6 +227,8 @@ class PoorWeightInit final : public Rule {
 
     // A mean squared error that a model has which says 0.
     void measure_guess(const model::StepView& step) {
+        for (const model::ScalarSample& sample : step.record->scalars)
+            if (step.info(sample.tensor).name == "loss/mse_loss") squared_ = sample.value;
         for (const model::TensorSample& sample : step.record->tensors) {
             const model::TensorInfo& info = step.info(sample.tensor);
             if (info.name == "label/mse_loss") square_ = rms(sample.statistics) * rms(sample.statistics);
@@ -233,13 +236,16 @@ class PoorWeightInit final : public Rule {
     }
     [[nodiscard]] std::optional<double> guess() const {
         if (const std::optional<double> entropy = loss_.label_entropy(); entropy && *entropy > 0.1) {
+            // The sum of these is recorded per label.
+            if (loss_.tensor() == "loss/cross_entropy" || loss_.tensor() == "loss/nll_loss") return entropy;
             // A sum over the batch is measured in other units.
             const double per_label = loss_.first() / std::max(loss_.labels_per_batch(), 1.0);
             if (loss_.labels_per_batch() > 4 && std::abs(per_label - *entropy) < 0.5 * *entropy)
                 return std::nullopt;
             return entropy;
         }
-        if (square_ > 0 && loss_.tensor().find("mse_loss") != std::string::npos) return square_;
+        // What backward() is called on may be just that.
+        if (square_ > 0 && std::abs(loss_.first() - squared_) <= 1e-6 * squared_) return square_;
         return std::nullopt;
     }
 
@@ -304,6 +310,12 @@ class PoorWeightInit final : public Rule {
         return all;
     }
 
+    [[nodiscard]] double typical_gain() const {
+        std::vector<double> gains;
+        for (const Matrix* one : sized()) gains.push_back(one->gain);
+        return gains.empty() ? 0 : median(std::move(gains));
+    }
+
     void judge_large(const model::StepView& step, FindingSink& sink) {
         if (!is_large_ && step.step() >= 8) return;
         if (!is_large_) {
@@ -311,9 +323,7 @@ class PoorWeightInit final : public Rule {
             if (!base || loss_.first() <= times_ * *base) return;
             const auto all = sized();
             if (all.empty()) return;
-            std::vector<double> gains;
-            for (const Matrix* one : all) gains.push_back(one->gain);
-            typical_ = median(gains);
+            typical_ = typical_gain();
             worst_ = *std::max_element(all.begin(), all.end(),
                                        [](const Matrix* a, const Matrix* b) { return a->gain < b->gain; });
             if (typical_ <= large_ && all.back()->gain <= large_) return;
@@ -379,7 +389,9 @@ class PoorWeightInit final : public Rule {
     }
 
     void judge_small(FindingSink& sink) {
-        if (loss_.count() < patience_ || loss_.is_game()) return;
+        // Far too small, there is little to wait for.
+        const bool is_tiny = loss_.count() == kTinyPatience && typical_gain() < small_ / 10;
+        if ((loss_.count() < patience_ && !is_tiny && !is_small_) || loss_.is_game()) return;
         if (is_small_) {
             if (!loss_.has_learned()) return fire_small(sink);
             if (!loss_.has_learned_much()) return;  // a lucky batch, or the bias alone
@@ -389,7 +401,7 @@ class PoorWeightInit final : public Rule {
             return;
         }
         // One look may fall on a lucky moment.
-        const bool is_due = loss_.count() <= 6 * patience_ && loss_.count() % patience_ == 0;
+        const bool is_due = is_tiny || (loss_.count() <= 6 * patience_ && loss_.count() % patience_ == 0);
         if (is_small_over_ || !is_due || loss_.has_learned() || !loss_.is_known_function()) return;
         const auto all = sized();
         if (all.size() < 3 || outputs_.size() < 3) return;
@@ -438,6 +450,7 @@ class PoorWeightInit final : public Rule {
     std::vector<const Matrix*> constant_;
     bool is_constant_ = false, is_small_over_ = false;
     std::vector<double> outputs_;  // spread over the batch of what layers with weights return, in order
+    double squared_ = 0;           // the first mean squared error
     double square_ = 0, typical_ = 0, shrinks_ = 1;
     std::size_t low_ = 0;
     bool is_large_ = false, is_stuck_ = false, is_small_ = false;

@@ -4,6 +4,8 @@
 #include <bit>
 #include <cmath>
 #include <map>
+#include <tuple>
+#include <utility>
 
 #include "traindbg/base/format.h"
 #include "traindbg/rules/builtin/builtin.h"
@@ -28,7 +30,8 @@ const model::RuleInfo kRepeatedBatch = {
         "such a sign it is a note (info) after three times as "
         "many steps: "
         "training on all data at once looks the same. It is a note, too, where the very same tensor is given "
-        "at each step, which somebody made once: a batch that is memorised on purpose.",
+        "at each step, which somebody made once, a batch that is memorised on purpose; but a warning where "
+        "it comes from a DataLoader of more batches and the model is evaluated on other data.",
     .why =
         "The model learns this one batch by heart: the training loss falls to zero and means nothing; the "
         "rest of "
@@ -62,9 +65,7 @@ class RepeatedBatch final : public Rule {
             else if (name == "loop/input_is_kept") is_kept_ = sample.value != 0;
             else if (name == "loop/batches_in_storage") in_storage_ = std::max(in_storage_, sample.value);
         }
-        if (values_ == 0)
-            for (const model::TensorSample& sample : step.record->tensors)
-                if (step.info(sample.tensor).role == model::Role::kInput) values_ += sample.statistics.count;
+        if (values_ == 0) std::tie(values_, size_) = inputs_of(step);
         // All inputs of the model together.
         std::uint64_t fingerprint = 0;
         bool any = false;
@@ -117,10 +118,24 @@ class RepeatedBatch final : public Rule {
                std::has_single_bit(static_cast<std::uint64_t>(info.shape[0]));
     }
 
-    void on_evaluation(const model::StepView& step) {
+    // How many values the inputs have, and their norm.
+    static std::pair<std::uint64_t, double> inputs_of(const model::StepView& step) {
         std::uint64_t values = 0;
-        for (const model::TensorSample& sample : step.record->tensors)
-            if (step.info(sample.tensor).role == model::Role::kInput) values += sample.statistics.count;
+        double size = 0;
+        for (const model::TensorSample& sample : step.record->tensors) {
+            if (step.info(sample.tensor).role != model::Role::kInput) continue;
+            values += sample.statistics.count;
+            size += sample.statistics.l2;
+        }
+        return {values, size};
+    }
+
+    // Whoever evaluates on other data wants the model to learn more than this one batch.
+    [[nodiscard]] bool is_on_purpose() const { return is_kept_ && !(in_loader_ > 1 && evaluates_others_); }
+
+    void on_evaluation(const model::StepView& step) {
+        const auto [values, size] = inputs_of(step);
+        if (values > 0 && size != size_) evaluates_others_ = true;
         // All data at once is evaluated at once, or on a grid; batches are evaluated in batches.
         if (values > 0 && values == values_) ++evaluated_;
         most_evaluated_ = std::max(most_evaluated_, evaluated_);
@@ -129,14 +144,15 @@ class RepeatedBatch final : public Rule {
     void judge(const model::StepView& step, FindingSink& sink) {
         const std::string_view sign = more_data();
         std::string key;
-        if (in_a_row_ >= steps_ && !sign.empty()) key = is_kept_ ? "kept" : "batch";
+        if (in_a_row_ >= steps_ && !sign.empty()) key = is_on_purpose() ? "kept" : "batch";
         else if (in_a_row_ >= 3 * steps_) key = "whole_data";
         if (key != firing_ && !firing_.empty()) sink.clear(firing_);
         firing_ = key;
         if (key.empty()) return;
         model::Finding finding;
         finding.key = key;
-        finding.severity = sign.empty() || is_kept_ ? model::Severity::kInfo : model::Severity::kWarning;
+        finding.severity =
+            sign.empty() || is_on_purpose() ? model::Severity::kInfo : model::Severity::kWarning;
         finding.first_step = first_;
         finding.tensor = tensor_;
         finding.message = base::format(
@@ -160,7 +176,9 @@ class RepeatedBatch final : public Rule {
             finding.message += "; nothing shows that there is more data.";
         }
         if (is_kept_)
-            finding.message += " It is one tensor, made once, as where a batch is memorised on purpose.";
+            finding.message +=
+                is_on_purpose() ? " It is one tensor, made once, as where a batch is memorised on purpose."
+                                : " It is one tensor, taken once, and the model is evaluated on other data.";
         finding.evidence.push_back({"captured steps with this input", static_cast<double>(in_a_row_), "limit",
                                     static_cast<double>(steps_)});
         finding.fix =
@@ -177,7 +195,9 @@ class RepeatedBatch final : public Rule {
 
     std::uint64_t steps_;
     std::uint64_t judged_ = 0, in_a_row_ = 0, others_ = 0, last_ = 0;
-    std::uint64_t values_ = 0;                          // in a training batch
+    std::uint64_t values_ = 0;  // in a training batch
+    double size_ = 0;           // its norm
+    bool evaluates_others_ = false;
     std::uint64_t evaluated_ = 0, most_evaluated_ = 0;  // batches of that size in one evaluation
     double in_loader_ = 0, in_storage_ = 0;
     bool looks_like_batch_ = false;
