@@ -21,12 +21,18 @@ const model::RuleInfo kClassImbalance = {
     .summary = "The labels are of one class only, or so unequal that the model ignores the rare classes.",
     .when =
         "One class (error): after `min_labels` labels and ten batches all labels are of one class. Imbalance "
-        "(warning, after 200 steps): among the last about 2000 labels the most frequent class is at least "
+        "(warning, after 200 steps or at the end of 50 and more): among the last about 2000 labels the most "
+        "frequent class is at least "
         "`ratio` "
         "times as frequent as a rare one and the model finds less than 5 % of the rare one's samples: with "
         "up to "
-        "20 classes for any class, with more only if the model predicts practically one class. Yes or no, of "
-        "one output (warning, after 200 steps): "
+        "20 classes for any class, with more only if the model predicts practically one class. Or the "
+        "evaluations have at least ten "
+        "samples of "
+        "such a class, of which the model finds less than a quarter, and more than 70 % of those of the most "
+        "frequent "
+        "one: in training it knows its few samples by heart. Yes or no, of "
+        "one output (warning, at the same times): "
         "one answer is at most one in 1 + `ratio` labels, five or more of it were in batches since step 100, "
         "and no output of these ever was on its side. Order "
         "(warning): batches of eight or more labels are nearly all of a single class each, although the "
@@ -46,8 +52,8 @@ const model::RuleInfo kClassImbalance = {
         "that "
         "never occur; trainings with several optimizers, as in a GAN (info).",
     .cost =
-        "Counts of labels, predictions and hits of the first 20 batches and then every 5th: one pass over "
-        "the logits.",
+        "Counts of labels, predictions and hits of the first 20 batches and then every 5th, of training and "
+        "of evaluation: one pass over the logits.",
     .original = "ClassImbalance",
     .source = "",
     .severity = model::Severity::kError,
@@ -61,8 +67,10 @@ class ClassImbalance final : public Rule {
         : ratio_(parameters.at("ratio")), min_labels_(parameters.at("min_labels")) {}
 
     void on_step(const model::StepView& step, FindingSink& sink) override {
+        if (step.mode() == model::Mode::kEval) return look_at_evaluation(step);
         if (step.mode() != model::Mode::kTrain) return;
         game_.observe(step);
+        last_ = step.step();
         look_at_yes_and_no(step, sink);
         if (step.record->classes.empty()) return;
         const model::ClassSample& sample = step.record->classes.front();
@@ -79,10 +87,16 @@ class ClassImbalance final : public Rule {
         compare_with_last(counts, in_batch, step.step());
         add(counts, in_batch);
         const bool single = seen() == 1 && total_ >= min_labels_ && judged_ >= 10;
-        set("one_class", single, step, sink);
+        set("one_class", single, sink);
         if (single) return;
-        set("order", is_unmixed(), step, sink);
-        set("imbalance", step.step() >= 200 && is_imbalanced(), step, sink);
+        set("order", is_unmixed(), sink);
+        if (last_ >= kSettled) set_imbalance(sink);
+    }
+    // A short training is judged when it is over.
+    void on_end(FindingSink& sink) override {
+        if (last_ + 1 < kShort || last_ >= kSettled) return;
+        if (seen() > 1) set_imbalance(sink);
+        set_yes_or_no(sink);
     }
     [[nodiscard]] std::uint64_t steps_judged() const override { return judged_; }
     [[nodiscard]] std::string why_not_judged() const override {
@@ -107,18 +121,23 @@ class ClassImbalance final : public Rule {
             const auto count = static_cast<double>(labels.count);
             binary_labels_ += count;
             binary_yes_ += mean * count;
-            const double rare = std::min(binary_yes_, binary_labels_ - binary_yes_);
             const bool is_yes_rare = 2 * binary_yes_ < binary_labels_;
             const double border = is_logits ? 0 : 0.5;
             look_at_order(mean, count, call.function, step.step(), sink);
             const bool is_given = is_yes_rare ? call.predicted->max > border : call.predicted->min < border;
             if (is_given) missed_yes_or_no_ = 0;
-            else if (step.step() >= 100) missed_yes_or_no_ += (is_yes_rare ? mean : 1 - mean) * count;
-            const bool on = !game_.is_on() && !is_given && step.step() >= 200 && binary_labels_ >= 500 &&
-                            binary_labels_ - rare >= ratio_ * rare && missed_yes_or_no_ >= 5;
-            if (on) fire_yes_or_no(call, rare, is_yes_rare, step, sink);
-            else if (firing_.erase(kYesOrNo) > 0) sink.clear(kYesOrNo);
+            else if (last_ >= kFirstSteps) missed_yes_or_no_ += (is_yes_rare ? mean : 1 - mean) * count;
+            is_answer_missed_ = !is_given;
+            binary_function_ = call.function;
+            if (last_ >= kSettled) set_yes_or_no(sink);
         }
+    }
+    void set_yes_or_no(FindingSink& sink) {
+        const double rare = std::min(binary_yes_, binary_labels_ - binary_yes_);
+        const bool on = !game_.is_on() && is_answer_missed_ && binary_labels_ >= 500 &&
+                        binary_labels_ - rare >= ratio_ * rare && missed_yes_or_no_ >= 5;
+        if (on) fire_yes_or_no(rare, 2 * binary_yes_ < binary_labels_, sink);
+        else if (firing_.erase(kYesOrNo) > 0) sink.clear(kYesOrNo);
     }
     // The same answer for batch after batch, then the other one. Two losses of a step, for what is and what
     // is not, have one answer each, too, but no order.
@@ -166,18 +185,17 @@ class ClassImbalance final : public Rule {
         finding.evidence.push_back({"classes per batch", in_batch, "in the data", in_data});
         finding.plots = {{"loss", "value"}};
     }
-    void fire_yes_or_no(const LossCall& call, double rare, bool is_yes_rare, const model::StepView& step,
-                        FindingSink& sink) {
+    void fire_yes_or_no(double rare, bool is_yes_rare, FindingSink& sink) {
         firing_.insert(kYesOrNo);
         model::Finding finding;
         finding.key = kYesOrNo;
         finding.severity = model::Severity::kWarning;
-        finding.tensor = base::format("loss/{}", call.function);
+        finding.tensor = base::format("loss/{}", binary_function_);
         finding.message = base::format(
             "{:.1f} % of the labels are {}, and the model never says so: not for one of the {:.0f} such "
             "samples "
-            "in the batches looked at from step 100 to {}.",
-            100 * rare / binary_labels_, is_yes_rare ? 1 : 0, missed_yes_or_no_, step.step());
+            "in the batches looked at from step {} to {}.",
+            100 * rare / binary_labels_, is_yes_rare ? 1 : 0, missed_yes_or_no_, kFirstSteps, last_);
         finding.fix = base::format(
             "Weight the rare answer in the loss (pos_weight={:.2g} in binary_cross_entropy_with_logits), or "
             "draw "
@@ -261,6 +279,45 @@ class ClassImbalance final : public Rule {
         const auto pairs = static_cast<double>(batches_in_a_row_.size());
         return overlap_ > 0.6 * pairs && overlap_ - with_all > 0.25 * pairs;
     }
+    // What the model finds of each class in evaluations, the recent ones more than those long ago.
+    void look_at_evaluation(const model::StepView& step) {
+        for (const model::ClassSample& sample : step.record->classes) {
+            if (step.info(sample.tensor).name != tensor_) continue;
+            const std::size_t classes = sample.counts.labels.size();
+            if (evaluated_.size() < classes) {
+                evaluated_.resize(classes);
+                found_.resize(classes);
+            }
+            double in_batch = 0;
+            for (const std::uint32_t label : sample.counts.labels) in_batch += label;
+            const double keep = std::max(0.0, 1 - in_batch / kWindow);
+            for (std::size_t i = 0; i < classes; ++i) {
+                evaluated_[i] = evaluated_[i] * keep + sample.counts.labels[i];
+                found_[i] = found_[i] * keep + sample.counts.hits[i];
+            }
+        }
+    }
+    // Rare classes that are known by heart alone.
+    [[nodiscard]] bool is_missed_in_evaluation() {
+        if (total_ < 500 || seen() > 20) return false;
+        const auto common = static_cast<std::size_t>(
+            std::distance(labels_.begin(), std::max_element(labels_.begin(), labels_.end())));
+        if (common >= evaluated_.size() || evaluated_[common] < 10 ||
+            found_[common] < 0.7 * evaluated_[common])
+            return false;
+        missed_.clear();
+        for (std::size_t i = 0; i < std::min(labels_.size(), evaluated_.size()); ++i)
+            if (labels_[i] > 0 && labels_[common] >= ratio_ * labels_[i] && evaluated_[i] >= 10 &&
+                found_[i] < 0.25 * evaluated_[i])
+                missed_.push_back(i);
+        return !missed_.empty();
+    }
+    void set_imbalance(FindingSink& sink) {
+        const bool in_training = is_imbalanced();
+        const bool in_evaluation = !in_training && !game_.is_on() && is_missed_in_evaluation();
+        set(kImbalance, in_training, sink);
+        set(kInEvaluation, in_evaluation, sink);
+    }
     [[nodiscard]] bool is_imbalanced() {
         const double most = *std::max_element(recent_.begin(), recent_.end());
         const double all = std::accumulate(recent_.begin(), recent_.end(), 0.0);
@@ -276,16 +333,16 @@ class ClassImbalance final : public Rule {
         return !missed_.empty();
     }
 
-    void set(const char* key, bool on, const model::StepView& step, FindingSink& sink) {
+    void set(const char* key, bool on, FindingSink& sink) {
         if (on) {
-            fire(key, step, sink);
+            fire(key, sink);
             firing_.insert(key);
         } else if (firing_.erase(key) > 0) {
             sink.clear(key);
         }
     }
 
-    void fire(std::string_view key, const model::StepView& step, FindingSink& sink) const {
+    void fire(std::string_view key, FindingSink& sink) const {
         model::Finding finding;
         finding.key = key;
         finding.tensor = tensor_;
@@ -298,7 +355,7 @@ class ClassImbalance final : public Rule {
             finding.message = base::format(
                 "All {:.0f} labels of the {} batches looked at up to step {} are of class {}; the model has "
                 "{} outputs.",
-                total_, judged_, step.step(), only, labels_.size());
+                total_, judged_, last_, only, labels_.size());
             finding.fix =
                 "Check how the labels are made and loaded: print them for one batch. If the data is sorted "
                 "by class, "
@@ -310,32 +367,40 @@ class ClassImbalance final : public Rule {
             say_order(std::exp(batch_entropy_ / static_cast<double>(batches_)), seen(), std::exp(entropy()),
                       finding);
         } else {
-            const std::size_t rare = *std::min_element(
-                missed_.begin(), missed_.end(), [&](auto a, auto b) { return recent_[a] < recent_[b]; });
-            const double most = *std::max_element(recent_.begin(), recent_.end());
-            const auto common =
-                std::distance(recent_.begin(), std::max_element(recent_.begin(), recent_.end()));
+            const bool is_evaluation = key == kInEvaluation;
+            const std::vector<double>& labels = is_evaluation ? labels_ : recent_;
+            const std::size_t rare = *std::min_element(missed_.begin(), missed_.end(),
+                                                       [&](auto a, auto b) { return labels[a] < labels[b]; });
+            const double most = *std::max_element(labels.begin(), labels.end());
+            const auto common = std::distance(labels.begin(), std::max_element(labels.begin(), labels.end()));
+            const double recall =
+                is_evaluation ? found_[rare] / evaluated_[rare] : hits_[rare] / recent_[rare];
             finding.severity = model::Severity::kWarning;
             finding.places = missed_.size();
             finding.message = base::format(
                 "Class {} has {:.0f} times the labels of class {}, and the model finds {:.0f} % of the "
                 "samples of "
-                "class {}{}.",
-                common, most / recent_[rare], rare, 100 * hits_[rare] / recent_[rare], rare,
+                "class {}{}{}.",
+                common, most / labels[rare], rare, 100 * recall, rare, is_evaluation ? " in evaluation" : "",
                 missed_.size() > 1 ? base::format("; {} classes are missed like this", missed_.size()) : "");
             finding.fix =
                 "Weight the classes in the loss, e.g. cross_entropy(..., weight=1/counts), or draw them "
                 "evenly with "
                 "torch.utils.data.WeightedRandomSampler; judge by recall per class, not by accuracy.";
             finding.evidence.push_back({"labels of the most frequent class / of the rare one",
-                                        most / recent_[rare], "limit", ratio_});
+                                        most / labels[rare], "limit", ratio_});
             finding.evidence.push_back(
-                {"recall of the rare class", hits_[rare] / recent_[rare], "limit", 0.05});
+                {"recall of the rare class", recall, "limit", is_evaluation ? 0.25 : 0.05});
         }
         sink.fire(std::move(finding));
     }
 
     static constexpr double kWindow = 2000;
+    static constexpr model::StepIndex kSettled = 200;  // steps from which a training is judged as it goes on
+    static constexpr model::StepIndex kShort = 50;     // fewest steps of one that is judged at its end
+    static constexpr model::StepIndex kFirstSteps = 40;  // of which no answer is expected yet
+    static constexpr const char* kImbalance = "imbalance";
+    static constexpr const char* kInEvaluation = "evaluation";
     static constexpr const char* kYesOrNo = "yes_or_no";
     static constexpr const char* kYesOrNoOrder = "order_of_yes_and_no";
     std::uint64_t yes_or_no_batches_ = 0, kept_ = 0, switched_ = 0;
@@ -345,7 +410,10 @@ class ClassImbalance final : public Rule {
     model::StepIndex last_yes_or_no_ = 0;
     std::vector<double> last_labels_;                    // shares of the batch before
     std::vector<std::vector<double>> batches_in_a_row_;  // those of batches that came right after another
-    model::StepIndex last_step_ = 0;
+    model::StepIndex last_step_ = 0, last_ = 0;
+    std::vector<double> evaluated_, found_;  // in evaluations, per class
+    bool is_answer_missed_ = false;
+    std::string binary_function_;
     double binary_labels_ = 0, binary_yes_ = 0, missed_yes_or_no_ = 0;
     double ratio_, min_labels_;
     std::uint64_t judged_ = 0, batches_ = 0;
@@ -362,6 +430,11 @@ std::vector<model::Requirement> class_imbalance_needs(const Parameters&) {
     std::vector<model::Requirement> all = argument_requirements(kClassImbalance.name);
     all.push_back({"classes",
                    model::Mode::kTrain,
+                   model::What::kClasses,
+                   {.every = 5, .dense_until = 20},
+                   kClassImbalance.name});
+    all.push_back({"classes",
+                   model::Mode::kEval,
                    model::What::kClasses,
                    {.every = 5, .dense_until = 20},
                    kClassImbalance.name});

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <set>
 
 #include "traindbg/base/format.h"
@@ -31,9 +32,12 @@ const model::RuleInfo kLossNotDecreasing = {
         "start. Stalled (warning, from `min_steps` on): over the second half of the run no downward trend "
         "(Mann-Kendall z > -2.5), less than `tolerance` gained, allowing three standard errors, and "
         "gradients that "
-        "do not grow; and the loss is either not better than guessing (the entropy of the labels, ln C for C "
+        "do not grow (at the end of a run, from 100 steps on); and the loss is either not better than "
+        "guessing (the entropy of the labels, ln C for C "
         "equal "
-        "classes) or, where labels are not counted, no lower than at the start.",
+        "classes) or, where labels are not counted, no lower than at the start. At the end of 100 steps or "
+        "more: "
+        "above 95 % of guessing, as each of three or more evaluations was above 99 %.",
     .why = "A loss that does not fall means that the model does not learn what it is asked to.",
     .fix =
         "Rising: lower the learning rate. Stalled: check that labels belong to their inputs, that the "
@@ -65,8 +69,15 @@ class LossNotDecreasing final : public Rule {
           rise_(parameters.at("rise")) {}
 
     void on_step(const model::StepView& step, FindingSink& sink) override {
+        if (step.mode() == model::Mode::kEval) return note_evaluation(step);
         note_gradients(step);
         if (!loss_.observe(step)) return;
+        if (evaluated_ > 0) {
+            best_evaluation_ = std::min(best_evaluation_, sum_ / static_cast<double>(evaluated_));
+            ++evaluations_;
+            sum_ = 0;
+            evaluated_ = 0;
+        }
         const std::uint64_t n = loss_.count();
         if (n >= kFirst) ++judged_;
         if (n >= 10) {
@@ -77,12 +88,18 @@ class LossNotDecreasing final : public Rule {
             }
             relapsed_ = has_relapsed(level) ? relapsed_ + 1 : 0;
         }
+        last_ = step.step();
+        if (n % 50 == 1) meta_ = *step.meta;
         const bool rising = is_rising();
-        set("rising", rising, step, sink);
-        if (n % 10 == 0 || n < 100) set("relapse", !rising && relapsed_ >= 50, step, sink);
+        set("rising", rising, sink);
+        if (n % 10 == 0 || n < 100) set("relapse", !rising && relapsed_ >= 50, sink);
         if (n >= min_steps_ && n % 10 == 0)
-            set("stalled", !rising && (firing_.contains("stalled") ? !has_set_off() : is_stalled()), step,
-                sink);
+            set("stalled", !rising && (firing_.contains("stalled") ? !has_set_off() : is_stalled()), sink);
+    }
+    // There is nothing more to wait for.
+    void on_end(FindingSink& sink) override {
+        if (loss_.count() < kShort || !firing_.empty()) return;
+        if ((loss_.count() < min_steps_ && is_stalled()) || has_learned_nothing()) set("stalled", true, sink);
     }
     [[nodiscard]] std::uint64_t steps_judged() const override { return judged_; }
     [[nodiscard]] std::string why_not_judged() const override {
@@ -93,6 +110,7 @@ class LossNotDecreasing final : public Rule {
 
   private:
     static constexpr std::uint64_t kFirst = 12;
+    static constexpr std::uint64_t kShort = 100;  // fewest steps of a run that is judged at its end
     static constexpr std::uint64_t kGradientsEvery = 10;
 
     // The typical size of a weight matrix's gradient, each matrix counting the same, as a logarithm. On a
@@ -113,6 +131,20 @@ class LossNotDecreasing final : public Rule {
     [[nodiscard]] bool gathers_way() const {
         const auto means = gradients_.means();
         return trend_z(means.last(means.size() - means.size() / 2)) > 2;
+    }
+
+    void note_evaluation(const model::StepView& step) {
+        for (const model::ScalarSample& sample : step.record->scalars) {
+            if (step.info(sample.tensor).name != loss_.tensor() || !std::isfinite(sample.value)) continue;
+            sum_ += sample.value;
+            ++evaluated_;
+        }
+    }
+    // Neither what it trains with nor other data is told better than by guessing, though a few samples may be
+    // known by heart.
+    [[nodiscard]] bool has_learned_nothing() const {
+        const std::optional<double> base = loss_.base_rate();
+        return base && loss_.level() > 0.95 * *base && evaluations_ >= 3 && best_evaluation_ > 0.99 * *base;
     }
 
     [[nodiscard]] bool is_rising() const {
@@ -168,10 +200,10 @@ class LossNotDecreasing final : public Rule {
         return loss_.has_learned() || trend_z(means.last(means.size() / 2)) < -4;
     }
 
-    void set(const char* key, bool on, const model::StepView& step, FindingSink& sink) {
+    void set(const char* key, bool on, FindingSink& sink) {
         const bool was = firing_.contains(key);
         if (on) {
-            fire(key, step, sink);
+            fire(key, sink);
             firing_.insert(key);
         } else if (was) {
             sink.clear(key);
@@ -179,7 +211,7 @@ class LossNotDecreasing final : public Rule {
         }
     }
 
-    void fire(std::string_view key, const model::StepView& step, FindingSink& sink) const {
+    void fire(std::string_view key, FindingSink& sink) const {
         const std::optional<double> base = loss_.base_rate();
         const double level = loss_.level();
         const bool note_only = loss_.is_game() || !loss_.is_known_function();
@@ -193,14 +225,14 @@ class LossNotDecreasing final : public Rule {
             {"highest loss", loss_.highest(), "at step", static_cast<double>(loss_.highest_step())});
         const std::string guess =
             base ? base::format("; guessing gives {}", human_number(*base)) : std::string();
-        const std::string rate = capitalised(lower_learning_rate(*step.meta, 0.1));
+        const std::string rate = capitalised(lower_learning_rate(meta_, 0.1));
         if (key == "rising") {
             finding.severity = note_only ? model::Severity::kInfo : model::Severity::kError;
             if (!loss_.is_known_function() && !loss_.is_game() && level > 100 * loss_.start())
                 finding.severity = model::Severity::kWarning;
             finding.message =
                 base::format("The loss rises: {} over the last ten steps up to step {}, {} at the start{}.",
-                             human_number(level), step.step(), human_number(loss_.start()), guess);
+                             human_number(level), last_, human_number(loss_.start()), guess);
             finding.fix = rate + ".";
         } else if (key == "relapse") {
             finding.severity = note_only ? model::Severity::kInfo : model::Severity::kWarning;
@@ -245,7 +277,11 @@ class LossNotDecreasing final : public Rule {
     double tolerance_, rise_;
     std::uint64_t judged_ = 0, relapsed_ = 0;
     double best_ = 0;
-    model::StepIndex best_step_ = 0;
+    double best_evaluation_ = std::numeric_limits<double>::infinity();
+    double sum_ = 0;  // of the evaluation that goes on, of `evaluated_` steps
+    std::uint64_t evaluated_ = 0, evaluations_ = 0;
+    model::StepIndex best_step_ = 0, last_ = 0;
+    model::WorkerMeta meta_;
     std::set<std::string, std::less<>> firing_;
     TrainingLoss loss_;
     Blocks gradients_;
@@ -258,6 +294,8 @@ std::vector<model::Requirement> loss_not_decreasing_needs(const Parameters&) {
                    model::What::kStatistics,
                    {.every = 10, .dense_until = 20},
                    kLossNotDecreasing.name});
+    all.push_back(
+        {"losses", model::Mode::kEval, model::What::kStatistics, {.every = 1}, kLossNotDecreasing.name});
     return all;
 }
 
