@@ -85,6 +85,8 @@ constexpr std::array kKinds = {
               "Refuted if the scale settles and steps are taken."},
     FaultKind{"gradient_clipped_to_nothing", "Gradients clipped to nothing", 0.9, kStalls,
               "Refuted if the training is no faster with a limit of 1."},
+    FaultKind{"bad_optimizer_settings", "Optimizer settings that cannot work", 0.84, kBoth,
+              "Refuted if the training is no better with the optimizer's defaults."},
     FaultKind{"resume_lost_optimizer_state", "Optimizer state lost on resuming", 0.85, kBoth,
               "Refuted if optimizer.load_state_dict() was called."},
     FaultKind{"over_regularized", "Regularisation too strong", 0.82, kStalls,

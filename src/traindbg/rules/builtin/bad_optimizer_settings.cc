@@ -27,14 +27,19 @@ const model::RuleInfo kBadOptimizerSettings = {
         "that "
         "decays to nothing.",
     .when =
-        "Momentum (error): SGD's is 1 or more. Betas: the first beta of Adam or its like is 0.99 or more and "
+        "Momentum (error): SGD's is 1 or more. Long momentum: SGD's is 0.995 or more, and the learning rate "
+        "that "
+        "its steps add up to, over 1 - momentum, is above 0.5. Betas: the first beta of Adam or its like is "
+        "0.99 or more and "
         "above the second. Epsilon: that of Adam or RMSprop is more than `eps` times the typical √v of the "
-        "weight matrices (the root of exp_avg_sq or square_avg), RMSprop's 0.1 or more, and no update (‖Δw‖ "
-        "/ ‖w‖) was ever above "
+        "weight matrices (the root of exp_avg_sq or square_avg), RMSprop's 0.1 or more, and the typical "
+        "update "
+        "(‖Δw‖ / ‖w‖) was never above "
         "1e-3 (with RMSprop's momentum m: over 1 - m). Decay: Adagrad's lr_decay is 0.01 or more, and has "
         "divided the "
         "learning rate by more than 20. These are "
-        "judged after `patience` steps and are warnings; an epsilon or a decay is a note (info) where the "
+        "judged after `patience` steps and are warnings; a long momentum, an epsilon or a decay is a note "
+        "(info) where the "
         "loss is "
         "below a quarter of its start.",
     .why =
@@ -66,6 +71,7 @@ class BadOptimizerSettings final : public Rule {
         look_at_moments(step);
         judge_momentum(step, sink);
         if (loss_.count() < patience_) return;
+        judge_long_momentum(step, sink);
         judge_betas(step, sink);
         judge_eps(step, sink);
         judge_decay(step, sink);
@@ -120,6 +126,27 @@ class BadOptimizerSettings final : public Rule {
         sink.fire(std::move(finding));
     }
 
+    void judge_long_momentum(const model::StepView& step, FindingSink& sink) {
+        const std::optional<double> momentum = optimizer_setting(*step.meta, "momentum");
+        const std::optional<double> rate = optimizer_setting(*step.meta, "lr");
+        if (!momentum || !rate || !updates_follow_gradients(*step.meta)) return;
+        if (*momentum < 0.995 || *momentum >= 1 || *rate < 0.5 * (1 - *momentum)) return;
+        const double adds_up = *rate / (1 - *momentum);
+        model::Finding finding;
+        finding.message = base::format(
+            "{} has a momentum of {}: each gradient counts in the next {} steps, which adds up to a learning "
+            "rate of {}, and what was learned is thrown over again and again.",
+            step.meta->optimizers.front().type, human_number(*momentum), human_number(1 / (1 - *momentum)),
+            human_number(adds_up));
+        finding.fix = "Use a momentum of 0.9.";
+        finding.evidence.push_back({"momentum", *momentum, "usual", 0.9});
+        finding.evidence.push_back({"learning rate that steps add up to", adds_up, "limit", 0.5});
+        fire(std::move(finding), "long_momentum", !has_come_far(), sink);
+    }
+    // Deep networks get on with poor settings, too, only not far.
+    [[nodiscard]] bool has_come_far() const {
+        return loss_.has_learned_much() && loss_.level() < 0.25 * loss_.start();
+    }
     void judge_betas(const model::StepView& step, FindingSink& sink) {
         const std::optional<double> first = optimizer_setting(*step.meta, "beta1");
         const std::optional<double> second = optimizer_setting(*step.meta, "beta2");
@@ -140,21 +167,20 @@ class BadOptimizerSettings final : public Rule {
         // Momentum adds up steps.
         const double momentum = optimizer_setting(*step.meta, "momentum").value_or(0);
         const double usual = 1e-3 / (1 - std::clamp(momentum, 0.0, 0.99));
-        if (*eps <= eps_ * root_ || updates_.highest() > usual) return;
+        const double typical = updates_.count() > 1 ? updates_.worst().typical : updates_.highest();
+        if (*eps <= eps_ * root_ || typical > usual) return;
         // Recipes of reinforcement learning have 0.01 on purpose.
         if (step.meta->optimizers.front().type == "RMSprop" && *eps < 0.1) return;
         model::Finding finding;
         finding.message = base::format(
             "{} has an eps of {}, {} times the typical root of its second moment ({}): it divides by eps, "
-            "and no update is above {} times the weights' own size.",
+            "and a typical update is at most {} times the weights' own size.",
             step.meta->optimizers.front().type, human_number(*eps), human_number(*eps / root_),
-            human_number(root_), human_number(updates_.highest()));
+            human_number(root_), human_number(typical));
         finding.fix = base::format("Lower eps from {} to 1e-8.", human_number(*eps));
         finding.evidence.push_back({"eps", *eps, "root of the second moment", root_});
-        finding.evidence.push_back({"update / weight", updates_.highest(), "usual", usual});
-        // Deep networks get on at a hundredth of the rate, too, only not far.
-        const bool has_come_far = loss_.has_learned_much() && loss_.level() < 0.25 * loss_.start();
-        fire(std::move(finding), "eps", !has_come_far, sink);
+        finding.evidence.push_back({"update / weight", typical, "usual", usual});
+        fire(std::move(finding), "eps", !has_come_far(), sink);
     }
 
     // Adagrad divides its rate by 1 + lr_decay * steps, beside what it accumulates.
@@ -169,8 +195,7 @@ class BadOptimizerSettings final : public Rule {
             step.meta->optimizers.front().type, human_number(*decay), loss_.count(), human_number(divisor));
         finding.fix = base::format("Lower lr_decay from {} to 0, its default.", human_number(*decay));
         finding.evidence.push_back({"learning rate is divided by", divisor, "limit", 20});
-        const bool has_come_far = loss_.has_learned_much() && loss_.level() < 0.25 * loss_.start();
-        fire(std::move(finding), "lr_decay", !has_come_far, sink);
+        fire(std::move(finding), "lr_decay", !has_come_far(), sink);
     }
 
     double eps_;

@@ -25,7 +25,8 @@ const model::RuleInfo kLearningRateTooLow = {
         "`patience` steps, and each time that updates are looked at then, no update of a weight matrix "
         "(‖Δw‖ / ‖w‖) was ever above `update`, and the loss has come down by less than a quarter, or none "
         "was above five times `update`, it has come down by less than a tenth and still falls "
-        "(Mann-Kendall z < -3); the loss is not well below guessing (the entropy of the labels), "
+        "(Mann-Kendall z < -3, of all steps where a schedule lowers the rate); the loss is not well below "
+        "guessing (the entropy of the labels), "
         "and the rate that would make usual updates (1e-3) is one that people use. Not while the rate "
         "rises (it is judged when the training is over), nor where clipping or weights in 16 bits are what "
         "makes the updates small.",
@@ -129,7 +130,8 @@ class LearningRateTooLow final : public Rule {
         const double trend = trend_z(means.last(std::min(means.size(), recent)));
         if (ratio > update_) return gain < 0.1 && (is_over_ || trend < -3);
         // Without a base rate a model may be good already: then only what still falls can fall faster.
-        return gain < 0.25 && (base || is_over_ || trend < -3);
+        // Three millionths and less are no fine-tuning either.
+        return gain < 0.25 && (base || is_over_ || trend < -3 || ratio < 0.03 * update_);
     }
 
     void judge_low(FindingSink& sink) {

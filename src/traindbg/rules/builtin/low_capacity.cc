@@ -28,9 +28,8 @@ const model::RuleInfo kLowCapacity = {
         "outputs, of which there are at least eight, and at most 16; or no layer in front of it has more "
         "than "
         "four units, and there are two or more; and after `steps` steps, or at the end "
-        "of a run of "
-        "three "
-        "quarters of that, the loss is above `share` of what guessing gives, has fallen by less than 15 % "
+        "of a run of half of that, the loss is above `share` of what guessing gives, has fallen by less than "
+        "15 % "
         "over the last third of the run, and the learning rate has not come to an end.",
     .why =
         "All that is told apart has to fit into these numbers: with two, ten classes lie in one plane. More "
@@ -79,7 +78,7 @@ class LowCapacity final : public Rule {
         if (guessing_.loss().count() >= steps_ && guessing_.loss().count() % 10 == 0) judge(sink);
     }
     void on_end(FindingSink& sink) override {
-        if (4 * guessing_.loss().count() >= 3 * steps_) judge(sink);
+        if (2 * guessing_.loss().count() >= steps_) judge(sink);
     }
     [[nodiscard]] std::uint64_t steps_judged() const override {
         return narrow_layer() && share_of(*narrow_layer()) ? guessing_.loss().count() : 0;
