@@ -132,7 +132,8 @@ std::optional<Weight> dead_at_start(const Symptoms& symptoms) {
     const Finding* finding = symptoms.find("dead_relu", "layer");
     if (finding == nullptr || !dead_from_start(*finding)) return std::nullopt;
     return Weight{
-        0.9,
+        // Weights that are all alike, or far too large, kill units themselves.
+        symptoms.find("poor_weight_init") != nullptr ? 0.8 : 0.9,
         base::format("The ReLU layer {} is zero for every sample from the first step on, before any "
                      "update: initialisation or input scale, not the learning rate. Refuted if its "
                      "pre-activations are positive for some samples.",

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
+#include <set>
 #include <utility>
 #include <vector>
 
@@ -21,8 +23,10 @@ const model::RuleInfo kLabelNoise = {
         "has "
         "never seen.",
     .when =
-        "A classification whose training labels are contradicted, in the last six captured steps, in a share "
-        "of at least `missed`, while those of the last `evaluations` evaluations before these steps were in "
+        "A classification whose training labels are contradicted, in the last captured steps (three to six, "
+        "150 labels), in a share "
+        "of at least `missed`, while those of the evaluation before each of these steps, `evaluations` "
+        "different ones in all, were in "
         "no "
         "more than `ratio` of that share, and significantly (four standard errors); the model was no better "
         "trained then. Judged only where nothing else makes the training harder: the model has no dropout, "
@@ -53,7 +57,7 @@ const model::RuleInfo kLabelNoise = {
     .severity = model::Severity::kWarning,
     .parameters = {{"missed", "share", 0.15, 0.01, 1, "of training labels that the model contradicts"},
                    {"ratio", "share", 0.5, 0.01, 1, "of that, contradicted in the evaluation"},
-                   {"evaluations", "evaluations", 2, 1, 1000, "before these steps"}},
+                   {"evaluations", "evaluations", 2, 1, 1000, "beside which these steps stand"}},
 };
 
 class LabelNoise final : public Rule {
@@ -96,6 +100,7 @@ class LabelNoise final : public Rule {
     }
     void on_end(FindingSink& sink) override {
         if (open_.labels > 0) close(sink);
+        else judge(sink);
     }
     [[nodiscard]] std::uint64_t steps_judged() const override { return judged_; }
     [[nodiscard]] std::string why_not_judged() const override {
@@ -103,7 +108,8 @@ class LabelNoise final : public Rule {
     }
 
   private:
-    static constexpr std::size_t kLooks = 6, kMostEvaluations = 64;
+    static constexpr std::size_t kLooks = 6, kFewestLooks = 3, kMostEvaluations = 64;
+    static constexpr double kFewestLabels = 150;
     static constexpr double kOfChance = 0.6, kAtGuessing = 0.85;
     struct Counted {
         double labels = 0, missed = 0, sum = 0;
@@ -172,22 +178,34 @@ class LabelNoise final : public Rule {
     void close(FindingSink& sink) {
         evaluated_.push_back(std::exchange(open_, {}));
         if (evaluated_.size() > kMostEvaluations) evaluated_.erase(evaluated_.begin());
-        if (training_.size() < kLooks || game_.is_on() || !comes_again_) return;
-        const Counted ours = sum_of(training_);
-        Counted theirs;
-        std::size_t count = 0;
-        for (auto one = evaluated_.rbegin(); one != evaluated_.rend() && count < needed_; ++one) {
-            if (one->step > training_.front().step) continue;
-            theirs = sum(theirs, *one);
-            ++count;
+        judge(sink);
+    }
+
+    // Each look at the training beside the evaluation before it, in which the model was no better trained.
+    void judge(FindingSink& sink) {
+        if (game_.is_on() || !comes_again_) return;
+        Counted ours, theirs;
+        std::size_t looks = 0;
+        std::set<model::StepIndex> evaluations;
+        for (const Counted& look : training_) {
+            const auto after = std::find_if(evaluated_.begin(), evaluated_.end(),
+                                            [&](const Counted& one) { return one.step >= look.step; });
+            if (after == evaluated_.begin()) continue;
+            ours = sum(ours, look);
+            theirs = sum(theirs, *std::prev(after));
+            evaluations.insert(std::prev(after)->step);
+            ++looks;
         }
-        if (count < needed_) return;
+        if (looks < kFewestLooks || ours.labels < kFewestLabels || evaluations.size() < needed_) return;
         ++judged_;
         // Batches differ in their labels' mean by chance; both parts must lie among them.
         const double around = 0.1 * std::max(highest_mean_ - lowest_mean_, 1e-9);
         const bool alike = theirs.mean() > lowest_mean_ - around && theirs.mean() < highest_mean_ + around;
+        // An evaluation that is beside several looks counts once.
+        const double evaluated =
+            theirs.labels * static_cast<double>(evaluations.size()) / static_cast<double>(looks);
         const double error = std::sqrt(ours.share() * (1 - ours.share()) / ours.labels +
-                                       theirs.share() * (1 - theirs.share()) / theirs.labels);
+                                       theirs.share() * (1 - theirs.share()) / evaluated);
         const bool on = alike && ours.share() >= missed_ && theirs.share() <= ratio_ * ours.share() &&
                         ours.share() - theirs.share() > 4 * error;
         if (on) {

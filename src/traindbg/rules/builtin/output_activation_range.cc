@@ -154,6 +154,8 @@ class OutputActivationRange final : public Rule {
     // The range that predictions keep to while they press against an end of it.
     static Squash pressed_against(const Seen& seen) {
         if (seen.at_zero == seen.looks) return Squash::kRelu;
+        // What says next to the same for every sample presses against nothing.
+        if (seen.highest - seen.lowest < 0.25) return Squash::kNone;
         if (seen.lowest >= 0 && seen.highest <= 1 && (seen.highest > 0.98 || seen.lowest < 0.02))
             return Squash::kSigmoid;
         if (seen.lowest >= -1 && seen.highest <= 1 && (seen.highest > 0.98 && seen.lowest < -0.5))

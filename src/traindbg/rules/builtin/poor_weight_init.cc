@@ -32,7 +32,8 @@ const model::RuleInfo kPoorWeightInit = {
         "after `patience` steps the training has not come far. "
         "Too large: the first loss is more than `loss` times that of guessing (the entropy of the labels; "
         "for a mean squared error, the labels' own mean square), and in the typical weight matrix, or in "
-        "the one before the loss, std · √fan_in exceeds `large`; a warning once 20 steps have not brought "
+        "the one before the loss, std · √fan_in exceeds `large` (1.5 times that of guessing, where the "
+        "typical one exceeds three times `large`); a warning once 20 steps have not brought "
         "the loss below "
         "guessing, until then a note (info). Too small (warning): std · √fan_in is below `small` in at "
         "least half of three or more matrices, what the layers return varies less from sample to sample from "
@@ -149,6 +150,7 @@ class PoorWeightInit final : public Rule {
   private:
     static constexpr model::StepIndex kLooks = 3;
     static constexpr std::uint64_t kTinyPatience = 25;
+    static constexpr double kFarTooLarge = 3;  // times `large`
     static constexpr const char* kAtRandom =
         "Initialise weights at random: leave PyTorch's own initialisation in place, or use "
         "torch.nn.init.kaiming_normal_(layer.weight); a constant is for biases only.";
@@ -197,6 +199,7 @@ class PoorWeightInit final : public Rule {
         for (const model::TensorSample& sample : step.record->tensors) {
             const model::TensorInfo& info = step.info(sample.tensor);
             const model::Statistics& s = sample.statistics;
+            if (info.module_type.find("Norm") != std::string::npos) has_norms_ = true;
             if (info.role != model::Role::kWeight || !is_matrix(info) || s.count == 0) continue;
             ++judged_;
             matrix(info).gain = gain_of(info, s);
@@ -320,10 +323,12 @@ class PoorWeightInit final : public Rule {
         if (!is_large_ && step.step() >= 8) return;
         if (!is_large_) {
             const std::optional<double> base = guess();
-            if (!base || loss_.first() <= times_ * *base) return;
             const auto all = sized();
-            if (all.empty()) return;
+            if (!base || all.empty()) return;
             typical_ = typical_gain();
+            // Squashed between the layers, weights far too large show less in the loss.
+            const double times = typical_ > kFarTooLarge * large_ ? std::min(times_, 1.5) : times_;
+            if (loss_.first() <= times * *base) return;
             worst_ = *std::max_element(all.begin(), all.end(),
                                        [](const Matrix* a, const Matrix* b) { return a->gain < b->gain; });
             if (typical_ <= large_ && all.back()->gain <= large_) return;
@@ -404,17 +409,19 @@ class PoorWeightInit final : public Rule {
         const bool is_due = is_tiny || (loss_.count() <= 6 * patience_ && loss_.count() % patience_ == 0);
         if (is_small_over_ || !is_due || loss_.has_learned() || !loss_.is_known_function()) return;
         const auto all = sized();
-        if (all.size() < 3 || outputs_.size() < 3) return;
+        if (all.size() < 3 || (outputs_.size() < 3 && (has_norms_ || !(typical_gain() < small_ / 10))))
+            return;
         const auto low = static_cast<std::size_t>(
             std::count_if(all.begin(), all.end(), [&](const Matrix* one) { return one->gain < small_; }));
         if (2 * low < all.size()) return;
         // Norm layers undo it: then what the layers return does not shrink.
-        const double shrinks = std::pow(outputs_.back() / std::max(outputs_.front(), 1e-300),
-                                        1.0 / static_cast<double>(outputs_.size() - 1));
-        if (!(shrinks < 0.5) && !(outputs_.back() < 1e-3)) return;
+        if (!outputs_.empty()) {
+            const double between = static_cast<double>(std::max<std::size_t>(outputs_.size(), 2) - 1);
+            shrinks_ = std::pow(outputs_.back() / std::max(outputs_.front(), 1e-300), 1.0 / between);
+            if (!(shrinks_ < 0.5) && !(outputs_.back() < 1e-3)) return;
+        }
         worst_ = *std::min_element(all.begin(), all.end(),
                                    [](const Matrix* a, const Matrix* b) { return a->gain < b->gain; });
-        shrinks_ = shrinks;
         low_ = low;
         is_small_ = true;
         fire_small(sink);
@@ -428,15 +435,19 @@ class PoorWeightInit final : public Rule {
         finding.places = low_;
         finding.message = base::format(
             "The weights start too small: {} multiplies a signal by {} (std · √fan_in; about 1 keeps it as "
-            "it is), what the layers return shrinks to {} of its spread from one to the next, and after {} "
-            "steps the loss is {}, {} at the start.",
-            place_in_words(worst_->name), human_number(worst_->gain), human_number(shrinks_), loss_.count(),
-            human_number(loss_.level()), human_number(loss_.start()));
+            "it is){}, and after {} steps the loss is {}, {} at the start.",
+            place_in_words(worst_->name), human_number(worst_->gain),
+            outputs_.size() < 2
+                ? std::string()
+                : base::format(", what the layers return shrinks to {} of its spread from one to the next",
+                               human_number(shrinks_)),
+            loss_.count(), human_number(loss_.level()), human_number(loss_.start()));
         finding.fix =
             "Leave PyTorch's own initialisation in place, or use torch.nn.init.kaiming_normal_ (ReLU) or "
             "xavier_normal_ (tanh, sigmoid) instead of a small standard deviation.";
         finding.evidence.push_back({"std · √fan_in", worst_->gain, "limit", small_});
-        finding.evidence.push_back({"spread from layer to layer", shrinks_, "usual", 1});
+        if (outputs_.size() >= 2)
+            finding.evidence.push_back({"spread from layer to layer", shrinks_, "usual", 1});
         finding.evidence.push_back({"loss", loss_.level(), "at the start", loss_.start()});
         finding.plots = {{worst_->name, "std"}, {loss_.tensor(), "value"}};
         sink.fire(std::move(finding));
@@ -450,7 +461,8 @@ class PoorWeightInit final : public Rule {
     std::vector<const Matrix*> constant_;
     bool is_constant_ = false, is_small_over_ = false;
     std::vector<double> outputs_;  // spread over the batch of what layers with weights return, in order
-    double squared_ = 0;           // the first mean squared error
+    bool has_norms_ = false;
+    double squared_ = 0;  // the first mean squared error
     double square_ = 0, typical_ = 0, shrinks_ = 1;
     std::size_t low_ = 0;
     bool is_large_ = false, is_stuck_ = false, is_small_ = false;
