@@ -36,7 +36,7 @@ def work(rank, store, seed):
     )
     ddp = DistributedDataParallel(net, broadcast_buffers=False)
     optimizer = torch.optim.Adam(ddp.parameters(), lr=3e-3)
-    for epoch in range(30):
+    for epoch in range(10):
         sampler.set_epoch(epoch)
         ddp.train()
         batches = list(loader)

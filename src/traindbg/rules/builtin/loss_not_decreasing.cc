@@ -37,7 +37,9 @@ const model::RuleInfo kLossNotDecreasing = {
         "equal "
         "classes) or, where labels are not counted, no lower than at the start. At the end of 100 steps or "
         "more: "
-        "above 95 % of guessing, as each of three or more evaluations was above 99 %.",
+        "above 95 % of guessing and 90 % of the start, as each of three or more evaluations was above 99 % "
+        "of "
+        "guessing.",
     .why = "A loss that does not fall means that the model does not learn what it is asked to.",
     .fix =
         "Rising: lower the learning rate. Stalled: check that labels belong to their inputs, that the "
@@ -144,7 +146,8 @@ class LossNotDecreasing final : public Rule {
     // known by heart.
     [[nodiscard]] bool has_learned_nothing() const {
         const std::optional<double> base = loss_.base_rate();
-        return base && loss_.level() > 0.95 * *base && evaluations_ >= 3 && best_evaluation_ > 0.99 * *base;
+        return base && loss_.level() > 0.95 * *base && evaluations_ >= 3 && best_evaluation_ > 0.99 * *base &&
+               loss_.level() > 0.9 * loss_.start();  // of a loss with weights, guessing is not known
     }
 
     [[nodiscard]] bool is_rising() const {

@@ -23,7 +23,7 @@ const model::RuleInfo kStoppedTooEarly = {
         "When the run is over, after `min_steps` steps and more: over the last third of it the loss fell "
         "significantly (Mann-Kendall z < -4) and by more than `gain` of what it was at the start of that "
         "third; the learning rate is not near 0. A note (info); a warning where that third brought more than "
-        "`steep` of all that the training has gained, so that it hardly slowed down, and more than 25 % of "
+        "`steep` of all that the training has gained, so that it hardly slowed down, and more than 60 % of "
         "the first loss is left.",
     .why = "What is still falling is not at its best.",
     .fix = "Train for more epochs, with a schedule of that length, while the evaluation loss falls too.",
@@ -64,7 +64,7 @@ class StoppedTooEarly final : public Rule {
         if (!(before > 0)) return;
         // Bent towards its floor, a loss gains little in the end of what it gained in all.
         const double gained = loss_.start() - after;
-        const bool is_steep = loss_.start() > 0 && after > 0.25 * loss_.start() &&
+        const bool is_steep = loss_.start() > 0 && after > kLeft * loss_.start() &&
                               before - after > steep_ * gained && before - after > 0.05 * before;
         if (!is_steep && before - after < gain_ * before) return;
         model::Finding finding;
@@ -90,6 +90,9 @@ class StoppedTooEarly final : public Rule {
     }
 
   private:
+    // Of the first loss: with less left, a training that goes on to fall is a matter of taste.
+    static constexpr double kLeft = 0.6;
+
     std::uint64_t min_steps_;
     double gain_;
     double steep_;
