@@ -276,7 +276,13 @@ std::optional<Weight> imbalance(const Symptoms& symptoms) {
 
 std::optional<Weight> overfit(const Symptoms& symptoms) {
     const Finding* finding = symptoms.find("overfit", "evaluation");
-    if (finding == nullptr) return std::nullopt;
+    if (finding == nullptr) {
+        finding = symptoms.find("overfit", "gap");
+        if (finding == nullptr) return std::nullopt;
+        return Weight{0.6,
+                      finding->message + " Refuted if the evaluation loss is no lower with twice the data.",
+                      finding->fix};
+    }
     return Weight{
         0.8,
         "The model learns its training data by heart: its loss on new data rises while that on the "

@@ -28,7 +28,8 @@ const model::RuleInfo kOverfit = {
         "function is below what it was at the best one and both are below where the training began. It also "
         "fires when the loss of five or more evaluations began where the training began and has only risen "
         "since, while the training loss fell by more than 3 %: what is learned holds for the training data "
-        "only.",
+        "only. At the end of five evaluations and more it fires where the training loss is below 5 % of that "
+        "of evaluation, and that was never below 40 % of the start and is near its best.",
     .why =
         "From the best evaluation on the model learns its training data by heart: every further step makes "
         "it "
@@ -66,6 +67,7 @@ class Overfit final : public Rule {
     }
     void on_end(FindingSink& sink) override {
         if (open_count_ > 0) close(sink);
+        if (!firing_ && !memorising_ && has_gap()) fire_gap(sink);
     }
     [[nodiscard]] std::uint64_t steps_judged() const override {
         return results_ > patience_ ? results_ - patience_ : 0;
@@ -200,6 +202,32 @@ class Overfit final : public Rule {
             "data is prepared as training data is.";
         finding.evidence.push_back({"evaluation loss", now.loss, "at the start", start_});
         finding.evidence.push_back({"training loss", now.train, "at the start", start_});
+        finding.plots = {{function_, "value"}};
+        sink.fire(std::move(finding));
+    }
+    // All of the training data is known by heart, little of any other, and that since long.
+    [[nodiscard]] bool has_gap() const {
+        if (results_ < 5 || last_.empty() || !has_start_) return false;
+        const Result& now = last_.back();
+        return now.has_train && now.train >= 0 && now.train < 0.05 * now.loss && now.loss > 0.4 * start_ &&
+               lowest_ > 0.4 * start_ && lowest_ > 0.9 * now.loss;
+    }
+    void fire_gap(FindingSink& sink) const {
+        const Result& now = last_.back();
+        model::Finding finding;
+        finding.key = "gap";
+        finding.severity = model::Severity::kWarning;
+        finding.tensor = function_;
+        finding.message = base::format(
+            "The training loss is {} in the end, of {} at the start, and that of evaluation {}, {} at best: "
+            "the training data is known by heart, and little of what was learned holds for other data.",
+            human_number(now.train), human_number(start_), human_number(now.loss), human_number(lowest_));
+        finding.fix =
+            "Add data or augmentation, or take a smaller model, weight decay or dropout; check that "
+            "evaluation "
+            "data is like training data.";
+        finding.evidence.push_back({"evaluation loss", now.loss, "at the start", start_});
+        finding.evidence.push_back({"training loss", now.train, "evaluation loss", now.loss});
         finding.plots = {{function_, "value"}};
         sink.fire(std::move(finding));
     }
