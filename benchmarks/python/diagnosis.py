@@ -9,6 +9,8 @@ default rules.
     python benchmarks/python/diagnosis.py --only 'redundant_*' --seeds 0 --verbose
     python benchmarks/python/diagnosis.py --only 'healthy/*'         # false alarms alone
     python benchmarks/python/diagnosis.py --json after.json --jobs 2
+    python benchmarks/python/diagnosis.py --seeds 0 --keep runs      # keeps what was recorded ...
+    python benchmarks/python/diagnosis.py --seeds 0 --again runs     # ... and judges it again
     python benchmarks/python/diagnosis.py --gallery ~/mine           # programs of your own
     python benchmarks/python/diagnosis.py --original                 # by SageMaker Debugger's rules
     python benchmarks/python/diagnosis.py --write-docs               # the table in docs/faults.md
@@ -44,6 +46,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -307,19 +310,24 @@ def start(task: Task, directory: Path, limit: int, check: list[str], plan: str) 
             code = 1
         sys.stdout.flush()
         sys.stderr.flush()
-        with (
-            open(directory / "verdict.json", "wb") as verdict,
-            open(directory / "judging", "wb") as errors,
-        ):
-            subprocess.run(
-                [*check, str(directory / "run")],
-                stdin=subprocess.DEVNULL,
-                stdout=verdict,
-                stderr=errors,
-                check=False,
-            )
+        judge(directory, check)
     finally:
         os._exit(code)
+
+
+def judge(directory: Path, check: list[str]) -> None:
+    """Judges the run that was recorded in `directory`, and leaves the verdict beside it."""
+    with (
+        open(directory / "verdict.json", "wb") as verdict,
+        open(directory / "judging", "wb") as errors,
+    ):
+        subprocess.run(
+            [*check, str(directory / "run")],
+            stdin=subprocess.DEVNULL,
+            stdout=verdict,
+            stderr=errors,
+            check=False,
+        )
 
 
 def outcome(task: Task, directory: Path, status: int, seconds: float) -> Outcome:
@@ -354,6 +362,33 @@ def outcome(task: Task, directory: Path, status: int, seconds: float) -> Outcome
     )
 
 
+def directory_of(task: Task, root: Path) -> Path:
+    form = "faulty" if task.is_faulty else "healthy"
+    return root / f"{task.program.name.replace('/', '-')}-{form}-{task.seed}"
+
+
+def judge_again(tasks: list[Task], jobs: int, root: Path) -> list[Outcome]:
+    """Judges what an earlier call kept in `root`. What that training printed and whether it ended
+    well is not asked again."""
+    check = [program_of_traindbg(), "check", "--json"]
+    began = time.monotonic()
+
+    def one(task: Task) -> Outcome:
+        since = time.monotonic()
+        directory = directory_of(task, root)
+        judge(directory, check)
+        return outcome(task, directory, 0, time.monotonic() - since)
+
+    outcomes: list[Outcome] = []
+    with ThreadPoolExecutor(jobs) as pool:
+        for done in pool.map(one, tasks):
+            outcomes.append(done)
+            say_progress(len(outcomes), len(tasks), time.monotonic() - began, done)
+    if sys.stderr.isatty():
+        print(file=sys.stderr)
+    return outcomes
+
+
 def run_all(
     tasks: list[Task], jobs: int, limit: int, *, original: bool = False, keep: Path | None = None
 ) -> list[Outcome]:
@@ -372,8 +407,7 @@ def run_all(
         while waiting or running:
             while waiting and len(running) < jobs:
                 task = waiting.pop()
-                form = "faulty" if task.is_faulty else "healthy"
-                directory = root / f"{task.program.name.replace('/', '-')}-{form}-{task.seed}"
+                directory = directory_of(task, root)
                 running[start(task, directory, limit, check, plan)] = (
                     task,
                     directory,
@@ -687,6 +721,12 @@ def main() -> int:
         "--keep", type=Path, metavar="DIR", help="keep the runs, in this new directory"
     )
     parser.add_argument(
+        "--again",
+        type=Path,
+        metavar="DIR",
+        help="judge the runs that --keep DIR kept once more, and train nothing",
+    )
+    parser.add_argument(
         "--verbose", action="store_true", help="print the findings of each training"
     )
     parser.add_argument(
@@ -723,13 +763,29 @@ def main() -> int:
         for seed in options.seeds
         for is_faulty in ([True, False] if program.kind else [False])
     ]
-    if options.keep:
-        options.keep.mkdir(parents=True, exist_ok=False)
     began = time.monotonic()
-    import_once()
-    outcomes = run_all(
-        tasks, options.jobs, options.limit, original=options.original, keep=options.keep
-    )
+    if options.again:
+        if options.keep or options.original:
+            parser.error("--again takes runs that are there: neither --keep nor --original")
+        missing = [
+            task for task in tasks if not (directory_of(task, options.again) / "run").is_dir()
+        ]
+        if missing:
+            print(
+                f"diagnosis.py: {options.again} lacks {len(missing)} of {len(tasks)} runs, such as "
+                f"{directory_of(missing[0], options.again).name}; were the same --seeds and --only "
+                "given with --keep?",
+                file=sys.stderr,
+            )
+            return 2
+        outcomes = judge_again(tasks, options.jobs, options.again)
+    else:
+        if options.keep:
+            options.keep.mkdir(parents=True, exist_ok=False)
+        import_once()
+        outcomes = run_all(
+            tasks, options.jobs, options.limit, original=options.original, keep=options.keep
+        )
     print_report(outcomes, verbose=options.verbose)
     print(f"{len(outcomes)} trainings in {time.monotonic() - began:.0f} s", flush=True)
     if options.json:
