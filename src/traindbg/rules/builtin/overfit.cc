@@ -25,7 +25,8 @@ const model::RuleInfo kOverfit = {
         "best), by "
         "more than 10 %, and by three times the noise between evaluations, while the training loss of the "
         "same "
-        "function is below what it was at the best one and both are below where the training began. It also "
+        "function is below what it was at the best one by two standard errors and both are below where the "
+        "training began. It also "
         "fires when the loss of five or more evaluations began where the training began and has only risen "
         "since, while the training loss fell by more than 3 %: what is learned holds for the training data "
         "only. At the end of five evaluations and more it fires where the training loss is below 5 % of that "
@@ -83,6 +84,7 @@ class Overfit final : public Rule {
     struct Result {
         double loss = 0;
         double train = 0;  // mean training loss since the evaluation before
+        double error = 0;  // standard error of that mean, 0 where it is not known
         bool has_train = false;
         model::StepIndex step = 0;  // TRAIN steps done
     };
@@ -113,6 +115,7 @@ class Overfit final : public Rule {
             start_ = std::min(starts_.front(), median(starts_));
         }
         train_sum_ += value;
+        train_squares_ += value * value;
         ++train_count_;
     }
     void on_eval(const model::StepView& step) {
@@ -128,8 +131,8 @@ class Overfit final : public Rule {
 
     void close(FindingSink& sink) {
         const Result now = {open_sum_ / open_count_, train_count_ > 0 ? train_sum_ / train_count_ : 0,
-                            train_count_ > 0, train_steps_};
-        open_sum_ = open_count_ = train_sum_ = train_count_ = 0;
+                            train_error(), train_count_ > 0, train_steps_};
+        open_sum_ = open_count_ = train_sum_ = train_squares_ = train_count_ = 0;
         ++results_;
         last_.push_back(now);
         if (last_.size() > patience_) {
@@ -156,12 +159,19 @@ class Overfit final : public Rule {
         firing_ = on;
     }
 
+    [[nodiscard]] double train_error() const {
+        if (train_count_ < 3) return 0;
+        const double mean = train_sum_ / train_count_;
+        return std::sqrt(std::max(train_squares_ / train_count_ - mean * mean, 0.0) / (train_count_ - 1));
+    }
     [[nodiscard]] bool is_overfit() const {
         if (!last_.back().has_train || !best_.has_train) return false;
-        double least = last_.front().loss, train = 0;
+        const double size = static_cast<double>(last_.size());
+        double least = last_.front().loss, train = 0, variance = best_.error * best_.error;
         for (const Result& result : last_) {
             least = std::min(least, result.loss);
-            train += result.train / static_cast<double>(last_.size());
+            train += result.train / size;
+            variance += result.error * result.error / (size * size);
         }
         const double learned = std::max(first_, has_start_ ? start_ : first_) - best_.loss;
         const double risen = least - best_.loss;
@@ -169,8 +179,8 @@ class Overfit final : public Rule {
         // Neither loss ever got below where the training began: it did not learn, so it did not overfit.
         if (has_start_ && (best_.loss >= start_ || train >= start_)) return false;
         return risen > give_back_ * std::max(learned, 0.0) && risen > 0.1 * std::abs(best_.loss) &&
-               risen > noise && median_risen() > 3 * noise / std::sqrt(static_cast<double>(last_.size())) &&
-               train < best_.train;
+               risen > noise && median_risen() > 3 * noise / std::sqrt(size) &&
+               best_.train - train > 2 * std::sqrt(variance);
     }
     // The training data is learned, and nothing of it holds for any other data.
     [[nodiscard]] bool memorises() const {
@@ -270,7 +280,7 @@ class Overfit final : public Rule {
     double give_back_;
     std::string function_;
     std::size_t results_ = 0;
-    double open_sum_ = 0, open_count_ = 0, train_sum_ = 0, train_count_ = 0;
+    double open_sum_ = 0, open_count_ = 0, train_sum_ = 0, train_squares_ = 0, train_count_ = 0;
     double start_ = 0, first_ = 0, lowest_ = 0;
     bool has_start_ = false, has_best_ = false, firing_ = false, memorising_ = false;
     model::StepIndex train_steps_ = 0;
