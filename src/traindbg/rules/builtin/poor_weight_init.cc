@@ -27,6 +27,8 @@ const model::RuleInfo kPoorWeightInit = {
         "Alike (error; warning if the training learns all the same): before the first update and after the "
         "second, every row of a hidden layer's weight has the same least and largest value as the others, "
         "and so has every row of its gradient (a recurrent or attention layer may have four kinds of rows). "
+        "Copies (warning): so it is with some rows, at least two and a twentieth of a matrix, and others of "
+        "the same matrix. "
         "Constant (warning): the weights of at least half of the hidden layers start as one value other "
         "than 0, and "
         "after `patience` steps the training has not come far. "
@@ -67,6 +69,12 @@ const model::RuleInfo kPoorWeightInit = {
                    {"patience", "steps", 50, 10, 1e9, "steps after which a training should have set off"}},
 };
 
+// Two rows of one matrix that begin with the same extremes.
+struct Copy {
+    std::size_t row = 0, of = 0;
+    bool has_gradient = false;
+};
+
 struct Matrix {
     std::int32_t layer = -1;
     std::string name;  // of the weight
@@ -77,9 +85,13 @@ struct Matrix {
     bool starts_alike = false;
     bool starts_constant = false;  // one value, and not 0
     bool has_gradient = false;     // one that is not 0
+    std::vector<Copy> copies;      // rows that have been alike wherever they were looked at
+    std::size_t units = 0;
 };
 
 // Every channel has the extremes of every other one, or of one of four kinds.
+constexpr std::int64_t kShortestRow = 8;
+
 bool are_alike(const model::ChannelStatistics& channels) {
     const std::size_t n = channels.channels();
     if (n < 2) return false;
@@ -101,6 +113,34 @@ bool are_alike(const model::ChannelStatistics& channels) {
         kinds.push_back(i);
     }
     return true;
+}
+
+// Each row whose extremes are those of one before it, exactly: of random numbers no two are. Rows of one
+// value are left out, which other findings are about, and so are short ones.
+std::vector<Copy> copies_in(const model::ChannelStatistics& channels, const model::TensorInfo& info) {
+    std::vector<Copy> copies;
+    std::int64_t length = 1;
+    for (std::size_t i = 1; i < info.shape.size(); ++i) length *= info.shape[i];
+    if (length < kShortestRow || info.dtype != tensor::DType::kFloat32) return copies;
+    std::map<std::pair<float, float>, std::size_t> first;
+    for (std::size_t i = 0; i < channels.channels(); ++i) {
+        if (channels.min[i] == channels.max[i]) continue;
+        const auto [known, is_new] = first.try_emplace({channels.min[i], channels.max[i]}, i);
+        if (!is_new) copies.push_back({i, known->second});
+    }
+    return copies;
+}
+
+// Leaves the copies that are alike here, too.
+void keep_alike(std::vector<Copy>& copies, const model::ChannelStatistics& channels, bool is_gradient) {
+    std::erase_if(copies, [&](Copy& copy) {
+        if (copy.row >= channels.channels() || copy.of >= channels.channels()) return true;
+        const double low = channels.min[copy.row], high = channels.max[copy.row];
+        // The same sum, added up in another order.
+        const double near = 1e-5 * std::max(std::abs(low), std::abs(high));
+        if (is_gradient && near > 0) copy.has_gradient = true;
+        return std::abs(low - channels.min[copy.of]) > near || std::abs(high - channels.max[copy.of]) > near;
+    });
 }
 
 bool has_several_parts(std::string_view type) {
@@ -135,7 +175,10 @@ class PoorWeightInit final : public Rule {
                 measure_guess(step);
             }
         }
-        if (step.step() + 1 == kLooks) find_alike();
+        if (step.step() + 1 == kLooks) {
+            find_alike();
+            judge_copies(sink);
+        }
         if (!alike_.empty() && (step.step() + 1 == kLooks || step.step() >= 20)) judge_alike(sink);
         if (!has_loss) return;
         judge_large(step, sink);
@@ -176,8 +219,11 @@ class PoorWeightInit final : public Rule {
             const bool alike =
                 has_several_parts(info.module_type) ? are_alike(channels) : are_all_one(channels);
             one.is_alike = one.is_alike && alike;
+            if (!is_weight || step.step() > 0) keep_alike(one.copies, channels, !is_weight);
             if (is_weight) {
                 if (step.step() == 0) {
+                    one.copies = copies_in(channels, info);
+                    one.units = channels.channels();
                     one.starts_alike = alike;
                     one.starts_constant = alike && channels.min[0] == channels.max[0] && channels.max[0] != 0;
                 }
@@ -300,6 +346,44 @@ class PoorWeightInit final : public Rule {
         finding.plots = {{first.name, "std"}};
         if (!loss_.tensor().empty()) finding.plots.emplace_back(loss_.tensor(), "value");
         if (learns) sink.clear("alike");
+        sink.fire(std::move(finding));
+    }
+
+    // Some units alone, as where a network was widened by copies of its units.
+    void judge_copies(FindingSink& sink) {
+        const Matrix* worst = nullptr;
+        std::size_t most = 0, places = 0;
+        for (auto& [place, one] : matrices_) {
+            std::erase_if(one.copies, [](const Copy& copy) { return !copy.has_gradient; });
+            const bool seen = one.weight_looks >= 2 && one.gradient_looks >= 2;
+            const std::size_t count = one.copies.size();
+            const bool is_told = std::find(alike_.begin(), alike_.end(), &one) != alike_.end();
+            if (!seen || is_told || count < 2 || 20 * count < one.units) continue;
+            ++places;
+            if (count <= most) continue;
+            most = count;
+            worst = &one;
+        }
+        if (worst == nullptr) return;
+        const Copy& first = worst->copies.front();
+        model::Finding finding;
+        finding.key = "copies";
+        finding.severity = model::Severity::kWarning;
+        finding.first_step = 0;
+        finding.tensor = worst->name;
+        finding.layer = worst->module;
+        finding.places = places;
+        finding.message = base::format(
+            "{} of the {} units of {} have the weights of another one (unit {} those of unit {}) and get its "
+            "gradients, at the first step and after {} updates{}: they stay copies for ever.",
+            most, worst->units, place_in_words(worst->name), first.row, first.of, kLooks - 1,
+            places > 1 ? base::format("; so it is in {} layers", places) : std::string());
+        finding.fix =
+            "Initialise these units at random, or add a little noise to each copy, so that they can learn "
+            "something of their own.";
+        finding.evidence.push_back(
+            {"units that are copies", static_cast<double>(most), "of", static_cast<double>(worst->units)});
+        finding.plots = {{worst->name, "std"}};
         sink.fire(std::move(finding));
     }
 
