@@ -31,9 +31,9 @@ const model::RuleInfo kClassImbalance = {
         "samples of "
         "such a class, of which the model finds less than a quarter, and more than 70 % of those of the most "
         "frequent "
-        "one: in training it knows its few samples by heart. Yes or no, of "
+        "one; evaluations of the first quarter of the training do not count. Yes or no, of "
         "one output (warning, at the same times): "
-        "one answer is at most one in 1 + `ratio` labels, five or more of it were in batches since step 100, "
+        "one answer is at most one in 1 + `ratio` labels, five or more of it were in batches since step 40, "
         "and no output of these ever was on its side. Order "
         "(warning): batches of eight or more labels are nearly all of a single class each, although the "
         "data has several; or they are of few classes each, and those of one step are mostly those of the "
@@ -94,9 +94,9 @@ class ClassImbalance final : public Rule {
     }
     // A short training is judged when it is over.
     void on_end(FindingSink& sink) override {
-        if (last_ + 1 < kShort || last_ >= kSettled) return;
+        if (last_ + 1 < kShort) return;
         if (seen() > 1) set_imbalance(sink);
-        set_yes_or_no(sink);
+        if (last_ < kSettled) set_yes_or_no(sink);
     }
     [[nodiscard]] std::uint64_t steps_judged() const override { return judged_; }
     [[nodiscard]] std::string why_not_judged() const override {
@@ -125,8 +125,12 @@ class ClassImbalance final : public Rule {
             const double border = is_logits ? 0 : 0.5;
             look_at_order(mean, count, call.function, step.step(), sink);
             const bool is_given = is_yes_rare ? call.predicted->max > border : call.predicted->min < border;
-            if (is_given) missed_yes_or_no_ = 0;
-            else if (last_ >= kFirstSteps) missed_yes_or_no_ += (is_yes_rare ? mean : 1 - mean) * count;
+            if (is_given) {
+                missed_yes_or_no_ = 0;
+                missed_since_ = last_ + 1;
+            } else if (last_ >= kFirstSteps) {
+                missed_yes_or_no_ += (is_yes_rare ? mean : 1 - mean) * count;
+            }
             is_answer_missed_ = !is_given;
             binary_function_ = call.function;
             if (last_ >= kSettled) set_yes_or_no(sink);
@@ -195,7 +199,8 @@ class ClassImbalance final : public Rule {
             "{:.1f} % of the labels are {}, and the model never says so: not for one of the {:.0f} such "
             "samples "
             "in the batches looked at from step {} to {}.",
-            100 * rare / binary_labels_, is_yes_rare ? 1 : 0, missed_yes_or_no_, kFirstSteps, last_);
+            100 * rare / binary_labels_, is_yes_rare ? 1 : 0, missed_yes_or_no_,
+            std::max(missed_since_, kFirstSteps), last_);
         finding.fix = base::format(
             "Weight the rare answer in the loss (pos_weight={:.2g} in binary_cross_entropy_with_logits), or "
             "draw "
@@ -281,6 +286,12 @@ class ClassImbalance final : public Rule {
     }
     // What the model finds of each class in evaluations, the recent ones more than those long ago.
     void look_at_evaluation(const model::StepView& step) {
+        // What it did not know then it may know by now.
+        if (last_ > 2 * evaluated_since_ + kShort) {
+            evaluated_.clear();
+            found_.clear();
+            evaluated_since_ = last_;
+        }
         for (const model::ClassSample& sample : step.record->classes) {
             if (step.info(sample.tensor).name != tensor_) continue;
             const std::size_t classes = sample.counts.labels.size();
@@ -314,7 +325,8 @@ class ClassImbalance final : public Rule {
     }
     void set_imbalance(FindingSink& sink) {
         const bool in_training = is_imbalanced();
-        const bool in_evaluation = !in_training && !game_.is_on() && is_missed_in_evaluation();
+        const bool in_evaluation =
+            !in_training && !game_.is_on() && 4 * evaluated_since_ >= last_ && is_missed_in_evaluation();
         set(kImbalance, in_training, sink);
         set(kInEvaluation, in_evaluation, sink);
     }
@@ -412,6 +424,8 @@ class ClassImbalance final : public Rule {
     std::vector<std::vector<double>> batches_in_a_row_;  // those of batches that came right after another
     model::StepIndex last_step_ = 0, last_ = 0;
     std::vector<double> evaluated_, found_;  // in evaluations, per class
+    model::StepIndex evaluated_since_ = 0;   // training steps done at the first of these
+    model::StepIndex missed_since_ = 0;      // step after the last one at which the rare answer was given
     bool is_answer_missed_ = false;
     std::string binary_function_;
     double binary_labels_ = 0, binary_yes_ = 0, missed_yes_or_no_ = 0;

@@ -39,7 +39,7 @@ const model::RuleInfo kLossNotDecreasing = {
         "more: "
         "above 95 % of guessing and 90 % of the start, as each of three or more evaluations was above 99 % "
         "of "
-        "guessing.",
+        "guessing; where it began more than 10 % above guessing, also without a trend over the second half.",
     .why = "A loss that does not fall means that the model does not learn what it is asked to.",
     .fix =
         "Rising: lower the learning rate. Stalled: check that labels belong to their inputs, that the "
@@ -101,7 +101,8 @@ class LossNotDecreasing final : public Rule {
     // There is nothing more to wait for.
     void on_end(FindingSink& sink) override {
         if (loss_.count() < kShort || !firing_.empty()) return;
-        if ((loss_.count() < min_steps_ && is_stalled()) || has_learned_nothing()) set("stalled", true, sink);
+        stands_still_ = loss_.count() < min_steps_ && is_stalled();
+        if (stands_still_ || has_learned_nothing()) set("stalled", true, sink);
     }
     [[nodiscard]] std::uint64_t steps_judged() const override { return judged_; }
     [[nodiscard]] std::string why_not_judged() const override {
@@ -146,8 +147,12 @@ class LossNotDecreasing final : public Rule {
     // known by heart.
     [[nodiscard]] bool has_learned_nothing() const {
         const std::optional<double> base = loss_.base_rate();
-        return base && loss_.level() > 0.95 * *base && evaluations_ >= 3 && best_evaluation_ > 0.99 * *base &&
-               loss_.level() > 0.9 * loss_.start();  // of a loss with weights, guessing is not known
+        if (!base || loss_.level() <= 0.95 * *base || evaluations_ < 3 || best_evaluation_ <= 0.99 * *base ||
+            loss_.level() <= 0.9 * loss_.start())  // of a loss with weights, guessing is not known
+            return false;
+        // From far above guessing, as in a warm-up, the way down to it is learning, too.
+        const auto means = loss_.blocks().means();
+        return loss_.start() <= 1.1 * *base || trend_z(means.last(means.size() / 2)) > -2.5;
     }
 
     [[nodiscard]] bool is_rising() const {
@@ -251,13 +256,13 @@ class LossNotDecreasing final : public Rule {
             const bool jumped =
                 loss_.start() > 0 && loss_.highest() > 2 * loss_.start() && loss_.highest() > 2 * level;
             finding.message =
-                base
-                    ? base::format(
-                          "The loss stands still at {} after {} steps, no better than guessing ({}, from the "
-                          "labels of {} classes).",
-                          human_number(level), loss_.count(), human_number(*base), loss_.classes())
-                    : base::format("The loss stands still at {} after {} steps; it started at {}.",
-                                   human_number(level), loss_.count(), human_number(loss_.start()));
+                base ? base::format(
+                           "The loss {} {} after {} steps, no better than guessing ({}, from the "
+                           "labels of {} classes).",
+                           stands_still_ ? "stands still at" : "is", human_number(level), loss_.count(),
+                           human_number(*base), loss_.classes())
+                     : base::format("The loss stands still at {} after {} steps; it started at {}.",
+                                    human_number(level), loss_.count(), human_number(loss_.start()));
             if (jumped)
                 finding.message += base::format(" It jumped to {} at step {}.", human_number(loss_.highest()),
                                                 loss_.highest_step());
@@ -280,6 +285,7 @@ class LossNotDecreasing final : public Rule {
     double tolerance_, rise_;
     std::uint64_t judged_ = 0, relapsed_ = 0;
     double best_ = 0;
+    bool stands_still_ = true;  // what is stalled does; else it is only no better than guessing
     double best_evaluation_ = std::numeric_limits<double>::infinity();
     double sum_ = 0;  // of the evaluation that goes on, of `evaluated_` steps
     std::uint64_t evaluated_ = 0, evaluations_ = 0;

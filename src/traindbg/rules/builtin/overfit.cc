@@ -30,7 +30,7 @@ const model::RuleInfo kOverfit = {
         "fires when the loss of five or more evaluations began where the training began and has only risen "
         "since, while the training loss fell by more than 3 %: what is learned holds for the training data "
         "only. At the end of five evaluations and more it fires where the training loss is below 5 % of that "
-        "of evaluation, and that was never below 40 % of the start and is near its best.",
+        "of evaluation, and that began near the start, was never below 40 % of it, and stands near its best.",
     .why =
         "From the best evaluation on the model learns its training data by heart: every further step makes "
         "it "
@@ -219,8 +219,10 @@ class Overfit final : public Rule {
     [[nodiscard]] bool has_gap() const {
         if (results_ < 5 || last_.empty() || !has_start_) return false;
         const Result& now = last_.back();
+        // An evaluation that sums up where training takes the mean is far above the start.
         return now.has_train && now.train >= 0 && now.train < 0.05 * now.loss && now.loss > 0.4 * start_ &&
-               lowest_ > 0.4 * start_ && lowest_ > 0.9 * now.loss;
+               first_ < 2 * start_ && lowest_ > 0.4 * start_ && lowest_ > 0.9 * now.loss &&
+               trend_z(series_.values()) > -2;
     }
     void fire_gap(FindingSink& sink) const {
         const Result& now = last_.back();

@@ -118,16 +118,16 @@ class RepeatedBatch final : public Rule {
                std::has_single_bit(static_cast<std::uint64_t>(info.shape[0]));
     }
 
-    // How many values the inputs have, and their norm.
+    // How many values the inputs have, and their root mean square.
     static std::pair<std::uint64_t, double> inputs_of(const model::StepView& step) {
         std::uint64_t values = 0;
-        double size = 0;
+        double squares = 0;
         for (const model::TensorSample& sample : step.record->tensors) {
             if (step.info(sample.tensor).role != model::Role::kInput) continue;
             values += sample.statistics.count;
-            size += sample.statistics.l2;
+            squares += sample.statistics.l2 * sample.statistics.l2;
         }
-        return {values, size};
+        return {values, values > 0 ? std::sqrt(squares / static_cast<double>(values)) : 0};
     }
 
     // Whoever evaluates on other data wants the model to learn more than this one batch.
@@ -135,7 +135,8 @@ class RepeatedBatch final : public Rule {
 
     void on_evaluation(const model::StepView& step) {
         const auto [values, size] = inputs_of(step);
-        if (values > 0 && size != size_) evaluates_others_ = true;
+        // The model may be called twice in a step, and once in an evaluation.
+        if (values > 0 && values_ > 0 && std::abs(size - size_) > 1e-6 * size_) evaluates_others_ = true;
         // All data at once is evaluated at once, or on a grid; batches are evaluated in batches.
         if (values > 0 && values == values_) ++evaluated_;
         most_evaluated_ = std::max(most_evaluated_, evaluated_);
@@ -196,7 +197,7 @@ class RepeatedBatch final : public Rule {
     std::uint64_t steps_;
     std::uint64_t judged_ = 0, in_a_row_ = 0, others_ = 0, last_ = 0;
     std::uint64_t values_ = 0;  // in a training batch
-    double size_ = 0;           // its norm
+    double size_ = 0;           // their root mean square
     bool evaluates_others_ = false;
     std::uint64_t evaluated_ = 0, most_evaluated_ = 0;  // batches of that size in one evaluation
     double in_loader_ = 0, in_storage_ = 0;

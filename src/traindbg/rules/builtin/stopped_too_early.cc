@@ -23,8 +23,8 @@ const model::RuleInfo kStoppedTooEarly = {
         "When the run is over, after `min_steps` steps and more: over the last third of it the loss fell "
         "significantly (Mann-Kendall z < -4) and by more than `gain` of what it was at the start of that "
         "third; the learning rate is not near 0. A note (info); a warning where that third brought more than "
-        "`steep` of all that the training has gained, so that it hardly slowed down, and more than 60 % of "
-        "the first loss is left.",
+        "`steep` of all that the training has gained, so that it hardly slowed down, it began no higher than "
+        "the training, and more than 60 % of the first loss is left.",
     .why = "What is still falling is not at its best.",
     .fix = "Train for more epochs, with a schedule of that length, while the evaluation loss falls too.",
     .healthy =
@@ -64,7 +64,8 @@ class StoppedTooEarly final : public Rule {
         if (!(before > 0)) return;
         // Bent towards its floor, a loss gains little in the end of what it gained in all.
         const double gained = loss_.start() - after;
-        const bool is_steep = loss_.start() > 0 && after > kLeft * loss_.start() &&
+        // On its way back from a jump it gains nothing yet.
+        const bool is_steep = before <= loss_.start() && after > kLeft * loss_.start() &&
                               before - after > steep_ * gained && before - after > 0.05 * before;
         if (!is_steep && before - after < gain_ * before) return;
         model::Finding finding;
