@@ -52,6 +52,7 @@ from traindbg.hooks.torch_loss_graph import WrittenOut, compared_shapes, written
 from traindbg.hooks.torch_losses import LABELS, PREDICTIONS, arguments_of
 from traindbg.hooks.torch_micro_batches import MicroBatches
 from traindbg.hooks.torch_names import class_name, is_compiled
+from traindbg.hooks.torch_neighbours import Neighbours
 from traindbg.hooks.torch_optimizer import STATE, UPDATES, OptimizerObserver
 from traindbg.hooks.torch_parameters import (
     Owner,
@@ -234,6 +235,7 @@ class Recording:
         self._kept = KeptGradients()
         self._unreduced: torch.Tensor | None = None  # mean of a loss for each sample; one number
         self._rows = Rows()
+        self._neighbours = Neighbours()
         self._sequences = SequenceObserver()
         self._places: dict[str, dict[str, int]] = {}  # of facts about the loop: ids by place
         self._backward_in_eval = False  # the step under way had one
@@ -331,6 +333,7 @@ class Recording:
         self._unstepped.has_optimizer |= optimizer is not None
         self._owners = None
         self._rows.forget()
+        self._neighbours.forget()
         self.expect_other_driver()
         guarded("forward", self._begin_eager)
         self._strangers.clear()  # one of them may be this model's
@@ -349,6 +352,7 @@ class Recording:
         self._owners = None
         if self.watchers:  # else it closes, or another model comes
             self._rows.forget()
+            self._neighbours.forget()
         watcher._forget_loss()
         if watcher._observer is not None:
             watcher._observer.disarm()
@@ -380,6 +384,7 @@ class Recording:
         self._loop.clear()
         self._kept.clear()
         self._rows.forget()
+        self._neighbours.forget()
         self._sequences.clear()
         self.deferred.clear()
         self._scaled = None
@@ -642,6 +647,8 @@ class Recording:
         self._take(self._now, self._place_id(name, "input", place, "none", tensor), tensor)
         if self._follows_loop:
             guarded("rows", self._look_at_rows, number, tensor)
+        if self._now == _TRAIN and self.hot.due & _BIT["loop"] and len(self.watchers) == 1:
+            guarded("neighbours", self._neighbours.given, number, tensor)
         if number == 0 and self._now == _TRAIN and self.hot.due & _BIT["loop"]:
             held = batches_in_storage(tensor)
             self.take_number(self._id("loop/batches_in_storage", "loop"), held)
@@ -957,12 +964,19 @@ class Recording:
             guarded("sequences", self._sequences.loss_computed, args, kwargs)
             labels = args[1] if len(args) > 1 else kwargs.get("target")
             guarded("rows", self._rows.labelled, labels)
+            guarded("neighbours", self._ask_neighbours, name, labels)
         elif not torch.is_grad_enabled() and self._may_be_of_a_watched_model():
             self._loop.evaluated(args, kwargs)
             self._rows.evaluated()
             self.hot.has_deferred = self.hot.has_deferred or self._rows.wait
         if mode == _TRAIN or not torch.is_grad_enabled():
             guarded("losses", self._take_missed, mode, name, args, kwargs)
+
+    def _ask_neighbours(self, name: str, labels: Any) -> None:
+        told = self._neighbours.labelled(name, labels)
+        if told is not None:
+            for fact, value in told._asdict().items():
+                self.take_number(self._id(f"loop/{fact}", "loop"), value)
 
     def _take_missed(
         self, mode: int, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]
@@ -1328,6 +1342,7 @@ class Recording:
             self.take_number(number_id, self._made_anew)
         if self._trainings > 1:
             self._rows.forget()
+            self._neighbours.forget()
         if self._trainings > 1 and self._follows_loop:
             # Another training begins in the same process: what was true of the last one is over.
             number_id = self._id("loop/trainings", "loop", always=True)

@@ -297,6 +297,15 @@ const model::Evidence* guess_of(const Finding& finding) {
     return nullptr;
 }
 
+// How far labels differ between nearest inputs, of how far any two do; 0 where the inputs tell the labels.
+std::optional<double> unlike_neighbours(const Finding& finding) {
+    const model::Evidence* item = Symptoms::evidence(finding, "difference of labels between nearest inputs");
+    if (item == nullptr) return std::nullopt;
+    return item->value;
+}
+constexpr double kAlikeNeighbours = 0.5;    // below: the inputs tell the labels
+constexpr double kUnlikeNeighbours = 0.85;  // above: they say nothing, as far as a distance tells
+
 std::optional<Weight> labels_do_not_match(const Symptoms& symptoms) {
     if (const Finding* changed = symptoms.find("label_noise", "changed"))
         return Weight{0.93, changed->message + " Refuted if the labels are meant to change.", changed->fix};
@@ -305,19 +314,38 @@ std::optional<Weight> labels_do_not_match(const Symptoms& symptoms) {
         // At guessing, and no rule sees anything else that would keep it there.
         const Finding* stalled = symptoms.find("loss_not_decreasing", "stalled");
         if (stalled == nullptr || guess_of(*stalled) == nullptr) return std::nullopt;
+        const std::optional<double> unlike = unlike_neighbours(*stalled);
+        if (unlike && *unlike < kAlikeNeighbours) return std::nullopt;  // they do belong
+        const bool is_shown = unlike && *unlike > kUnlikeNeighbours;
         return Weight{
-            0.4,
-            "The loss stays at guessing, though neither the optimizer nor the gradients nor the activations "
-            "look wrong: labels that do not belong to their inputs do that (shuffled apart, from a loader of "
-            "their own, off by one). Refuted if a look at a dozen samples of a batch shows the right labels.",
+            is_shown ? 0.6 : 0.4,
+            base::format(
+                "The loss stays at guessing, though neither the optimizer nor the gradients nor the "
+                "activations look wrong{}: labels that do not belong to their inputs do that (shuffled "
+                "apart, from a loader of their own, off by one). Refuted if a look at a dozen samples of a "
+                "batch shows the right labels.",
+                is_shown ? ", and inputs that are alike have labels no more alike than any two" : ""),
             "Shuffle inputs and labels together: one Dataset that returns both, one DataLoader, one "
             "permutation; look at a dozen samples of a batch with their labels."};
     }
+    const std::optional<double> unlike = unlike_neighbours(*finding);
+    if (unlike && *unlike < kAlikeNeighbours)
+        return Weight{
+            0.5,
+            "The model learns nothing that holds for the evaluation data, though in training inputs "
+            "that are alike have labels that are alike: evaluation data of another kind, or whose "
+            "labels do not belong to their inputs. Refuted if a look at a dozen samples shows the "
+            "right labels there.",
+            finding->fix};
+    const bool is_shown = unlike && *unlike > kUnlikeNeighbours;
     return Weight{
-        0.75,
-        "The model learns its training data by heart and nothing that holds for other data: labels that do "
-        "not belong to their inputs, or evaluation data of another kind. Refuted if a look at a dozen "
-        "samples shows the right labels in both sets.",
+        is_shown ? 0.85 : 0.75,
+        base::format(
+            "The model learns its training data by heart and nothing that holds for other data{}: labels "
+            "that "
+            "do not belong to their inputs, or evaluation data of another kind. Refuted if a look at a dozen "
+            "samples shows the right labels in both sets.",
+            is_shown ? ", and inputs that are alike have labels no more alike than any two" : ""),
         finding->fix};
 }
 
@@ -368,6 +396,17 @@ std::optional<Weight> no_learning_signal(const Symptoms& symptoms) {
                          human_number(*rate), symptoms.optimizer()),
             base::format("Raise the learning rate from {} to about {}.", human_number(*rate),
                          plain ? "0.01" : "0.001")};
+    const std::optional<double> unlike = unlike_neighbours(*finding);
+    if (unlike && *unlike < kAlikeNeighbours)
+        return Weight{
+            0.45,
+            "The loss stands still though neither the gradients nor the activations look wrong, and there is "
+            "something to learn: inputs that are alike have labels that are alike. A model that cannot tell "
+            "them apart, or parameters that the optimizer does not have. Refuted if the model cannot learn a "
+            "single batch either.",
+            "Try a wider model and a tenth and ten times the learning rate; check that the optimizer was "
+            "given "
+            "model.parameters()."};
     return Weight{
         0.35,
         "The loss stands still though neither the gradients nor the activations look wrong: labels that "
@@ -435,7 +474,7 @@ const std::vector<Hypothesis>& hypotheses() {
          "Saturated activations",
          &saturated,
          {"saturated_activation", "loss_not_decreasing", "loss_spike"}},
-        {"no_learning_signal", "Nothing to learn from", &no_learning_signal, {"loss_not_decreasing"}},
+        {"no_learning_signal", "Nothing is learned", &no_learning_signal, {"loss_not_decreasing"}},
     };
     return table;
 }

@@ -624,8 +624,13 @@ std::vector<std::string> mismatches(const Scenario& scenario, const model::Verdi
         } else if (e.what == "cause") {
             const std::string first = verdict.causes.empty() ? "none" : verdict.causes.front().name;
             if (first != e.subject) fail(e, "the first cause is " + first + ", not " + e.subject);
-            for (const auto& [key, value] : e.conditions)
-                if (key != "alone" || verdict.causes.size() != 1) fail(e, "other causes are named, too");
+            for (const auto& [key, value] : e.conditions) {
+                const bool is_message = key == "message" && !verdict.causes.empty();
+                if (!is_message && key != "alone") fail(e, "a cause has no " + key);
+                else if (!is_message && verdict.causes.size() != 1) fail(e, "other causes are named, too");
+                else if (is_message && verdict.causes.front().explanation.find(value) == std::string::npos)
+                    fail(e, "the first cause is told otherwise: " + verdict.causes.front().explanation);
+            }
         } else {
             for (const model::RuleOutcome& outcome : verdict.outcomes) {
                 if (outcome.rule != e.subject) continue;

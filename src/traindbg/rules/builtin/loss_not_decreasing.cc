@@ -8,6 +8,7 @@
 #include "traindbg/base/format.h"
 #include "traindbg/base/text.h"
 #include "traindbg/rules/builtin/builtin.h"
+#include "traindbg/rules/neighbours.h"
 #include "traindbg/rules/robust.h"
 #include "traindbg/rules/settings.h"
 #include "traindbg/rules/training_loss.h"
@@ -39,7 +40,12 @@ const model::RuleInfo kLossNotDecreasing = {
         "more: "
         "above 95 % of guessing and 90 % of the start, as each of three or more evaluations was above 99 % "
         "of "
-        "guessing; where it began more than 10 % above guessing, also without a trend over the second half.",
+        "guessing; where it began more than 10 % above guessing, also without a trend over the second half. "
+        "At "
+        "the end of `min_steps`: above 90 % of guessing, as evaluations were above 95 %, for three to twenty "
+        "classes, where of 250 and more rows of the inputs the labels of nearest ones are as unlike as those "
+        "of "
+        "any two, within 10 %.",
     .why = "A loss that does not fall means that the model does not learn what it is asked to.",
     .fix =
         "Rising: lower the learning rate. Stalled: check that labels belong to their inputs, that the "
@@ -54,7 +60,7 @@ const model::RuleInfo kLossNotDecreasing = {
         "trainings with several optimizers (GANs): those get a note (info).",
     .cost =
         "One number a step; the classes of every 5th batch; gradients at the first 20 steps and then every "
-        "10th.",
+        "10th; a comparison of some hundred rows of the first inputs with each other, once.",
     .original = "LossNotDecreasing",
     .source = "Mann, \"Nonparametric tests against trend\", Econometrica 13 (1945)",
     .severity = model::Severity::kError,
@@ -73,6 +79,7 @@ class LossNotDecreasing final : public Rule {
     void on_step(const model::StepView& step, FindingSink& sink) override {
         if (step.mode() == model::Mode::kEval) return note_evaluation(step);
         note_gradients(step);
+        neighbours_.observe(step);
         if (!loss_.observe(step)) return;
         if (evaluated_ > 0) {
             best_evaluation_ = std::min(best_evaluation_, sum_ / static_cast<double>(evaluated_));
@@ -102,7 +109,8 @@ class LossNotDecreasing final : public Rule {
     void on_end(FindingSink& sink) override {
         if (loss_.count() < kShort || !firing_.empty()) return;
         stands_still_ = loss_.count() < min_steps_ && is_stalled();
-        if (stands_still_ || has_learned_nothing()) set("stalled", true, sink);
+        if (stands_still_ || has_learned_nothing() || (loss_.count() >= min_steps_ && is_without_signal()))
+            set("stalled", true, sink);
     }
     [[nodiscard]] std::uint64_t steps_judged() const override { return judged_; }
     [[nodiscard]] std::string why_not_judged() const override {
@@ -153,6 +161,17 @@ class LossNotDecreasing final : public Rule {
         // From far above guessing, as in a warm-up, the way down to it is learning, too.
         const auto means = loss_.blocks().means();
         return loss_.start() <= 1.1 * *base || trend_z(means.last(means.size() / 2)) > -2.5;
+    }
+    // It is above 90 % of guessing after so many steps, and by all that a distance tells, inputs have nothing
+    // to do with their labels: what it still learns is known by heart. With many classes hardly any row has
+    // one of its own class beside it.
+    [[nodiscard]] bool is_without_signal() const {
+        const std::optional<double> base = loss_.base_rate(), unlike = neighbours_.unlike();
+        constexpr std::size_t kMostClasses = 20;
+        constexpr double kFewestRows = 250, kNear = 0.1;
+        return base && unlike && loss_.classes() > 2 && loss_.classes() <= kMostClasses &&
+               neighbours_.rows() >= kFewestRows && std::abs(*unlike - 1) < kNear &&
+               loss_.level() > 0.9 * *base && (evaluations_ == 0 || best_evaluation_ > 0.95 * *base);
     }
 
     [[nodiscard]] bool is_rising() const {
@@ -266,6 +285,10 @@ class LossNotDecreasing final : public Rule {
             if (jumped)
                 finding.message += base::format(" It jumped to {} at step {}.", human_number(loss_.highest()),
                                                 loss_.highest_step());
+            if (base) {
+                for (model::Evidence& item : neighbours_.evidence())
+                    finding.evidence.push_back(std::move(item));
+            }
             finding.fix =
                 jumped
                     ? rate + "."
@@ -293,6 +316,7 @@ class LossNotDecreasing final : public Rule {
     model::WorkerMeta meta_;
     std::set<std::string, std::less<>> firing_;
     TrainingLoss loss_;
+    Neighbours neighbours_;
     Blocks gradients_;
 };
 
@@ -305,6 +329,8 @@ std::vector<model::Requirement> loss_not_decreasing_needs(const Parameters&) {
                    kLossNotDecreasing.name});
     all.push_back(
         {"losses", model::Mode::kEval, model::What::kStatistics, {.every = 1}, kLossNotDecreasing.name});
+    for (model::Requirement& more : neighbour_requirements(kLossNotDecreasing.name))
+        all.push_back(std::move(more));
     return all;
 }
 

@@ -9,6 +9,7 @@
 #include "traindbg/base/text.h"
 #include "traindbg/rules/builtin/builtin.h"
 #include "traindbg/rules/loss_arguments.h"
+#include "traindbg/rules/neighbours.h"
 #include "traindbg/rules/robust.h"
 #include "traindbg/rules/updates.h"
 
@@ -30,7 +31,15 @@ const model::RuleInfo kLowCapacity = {
         "four units, and there are two or more; and after `steps` steps, or at the end "
         "of a run of half of that, the loss is above `share` of what guessing gives, has fallen by less than "
         "15 % "
-        "over the last third of the run, and the learning rate has not come to an end.",
+        "over the last third of the run, and the learning rate has not come to an end. Or the whole model is "
+        "one matrix, or has no layer of more than eight units in front of the last one, and, of the first "
+        "some "
+        "hundred rows of its inputs, labels of nearest ones differ less than `neighbours` of what those of "
+        "any "
+        "two do, and less than a third of that share of guessing, which is above `neighbours`, too, without "
+        "a trend "
+        "(Mann-Kendall z > -2) or a fall of 5 % over the last third of the run and at no less than half of "
+        "the highest rate.",
     .why =
         "All that is told apart has to fit into these numbers: with two, ten classes lie in one plane. More "
         "training does not help, and training and evaluation are equally bad.",
@@ -41,7 +50,8 @@ const model::RuleInfo kLowCapacity = {
         "a loss that still falls; noise in the data, with a layer that is wide enough.",
     .cost =
         "The loss at every step, the shapes of the weights, and one pass over what the modules return at the "
-        "first 5 steps and then at every 50th.",
+        "first 5 steps and then at every 50th; a comparison of some hundred rows of the first inputs with "
+        "each other, once.",
     .original = "",
     .source =
         "Yang et al., \"Breaking the softmax bottleneck\", ICLR 2018; Humbatova et al., \"DeepCrime\", ISSTA "
@@ -49,7 +59,8 @@ const model::RuleInfo kLowCapacity = {
     .severity = model::Severity::kWarning,
     .parameters = {{"steps", "steps", 200, 50, 1e9, "steps that a training has to get below it"},
                    {"share", "share", 0.35, 0.01, 1, "of the loss of guessing, that is high"},
-                   {"narrow", "times", 4, 1, 1e6, "as many outputs as inputs, from which on it is narrow"}},
+                   {"narrow", "times", 4, 1, 1e6, "as many outputs as inputs, from which on it is narrow"},
+                   {"neighbours", "share", 0.3, 0.01, 1, "difference of labels between nearest inputs"}},
 };
 
 constexpr double kMostInputs = 16;
@@ -61,12 +72,14 @@ class LowCapacity final : public Rule {
     explicit LowCapacity(const Parameters& parameters)
         : steps_(static_cast<std::uint64_t>(parameters.at("steps"))),
           share_(parameters.at("share")),
-          narrow_(parameters.at("narrow")) {}
+          narrow_(parameters.at("narrow")),
+          neighbours_most_(parameters.at("neighbours")) {}
 
     void on_step(const model::StepView& step, FindingSink& sink) override {
         if (step.mode() != model::Mode::kTrain) return;
         guessing_.observe(step);
         rates_.observe(step);
+        neighbours_.observe(step);
         for (const model::TensorSample& sample : step.record->tensors) {
             const model::TensorInfo& info = step.info(sample.tensor);
             if (info.role == model::Role::kWeight && info.shape.size() >= 2) learn(sample.tensor, info);
@@ -81,7 +94,8 @@ class LowCapacity final : public Rule {
         if (2 * guessing_.loss().count() >= steps_) judge(sink);
     }
     [[nodiscard]] std::uint64_t steps_judged() const override {
-        return narrow_layer() && share_of(*narrow_layer()) ? guessing_.loss().count() : 0;
+        const bool is_judged = narrow_layer() ? share_of(*narrow_layer()).has_value() : is_simple();
+        return is_judged ? guessing_.loss().count() : 0;
     }
     [[nodiscard]] std::string why_not_judged() const override {
         if (!narrow_layer()) return "the last layer is not narrow, or was not seen";
@@ -93,6 +107,8 @@ class LowCapacity final : public Rule {
         std::string module;
         std::int32_t place = -1;
         std::int64_t out = 0, in = 0;
+        std::int64_t width = 0;    // units, of its widest matrix
+        std::size_t matrices = 1;  // that it holds
     };
     struct Narrow {
         const Layer* last = nullptr;
@@ -104,9 +120,18 @@ class LowCapacity final : public Rule {
         if (is_learnt_.size() <= id) is_learnt_.resize(id + 1, false);
         if (is_learnt_[id]) return;
         is_learnt_[id] = true;
-        const auto same = [&](const Layer& layer) { return layer.module == info.module; };
-        if (std::any_of(layers_.begin(), layers_.end(), same) || layers_.size() >= 1000) return;
-        layers_.push_back({info.module, info.layer, info.shape[0], info.shape[1]});
+        // Parameters of a module written by hand may be the other way round.
+        const bool is_usual = info.module_type.find("Linear") != std::string::npos ||
+                              info.module_type.find("Conv") != std::string::npos;
+        const std::int64_t width = is_usual ? info.shape[0] : std::max(info.shape[0], info.shape[1]);
+        for (Layer& layer : layers_) {
+            if (layer.module != info.module) continue;
+            layer.width = std::max(layer.width, width);
+            ++layer.matrices;
+            return;
+        }
+        if (layers_.size() >= 1000) return;
+        layers_.push_back({info.module, info.layer, info.shape[0], info.shape[1], width});
     }
 
     [[nodiscard]] std::optional<Narrow> narrow_layer() const {
@@ -136,24 +161,53 @@ class LowCapacity final : public Rule {
         return guessing_.least_share();
     }
 
+    // One matrix, or next to no units between the first and the last one.
+    [[nodiscard]] bool is_simple() const {
+        const auto is_wide = [&](const Layer& layer) {
+            return layer.module == last_ ? layer.matrices > 1 : layer.width > kFarTooNarrow;
+        };
+        return !layers_.empty() && !last_.empty() && std::none_of(layers_.begin(), layers_.end(), is_wide);
+    }
+    // What a look at the nearest row already known tells, such a model does not.
+    void judge_simple(FindingSink& sink) {
+        const std::optional<double> share = guessing_.share();
+        const std::optional<double> unlike = neighbours_.unlike();
+        if (!is_simple() || !share || !unlike || guessing_.loss().is_game()) return;
+        const bool tells = *unlike < std::min(neighbours_most_, *share / 3);
+        const bool on = tells && *share > neighbours_most_ && stands_still() && !is_over();
+        if (on) fire_simple(*share, *unlike, sink);
+        else if (fired_simple_ && *share < 0.9 * neighbours_most_) sink.clear("simple");
+        fired_simple_ = fired_simple_ || on;
+    }
+
     void judge(FindingSink& sink) {
+        if (!fired_) judge_simple(sink);
+        if (fired_simple_) return;
         const std::optional<Narrow> narrow = narrow_layer();
         const std::optional<double> share = narrow ? share_of(*narrow) : std::nullopt;
         if (!share || guessing_.loss().is_game()) return;
-        const bool is_over = rates_.is_known() && rates_.now() < 0.05 * rates_.peak();
-        const bool on = *share > share_ && !is_falling() && !is_over;
+        const bool on = *share > share_ && !is_falling() && !is_over();
         if (on) fire(*narrow, *share, sink);
         else if (fired_ && *share < 0.9 * share_) sink.clear("layer");
         fired_ = fired_ || on;
     }
-    // By 15 % over the last third of the run.
-    [[nodiscard]] bool is_falling() const {
+    [[nodiscard]] bool is_over() const { return rates_.is_known() && rates_.now() < 0.05 * rates_.peak(); }
+    // At no lower a rate than before, over the last third of the run.
+    [[nodiscard]] bool stands_still() const {
         const auto means = guessing_.loss().blocks().means();
         const auto third = means.last(means.size() / 3);
-        if (third.size() < 4) return true;
+        const bool is_slower = rates_.is_known() && rates_.now() < 0.5 * rates_.peak();
+        return third.size() >= 8 && fall() < 0.05 && trend_z(third) > -2 && !is_slower;
+    }
+    [[nodiscard]] bool is_falling() const { return fall() > 0.15; }
+    // Over the last third of the run, as a share of the loss at its beginning; of a short run, 1.
+    [[nodiscard]] double fall() const {
+        const auto means = guessing_.loss().blocks().means();
+        const auto third = means.last(means.size() / 3);
+        if (third.size() < 4) return 1;
         const auto part = std::max<std::size_t>(third.size() / 4, 1);
         const auto level_of = [](std::span<const double> some) { return median({some.begin(), some.end()}); };
-        return level_of(third.last(part)) < 0.85 * level_of(third.first(part));
+        return 1 - level_of(third.last(part)) / level_of(third.first(part));
     }
 
     void fire(const Narrow& narrow, double share, FindingSink& sink) const {
@@ -179,9 +233,43 @@ class LowCapacity final : public Rule {
         sink.fire(std::move(finding));
     }
 
+    void fire_simple(double share, double unlike, FindingSink& sink) const {
+        std::int64_t widest = 0;
+        const Layer* widest_layer = &layers_.front();
+        for (const Layer& layer : layers_) {
+            if (layer.module == last_ || layer.width <= widest) continue;
+            widest = layer.width;
+            widest_layer = &layer;
+        }
+        model::Finding finding;
+        finding.key = "simple";
+        finding.severity = model::Severity::kWarning;
+        finding.first_step = 0;
+        finding.layer = widest_layer->module;
+        finding.tensor = base::format("weight/{}.weight", widest_layer->module);
+        finding.message = base::format(
+            "The model {}, and after {} steps the loss is {:.0f} % of that of guessing, though its inputs "
+            "tell "
+            "more: of {:.0f} rows of them, labels of nearest ones differ {:.0f} % as much as those of any "
+            "two.",
+            widest == 0 ? std::string("is one matrix, which is linear")
+                        : base::format("has no more than {} units in front of its last layer", widest),
+            guessing_.loss().count(), 100 * share, neighbours_.rows(), 100 * unlike);
+        finding.fix = widest == 0
+                          ? "Add a hidden layer with a nonlinearity, or features that are products of "
+                            "inputs: no line parts such classes."
+                          : base::format("Widen {} from {} units to {} or more.", widest_layer->module,
+                                         widest, 4 * widest);
+        finding.evidence.push_back({"share of the loss of guessing", share, "limit", neighbours_most_});
+        for (model::Evidence& item : neighbours_.evidence()) finding.evidence.push_back(std::move(item));
+        finding.plots = {{guessing_.loss().tensor(), "value"}};
+        sink.fire(std::move(finding));
+    }
+
     std::uint64_t steps_;
-    double share_, narrow_;
-    bool fired_ = false;
+    double share_, narrow_, neighbours_most_;
+    bool fired_ = false, fired_simple_ = false;
+    Neighbours neighbours_;
     std::string last_;
     std::vector<Layer> layers_;
     std::vector<bool> is_learnt_;  // by tensor
@@ -194,6 +282,7 @@ std::vector<model::Requirement> low_capacity_needs(const Parameters&) {
     for (model::Requirement& more : argument_requirements(kLowCapacity.name)) all.push_back(std::move(more));
     for (model::Requirement& more : maker_requirements(kLowCapacity.name)) all.push_back(std::move(more));
     all.push_back(rate_requirement(kLowCapacity.name));
+    for (model::Requirement& more : neighbour_requirements(kLowCapacity.name)) all.push_back(std::move(more));
     all.push_back({"weights",
                    model::Mode::kTrain,
                    model::What::kStatistics,

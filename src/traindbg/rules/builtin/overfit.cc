@@ -6,6 +6,7 @@
 #include "traindbg/base/format.h"
 #include "traindbg/base/text.h"
 #include "traindbg/rules/builtin/builtin.h"
+#include "traindbg/rules/neighbours.h"
 #include "traindbg/rules/robust.h"
 
 namespace traindbg::rules {
@@ -44,7 +45,10 @@ const model::RuleInfo kOverfit = {
         "An evaluation loss that creeps up a little in a long training whose accuracy holds; noise from a "
         "small "
         "evaluation set; an evaluation loss below the training loss (dropout, augmentation).",
-    .cost = "One number per training step and per evaluation step.",
+    .cost =
+        "One number per training step and per evaluation step; a comparison of some hundred rows of the "
+        "first "
+        "inputs with each other, once.",
     .original = "Overfit, Overtraining",
     .source = "Prechelt, \"Early Stopping - But When?\", 1998",
     .severity = model::Severity::kWarning,
@@ -61,6 +65,7 @@ class Overfit final : public Rule {
     void on_step(const model::StepView& step, FindingSink& sink) override {
         if (step.mode() == model::Mode::kTrain) {
             if (open_count_ > 0) close(sink);
+            neighbours_.observe(step);
             on_train(step);
         } else if (step.mode() == model::Mode::kEval) {
             on_eval(step);
@@ -212,6 +217,7 @@ class Overfit final : public Rule {
             "data is prepared as training data is.";
         finding.evidence.push_back({"evaluation loss", now.loss, "at the start", start_});
         finding.evidence.push_back({"training loss", now.train, "at the start", start_});
+        for (model::Evidence& item : neighbours_.evidence()) finding.evidence.push_back(std::move(item));
         finding.plots = {{function_, "value"}};
         sink.fire(std::move(finding));
     }
@@ -288,14 +294,17 @@ class Overfit final : public Rule {
     model::StepIndex train_steps_ = 0;
     std::vector<double> starts_;  // the first training losses
     Result best_;
+    Neighbours neighbours_;
     std::vector<Result> last_;
     Recent series_{32};
 };
 
 std::vector<model::Requirement> overfit_needs(const Parameters&) {
     using enum model::Mode;
-    return {{"losses", kTrain, model::What::kStatistics, {.every = 1}, kOverfit.name},
-            {"losses", kEval, model::What::kStatistics, {.every = 1}, kOverfit.name}};
+    std::vector<model::Requirement> all = neighbour_requirements(kOverfit.name);
+    all.push_back({"losses", kTrain, model::What::kStatistics, {.every = 1}, kOverfit.name});
+    all.push_back({"losses", kEval, model::What::kStatistics, {.every = 1}, kOverfit.name});
+    return all;
 }
 
 }  // namespace

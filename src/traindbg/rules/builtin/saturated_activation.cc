@@ -8,6 +8,7 @@
 #include "traindbg/base/format.h"
 #include "traindbg/base/text.h"
 #include "traindbg/rules/builtin/builtin.h"
+#include "traindbg/rules/neighbours.h"
 #include "traindbg/rules/robust.h"
 #include "traindbg/rules/settings.h"
 #include "traindbg/rules/training_loss.h"
@@ -29,7 +30,9 @@ const model::RuleInfo kSaturatedActivation = {
         "the "
         "first step has to learn more for that: the loss below 60 % of what guessing gives (of its start, "
         "where "
-        "labels are not counted). The model's own output is not looked at.",
+        "labels are not counted), and, after 200 steps, below a fifth of it or three times the share by "
+        "which "
+        "labels of nearest inputs differ, whichever is more. The model's own output is not looked at.",
     .why =
         "At the flat ends the derivative is below 6 % of its largest value (3 % of the input's change for "
         "sigmoid), so each such layer cuts the gradient of all layers before it; the units can hardly come "
@@ -45,7 +48,9 @@ const model::RuleInfo kSaturatedActivation = {
         "of a model that learns.",
     .cost =
         "One pass over the activations' outputs at the first 5 steps, then every 10th up to step 100 and "
-        "every 25th after; the weights at the first.",
+        "every 25th after; the weights at the first; a comparison of some hundred rows of the first inputs "
+        "with "
+        "each other, once.",
     .original = "SaturatedActivation",
     .source =
         "Glorot, Bengio, \"Understanding the difficulty of training deep feedforward neural networks\", "
@@ -64,6 +69,7 @@ class SaturatedActivation final : public Rule {
     void on_step(const model::StepView& step, FindingSink& sink) override {
         if (step.mode() != model::Mode::kTrain) return;
         loss_.observe(step);
+        neighbours_.observe(step);
         if (step.step() == 0) note_gains(step);
         bool any = false;
         for (const model::TensorSample& sample : step.record->tensors) {
@@ -118,6 +124,12 @@ class SaturatedActivation final : public Rule {
         return std::prev(after)->second;
     }
 
+    // After 200 steps the loss is a fifth of guessing and more, and three times what a look at the
+    // nearest row already known would leave.
+    [[nodiscard]] bool is_behind_inputs() const {
+        const std::optional<double> base = loss_.base_rate(), unlike = neighbours_.unlike();
+        return loss_.count() >= 200 && base && unlike && loss_.level() > std::max(0.2, 3 * *unlike) * *base;
+    }
     // No weights come after it: what it gives is what the model gives.
     [[nodiscard]] static bool is_output(const model::StepView& step, const model::TensorInfo& info) {
         return std::none_of(step.tensors->begin(), step.tensors->end(), [&](const model::TensorInfo& other) {
@@ -138,7 +150,8 @@ class SaturatedActivation final : public Rule {
         }
         // Saturated before it learned anything, it has to show more than that the loss fell a little.
         const bool from_start = worst != nullptr && worst->second.first_share >= share_;
-        const bool learns = from_start ? loss_.has_learned_much() : loss_.has_learned();
+        const bool learns =
+            from_start ? loss_.has_learned_much() && !is_behind_inputs() : loss_.has_learned();
         const char* key = worst == nullptr ? "" : learns ? "flat_learning" : "flat";
         if (firing_ != key && !firing_.empty()) sink.clear(firing_);
         firing_ = key;
@@ -192,11 +205,14 @@ class SaturatedActivation final : public Rule {
     std::map<model::TensorId, Layer> layers_;
     std::map<std::int32_t, double> gains_;  // by layer
     std::string firing_;
+    Neighbours neighbours_;
     TrainingLoss loss_;
 };
 
 std::vector<model::Requirement> saturated_activation_needs(const Parameters&) {
     std::vector<model::Requirement> all = loss_requirements(kSaturatedActivation.name);
+    for (model::Requirement& more : neighbour_requirements(kSaturatedActivation.name))
+        all.push_back(std::move(more));
     // Denser at first: units die early.
     constexpr auto kWhat = model::What::kStatistics | model::What::kUnits;
     all.push_back({"activations",
