@@ -24,7 +24,9 @@ const model::RuleInfo kClassImbalance = {
         "(warning, after 200 steps or at the end of 50 and more): among the last about 2000 labels the most "
         "frequent class is at least "
         "`ratio` "
-        "times as frequent as a rare one and the model finds less than 5 % of the rare one's samples: with "
+        "times as frequent as a rare one and the model finds less than 5 % of the rare one's samples, at "
+        "three "
+        "looks in a row: with "
         "up to "
         "20 classes for any class, with more only if the model predicts practically one class. Or the "
         "evaluations have at least ten "
@@ -90,12 +92,12 @@ class ClassImbalance final : public Rule {
         set("one_class", single, sink);
         if (single) return;
         set("order", is_unmixed(), sink);
-        if (last_ >= kSettled) set_imbalance(sink);
+        if (last_ >= kSettled) set_imbalance(sink, kLooks);
     }
     // A short training is judged when it is over.
     void on_end(FindingSink& sink) override {
         if (last_ + 1 < kShort) return;
-        if (seen() > 1) set_imbalance(sink);
+        if (seen() > 1) set_imbalance(sink, 1);
         if (last_ < kSettled) set_yes_or_no(sink);
     }
     [[nodiscard]] std::uint64_t steps_judged() const override { return judged_; }
@@ -323,8 +325,10 @@ class ClassImbalance final : public Rule {
                 missed_.push_back(i);
         return !missed_.empty();
     }
-    void set_imbalance(FindingSink& sink) {
-        const bool in_training = is_imbalanced();
+    // `looks`: in a row that must show it in training, where some samples decide.
+    void set_imbalance(FindingSink& sink, std::uint64_t looks) {
+        imbalanced_ = is_imbalanced() ? imbalanced_ + 1 : 0;
+        const bool in_training = imbalanced_ >= looks;
         const bool in_evaluation =
             !in_training && !game_.is_on() && 4 * evaluated_since_ >= last_ && is_missed_in_evaluation();
         set(kImbalance, in_training, sink);
@@ -408,6 +412,7 @@ class ClassImbalance final : public Rule {
     }
 
     static constexpr double kWindow = 2000;
+    static constexpr std::uint64_t kLooks = 3;
     static constexpr model::StepIndex kSettled = 200;  // steps from which a training is judged as it goes on
     static constexpr model::StepIndex kShort = 50;     // fewest steps of one that is judged at its end
     static constexpr model::StepIndex kFirstSteps = 40;  // of which no answer is expected yet
@@ -426,6 +431,7 @@ class ClassImbalance final : public Rule {
     std::vector<double> evaluated_, found_;  // in evaluations, per class
     model::StepIndex evaluated_since_ = 0;   // training steps done at the first of these
     model::StepIndex missed_since_ = 0;      // step after the last one at which the rare answer was given
+    std::uint64_t imbalanced_ = 0;           // looks in a row
     bool is_answer_missed_ = false;
     std::string binary_function_;
     double binary_labels_ = 0, binary_yes_ = 0, missed_yes_or_no_ = 0;

@@ -24,20 +24,25 @@ const model::RuleInfo kStoppedTooEarly = {
         "significantly (Mann-Kendall z < -4) and by more than `gain` of what it was at the start of that "
         "third; the learning rate is not near 0. A note (info); a warning where that third brought more than "
         "`steep` of all that the training has gained, so that it hardly slowed down, it began no higher than "
-        "the training, and more than 60 % of the first loss is left.",
+        "the training, and more than 60 % of the first loss is left; or where, of four evaluations and more, "
+        "each "
+        "was better than the one before, the last by more than `fall`, at no less than half of the highest "
+        "rate.",
     .why = "What is still falling is not at its best.",
     .fix = "Train for more epochs, with a schedule of that length, while the evaluation loss falls too.",
     .healthy =
         "A short trial; a training whose evaluation loss rises already; a schedule that has reached its "
         "end.",
-    .cost = "One number a step.",
+    .cost = "One number a step, of training and of evaluation.",
     .original = "",
     .source = "Mann, \"Nonparametric tests against trend\", Econometrica 13 (1945)",
     .severity = model::Severity::kWarning,
     .parameters = {{"min_steps", "steps", 80, 30, 1e9, "steps of a run that is judged"},
                    {"gain", "share", 0.2, 0.001, 1, "fall of the loss over the last third"},
                    {"steep", "share", 0.22, 0.05, 1,
-                    "of the whole fall, between the first and the last quarter of that third"}},
+                    "of the whole fall, between the first and the last quarter of that third"},
+                   {"fall", "share", 0.3, 0.01, 1,
+                    "of the evaluation before the last one, by which that was better"}},
 };
 
 class StoppedTooEarly final : public Rule {
@@ -45,14 +50,19 @@ class StoppedTooEarly final : public Rule {
     explicit StoppedTooEarly(const Parameters& parameters)
         : min_steps_(static_cast<std::uint64_t>(parameters.at("min_steps"))),
           gain_(parameters.at("gain")),
-          steep_(parameters.at("steep")) {}
+          steep_(parameters.at("steep")),
+          fall_(parameters.at("fall")) {}
 
     void on_step(const model::StepView& step, FindingSink&) override {
+        if (step.mode() == model::Mode::kEval) return note_evaluation(step);
         if (step.mode() != model::Mode::kTrain) return;
+        close_evaluation();
         rates_.observe(step);
         if (loss_.observe(step)) last_ = step.step();
     }
     void on_end(FindingSink& sink) override {
+        close_evaluation();
+        if (is_evaluation_steep()) return fire_evaluation(sink);
         if (loss_.count() < min_steps_ || loss_.is_game() || !loss_.is_known_function()) return;
         if (rates_.is_known() && rates_.now() < 0.05 * rates_.peak()) return;
         const auto means = loss_.blocks().means();
@@ -66,7 +76,7 @@ class StoppedTooEarly final : public Rule {
         const double gained = loss_.start() - after;
         // On its way back from a jump it gains nothing yet.
         const bool is_steep = before <= loss_.start() && after > kLeft * loss_.start() &&
-                              before - after > steep_ * gained && before - after > 0.05 * before;
+                              before - after > steep_ * gained && before - after > 0.075 * before;
         if (!is_steep && before - after < gain_ * before) return;
         model::Finding finding;
         finding.key = is_steep ? "steep" : "loss";
@@ -91,12 +101,64 @@ class StoppedTooEarly final : public Rule {
     }
 
   private:
+    void note_evaluation(const model::StepView& step) {
+        for (const model::ScalarSample& sample : step.record->scalars) {
+            const model::TensorInfo& info = step.info(sample.tensor);
+            if (info.role != model::Role::kLoss || !std::isfinite(sample.value)) continue;
+            if (function_.empty()) function_ = info.name;
+            if (info.name != function_) continue;
+            sum_ += sample.value;
+            ++count_;
+        }
+    }
+    void close_evaluation() {
+        if (count_ == 0) return;
+        before_ = now_;
+        now_ = sum_ / static_cast<double>(count_);
+        in_a_row_ = evaluations_ > 0 && now_ < before_ ? in_a_row_ + 1 : 0;
+        if (evaluations_++ == 0) first_ = now_;
+        sum_ = 0;
+        count_ = 0;
+    }
+    // Each evaluation was better than the one before, and the last one by much.
+    [[nodiscard]] bool is_evaluation_steep() const {
+        return loss_.count() >= kFewSteps && !loss_.is_game() && loss_.is_known_function() &&
+               in_a_row_ >= kEvaluations && in_a_row_ + 1 == evaluations_ && now_ > 0 &&
+               now_ < (1 - fall_) * before_ && now_ > kLeftInEvaluation * first_ &&
+               !(rates_.is_known() && rates_.now() < 0.5 * rates_.peak());
+    }
+    void fire_evaluation(FindingSink& sink) const {
+        model::Finding finding;
+        finding.key = "evaluation";
+        finding.severity = model::Severity::kWarning;
+        finding.step = finding.first_step = last_;
+        finding.tensor = function_;
+        finding.message = base::format(
+            "The training ended after {} evaluations, each better than the one before, the last by {:.0f} %: "
+            "from {} to {}; the first was {}.",
+            evaluations_, 100 * (1 - now_ / before_), human_number(before_), human_number(now_),
+            human_number(first_));
+        finding.fix =
+            "Train for more epochs; of early stopping, look at its patience and at the least gain that "
+            "counts "
+            "(min_delta).";
+        finding.evidence.push_back({"evaluation loss", now_, "the one before", before_});
+        finding.plots = {{function_, "value"}};
+        sink.fire(std::move(finding));
+    }
+
+    static constexpr std::uint64_t kFewSteps = 40, kEvaluations = 3;
+    static constexpr double kLeftInEvaluation = 0.1;  // of the first evaluation
     // Of the first loss: with less left, a training that goes on to fall is a matter of taste.
     static constexpr double kLeft = 0.6;
 
     std::uint64_t min_steps_;
     double gain_;
     double steep_;
+    double fall_;
+    std::string function_;  // that evaluations are told by
+    double sum_ = 0, first_ = 0, before_ = 0, now_ = 0;
+    std::uint64_t count_ = 0, evaluations_ = 0, in_a_row_ = 0;
     model::StepIndex last_ = 0;
     LearningRates rates_;
     TrainingLoss loss_;
@@ -105,6 +167,8 @@ class StoppedTooEarly final : public Rule {
 std::vector<model::Requirement> stopped_too_early_needs(const Parameters&) {
     std::vector<model::Requirement> all = loss_requirements(kStoppedTooEarly.name);
     all.push_back(rate_requirement(kStoppedTooEarly.name));
+    all.push_back(
+        {"losses", model::Mode::kEval, model::What::kStatistics, {.every = 1}, kStoppedTooEarly.name});
     return all;
 }
 
