@@ -64,6 +64,7 @@ from traindbg.hooks.torch_parameters import (
     role_of,
     word_of,
 )
+from traindbg.hooks.torch_random import RandomStates
 from traindbg.hooks.torch_resume import MadeAs, checkpoints, made_as
 from traindbg.hooks.torch_rows import Rows
 from traindbg.hooks.torch_sequences import SequenceObserver
@@ -236,6 +237,7 @@ class Recording:
         self._unreduced: torch.Tensor | None = None  # mean of a loss for each sample; one number
         self._rows = Rows()
         self._neighbours = Neighbours()
+        self._random = RandomStates()
         self._sequences = SequenceObserver()
         self._places: dict[str, dict[str, int]] = {}  # of facts about the loop: ids by place
         self._backward_in_eval = False  # the step under way had one
@@ -334,6 +336,7 @@ class Recording:
         self._owners = None
         self._rows.forget()
         self._neighbours.forget()
+        self._random.forget()
         self.expect_other_driver()
         guarded("forward", self._begin_eager)
         self._strangers.clear()  # one of them may be this model's
@@ -353,6 +356,7 @@ class Recording:
         if self.watchers:  # else it closes, or another model comes
             self._rows.forget()
             self._neighbours.forget()
+            self._random.forget()
         watcher._forget_loss()
         if watcher._observer is not None:
             watcher._observer.disarm()
@@ -385,6 +389,7 @@ class Recording:
         self._kept.clear()
         self._rows.forget()
         self._neighbours.forget()
+        self._random.forget()
         self._sequences.clear()
         self.deferred.clear()
         self._scaled = None
@@ -898,6 +903,10 @@ class Recording:
                 return
         if mode == _EVAL and name in self._eval_names:
             self._end_evaluation()
+        if mode == _EVAL and self._follows_loop:
+            self._random.evaluated()
+        elif mode == _TRAIN and self._random.is_due:
+            guarded("random", self._look_at_random)
         if mode == _TRAIN and self._is_unstepped and value.requires_grad:
             guarded("loop", self._unstepped.loss_computed, self.models())
         due = self.hot.due if mode == _TRAIN else self.session.due(_EVAL)
@@ -971,6 +980,11 @@ class Recording:
             self.hot.has_deferred = self.hot.has_deferred or self._rows.wait
         if mode == _TRAIN or not torch.is_grad_enabled():
             guarded("losses", self._take_missed, mode, name, args, kwargs)
+
+    def _look_at_random(self) -> None:
+        count = self._random.trained()
+        if count is not None:
+            self.take_number(self._id("loop/random_numbers_set_back", "loop", always=True), count)
 
     def _ask_neighbours(self, name: str, labels: Any) -> None:
         told = self._neighbours.labelled(name, labels)
@@ -1343,6 +1357,7 @@ class Recording:
         if self._trainings > 1:
             self._rows.forget()
             self._neighbours.forget()
+            self._random.forget()
         if self._trainings > 1 and self._follows_loop:
             # Another training begins in the same process: what was true of the last one is over.
             number_id = self._id("loop/trainings", "loop", always=True)

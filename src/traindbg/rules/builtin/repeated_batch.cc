@@ -9,6 +9,7 @@
 
 #include "traindbg/base/format.h"
 #include "traindbg/rules/builtin/builtin.h"
+#include "traindbg/rules/loop_facts.h"
 #include "traindbg/rules/training_loss.h"
 
 namespace traindbg::rules {
@@ -31,7 +32,11 @@ const model::RuleInfo kRepeatedBatch = {
         "many steps: "
         "training on all data at once looks the same. It is a note, too, where the very same tensor is given "
         "at each step, which somebody made once, a batch that is memorised on purpose; but a warning where "
-        "it comes from a DataLoader of more batches and the model is evaluated on other data.",
+        "it comes from a DataLoader of more batches and the model is evaluated on other data. Also (warning) "
+        "where, "
+        "after each of three evaluations in a row, a generator of random numbers (torch, NumPy, Python) is "
+        "in "
+        "the state that it had after the one before, and training draws from it.",
     .why =
         "The model learns this one batch by heart: the training loss falls to zero and means nothing; the "
         "rest of "
@@ -43,7 +48,10 @@ const model::RuleInfo kRepeatedBatch = {
     .healthy =
         "Training on the whole data set at each step; a few steps on one batch in a row, as in some kinds of "
         "reinforcement learning and of adversarial training; data whose order is the same in each epoch.",
-    .cost = "A fingerprint of the model's inputs at the first 100 steps and then at every 50th.",
+    .cost =
+        "A fingerprint of the model's inputs at the first 100 steps and then at every 50th; of the "
+        "generators' "
+        "states (20 µs) at two steps after each of the first 64 evaluations.",
     .original = "",
     .source = "",
     .severity = model::Severity::kWarning,
@@ -59,6 +67,8 @@ class RepeatedBatch final : public Rule {
         if (step.mode() == model::Mode::kEval) return on_evaluation(step);
         if (step.mode() != model::Mode::kTrain) return;
         evaluated_ = 0;
+        if (const auto back = loop_fact(step, "random_numbers_set_back"))
+            judge_seed(static_cast<std::uint64_t>(back->value), step.step(), sink);
         for (const model::ScalarSample& sample : step.record->scalars) {
             const std::string& name = step.info(sample.tensor).name;
             if (name == "loop/batches_in_loader") in_loader_ = std::max(in_loader_, sample.value);
@@ -142,6 +152,31 @@ class RepeatedBatch final : public Rule {
         most_evaluated_ = std::max(most_evaluated_, evaluated_);
     }
 
+    // Evaluations in a row after which random numbers were as they had been after the one before.
+    void judge_seed(std::uint64_t in_a_row, model::StepIndex now, FindingSink& sink) {
+        if (in_a_row == 0) return sink.clear(kSeed);
+        if (in_a_row == 1) seed_since_ = now;
+        if (in_a_row < kEvaluations) return;
+        model::Finding finding;
+        finding.key = kSeed;
+        finding.severity = model::Severity::kWarning;
+        finding.first_step = seed_since_;
+        finding.tensor = tensor_;
+        finding.message = base::format(
+            "After each of {} evaluations, up to step {}, a generator of random numbers is in the same state "
+            "again, though training draws from it: what it draws there, such as batches, masks of dropout or "
+            "noise, is the same every time. A seed is set in the evaluation.",
+            in_a_row + 1, now);
+        finding.fix =
+            "Give the evaluation a generator of its own (torch.Generator().manual_seed(0)), or run it inside "
+            "of "
+            "torch.random.fork_rng(), which puts the state back.";
+        finding.evidence.push_back({"evaluations in a row", static_cast<double>(in_a_row + 1), "limit",
+                                    static_cast<double>(kEvaluations + 1)});
+        finding.plots = {{"loss", "value"}};
+        sink.fire(std::move(finding));
+    }
+
     void judge(const model::StepView& step, FindingSink& sink) {
         const std::string_view sign = more_data();
         std::string key;
@@ -194,7 +229,10 @@ class RepeatedBatch final : public Rule {
         sink.fire(std::move(finding));
     }
 
+    static constexpr const char* kSeed = "seed";
+    static constexpr std::uint64_t kEvaluations = 2;
     std::uint64_t steps_;
+    model::StepIndex seed_since_ = 0;
     std::uint64_t judged_ = 0, in_a_row_ = 0, others_ = 0, last_ = 0;
     std::uint64_t values_ = 0;  // in a training batch
     double size_ = 0;           // their root mean square
@@ -213,6 +251,8 @@ std::vector<model::Requirement> repeated_batch_needs(const Parameters&) {
         {"inputs", kTrain, model::What::kDigest, {.every = 50, .dense_until = 100}, kRepeatedBatch.name},
         {"inputs", kTrain, model::What::kStatistics, {.every = 50, .dense_until = 10}, kRepeatedBatch.name},
         {"inputs", kEval, model::What::kStatistics, {.every = 50, .dense_until = 10}, kRepeatedBatch.name},
+        {"losses", kTrain, model::What::kStatistics, {.every = 1}, kRepeatedBatch.name},
+        {"losses", kEval, model::What::kStatistics, {.every = 1}, kRepeatedBatch.name},
         {"loop", kTrain, model::What::kStatistics, {.every = 50, .dense_until = 10}, kRepeatedBatch.name}};
 }
 
