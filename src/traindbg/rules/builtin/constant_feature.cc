@@ -31,7 +31,8 @@ const model::RuleInfo kConstantFeature = {
     .healthy =
         "A column of ones in place of a bias; tables of which most columns are 0 in most rows (words, "
         "one-hot "
-        "codes, pixels), which are not judged.",
+        "codes, pixels), which are not judged, nor is the value that is the least one of three other columns "
+        "(a background); a column without a finite value, which other rules tell of.",
     .cost =
         "The extremes and zeros of each feature of the inputs, at the first 5 steps and then at every 50th.",
     .original = "",
@@ -94,15 +95,28 @@ class ConstantFeature final : public Rule {
         return true;
     }
 
+    static bool is_background(const Table& table, float value) {
+        std::size_t count = 0;
+        for (std::size_t i = 0; i < table.low.size(); ++i)
+            if (table.low[i] == value && table.high[i] > value) ++count;
+        return count >= 3;
+    }
+
     void judge(Table& table, const model::TensorInfo& info, FindingSink& sink) const {
         if (table.rows < rows_) return;
         std::vector<std::size_t> constant;
-        std::size_t filled = 0;
+        std::size_t filled = 0, left_out = 0;
         for (std::size_t i = 0; i < table.low.size(); ++i) {
-            if (table.low[i] == table.high[i]) constant.push_back(i);
-            else if (!table.has_zero[i]) ++filled;
+            if (table.low[i] == table.high[i]) {
+                // No finite element at all; or the background of pixels, which others have as their least.
+                const bool is_empty = table.low[i] == 0 && !table.has_zero[i];
+                if (!is_empty && !is_background(table, table.low[i])) constant.push_back(i);
+                else ++left_out;
+            } else if (!table.has_zero[i]) {
+                ++filled;
+            }
         }
-        const std::size_t others = table.low.size() - constant.size();
+        const std::size_t others = table.low.size() - constant.size() - left_out;
         if (constant.empty() || others == 0 || 2 * filled < others) {
             if (std::exchange(table.is_told, false)) sink.clear(info.name);
             return;

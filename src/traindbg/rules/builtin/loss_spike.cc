@@ -36,7 +36,8 @@ const model::RuleInfo kLossSpike = {
         "-1.5). A loss that goes far above "
         "its "
         "start, or that is not finite any more, stays a note here: loss_not_decreasing, exploding_gradient "
-        "and non_finite tell of it.",
+        "and non_finite tell of it. After twice `patience` steps a level that is no warning is the usual "
+        "one.",
     .why =
         "One bad batch or one step too far undoes what many steps have learned. What follows is learned "
         "again at best; and what made it once comes again.",
@@ -46,7 +47,9 @@ const model::RuleInfo kLossSpike = {
     .healthy =
         "Losses of small batches, which jump often; the first steps; a schedule with restarts, another task "
         "or harder data, from which the loss falls again: notes. Not judged: losses made by hand, which may "
-        "be anything (policy gradients), and several optimizers that work against each other (a GAN).",
+        "be anything (policy gradients), and several optimizers that work against each other (a GAN). A "
+        "critic "
+        "whose first rewards come late looks the same, and is told.",
     .cost =
         "One number a step; gradients at the first 20 steps and then every 10th; the learning rate where "
         "it changes.",
@@ -76,13 +79,13 @@ class LossSpike final : public Rule {
         clips_ = clips_ || (clipping_.count() > 0 && clipping_.share() < 0.99);
         const std::uint64_t before = loss_.count();
         const bool has_loss = loss_.observe(step);
-        if (loss_.count() < before) open_.reset();  // another training begins
+        if (loss_.count() < before) begin_anew();
         if (!has_loss) {
             // Its function is known by now: a loss without a value was not finite.
             if (open_ && loss_.count() > 0 && has_wild_loss(step)) open_->is_lost = true;
             return;
         }
-        rate_ = optimizer_setting(*step.meta, "lr");
+        rate_ = rates_.is_known() ? rates_.now() : optimizer_setting(*step.meta, "lr");
         if (loss_.is_game() || !loss_.is_known_function()) {
             open_.reset();
             return;
@@ -92,10 +95,11 @@ class LossSpike final : public Rule {
         if (loss_.count() >= kFirst) look(step);
     }
     void on_end(FindingSink& sink) override {
-        if (open_ && !open_->is_told)
-            tell(sink, open_->is_lost ? std::string("Then it was not finite any more.")
-                                      : base::format("When the training ended, {} steps later, it was {}.",
-                                                     open_->steps - 1, human_number(loss_.level())));
+        if (!open_ || open_->is_told) return;
+        if (open_->is_lost) return tell(sink, "Then it was not finite any more.");
+        if (open_->steps < kTested) return tell(sink, "Then the training ended.");
+        tell(sink, base::format("When the training ended, {} steps later, it was {}.", open_->steps - 1,
+                                human_number(level_now())));
     }
     [[nodiscard]] std::uint64_t steps_judged() const override { return judged_; }
     [[nodiscard]] std::string why_not_judged() const override {
@@ -112,6 +116,19 @@ class LossSpike final : public Rule {
     static constexpr model::StepIndex kNear = 10;  // steps between a jump and what may have made it
     static constexpr const char* kBack = "spike";
     static constexpr const char* kNotBack = "not_back";
+
+    void begin_anew() {
+        open_.reset();
+        worst_.reset();
+        told_ = 0;
+        rate_step_ = 0;
+        clips_ = false;
+        norms_ = Recent{16};
+    }
+    [[nodiscard]] double level_now() const {
+        const auto last = loss_.recent().last(kTested);
+        return median({last.begin(), last.end()});
+    }
 
     struct Jump {
         model::StepIndex step = 0, peak_step = 0;
@@ -224,14 +241,14 @@ class LossSpike final : public Rule {
     void follow(const model::StepView& step, FindingSink& sink) {
         const double value = loss_.recent().values().back();
         ++open_->steps;
+        open_->is_lost = false;
         open_->since.add(value);
         if (value > open_->peak && open_->steps <= 2 * kNear) {
             open_->peak = value;
             open_->peak_step = step.step();
         }
-        const auto five = loss_.recent().last(kTested);
         if (open_->steps < kTested) return;
-        const double level = median({five.begin(), five.end()});
+        const double level = level_now();
         if (level <= open_->usual + std::max(3 * open_->spread, 0.1 * open_->scale)) {
             if (open_->is_warned) sink.clear(kNotBack);
             tell(sink, base::format("It was back at {} within {} steps.", human_number(level), open_->steps));
@@ -244,7 +261,7 @@ class LossSpike final : public Rule {
         const auto late = loss_.recent().last(kLate);
         const double now = median({late.begin(), late.end()});
         const double error = 1.25 * noise_of(late) / std::sqrt(static_cast<double>(late.size()));
-        const bool is_elsewhere = open_->is_lost || now > 1.5 * open_->start;
+        const bool is_elsewhere = now > 1.5 * open_->start;
         const double line = open_->usual + 0.8 * open_->learned;
         const bool is_undone = open_->learned > 0.3 * open_->start && now - 3 * error > line &&
                                median({since.begin(), since.end()}) > line;
@@ -257,6 +274,10 @@ class LossSpike final : public Rule {
             sink.clear(kNotBack);
             open_->is_warned = false;
         }
+        // A level of its own, from which the next jump is looked for.
+        if (open_->is_warned || open_->steps < 2 * patience_) return;
+        tell(sink, base::format("After {} steps it was {}.", open_->steps, human_number(now)));
+        open_.reset();
     }
     void tell(FindingSink& sink, const std::string& end) {
         ++told_;
@@ -309,8 +330,9 @@ class LossSpike final : public Rule {
             found.fix += " Go on from a checkpoint of before it" +
                          (jump.rate_to > 0 ? std::string(".") : ", and " + lower_rate() + ".");
         found.evidence.push_back({"loss", jump.peak, "usual", jump.usual});
-        found.evidence.push_back(
-            {"distance / spread", (jump.peak - jump.usual) / jump.spread, "limit", deviations_});
+        if (jump.spread > 0)
+            found.evidence.push_back(
+                {"distance / spread", (jump.peak - jump.usual) / jump.spread, "limit", deviations_});
         if (has_gradient)
             found.evidence.push_back({"gradient norm", jump.gradient, "usual", jump.usual_gradient});
         if (jump.rate_to > 0)

@@ -118,8 +118,11 @@ class MetricContradictsLoss final : public Rule {
         }
         if (step.mode() != model::Mode::kTrain) return;
         for (const model::ScalarSample& sample : step.record->scalars)
-            if (step.info(sample.tensor).name == kTrainings) series_.clear();
-        if (losses_ == 0) return;
+            if (step.info(sample.tensor).name == kTrainings) begin_anew(sink);
+        if (losses_ == 0) {
+            sums_.clear();  // of an evaluation without a loss
+            return;
+        }
         take(step, true);  // what was logged after the evaluation, before the next step
         close(step.step(), sink);
     }
@@ -146,6 +149,16 @@ class MetricContradictsLoss final : public Rule {
         Blocks losses, metric;  // of the same evaluations
         bool is_firing = false;
     };
+
+    // Another training in the same process: what was evaluated last belongs to the one before.
+    void begin_anew(FindingSink& sink) {
+        if (losses_ > 0) close(model::kThisStep, sink);
+        for (const auto& [name, series] : series_)
+            if (series.is_firing) sink.clear(name);
+        series_.clear();
+        sums_.clear();
+        function_.clear();
+    }
 
     void take(const model::StepView& step, bool only_named) {
         for (const model::ScalarSample& sample : step.record->scalars) {
