@@ -9,9 +9,7 @@
 namespace traindbg::rules {
 namespace {
 
-// Steps that some ranks have told and others have not; of them, those that hold weights; and those of the
-// beginning that stay, where ranks are compared most.
-constexpr std::size_t kMostWaiting = 256, kMostHeavy = 64, kFirstHeavy = 8;
+constexpr std::size_t kMostWaiting = 64;  // steps that some ranks have told and others have not
 
 std::uint64_t world_size_of(const model::WorkerMeta& meta) {
     for (const auto& [name, value] : meta.environment) {
@@ -53,13 +51,12 @@ const Ranks::Together* Ranks::observe(const model::StepView& step) {
     for (const model::TensorSample& sample : step.record->tensors) {
         const model::TensorInfo& info = step.info(sample.tensor);
         if (info.role == model::Role::kInput) told.input_values += sample.statistics.count;
-        const bool is_gradient = info.role == model::Role::kGradient;
-        if (info.role != model::Role::kWeight && !(is_gradient && with_gradients_)) continue;
+        if (info.role != model::Role::kWeight && info.role != model::Role::kGradient) continue;
         if (info.shard && info.shard->placement.find_first_not_of("replicate,") != std::string::npos) {
             has_parts_ = true;
             continue;
         }
-        auto& place = is_gradient ? told.gradients : told.weights;
+        auto& place = info.role == model::Role::kWeight ? told.weights : told.gradients;
         place.insert_or_assign(info.name, RankStep::Tensor{info.shape, sample.statistics});
     }
     for (const model::DigestSample& sample : step.record->digests) {
@@ -70,7 +67,7 @@ const Ranks::Together* Ranks::observe(const model::StepView& step) {
     Together& together = waiting_[step.step()];
     together.insert_or_assign(step.worker, std::move(told));
     if (together.size() < world_) {
-        make_room();
+        if (waiting_.size() > kMostWaiting) waiting_.erase(waiting_.begin());
         return nullptr;
     }
     completed_ = true;
@@ -80,32 +77,9 @@ const Ranks::Together* Ranks::observe(const model::StepView& step) {
     return &complete_;
 }
 
-void Ranks::make_room() {
-    const auto is_heavy = [](const auto& step) {
-        return std::any_of(step.second.begin(), step.second.end(),
-                           [](const auto& rank) { return !rank.second.weights.empty(); });
-    };
-    const auto heavy = static_cast<std::size_t>(std::count_if(waiting_.begin(), waiting_.end(), is_heavy));
-    if (heavy <= kMostHeavy && waiting_.size() <= kMostWaiting) return;
-    lost_ = true;
-    // What holds no weights says least of a step that is long gone.
-    const bool is_any_light = heavy <= kMostHeavy && heavy < waiting_.size();
-    std::size_t passed = 0;
-    for (auto place = waiting_.begin(); place != waiting_.end(); ++place) {
-        const bool holds = is_heavy(*place);
-        if (holds && passed < kFirstHeavy) ++passed;
-        else if (holds != is_any_light) {
-            waiting_.erase(place);
-            return;
-        }
-    }
-}
-
 std::string Ranks::why_not() const {
     if (world_ < 2) return "one process trains alone";
-    if (!completed_)
-        return base::format("not all of the {} ranks recorded the same steps{}", world_,
-                            lost_ ? ", or some are too far ahead of others" : "");
+    if (!completed_) return base::format("not all of the {} ranks recorded the same steps", world_);
     return {};
 }
 

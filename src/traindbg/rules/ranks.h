@@ -2,8 +2,8 @@
 //
 // For rules that see all workers. A training has ranks where WORLD_SIZE, as the processes recorded it, is
 // above one; each rank is a worker. Workers' steps come in any order between them; a step is complete when
-// every rank has told it. Of steps that wait for a rank, which may evaluate or be gone, at most 64 are kept
-// that hold weights, and at most 256 in all: the first ones and the newest.
+// every rank has told it. Rows are kept for the newest steps only, so that a rank that is gone costs no
+// memory.
 //
 // Thread-safety: one thread. Cost: linear in a step's weights, gradients and inputs.
 #pragma once
@@ -40,9 +40,6 @@ struct RankStep {
 
 class Ranks {
   public:
-    // Statistics of gradients are kept only for those who compare them.
-    explicit Ranks(bool with_gradients) : with_gradients_(with_gradients) {}
-
     // Of one step all ranks, by worker.
     using Together = std::map<model::WorkerId, RankStep>;
 
@@ -61,11 +58,9 @@ class Ranks {
 
   private:
     void describe(const model::WorkerMeta& meta);
-    void make_room();
 
-    bool with_gradients_;
     std::uint64_t world_ = 0;
-    bool has_parts_ = false, is_one_ = true, is_data_parallel_ = false, completed_ = false, lost_ = false;
+    bool has_parts_ = false, is_one_ = true, is_data_parallel_ = false, completed_ = false;
     std::set<model::WorkerId> described_;
     std::optional<std::vector<model::OptimizerInfo>> optimizers_;
     std::map<model::StepIndex, Together> waiting_;

@@ -47,9 +47,8 @@ const model::RuleInfo kDuplicateShards = {
         "on "
         "purpose.",
     .cost =
-        "None of its own: fingerprints of the model's inputs at the first 100 steps and then at every 50th, "
-        "as "
-        "repeated_batch needs them.",
+        "None of its own: fingerprints of the model's inputs, at the steps at which repeated_batch needs "
+        "them.",
     .original = "",
     .source = "PyTorch documentation, torch.utils.data.IterableDataset: duplicates of several workers",
     .severity = model::Severity::kError,
@@ -113,14 +112,12 @@ class DuplicateShards final : public Rule {
     // Ranks that hold the same weights are to see different data; others may be parts of one model.
     void look_at_weights(const Ranks::Together& together) {
         for (const auto& weight : together.begin()->second.weights) {
-            bool is_whole = true;  // what a rank did not record tells nothing
             const bool are_alike = std::all_of(together.begin(), together.end(), [&](const auto& rank) {
                 const auto copy = rank.second.weights.find(weight.first);
-                if (copy == rank.second.weights.end()) return is_whole = false;
-                return copy->second.shape == weight.second.shape &&
+                return copy != rank.second.weights.end() && copy->second.shape == weight.second.shape &&
                        distance_between(copy->second.statistics, weight.second.statistics) <= kEqualWithin;
             });
-            if (is_whole) (are_alike ? were_alike_ : were_apart_) = true;
+            (are_alike ? were_alike_ : were_apart_) = true;
         }
     }
 
@@ -210,7 +207,7 @@ class DuplicateShards final : public Rule {
     }
 
     std::uint64_t steps_;
-    Ranks ranks_{false};
+    Ranks ranks_;
     std::uint64_t judged_ = 0, in_a_row_ = 0, others_ = 0;
     std::map<model::WorkerId, Stream> streams_;
     bool were_alike_ = false, were_apart_ = false, is_large_ = false, is_firing_ = false;
@@ -222,8 +219,7 @@ std::vector<model::Requirement> duplicate_shards_needs(const Parameters&) {
     using enum model::Mode;
     return {
         {"weights", kTrain, model::What::kStatistics, {.every = 50, .dense_until = 3}, kDuplicateShards.name},
-        {"inputs", kTrain, model::What::kDigest, {.every = 50, .dense_until = 100}, kDuplicateShards.name},
-        loop_requirement(kDuplicateShards.name)};
+        {"inputs", kTrain, model::What::kDigest, {.every = 50, .dense_until = 20}, kDuplicateShards.name}};
 }
 
 }  // namespace

@@ -39,10 +39,9 @@ const model::RuleInfo kReplicaDivergence = {
         "weights at the start and averages gradients in each backward pass. By hand: dist.broadcast all "
         "parameters and buffers once from rank 0, and dist.all_reduce every gradient before each step.",
     .healthy =
-        "Ranks that hold parts of a model (tensor parallel, experts: names with \"expert\" are "
+        "Ranks that hold parts of a model (tensor parallel, pipelines, experts: names with \"expert\" are "
         "left "
-        "out), of which any two see the same batches, train different models or with different settings; "
-        "local SGD, "
+        "out), that see the same batches, train different models or with different settings; local SGD, "
         "whose "
         "ranks meet; one process.",
     .cost =
@@ -66,33 +65,29 @@ class ReplicaDivergence final : public Rule {
         if (std::any_of(together->begin(), together->end(),
                         [](const auto& rank) { return rank.second.weights.empty(); }))
             return;
-        if (!are_alike_models_ || !compare(*together)) return;
-        if (!are_alike_models_ || are_parts_) return forget(sink);
+        compare(*together);
+        if (!are_alike_models_) return;
         ++judged_;
         if (apart_.empty()) {
             meet(sink);
             return;
         }
         if (in_a_row_++ == 0) first_ = step.step();
-        if (looks_.size() == kMostLooks) looks_.erase(looks_.begin() + kFirstLooks);
         looks_.push_back({step.step(), distance_});
         judge(step.step(), false, sink);
     }
     void on_end(FindingSink& sink) override {
-        if (in_a_row_ > 0 && !apart_.empty()) judge(looks_.back().step, true, sink);
+        if (in_a_row_ > 0) judge(looks_.back().step, true, sink);
     }
     [[nodiscard]] std::uint64_t steps_judged() const override { return judged_; }
     [[nodiscard]] std::string why_not_judged() const override {
-        if (!are_alike_models_ || is_any_missing_)
-            return "the ranks do not hold the same weights by name and shape";
-        if (ranks_.has_parts() || are_parts_) return "each rank holds a part of the weights";
+        if (!are_alike_models_) return "the ranks do not hold the same weights by name and shape";
+        if (ranks_.has_parts()) return "each rank holds a part of the weights";
         const std::string why = ranks_.why_not();
         return why.empty() ? "no weight was recorded by all ranks" : why;
     }
 
   private:
-    // Of a long training apart, the first looks and the newest.
-    static constexpr std::size_t kMostLooks = 96, kFirstLooks = 64;
     struct Look {
         model::StepIndex step;
         double distance;
@@ -106,50 +101,21 @@ class ReplicaDivergence final : public Rule {
         (are_same ? same_inputs_ : other_inputs_) += 1;
     }
 
-    // Every rank recorded the weights that the first one did. Where one could not, this step says nothing.
-    static bool are_whole(const Ranks::Together& together) {
-        const auto& first = together.begin()->second.weights;
-        return std::all_of(together.begin(), together.end(), [&](const auto& rank) {
-            return std::equal(first.begin(), first.end(), rank.second.weights.begin(),
-                              rank.second.weights.end(),
-                              [](const auto& a, const auto& b) { return a.first == b.first; });
-        });
-    }
-    // Ranks that see the same batch hold parts of one model: their weights are not copies.
-    void look_for_parts(const Ranks::Together& together) {
-        std::map<std::uint64_t, const RankStep*> by_inputs;
-        for (const auto& [worker, rank] : together) {
-            if (rank.inputs == 0) continue;
-            const auto [place, is_new] = by_inputs.try_emplace(rank.inputs, &rank);
-            if (is_new || are_parts_) continue;
-            are_parts_ = std::any_of(rank.weights.begin(), rank.weights.end(), [&](const auto& weight) {
-                const auto other = place->second->weights.find(weight.first);
-                return distance_between(other->second.statistics, weight.second.statistics) > kEqualWithin;
-            });
-        }
-    }
-
-    // Which weights are not the same, and on which rank: the first that is not like most. False where not all
-    // ranks recorded them.
-    bool compare(const Ranks::Together& together) {
-        if (!are_whole(together)) {
-            is_any_missing_ = true;
-            return false;
-        }
+    // Which weights are not the same, and on which rank: the first that is not like most.
+    void compare(const Ranks::Together& together) {
         apart_.clear();
         distance_ = 0;
         bool is_any_same = false;
         const RankStep& first = together.begin()->second;
         weights_ = first.weights.size();
-        if (same_inputs_ == 0 || other_inputs_ > 0) look_for_parts(together);
         for (const auto& [name, tensor] : first.weights) {
             if (name.find("expert") != std::string::npos) continue;
             std::vector<std::pair<model::WorkerId, const RankStep::Tensor*>> copies;
             for (const auto& [worker, rank] : together) {
                 const auto copy = rank.weights.find(name);
-                if (copy->second.shape != tensor.shape) {
+                if (copy == rank.weights.end() || copy->second.shape != tensor.shape) {
                     are_alike_models_ = false;
-                    return true;
+                    return;
                 }
                 copies.emplace_back(worker, &copy->second);
             }
@@ -168,8 +134,9 @@ class ReplicaDivergence final : public Rule {
             }
         }
         are_some_same_ = is_any_same;
+        for (const auto& [worker, rank] : together)
+            if (rank.weights.size() != first.weights.size()) are_alike_models_ = false;
         look_at_gradients(together);
-        return true;
     }
 
     // Whether the weights that are apart were given the same gradients.
@@ -187,7 +154,6 @@ class ReplicaDivergence final : public Rule {
             (are_same ? same : other) += 1;
         }
         are_gradients_same_ = same > 0 && other == 0;
-        are_gradients_known_ = are_gradients_known_ || other > 0;
     }
 
     // The first rank whose copy is not like that of most; nothing where all are alike.
@@ -196,10 +162,6 @@ class ReplicaDivergence final : public Rule {
         const auto is_like = [](const RankStep::Tensor& a, const RankStep::Tensor& b) {
             return distance_between(a.statistics, b.statistics) <= kEqualWithin;
         };
-        const RankStep::Tensor& first = *copies.front().second;
-        if (std::all_of(copies.begin(), copies.end(),
-                        [&](const auto& each) { return is_like(*each.second, first); }))
-            return std::nullopt;
         std::size_t most = 0;
         const RankStep::Tensor* usual = nullptr;
         for (const auto& one : copies) {
@@ -210,7 +172,6 @@ class ReplicaDivergence final : public Rule {
             if (like <= most) continue;
             most = like;
             usual = one.second;
-            if (2 * like > copies.size()) break;
         }
         std::optional<model::WorkerId> odd;
         for (const auto& [worker, copy] : copies) {
@@ -225,9 +186,6 @@ class ReplicaDivergence final : public Rule {
     void meet(FindingSink& sink) {
         if (in_a_row_ == 0) return;
         have_met_ = true;
-        forget(sink);
-    }
-    void forget(FindingSink& sink) {
         in_a_row_ = 0;
         looks_.clear();
         if (!key_.empty()) sink.clear(key_);
@@ -238,13 +196,11 @@ class ReplicaDivergence final : public Rule {
         // Parts of one model are given the same batches, and have the same names here and there.
         if (!ranks_.are_of_one_training() || (same_inputs_ > 0 && other_inputs_ == 0)) return;
         const bool is_known = ranks_.is_data_parallel() && !have_met_;
-        // Of a model in parts, too, some weights are the same everywhere: only other batches tell copies.
-        const bool are_copies = are_some_same_ && other_inputs_ > 0;
-        const bool are_tied = are_gradients_same_ || (are_copies && !have_met_) || is_known;
+        const bool are_tied = are_gradients_same_ || (are_some_same_ && !have_met_) || is_known;
         if (key_.empty()) {
             if (in_a_row_ < steps_) return;
             if (are_tied) key_ = "copies";
-            else if (!have_met_ && are_gradients_known_ && do_drift(is_end)) key_ = "never_averaged";
+            else if (!have_met_ && do_drift(is_end)) key_ = "never_averaged";
             else return;
         }
         fire(now, sink);
@@ -329,11 +285,9 @@ class ReplicaDivergence final : public Rule {
     }
 
     std::uint64_t steps_;
-    Ranks ranks_{true};
+    Ranks ranks_;
     std::uint64_t judged_ = 0, in_a_row_ = 0, same_inputs_ = 0, other_inputs_ = 0;
     bool are_alike_models_ = true, are_some_same_ = false, are_gradients_same_ = false, have_met_ = false;
-    bool are_gradients_known_ = false;  // and are not the same
-    bool is_any_missing_ = false, are_parts_ = false;
     std::map<std::string, model::Statistics> began_;         // of weights that were the same
     std::vector<std::string> apart_;                         // weights that are not the same at this look
     std::vector<std::pair<model::WorkerId, double>> norms_;  // of the first of them
