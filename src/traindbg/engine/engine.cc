@@ -169,6 +169,7 @@ class Engine::Impl {
         if (finding.kind.empty()) finding.kind = finding.rule;
         // A rule that sees all workers says which one it is, and at which of the steps that they all took.
         const bool is_of_all = active_[rule].of_all != nullptr;
+        const model::WorkerId asked = id;  // by whose step it has its place among others
         if (is_of_all) id = finding.worker;
         finding.worker = id;
         finding.state = model::FindingState::kFiring;
@@ -188,7 +189,7 @@ class Engine::Impl {
         finding.first_step = std::min(finding.first_step, finding.last_step);
         if (is_new) {
             findings_.push_back(std::move(finding));
-            traces_.push_back({{steps_, phase_, id, rule}, 1});
+            traces_.push_back({{steps_, phase_, asked, rule}, 1});
             if (listener) listener(findings_.back());
             return;
         }

@@ -22,8 +22,8 @@ enum class Phase : std::uint8_t {
 struct Moment {
     std::uint64_t steps = 0;  // that had been shown, this one included
     Phase phase = Phase::kStep;
-    model::WorkerId worker = 0;
-    std::uint64_t rule = 0;  // its place in the choice
+    model::WorkerId worker = 0;  // whose rules were asked; the finding may be about another
+    std::uint64_t rule = 0;      // its place in the choice
 
     friend auto operator<=>(const Moment&, const Moment&) = default;
 };
