@@ -72,7 +72,7 @@ class RunTail::Impl {
             WorkerState* best = nullptr;
             Part* part = nullptr;
             WorkerId chosen = 0;
-            std::uint64_t least = 0;
+            model::StepIndex least = 0;
             for (const auto& [id, worker] : run_->workers()) {
                 internal::Cursor& cursor = cursors_[id];
                 const std::uint32_t before = cursor.part;
@@ -82,12 +82,15 @@ class RunTail::Impl {
                     run_->note_passed(it->second);
                 if (next == nullptr) continue;
                 TRAINDBG_ASSIGN_OR_RETURN(const std::optional<StepKey> key, next->key(cursor.row));
-                const std::uint64_t sequence = key ? key->sequence : 0;  // a damaged one is told at once
-                if (best != nullptr && sequence >= least) continue;
+                // In TRAIN steps: one that evaluates, as only rank 0 may, is no farther than before. A
+                // damaged step is told at once.
+                model::StepIndex progress = 0;
+                if (key) progress = key->mode == model::Mode::kTrain ? key->step + 1 : trained_[id];
+                if (best != nullptr && progress >= least) continue;
                 best = worker.get();
                 part = next;
                 chosen = id;
-                least = sequence;
+                least = progress;
             }
             if (best == nullptr) return std::optional<StepView>();
             internal::Cursor& cursor = cursors_[chosen];
@@ -95,6 +98,7 @@ class RunTail::Impl {
                 const bool is_whole,
                 run_->load_if_whole(chosen, *best, part->number(), cursor.row, record_, with_raw_));
             ++cursor.row;  // after an error the same step is tried again
+            if (is_whole && record_.mode == model::Mode::kTrain) trained_[chosen] = record_.step + 1;
             if (is_whole) return std::optional(StepView{chosen, &record_, &best->tensors, &best->meta});
         }
     }
@@ -110,6 +114,7 @@ class RunTail::Impl {
     bool with_raw_;
     DirectoryWatcher watcher_;
     std::map<WorkerId, internal::Cursor> cursors_;  // behind the steps that were given
+    std::map<WorkerId, model::StepIndex> trained_;  // TRAIN steps of each that were given
     model::StepRecord record_;
     bool is_finishing_ = false;
     unsigned last_looks_ = 0;  // for what could not be read, when all else was

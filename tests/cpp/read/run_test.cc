@@ -687,6 +687,43 @@ TEST(GrowingRunTest, WorkersAreJoinedByTheirProgress) {
                          {0, 0}, {1, 0}, {0, 1}, {1, 1}, {1, 2}}));
 }
 
+TEST(GrowingRunTest, AWorkerThatEvaluatesIsNoFartherThanTheOthers) {
+    MemoryFileSystem files;
+    make_run(files);
+    // Rank 0 evaluates before the training and after each of its steps.
+    const auto train = [](model::StepIndex step) { return std::pair(model::Mode::kTrain, step); };
+    const auto eval = [](model::StepIndex step) { return std::pair(model::Mode::kEval, step); };
+    const std::vector<std::vector<std::pair<model::Mode, model::StepIndex>>> steps = {
+        {eval(0), eval(1), eval(2), train(0), eval(3), eval(4), train(1)}, {train(0), train(1)}};
+    for (model::WorkerId worker = 0; worker < 2; ++worker) {
+        write::WriterOptions options;
+        options.run_directory = "/run";
+        options.worker = worker;
+        options.seals_parts = false;
+        auto writer = write::RunWriter::open(files, options);
+        ASSERT_TRUE(writer.is_ok());
+        model::StepRecord record;
+        for (const auto& [mode, step] : steps[worker]) {
+            record.mode = mode;
+            record.step = step;
+            (*writer)->append(model::StepRecord(record));
+            ++record.sequence;
+        }
+        ASSERT_TRUE((*writer)->close(30s).is_ok());
+    }
+    auto tail = RunTail::open("/run", files);
+    (*tail)->finish_when_idle();
+    std::string order;
+    while (true) {
+        auto view = (*tail)->next(0ns);
+        ASSERT_TRUE(view.is_ok());
+        if (!view->has_value()) break;
+        order += std::to_string((**view).worker) + ((**view).mode() == model::Mode::kTrain ? "t" : "e") +
+                 std::to_string((**view).step()) + " ";
+    }
+    EXPECT_EQ(order, "0e0 0e1 0e2 0t0 0e3 0e4 1t0 0t1 1t1 ");
+}
+
 // A child records until it is killed, at a different moment each time. It says through a pipe which
 // step it knows to be in the file.
 TEST(KilledTrainingTest, AcknowledgedStepsAreThereAndNoneIsWrong) {
