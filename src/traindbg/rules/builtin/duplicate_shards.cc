@@ -110,7 +110,9 @@ class DuplicateShards final : public Rule {
     static constexpr std::int64_t kFewestValues = 8;  // fewer may be the same by chance
 
     // Ranks that hold the same weights are to see different data; others may be parts of one model.
+    // Where a rank lacks a weight that may be for this step alone, and the next look tells.
     void look_at_weights(const Ranks::Together& together) {
+        if (!have_same_names(together)) return;
         for (const auto& weight : together.begin()->second.weights) {
             const bool are_alike = std::all_of(together.begin(), together.end(), [&](const auto& rank) {
                 const auto copy = rank.second.weights.find(weight.first);
@@ -207,7 +209,7 @@ class DuplicateShards final : public Rule {
     }
 
     std::uint64_t steps_;
-    Ranks ranks_;
+    Ranks ranks_{false};
     std::uint64_t judged_ = 0, in_a_row_ = 0, others_ = 0;
     std::map<model::WorkerId, Stream> streams_;
     bool were_alike_ = false, were_apart_ = false, is_large_ = false, is_firing_ = false;

@@ -2,9 +2,12 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstddef>
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -24,10 +27,11 @@ const model::RuleInfo kReplicaDivergence = {
         "After `steps` looked-at steps in a row in which the statistics of a weight differ between ranks (by "
         "more than 1e-6 of its size), while the ranks see different batches, and something shows that the "
         "copies are "
-        "meant to be one: their gradients are the same, or other weights that change are the same, or the "
-        "model is wrapped in DistributedDataParallel (error). Where no gradient and no weight is the same, "
-        "it "
-        "may be a training that averages its weights now and then: a warning where they began differently "
+        "meant to be one: their gradients are the same, or other weights that change are the same while each "
+        "rank is seen to have batches of its own, or the model is wrapped in DistributedDataParallel "
+        "(error). "
+        "Where gradients were recorded, and no gradient and no weight is the same, it may be a training that "
+        "averages its weights now and then: a warning where they began differently "
         "and still differ at step 50, or drift further apart from step 50 to step 100 without ever meeting.",
     .why =
         "What is trained is not one model but several that disturb each other: gradients of one copy are "
@@ -39,14 +43,12 @@ const model::RuleInfo kReplicaDivergence = {
         "weights at the start and averages gradients in each backward pass. By hand: dist.broadcast all "
         "parameters and buffers once from rank 0, and dist.all_reduce every gradient before each step.",
     .healthy =
-        "Ranks that hold parts of a model (tensor parallel, pipelines, experts: names with \"expert\" are "
-        "left "
-        "out), that see the same batches, train different models or with different settings; local SGD, "
-        "whose "
-        "ranks meet; one process.",
+        "Ranks that hold parts of a model (tensor parallel, known by ranks that share their batches; "
+        "pipelines, where only some ranks have a loss; experts: names with \"expert\" are left out), that "
+        "train different models or with different settings; local SGD, whose ranks meet; one process.",
     .cost =
-        "None of its own: statistics of weights that other rules need, at the first three steps and at every "
-        "50th.",
+        "None of its own: statistics of weights and gradients, losses and fingerprints of inputs that other "
+        "rules need, at the first steps and at every 50th.",
     .original = "",
     .source = "BLOOM's diary (deepspeed-1801): replicas out of sync; TrainCheck (OSDI'25)",
     .severity = model::Severity::kError,
@@ -60,65 +62,113 @@ class ReplicaDivergence final : public Rule {
 
     void on_step(const model::StepView& step, FindingSink& sink) override {
         const Ranks::Together* together = ranks_.observe(step);
-        if (together == nullptr) return;
-        look_at_inputs(*together);
-        if (std::any_of(together->begin(), together->end(),
-                        [](const auto& rank) { return rank.second.weights.empty(); }))
+        if (together == nullptr || !are_alike_models_) return;
+        const bool have_all = std::none_of(together->begin(), together->end(),
+                                           [](const auto& rank) { return rank.second.weights.empty(); });
+        were_recorded_ = were_recorded_ || have_all;
+        if (!have_all || !have_same_names(*together)) {
+            look_at_inputs(*together, false);
             return;
+        }
+        if (!have_same_shapes(*together)) {
+            are_alike_models_ = false;
+            in_a_row_ = 0;  // nothing is left to say at the end
+            key_.clear();
+            return;
+        }
         compare(*together);
-        if (!are_alike_models_) return;
+        look_at_inputs(*together, !apart_.empty());
+        look_at_losses(*together);
         ++judged_;
         if (apart_.empty()) {
             meet(sink);
             return;
         }
-        if (in_a_row_++ == 0) first_ = step.step();
-        looks_.push_back({step.step(), distance_});
+        if (in_a_row_++ == 0) {
+            first_ = step.step();
+            looks_ = {};
+        }
+        looks_.add({step.step(), distance_});
         judge(step.step(), false, sink);
     }
     void on_end(FindingSink& sink) override {
-        if (in_a_row_ > 0) judge(looks_.back().step, true, sink);
+        if (in_a_row_ > 0) judge(looks_.last().step, true, sink);
     }
     [[nodiscard]] std::uint64_t steps_judged() const override { return judged_; }
     [[nodiscard]] std::string why_not_judged() const override {
-        if (!are_alike_models_) return "the ranks do not hold the same weights by name and shape";
+        if (were_recorded_) return "the ranks do not hold the same weights by name and shape";
         if (ranks_.has_parts()) return "each rank holds a part of the weights";
         const std::string why = ranks_.why_not();
         return why.empty() ? "no weight was recorded by all ranks" : why;
     }
 
   private:
+    static constexpr model::StepIndex kLate = 40;
     struct Look {
         model::StepIndex step;
         double distance;
     };
+    // Those at which the ranks were apart, as far as they count: the first and the last, early and late.
+    struct Looks {
+        std::optional<Look> first_early, last_early, first_late, last_late;
 
-    void look_at_inputs(const Ranks::Together& together) {
-        const std::uint64_t first = together.begin()->second.inputs;
-        if (first == 0) return;
-        const bool are_same = std::all_of(together.begin(), together.end(),
-                                          [&](const auto& rank) { return rank.second.inputs == first; });
-        (are_same ? same_inputs_ : other_inputs_) += 1;
+        void add(const Look& look) {
+            auto& first = look.step < kLate ? first_early : first_late;
+            (look.step < kLate ? last_early : last_late) = look;
+            if (!first) first = look;
+        }
+        [[nodiscard]] const Look& last() const { return last_late ? *last_late : *last_early; }
+    };
+
+    // Whether ranks were given inputs of their own. Those that hold different weights and are given the same
+    // ones hold parts of one model.
+    void look_at_inputs(const Ranks::Together& together, bool are_apart) {
+        std::map<std::uint64_t, const RankStep*> seen;
+        bool share = false;
+        for (const auto& [worker, rank] : together) {
+            if (rank.inputs == 0) return;
+            const auto [place, is_new] = seen.try_emplace(rank.inputs, &rank);
+            if (is_new || !are_apart) continue;
+            const RankStep& other = *place->second;
+            for (const std::string& name : apart_)
+                share = share || !are_alike(rank.weights.at(name), other.weights.at(name));
+        }
+        if (share) ++parts_;
+        else if (are_apart || seen.size() == together.size()) ++own_inputs_;
+    }
+
+    // Of the stages of a pipeline the last one has the loss.
+    void look_at_losses(const Ranks::Together& together) {
+        const auto with = std::count_if(together.begin(), together.end(),
+                                        [](const auto& rank) { return rank.second.has_loss; });
+        are_stages_ = with > 0 && with < static_cast<std::ptrdiff_t>(together.size());
+    }
+
+    static bool are_alike(const RankStep::Tensor& a, const RankStep::Tensor& b) {
+        return distance_between(a.statistics, b.statistics) <= kEqualWithin;
+    }
+
+    static bool have_same_shapes(const Ranks::Together& together) {
+        const auto& first = together.begin()->second.weights;
+        return std::all_of(together.begin(), together.end(), [&](const auto& rank) {
+            return std::all_of(first.begin(), first.end(), [&](const auto& weight) {
+                return is_of_expert(weight.first) ||
+                       rank.second.weights.at(weight.first).shape == weight.second.shape;
+            });
+        });
     }
 
     // Which weights are not the same, and on which rank: the first that is not like most.
     void compare(const Ranks::Together& together) {
         apart_.clear();
         distance_ = 0;
-        bool is_any_same = false;
+        are_some_same_ = false;
         const RankStep& first = together.begin()->second;
         weights_ = first.weights.size();
         for (const auto& [name, tensor] : first.weights) {
-            if (name.find("expert") != std::string::npos) continue;
-            std::vector<std::pair<model::WorkerId, const RankStep::Tensor*>> copies;
-            for (const auto& [worker, rank] : together) {
-                const auto copy = rank.weights.find(name);
-                if (copy == rank.weights.end() || copy->second.shape != tensor.shape) {
-                    are_alike_models_ = false;
-                    return;
-                }
-                copies.emplace_back(worker, &copy->second);
-            }
+            if (is_of_expert(name)) continue;
+            Copies copies;
+            for (const auto& [worker, rank] : together) copies.emplace_back(worker, &rank.weights.at(name));
             const auto odd = odd_one(copies);
             if (odd) {
                 if (apart_.empty()) {
@@ -127,15 +177,13 @@ class ReplicaDivergence final : public Rule {
                     for (const auto& [worker, copy] : copies)
                         norms_.emplace_back(worker, copy->statistics.l2);
                 }
-                apart_.push_back(name);
-            } else if (const auto [place, is_new] = began_.try_emplace(name, tensor.statistics);
-                       !is_new && distance_between(place->second, tensor.statistics) > kEqualWithin) {
-                is_any_same = true;  // it changed, and on all ranks likewise
+                apart_.emplace_back(name);
+            } else if (const auto began = began_.find(name); began == began_.end()) {
+                began_.emplace(name, tensor.statistics);
+            } else if (distance_between(began->second, tensor.statistics) > kEqualWithin) {
+                are_some_same_ = true;  // it changed, and on all ranks likewise
             }
         }
-        are_some_same_ = is_any_same;
-        for (const auto& [worker, rank] : together)
-            if (rank.weights.size() != first.weights.size()) are_alike_models_ = false;
         look_at_gradients(together);
     }
 
@@ -146,36 +194,37 @@ class ReplicaDivergence final : public Rule {
         for (const std::string& name : apart_) {
             const auto gradient = of_first.find("gradient" + name.substr(name.find('/')));
             if (gradient == of_first.end() || gradient->second.statistics.l2 == 0) continue;
-            const bool are_same = std::all_of(together.begin(), together.end(), [&](const auto& rank) {
-                const auto copy = rank.second.gradients.find(gradient->first);
-                return copy != rank.second.gradients.end() &&
-                       distance_between(copy->second.statistics, gradient->second.statistics) <= kEqualWithin;
-            });
-            (are_same ? same : other) += 1;
+            std::size_t told = 0, alike = 0;
+            for (const auto& [worker, rank] : together) {
+                const auto copy = rank.gradients.find(gradient->first);
+                if (copy == rank.gradients.end()) continue;
+                ++told;
+                if (are_alike(copy->second, gradient->second)) ++alike;
+            }
+            if (told == together.size()) (alike == told ? same : other) += 1;
         }
         are_gradients_same_ = same > 0 && other == 0;
+        are_gradients_other_ = other > 0;
     }
 
     // The first rank whose copy is not like that of most; nothing where all are alike.
-    std::optional<model::WorkerId> odd_one(
-        const std::vector<std::pair<model::WorkerId, const RankStep::Tensor*>>& copies) {
-        const auto is_like = [](const RankStep::Tensor& a, const RankStep::Tensor& b) {
-            return distance_between(a.statistics, b.statistics) <= kEqualWithin;
-        };
+    using Copies = std::vector<std::pair<model::WorkerId, const RankStep::Tensor*>>;
+    std::optional<model::WorkerId> odd_one(const Copies& copies) {
         std::size_t most = 0;
         const RankStep::Tensor* usual = nullptr;
         for (const auto& one : copies) {
             const auto like =
                 static_cast<std::size_t>(std::count_if(copies.begin(), copies.end(), [&](const auto& each) {
-                    return is_like(*each.second, *one.second);
+                    return are_alike(*each.second, *one.second);
                 }));
             if (like <= most) continue;
             most = like;
             usual = one.second;
+            if (2 * most >= copies.size()) break;  // no other can be like more
         }
         std::optional<model::WorkerId> odd;
         for (const auto& [worker, copy] : copies) {
-            if (is_like(*copy, *usual)) continue;
+            if (are_alike(*copy, *usual)) continue;
             distance_ = std::max(distance_, distance_between(copy->statistics, usual->statistics));
             if (!odd) odd = worker;
         }
@@ -187,40 +236,40 @@ class ReplicaDivergence final : public Rule {
         if (in_a_row_ == 0) return;
         have_met_ = true;
         in_a_row_ = 0;
-        looks_.clear();
         if (!key_.empty()) sink.clear(key_);
         key_.clear();
     }
 
     void judge(model::StepIndex now, bool is_end, FindingSink& sink) {
-        // Parts of one model are given the same batches, and have the same names here and there.
-        if (!ranks_.are_of_one_training() || (same_inputs_ > 0 && other_inputs_ == 0)) return;
+        // A batch may be the same on two ranks by chance, or padded; parts of a model always share theirs.
+        if (!ranks_.are_of_one_training() || parts_ > own_inputs_) return;
         const bool is_known = ranks_.is_data_parallel() && !have_met_;
-        const bool are_tied = are_gradients_same_ || (are_some_same_ && !have_met_) || is_known;
+        // Parts of a model have some weights in common, too: batches of their own must show that they are
+        // none.
+        const bool are_copies = are_some_same_ && !have_met_ && own_inputs_ > 0 && !are_stages_;
+        const bool are_tied = are_gradients_same_ || are_copies || is_known;
         if (key_.empty()) {
             if (in_a_row_ < steps_) return;
             if (are_tied) key_ = "copies";
-            else if (!have_met_ && do_drift(is_end)) key_ = "never_averaged";
+            else if (may_be_alone() && do_drift(is_end)) key_ = "never_averaged";
             else return;
         }
         fire(now, sink);
     }
 
+    // Whether the ranks, as far as they were looked at, have nothing in common, and each has a whole model.
+    [[nodiscard]] bool may_be_alone() const {
+        return !have_met_ && are_gradients_other_ && !are_some_same_ && !are_stages_;
+    }
+
     // Nothing ties the copies. Those of local SGD begin alike and come back to each other.
     [[nodiscard]] bool do_drift(bool is_end) const {
-        constexpr model::StepIndex kLate = 40;
-        std::vector<double> late;
-        for (const Look& look : looks_)
-            if (look.step >= kLate) late.push_back(look.distance);
-        if (late.empty()) return false;
-        const double first = looks_.front().distance;
-        const auto is_early = [](const Look& look) { return look.step < kLate; };
-        const auto early = std::find_if(looks_.rbegin(), looks_.rend(), is_early);
-        if (early == looks_.rend()) return false;  // alike at first
-        const bool began_apart = looks_.size() >= 2 && early->distance < 1.3 * first;
-        if (began_apart && late.back() >= 0.5 * first) return true;
-        return (late.size() >= 2 || is_end) && late.front() >= 3 * early->distance &&
-               late.back() >= 0.8 * late.front();
+        if (!looks_.first_early || !looks_.first_late) return false;  // without an early one: alike at first
+        const double first = looks_.first_early->distance, late = looks_.first_late->distance;
+        const double before = looks_.last_early->distance, last = looks_.last_late->distance;
+        if (before < 1.3 * first && last >= 0.5 * first) return true;  // began apart
+        const bool is_again = looks_.last_late->step > looks_.first_late->step;
+        return (is_again || is_end) && late >= 3 * before && last >= 0.8 * late;
     }
 
     void fire(model::StepIndex now, FindingSink& sink) {
@@ -285,16 +334,21 @@ class ReplicaDivergence final : public Rule {
     }
 
     std::uint64_t steps_;
-    Ranks ranks_;
-    std::uint64_t judged_ = 0, in_a_row_ = 0, same_inputs_ = 0, other_inputs_ = 0;
-    bool are_alike_models_ = true, are_some_same_ = false, are_gradients_same_ = false, have_met_ = false;
-    std::map<std::string, model::Statistics> began_;         // of weights that were the same
+    Ranks ranks_{true};
+    std::uint64_t judged_ = 0, in_a_row_ = 0;
+    // Looks at inputs that speak for parts of a model, and against.
+    std::uint64_t parts_ = 0, own_inputs_ = 0;
+    bool are_alike_models_ = true, were_recorded_ = false, have_met_ = false;
+    // At the last look: other weights; gradients of those that are apart; only some ranks have a loss.
+    bool are_some_same_ = false, are_gradients_same_ = false, are_gradients_other_ = false,
+         are_stages_ = false;
+    std::map<std::string, model::Statistics, std::less<>> began_;  // of weights that were the same
     std::vector<std::string> apart_;                         // weights that are not the same at this look
     std::vector<std::pair<model::WorkerId, double>> norms_;  // of the first of them
     std::size_t weights_ = 0;
     double distance_ = 0;
     model::WorkerId worker_ = 0;  // the one that is not like most
-    std::vector<Look> looks_;     // since they are apart
+    Looks looks_;                 // since they are apart
     model::StepIndex first_ = 0;
     std::string key_;
 };
@@ -305,6 +359,7 @@ std::vector<model::Requirement> replica_divergence_needs(const Parameters&) {
     return {
         {"weights", kTrain, kStatistics, {.every = 50, .dense_until = 3}, kReplicaDivergence.name},
         {"gradients", kTrain, kStatistics, {.every = 50, .dense_until = 3}, kReplicaDivergence.name},
+        {"losses", kTrain, kStatistics, {.every = 50, .dense_until = 3}, kReplicaDivergence.name},
         {"inputs", kTrain, model::What::kDigest, {.every = 50, .dense_until = 10}, kReplicaDivergence.name}};
 }
 
