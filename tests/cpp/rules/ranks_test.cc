@@ -130,5 +130,19 @@ TEST(ReplicaDivergence, ItsLastWordIsNotAboutModelsThatBecameDifferent) {
     EXPECT_EQ(rule->steps_judged(), 2U);
 }
 
+TEST(DuplicateShards, ChosenAloneItCanTellTheWorkersOfALoader) {
+    const auto entry = find_rule("duplicate_shards");
+    ASSERT_TRUE(entry.is_ok());
+    const auto needs = (*entry)->needs(defaults_of(*(*entry)->info));
+    ASSERT_TRUE(needs.is_ok());
+    bool is_told_of_workers = false;
+    for (const model::Requirement& need : *needs) {
+        is_told_of_workers = is_told_of_workers || need.collection == "loop";
+        if (need.collection != "inputs") continue;
+        EXPECT_GE(need.schedule.dense_until, 3U * 32) << "three batches of each of 32 workers";
+    }
+    EXPECT_TRUE(is_told_of_workers);
+}
+
 }  // namespace
 }  // namespace traindbg::rules

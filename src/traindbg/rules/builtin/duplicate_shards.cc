@@ -47,8 +47,8 @@ const model::RuleInfo kDuplicateShards = {
         "on "
         "purpose.",
     .cost =
-        "None of its own: fingerprints of the model's inputs, at the steps at which repeated_batch needs "
-        "them.",
+        "None of its own: fingerprints of the model's inputs at the steps at which repeated_batch "
+        "needs them, statistics of weights at those of replica_divergence, and a fact that hooks know.",
     .original = "",
     .source = "PyTorch documentation, torch.utils.data.IterableDataset: duplicates of several workers",
     .severity = model::Severity::kError,
@@ -221,7 +221,8 @@ std::vector<model::Requirement> duplicate_shards_needs(const Parameters&) {
     using enum model::Mode;
     return {
         {"weights", kTrain, model::What::kStatistics, {.every = 50, .dense_until = 3}, kDuplicateShards.name},
-        {"inputs", kTrain, model::What::kDigest, {.every = 50, .dense_until = 20}, kDuplicateShards.name}};
+        {"inputs", kTrain, model::What::kDigest, {.every = 50, .dense_until = 100}, kDuplicateShards.name},
+        loop_requirement(kDuplicateShards.name)};  // how many workers read one stream
 }
 
 }  // namespace
