@@ -495,6 +495,8 @@ std::vector<std::string> explained_by(const Hypothesis& hypothesis, const Sympto
     return rules;
 }
 
+constexpr double kMayBeMeant = 0.7;
+
 // The causes that findings name themselves.
 std::vector<Cause> named_causes(const Symptoms& symptoms) {
     std::vector<Cause> causes;
@@ -509,7 +511,10 @@ std::vector<Cause> named_causes(const Symptoms& symptoms) {
             if (std::find(rules.begin(), rules.end(), finding.rule) == rules.end())
                 rules.push_back(finding.rule);
         }
-        causes.push_back({std::string(kind.kind), std::string(kind.title), kind.confidence,
+        // Ranks in whose weights nothing shows that they are to be copies may be parts of a model.
+        const bool may_be_meant = found->key == "never_averaged";
+        causes.push_back({std::string(kind.kind), std::string(kind.title),
+                          may_be_meant ? std::min(kind.confidence, kMayBeMeant) : kind.confidence,
                           found->message + " " + std::string(kind.refuted), found->fix, std::move(rules)});
     }
     return causes;

@@ -118,6 +118,15 @@ TEST(LikelyCauses, AFindingThatNamesItsFaultIsTheCauseOfWhatFollowsFromIt) {
     EXPECT_NE(causes[0].explanation.find("Refuted if"), std::string::npos);
 }
 
+TEST(LikelyCauses, RanksThatMayBeMeantToDifferAreALessLikelyCauseThanCopiesThatAreNone) {
+    model::Finding ranks = finding("replica_divergence", "copies", kError);
+    ranks.kind = ranks.rule;
+    EXPECT_GT(likely_causes(std::vector{ranks}, kMeta).at(0).confidence, 0.9);
+    ranks.key = "never_averaged";
+    ranks.severity = kWarning;
+    EXPECT_LT(likely_causes(std::vector{ranks}, kMeta).at(0).confidence, 0.8);
+}
+
 TEST(LikelyCauses, AFactComesBeforeAJudgement) {
     EXPECT_EQ(names({fault("learning_rate_too_low"), fault("parameters_not_in_optimizer")}),
               std::vector<std::string>{"parameters_not_in_optimizer"});
