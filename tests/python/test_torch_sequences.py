@@ -205,6 +205,20 @@ def test_key_padding_mask(run_dir, inverted):
     assert place == "part"
 
 
+@pytest.mark.parametrize(("side", "expected"), [("own", 0.0), ("other", 1.0), ("window", 0.0)])
+def test_a_mask_at_the_other_end_of_the_padding(run_dir, side, expected):
+    def mix(model, h, ids):
+        hidden = ids == 0
+        if side == "other":
+            hidden = hidden.flip(1)
+        elif side == "window":
+            hidden = hidden | (torch.arange(ids.shape[1]) < 2)
+        return model.part(h, h, h, key_padding_mask=hidden)[0]
+
+    run, _, _ = train(run_dir, model_of(mix, nn.MultiheadAttention), pad=True)
+    assert fact(run, "padding_mirrored") == ({expected}, "part")
+
+
 @pytest.mark.parametrize("shape", [(), (1,)])
 @pytest.mark.parametrize("inverted", [False, True])
 def test_an_average_that_is_written_out(run_dir, inverted, shape):

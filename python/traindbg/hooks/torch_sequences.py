@@ -172,8 +172,12 @@ def _without_token(shown: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
     return shown[:, :, 1:], shown[:, :, :-1]
 
 
-def _how_inverted(shown: torch.Tensor, padding: torch.Tensor) -> float | None:
-    """From 0 to 1: the padding is seen and all else is hidden. None: nothing to tell it by."""
+def _how_wrong(shown: torch.Tensor, padding: torch.Tensor) -> tuple[float, float] | None:
+    """How far, from 0 to 1, the padding is seen and all else is hidden; and whether it is mirrored.
+
+    Mirrored, 1 or 0: in every row as many positions are hidden as it has padding, at its other end.
+    None: nothing to tell it by.
+    """
     rows = min(len(shown), len(padding))
     if len(shown) == 1:
         shown = shown.expand(len(padding[:_MOST_ROWS]), -1, -1)
@@ -188,7 +192,10 @@ def _how_inverted(shown: torch.Tensor, padding: torch.Tensor) -> float | None:
     seen = shown.any(1)
     padding_seen = (seen & padding).sum() / padding.sum()
     words_hidden = (~seen & ~padding).sum() / (~padding).sum()
-    return float(torch.minimum(padding_seen, words_hidden))
+    inverted = float(torch.minimum(padding_seen, words_hidden))
+    # Of rows that are half padding, one is the other.
+    is_mirrored = inverted < 0.9 and len(padding) > 1 and torch.equal(~seen, padding.flip(1))
+    return inverted, float(is_mirrored)
 
 
 def is_next_value(given: _Input, target: torch.Tensor) -> int:
@@ -321,9 +328,9 @@ class SequenceObserver:
             self._cells += shown.numel()
             self._masks.append((place, shown))
 
-    def _compare_with_padding(self) -> tuple[float, str] | None:
-        """How much the worst mask is the wrong way round, and its place. None: no padding."""
-        worst: tuple[float, str] | None = None
+    def _compare_with_padding(self) -> tuple[tuple[float, float], str] | None:
+        """How wrong the worst mask is (`_how_wrong`), and its place. None: no padding."""
+        worst: tuple[tuple[float, float], str] | None = None
         paddings: dict[tuple[int, bool], torch.Tensor | None] = {}
         for place, shown in self._masks:
             keys = shown.shape[2]
@@ -339,9 +346,9 @@ class SequenceObserver:
                 if padding is None or padding.device != shown.device:
                     continue
                 for cut in _without_token(shown) if has_token else (shown,):
-                    inverted = _how_inverted(cut, padding)
-                    if inverted is not None and (worst is None or inverted > worst[0]):
-                        worst = inverted, place
+                    wrong = _how_wrong(cut, padding)
+                    if wrong is not None and (worst is None or max(wrong) > max(worst[0])):
+                        worst = wrong, place
         return worst
 
     def loss_computed(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
@@ -381,7 +388,9 @@ class SequenceObserver:
         with own_operations():
             worst = self._compare_with_padding()
         if worst is not None:
-            found.append(("padding_seen_instead", *worst))
+            (inverted, mirrored), place = worst
+            found.append(("padding_seen_instead", inverted, place))
+            found.append(("padding_mirrored", mirrored, place))
         if self._masks or self._added:
             found.append(("masks_added", len(self._added), self._added[0] if self._added else ""))
         if self._next:

@@ -18,7 +18,9 @@ const model::RuleInfo kAttentionMaskWrong = {
         "softmax that is written out: 90 % of the padding of an input of the same length is seen by "
         "positions "
         "that are no padding, and 90 % of all else is hidden from them (error). Padding is one number that "
-        "stands only at the ends, or only at the beginnings, of rows of different lengths. Or a mask holds "
+        "stands only at the ends, or only at the beginnings, of rows of different lengths. Or in each row as "
+        "many "
+        "positions are hidden as it has padding, at its other end (error). Or a mask holds "
         "the "
         "numbers 0.0 and 1.0 and nothing else: numbers are added to the scores, so these hide nothing "
         "(warning). Or, where each target is the input's next value, positions see later ones and no earlier "
@@ -48,6 +50,7 @@ class AttentionMaskWrong final : public Rule {
   public:
     explicit AttentionMaskWrong(const Parameters& parameters)
         : inverted_(parameters.at("looks")),
+          mirrored_(parameters.at("looks")),
           added_(parameters.at("looks")),
           turned_(parameters.at("looks")) {}
 
@@ -56,6 +59,10 @@ class AttentionMaskWrong final : public Rule {
         if (const auto padding = loop_fact(step, "padding_seen_instead")) {
             inverted_.add(step, padding->value >= 0.9);
             if (inverted_.is_enough()) fire_inverted(*padding, sink);
+        }
+        if (const auto mirrored = loop_fact(step, "padding_mirrored")) {
+            mirrored_.add(step, mirrored->value > 0);
+            if (mirrored_.is_enough()) fire_mirrored(*mirrored, sink);
         }
         if (const auto added = loop_fact(step, "masks_added")) {
             added_.add(step, added->value > 0);
@@ -89,6 +96,20 @@ class AttentionMaskWrong final : public Rule {
         finding.evidence.push_back({"share that is the wrong way round", fact.value, "limit", 0.9});
         sink.fire(std::move(finding));
     }
+    void fire_mirrored(const LoopFact& fact, FindingSink& sink) const {
+        model::Finding finding = loop_finding("side", model::Severity::kError, mirrored_, fact);
+        finding.message = base::format(
+            "The mask of {} hides as many positions of each row as it has padding, at the other end: it "
+            "hides "
+            "what there is to read and shows the padding.",
+            place_of(fact));
+        finding.fix =
+            "Pad and mask on the same side. The mask is best made of the ids: key_padding_mask=(ids == pad); "
+            "by lengths, positions < lengths are there where rows are padded on the right, positions >= "
+            "length - lengths where they are padded on the left.";
+        finding.evidence.push_back({"masks at the other end", fact.value, "expected", 0});
+        sink.fire(std::move(finding));
+    }
     void fire_added(const LoopFact& fact, FindingSink& sink) const {
         model::Finding finding = loop_finding("added", model::Severity::kWarning, added_, fact);
         finding.message = base::format(
@@ -116,7 +137,7 @@ class AttentionMaskWrong final : public Rule {
         sink.fire(std::move(finding));
     }
 
-    InARow inverted_, added_, turned_;
+    InARow inverted_, mirrored_, added_, turned_;
 };
 
 std::vector<model::Requirement> attention_mask_wrong_needs(const Parameters&) {
