@@ -48,6 +48,7 @@ from traindbg._core import NOT_HANDLED, NOTHING_TO_DO, ROLE_BITS
 from traindbg.hooks.torch_compiled import others_have_global_hooks
 from traindbg.hooks.torch_data import listening_iter
 from traindbg.hooks.torch_guard import guarded
+from traindbg.hooks.torch_modes import listening_eval
 from traindbg.hooks.torch_resume import (
     checkpoints,
     listening_load,
@@ -656,6 +657,7 @@ def acquire() -> None:
     _replace(torch.nn.modules.module, "_has_any_global_hook", lambda _: others_have_global_hooks)
     loader = torch.utils.data.DataLoader
     _replace(loader, "__iter__", functools.partial(listening_iter, _loads_for_training))
+    _replace(torch.nn.Module, "eval", listening_eval)
     _listen_inside(torch.serialization, "load", listening_load)
     _listen_inside(torch.nn.Module, "load_state_dict", listening_model)
     _listen_inside(torch.optim.Optimizer, "state_dict", listening_state)

@@ -51,6 +51,7 @@ from traindbg.hooks.torch_loop import LoopObserver, has_dropout
 from traindbg.hooks.torch_loss_graph import WrittenOut, compared_shapes, written_out
 from traindbg.hooks.torch_losses import LABELS, PREDICTIONS, arguments_of
 from traindbg.hooks.torch_micro_batches import MicroBatches
+from traindbg.hooks.torch_modes import modes
 from traindbg.hooks.torch_names import class_name, is_compiled
 from traindbg.hooks.torch_neighbours import Neighbours
 from traindbg.hooks.torch_optimizer import STATE, UPDATES, OptimizerObserver
@@ -238,6 +239,7 @@ class Recording:
         self._rows = Rows()
         self._neighbours = Neighbours()
         self._random = RandomStates()
+        self._is_forgotten = False  # by an evaluation that set others to its mode
         self._sequences = SequenceObserver()
         self._places: dict[str, dict[str, int]] = {}  # of facts about the loop: ids by place
         self._backward_in_eval = False  # the step under way had one
@@ -555,6 +557,12 @@ class Recording:
             for name, value in labelled._asdict().items():
                 self.fact(name, value)
 
+    def _tell_forgotten(self) -> None:
+        """The model was called in training mode in an evaluation, which others were set to."""
+        self._is_forgotten = False
+        if self._loop.tell_modules_in_training():
+            self.take_number(self._id("loop/others_in_eval", "loop", always=True), 1.0)
+
     def _tell_unscored(self) -> None:
         """Of batches without gradients for which no loss was computed."""
         unscored, in_training = self._rows.read_unscored()
@@ -678,7 +686,10 @@ class Recording:
             self._rows.trained(tensor, batches)
             self.hot.has_deferred = self.hot.has_deferred or self._rows.wait
         else:
-            is_evaluation = not any(model.training for model, _ in self.models())
+            trained = [model for model, _ in self.models() if model.training]
+            is_evaluation = not trained
+            if trained and not self._is_forgotten and not torch.is_grad_enabled():
+                self._is_forgotten = modes.others_evaluate(trained[0])
             self._rows.given(tensor, is_evaluation, self.hot.steps)
 
     @boundary("outputs")
@@ -1244,6 +1255,8 @@ class Recording:
             guarded("loop", self._tell_kept, optimizer, table)
         if self._driver is not None and self._driver() is optimizer:
             self._check_settings(optimizer)
+            if self._is_forgotten:
+                guarded("modes", self._tell_forgotten)
             if self.hot.due & _LOOP:
                 guarded("loop", self._loop.will_step, optimizer, self.hot.steps)
                 guarded("sequences", self._tell_sequences)

@@ -21,7 +21,11 @@ const model::RuleInfo kTrainModeInValidation = {
         "is True and it holds dropout or batch norm in training mode; or, without a loss, it is given rows "
         "that the training never had, before one step of ten at most, while the training's own rows come "
         "again. It fires at the second such "
-        "evaluation in a row, at a single one of five times as many batches, or at the end of the run.",
+        "evaluation in a row, at a single one of five times as many batches, or at the end of the run. Or, "
+        "of a "
+        "network in several modules, in two evaluations it is called without gradients in training mode "
+        "while "
+        "another module, which goes from mode to mode, is in evaluation mode.",
     .why =
         "The numbers that decide about checkpoints and early stopping are wrong: too high and noisy with "
         "dropout, dependent on the batch with batch norm, whose running statistics take in validation "
@@ -98,6 +102,11 @@ class TrainModeInValidation final : public Rule {
         }
         const double rows = number("rows_in_train_mode");
         const std::optional<LoopFact> modules = loop_fact(step, "modules_called_in_train");
+        if (modules && number("others_in_eval") > 0) {
+            ++judged_;
+            if (++forgotten_ >= 2) fire_forgotten(*modules, sink);
+            return;
+        }
         if (rows <= 0 || !modules) return;
         ++judged_;
         const model::StepIndex since = step.step() - std::exchange(last_unscored_, step.step());
@@ -123,6 +132,28 @@ class TrainModeInValidation final : public Rule {
         alike_ = alike_ || !shows;
         length_ = 0;
         other_ = proper_ = false;
+    }
+    // Part of a network in several modules.
+    void fire_forgotten(const LoopFact& modules, FindingSink& sink) const {
+        if (game_.is_on()) return;
+        model::Finding finding;
+        finding.key = "forgotten";
+        finding.severity = model::Severity::kWarning;
+        finding.layer = modules.place;
+        finding.tensor = modules.tensor;
+        finding.places = static_cast<std::uint64_t>(modules.value);
+        finding.message = base::format(
+            "{} evaluations, the last before step {}, set other modules to evaluation mode and call this one "
+            "in "
+            "training mode: {:.0f} of its modules (the first is {}) act as in training. What is evaluated is "
+            "worse than it need be and another each time, and batch norm learns from the validation data.",
+            forgotten_, train_step_, modules.value, modules.place);
+        finding.fix =
+            "Call eval() on every module of the network, and train() on each after it; or put them "
+            "into one nn.ModuleDict.";
+        finding.evidence.push_back({"modules in training mode", modules.value, "expected", 0});
+        finding.plots = {{"loss", "value"}};
+        sink.fire(std::move(finding));
     }
     // `unscored`: batches of an evaluation without a loss.
     void fire(FindingSink& sink, std::uint64_t unscored = 0) {
@@ -154,6 +185,7 @@ class TrainModeInValidation final : public Rule {
     std::uint64_t length_ = 0;  // batches of the evaluation under way
     bool other_ = false;        // one was of another size than those of the training
     bool proper_ = false;       // one was in evaluation mode
+    int forgotten_ = 0;         // evaluations that others were set to
     int unscored_ = 0;          // evaluations without a loss that show it, in a row
     model::StepIndex last_unscored_ = 0;
     bool has_proper_unscored_ = false;

@@ -1,0 +1,58 @@
+"""Which modules are set to evaluation mode, so that one that is forgotten is known by the others.
+
+Where a network is in several modules (an encoder and its heads), each has a mode of its own. Only
+`Module.eval()` is heard, of those that were in training mode before; nothing is kept alive.
+"""
+
+from __future__ import annotations
+
+import functools
+import weakref
+from typing import TYPE_CHECKING, Any
+
+from traindbg.hooks.torch_guard import guarded
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    import torch
+
+_MOST_MODULES = 64
+_TURNS = 2  # one that was set once may stay so for good, as a teacher does
+
+
+class Modes:
+    """Of the process; its calls come from the training's thread."""
+
+    def __init__(self) -> None:
+        self._turns: weakref.WeakKeyDictionary[torch.nn.Module, int] = weakref.WeakKeyDictionary()
+
+    def evaluates(self, module: torch.nn.Module) -> None:
+        """`module.eval()` is called."""
+        if module.training and (module in self._turns or len(self._turns) < _MOST_MODULES):
+            self._turns[module] = self._turns.get(module, 0) + 1
+
+    def others_evaluate(self, model: torch.nn.Module) -> bool:
+        """A module beside `model`, which goes from mode to mode, is in evaluation mode now."""
+        inside: set[torch.nn.Module] | None = None
+        for other, turns in list(self._turns.items()):
+            if turns < _TURNS or other.training or other is model:
+                continue
+            inside = set(model.modules()) if inside is None else inside
+            if other not in inside and all(part is not model for part in other.modules()):
+                return True
+        return False
+
+
+modes = Modes()
+
+
+def listening_eval(original: Callable[..., Any]) -> Callable[..., Any]:
+    """`Module.eval`."""
+
+    @functools.wraps(original)
+    def eval(self: Any) -> Any:  # noqa: A001
+        guarded("modes", modes.evaluates, self)
+        return original(self)
+
+    return eval

@@ -1,0 +1,83 @@
+"""A network in several modules, of which an evaluation forgets one."""
+
+from __future__ import annotations
+
+import gc
+import weakref
+
+import pytest
+import torch
+from torch import nn
+from torch.nn import functional as F
+
+import traindbg as td
+from traindbg.hooks.torch_modes import Modes
+
+X, Y = torch.randn(200, 8), torch.randint(0, 3, (200,))
+
+
+def train(run_dir, *, set_to_eval, teacher=None) -> list[float]:
+    """12 steps, an evaluation without a loss after every third one. The head is watched."""
+    torch.manual_seed(0)
+    parts = {
+        "encoder": nn.Sequential(nn.Linear(8, 8), nn.BatchNorm1d(8)),
+        "head": nn.Sequential(nn.Dropout(0.5), nn.Linear(8, 3)),
+    }
+    optimizer = torch.optim.SGD([p for m in parts.values() for p in m.parameters()], lr=0.01)
+    if teacher is not None:
+        teacher.eval()
+    with td.watch(
+        parts["head"],
+        optimizer,
+        run_dir=run_dir,
+        supervise=False,
+        rules=["train_mode_in_validation"],
+    ):
+        for step in range(12):
+            for part in parts.values():
+                part.train()
+            optimizer.zero_grad()
+            F.cross_entropy(parts["head"](parts["encoder"](X[:64])), Y[:64]).backward()
+            optimizer.step()
+            if step % 3 == 2:
+                for name in set_to_eval:
+                    parts[name].eval()
+                with torch.no_grad():
+                    parts["head"](parts["encoder"](X[64:]))
+    run = td.Run(run_dir)
+    name = "loop/others_in_eval"
+    return run.scalars(name).values.tolist() if run.names(f"^{name}$") else []
+
+
+def test_one_that_is_forgotten_is_told_from_the_second_evaluation_on(run_dir):
+    assert train(run_dir, set_to_eval=["encoder"]) == [1.0, 1.0]  # after the 2nd and the 3rd
+
+
+@pytest.mark.parametrize("parts", [[], ["encoder", "head"]])
+def test_none_or_all_of_them_is_something_else(run_dir, parts):
+    assert train(run_dir, set_to_eval=parts) == []
+
+
+def test_a_teacher_that_stays_in_evaluation_mode_is_no_sign(run_dir):
+    assert train(run_dir, set_to_eval=[], teacher=nn.Linear(8, 3)) == []
+
+
+def test_parts_of_the_model_and_what_it_is_part_of_do_not_count():
+    modes, model = Modes(), nn.Sequential(nn.Dropout(0.5), nn.Linear(2, 2))
+    whole = nn.Sequential(nn.Linear(2, 2), model)
+    for _ in range(2):
+        for module in (whole, model[0]):
+            module.train()
+            modes.evaluates(module)
+            module.training = False
+    assert not modes.others_evaluate(model)
+    assert modes.others_evaluate(whole[0])
+
+
+def test_nothing_is_kept_alive():
+    modes, module = Modes(), nn.Linear(2, 2)
+    modes.evaluates(module)
+    ref = weakref.ref(module)
+    del module
+    gc.collect()
+    assert ref() is None
