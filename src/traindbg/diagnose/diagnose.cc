@@ -240,9 +240,12 @@ std::optional<Weight> learning_rate_too_high(const Symptoms& symptoms) {
 }
 
 std::optional<Weight> vanishing_gradient(const Symptoms& symptoms) {
+    // Of weights that hardly move the gradients are still those of the start.
+    const bool is_slow = symptoms.find("learning_rate_too_low") != nullptr;
     if (const Finding* time = symptoms.find("vanishing_gradient", "time"))
         return Weight{
-            0.8, time->message + " Refuted if a series that is cut down to its end is learned no better.",
+            is_slow ? 0.65 : 0.8,
+            time->message + " Refuted if a series that is cut down to its end is learned no better.",
             time->fix};
     const Finding* finding = symptoms.find("vanishing_gradient", "depth");
     if (finding == nullptr) return std::nullopt;

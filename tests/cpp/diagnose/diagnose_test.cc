@@ -53,6 +53,14 @@ TEST(LikelyCauses, AResolvedWarningHasNoCauseButAResolvedErrorHas) {
     EXPECT_EQ(names({error}), std::vector<std::string>{"learning_rate_too_high"});
 }
 
+TEST(LikelyCauses, OfWeightsThatHardlyMoveTheRateIsTheCauseBeforeGradientsThatVanishInTime) {
+    const model::Finding time = finding("vanishing_gradient", "time", kWarning);
+    EXPECT_EQ(names({time}).front(), "vanishing_gradient");
+    model::Finding low = finding("learning_rate_too_low", "low", kWarning);
+    low.kind = low.rule;
+    EXPECT_EQ(names({time, low}).front(), "learning_rate_too_low");
+}
+
 TEST(LikelyCauses, UnitsThatDiedAreAConsequenceOfTheLearningRate) {
     EXPECT_EQ(
         names({finding("exploding_gradient", "gradients", kError, {{"update / weight", 2.0, "usual", 1e-3}}),

@@ -7,6 +7,7 @@
 #include "traindbg/base/format.h"
 #include "traindbg/base/text.h"
 #include "traindbg/rules/builtin/builtin.h"
+#include "traindbg/rules/loss_arguments.h"
 #include "traindbg/rules/settings.h"
 #include "traindbg/rules/training_loss.h"
 #include "traindbg/rules/updates.h"
@@ -26,7 +27,7 @@ const model::RuleInfo kLearningRateTooLow = {
         "(‖Δw‖ / ‖w‖) was ever above `update`, and the loss has come down by less than a quarter, or none "
         "was above five times `update`, it has come down by less than a tenth and still falls "
         "(Mann-Kendall z < -3, of all steps where a schedule lowers the rate); the loss is not well below "
-        "guessing (the entropy of the labels), "
+        "guessing (the entropy of the labels, or for a regression their variance), "
         "and the rate that would make usual updates (1e-3) is one that people use. Not while the rate "
         "rises (it is judged when the training is over), nor where clipping or weights in 16 bits are what "
         "makes the updates small.",
@@ -60,6 +61,7 @@ class LearningRateTooLow final : public Rule {
         clipping_.observe(step);
         const bool looked = updates_.observe(step);
         const bool has_loss = loss_.observe(step);
+        guessing_.observe(step);
         judge_zero(step, sink);
         if (!has_loss) return;
         last_ = step.step();
@@ -128,10 +130,14 @@ class LearningRateTooLow final : public Rule {
         // While a schedule lets the rate fall, the loss slows down with it.
         const std::size_t recent = rates_.now() < 0.5 * rates_.peak() ? means.size() : 100;
         const double trend = trend_z(means.last(std::min(means.size(), recent)));
-        if (ratio > update_) return gain < 0.1 && (is_over_ || trend < -3);
+        // Of a regression, too, it may be known what the labels' mean alone gives.
+        const std::optional<double> share = guessing_.share();
+        const bool is_guess = base || (share && *share > (firing_ ? 0.8 : 0.9));
+        const bool is_barely_above = is_guess && ratio < 2 * update_;
+        if (ratio > update_) return gain < 0.1 && (is_over_ || trend < -3 || is_barely_above);
         // Without a base rate a model may be good already: then only what still falls can fall faster.
         // Three millionths and less are no fine-tuning either.
-        return gain < 0.25 && (base || is_over_ || trend < -3 || ratio < 0.03 * update_);
+        return gain < 0.25 && (is_guess || is_over_ || trend < -3 || ratio < 0.03 * update_);
     }
 
     void judge_low(FindingSink& sink) {
@@ -179,12 +185,15 @@ class LearningRateTooLow final : public Rule {
     WeightUpdates updates_;
     Clipping clipping_;
     TrainingLoss loss_;
+    Guessing guessing_;
 };
 
 std::vector<model::Requirement> learning_rate_too_low_needs(const Parameters&) {
     std::vector<model::Requirement> all = loss_requirements(kLearningRateTooLow.name);
     all.push_back(update_requirement(kLearningRateTooLow.name));
     all.push_back(rate_requirement(kLearningRateTooLow.name));
+    for (model::Requirement& more : argument_requirements(kLearningRateTooLow.name))
+        all.push_back(std::move(more));
     return all;
 }
 

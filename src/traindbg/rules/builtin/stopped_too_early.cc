@@ -26,7 +26,8 @@ const model::RuleInfo kStoppedTooEarly = {
         "`steep` of all that the training has gained, so that it hardly slowed down, it began no higher than "
         "the training, and more than 60 % of the first loss is left; or where, of four evaluations and more, "
         "each "
-        "was better than the one before, the last by more than `fall`, at no less than half of the highest "
+        "was better than the one before, the last by more than `fall` and to more than 15 % of the first "
+        "loss, at no less than half of the highest "
         "rate.",
     .why = "What is still falling is not at its best.",
     .fix = "Train for more epochs, with a schedule of that length, while the evaluation loss falls too.",
@@ -124,7 +125,7 @@ class StoppedTooEarly final : public Rule {
     [[nodiscard]] bool is_evaluation_steep() const {
         return loss_.count() >= kFewSteps && !loss_.is_game() && loss_.is_known_function() &&
                in_a_row_ >= kEvaluations && in_a_row_ + 1 == evaluations_ && now_ > 0 &&
-               now_ < (1 - fall_) * before_ && now_ > kLeftInEvaluation * first_ &&
+               now_ < (1 - fall_) * before_ && now_ > kLeftInEvaluation * loss_.start() &&
                !(rates_.is_known() && rates_.now() < 0.5 * rates_.peak());
     }
     void fire_evaluation(FindingSink& sink) const {
@@ -148,7 +149,7 @@ class StoppedTooEarly final : public Rule {
     }
 
     static constexpr std::uint64_t kFewSteps = 40, kEvaluations = 3;
-    static constexpr double kLeftInEvaluation = 0.1;  // of the first evaluation
+    static constexpr double kLeftInEvaluation = 0.15;  // of the first loss
     // Of the first loss: with less left, a training that goes on to fall is a matter of taste.
     static constexpr double kLeft = 0.6;
 
