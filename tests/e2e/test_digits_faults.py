@@ -16,7 +16,7 @@ FAULTS: dict[str, tuple[set[str], str, tuple[str, ...]]] = {
     "dead_relu": ({"dead_relu"}, "dead_relu", ()),
     "one_class": ({"class_imbalance"}, "single_class_labels", ()),
     "no_zero_grad": ({"gradients_not_cleared"}, "gradients_not_cleared", ()),
-    "shuffled_labels": ({"overfit"}, "overfit", ("--epochs", "60")),
+    "shuffled_labels": ({"overfit"}, "label_misalignment", ("--epochs", "60")),
 }
 
 
