@@ -421,6 +421,9 @@ def sign(watch, kind: str):
             F.cross_entropy(out, y) - 0.01 * F.mse_loss(out, torch.zeros_like(out))
         ),
         "policy_gradient": with_advantages,
+        "log_of_softmax": lambda out, y: out.softmax(1)[torch.arange(len(y)), y].log().mean(),
+        "logsigmoid": lambda out, y: F.logsigmoid(out[:, 0] - out[:, 1]).mean(),
+        "minus_logsigmoid": lambda out, y: -F.logsigmoid(out[:, 0] - out[:, 1]).mean(),
     }
     watch(model)
     for _ in ordinary(model, optimizer, criteria[kind]):
@@ -471,8 +474,8 @@ CASES = {
     ),
     "loss_sign_flipped": (
         sign,
-        ("minus", "times_minus_half", "log_probabilities"),
-        ("scaled", "by_hand", "entropy_bonus", "policy_gradient"),
+        ("minus", "times_minus_half", "log_probabilities", "log_of_softmax", "logsigmoid"),
+        ("scaled", "by_hand", "entropy_bonus", "policy_gradient", "minus_logsigmoid"),
     ),
 }
 

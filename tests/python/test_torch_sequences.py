@@ -104,6 +104,15 @@ SEES_LATER = {
         lambda m, h, ids: m.part(h)[0],
         lambda: nn.LSTM(WIDTH, WIDTH // 2, batch_first=True, bidirectional=True),
     ),
+    "shifted the wrong way": (
+        lambda m, h, ids: h + m.part(h),
+        lambda: nn.ZeroPad2d((0, 0, -1, 1)),
+    ),
+    "shifted the wrong way, turned": (
+        lambda m, h, ids: h + F.pad(h.transpose(1, 2), (-1, 1)).transpose(1, 2),
+        None,
+    ),
+    "rolled the wrong way": (lambda m, h, ids: h + h.roll(-1, dims=1), None),
 }
 SEES_EARLIER = {
     "is_causal": (attend(causal=True), None),
@@ -124,6 +133,12 @@ SEES_EARLIER = {
     "one direction": (
         lambda m, h, ids: m.part(h)[0],
         lambda: nn.GRU(WIDTH, WIDTH, batch_first=True),
+    ),
+    "shifted": (lambda m, h, ids: h + F.pad(h, (0, 0, 1, -1)), None),
+    "rolled": (lambda m, h, ids: h + torch.roll(h, shifts=1, dims=1), None),
+    "values rolled, and not positions": (
+        lambda m, h, ids: h + h.roll(-1, -1) + F.pad(h, (0, 0, 1, -1)),
+        None,
     ),
 }
 

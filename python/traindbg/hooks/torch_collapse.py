@@ -70,6 +70,11 @@ def _rows(tensor: torch.Tensor) -> torch.Tensor | None:
     return part.reshape(part.shape[0], -1)[:, :_MOST_VALUES].float()
 
 
+def _deviation(rows: torch.Tensor) -> torch.Tensor:
+    """From row to row, of the typical column."""
+    return (rows - rows.mean(0)).square().mean().sqrt()
+
+
 class Outputs:
     """Listens in one training step."""
 
@@ -80,6 +85,7 @@ class Outputs:
         modules: dict[str, nn.Module],
     ) -> None:
         self.spreads: list[Spread] = []
+        self.target: torch.Tensor | None = None  # as `deviation` of what a loss compares with
         self.returned: dict[int, torch.Tensor] = {}  # by models, without gradients; see `forget`
         self._takes_returned = True
         self._roots = {id(model): prefix.rstrip(".") or "model" for model, prefix in models}
@@ -101,6 +107,14 @@ class Outputs:
         """Drops what models returned, the only tensors of the training's that are kept."""
         self.returned = {}
         self._takes_returned = False
+
+    def compared_with(self, target: Any) -> None:
+        """By a loss that is about differences."""
+        if self.target is None and isinstance(target, torch.Tensor):
+            with own_operations():
+                rows = _rows(target)
+                if rows is not None:
+                    self.target = _deviation(rows)
 
     def end(self) -> None:
         self.forget()
@@ -132,9 +146,9 @@ class Outputs:
                         self.returned[mark] = tensor.detach()
                     rows = _rows(tensor)
                     if rows is not None:
-                        apart = (rows - rows.mean(0)).square().mean().sqrt()
                         size = rows.square().mean().sqrt()
-                        self.spreads.append(Spread(self._roots[key], suffix, apart, size))
+                        spread = Spread(self._roots[key], suffix, _deviation(rows), size)
+                        self.spreads.append(spread)
         for latent, is_mean in self._parts.get(key, ()):
             if isinstance(output, torch.Tensor):
                 with own_operations():

@@ -24,6 +24,7 @@ from torch.overrides import TorchFunctionMode
 from traindbg import _core
 from traindbg.hooks.torch_attention import ATTENTION_FUNCTIONS, NotMadeError, attention_map
 from traindbg.hooks.torch_compiled import HiddenFromCompiler, our_hooks
+from traindbg.hooks.torch_hazards import WATCHED
 from traindbg.hooks.torch_names import (
     ACTIVATION_FUNCTIONS,
     activation_kind,
@@ -89,7 +90,8 @@ class Sink(Protocol):
     `takes_functions`, whether functions may be listened to in it: what is compiled would be
     compiled again for that; `wants_functions`, whether something of them is due;
     `wants_attention`, whether attention maps are to be made in it; `wants_mixers`, whether it is
-    told of functions that carry something along a sequence. `part_begins` announces, where the root
+    told of functions that carry something along a sequence; `wants_hazards`, of those that may make
+    what is not finite. `part_begins` announces, where the root
     is not called, a part that is called by the training itself.
     """
 
@@ -110,6 +112,10 @@ class Sink(Protocol):
     def mixer_called(
         self, place: Place, function: Any, args: Any, kwargs: Any, result: Any
     ) -> None: ...
+    def wants_hazards(self) -> bool: ...
+    def hazard_called(
+        self, place: Place, function: Any, args: Any, kwargs: Any, result: Any
+    ) -> None: ...
     def forward_raised(self) -> None: ...
     def failed(self, feature: str, error: Exception) -> None: ...
 
@@ -118,7 +124,7 @@ class _FunctionMode(TorchFunctionMode):  # type: ignore[misc]
     """Tells of activation functions: their word, their kind, what they returned.
 
     `attended` hears of calls that attend: the function, its arguments, what it returned; `mixed`
-    the same of those that carry something along a sequence.
+    the same of those that carry something along a sequence, `risked` of those of `WATCHED`.
     """
 
     def __init__(
@@ -126,15 +132,17 @@ class _FunctionMode(TorchFunctionMode):  # type: ignore[misc]
         called: Callable[[str, str, Any], None],
         attended: Callable[[Any, Any, Any, Any], None] | None,
         mixed: Callable[[Any, Any, Any, Any], None] | None,
+        risked: Callable[[Any, Any, Any, Any], None] | None,
     ) -> None:
         super().__init__()
         self._called: Callable[[str, str, Any], None] | None = called
         self._attended = attended
         self._mixed = mixed
+        self._risked = risked
 
     def leave(self) -> None:
         """Ends it; out of order (after Ctrl-C inside a forward pass) it only falls silent."""
-        self._called = self._attended = self._mixed = None
+        self._called = self._attended = self._mixed = self._risked = None
         if torch.overrides._get_current_function_mode() is self:
             self.__exit__(None, None, None)
 
@@ -142,8 +150,11 @@ class _FunctionMode(TorchFunctionMode):  # type: ignore[misc]
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         result = func(*args, **kwargs) if kwargs else func(*args)
         called, attended, mixed = self._called, self._attended, self._mixed
+        risked = self._risked
         if called is None or _is_compiling():
             return result
+        if risked is not None and func in WATCHED:
+            risked(func, args, kwargs or {}, result)
         known = ACTIVATION_FUNCTIONS.get(func)
         if known is not None:
             called(known[0], known[1], result)
@@ -341,7 +352,8 @@ class ForwardObserver:
             if self.took_functions and self._sink.wants_functions():
                 attended = self._attended if self._sink.wants_attention() else None
                 mixed = self._mixed if self._sink.wants_mixers() else None
-                self._mode = _FunctionMode(self._function_called, attended, mixed)
+                risked = self._risked if self._sink.wants_hazards() else None
+                self._mode = _FunctionMode(self._function_called, attended, mixed, risked)
                 self._mode.__enter__()
         except Exception as error:
             self._sink.failed("forward", error)
@@ -436,6 +448,12 @@ class ForwardObserver:
             self._sink.mixer_called(self._innermost(), function, args, kwargs, result)
         except Exception as error:
             self._sink.failed("sequences", error)
+
+    def _risked(self, function: Any, args: Any, kwargs: Any, result: Any) -> None:
+        try:
+            self._sink.hazard_called(self._innermost(), function, args, kwargs, result)
+        except Exception as error:
+            self._sink.failed("hazards", error)
 
     def _leave(self) -> None:
         path = self._path

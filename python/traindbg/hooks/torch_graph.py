@@ -13,6 +13,7 @@ import torch
 from torch import nn
 
 from traindbg.hooks.torch_device import own_operations
+from traindbg.hooks.torch_hazards import hazards_in, is_log_of_probability
 from traindbg.hooks.torch_through_time import FEWEST_USES
 
 if TYPE_CHECKING:
@@ -190,6 +191,10 @@ def root_of(root: torch.Tensor, is_scaled: bool) -> Root | None:
             if not is_undivided:
                 sign = 0 if not root.is_cpu else (1 if _number(root) < 0 else -1)
             return Root(True, "log_softmax", 0, -sign, True, False, False, 0)
+        if name == "LogSigmoidBackward0" or is_log_of_probability(node):
+            if not is_undivided:
+                sign = 0 if not root.is_cpu else (1 if _number(root) < 0 else -1)
+            return Root(True, "log_probability", 0, -sign, True, False, False, 0)
         if len(after) != 1:
             return None
         if name == "NegBackward0":
@@ -224,6 +229,7 @@ class Graph(NamedTuple):
     # Layers that are used many times: their nodes, in the order in which they were made. Not to be
     # kept.
     repeated: dict[str, list[Any]]
+    hazards: list[str]  # the facts of `hazards_in`
 
 
 class Latent(NamedTuple):
@@ -371,6 +377,7 @@ def look_at_graph(
         begins[0] if is_linear else "",
         _latents_in(consumers, layers, owners),
         _repeated_in(layers, owners),
+        hazards_in(consumers),
     )
 
 

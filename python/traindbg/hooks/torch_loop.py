@@ -25,7 +25,7 @@ from traindbg.hooks.torch_collapse import Outputs
 from traindbg.hooks.torch_compiled import compiler_in_use, our_hooks
 from traindbg.hooks.torch_device import capturing_graph, own_operations
 from traindbg.hooks.torch_fresh import looks_fresh
-from traindbg.hooks.torch_graph import Root, holder_of, look_at_graph, mark_loss, root_of
+from traindbg.hooks.torch_graph import Graph, Root, holder_of, look_at_graph, mark_loss, root_of
 from traindbg.hooks.torch_norms import Norms
 from traindbg.hooks.torch_parameters import number_of
 from traindbg.hooks.torch_resume import checkpoints
@@ -42,6 +42,7 @@ _graph_task = getattr(torch._C, "_current_graph_task_id", None)
 _GRAPHS_AT = (0, 2, 8)  # the first due step from each of these on: its graph is looked at
 _MOST_CALLS_SEEN = 6  # steps in which modules' calls are listened to
 _FIRST_ELEMENTS = 16
+_OF_DIFFERENCES = frozenset({"huber_loss", "l1_loss", "mse_loss", "smooth_l1_loss"})
 _MOST_CANDIDATES = 64
 _MOST_ASKED = 4  # gradients on a device that are asked whether they are zero
 # What models return, and running statistics, take longer to look at: at so many due steps, then at
@@ -269,6 +270,8 @@ class LoopObserver:
             target = args[1] if len(args) > 1 else kwargs.get("target")
             if isinstance(target, torch.Tensor) and target.requires_grad:
                 self._target_is_made = True
+            if self._outputs is not None and name in _OF_DIFFERENCES:
+                self._outputs.compared_with(target)
             mark_loss(value, name, self._losses, args, kwargs)
 
     def backward_begins(self, root: Any, is_scaled: bool) -> None:
@@ -331,8 +334,8 @@ class LoopObserver:
             and step >= _GRAPHS_AT[self._graphs]
         )
 
-    def look_at(self, root: torch.Tensor) -> None:
-        """Tells what the graph of a loss shows."""
+    def look_at(self, root: torch.Tensor) -> Graph | None:
+        """Tells what the graph of a loss shows, and returns it, not to be kept."""
         self._graphs += 1
         owners = self._teller.owners()
         has_dropout = any(
@@ -342,7 +345,7 @@ class LoopObserver:
         )
         graph = look_at_graph(root, owners, has_dropout)
         if graph is None:
-            return  # too large, or of a PyTorch that does not show it
+            return None  # too large, or of a PyTorch that does not show it
         tell = self._teller.fact
         self._latents = graph.latents
         if graph.repeated:
@@ -368,6 +371,7 @@ class LoopObserver:
             known = _in_any_optimizer()
             found = [(leaf, place) for leaf, place in found if id(leaf) not in known]
         tell("unregistered_parameters", len(found), found[0][1] if found else "")
+        return graph
 
     def _holder(self, leaf: torch.Tensor) -> str:
         for model, prefix in self._teller.models():
@@ -482,6 +486,8 @@ class LoopObserver:
             for spread in self._outputs.spreads:
                 tell("output_deviation", float(spread.deviation), spread.place + spread.suffix)
                 tell("output_size", float(spread.size), spread.place + spread.suffix)
+            if self._outputs.target is not None:
+                tell("target_deviation", float(self._outputs.target))
             for place, told, variables in self._outputs.information():
                 tell("latent_information", told, place)
                 tell("latent_variables", variables, place)

@@ -46,6 +46,8 @@ from traindbg.hooks.torch_gradients import (
     take_scaled,
 )
 from traindbg.hooks.torch_guard import STRIKES, boundary, failed, failures, guarded
+from traindbg.hooks.torch_hazards import HazardObserver
+from traindbg.hooks.torch_held import GraphsHeld
 from traindbg.hooks.torch_kept import KeptGradients
 from traindbg.hooks.torch_loop import LoopObserver, has_dropout
 from traindbg.hooks.torch_loss_graph import WrittenOut, compared_shapes, written_out
@@ -241,6 +243,8 @@ class Recording:
         self._random = RandomStates()
         self._is_forgotten = False  # by an evaluation that set others to its mode
         self._sequences = SequenceObserver()
+        self._hazards = HazardObserver()
+        self._held = GraphsHeld()
         self._places: dict[str, dict[str, int]] = {}  # of facts about the loop: ids by place
         self._backward_in_eval = False  # the step under way had one
         self._trains_in_eval = False  # the step before was made in evaluation mode
@@ -393,6 +397,8 @@ class Recording:
         self._neighbours.forget()
         self._random.forget()
         self._sequences.clear()
+        self._hazards.clear()
+        self._held.clear()
         self.deferred.clear()
         self._scaled = None
         for watcher in list(self.watchers):
@@ -625,6 +631,7 @@ class Recording:
             self.hot.forward_seen = True
             self._looked_at = self._micro.number
             self._sequences.begin(bool(self.hot.due & _LOOP))
+            self._hazards.begin(bool(self.hot.due & _LOOP))
         due = self.hot.due if mode == _TRAIN else self.session.due(_EVAL)
         return INPUTS if due & _FORWARD_ROLES == _BIT["input"] else EVERYTHING
 
@@ -641,7 +648,9 @@ class Recording:
 
     def wants_functions(self) -> bool:
         due = self.hot.due if self._now == _TRAIN else self.session.due(_EVAL)
-        return bool(due & (_BIT["activation"] | _BIT["attention"])) or self.wants_mixers()
+        if due & (_BIT["activation"] | _BIT["attention"]):
+            return True
+        return self.wants_mixers() or self.wants_hazards()
 
     def takes_functions(self) -> bool:
         # An evaluation runs compiled, also where a step of the training does not.
@@ -743,6 +752,16 @@ class Recording:
         self, place: Place, function: Any, args: Any, kwargs: Any, result: Any
     ) -> None:
         self._sequences.called(place.name, function, args, kwargs, result)
+
+    def wants_hazards(self) -> bool:
+        return self._now == _TRAIN and self._hazards.is_open and not patches.is_transforming()
+
+    @boundary("hazards")
+    def hazard_called(
+        self, place: Place, function: Any, args: Any, kwargs: Any, result: Any
+    ) -> None:
+        name = "" if place.name == "model" else place.name
+        self._hazards.called(name, function, args, kwargs, result)
 
     @boundary("forward")
     def forward_raised(self) -> None:
@@ -981,6 +1000,7 @@ class Recording:
     ) -> None:
         if mode == _TRAIN:
             self._loop.loss_computed(name, value, args, kwargs)
+            guarded("graphs", self._held.mark, self.hot.steps, False, value, *args[:1])
             guarded("sequences", self._sequences.loss_computed, args, kwargs)
             labels = args[1] if len(args) > 1 else kwargs.get("target")
             guarded("rows", self._rows.labelled, labels)
@@ -989,6 +1009,8 @@ class Recording:
             self._loop.evaluated(args, kwargs)
             self._rows.evaluated()
             self.hot.has_deferred = self.hot.has_deferred or self._rows.wait
+        elif torch.is_grad_enabled():
+            guarded("graphs", self._held.mark, self.hot.steps, True, value, *args[:1])
         if mode == _TRAIN or not torch.is_grad_enabled():
             guarded("losses", self._take_missed, mode, name, args, kwargs)
 
@@ -1110,8 +1132,10 @@ class Recording:
     def _loop_hears_of_backward(self, root: Any) -> None:
         is_scaled = self._scaled is not None and self._scaled[0]() is root
         self._loop.backward_begins(root, is_scaled)
+        guarded("graphs", self._held.mark, self.hot.steps, False, root)
         if type(root) is torch.Tensor and self._loop.wants_graph(self.hot.steps):
-            self._loop.look_at(root)
+            graph = self._loop.look_at(root)
+            self._hazards.graph_seen(graph.hazards if graph is not None else [])
 
     @boundary("loop")
     def backward_ended(self, retains: bool) -> None:
@@ -1260,6 +1284,8 @@ class Recording:
             if self.hot.due & _LOOP:
                 guarded("loop", self._loop.will_step, optimizer, self.hot.steps)
                 guarded("sequences", self._tell_sequences)
+                guarded("hazards", self._tell_hazards)
+                guarded("graphs", self._tell_held)
                 guarded("rows", self._tell_unscored)
 
     def _tell_kept(self, optimizer: torch.optim.Optimizer, table: Parameters) -> None:
@@ -1276,6 +1302,18 @@ class Recording:
         """What positions of sequences see in the step under way."""
         for name, value, place in self._sequences.facts():
             self.fact(name, value, place)
+
+    def _tell_hazards(self) -> None:
+        """Which operations of the step under way may make what is not finite."""
+        for name, line, place in self._hazards.facts():
+            self.fact(name, line, place)
+
+    def _tell_held(self) -> None:
+        """How many of the graphs of losses that were marked are still there."""
+        for is_evaluation, held, marked in self._held.held(self.hot.steps):
+            place = "evaluation" if is_evaluation else ""
+            self.fact("graphs_held", held, place)
+            self.fact("graphs_marked", marked, place)
 
     def _learn(self, optimizer: torch.optim.Optimizer) -> Parameters | None:
         """Finds out which parameters of watched models an optimizer answers for."""

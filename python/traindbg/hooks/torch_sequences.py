@@ -1,10 +1,10 @@
 """What a model lets the positions of a sequence see: later ones, padding, or the right ones.
 
 At a few steps the functions that carry something from one position to another are listened to:
-attention, recurrent layers, convolutions over one dimension, and softmax, for attention that is
-written out. Of attention the mask says which positions are seen, of a softmax that is written out
-its zeros. And the model's inputs are compared with the targets of the loss: where each target is
-the next value of an input, nothing may see what comes later.
+attention, recurrent layers, convolutions over one dimension, shifts, and softmax, for attention
+that is written out. Of attention the mask says which positions are seen, of a softmax that is
+written out its zeros. And the model's inputs are compared with the targets of the loss: where each
+target is the next value of an input, nothing may see what comes later.
 
 Copies of the first rows of inputs and numbers are kept until the step ends. Waits for a device.
 """
@@ -36,7 +36,10 @@ _SOFTMAXES = frozenset({functional.softmax, torch.softmax, torch.Tensor.softmax}
 _RECURRENT = frozenset(
     getattr(torch, name) for name in ("gru", "lstm", "rnn_relu", "rnn_tanh") if hasattr(torch, name)
 )
-MIXERS: frozenset[Any] = frozenset({_multi_head, _sdpa, torch.conv1d}) | _SOFTMAXES | _RECURRENT
+_ROLLS = frozenset({torch.roll, torch.Tensor.roll})
+MIXERS: frozenset[Any] = (
+    frozenset({_multi_head, _sdpa, torch.conv1d, functional.pad}) | _SOFTMAXES | _RECURRENT | _ROLLS
+)
 
 
 class _Call(NamedTuple):
@@ -284,6 +287,8 @@ class SequenceObserver:
                 self._recurrent_called(place, args)
             elif function is torch.conv1d:
                 self._convolution_called(place, args, kwargs, result)
+            elif function is functional.pad or function in _ROLLS:
+                self._shifted(place, function, args, kwargs)
             elif function in _SOFTMAXES:
                 if isinstance(result, torch.Tensor) and result.dim() in (2, 3, 4):
                     self._attention_called(place, _of_softmax(result.detach()), False)
@@ -316,6 +321,27 @@ class SequenceObserver:
         later = weight.detach()[..., weight.shape[-1] // 2 + 1 :]
         sees_later = before == after and bool(later.any())
         self._calls.append(_Call(place, min(before, after), sees_later))
+
+    def _shifted(self, place: str, function: Any, args: Any, kwargs: Any) -> None:
+        """Vectors were moved along one dimension: cut off at one end, and added to at the other."""
+        given = args[0] if args else kwargs.get("input")
+        if not isinstance(given, torch.Tensor) or not given.is_floating_point() or given.dim() != 3:
+            return
+        if function is functional.pad:
+            pad = args[1] if len(args) > 1 else kwargs["pad"]
+            ends = list(zip(pad[::2], pad[1::2], strict=False))  # of the last dimension first
+            moved = [(2 - at, end[0]) for at, end in enumerate(ends) if end != (0, 0)]
+            if any(front + back != 0 for front, back in ends):
+                return
+        else:
+            moves = args[1] if len(args) > 1 else kwargs["shifts"]
+            dims = args[2] if len(args) > 2 else kwargs.get("dims", ())
+            moves = moves if isinstance(moves, (tuple, list)) else (moves,)
+            dims = dims if isinstance(dims, (tuple, list)) else (dims,)
+            moved = [(dim % 3, by) for dim, by in zip(dims, moves, strict=False) if by != 0]
+        if len(moved) == 1:
+            along, by = moved[0]
+            self._calls.append(_Call(place, given.shape[along], sees_later=by < 0))
 
     def _attention_called(self, place: str, shown: torch.Tensor | None, is_added: bool) -> None:
         if is_added and place not in self._added:

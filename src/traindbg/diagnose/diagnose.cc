@@ -352,9 +352,15 @@ std::optional<Weight> labels_do_not_match(const Symptoms& symptoms) {
         finding->fix};
 }
 
+// Where the operation that made the first NaN is known, that is the cause.
+bool is_traced(const Finding& finding) {
+    return finding.kind == "division_by_zero_norm" || finding.kind == "unstable_log_softmax";
+}
+
 std::optional<Weight> numerical_instability(const Symptoms& symptoms) {
     const Finding* finding = symptoms.find("non_finite");
-    if (finding == nullptr || finding->tensor.starts_with("input/")) return std::nullopt;
+    if (finding == nullptr || finding->tensor.starts_with("input/") || is_traced(*finding))
+        return std::nullopt;
     const bool grew = Symptoms::evidence(*finding, "grew before") != nullptr;
     return Weight{
         grew ? 0.3 : 0.6,
@@ -362,6 +368,28 @@ std::optional<Weight> numerical_instability(const Symptoms& symptoms) {
                      "range. Refuted if the inputs of that step hold values that are not finite.",
                      finding->tensor),
         finding->fix};
+}
+
+std::optional<Weight> zero_division(const Symptoms& symptoms) {
+    const Finding* finding = symptoms.find("non_finite");
+    if (finding == nullptr || finding->kind != "division_by_zero_norm") return std::nullopt;
+    return Weight{
+        0.8,
+        base::format("Values were of ordinary size until {} was not finite, and there is a division by "
+                     "a norm, a deviation or a sum to which nothing is added. Refuted if no row of "
+                     "that step makes the divisor 0.",
+                     finding->tensor),
+        finding->fix};
+}
+
+std::optional<Weight> log_of_probability(const Symptoms& symptoms) {
+    const Finding* finding = symptoms.find("non_finite");
+    if (finding == nullptr || finding->kind != "unstable_log_softmax") return std::nullopt;
+    return Weight{0.8,
+                  base::format("Values were of ordinary size until {} was not finite, and the logarithm of a "
+                               "softmax or sigmoid is taken. Refuted if no probability of that step is 0.",
+                               finding->tensor),
+                  finding->fix};
 }
 
 std::optional<Weight> dying(const Symptoms& symptoms) {
@@ -471,6 +499,8 @@ const std::vector<Hypothesis>& hypotheses() {
          &labels_do_not_match,
          {"overfit", "loss_not_decreasing", "label_noise", "vanishing_gradient"}},
         {"overfit", "Overfitting", &overfit, {"overfit"}},
+        {"division_by_zero_norm", "Division by zero", &zero_division, {"non_finite"}},
+        {"unstable_log_softmax", "Logarithm of a softmax", &log_of_probability, {"non_finite"}},
         {"numerical_instability", "Numerical instability", &numerical_instability, {"non_finite"}},
         {"dying_relu", "Dying ReLU units", &dying, {"dead_relu", "loss_not_decreasing", "loss_spike"}},
         {"saturated_activation",

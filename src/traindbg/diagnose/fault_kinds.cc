@@ -33,6 +33,7 @@ constexpr std::array kKinds = {
               "Refuted if the noise of dropout is wanted in the evaluation."},
     FaultKind{"accumulation_not_averaged", "Accumulated gradients not averaged", 0.9, kBoth,
               "Refuted if the learning rate was chosen for the sum."},
+    FaultKind{"memory_leak", "Graphs that are kept", 0.9, kNone, "Refuted if they are let go later on."},
     // The ranks of a training.
     FaultKind{"replica_divergence", "Ranks that drift apart", 0.97, kBoth | kGeneralises,
               "Refuted if the ranks are meant to hold different weights."},

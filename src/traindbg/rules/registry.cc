@@ -50,6 +50,7 @@ const std::vector<RuleEntry>& builtin_rules() {
         builtin::loss_spike(),
         builtin::low_capacity(),                //
         builtin::low_precision_updates_lost(),  //
+        builtin::memory_leak(),                 //
         builtin::metric_contradicts_loss(),
         builtin::no_nonlinearity(),  //
         builtin::non_finite(),       //

@@ -39,6 +39,7 @@ namespace traindbg::rules::builtin {
 [[nodiscard]] RuleEntry loss_spike();
 [[nodiscard]] RuleEntry low_capacity();
 [[nodiscard]] RuleEntry low_precision_updates_lost();
+[[nodiscard]] RuleEntry memory_leak();
 [[nodiscard]] RuleEntry metric_contradicts_loss();
 [[nodiscard]] RuleEntry no_nonlinearity();
 [[nodiscard]] RuleEntry non_finite();

@@ -22,7 +22,8 @@ const model::RuleInfo kLossSignFlipped = {
     .when =
         "At each of `steps` looks in a row, every `backward()` of the step is called on one known loss "
         "function's value times a negative number and nothing else, or on the mean log-probability of the "
-        "labels without a minus sign. Known are the losses of torch.nn.functional that are never "
+        "labels (a softmax's or sigmoid's logarithm, or logsigmoid) without a minus sign. Known are the "
+        "losses of torch.nn.functional that are never "
         "negative. No threshold. Or (warning) a loss made by hand runs away downwards: the last ten are all "
         "below minus `runaway` times the largest of the first five, or 1, and fall.",
     .why =
@@ -67,7 +68,7 @@ class LossSignFlipped final : public Rule {
         if (!seen_.is_enough()) return;
         model::Finding finding = loop_finding(kKey, model::Severity::kError, seen_, *sign);
         finding.layer.clear();  // it is of the loss
-        const bool by_hand = sign->place == "log_softmax";
+        const bool by_hand = sign->place == "log_softmax" || sign->place == "log_probability";
         finding.message = by_hand ? base::format(
                                         "backward() is called on the mean log-probability of the labels, at "
                                         "all of the {} steps looked "

@@ -2,12 +2,14 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <optional>
 #include <tuple>
 
 #include "traindbg/base/format.h"
 #include "traindbg/base/text.h"
 #include "traindbg/rules/builtin/builtin.h"
+#include "traindbg/rules/loop_facts.h"
 #include "traindbg/rules/settings.h"
 
 namespace traindbg::rules {
@@ -31,7 +33,9 @@ const model::RuleInfo kNonFinite = {
         "module's "
         "output while loss and gradients stay finite is a note (info); an infinity there is nothing, masks "
         "are made "
-        "of it.",
+        "of it. Where values had not grown before, and the model or its loss divides by a norm, a deviation "
+        "or a sum to which nothing is added, or takes the logarithm of a softmax or sigmoid, that is named "
+        "(`division_by_zero_norm`, `unstable_log_softmax`).",
     .why =
         "NaN spreads: after one optimizer step every weight that it touches is NaN, and nothing that follows "
         "can be used. Checkpoints written after that step are lost, too.",
@@ -78,6 +82,12 @@ Pass pass_of(Role role) {
     return Pass::kNone;
 }
 
+// Within a pass: modules forward, what a loss is given after them, gradients back.
+std::int32_t order_of(const model::TensorInfo& info, Pass pass) {
+    if (info.role == Role::kPrediction) return std::numeric_limits<std::int32_t>::max();
+    return pass == Pass::kBackward ? -info.layer : info.layer;
+}
+
 const char* family_of(Role role) {
     switch (role) {
         case Role::kWeight: return "weight";
@@ -90,6 +100,15 @@ const char* family_of(Role role) {
         default: return "output of";
     }
 }
+
+// An operation of the model or its loss that is not finite at a value that it may be given.
+struct Hazard {
+    bool is_division = false;  // by a measure that may be 0; else the logarithm of a probability
+    std::string place;         // the module that calls it; empty: the model or its loss
+    double line = 0;           // of its code; 0: not known
+
+    bool operator==(const Hazard&) const = default;
+};
 
 // A value that is not finite, and how it stands in the order of the step's data flow.
 struct Bad {
@@ -126,6 +145,7 @@ class NonFinite final : public Rule {
         const model::StepRecord& record = *step.record;
         if (record.tensors.empty() && record.scalars.empty()) return;
         ++judged_;
+        take_hazards(step);
         std::optional<Bad> first, first_quiet;
         std::uint64_t places = 0, quiet_places = 0;
         double norm2 = 0, weights2 = 0;
@@ -156,8 +176,7 @@ class NonFinite final : public Rule {
             if (info.role == Role::kWeight) weights2 += s.l2 * s.l2;
             const Pass pass = pass_of(info.role);
             if (s.not_finite() == 0 || pass == Pass::kNone) continue;
-            const Bad bad = {sample.tensor, pass,         pass == Pass::kBackward ? -info.layer : info.layer,
-                             s.nan,         s.infinite(), s.count};
+            const Bad bad = {sample.tensor, pass, order_of(info, pass), s.nan, s.infinite(), s.count};
             if (pass == Pass::kInput || pass == Pass::kForward) {
                 // An infinity alone is how masks are written: beside it there are zeros only.
                 const bool is_mask = info.role != Role::kInput || (s.min == 0 && s.max == 0);
@@ -201,6 +220,70 @@ class NonFinite final : public Rule {
         if (before_.size() < step.tensors->size()) before_.resize(step.tensors->size());
         for (const model::TensorSample& sample : record.tensors)
             before_[sample.tensor] = {sample.statistics.l2, step.step(), true};
+    }
+
+    void take_hazards(const model::StepView& step) {
+        constexpr std::size_t kMost = 32;
+        const auto take = [&](std::string_view fact, bool is_division) {
+            for (const LoopFact& told : loop_facts(step, fact)) {
+                const Hazard hazard = {is_division, std::string(told.place), told.value};
+                if (hazards_.size() < kMost &&
+                    std::find(hazards_.begin(), hazards_.end(), hazard) == hazards_.end())
+                    hazards_.push_back(hazard);
+            }
+        };
+        take("divides_by_measure", true);
+        take("logs_probability", false);
+    }
+
+    // The operation that made the first value that is not finite, as far as it can be told.
+    [[nodiscard]] const Hazard* hazard_of(const model::TensorInfo& info, Pass pass) const {
+        const Hazard* found = nullptr;
+        bool is_alone = true;
+        for (const Hazard& hazard : hazards_) {
+            if (pass == Pass::kForward && !hazard.place.empty() && hazard.place == info.module)
+                return &hazard;
+            if (found != nullptr && found->is_division != hazard.is_division) is_alone = false;
+            // One whose place is known tells more.
+            if (found == nullptr || (found->place.empty() && !hazard.place.empty())) found = &hazard;
+        }
+        if (is_alone || found == nullptr) return found;
+        // Of both kinds: the loss and what comes back from it are next to its own logarithm.
+        const auto log = std::find_if(hazards_.begin(), hazards_.end(),
+                                      [](const Hazard& hazard) { return !hazard.is_division; });
+        return pass == Pass::kLoss || pass == Pass::kBackward ? &*log : nullptr;
+    }
+
+    void blame(const Hazard& hazard) {
+        finding_.kind = hazard.is_division ? "division_by_zero_norm" : "unstable_log_softmax";
+        const std::string line =
+            hazard.line > 0 ? base::format(" (line {:.0f} of its code)", hazard.line) : std::string();
+        const std::string where =
+            hazard.place.empty() ? (line.empty() ? std::string("The model or its loss") : "The model" + line)
+                                 : hazard.place + line;
+        // Where a gradient is the first, its layer is not where it went wrong.
+        if (!hazard.place.empty() || origin_->pass != Pass::kForward) finding_.layer = hazard.place;
+        if (hazard.is_division) {
+            finding_.message += base::format(
+                " {} divides by a norm, a deviation or a sum to which nothing is added: where that is 0, the "
+                "quotient is NaN, or its derivative.",
+                where);
+            finding_.fix =
+                "Keep the divisor from 0: torch.nn.functional.normalize(x, dim=-1), x / (norm + 1e-8), "
+                "(x.square().sum(-1) + 1e-8).sqrt(), or total / count.clamp(min=1).";
+        } else {
+            finding_.message += base::format(
+                " {} takes the logarithm of a softmax or sigmoid, which is 0 in floating point where scores "
+                "lie far "
+                "apart: its logarithm is -inf, its derivative NaN.",
+                where);
+            finding_.fix =
+                "Use the form that cannot overflow: torch.log_softmax(scores, dim=-1) in place of "
+                "log(softmax(scores)), cross_entropy(scores, labels), "
+                "binary_cross_entropy_with_logits(scores, labels), torch.logsumexp.";
+        }
+        finding_.evidence.push_back(
+            {hazard.is_division ? "divides without an epsilon" : "logarithm of a probability", 1, "", 0});
     }
 
     void describe(const model::StepView& step, const Bad& bad, std::uint64_t places,
@@ -318,6 +401,10 @@ class NonFinite final : public Rule {
             case Pass::kNone: break;
         }
         finding_.message += '.';
+        const bool may_be_hazard = bad.pass != Pass::kInput && (bad.pass != Pass::kState || step.step() > 0);
+        const Hazard* hazard = may_be_hazard ? hazard_of(info, bad.pass) : nullptr;
+        // What grows without limit becomes infinite in any form.
+        if (hazard != nullptr && !grew) blame(*hazard);
     }
 
     // The place that fired could not see the input of that step; a later one shows what it is like.
@@ -386,6 +473,7 @@ class NonFinite final : public Rule {
     model::StepIndex loss_step_ = 0, norm_step_ = 0, origin_step_ = 0;
     double weight_norm_ = 0;
     std::optional<Bad> origin_;
+    std::vector<Hazard> hazards_;
     bool origin_is_input_ = false;
     model::Finding finding_;
 };
@@ -400,7 +488,8 @@ std::vector<model::Requirement> non_finite_needs(const Parameters&) {
             {"weights", kTrain, kStatistics, {.every = 50, .dense_until = 2}, kNonFinite.name},
             {"biases", kTrain, kStatistics, {.every = 50, .dense_until = 2}, kNonFinite.name},
             {"outputs", kTrain, kStatistics, {.every = 50, .dense_until = 2}, kNonFinite.name},
-            {"activations", kTrain, kStatistics, {.every = 50, .dense_until = 5}, kNonFinite.name}};
+            {"activations", kTrain, kStatistics, {.every = 50, .dense_until = 5}, kNonFinite.name},
+            loop_requirement(kNonFinite.name)};
 }
 
 }  // namespace

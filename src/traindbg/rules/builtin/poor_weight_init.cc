@@ -8,6 +8,7 @@
 #include "traindbg/base/format.h"
 #include "traindbg/base/text.h"
 #include "traindbg/rules/builtin/builtin.h"
+#include "traindbg/rules/loop_facts.h"
 #include "traindbg/rules/robust.h"
 #include "traindbg/rules/settings.h"
 #include "traindbg/rules/training_loss.h"
@@ -40,7 +41,9 @@ const model::RuleInfo kPoorWeightInit = {
         "guessing, until then a note (info). Too small (warning): std · √fan_in is below `small` in at "
         "least half of three or more matrices, what the layers return varies less from sample to sample from "
         "one to the next, and "
-        "after `patience` steps (25, where the typical matrix is below a tenth of that) nothing is learned.",
+        "after `patience` steps (25, where the typical matrix is below a tenth of that) nothing is learned, "
+        "or "
+        "what the model returns differs from sample to sample by less than a quarter of what targets do.",
     .why =
         "Units that start alike get the same gradient and stay alike for ever: the layer is as good as one "
         "unit. With weights that are too large a model is sure of nonsense, units saturate and gradients "
@@ -168,6 +171,10 @@ class PoorWeightInit final : public Rule {
     void on_step(const model::StepView& step, FindingSink& sink) override {
         if (step.mode() != model::Mode::kTrain) return;
         const bool has_loss = loss_.observe(step);
+        const auto target = loop_fact(step, "target_deviation");
+        if (target && target->value > 0 && step.step() >= 20)
+            if (const auto output = loop_fact(step, "output_deviation"))
+                outputs_differ_ = output->value / target->value;
         if (step.step() < kLooks) {
             look_at_channels(step);
             if (step.step() == 0) {
@@ -194,6 +201,7 @@ class PoorWeightInit final : public Rule {
     static constexpr model::StepIndex kLooks = 3;
     static constexpr std::uint64_t kTinyPatience = 25;
     static constexpr double kFarTooLarge = 3;  // times `large`
+    static constexpr double kSame = 0.25;      // of what targets differ by from sample to sample
     static constexpr const char* kAtRandom =
         "Initialise weights at random: leave PyTorch's own initialisation in place, or use "
         "torch.nn.init.kaiming_normal_(layer.weight); a constant is for biases only.";
@@ -477,12 +485,17 @@ class PoorWeightInit final : public Rule {
         sink.fire(std::move(finding));
     }
 
+    // Nothing is learned, or the same for every sample: the mean of the targets.
+    [[nodiscard]] bool is_idle() const {
+        return !loss_.has_learned() || (outputs_differ_ && *outputs_differ_ < kSame);
+    }
+
     void judge_small(FindingSink& sink) {
         // Far too small, there is little to wait for.
         const bool is_tiny = loss_.count() == kTinyPatience && typical_gain() < small_ / 10;
         if ((loss_.count() < patience_ && !is_tiny && !is_small_) || loss_.is_game()) return;
         if (is_small_) {
-            if (!loss_.has_learned()) return fire_small(sink);
+            if (is_idle()) return fire_small(sink);
             if (!loss_.has_learned_much()) return;  // a lucky batch, or the bias alone
             sink.clear("small");
             is_small_ = false;
@@ -491,7 +504,7 @@ class PoorWeightInit final : public Rule {
         }
         // One look may fall on a lucky moment.
         const bool is_due = is_tiny || (loss_.count() <= 6 * patience_ && loss_.count() % patience_ == 0);
-        if (is_small_over_ || !is_due || loss_.has_learned() || !loss_.is_known_function()) return;
+        if (is_small_over_ || !is_due || !is_idle() || !loss_.is_known_function()) return;
         const auto all = sized();
         if (all.size() < 3 || (outputs_.size() < 3 && (has_norms_ || !(typical_gain() < small_ / 10))))
             return;
@@ -549,6 +562,7 @@ class PoorWeightInit final : public Rule {
     double squared_ = 0;  // the first mean squared error
     double square_ = 0, typical_ = 0, shrinks_ = 1;
     std::size_t low_ = 0;
+    std::optional<double> outputs_differ_;  // from sample to sample, as a part of what targets do
     bool is_large_ = false, is_stuck_ = false, is_small_ = false;
     const Matrix* worst_ = nullptr;
     TrainingLoss loss_;
@@ -565,6 +579,7 @@ std::vector<model::Requirement> poor_weight_init_needs(const Parameters&) {
     all.push_back({"gradients", kTrain, kWhat, kStart, kPoorWeightInit.name});
     all.push_back({"outputs", kTrain, kWhat, kFirst, kPoorWeightInit.name});
     all.push_back({"labels", kTrain, kStatistics, kFirst, kPoorWeightInit.name});
+    all.push_back(loop_requirement(kPoorWeightInit.name));
     return all;
 }
 

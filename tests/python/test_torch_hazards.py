@@ -1,0 +1,226 @@
+"""Operations that may make NaN are told, safe forms of them not; the training is the same."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from torch import nn
+from torch.nn import functional as F
+from trainings import fingerprint
+
+import traindbg as td
+
+WIDTH, CLASSES = 6, 4
+
+
+class Model(nn.Module):
+    def __init__(self, inside):
+        super().__init__()
+        self.first = nn.Linear(WIDTH, WIDTH)
+        self.scale = Scale(inside)
+        self.head = nn.Linear(WIDTH, CLASSES)
+
+    def forward(self, x):
+        return self.head(self.scale(self.first(x)))
+
+
+class Scale(nn.Module):
+    def __init__(self, inside):
+        super().__init__()
+        self.inside = inside
+
+    def forward(self, h):
+        return self.inside(h)
+
+
+def with_norm_by_hand(h):
+    return h / h.square().sum(1, keepdim=True).sqrt()
+
+
+def min_max(h):
+    low, high = h.amin(1, keepdim=True), h.amax(1, keepdim=True)
+    return (h - low) / (high - low)
+
+
+def softmax_by_hand(h):
+    e = torch.exp(h)
+    return e / e.sum(1, keepdim=True)
+
+
+def stable_softmax_by_hand(h):
+    e = torch.exp(h - h.max(1, keepdim=True).values)
+    return e / e.sum(1, keepdim=True)
+
+
+DIVIDES = {
+    "norm": lambda h: h / h.norm(dim=1, keepdim=True),
+    "norm, of values without a gradient": lambda h: (
+        h + h.detach() / h.detach().norm(dim=1, keepdim=True)
+    ),
+    "linalg": lambda h: torch.div(h, torch.linalg.vector_norm(h, dim=1)[:, None]),
+    "deviation": lambda h: (h - h.mean(1, keepdim=True)) / h.std(1, keepdim=True),
+    "deviation plus nothing": lambda h: h / (h.std(1, keepdim=True) + 0),
+    "sum": lambda h: h / h.abs().sum(1, keepdim=True),
+    "by hand": with_norm_by_hand,
+    "reciprocal": lambda h: h * h.norm(dim=1).reciprocal().unsqueeze(1),
+    "rsqrt": lambda h: h * h.square().mean(1, keepdim=True).rsqrt(),
+    "range": min_max,
+}
+LOGS = {
+    "softmax": lambda h: torch.log(torch.softmax(h, dim=1)),
+    "sigmoid": lambda h: h.sigmoid().log(),
+    "one minus": lambda h: torch.log(1 - torch.sigmoid(h)),
+    "one of them": lambda h: h + h.softmax(1)[:, 0].log().unsqueeze(1),
+    "by hand": softmax_by_hand,
+}
+SAFE = {
+    "normalize": lambda h: F.normalize(h, dim=1),
+    "an epsilon": lambda h: h / (h.norm(dim=1, keepdim=True) + 1e-8),
+    "a clamp": lambda h: h / h.norm(dim=1, keepdim=True).clamp(min=1e-8),
+    "an epsilon inside": lambda h: h / (h.var(1, keepdim=True) + 1e-5).sqrt(),
+    "a number": lambda h: h / WIDTH**0.5,
+    "a count": lambda h: h.sum(1, keepdim=True) / h.shape[1] + h,
+    "log_softmax": lambda h: F.log_softmax(h, dim=1),
+    "logsigmoid": F.logsigmoid,
+    "log with an epsilon": lambda h: torch.log(torch.softmax(h, dim=1) + 1e-9),
+    "clamped": lambda h: torch.sigmoid(h).clamp(1e-6, 1 - 1e-6).log(),
+    "softmax": lambda h: F.softmax(h, dim=1),
+    "softmax by hand, the largest taken off": stable_softmax_by_hand,
+    "layer norm": lambda h: F.layer_norm(h, (WIDTH,)),
+}
+
+
+def cross_entropy_by_hand(scores, labels):
+    return -torch.log(F.softmax(scores, dim=1)).gather(1, labels[:, None]).mean()
+
+
+def binary_by_hand(scores, labels):
+    p = torch.sigmoid(scores[:, 0])
+    y = (labels > 1).float()
+    return -(y * torch.log(p) + (1 - y) * torch.log(1 - p)).mean()
+
+
+def one_hot(scores, labels):
+    return -torch.log((F.softmax(scores, dim=1) * F.one_hot(labels, CLASSES)).sum(1)).mean()
+
+
+def info_nce(scores, labels):
+    e = torch.exp(scores)
+    return -torch.log(e[torch.arange(len(e)), labels] / e.sum(1)).mean()
+
+
+def distances(scores, labels):
+    return (scores[1:] - scores[:-1]).pow(2).sum(1).sqrt().mean()
+
+
+def cosine(scores, labels):
+    norms = scores[1:].norm(dim=1) * scores[:-1].norm(dim=1)
+    return ((scores[1:] * scores[:-1]).sum(1) / norms).mean()
+
+
+def masked_mean(scores, labels):
+    loss = F.cross_entropy(scores, labels, reduction="none")
+    weight = F.softplus(scores[:, 0])
+    return (loss * weight).sum() / weight.sum()
+
+
+LOSSES = {
+    "divides_by_measure": {"distances": distances, "masked mean": masked_mean},
+    "logs_probability": {
+        "by hand": cross_entropy_by_hand,
+        "binary": binary_by_hand,
+        "one-hot": one_hot,
+        "info nce": info_nce,
+    },
+}
+
+
+def train(run_dir, inside, loss_of=F.cross_entropy, *, watch=True):
+    torch.manual_seed(3)
+    model = Model(inside)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+    watcher = None
+    if watch:
+        rules = ["non_finite"]
+        watcher = td.watch(model, optimizer, run_dir=run_dir, supervise=False, rules=rules)
+    losses = []
+    for _ in range(4):
+        x, labels = torch.randn(8, WIDTH), torch.randint(0, CLASSES, (8,))
+        loss = loss_of(model(x), labels)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        losses.append(loss.item())
+    if watcher is not None:
+        watcher.detach()
+    return fingerprint(model, losses)
+
+
+def told(run_dir) -> dict[str, str]:
+    """The facts about such operations, with their places."""
+    found = {}
+    for name in td.Run(run_dir).names():
+        for fact in ("divides_by_measure", "logs_probability"):
+            if name == f"loop/{fact}" or name.startswith(f"loop/{fact}/"):
+                found[fact] = name.partition(f"loop/{fact}")[2].lstrip("/")
+    return found
+
+
+@pytest.mark.parametrize("name", DIVIDES)
+def test_a_division_by_what_may_be_zero_is_told_with_its_module(run_dir, name):
+    train(run_dir, DIVIDES[name])
+    assert told(run_dir) == {"divides_by_measure": "scale"}
+
+
+@pytest.mark.parametrize("name", LOGS)
+def test_a_logarithm_of_what_may_be_zero_is_told_with_its_module(run_dir, name):
+    train(run_dir, LOGS[name])
+    assert told(run_dir) == {"logs_probability": "scale"}
+
+
+@pytest.mark.parametrize("name", SAFE)
+def test_nothing_is_told_of_safe_forms(run_dir, name):
+    train(run_dir, SAFE[name])
+    assert told(run_dir) == {}
+
+
+@pytest.mark.parametrize(
+    ("fact", "name"), [(fact, name) for fact, losses in LOSSES.items() for name in losses]
+)
+def test_of_a_loss_it_is_told_by_its_graph(run_dir, fact, name):
+    train(run_dir, lambda h: h, LOSSES[fact][name])
+    assert told(run_dir) == {fact: ""}
+
+
+def test_the_line_is_that_of_the_division(run_dir):
+    train(run_dir, with_norm_by_hand)
+    line = td.Run(run_dir).scalars("loop/divides_by_measure/scale").values[0]
+    assert line == with_norm_by_hand.__code__.co_firstlineno + 1
+
+
+@pytest.mark.parametrize("inside", [min_max, softmax_by_hand, SAFE["an epsilon"]])
+def test_the_training_is_the_same_bit_for_bit(run_dir, inside):
+    assert train(run_dir, inside) == train(run_dir, inside, watch=False)
+
+
+def test_a_row_of_zeros_is_named_as_a_division_by_zero(run_dir):
+    torch.manual_seed(0)
+    model = Model(lambda h: h / h.norm(dim=1, keepdim=True))
+    nn.init.zeros_(model.first.bias)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    watcher = td.watch(model, optimizer, run_dir=run_dir)
+    for step in range(8):
+        x = torch.randn(8, WIDTH)
+        if step == 5:
+            x[3] = 0
+            model.first.bias.data.zero_()
+        optimizer.zero_grad()
+        F.cross_entropy(model(x), torch.randint(0, CLASSES, (8,))).backward()
+        optimizer.step()
+    watcher.detach()
+    run = td.Run(run_dir)
+    assert run.causes[0]["name"] == "division_by_zero_norm"
+    finding = next(f for f in run.findings if f["rule"] == "non_finite")
+    assert finding["kind"] == "division_by_zero_norm"
+    assert finding["first_step"] == 5
+    assert finding["layer"] == "scale"
