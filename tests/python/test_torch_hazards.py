@@ -2,6 +2,12 @@
 
 from __future__ import annotations
 
+import json
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
 import pytest
 import torch
 from torch import nn
@@ -208,7 +214,7 @@ def test_a_row_of_zeros_is_named_as_a_division_by_zero(run_dir):
     model = Model(lambda h: h / h.norm(dim=1, keepdim=True))
     nn.init.zeros_(model.first.bias)
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
-    watcher = td.watch(model, optimizer, run_dir=run_dir)
+    watcher = td.watch(model, optimizer, run_dir=run_dir, supervise=False)
     for step in range(8):
         x = torch.randn(8, WIDTH)
         if step == 5:
@@ -218,9 +224,14 @@ def test_a_row_of_zeros_is_named_as_a_division_by_zero(run_dir):
         F.cross_entropy(model(x), torch.randint(0, CLASSES, (8,))).backward()
         optimizer.step()
     watcher.detach()
-    run = td.Run(run_dir)
-    assert run.causes[0]["name"] == "division_by_zero_norm"
-    finding = next(f for f in run.findings if f["rule"] == "non_finite")
+    beside = Path(sys.executable).with_name("traindbg")
+    program = str(beside) if beside.is_file() else shutil.which("traindbg")
+    done = subprocess.run(
+        [program, "check", str(run_dir), "--json"], capture_output=True, text=True, timeout=120
+    )
+    verdict = json.loads(done.stdout)
+    assert verdict["causes"][0]["name"] == "division_by_zero_norm"
+    finding = next(f for f in verdict["findings"] if f["rule"] == "non_finite")
     assert finding["kind"] == "division_by_zero_norm"
     assert finding["first_step"] == 5
     assert finding["layer"] == "scale"

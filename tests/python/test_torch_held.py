@@ -16,8 +16,8 @@ import traindbg as td
 STEPS = 60
 
 
-def train(run_dir, keep=None, keep_evaluation=None, every=None):
-    """`keep(loss, output)` is called in every step, `keep_evaluation` in every tenth."""
+def train(run_dir, keep=None, keep_evaluation=None, every=None, in_training_mode=False):
+    """`keep(loss, output)` is called in every step, `keep_evaluation` in every fifth."""
     torch.manual_seed(0)
     model = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 3))
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
@@ -35,8 +35,8 @@ def train(run_dir, keep=None, keep_evaluation=None, every=None):
             keep(loss, output)
         if every is not None and step % 20 == 19:
             every()
-        if step % 10 == 9:
-            model.eval()
+        if step % 5 == 4:
+            model.train(in_training_mode)
             if keep_evaluation is not None:
                 keep_evaluation(F.cross_entropy(model(x), y))
             else:
@@ -78,6 +78,21 @@ def test_outputs_in_a_list_count_too(run_dir):
     assert last(run_dir, "loop/graphs_held") == last(run_dir, "loop/graphs_marked") >= 11
 
 
+def test_features_that_a_hook_keeps_count_too(run_dir):
+    kept = []
+
+    def keep_features(module, inputs, output):
+        if isinstance(module, nn.ReLU):
+            kept.append(output)
+
+    handle = nn.modules.module.register_module_forward_hook(keep_features)
+    try:
+        train(run_dir)
+    finally:
+        handle.remove()
+    assert last(run_dir, "loop/graphs_held") == last(run_dir, "loop/graphs_marked") >= 11
+
+
 @pytest.mark.parametrize("keep", [None, lambda loss, output: loss.item()])
 def test_losses_that_are_let_go_are_gone(run_dir, keep):
     train(run_dir, keep)
@@ -102,16 +117,17 @@ def test_losses_of_an_epoch_are_let_go_at_its_end(run_dir):
     assert last(run_dir, "loop/graphs_held") <= 1
 
 
-def test_losses_of_evaluations_with_graphs(run_dir):
+@pytest.mark.parametrize("in_training_mode", [False, True])
+def test_losses_of_evaluations_with_graphs(run_dir, in_training_mode):
     kept = []
-    train(run_dir, keep_evaluation=kept.append)
-    held = last(run_dir, "loop/graphs_held/evaluation")
-    assert held == last(run_dir, "loop/graphs_marked/evaluation") >= 3
+    train(run_dir, keep_evaluation=kept.append, in_training_mode=in_training_mode)
+    held = last(run_dir, "loop/graphs_held/without_backward")
+    assert held == last(run_dir, "loop/graphs_marked/without_backward") >= 1
 
 
 def test_evaluations_without_graphs_are_not_counted(run_dir):
     train(run_dir)
-    assert "loop/graphs_marked/evaluation" not in td.Run(run_dir).names()
+    assert "loop/graphs_marked/without_backward" not in td.Run(run_dir).names()
 
 
 def test_no_graph_lives_longer_than_without_watching(run_dir):

@@ -1,8 +1,8 @@
-"""Graphs of losses that are never let go: a list of losses, or a sum of them, that keeps them all.
+"""Graphs of losses that are never let go: a list of losses, outputs or features, or a sum of them.
 
-At the steps that are due a token is left in the metadata of two nodes of a loss's graph, that of
-the loss and that of what it was computed from; it lives as long as they do. What is kept here is a
-weak reference to it.
+At the steps that are due a token is left in the metadata of the node that a loss's graph begins
+with. It lives as long as anything is there that was computed from it: the loss, what the model
+returned, or what a hook took out of its middle. What is kept here is a weak reference to it.
 """
 
 from __future__ import annotations
@@ -14,55 +14,85 @@ import torch
 
 _KEY = "traindbg_held"
 _MOST_MARKS = 256
+_MOST_NODES = 4096
 _FRESH = 2  # steps in which a variable of the loop may still name a loss
+_FRESH_UNUSED = 20  # the same, of one that no backward pass went through
 
 
 class _Token:
     __slots__ = ("__weakref__",)
 
 
+class _Mark:
+    __slots__ = ("is_used", "step", "token")
+
+    def __init__(self, step: int, token: _Token) -> None:
+        self.step = step
+        self.token = weakref.ref(token)
+        self.is_used = False  # by a backward pass
+
+
+def _beginning(node: Any) -> Any:
+    """Where the graph of a node begins, along one of its paths."""
+    for _ in range(_MOST_NODES):
+        for other, _ in node.next_functions:
+            if other is not None and not other.name().endswith("AccumulateGrad"):
+                node = other
+                break
+        else:
+            break
+    return node
+
+
 class GraphsHeld:
-    """Of one loop's losses. One per recording."""
+    """Of the losses of one recording."""
 
     def __init__(self) -> None:
-        self._marks: dict[bool, list[tuple[int, list[weakref.ref[_Token]]]]] = {
-            False: [],
-            True: [],
-        }
+        self._marks: list[_Mark] = []
 
-    def mark(self, step: int, is_evaluation: bool, *tensors: Any) -> None:
-        """`tensors`: a loss, and what it was computed from. Those without a graph do not count."""
-        marks = self._marks[is_evaluation]
-        tokens: list[weakref.ref[_Token]] = []
-        for tensor in tensors:
-            node = tensor.grad_fn if isinstance(tensor, torch.Tensor) else None
-            held = getattr(node, "metadata", None)
-            if isinstance(held, dict):
-                token = held[_KEY] = _Token()
-                tokens.append(weakref.ref(token))
-        if not tokens:
-            return
-        if marks and marks[-1][0] == step and not is_evaluation:
-            marks[-1][1].extend(tokens)  # micro-batches
-        elif len(marks) < _MOST_MARKS:
-            marks.append((step, tokens))
+    def loss_computed(self, step: int, loss: Any) -> None:
+        """At a step that is due; nothing where it has no graph."""
+        self._mark(step, loss)
+
+    def backward_begins(self, step: int, root: Any) -> None:
+        """Of `root`, a loss of the training."""
+        mark = self._mark(step, root)
+        if mark is not None:
+            mark.is_used = True
+
+    def _mark(self, step: int, loss: Any) -> _Mark | None:
+        node = loss.grad_fn if isinstance(loss, torch.Tensor) else None
+        if node is None:
+            return None
+        held = getattr(_beginning(node), "metadata", None)
+        if not isinstance(held, dict):
+            return None
+        known = held.get(_KEY)
+        if known is not None:
+            return next((mark for mark in reversed(self._marks) if mark.token() is known), None)
+        if len(self._marks) >= _MOST_MARKS:
+            return None
+        token = held[_KEY] = _Token()
+        mark = _Mark(step, token)
+        self._marks.append(mark)
+        return mark
 
     def held(self, step: int) -> list[tuple[bool, int, int]]:
         """How many of the graphs that were marked some steps ago are still there, and of how many.
 
-        Of training and of evaluations each, as far as there were marks: is_evaluation, alive, all.
+        Of those that a backward pass went through and of the others, such as those of evaluations:
+        whether it did, alive, all. What had no marks is left out.
         """
-        found: list[tuple[bool, int, int]] = []
-        for is_evaluation, marks in self._marks.items():
-            old = [tokens for at, tokens in marks if at + _FRESH <= step]
-            if is_evaluation:
-                old = old[:-1]  # the last one's variable lives on
-            if old:
-                alive = sum(any(token() is not None for token in tokens) for tokens in old)
-                found.append((is_evaluation, alive, len(old)))
-        return found
+        used = [mark for mark in self._marks if mark.is_used and mark.step + _FRESH <= step]
+        unused = [
+            mark for mark in self._marks if not mark.is_used and mark.step + _FRESH_UNUSED <= step
+        ]
+        return [
+            (is_used, sum(mark.token() is not None for mark in marks), len(marks))
+            for is_used, marks in ((True, used), (False, unused))
+            if marks
+        ]
 
     def clear(self) -> None:
         """Forgets all."""
-        for marks in self._marks.values():
-            marks.clear()
+        self._marks.clear()

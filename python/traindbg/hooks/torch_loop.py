@@ -212,6 +212,7 @@ class LoopObserver:
         self._norms_were_fresh: bool | None = None
         self._batches: set[int] = set()  # of how many samples losses were computed in training
         self._samples = 0  # in the last one of them
+        self._calls_of: dict[str, int] = {}  # of each loss function, in the step under way
         self._scaled = 0  # passes whose loss a GradScaler multiplied
         self._target_is_made = False  # a loss was given a target that has a gradient
         self._latents: list[Latent] = []
@@ -259,11 +260,13 @@ class LoopObserver:
         self.is_open = self._was_any = self._retained = False
         self._adds_up = True
         self._passes = self._losses = self._scaled = 0
+        self._calls_of = {}
 
     def loss_computed(self, name: str, value: Any, args: Any, kwargs: dict[str, Any]) -> None:
         """In training, by a loss function."""
         if self.is_open and isinstance(value, torch.Tensor) and value.numel() == 1:
             self._losses += 1
+            self._calls_of[name] = self._calls_of.get(name, 0) + 1
             self._samples = _samples(args, kwargs)
             if len(self._batches) < _MOST_CANDIDATES:
                 self._batches.add(self._samples)
@@ -452,6 +455,9 @@ class LoopObserver:
 
     def _tell_passes(self) -> None:
         """Tells what backward was called on, where that was a loss function's value."""
+        calls = max(self._calls_of.values(), default=0)
+        if calls > self._passes > 0:
+            self._teller.fact("calls_of_one_loss", calls / self._passes)
         roots = [root for root in self._roots if root.is_known]
         if not roots or len(roots) != len(self._roots):
             return

@@ -1000,7 +1000,7 @@ class Recording:
     ) -> None:
         if mode == _TRAIN:
             self._loop.loss_computed(name, value, args, kwargs)
-            guarded("graphs", self._held.mark, self.hot.steps, False, value, *args[:1])
+            guarded("graphs", self._held.loss_computed, self.hot.steps, value)
             guarded("sequences", self._sequences.loss_computed, args, kwargs)
             labels = args[1] if len(args) > 1 else kwargs.get("target")
             guarded("rows", self._rows.labelled, labels)
@@ -1010,7 +1010,7 @@ class Recording:
             self._rows.evaluated()
             self.hot.has_deferred = self.hot.has_deferred or self._rows.wait
         elif torch.is_grad_enabled():
-            guarded("graphs", self._held.mark, self.hot.steps, True, value, *args[:1])
+            guarded("graphs", self._held.loss_computed, self.hot.steps, value)
         if mode == _TRAIN or not torch.is_grad_enabled():
             guarded("losses", self._take_missed, mode, name, args, kwargs)
 
@@ -1132,7 +1132,7 @@ class Recording:
     def _loop_hears_of_backward(self, root: Any) -> None:
         is_scaled = self._scaled is not None and self._scaled[0]() is root
         self._loop.backward_begins(root, is_scaled)
-        guarded("graphs", self._held.mark, self.hot.steps, False, root)
+        guarded("graphs", self._held.backward_begins, self.hot.steps, root)
         if type(root) is torch.Tensor and self._loop.wants_graph(self.hot.steps):
             graph = self._loop.look_at(root)
             self._hazards.graph_seen(graph.hazards if graph is not None else [])
@@ -1310,8 +1310,8 @@ class Recording:
 
     def _tell_held(self) -> None:
         """How many of the graphs of losses that were marked are still there."""
-        for is_evaluation, held, marked in self._held.held(self.hot.steps):
-            place = "evaluation" if is_evaluation else ""
+        for is_used, held, marked in self._held.held(self.hot.steps):
+            place = "" if is_used else "without_backward"
             self.fact("graphs_held", held, place)
             self.fact("graphs_marked", marked, place)
 

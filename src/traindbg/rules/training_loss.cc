@@ -41,7 +41,10 @@ void TrainingLoss::choose(const model::StepView& step) {
             function = &info;
         }
     }
-    const model::TensorInfo* chosen = classes || total == nullptr ? function : total;
+    // Several calls of the function to one loss, weighted perhaps: their mean is not what is trained.
+    const std::optional<LoopFact> calls = loop_fact(step, "calls_of_one_loss");
+    const bool is_made_of_several = calls && calls->value > 1;
+    const model::TensorInfo* chosen = total == nullptr || (classes && !is_made_of_several) ? function : total;
     if (chosen == nullptr) return;
     chosen_ = true;
     name_ = chosen->name;

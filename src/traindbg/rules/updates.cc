@@ -20,6 +20,12 @@ bool is_matrix(const model::TensorInfo& info) {
            info.module_type.find("Norm") == std::string::npos;
 }
 
+bool is_small_table(const model::TensorInfo& info) {
+    constexpr std::int64_t kMostRows = 1024;
+    return info.shape.size() == 2 && info.shape[1] > 1 && info.shape[0] <= kMostRows &&
+           info.module_type.find("Embedding") != std::string::npos;
+}
+
 double gain_of(const model::TensorInfo& info, const model::Statistics& statistics) {
     if (info.shape.size() < 2 || statistics.count == 0 || statistics.finite() == 0) return 0;
     const double rows = static_cast<double>(std::max<std::int64_t>(info.shape[0], 1));
@@ -60,9 +66,16 @@ bool WeightUpdates::observe(const model::StepView& step) {
     Look look;
     look.step = step.step();
     std::vector<double> all;
-    for (const model::TensorSample& sample : step.record->tensors) {
+    const auto is_update = [&](const model::TensorSample& sample) {
         const model::TensorInfo& info = step.info(sample.tensor);
-        if (info.role != model::Role::kWeightUpdate || !is_matrix(info)) continue;
+        return info.role == model::Role::kWeightUpdate && is_matrix(info);
+    };
+    const auto& tensors = step.record->tensors;
+    const bool has_matrices = std::any_of(tensors.begin(), tensors.end(), is_update);
+    for (const model::TensorSample& sample : tensors) {
+        const model::TensorInfo& info = step.info(sample.tensor);
+        if (info.role != model::Role::kWeightUpdate) continue;
+        if (has_matrices ? !is_matrix(info) : !is_small_table(info)) continue;
         const auto found = ratios.find(place_of(info.name));
         if (found == ratios.end()) continue;
         if (info.dtype == tensor::DType::kBFloat16 || info.dtype == tensor::DType::kFloat16)
@@ -76,6 +89,7 @@ bool WeightUpdates::observe(const model::StepView& step) {
         }
     }
     if (all.empty()) return false;
+    are_of_tables_ = !has_matrices;
     look.typical = median(std::move(all));
     highest_ = std::max(highest_, look.largest);
     if (look.step > 0 && look.typical >= worst_.typical) worst_ = look;

@@ -2,7 +2,7 @@
 // rules about optimizers share.
 //
 // Only weight matrices count (two dimensions and more, no embeddings, no norm layers): of a bias or a scale
-// that starts at 0 any step is large.
+// that starts at 0 any step is large. Where a model has embeddings alone, those of up to 1,024 rows count.
 //
 // Thread-safety: one thread. Memory does not grow with the run.
 #pragma once
@@ -21,6 +21,8 @@ namespace traindbg::rules {
 
 // Whether a tensor of a parameter is that of a matrix of which the size of an update tells something.
 [[nodiscard]] bool is_matrix(const model::TensorInfo& info);
+// Of an embedding with few rows, most of which move in a step.
+[[nodiscard]] bool is_small_table(const model::TensorInfo& info);
 
 // How much a matrix of weights enlarges what it is given: its root mean square times √fan_in, about 1 after a
 // sound initialisation. 0 where nothing is known of it.
@@ -57,6 +59,8 @@ class WeightUpdates {
     [[nodiscard]] double highest() const noexcept { return highest_; }
     // The look at which the typical update was largest, but for the first step.
     [[nodiscard]] const Look& worst() const noexcept { return worst_; }
+    // There are embeddings alone, which often start near 0 and grow fast on purpose.
+    [[nodiscard]] bool are_of_tables() const noexcept { return are_of_tables_; }
     // Some matrix is kept in 16 bits: its updates are what rounding left of them.
     [[nodiscard]] bool are_rounded() const noexcept { return are_rounded_; }
 
@@ -65,7 +69,7 @@ class WeightUpdates {
     std::uint64_t count_ = 0;
     double highest_ = 0;
     Look worst_;
-    bool are_rounded_ = false;
+    bool are_rounded_ = false, are_of_tables_ = false;
 };
 
 // The learning rate over the run, the largest of all groups. Before the first one was recorded it is that of

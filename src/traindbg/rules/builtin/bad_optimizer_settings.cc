@@ -87,14 +87,15 @@ class BadOptimizerSettings final : public Rule {
     }
 
     void look_at_moments(const model::StepView& step) {
-        std::vector<double> roots;
+        std::vector<double> roots, of_tables;
         for (const model::TensorSample& sample : step.record->tensors) {
             const model::TensorInfo& info = step.info(sample.tensor);
-            if (info.role == model::Role::kOptimizerState && is_matrix(info) &&
-                (info.name.ends_with(".exp_avg_sq") || info.name.ends_with(".square_avg")) &&
-                sample.statistics.mean > 0)
-                roots.push_back(std::sqrt(sample.statistics.mean));
+            if (info.role != model::Role::kOptimizerState || !(sample.statistics.mean > 0)) continue;
+            if (!info.name.ends_with(".exp_avg_sq") && !info.name.ends_with(".square_avg")) continue;
+            if (is_matrix(info)) roots.push_back(std::sqrt(sample.statistics.mean));
+            else if (is_small_table(info)) of_tables.push_back(std::sqrt(sample.statistics.mean));
         }
+        if (roots.empty()) roots = std::move(of_tables);
         if (!roots.empty()) root_ = median(std::move(roots));
     }
 

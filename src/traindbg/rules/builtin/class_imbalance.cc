@@ -81,6 +81,12 @@ class ClassImbalance final : public Rule {
             id_ = sample.tensor;
         }
         if (sample.tensor != id_) return;
+        // A model of NaN has no favourite.
+        const auto& scalars = step.record->scalars;
+        const bool is_finite = std::all_of(scalars.begin(), scalars.end(), [&](const auto& one) {
+            return step.info(one.tensor).role != model::Role::kLoss || std::isfinite(one.value);
+        });
+        if (!is_finite) return;
         const model::ClassCounts& counts = sample.counts;
         double in_batch = 0;
         for (const std::uint32_t label : counts.labels) in_batch += label;

@@ -23,7 +23,8 @@ const model::RuleInfo kGradientClippedToNothing = {
     .when =
         "At all steps that were looked at (three or more) the norm of all gradients as the optimizer uses "
         "them is less than `share` of what backward left, unscaled; no update of a weight matrix "
-        "(‖Δw‖ / ‖w‖) was ever above `update`; and after `patience` steps, or when the run is over, the "
+        "(‖Δw‖ / ‖w‖) was ever above `update` (with momentum ten times that, in a training that has not "
+        "learned); and after `patience` steps, or when the run is over, the "
         "training has not learned. Or, where clipping itself is not seen (a hook of a parameter): in all "
         "matrices "
         "the smallest and the largest value of the gradient are minus and plus one number, the same at all "
@@ -62,6 +63,8 @@ class GradientClippedToNothing final : public Rule {
                 if (clipped_++ == 0) first_ = step.step();
             }
         }
+        has_momentum_ = updates_follow_gradients(*step.meta) &&
+                        optimizer_setting(*step.meta, "momentum").value_or(0) >= 0.5;
         look_at_limits(step);
         loss_.observe(step);
         last_ = step.step();
@@ -103,7 +106,9 @@ class GradientClippedToNothing final : public Rule {
         const bool is_seen =
             clipping_.count() >= 3 && clipped_ == clipping_.count() && clipping_.highest() < share_;
         by_value_ = !is_seen && looks_ >= 3 && cut_ == looks_;
-        const bool nothing = (is_seen || by_value_) && updates_.count() > 0 && updates_.highest() <= update_;
+        // A momentum adds up steps that all are of one length.
+        const double most = is_seen && has_momentum_ && !loss_.has_learned() ? 10 * update_ : update_;
+        const bool nothing = (is_seen || by_value_) && updates_.count() > 0 && updates_.highest() <= most;
         const char* found = !nothing ? nullptr : loss_.has_learned() ? "clip_note" : "clip";
         if (found != firing_) {
             if (firing_ != nullptr) sink.clear(firing_);
@@ -156,6 +161,7 @@ class GradientClippedToNothing final : public Rule {
     }
 
     double share_, update_;
+    bool has_momentum_ = false;
     std::uint64_t patience_;
     std::uint64_t judged_ = 0, clipped_ = 0, looks_ = 0, cut_ = 0;
     double limit_ = 0;

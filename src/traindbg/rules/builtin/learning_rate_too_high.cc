@@ -90,7 +90,7 @@ class LearningRateTooHigh final : public Rule {
             surprise_ = strays > 0 ? (loss_.highest() - usual) / strays : kSurprise;
         }
         if (loss_.count() >= 10) peak_ = std::max(peak_, loss_.level());
-        if (updates_.count() < 3 || loss_.count() < kFirst) return;
+        if (updates_.count() < 3 || updates_.are_of_tables() || loss_.count() < kFirst) return;
         ++judged_;
         if (loss_.is_game() || !loss_.is_known_function() || searches_along_lines(*step.meta)) return;
         const char* found = judge(step);

@@ -25,7 +25,10 @@ const model::RuleInfo kLowPrecisionUpdatesLost = {
         "Of the weight matrices in bfloat16, float16 or 8 bits, most have, at three steps that were looked "
         "at, an update of exactly 0 in more than `share` of the entries that had a gradient, with a "
         "learning rate above 0. A warning while the training does not learn, after `patience` steps; a note "
-        "(info) if it does. And, be it that the training learns, a single matrix or embedding of which more "
+        "(info) if it does. After 100 steps a warning in any case, where in most matrices more than 70 % of "
+        "these "
+        "entries stay as they are at two looks in a row, with no less than 45 % of the highest rate. And, be "
+        "it that the training learns, a single matrix or embedding of which more "
         "than `frozen` of the entries that had a gradient stay as they are at five looks or more, and at all "
         "of them, while half of its entries or more have one.",
     .why =
@@ -83,7 +86,7 @@ class LowPrecisionUpdatesLost final : public Rule {
             alive[place_of(info.name)] =
                 static_cast<double>(sample.statistics.count - sample.statistics.zero);
         }
-        std::size_t all = 0, lost = 0;
+        std::size_t all = 0, lost = 0, mostly = 0;
         double worst = -1;
         for (const model::TensorSample& sample : step.record->tensors) {
             const model::TensorInfo& info = step.info(sample.tensor);
@@ -96,6 +99,7 @@ class LowPrecisionUpdatesLost final : public Rule {
             const double share = 1 - std::min(1.0, changed / found->second);
             ++all;
             if (share > share_) ++lost;
+            if (share > kMostly) ++mostly;
             if (share > worst) {
                 worst = share;
                 worst_ = info.name;
@@ -104,6 +108,9 @@ class LowPrecisionUpdatesLost final : public Rule {
         }
         if (all == 0 || (rates_.is_known() && !(rates_.now() > 0))) return;
         ++looks_;
+        // Where the rate itself is near its end, small updates are meant.
+        const bool is_at_rate = !rates_.is_known() || rates_.now() > 0.45 * rates_.peak();
+        if (is_at_rate) most_lost_ = 2 * mostly > all ? most_lost_ + 1 : 0;
         if (2 * lost > all) {
             if (lost_looks_++ == 0) first_ = step.step();
             share_now_ = worst;
@@ -174,7 +181,8 @@ class LowPrecisionUpdatesLost final : public Rule {
 
     void judge(FindingSink& sink) {
         const bool mostly = lost_looks_ >= 3 && 2 * lost_looks_ > looks_;
-        const char* found = !mostly ? nullptr : loss_.has_learned() ? "lost_note" : "lost";
+        const bool is_most = most_lost_ >= 2 && lost_looks_ >= 2 && last_ >= kLate;
+        const char* found = is_most ? "lost" : !mostly ? nullptr : loss_.has_learned() ? "lost_note" : "lost";
         if (found != firing_) {
             if (firing_ != nullptr) sink.clear(firing_);
             firing_ = found;
@@ -213,7 +221,10 @@ class LowPrecisionUpdatesLost final : public Rule {
     std::size_t places_ = 1;
     double share_now_ = 0;
     std::string worst_, dtype_;
+    std::uint64_t most_lost_ = 0;  // looks in a row
     const char* firing_ = nullptr;
+    static constexpr double kMostly = 0.7;
+    static constexpr model::StepIndex kLate = 100;
     LearningRates rates_;
     TrainingLoss loss_;
 };

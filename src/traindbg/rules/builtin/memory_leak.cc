@@ -1,4 +1,4 @@
-// Graphs of losses that are kept: memory grows with every step, or with every evaluation.
+// Graphs of losses, or parts of them, that are kept: memory grows with every step, or with every evaluation.
 
 #include <algorithm>
 
@@ -15,20 +15,23 @@ const model::RuleInfo kMemoryLeak = {
     .summary = "Losses are kept with the graphs that they were computed by, which are never freed.",
     .when =
         "Of the losses' graphs that were marked (at the first ten steps, then at every 25th, and in "
-        "evaluations) at least `graphs`, and at least nine in ten of all, are still there two steps and more "
-        "later: in evaluations, or in training after two epochs, `steps` steps where their length is not "
-        "known, or at the end of a run of 50 steps and more. No threshold on memory.",
+        "evaluations) nine in ten and more are still there, or a part of them: at least `graphs` two steps "
+        "and "
+        "more after a backward pass went through them, looked at after two epochs (`steps` steps where their "
+        "length is not known), or at the end of a run of 50 steps and more; or at least three, 20 steps and "
+        "more after they were computed, through which none went. No threshold on memory.",
     .why =
         "A loss's graph holds the activations that its backward pass needs, and after that pass its nodes. A "
         "list or a sum of losses keeps all of them: memory grows until the process is killed, hours into a "
         "training.",
     .fix =
-        "Keep numbers, not losses: total += loss.item(), history.append(loss.detach()). Compute evaluations "
-        "under torch.no_grad().",
+        "Keep numbers, not losses: total += loss.item(), history.append(loss.detach()); of features "
+        "x.detach(). Compute evaluations under torch.no_grad().",
     .healthy =
-        "The last loss, which a variable still names; losses of an epoch that are let go at its end; a "
-        "window of the last losses; losses that were detached.",
-    .cost = "A weak reference per loss at the steps that are looked at.",
+        "The last losses, which a variable or a window still names; losses of an epoch that are let go at "
+        "its end; losses that were detached.",
+    .cost =
+        "A walk along one path of the loss's graph, and a weak reference, at the steps that are looked at.",
     .original = "",
     .source =
         "PyTorch, \"Frequently asked questions: my model reports cuda runtime error(2): out of memory\"",
@@ -55,13 +58,13 @@ class MemoryLeak final : public Rule {
             const auto same = std::find_if(held.begin(), held.end(),
                                            [&](const LoopFact& fact) { return fact.place == marked.place; });
             if (same == held.end()) continue;
-            Count& count = marked.place.empty() ? in_training_ : in_evaluation_;
+            Count& count = marked.place.empty() ? in_training_ : unused_;
             count.held = same->value;
             count.marked = marked.value;
             if (count.first == 0) count.first = now_;
         }
         const double enough = epoch_ > 1 ? 2 * epoch_ : steps_;
-        judge(kEvaluation, in_evaluation_, sink);
+        judge(kUnused, unused_, sink);
         if (static_cast<double>(now_) >= enough) judge(kTraining, in_training_, sink);
     }
     void on_end(FindingSink& sink) override {
@@ -77,29 +80,34 @@ class MemoryLeak final : public Rule {
         double held = 0, marked = 0;
         model::StepIndex first = 0;
     };
-    static constexpr const char* kEvaluation = "evaluation";
+    static constexpr const char* kUnused = "without_backward";
     static constexpr const char* kTraining = "training";
     static constexpr double kNearlyAll = 0.9;
+    static constexpr double kFewUnused = 3;
     static constexpr model::StepIndex kShort = 50;
 
     void judge(const char* key, const Count& count, FindingSink& sink) const {
         if (count.marked == 0) return;
-        if (count.held < graphs_ || count.held < kNearlyAll * count.marked) return sink.clear(key);
-        const bool is_evaluation = key == kEvaluation;
+        const bool is_unused = key == kUnused;
+        if (count.held < (is_unused ? kFewUnused : graphs_) || count.held < kNearlyAll * count.marked)
+            return sink.clear(key);
         model::Finding finding;
         finding.key = key;
         finding.severity = model::Severity::kWarning;
         finding.first_step = count.first;
         finding.tensor = "loop/graphs_held";
-        if (is_evaluation) finding.tensor += "/evaluation";
+        if (is_unused) finding.tensor += "/without_backward";
         finding.message = base::format(
-            "{:.0f} of {:.0f} losses of {} that were looked at are still there at step {}, with the graphs "
+            "Of {:.0f} losses {} that were looked at, {:.0f} are still there at step {}, with the graphs "
             "that "
-            "they were computed by{}.",
-            count.held, count.marked, is_evaluation ? "evaluations" : "training steps", now_,
-            is_evaluation ? ", and all activations in them: no backward pass frees these" : "");
-        finding.fix = is_evaluation ? "Compute evaluations under torch.no_grad(), and keep loss.item()."
-                                    : "Keep numbers, not losses: total += loss.item(), or loss.detach().";
+            "they were computed by, or a part of them{}.",
+            count.marked, is_unused ? "without a backward pass" : "of training steps", count.held, now_,
+            is_unused ? ": with all activations, which only a backward pass frees" : "");
+        finding.fix =
+            is_unused
+                ? "Compute evaluations under torch.no_grad(), and keep loss.item()."
+                : "Keep numbers, not losses: total += loss.item(). Of outputs and features (those that a "
+                  "hook takes, too) keep x.detach(), and not of all steps.";
         finding.evidence.push_back({"graphs kept", count.held, "of", count.marked});
         finding.plots = {{finding.tensor, "value"}};
         sink.fire(std::move(finding));
@@ -108,7 +116,7 @@ class MemoryLeak final : public Rule {
     double graphs_, steps_, epoch_ = 0;
     std::uint64_t judged_ = 0;
     model::StepIndex now_ = 0;
-    Count in_training_, in_evaluation_;
+    Count in_training_, unused_;
 };
 
 std::vector<model::Requirement> memory_leak_needs(const Parameters&) {

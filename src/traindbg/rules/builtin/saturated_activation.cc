@@ -30,7 +30,8 @@ const model::RuleInfo kSaturatedActivation = {
         "the "
         "first step has to learn more for that: the loss below 60 % of what guessing gives (of its start, "
         "where "
-        "labels are not counted), and, after 200 steps, below a fifth of it or three times the share by "
+        "labels are not counted; below 15 % of that, where several layers were like this), and, after 200 "
+        "steps, below a fifth of it or three times the share by "
         "which "
         "labels of nearest inputs differ, whichever is more. The model's own output is not looked at.",
     .why =
@@ -98,6 +99,7 @@ class SaturatedActivation final : public Rule {
   private:
     // Of weights that saturate what follows them when they are given standardised values.
     static constexpr double kLargeGain = 3;
+    static constexpr double kFar = 0.15;  // of guessing, or of the start
 
     struct Layer {
         explicit Layer(std::size_t window) : shares(window) {}
@@ -124,6 +126,12 @@ class SaturatedActivation final : public Rule {
         return std::prev(after)->second;
     }
 
+    // Where several layers pass next to no gradient from the first step on, the last one learns alone, and
+    // that goes some way, too.
+    [[nodiscard]] bool has_come_far(std::uint64_t layers) const {
+        if (!loss_.has_learned_much()) return false;
+        return layers < 2 || loss_.level() < kFar * loss_.base_rate().value_or(std::abs(loss_.start()));
+    }
     // After 200 steps the loss is a fifth of guessing and more, and three times what a look at the
     // nearest row already known would leave.
     [[nodiscard]] bool is_behind_inputs() const {
@@ -140,18 +148,19 @@ class SaturatedActivation final : public Rule {
 
     void judge(const model::StepView& step, FindingSink& sink) {
         const Place* worst = nullptr;
-        std::uint64_t places = 0;
+        std::uint64_t places = 0, from_first = 0;
         for (const Place& place : layers_) {
             const Layer& layer = place.second;
             if (!layer.shares.full() || layer.lowest() < share_ || is_output(step, step.info(place.first)))
                 continue;
             ++places;
+            if (layer.first_share >= share_) ++from_first;
             if (worst == nullptr || layer.lowest() > worst->second.lowest()) worst = &place;
         }
         // Saturated before it learned anything, it has to show more than that the loss fell a little.
         const bool from_start = worst != nullptr && worst->second.first_share >= share_;
         const bool learns =
-            from_start ? loss_.has_learned_much() && !is_behind_inputs() : loss_.has_learned();
+            from_start ? has_come_far(from_first) && !is_behind_inputs() : loss_.has_learned();
         const char* key = worst == nullptr ? "" : learns ? "flat_learning" : "flat";
         if (firing_ != key && !firing_.empty()) sink.clear(firing_);
         firing_ = key;

@@ -20,9 +20,10 @@ const model::RuleInfo kStoppedTooEarly = {
     .title = "Stopped too early",
     .summary = "The training ended while the loss still fell: more steps would have made it better.",
     .when =
-        "When the run is over, after `min_steps` steps and more: over the last third of it the loss fell "
+        "When the run is over, after 40 steps and more: over the last third of it the loss fell "
         "significantly (Mann-Kendall z < -4) and by more than `gain` of what it was at the start of that "
-        "third; the learning rate is not near 0. A note (info); a warning where that third brought more than "
+        "third; the learning rate is not near 0. A note (info), from `min_steps` steps on; a warning where "
+        "that third brought more than "
         "`steep` of all that the training has gained, so that it hardly slowed down, it began no higher than "
         "the training, and more than 60 % of the first loss is left; or where, of four evaluations and more, "
         "each "
@@ -38,7 +39,7 @@ const model::RuleInfo kStoppedTooEarly = {
     .original = "",
     .source = "Mann, \"Nonparametric tests against trend\", Econometrica 13 (1945)",
     .severity = model::Severity::kWarning,
-    .parameters = {{"min_steps", "steps", 80, 30, 1e9, "steps of a run that is judged"},
+    .parameters = {{"min_steps", "steps", 80, 30, 1e9, "steps from which on a fall that slows down is noted"},
                    {"gain", "share", 0.2, 0.001, 1, "fall of the loss over the last third"},
                    {"steep", "share", 0.22, 0.05, 1,
                     "of the whole fall, between the first and the last quarter of that third"},
@@ -64,7 +65,8 @@ class StoppedTooEarly final : public Rule {
     void on_end(FindingSink& sink) override {
         close_evaluation();
         if (is_evaluation_steep()) return fire_evaluation(sink);
-        if (loss_.count() < min_steps_ || loss_.is_game() || !loss_.is_known_function()) return;
+        if (loss_.count() < std::min(min_steps_, kFewSteps) || loss_.is_game() || !loss_.is_known_function())
+            return;
         if (rates_.is_known() && rates_.now() < 0.05 * rates_.peak()) return;
         const auto means = loss_.blocks().means();
         const auto third = means.last(means.size() / 3);
@@ -78,7 +80,7 @@ class StoppedTooEarly final : public Rule {
         // On its way back from a jump it gains nothing yet.
         const bool is_steep = before <= loss_.start() && after > kLeft * loss_.start() &&
                               before - after > steep_ * gained && before - after > 0.075 * before;
-        if (!is_steep && before - after < gain_ * before) return;
+        if (!is_steep && (loss_.count() < min_steps_ || before - after < gain_ * before)) return;
         model::Finding finding;
         finding.key = is_steep ? "steep" : "loss";
         finding.severity = is_steep ? model::Severity::kWarning : model::Severity::kInfo;
@@ -95,10 +97,10 @@ class StoppedTooEarly final : public Rule {
         sink.fire(std::move(finding));
     }
     [[nodiscard]] std::uint64_t steps_judged() const override {
-        return loss_.count() >= min_steps_ ? loss_.count() : 0;
+        return loss_.count() >= std::min(min_steps_, kFewSteps) ? loss_.count() : 0;
     }
     [[nodiscard]] std::string why_not_judged() const override {
-        return base::format("fewer than {} steps with a loss were seen", min_steps_);
+        return base::format("fewer than {} steps with a loss were seen", std::min(min_steps_, kFewSteps));
     }
 
   private:
