@@ -405,3 +405,44 @@ def test_what_scripted_modules_hide_is_said(run_dir, capfd):
     assert set(run.names("^output")) == {"output/0", "output/1"}
     assert "torch.jit" in capfd.readouterr().err
     assert [event["kind"] for event in run.events].count("not_captured") == 1
+
+
+class WithTeacher(nn.Module):
+    """Sets a part of itself to evaluation mode in its forward pass, as self-distillation does."""
+
+    def __init__(self):
+        super().__init__()
+        self.student = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 4))
+        self.teacher = nn.Sequential(nn.Linear(4, 4), nn.Dropout(0.5))
+
+    def forward(self, x):
+        self.teacher.eval()
+        return self.student(x) + self.teacher(x)
+
+
+@pytest.mark.parametrize("watch", ["before", "after"])
+def test_a_whole_graph_is_compiled_of_a_model_that_is_watched(watch, run_dir):
+    results = []
+    for is_watched in (False, True):
+        torch._dynamo.reset()
+        torch.manual_seed(0)
+        model = WithTeacher()
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        watcher = None
+        if is_watched and watch == "before":
+            watcher = td.watch(model, optimizer, run_dir=run_dir, supervise=False)
+        compiled = torch.compile(model, backend="eager", fullgraph=True)
+        losses = []
+        for step in range(30):
+            model.train()
+            optimizer.zero_grad()
+            loss = F.mse_loss(compiled(torch.randn(8, 4)), torch.zeros(8, 4))
+            loss.backward()
+            optimizer.step()
+            losses.append(loss.item())
+            if is_watched and watch == "after" and step == 2:
+                watcher = td.watch(model, optimizer, run_dir=run_dir, supervise=False)
+        if watcher is not None:
+            watcher.detach()
+        results.append(losses)
+    assert results[0] == results[1]

@@ -408,3 +408,53 @@ def test_a_scaler_that_is_off_scales_nothing(tmp_path: Path) -> None:
         _, values = fact(tmp_path / name, "loop/scaled_passes")
         assert len(values) >= 3
         assert set(values) == {float(enabled)}
+
+
+def test_targets_of_a_loss_about_differences_differ_from_sample_to_sample(tmp_path: Path) -> None:
+    torch.manual_seed(1)
+    model = nn.Linear(12, 12)
+    with td.watch(model, run_dir=tmp_path / "run", supervise=False):
+
+        def loss_of(model: nn.Module, step: int) -> torch.Tensor:
+            x, _ = data(step)
+            return F.mse_loss(model(x), 3 * x + 7)
+
+        train(model, torch.optim.SGD(model.parameters(), lr=0.01), 4, loss_of)
+    steps, deviations = fact(tmp_path / "run", "loop/target_deviation")
+    expected = [
+        float((3 * (x := data(s)[0]) - 3 * x.mean(0)).square().mean().sqrt()) for s in steps
+    ]
+    assert steps == [0, 1, 2, 3]
+    assert deviations == pytest.approx(expected, rel=1e-5)
+
+
+@pytest.mark.parametrize(("calls", "told"), [(1, []), (2, [2.0]), (3, [3.0])])
+def test_a_loss_that_is_made_of_several_calls_of_one_function(
+    tmp_path: Path, calls: int, told: list[float]
+) -> None:
+    torch.manual_seed(1)
+    model = mlp()
+
+    def loss_of(model: nn.Module, step: int) -> torch.Tensor:
+        x, y = data(step)
+        out = model(x)
+        return sum(F.cross_entropy(out, y.roll(k)) / calls for k in range(calls))
+
+    with td.watch(model, run_dir=tmp_path / "run", supervise=False):
+        train(model, torch.optim.SGD(model.parameters(), lr=0.01), 4, loss_of)
+    _, values = fact(tmp_path / "run", "loop/calls_of_one_loss")
+    assert sorted(set(values)) == told
+
+
+def test_calls_for_one_backward_pass_each_are_no_several(tmp_path: Path) -> None:
+    torch.manual_seed(1)
+    model = mlp()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+    with td.watch(model, run_dir=tmp_path / "run", supervise=False):
+        for step in range(4):
+            optimizer.zero_grad()
+            for part in range(2):
+                x, y = data(2 * step + part)
+                (F.cross_entropy(model(x), y) / 2).backward()
+            optimizer.step()
+    assert fact(tmp_path / "run", "loop/calls_of_one_loss") == ([], [])

@@ -32,6 +32,7 @@ _MOST_ROWS = 64
 _MOST_VALUES = 4096  # of a row
 _MOST_TENSORS = 4  # of what a model returns
 
+_is_compiling = torch.compiler.is_compiling
 _graph_task = getattr(torch._C, "_current_graph_task_id", None)
 
 
@@ -122,10 +123,12 @@ class Outputs:
         our_hooks.discard(self._handle.id)
 
     def _called(self, module: nn.Module, args: Any, output: Any) -> None:
+        if _is_compiling():  # the rest would be compiled, or end the compiling
+            return
         key = id(module)
         if (key not in self._roots and key not in self._parts) or key in self._seen:
             return
-        if threading.get_ident() != self._thread or torch.compiler.is_compiling():
+        if threading.get_ident() != self._thread:
             return
         if not module.training or not torch.is_grad_enabled():
             return

@@ -73,8 +73,9 @@ def _line() -> int:
     return 0
 
 
-def _is_zero(value: Any) -> bool:
-    return isinstance(value, (int, float)) and value == 0
+def _is_number(value: Any, number: float) -> bool:
+    # A tensor's comparison would wait for a device.
+    return isinstance(value, (int, float)) and value == number
 
 
 class HazardObserver:
@@ -116,7 +117,7 @@ class HazardObserver:
             return
         mark = self._mark_of(args[0])
         other = args[1] if len(args) > 1 else kwargs.get("other")
-        if function in _SAME or (function in _ADDITIONS and _is_zero(other)):
+        if function in _SAME or (function in _ADDITIONS and _is_number(other, 0)):
             self._mark(result, mark)
         elif function in _DIVISIONS:
             divisor = self._mark_of(other)
@@ -143,7 +144,7 @@ class HazardObserver:
                 self._mark(result, _MEASURE)
         elif function in _EXTREMES:
             self._mark(result, _LARGEST)
-        elif function in _ROOTS or (function in _POWERS and other == 0.5):
+        elif function in _ROOTS or (function in _POWERS and _is_number(other, 0.5)):
             self._mark(result, mark)
         elif function in _PROBABILITIES:
             self._mark(result, _PROBABILITY)

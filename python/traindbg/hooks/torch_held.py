@@ -14,7 +14,7 @@ import torch
 
 _KEY = "traindbg_held"
 _MOST_MARKS = 256
-_MOST_NODES = 4096
+_MOST_NODES = 1024
 _FRESH = 2  # steps in which a variable of the loop may still name a loss
 _FRESH_UNUSED = 20  # the same, of one that no backward pass went through
 

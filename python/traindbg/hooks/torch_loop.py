@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from traindbg.hooks.torch_graph import Latent
     from traindbg.hooks.torch_parameters import Owner
 
+_is_compiling = torch.compiler.is_compiling
 _graph_task = getattr(torch._C, "_current_graph_task_id", None)
 _GRAPHS_AT = (0, 2, 8)  # the first due step from each of these on: its graph is looked at
 _MOST_CALLS_SEEN = 6  # steps in which modules' calls are listened to
@@ -170,10 +171,12 @@ class _Calls:
         our_hooks.add(self._handle.id)
 
     def _called(self, module: nn.Module, args: Any) -> None:
+        if _is_compiling():  # the rest would be compiled, or end the compiling
+            return
         key = id(module)
         if key not in self._wanted or threading.get_ident() != self._thread:
             return
-        if not torch.compiler.is_compiling() and (_graph_task is None or _graph_task() == -1):
+        if _graph_task is None or _graph_task() == -1:
             self.order[key] = self.order.get(key, False) or torch.is_grad_enabled()
 
     def end(self) -> None:

@@ -10,14 +10,16 @@ import functools
 import weakref
 from typing import TYPE_CHECKING, Any
 
+import torch
+
 from traindbg.hooks.torch_guard import guarded
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    import torch
-
 _MOST_MODULES = 64
+# Dynamo knows the function by any name.
+_is_compiling = torch.compiler.is_compiling
 _TURNS = 2  # one that was set once may stay so for good, as a teacher does
 
 
@@ -52,7 +54,8 @@ def listening_eval(original: Callable[..., Any]) -> Callable[..., Any]:
 
     @functools.wraps(original)
     def eval(self: Any) -> Any:  # noqa: A001
-        guarded("modes", modes.evaluates, self)
+        if not _is_compiling():  # what is compiled as a whole may call it
+            guarded("modes", modes.evaluates, self)
         return original(self)
 
     return eval

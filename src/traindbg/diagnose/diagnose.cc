@@ -544,8 +544,9 @@ std::vector<Cause> named_causes(const Symptoms& symptoms) {
             if (std::find(rules.begin(), rules.end(), finding.rule) == rules.end())
                 rules.push_back(finding.rule);
         }
-        // Ranks in whose weights nothing shows that they are to be copies may be parts of a model.
-        const bool may_be_meant = found->key == "never_averaged";
+        // Ranks in whose weights nothing shows that they are to be copies may be parts of a model;
+        // gradients that are 0 late in a training may have been clipped away.
+        const bool may_be_meant = found->key == "never_averaged" || found->key == "late";
         causes.push_back({std::string(kind.kind), std::string(kind.title),
                           may_be_meant ? std::min(kind.confidence, kMayBeMeant) : kind.confidence,
                           found->message + " " + std::string(kind.refuted), found->fix, std::move(rules)});

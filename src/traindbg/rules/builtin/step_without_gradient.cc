@@ -53,13 +53,25 @@ class StepWithoutGradient final : public Rule {
         if (!there || !reached || !passes) return;
         // A pass that reached nothing is another fault: detached_loss.
         const bool shows = there->value <= 0 && (passes->value <= 0 || reached->value > 0);
-        if (!shows && seen_.is_enough()) sink.clear(kKey);
+        if (!shows && seen_.is_enough()) {
+            sink.clear(kKey);
+            sink.clear(kLateKey);
+        }
         seen_.add(step, shows);
         if (!seen_.is_enough()) return;
-        model::Finding finding = loop_finding(kKey, model::Severity::kError, seen_, *there);
         const bool cleared = passes->value > 0;
+        // They were there for long: what takes them away now may be another thing.
+        const bool is_late = cleared && seen_.judged() >= seen_.count() + kLooksBefore;
+        model::Finding finding =
+            loop_finding(is_late ? kLateKey : kKey, model::Severity::kError, seen_, *there);
         finding.message =
-            cleared
+            is_late
+                ? base::format(
+                      "The gradients of all {:.0f} parameters that backward() reached are 0 at all of the "
+                      "{} steps looked at since step {}, and were not before: cleared before the step, or "
+                      "multiplied by 0, as clip_grad_norm_ does where their norm is infinite.",
+                      reached->value, seen_.count(), seen_.first())
+            : cleared
                 ? base::format(
                       "The optimizer steps without gradients at all of the {} steps looked at since step {}: "
                       "backward() gave {:.0f} parameters a gradient, and it was cleared before the step.",
@@ -68,9 +80,11 @@ class StepWithoutGradient final : public Rule {
                       "The optimizer steps without gradients at all of the {} steps looked at since step {}: "
                       "no backward() ran since its last step.",
                       seen_.count(), seen_.first());
-        finding.fix = cleared
-                          ? "Move optimizer.zero_grad() before loss.backward(), or after optimizer.step()."
-                          : "Call loss.backward() between optimizer.zero_grad() and optimizer.step().";
+        finding.fix =
+            is_late   ? "Look at the gradients before clipping: torch.isfinite(norm) of the norm that "
+                        "clip_grad_norm_ returns. Where they have grown without end, that is the cause."
+            : cleared ? "Move optimizer.zero_grad() before loss.backward(), or after optimizer.step()."
+                      : "Call loss.backward() between optimizer.zero_grad() and optimizer.step().";
         finding.evidence.push_back({"backward passes per step", passes->value, "expected", 1});
         finding.evidence.push_back({"parameters that backward reached", reached->value, "", 0});
         sink.fire(std::move(finding));
@@ -82,6 +96,8 @@ class StepWithoutGradient final : public Rule {
 
   private:
     static constexpr const char* kKey = "loop";
+    static constexpr const char* kLateKey = "late";
+    static constexpr std::uint64_t kLooksBefore = 5;
     InARow seen_;
 };
 
