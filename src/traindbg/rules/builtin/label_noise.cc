@@ -25,7 +25,9 @@ const model::RuleInfo kLabelNoise = {
     .when =
         "A classification whose training labels are contradicted, in the last captured steps (three to six, "
         "150 labels), in a share "
-        "of at least `missed`, while those of the evaluation before each of these steps, `evaluations` "
+        "of at least `missed` (and nearly so without the worst of these steps, and a quarter of it at the "
+        "best one), while those of the "
+        "evaluation before each of these steps, `evaluations` "
         "different ones in all, were in "
         "no "
         "more than `ratio` of that share, and significantly (four standard errors); the model was no better "
@@ -110,6 +112,8 @@ class LabelNoise final : public Rule {
   private:
     static constexpr std::size_t kLooks = 6, kFewestLooks = 3, kMostEvaluations = 64;
     static constexpr double kFewestLabels = 150;
+    static constexpr double kOfLeast = 0.25, kManyLabels = 24;
+    static constexpr double kOfOthers = 0.8;  // without the worst look
     static constexpr double kOfChance = 0.6, kAtGuessing = 0.85;
     struct Counted {
         double labels = 0, missed = 0, sum = 0;
@@ -184,7 +188,8 @@ class LabelNoise final : public Rule {
     // Each look at the training beside the evaluation before it, in which the model was no better trained.
     void judge(FindingSink& sink) {
         if (game_.is_on() || !comes_again_) return;
-        Counted ours, theirs;
+        Counted ours, theirs, worst;
+        double least = 1;
         std::size_t looks = 0;
         std::set<model::StepIndex> evaluations;
         for (const Counted& look : training_) {
@@ -192,6 +197,8 @@ class LabelNoise final : public Rule {
                                             [&](const Counted& one) { return one.step >= look.step; });
             if (after == evaluated_.begin()) continue;
             ours = sum(ours, look);
+            if (look.share() > worst.share()) worst = look;
+            if (look.labels >= kManyLabels) least = std::min(least, look.share());
             theirs = sum(theirs, *std::prev(after));
             evaluations.insert(std::prev(after)->step);
             ++looks;
@@ -206,8 +213,11 @@ class LabelNoise final : public Rule {
             theirs.labels * static_cast<double>(evaluations.size()) / static_cast<double>(looks);
         const double error = std::sqrt(ours.share() * (1 - ours.share()) / ours.labels +
                                        theirs.share() * (1 - theirs.share()) / evaluated);
-        const bool on = alike && ours.share() >= missed_ && theirs.share() <= ratio_ * ours.share() &&
-                        ours.share() - theirs.share() > 4 * error;
+        // A jump of the loss is one look's; wrong labels are in all of them.
+        const double others = (ours.missed - worst.missed) / std::max(ours.labels - worst.labels, 1.0);
+        const bool in_all = others >= kOfOthers * missed_ && least >= kOfLeast * ours.share();
+        const bool on = alike && ours.share() >= missed_ && in_all &&
+                        theirs.share() <= ratio_ * ours.share() && ours.share() - theirs.share() > 4 * error;
         if (on) {
             if (!fired_) first_ = step_;
             fire(ours, theirs, sink);
