@@ -126,13 +126,15 @@ class LearningRateTooLow final : public Rule {
         const double start = loss_.start();
         if (!(start > 0)) return false;
         const double gain = (start - loss_.level()) / start;
+        // Once told, a lucky batch does not take it back.
+        if (firing_ && ratio < 2 * update_) return gain < 0.25;
         const auto means = loss_.blocks().means();
         // While a schedule lets the rate fall, the loss slows down with it.
         const std::size_t recent = rates_.now() < 0.5 * rates_.peak() ? means.size() : 100;
         const double trend = trend_z(means.last(std::min(means.size(), recent)));
         // Of a regression, too, it may be known what the labels' mean alone gives.
         const std::optional<double> share = guessing_.share();
-        const bool is_guess = base || (share && *share > (firing_ ? 0.8 : 0.9));
+        const bool is_guess = base || (share && *share > 0.9);
         const bool is_barely_above = is_guess && ratio < 2 * update_;
         if (ratio > update_) return gain < 0.1 && (is_over_ || trend < -3 || is_barely_above);
         // Without a base rate a model may be good already: then only what still falls can fall faster.
