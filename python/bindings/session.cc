@@ -345,11 +345,21 @@ void Session::end_eval_step() noexcept {
     if (const Inside inside(*this); inside) session_->end_eval_step();
 }
 
+namespace {
+std::chrono::nanoseconds patience_of(double seconds) noexcept {
+    const double some = seconds > 0 ? std::min(seconds, 3600.0) : 0.0;
+    return std::chrono::nanoseconds(static_cast<std::int64_t>(some * 1e9));
+}
+}  // namespace
+
+bool Session::flush(double patience_seconds) noexcept {
+    const nb::gil_scoped_release others_may_run;
+    const Inside inside(*this);
+    return inside && session_->flush(patience_of(patience_seconds));
+}
 void Session::close(double patience_seconds) noexcept {
     const nb::gil_scoped_release others_may_run;
-    const double seconds = patience_seconds > 0 ? std::min(patience_seconds, 3600.0) : 0.0;
-    if (const Inside inside(*this, false); inside)
-        session_->close(std::chrono::nanoseconds(static_cast<std::int64_t>(seconds * 1e9)));
+    if (const Inside inside(*this, false); inside) session_->close(patience_of(patience_seconds));
 }
 // In the child of a fork: takes no lock, because nobody is left there to release it.
 void Session::abandon() noexcept {
@@ -473,6 +483,8 @@ void bind_session(nb::module_& module) {
         .def("checkpoint_asked", &Session::checkpoint_asked,
              "Whether a checkpoint is to be written before a stop that was asked for.")
         .def("end_eval_step", &Session::end_eval_step)
+        .def("flush", &Session::flush, "patience"_a = 1.0,
+             "Waits until the steps that ended can be read, for at most so many seconds; whether they can.")
         .def("close", &Session::close, "patience"_a = 5.0,
              "Writes what is queued, for at most so many seconds.")
         .def("abandon", &Session::abandon, "In the child of a fork: does nothing from now on.")

@@ -92,6 +92,7 @@ class Session {
     // The JSON of the plan that holds now; empty where there is none any more.
     std::string plan();
 
+    bool flush(double patience_seconds) noexcept;
     void close(double patience_seconds) noexcept;
     // In the child of a fork: takes no lock, because nobody is left there to release it.
     void abandon() noexcept;

@@ -58,7 +58,7 @@ def on_optimizer(optimizer: Any) -> None:
     if hook.is_watched(parameters):
         _seen.add(optimizer)
         if recordings.current is not None:  # a second training of the same model, perhaps
-            recordings.current.expect_other_driver()
+            recordings.current.drivers.expect_other()
         return
     root = find_root(parameters)
     if root is None:

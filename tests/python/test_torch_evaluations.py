@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 import torch
 from torch.nn import functional
@@ -19,12 +21,13 @@ def evaluate(model, batches):
     model.train()
 
 
-def train(run_dir, capture, batches, rounds=2):
+def train(run_dir, capture, batches, rounds=2, pause=0.0):
     torch.manual_seed(0)
     model = torch.nn.Sequential(torch.nn.Linear(3, 3), torch.nn.ReLU())
     optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
     with td.watch(model, optimizer, run_dir=run_dir, rules=[], supervise=False, capture=capture):
         for _ in range(rounds):
+            time.sleep(pause)
             for _ in range(3):
                 optimizer.zero_grad()
                 functional.mse_loss(model(torch.randn(4, 3)), torch.randn(4, 3)).backward()
@@ -61,7 +64,8 @@ def test_the_steps_that_were_asked_for_and_no_others(run_dir, capture, steps):
 
 
 def test_by_time_the_first_batch_of_a_late_evaluation_is_captured(run_dir):
-    run = train(run_dir, [{"collection": "inputs", "mode": "eval", "seconds": 0.001}], 1, rounds=5)
+    asked = {"collection": "inputs", "mode": "eval", "seconds": 0.001}
+    run = train(run_dir, [asked], 1, rounds=5, pause=0.002)  # an evaluation is due in each round
     assert sorted(series(run, "input/0")) == [0, 1, 2, 3, 4]
 
 

@@ -258,6 +258,44 @@ def test_what_latent_variables_tell_of_a_sample(tmp_path: Path, form: str, layer
         assert all(0 < value < 10 for value in values)
 
 
+class LayerOfHalves(nn.Module):
+    """One layer gives mean and log variance of 4 variables for each of 6 places."""
+
+    def __init__(self, kind: str) -> None:
+        super().__init__()
+        self.is_convolution = kind == "convolution"
+        self.both = nn.Conv1d(5, 8, 1) if self.is_convolution else nn.Linear(5, 8)
+        with torch.no_grad():  # collapsed: a mean of 0 and a variance of 1, for any input
+            self.both.weight.zero_()
+            self.both.bias.zero_()
+            self.both.weight[4:] = 0.3  # of the log variance, which says nothing of the sample
+        self.decode = nn.Linear(4, 5)
+
+    def forward(self, x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+        along = 1 if self.is_convolution else -1
+        mean, log_var = self.both(x).chunk(2, along)
+        z = mean + torch.randn_like(mean) * (0.5 * log_var).exp()
+        z = z.transpose(1, 2) if self.is_convolution else z
+        return self.decode(z), mean, log_var
+
+
+@pytest.mark.parametrize("kind", ["linear", "convolution"])
+def test_halves_of_a_layer_are_cut_along_its_own_dimension(tmp_path: Path, kind: str) -> None:
+    torch.manual_seed(2)
+    model = LayerOfHalves(kind)
+
+    def loss_of(module: nn.Module, step: int) -> torch.Tensor:
+        x = torch.randn(32, 6, 5)
+        made, mean, log_var = module(x.transpose(1, 2) if kind == "convolution" else x)
+        kl = -0.5 * (1 + log_var - mean.pow(2) - log_var.exp()).sum(1).mean()
+        return (made - x).square().mean() + 0.01 * kl
+
+    with td.watch(model, run_dir=tmp_path / "run", supervise=False):
+        train(model, torch.optim.SGD(model.parameters(), lr=1e-6), 4, loss_of)
+    _, values = fact(tmp_path / "run", "loop/latent_information/both")
+    assert all(value < 0.01 for value in values)
+
+
 class Series(nn.Module):
     def __init__(self, gain: float) -> None:
         super().__init__()

@@ -17,6 +17,7 @@ from torch.nn import functional as F
 import traindbg as td
 from traindbg.hooks import torch_recording
 from traindbg.hooks.torch_compiled import compiler_in_use
+from traindbg.hooks.torch_forward_sink import ForwardSink
 
 assert not compiler_in_use()
 run_dir = sys.argv[1]
@@ -27,15 +28,15 @@ def train(model, steps=4, **options):
     # The largest value of each tensor of each pass, and the outputs that went the long way.
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
     with td.watch(model, run_dir=run_dir, rules=[], every=1, supervise=False, **options):
-        slow = torch_recording.Recording.module_output
+        slow = ForwardSink.module_output
         calls = []
-        torch_recording.Recording.module_output = lambda *a: (calls.append(a[1].name), slow(*a))[1]
+        ForwardSink.module_output = lambda *a: (calls.append(a[1].name), slow(*a))[1]
         for step in range(steps):
             optimizer.zero_grad()
             x = torch.randn(4, 8, generator=torch.Generator().manual_seed(step))
             model(x).sum().backward()
             optimizer.step()
-        torch_recording.Recording.module_output = slow
+        ForwardSink.module_output = slow
     run = td.Run(run_dir)
     found = {}
     for name in run.names("^(in|out)put|^activation"):

@@ -20,6 +20,13 @@ import traindbg as td
 from traindbg.errors import InvalidArgument
 from traindbg.hooks import torch_guard, torch_recording
 from traindbg.hooks import torch_patches as patches
+from traindbg.hooks.torch_backward import BackwardObserver
+from traindbg.hooks.torch_drivers import Drivers
+from traindbg.hooks.torch_evaluations import Evaluations
+from traindbg.hooks.torch_forward_sink import ForwardSink
+from traindbg.hooks.torch_loss_observer import LossObserver
+from traindbg.hooks.torch_optimizer import OptimizerObserver
+from traindbg.hooks.torch_tensors import Tensors
 
 # `torch.optim` hides this module behind nothing at all: it deletes the name.
 torch_optimizer = sys.modules["torch.optim.optimizer"]
@@ -166,29 +173,29 @@ def test_ctrl_c_in_a_forward_pass_leaves_no_mode_behind(small, run_dir):
 
 
 INTERNALS = (
-    "_take",
-    "_take_scalar",
-    "_id",
-    "_learn",
-    "_observe_parameters",
-    "_take_classes",
-    "_mode",
-    "_forward_mode",
-    "_take_leftover",
-    "_end_evaluation",
-    "_check_settings",
+    (Tensors, "take"),
+    (Tensors, "take_scalar"),
+    (Tensors, "id_of"),
+    (Drivers, "learn"),
+    (OptimizerObserver, "take_parameters"),
+    (LossObserver, "_take_classes"),
+    (Evaluations, "mode"),
+    (ForwardSink, "_forward_mode"),
+    (BackwardObserver, "_take_leftover"),
+    (Evaluations, "end"),
+    (Drivers, "check_settings"),
 )
 
 
-@pytest.mark.parametrize("internal", INTERNALS)
-def test_a_failure_of_ours_changes_nothing(internal, run_dir, monkeypatch, capfd):
+@pytest.mark.parametrize(("part", "internal"), INTERNALS)
+def test_a_failure_of_ours_changes_nothing(part, internal, run_dir, monkeypatch, capfd):
     plain = trainings.train("eval")
     monkeypatch.setenv("TRAINDBG_STRICT", "0")
 
     def broken(*args, **kwargs):
         raise RuntimeError("injected")
 
-    monkeypatch.setattr(torch_recording.Recording, internal, broken)
+    monkeypatch.setattr(part, internal, broken)
     watched = trainings.train(
         "eval", lambda m, o: td.watch(m, o, run_dir=run_dir, every=1, supervise=False)
     )

@@ -48,6 +48,25 @@ def min_max(h):
     return (h - low) / (high - low)
 
 
+def with_zeros_replaced(h):
+    length = h.detach().norm(dim=1, keepdim=True)
+    length[length == 0] = 1
+    return h / length
+
+
+class LengthPlusOne(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, h):
+        return h.norm(dim=1, keepdim=True) + 1
+
+    @staticmethod
+    def backward(ctx, gradient):
+        return gradient.expand(-1, WIDTH)
+
+
+LengthPlusOne.__name__ = "Norm"  # its node is a NormBackward, as PyTorch's own are NormBackward1
+
+
 def softmax_by_hand(h):
     e = torch.exp(h)
     return e / e.sum(1, keepdim=True)
@@ -71,6 +90,8 @@ DIVIDES = {
     "reciprocal": lambda h: h * h.norm(dim=1).reciprocal().unsqueeze(1),
     "rsqrt": lambda h: h * h.square().mean(1, keepdim=True).rsqrt(),
     "range": min_max,
+    "root in place": lambda h: h / h.square().sum(1, keepdim=True).sqrt_(),
+    "division in place": lambda h: (2 * h).div_(h.norm(dim=1, keepdim=True)),
 }
 LOGS = {
     "softmax": lambda h: torch.log(torch.softmax(h, dim=1)),
@@ -93,6 +114,14 @@ SAFE = {
     "softmax": lambda h: F.softmax(h, dim=1),
     "softmax by hand, the largest taken off": stable_softmax_by_hand,
     "layer norm": lambda h: F.layer_norm(h, (WIDTH,)),
+    "an epsilon in place": lambda h: h / h.abs().sum(1, keepdim=True).add_(1e-8),
+    "a clamp in place": lambda h: h / h.detach().std(1, keepdim=True).clamp_(min=1e-8),
+    "zeros replaced": with_zeros_replaced,
+    "zeros masked": lambda h: (
+        h / h.detach().abs().sum(1, keepdim=True).masked_fill_(h[:, :1] == 0, 1)
+    ),
+    "a probability raised": lambda h: h + h.detach().softmax(1).add_(1e-9).log(),
+    "a function of one's own": lambda h: h / LengthPlusOne.apply(h),
 }
 
 
@@ -198,10 +227,69 @@ def test_of_a_loss_it_is_told_by_its_graph(run_dir, fact, name):
     assert told(run_dir) == {fact: ""}
 
 
+def over_one(h):
+    return h * torch.softmax(h.mean(1, keepdim=True), dim=-1)
+
+
+def over_positions(h):
+    return h * torch.softmax(h.mean(1, keepdim=True), dim=0)
+
+
+def of_one_key(h):
+    """Attention that may look at one thing only."""
+    key = h[:1]
+    return h + torch.softmax(h @ key.T, dim=-1) @ key
+
+
+def over_a_past_that_grows(h):
+    """Of a decoder that looks at what it has made so far: at the first position at one thing."""
+    for length in range(1, 4):
+        past = h[:length]
+        h = h + torch.softmax(past.mean(1, keepdim=True), dim=0).T @ past
+    return h
+
+
+@pytest.mark.parametrize(
+    ("inside", "place"),
+    [
+        (over_one, "scale"),
+        (over_positions, None),
+        (of_one_key, None),
+        (over_a_past_that_grows, None),
+    ],
+)
+def test_a_softmax_over_one_value_is_told(run_dir, inside, place):
+    train(run_dir, inside)
+    names = [name for name in td.Run(run_dir).names() if "softmax_of_one" in name]
+    assert names == ([f"loop/softmax_of_one/{place}"] if place else [])
+    if place:
+        lines = set(td.Run(run_dir).scalars(names[0]).values)
+        assert lines == {inside.__code__.co_firstlineno + 1}
+
+
 def test_the_line_is_that_of_the_division(run_dir):
     train(run_dir, with_norm_by_hand)
     line = td.Run(run_dir).scalars("loop/divides_by_measure/scale").values[0]
     assert line == with_norm_by_hand.__code__.co_firstlineno + 1
+
+
+def test_of_two_models_each_tells_what_it_calls(run_dir):
+    torch.manual_seed(0)
+    models = [nn.Sequential(nn.Linear(WIDTH, WIDTH), Scale(inside)) for inside in (min_max, F.relu)]
+    parameters = [parameter for model in models for parameter in model.parameters()]
+    optimizer = torch.optim.SGD(parameters, lr=0.01)
+    watchers = [
+        td.watch(models[0], optimizer, run_dir=run_dir, supervise=False, rules=["non_finite"]),
+        td.watch(models[1], optimizer),
+    ]
+    for _ in range(4):
+        optimizer.zero_grad()
+        scores = models[1](models[0](torch.randn(8, WIDTH)))
+        F.cross_entropy(scores, torch.randint(0, WIDTH, (8,))).backward()
+        optimizer.step()
+    for watcher in watchers:
+        watcher.detach()
+    assert told(run_dir) == {"divides_by_measure": "1"}
 
 
 @pytest.mark.parametrize("inside", [min_max, softmax_by_hand, SAFE["an epsilon"]])

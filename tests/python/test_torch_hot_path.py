@@ -12,6 +12,8 @@ from trainings import SmallCNN, data
 
 import traindbg as td
 from traindbg.hooks import torch_patches, torch_recording
+from traindbg.hooks.torch_backward import BackwardObserver
+from traindbg.hooks.torch_loss_observer import LossObserver
 from traindbg.hooks.torch_recording import Recording
 
 
@@ -158,14 +160,19 @@ def test_it_records_what_the_hooks_in_python_record(train, settings, tmp_path, m
 def calls(monkeypatch) -> Counter[str]:
     """How often each hook in Python was called."""
     calls: Counter[str] = Counter()
-    for name in ("loss_computed", "backward_begins", "optimizer_will_step", "optimizer_stepped"):
-        method = getattr(Recording, name)
+    for part, name in (
+        (LossObserver, "loss_computed"),
+        (BackwardObserver, "backward_begins"),
+        (Recording, "optimizer_will_step"),
+        (Recording, "optimizer_stepped"),
+    ):
+        method = getattr(part, name)
 
         def counted(self, *args, _name=name, _method=method):
             calls[_name] += 1
             return _method(self, *args)
 
-        monkeypatch.setattr(Recording, name, counted)
+        monkeypatch.setattr(part, name, counted)
     return calls
 
 
@@ -265,7 +272,7 @@ def test_a_device_that_fails_neither_holds_up_steps_nor_keeps_memory(tmp_path, m
             failing.setattr(torch, "cat", full)
             plain(model, optimizer)
         assert recording.hot.steps == 48
-        assert not recording.deferred._vectors
+        assert not recording.tensors.deferred._vectors
 
 
 def test_a_second_model_is_watched_although_its_optimizer_stepped_before(tmp_path) -> None:

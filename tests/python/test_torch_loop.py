@@ -83,6 +83,8 @@ class Hidden(nn.Module):
         self.layers = layers if kind == "list" else nn.ModuleList(layers)
         if kind == "tensor":
             self.gain = torch.ones(12, requires_grad=True)
+        if kind == "view":
+            self.gain = nn.Parameter(torch.ones(12)).unsqueeze(0)
         self.kind = kind
         self.head = nn.Linear(12, 3)
         self.seen = None
@@ -92,7 +94,7 @@ class Hidden(nn.Module):
             x = self.seen = x.clone().requires_grad_()
         for layer in self.layers:
             x = F.relu(layer(x))
-        if self.kind == "tensor":
+        if self.kind in ("tensor", "view"):
             x = x * self.gain
         return self.head(x)
 
@@ -448,7 +450,7 @@ CASES = {
         ("all", "two_optimizers", "loaded_backbone", "by_hand"),
     ),
     "frozen_parameters": (frozen, ("random",), ("loaded", "no_grad", "averaged")),
-    "unregistered_parameters": (hidden, ("list", "tensor"), ("module_list", "input")),
+    "unregistered_parameters": (hidden, ("list", "tensor", "view"), ("module_list", "input")),
     "no_nonlinearity": (
         nonlinearity,
         ("none", "none_deep", "half", "convolutions", "norm_and_pooling", "residual_linear"),

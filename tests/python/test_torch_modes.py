@@ -16,7 +16,7 @@ from traindbg.hooks.torch_modes import Modes
 X, Y = torch.randn(200, 8), torch.randint(0, 3, (200,))
 
 
-def train(run_dir, *, set_to_eval, teacher=None) -> list[float]:
+def train(run_dir, *, set_to_eval, teacher=None, keep=None) -> list[float]:
     """12 steps, an evaluation without a loss after every third one. The head is watched."""
     torch.manual_seed(0)
     parts = {
@@ -44,6 +44,8 @@ def train(run_dir, *, set_to_eval, teacher=None) -> list[float]:
                     parts[name].eval()
                 with torch.no_grad():
                     parts["head"](parts["encoder"](X[64:]))
+    if keep is not None:
+        keep.extend(parts.values())
     run = td.Run(run_dir)
     name = "loop/others_in_eval"
     return run.scalars(name).values.tolist() if run.names(f"^{name}$") else []
@@ -68,15 +70,46 @@ def test_parts_of_the_model_and_what_it_is_part_of_do_not_count():
     for _ in range(2):
         for module in (whole, model[0]):
             module.train()
-            modes.evaluates(module)
+            modes.evaluates(module, 7)
             module.training = False
-    assert not modes.others_evaluate(model)
-    assert modes.others_evaluate(whole[0])
+    assert not modes.others_evaluate(model, 7)
+    assert modes.others_evaluate(whole[0], 7)
+    assert not modes.others_evaluate(whole[0], 8)  # one that was evaluated before the last step
+
+
+def test_an_earlier_training_says_nothing_of_the_next_one(run_dir):
+    """Whose model is called without gradients in training mode, as for the statistics."""
+    kept = []
+    assert train(run_dir / "earlier", set_to_eval=["encoder", "head"], keep=kept) == []
+    assert [part.training for part in kept] == [False, False]
+    assert train(run_dir / "next", set_to_eval=[]) == []
+
+
+def test_nothing_is_heard_once_nobody_watches(run_dir, monkeypatch):
+    calls = []
+    monkeypatch.setattr(Modes, "evaluates", lambda *args: calls.append(args))
+    others = nn.Module.eval
+    try:
+        model = nn.Linear(8, 3)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+        with td.watch(model, optimizer, run_dir=run_dir, supervise=False):
+            listening = nn.Module.eval
+
+            def wrapped(self):  # by somebody, after us
+                return listening(self)
+
+            nn.Module.eval = wrapped
+            model.eval()
+            assert len(calls) == 1
+        model.train().eval()
+        assert len(calls) == 1
+    finally:
+        nn.Module.eval = others
 
 
 def test_nothing_is_kept_alive():
     modes, module = Modes(), nn.Linear(2, 2)
-    modes.evaluates(module)
+    modes.evaluates(module, 0)
     ref = weakref.ref(module)
     del module
     gc.collect()

@@ -12,7 +12,8 @@ from torch import nn
 from torch.nn import functional as F
 
 import traindbg as td
-from traindbg.hooks.torch_neighbours import compared
+from traindbg.hooks import torch_neighbours
+from traindbg.hooks.torch_neighbours import Neighbours, compared
 
 
 def by_hand(rows: torch.Tensor, labels: torch.Tensor, are_classes: bool) -> tuple[int, float]:
@@ -146,6 +147,86 @@ def test_nothing_is_told_of_numbers_of_words_or_of_labels_for_each_position(run_
         loss=lambda out, y: F.cross_entropy(out.flatten(0, 1), y.flatten()),
     )
     assert told(run, "rows") == []
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+def test_under_autocast_a_row_that_came_again_is_no_neighbour(run_dir, dtype):
+    torch.manual_seed(5)
+    x, y = torch.randn(200, 64), torch.randint(0, 10, (200,))
+    picks = [torch.randint(0, 200, (64,)) for _ in range(12)]
+    with torch.autocast("cpu", dtype=dtype):
+        run = train(run_dir, [(x[i], y[i]) for i in picks])
+    assert share(run) > 0.85  # of the labels of others, which say nothing
+
+
+def test_large_images_in_any_layout(run_dir):
+    x, y = torch.randn(512, 3, 24, 24), torch.randint(0, 10, (512,))
+    x += 3 * y[:, None, None, None]
+    shares = []
+    for layout in (torch.contiguous_format, torch.channels_last):
+        images = x.contiguous(memory_format=layout)
+        batches = [(images[i : i + 64], y[i : i + 64]) for i in range(0, 512, 64)]
+        model = nn.Sequential(nn.Flatten(), nn.Linear(3 * 24 * 24, 10))
+        shares.append(share(train(run_dir / str(layout), batches, model)))
+    assert shares[0] == shares[1] < 0.5
+
+
+class Sparse(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.weight = nn.Parameter(torch.randn(64, 10) / 8)
+
+    def forward(self, x):
+        return torch.sparse.mm(x, self.weight)
+
+
+def test_sparse_inputs_cost_no_loss_and_no_word(run_dir, capsys):
+    batches = [
+        ((torch.rand(32, 64) < 0.05).float().to_sparse(), torch.randint(0, 10, (32,)))
+        for _ in range(24)
+    ]
+    run = train(run_dir, batches, Sparse())
+    assert told(run, "rows") == []
+    assert len(run.scalars("loss/cross_entropy").steps) == 24
+    assert "not recorded" not in capsys.readouterr().err
+
+
+class Siamese(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.line = nn.Linear(64, 1)
+
+    def forward(self, x):
+        return self.line(x)
+
+
+def test_nothing_is_told_where_labels_are_of_two_passes(run_dir):
+    torch.manual_seed(6)
+    model, one, other = Siamese(), torch.randn(768, 64), torch.randn(768, 64)
+    labels = (one[:, :1] > other[:, :1]).float()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+    rules = ["low_capacity", "loss_not_decreasing"]
+    with td.watch(model, optimizer, run_dir=run_dir, supervise=False, rules=rules):
+        for i in range(0, 768, 64):
+            optimizer.zero_grad()
+            scores = model(one[i : i + 64]) - model(other[i : i + 64])
+            F.binary_cross_entropy_with_logits(scores, labels[i : i + 64]).backward()
+            optimizer.step()
+    assert told(td.Run(run_dir), "rows") == []
+
+
+def test_a_look_that_fails_is_the_last_one(monkeypatch):
+    def fails(*_):
+        raise RuntimeError("out of memory")
+
+    monkeypatch.setattr(torch_neighbours, "compared", fails)
+    looks = Neighbours()
+    rows, labels = torch.randn(512, 4), torch.randint(0, 2, (512,))
+    looks.given(0, rows)
+    with pytest.raises(RuntimeError, match="out of memory"):
+        looks.labelled("cross_entropy", labels)
+    looks.given(0, rows)
+    assert looks.labelled("cross_entropy", labels) is None
 
 
 def test_no_batch_is_kept_and_no_random_number_drawn(run_dir):

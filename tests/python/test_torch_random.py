@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import warnings
 
 import numpy as np
 import pytest
@@ -80,6 +81,31 @@ def test_a_generator_of_its_own_and_a_fork_set_nothing_back(run_dir):
 def test_a_training_that_draws_nothing_loses_nothing(run_dir):
     found = train(run_dir, lambda step: torch.arange(step, step + 32), seeded)
     assert found == [0, 0, 0, 0, 0]
+
+
+def test_a_generator_that_nothing_is_drawn_from_any_more_is_not_set_back(run_dir):
+    """Its state is the same after each evaluation, as nobody touched it."""
+
+    def draw(step):
+        if step < 8:
+            random.random()
+        return torch.randint(0, 400, (32,))
+
+    found = train(run_dir, draw, lambda: torch.arange(40))
+    assert found == [0, 0, 0, 0, 0]
+
+
+def test_another_generator_behind_numpys_functions():
+    before = np.random.get_bit_generator()
+    try:
+        np.random.set_bit_generator(np.random.PCG64(3))
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            known = states()
+        np.random.rand()
+        assert states()["numpy.random"] != known["numpy.random"]
+    finally:
+        np.random.set_bit_generator(before)
 
 
 def test_states_are_read_and_not_changed():

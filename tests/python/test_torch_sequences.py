@@ -7,10 +7,14 @@ import math
 import pytest
 import torch
 from torch import nn
+from torch.distributed.device_mesh import init_device_mesh
+from torch.distributed.tensor import Shard, distribute_tensor
 from torch.nn import functional as F
+from torch.testing._internal.distributed.fake_pg import FakeStore
 
 import traindbg as td
-from traindbg.hooks.torch_sequences import _Input, is_next_value, padding_of
+from traindbg.hooks.torch_guard import failures
+from traindbg.hooks.torch_sequences import SequenceObserver, _Input, next_values, padding_of
 
 RULES = ["attention_mask_wrong", "future_leak"]
 WORDS, LENGTH, WIDTH = 11, 12, 8
@@ -89,12 +93,60 @@ def by_hand(later: bool):
     return mix
 
 
+def by_hand_turned(later: bool):
+    """Scores [keys, queries]."""
+
+    def mix(model, h, ids):
+        scores = torch.einsum("bkd,bqd->bkq", h, h)
+        if not later:
+            scores = scores.masked_fill(TRIL.T == 0, float("-inf"))
+        return torch.einsum("bkq,bkd->bqd", scores.softmax(dim=1), h)
+
+    return mix
+
+
+def hidden_afterwards(model, h, ids):
+    weights = F.softmax(h @ h.transpose(1, 2), dim=-1) * TRIL
+    return weights / weights.sum(-1, keepdim=True) @ h
+
+
+def hidden_after_dropout(model, h, ids):
+    weights = F.dropout(F.softmax(h @ h.transpose(1, 2), dim=-1), 0.1)
+    weights = torch.mul(input=TRIL, other=weights / weights.sum(-1, keepdim=True))
+    return weights @ h
+
+
+def with_experts(model, h, ids):
+    """A gate for as many experts as there are positions; the layer has no bias."""
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        gates = F.softmax(model.part(h), dim=-1)
+    return h * gates.float().amax(-1, keepdim=True) + h.roll(1, dims=1)
+
+
+def additive(model, h, ids):
+    pairs = torch.tanh(h[:, :, None] + h[:, None, :])
+    return model.part(pairs).squeeze(-1).softmax(-1) @ h
+
+
+def with_feature_map(model, h, ids):
+    """Linear attention: a softmax over features, of which there are as many as positions."""
+    features = F.softmax(torch.cat([h, h[..., : LENGTH - WIDTH]], -1), dim=-1)
+    weights = (features @ features.transpose(1, 2)) * TRIL
+    return weights / weights.sum(-1, keepdim=True) @ h + h.roll(1, dims=1)
+
+
+def by_hand_with(hidden: float):
+    return lambda model, h, ids: (h @ h.transpose(1, 2) + (1 - TRIL) * hidden).softmax(-1) @ h
+
+
 TRIL = torch.ones(LENGTH, LENGTH).tril()
 SEES_LATER = {
     "no mask": (attend(), None),
     "mask that is off by one": (attend(lambda ids: TRIL.roll(1, 1).bool() | TRIL.bool()), None),
     "numbers that are added": (attend(lambda ids: TRIL), None),
     "by hand": (by_hand(later=True), None),
+    "by hand, turned": (by_hand_turned(later=True), None),
+    "by hand, additive": (additive, lambda: nn.Linear(WIDTH, 1)),
     "multi-head": (lambda m, h, ids: m.part(h, h, h)[0], nn.MultiheadAttention),
     "convolution": (
         lambda m, h, ids: m.part(h.transpose(1, 2)).transpose(1, 2),
@@ -118,6 +170,13 @@ SEES_EARLIER = {
     "is_causal": (attend(causal=True), None),
     "mask": (attend(lambda ids: TRIL.bool()), None),
     "by hand": (by_hand(later=False), None),
+    "by hand, turned": (by_hand_turned(later=False), None),
+    "hidden after the softmax": (hidden_afterwards, None),
+    "hidden after dropout": (hidden_after_dropout, None),
+    "a feature map": (with_feature_map, None),
+    "a gate": (with_experts, lambda: nn.Linear(WIDTH, LENGTH, bias=False)),
+    "hidden by -100": (by_hand_with(-100.0), None),
+    "a mask of -1000": (attend(lambda ids: (1 - TRIL) * -1000.0), None),
     "multi-head": (
         lambda m, h, ids: m.part(h, h, h, attn_mask=TRIL == 0)[0],
         nn.MultiheadAttention,
@@ -156,7 +215,8 @@ def test_later_positions_that_are_seen_are_told(run_dir, name):
     values, place = fact(run, "later_seen")
     assert values == {1}
     has_part = SEES_LATER[name][1] is not None
-    assert place == ("part" if has_part else "model")
+    # What is written out is in the model itself.
+    assert place == ("part" if has_part and SEES_LATER[name][0] is not additive else "model")
 
 
 @pytest.mark.parametrize("name", SEES_EARLIER)
@@ -291,20 +351,122 @@ def test_next_values():
     def given(x):
         return _Input(x, len(x))
 
-    assert is_next_value(given(ids[:, :-1]), ids[:, 1:].flatten()) == LENGTH
-    assert is_next_value(given(ids), ids[:, 1:].flatten()) == LENGTH + 1  # shifted inside
-    assert is_next_value(given(ids[:, :-1].t()), ids[:, 1:].t().flatten()) == LENGTH
-    assert is_next_value(given(ids[:, :-1]), ids[:, :-1].flatten()) == 0
-    assert is_next_value(given(torch.ones_like(ids)), torch.ones_like(ids).flatten()) == 0
-    left_out = ids[:, 1:].clone()
-    left_out[:, :4] = -100
-    assert is_next_value(given(ids[:, :-1]), left_out.flatten()) == LENGTH
+    def length(x, target) -> int:
+        found = next_values(given(x), target)
+        return 0 if found is None else found.length
+
+    assert length(ids[:, :-1], ids[:, 1:].flatten()) == LENGTH
+    assert length(ids, ids[:, 1:].flatten()) == LENGTH + 1  # shifted inside
+    assert length(ids[:, :-1].t(), ids[:, 1:].t().flatten()) == LENGTH
+    assert length(ids[:, :-1], ids[:, :-1].flatten()) == 0
+    assert length(torch.ones_like(ids), torch.ones_like(ids).flatten()) == 0
     series = torch.randn(5, 30, 4)
-    assert is_next_value(given(series[:, :-1]), series[:, 1:, 2]) == 29  # one of its values
+    assert length(series[:, :-1], series[:, 1:, 2]) == 29  # one of its values
+
+
+def test_positions_that_have_a_target_in_all_rows():
+    ids = words()
+    target = ids[:, 1:].clone()
+    target[:, :4] = -100
+    target[0, :6] = -100
+    found = next_values(_Input(ids[:, :-1], len(ids)), target.flatten())
+    assert found is not None
+    assert found.known.tolist() == [6 <= position < LENGTH - 1 for position in range(LENGTH)]
+    found = next_values(_Input(ids, len(ids)), target.flatten())  # shifted inside
+    assert found is not None
+    assert found.known.tolist() == [6 <= position < LENGTH for position in range(LENGTH + 1)]
 
 
 def test_targets_of_the_later_part_only():
     x = torch.randn(8, 30)
     target = torch.cat([x[:, 13:], torch.randn(8, 1)], 1)  # from the twelfth value on
-    assert is_next_value(_Input(x, 8), target) == 30
-    assert is_next_value(_Input(x, 8), torch.randn(8, 18)) == 0
+    found = next_values(_Input(x, 8), target)
+    assert found is not None
+    assert found.known.tolist() == [12 <= position < 29 for position in range(30)]
+    assert next_values(_Input(x, 8), torch.randn(8, 18)) is None
+
+
+def test_a_model_that_is_first_called_at_a_step_that_is_not_due():
+    looks, encoder, decoder = SequenceObserver(), nn.Linear(1, 1), nn.Linear(1, 1)
+    for model in (encoder, decoder):
+        looks.begin(False, model)
+    for model in (encoder, decoder):
+        looks.begin(True, model)
+        looks.input_given(words())
+    assert len(looks._inputs) == 2
+
+
+@pytest.mark.parametrize("leaks", [False, True])
+def test_a_prefix_may_see_all_of_itself(run_dir, leaks):
+    """Its targets are left out; what comes after it may see no later position."""
+    prefix = 8
+    shown = TRIL.bool().clone()
+    shown[:prefix, :prefix] = True
+    if leaks:
+        shown |= True
+    model = Model(attend(lambda ids: shown))
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    with td.watch(model, optimizer, run_dir=run_dir, supervise=False, rules=RULES):
+        for step in range(4):
+            ids = words(step)
+            target = ids[:, 1:].clone()
+            target[:, :prefix] = -100
+            optimizer.zero_grad()
+            F.cross_entropy(model(ids[:, :-1]).flatten(0, 1), target.flatten()).backward()
+            optimizer.step()
+    assert fact(td.Run(run_dir), "later_seen") == ({float(leaks)}, "model" if leaks else "")
+
+
+def test_a_vocabulary_that_is_as_large_as_the_sequence_is_long(run_dir):
+    class Words(Model):
+        def forward(self, ids):
+            return self.head(self.mix(self, self.embed(ids), ids)).softmax(-1).log()
+
+    model = Words(lambda m, h, ids: m.part(h)[0], nn.GRU(WIDTH, WIDTH, batch_first=True))
+    model.head = nn.Linear(WIDTH, LENGTH)
+    run, _, _ = train(run_dir, model)
+    assert fact(run, "later_seen") == ({0}, "")
+
+
+def test_what_cannot_be_read_here_is_left_alone(run_dir):
+    """A mask that holds no values, no memory to look at, and a roll of all positions at once."""
+    bias = pytest.importorskip("torch.nn.attention.bias")
+
+    def mix(model, h, ids):
+        causal = bias.causal_lower_right(LENGTH, LENGTH)
+        nothing = F.scaled_dot_product_attention(h, h[:, :0], h[:, :0])
+        rolled = torch.roll(h, 1, None)
+        return F.scaled_dot_product_attention(h, h, h, attn_mask=causal) + nothing + 0 * rolled
+
+    before = dict(failures)
+    run, _, _ = train(run_dir, Model(mix))
+    assert failures == before
+    assert not [name for name in run.names() if "later_seen" in name]
+
+
+def test_distributed_attention_is_not_looked_at():
+    """That would be a collective call, of which the other ranks do not know."""
+    torch.distributed.init_process_group("fake", store=FakeStore(), rank=0, world_size=2)
+    try:
+        mesh = init_device_mesh("cpu", (2,))
+        scores = distribute_tensor(torch.randn(4, LENGTH, LENGTH), mesh, [Shard(0)])
+        looks = SequenceObserver()
+        looks.begin(True, nn.Linear(1, 1))
+        looks.input_given(words()[:, :-1])
+        looks.called("", F.softmax, (scores, -1), {}, scores.softmax(-1))
+        looks.loss_computed((None, words()[:, 1:].flatten()), {})
+        assert looks.facts() == []
+    finally:
+        torch.distributed.destroy_process_group()
+
+
+def test_six_steps_are_looked_at_also_of_inputs_that_are_not_kept(run_dir):
+    looks = SequenceObserver()
+    scores = torch.randn(2, 8, 8, requires_grad=True)
+    for step in range(9):
+        looks.begin(True, nn.Linear(1, 1))
+        assert looks.is_open == (step < 6)
+        looks.input_given(torch.randn(2, 1 << 17))  # more than is copied
+        looks.called("", F.softmax, (scores, -1), {}, (scores @ scores).softmax(-1))
+        assert looks.facts() == []
+        assert not looks.is_open

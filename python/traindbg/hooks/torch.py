@@ -28,8 +28,9 @@ from traindbg.hooks import torch_recording as recordings
 from traindbg.hooks.torch_collections import patterns_of
 from traindbg.hooks.torch_guard import guarded
 from traindbg.hooks.torch_names import unwrap
-from traindbg.hooks.torch_recording import Recording, Watcher
+from traindbg.hooks.torch_recording import Recording
 from traindbg.hooks.torch_shards import agreed, rank_of_process
+from traindbg.hooks.torch_watcher import Watcher
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -47,9 +48,9 @@ def _after_fork_in_child() -> None:
     patches.state.listener = patches.state.hot = patches.state.corrections = None
     _supervisors.clear()
     if recording is not None:
-        recording.dead = True
+        recording.guard.dead = True
         recording.hot.disarm()
-        recording.end_eager()
+        recording.compilation.end()
         recording.session.abandon()
 
 
@@ -135,19 +136,22 @@ def is_watched(parameters: Iterable[torch.Tensor]) -> bool:
     """Whether one of these belongs to a model that is being watched."""
     if recordings.current is None:
         return False
-    return recordings.current._watcher_of({id(parameter) for parameter in parameters}) is not None
+    return (
+        recordings.current.watched.watcher_of({id(parameter) for parameter in parameters})
+        is not None
+    )
 
 
 def log(name: str, value: float) -> None:
     """See `traindbg.log`."""
     if not torch.compiler.is_compiling() and recordings.current is not None:
-        recordings.current.metric(name, value)
+        recordings.current.user_values.metric(name, value)
 
 
 def save(name: str, tensor: Any) -> None:
     """See `traindbg.save`."""
     if not torch.compiler.is_compiling() and recordings.current is not None:
-        recordings.current.save(name, tensor)
+        recordings.current.user_values.save(name, tensor)
 
 
 def watch(
@@ -241,7 +245,7 @@ def watch(
         recording.close()
         recording = None
     began = os.environ.get("TRAINDBG_RUN_DIR")
-    prefix = "" if recording is None else recording.prefix_of(root)
+    prefix = "" if recording is None else recording.watched.prefix_of(root)
     patterns = patterns_of(root, collections or {}, prefix)
     interval, file = every, None
     chosen = None if rules is None else _plan.rule_choices(rules)
@@ -319,7 +323,7 @@ def _is_another_training(recording: Recording, root: torch.nn.Module) -> bool:
         notebook.is_notebook()
         and not os.environ.get("TRAINDBG_RUN_DIR")
         and recording.hot.steps > 0
-        and all(watcher.model is not root for watcher in recording.watchers)
+        and all(watcher.model is not root for watcher in recording.watched.watchers)
     )
 
 
@@ -348,7 +352,7 @@ def _join(
         say(f"the recording has begun; {', '.join(ignored)} of this call {word} ignored")
     if plan:
         recording.ask_for(plan)
-    for watcher in recording.watchers:
+    for watcher in recording.watched.watchers:
         if watcher.model is root:
             return watcher
     return recording.add(root, optimizer, compiled)
@@ -390,4 +394,4 @@ def _hook_loss(watcher: Watcher, loss_fn: torch.nn.Module) -> None:
     except RuntimeError as error:  # of a scripted module
         recording = watcher._recording
         if recording is not None:
-            recording._explain("loss_fn", f"what {name} returns", str(error))
+            recording.unseen.say("loss_fn", f"what {name} returns", str(error))

@@ -68,6 +68,11 @@ def _rows(tensor: torch.Tensor) -> torch.Tensor | None:
     if tensor.layout != torch.strided or capturing_graph(tensor):
         return None
     part = tensor.detach()[:_MOST_ROWS]
+    # Cut before it is made a table, which may be a copy.
+    for dim in range(1, part.dim()):
+        inner = part[0].numel() // part.shape[dim]
+        if inner * part.shape[dim] > _MOST_VALUES:
+            part = part.narrow(dim, 0, min(part.shape[dim], max(1, _MOST_VALUES // inner)))
     return part.reshape(part.shape[0], -1)[:, :_MOST_VALUES].float()
 
 
@@ -93,12 +98,16 @@ class Outputs:
         self._latents = latents
         self._means: dict[str, torch.Tensor] = {}  # variance of each mean, by the layer's name
         self._scales: dict[str, torch.Tensor] = {}  # of each latent variable: its mean variance
-        self._parts: dict[int, list[tuple[Latent, bool]]] = {}
+        # By the layer: what it gives, and along which dimension, where it gives both.
+        self._parts: dict[int, list[tuple[Latent, bool, int]]] = {}
         for latent in latents:
             for name, is_mean in ((latent.mean, True), (latent.scale, False)):
                 module = modules.get(name)
                 if module is not None:
-                    self._parts.setdefault(id(module), []).append((latent, is_mean))
+                    weight = getattr(module, "weight", None)
+                    is_linear = not isinstance(weight, torch.Tensor) or weight.dim() == 2
+                    part = latent, is_mean, -1 if is_linear else 1
+                    self._parts.setdefault(id(module), []).append(part)
         self._seen: set[int] = set()
         self._thread = threading.get_ident()
         self._handle = register_module_forward_hook(self._called)
@@ -152,18 +161,20 @@ class Outputs:
                         size = rows.square().mean().sqrt()
                         spread = Spread(self._roots[key], suffix, _deviation(rows), size)
                         self.spreads.append(spread)
-        for latent, is_mean in self._parts.get(key, ()):
-            if isinstance(output, torch.Tensor):
+        for latent, is_mean, along in self._parts.get(key, ()):
+            if type(output) is torch.Tensor and output.dim() > 1:
                 with own_operations():
-                    self._take_latent(latent, is_mean, output)
+                    if latent.mean == latent.scale:  # one layer gives both, as halves
+                        half = output.shape[along] // 2
+                        part = output.narrow(along, 0 if is_mean else half, half)
+                        self._take_latent(latent, is_mean, part)
+                    else:
+                        self._take_latent(latent, is_mean, output)
 
     def _take_latent(self, latent: Latent, is_mean: bool, output: torch.Tensor) -> None:
         rows = _rows(output)
         if rows is None:
             return
-        if latent.mean == latent.scale:  # one layer gives both, as halves
-            half = rows.shape[1] // 2
-            rows = rows[:, :half] if is_mean else rows[:, half:]
         if is_mean:
             self._means[latent.mean] = rows.var(0, unbiased=False)
             return

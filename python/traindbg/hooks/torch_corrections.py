@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 import torch
 
 from traindbg._say import say
-from traindbg.hooks.torch_device import capturing_graph, own_operations
+from traindbg.hooks.torch_device import capturing_graph, own_operations, widest_of
 from traindbg.hooks.torch_gradients import scale_of
 from traindbg.hooks.torch_guard import guarded
 
@@ -43,11 +43,8 @@ _MARGIN = 10
 _SHARED = "other processes train this model, too"
 
 
-class Host(Protocol):
-    """What is corrected (the recording)."""
-
-    session: Session
-    hot: HotPath
+class Models(Protocol):
+    """What is corrected (`torch_watched`)."""
 
     def models(self) -> list[tuple[torch.nn.Module, str]]: ...
     def optimizers(self) -> list[torch.optim.Optimizer]: ...
@@ -145,8 +142,10 @@ def _is_spread(model: torch.nn.Module) -> bool:
 class Corrections:
     """One per recording. The methods that the training calls raise nothing."""
 
-    def __init__(self, host: Host) -> None:
-        self._host = host
+    def __init__(self, session: Session, hot: HotPath, watched: Models) -> None:
+        self._session = session
+        self._hot = hot
+        self._watched = watched
         self.factor = 1.0  # what optimizers are given of the learning rates that the program sets
         self.made = 0
         self._skips = False
@@ -207,7 +206,7 @@ class Corrections:
 
     def step_ended(self) -> None:
         """After a step of the training's."""
-        steps = self._host.hot.steps
+        steps = self._hot.steps
         if self._every > 0 and steps % self._every == 0 and steps != self._looked_at:
             guarded("snapshots", self._take_snapshot, None)
 
@@ -222,11 +221,11 @@ class Corrections:
         self._old.clear()
 
     def _owns(self, optimizer: torch.optim.Optimizer) -> bool:
-        ours = {id(p) for model, _ in self._host.models() for p in model.parameters()}
+        ours = {id(p) for model, _ in self._watched.models() for p in model.parameters()}
         return any(id(p) in ours for group in optimizer.param_groups for p in group["params"])
 
     def _scale(self, optimizer: torch.optim.Optimizer) -> None:
-        if optimizer not in self._host.optimizers():
+        if optimizer not in self._watched.optimizers():
             return
         for group in optimizer.param_groups:
             rate = group.get("lr")
@@ -295,7 +294,7 @@ class Corrections:
         if not self._may("skip_step"):
             return
         self._take_away(trained)
-        self._tell("skip_step", f"step {self._host.hot.steps} was left out: {why}", norm=norm)
+        self._tell("skip_step", f"step {self._hot.steps} was left out: {why}", norm=norm)
 
     def _take_away(self, trained: list[torch.nn.Parameter]) -> None:
         self._gradients = [(p, p.grad) for p in trained if p.grad is not None]
@@ -318,7 +317,7 @@ class Corrections:
 
     def asked(self) -> None:
         """Makes the corrections that were asked for since the last call."""
-        lower, back, bad_since = self._host.session.take_corrections()
+        lower, back, bad_since = self._session.take_corrections()
         if back:
             self._roll_back(bad_since)
         elif lower:
@@ -330,7 +329,7 @@ class Corrections:
         before, self.factor = self.factor, self.factor * self._lr_factor
         self._tell(
             action,
-            f"from step {self._host.hot.steps} on the learning rate is {self.factor:.4g} times "
+            f"from step {self._hot.steps} on the learning rate is {self.factor:.4g} times "
             f"what the program sets (before: {before:.4g})",
             factor=self.factor,
         )
@@ -349,7 +348,7 @@ class Corrections:
                 self._refuse("roll_back", f"{why}: there is no snapshot (--snapshot-every)")
             return
         snapshot = good[-1]
-        if any(_is_capturing(model) for model, _ in self._host.models()):
+        if any(_is_capturing(model) for model, _ in self._watched.models()):
             self._refuse("roll_back", f"{why}: a CUDA graph is being captured")
             return
         with own_operations():
@@ -362,14 +361,14 @@ class Corrections:
         self._norms.clear()
         gradients = [
             (id(parameter), parameter.grad)
-            for model, _ in self._host.models()
+            for model, _ in self._watched.models()
             for parameter in model.parameters()
         ]
         self._old = {key: (weakref.ref(g), g._version) for key, g in gradients if g is not None}
         self.factor *= self._lr_factor
         self._tell(
             "roll_back",
-            f"at step {self._host.hot.steps} parameters and optimizer are those of after "
+            f"at step {self._hot.steps} parameters and optimizer are those of after "
             f"{snapshot.steps} steps again, and the learning rate {self.factor:.4g} times what the "
             "program sets",
             to=snapshot.steps,
@@ -378,10 +377,10 @@ class Corrections:
 
     def checkpoint(self) -> None:
         """Writes a checkpoint into the run. Whatever happens: the training ends afterwards."""
-        if self._host.session.worker != 0:
+        if self._session.worker != 0:
             return  # of a model that all ranks have; the first one writes it
         try:
-            if any(_is_spread(model) for model, _ in self._host.models()):
+            if any(_is_spread(model) for model, _ in self._watched.models()):
                 self._refuse("checkpoint", "the model's parameters are spread over processes")
                 return
             self._write_checkpoint()
@@ -389,15 +388,17 @@ class Corrections:
             self._refuse("checkpoint", f"{type(error).__name__}: {error}")
 
     def _write_checkpoint(self) -> None:
-        models = {prefix.rstrip("."): model.state_dict() for model, prefix in self._host.models()}
-        steps = self._host.hot.steps
-        directory = Path(self._host.session.run_directory) / "checkpoints"
+        models = {
+            prefix.rstrip("."): model.state_dict() for model, prefix in self._watched.models()
+        }
+        steps = self._hot.steps
+        directory = Path(self._session.run_directory) / "checkpoints"
         path = directory / f"step-{steps:08}.pt"
         content = {
             "schema_version": 1,
             "step": steps,
             "models": models,
-            "optimizers": [optimizer.state_dict() for optimizer in self._host.optimizers()],
+            "optimizers": [optimizer.state_dict() for optimizer in self._watched.optimizers()],
             "lr_factor": self.factor,  # the learning rates in there are the program's
         }
         directory.mkdir(mode=0o700, exist_ok=True)
@@ -414,11 +415,11 @@ class Corrections:
 
     def _take_snapshot(self, about_to_step: torch.optim.Optimizer | None) -> None:
         """`about_to_step`: an optimizer that may not be known yet."""
-        models = [model for model, _ in self._host.models()]
+        models = [model for model, _ in self._watched.models()]
         if _is_shared_out() or any(_is_capturing(model) for model in models):
             return
-        steps = self._looked_at = self._host.hot.steps
-        optimizers = self._host.optimizers()
+        steps = self._looked_at = self._hot.steps
+        optimizers = self._watched.optimizers()
         is_known = about_to_step is None or any(o is about_to_step for o in optimizers)
         if about_to_step is not None and not is_known and self._owns(about_to_step):
             optimizers = [*optimizers, about_to_step]
@@ -497,9 +498,9 @@ class Corrections:
     def _report(self, action: str, text: str, **facts: Any) -> None:
         say(text, once=text)
         known = {k: v for k, v in facts.items() if not isinstance(v, float) or math.isfinite(v)}
-        step = self._host.hot.steps
+        step = self._hot.steps
         words = {"action": action, "step": step, "number": self.made, "text": text, **known}
-        self._host.session.event("correction", json.dumps(words))
+        self._session.event("correction", json.dumps(words))
 
 
 def _norm(tensors: list[torch.Tensor]) -> float:
@@ -520,9 +521,7 @@ def _on_one_device(norms: list[torch.Tensor]) -> list[torch.Tensor]:
     """One number for each device, so that each is waited for once."""
     by_device: dict[torch.device, list[torch.Tensor]] = {}
     for norm in norms:
-        by_device.setdefault(norm.device, []).append(
-            norm.double() if norm.device.type != "mps" else norm.float()
-        )
+        by_device.setdefault(norm.device, []).append(norm.to(widest_of(norm)))
     return [torch.linalg.vector_norm(torch.stack(each)) for each in by_device.values()]
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from traindbg.hooks.torch_device import own_operations
+from traindbg.hooks.torch_device import own_operations, widest_of
 from traindbg.hooks.torch_guard import guarded
 
 if TYPE_CHECKING:
@@ -94,13 +94,16 @@ def closest_column(
         or rows < _FEWEST_ROWS
         or inputs.numel() > _MOST_VALUES
         or not inputs.is_floating_point()
+        or inputs.layout is not torch.strided
+        or labels.layout is not torch.strided
         or labels.is_complex()
         or labels.device != inputs.device
     ):
         return None
-    table = (inputs[:, -1] if is_series else inputs).detach().double()
+    wide = widest_of(inputs)
+    table = (inputs[:, -1] if is_series else inputs).detach().to(wide)
     table = table - table.mean(0)
-    wanted = labels.detach().reshape(rows).double()
+    wanted = labels.detach().reshape(rows).to(wide)
     wanted = wanted - wanted.mean()
     # A column that is constant has no correlation.
     size = (table.square().sum(0) * wanted.square().sum()).sqrt()
@@ -136,6 +139,6 @@ def missed_labels(
             missed = ((given > _OF_TWO[name]) != (wanted > 0.5)) & is_known
         else:
             return None
-        known = is_known.sum().double()
-        mean = (wanted.double() * is_known).sum() / known
+        known = is_known.sum().to(widest_of(wanted))
+        mean = (wanted.to(known.dtype) * is_known).sum() / known
         return wanted.numel(), missed.sum() / known, mean

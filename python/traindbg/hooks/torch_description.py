@@ -13,7 +13,7 @@ import torch
 from traindbg import _core
 from traindbg.hooks.torch_names import class_name
 from traindbg.hooks.torch_parameters import number_of, optimizer_facts, word_of
-from traindbg.hooks.torch_shards import world_of_process, wrapper_of
+from traindbg.hooks.torch_shards import world_of_process, wrappers
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -46,7 +46,7 @@ def description(
     if torch.version.cuda:
         facts["cuda"] = torch.version.cuda
     environment = {name: os.environ[name] for name in _ENVIRONMENT if name in os.environ}
-    environment |= world_of_process() | wrapper_of(model)
+    environment |= world_of_process() | wrappers.of(model)
     out: dict[str, Any] = {
         "worker": worker,
         "pid": os.getpid(),

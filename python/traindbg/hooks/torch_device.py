@@ -19,7 +19,7 @@ from traindbg import _core
 from traindbg.hooks.torch_shards import local_part
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from traindbg._core import Session
 
@@ -32,19 +32,29 @@ _MOST_BYTES = 256 << 20
 _SMALL_BYTES = 1 << 20
 
 
+_without_autocast = torch._C._DisableAutocast
+_may_be_cast: Callable[[], bool] = getattr(torch._C, "_is_any_autocast_enabled", lambda: True)
+
+
 @contextlib.contextmanager
 def own_operations() -> Iterator[None]:
     """Operations of ours run in it: without gradients, and unheard by the training's modes.
 
-    A dispatch mode hears every operation. Selective checkpointing numbers them to find in the
-    backward pass what it kept, and a counter of FLOPs adds them up.
+    Autocast would compute them in fewer bits than they are given. A dispatch mode hears every
+    operation. Selective checkpointing numbers them to find in the backward pass what it kept, and a
+    counter of FLOPs adds them up.
     """
-    with torch.no_grad():
+    with torch.no_grad(), _without_autocast() if _may_be_cast() else contextlib.nullcontext():
         if torch._C._len_torch_dispatch_stack() == 0:
             yield
         else:
             with _disable_current_modes():
                 yield
+
+
+def widest_of(tensor: torch.Tensor) -> torch.dtype:
+    """The widest real type that the tensor's device computes in."""
+    return torch.float32 if tensor.device.type == "mps" else torch.float64
 
 
 def statistics_vector(tensor: torch.Tensor) -> torch.Tensor:
@@ -53,7 +63,7 @@ def statistics_vector(tensor: torch.Tensor) -> torch.Tensor:
     Moments are over the finite elements; float64 sums, except on devices that have none. The
     tensor has at least one element and a real or integer type.
     """
-    wide = torch.float32 if tensor.device.type == "mps" else torch.float64
+    wide = widest_of(tensor)
     x = tensor.detach().reshape(-1)
     if not x.dtype.is_floating_point or x.element_size() < 4:
         x = x.to(torch.float32 if x.dtype.is_floating_point else wide)

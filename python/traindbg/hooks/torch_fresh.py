@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import torch
 from torch import nn
 
-from traindbg.hooks.torch_device import capturing_graph, own_operations
+from traindbg.hooks.torch_device import capturing_graph, own_operations, widest_of
 from traindbg.hooks.torch_shards import local_part
 
 if TYPE_CHECKING:
@@ -60,7 +60,7 @@ def _deviations(weight: torch.Tensor) -> Iterator[float]:
 
 def _is_drawn(module: nn.Module, weight: torch.Tensor) -> bool:
     with own_operations():
-        x = weight.detach().flatten()[:_MOST].double()
+        x = weight.detach().flatten()[:_MOST].to(widest_of(weight))
         if isinstance(module, nn.Embedding) and module.padding_idx is not None:
             x = x[x != 0]
         number = x.numel()
@@ -116,7 +116,7 @@ def looks_drawn(parameter: torch.Tensor) -> bool:
     if capturing_graph(weight):
         return False
     with own_operations():
-        x = weight.flatten(1)[:_MOST_ROWS, :_MOST_COLUMNS].double()
+        x = weight.flatten(1)[:_MOST_ROWS, :_MOST_COLUMNS].to(widest_of(weight))
         deviation = float(x.std())
         if deviation == 0 or not math.isfinite(deviation):
             return False

@@ -28,7 +28,7 @@ _LARGE = 1 << 16  # elements; larger ones are not
 
 
 class Taker(Protocol):
-    """Who registers and takes tensors, and knows the watched models (the recording)."""
+    """Who registers and takes tensors (`torch_tensors`)."""
 
     def tensor_id(
         self, name: str, role: str, tensor: torch.Tensor | None, owner: Owner | None
@@ -37,6 +37,11 @@ class Taker(Protocol):
         self, ids: list[int], tensors: list[torch.Tensor] | list[torch.Tensor | None]
     ) -> None: ...
     def take_number(self, tensor_id: int, value: Any) -> None: ...
+
+
+class Models(Protocol):
+    """Who knows the watched models (`torch_watched`)."""
+
     def owners(self) -> dict[int, Owner]: ...
 
 
@@ -155,8 +160,9 @@ class _Norm:
 class GradientObserver:
     """Looks at gradients between backward and the optimizer's step. One per recording."""
 
-    def __init__(self, taker: Taker) -> None:
+    def __init__(self, taker: Taker, watched: Models) -> None:
         self._taker = taker
+        self._watched = watched
         self._pass = 0  # how many backward passes began
         self._kept: dict[int, _Kept] = {}  # by the parameter's id
         self._norms: list[_Norm] = []
@@ -168,7 +174,7 @@ class GradientObserver:
 
     def will_change(self, parameters: Iterable[Any]) -> None:
         """Keeps the gradients of parameters of watched models, where no earlier call has."""
-        owners = self._taker.owners()
+        owners = self._watched.owners()
         with own_operations():
             for parameter in parameters:
                 owner, gradient = owners.get(id(parameter)), getattr(parameter, "grad", None)

@@ -512,17 +512,31 @@ def _held(value: Any, depth: int) -> Iterator[tuple[str, Any]]:
             yield f"[{key!r}]", item
 
 
+def _is_made_of(value: Any, leaf: torch.Tensor) -> bool:
+    """Whether a tensor is made of a leaf and of nothing else."""
+    node = value.grad_fn if isinstance(value, torch.Tensor) else None
+    for _ in range(_MOST_BACK):
+        if node is None:
+            return False
+        if _is_leaf(node):
+            return node.variable is leaf
+        after = _next(node)
+        node = after[0] if len(after) == 1 else None
+    return False
+
+
 def holder_of(leaf: torch.Tensor, model: nn.Module) -> str:
     """Where a module of `model` holds a leaf unknown to PyTorch: in a list or dict, or plainly.
 
-    Empty where none does. A module that was hidden as an attribute is not looked into.
+    Also a view of one, as of `nn.Parameter(...).unsqueeze(0)`. Empty where none does. A module that
+    was hidden as an attribute is not looked into.
     """
     for path, module in model.named_modules():
         where = f"{path}." if path else ""
         for name, value in list(vars(module).items()):
             if name in ("_parameters", "_buffers", "_modules") or name.endswith("_hooks"):
                 continue
-            if value is leaf:
+            if value is leaf or _is_made_of(value, leaf):
                 return f"{where}{name}"
             for inside, item in _held(value, 2):
                 if item is leaf:

@@ -6,6 +6,7 @@ After the third failure a feature is off. TRAINDBG_STRICT=1 lets exceptions out,
 from __future__ import annotations
 
 import functools
+import json
 import os
 import time
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
@@ -15,21 +16,12 @@ from traindbg._say import say
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from traindbg._core import HotPath
+    from traindbg._core import HotPath, Session
 
 STRIKES = 3
 failures: dict[str, int] = {}  # by feature, in this process
 
 _F = TypeVar("_F", bound="Callable[..., Any]")
-
-
-class Guarded(Protocol):
-    """Whose methods `boundary` guards."""
-
-    dead: bool
-    hot: HotPath  # holds the time's account
-
-    def failed(self, feature: str, error: Exception) -> None: ...
 
 
 def failed(feature: str, error: Exception) -> None:
@@ -56,22 +48,50 @@ def guarded(feature: str, function: Callable[..., Any], *args: Any) -> Any:
         return None
 
 
+class Guard:
+    """What guards all parts of one recording: none of them does anything once it is dead."""
+
+    def __init__(self, session: Session, hot: HotPath, close: Callable[[], None]) -> None:
+        self.dead = False
+        self.hot = hot  # holds the time's account
+        self._session = session
+        self._close = close  # the recording
+
+    def failed(self, feature: str, error: Exception) -> None:
+        """Counts and says that a feature failed, and has the run know of it."""
+        failed(feature, error)
+        if failures[feature] >= STRIKES:
+            self.hot.disarm()
+            if feature == "steps":
+                self._close()  # steps that do not end would take everything for ever
+        if failures[feature] == 1 and not self.dead:
+            text = f"{type(error).__name__}: {error}"[:500]
+            self._session.event("hook_error", json.dumps({"part": feature, "error": text}))
+
+
+class Guarded(Protocol):
+    """Whose methods `boundary` guards."""
+
+    guard: Guard
+
+
 def boundary(feature: str) -> Callable[[_F], _F]:
     """Guards a method that the training calls, and takes the time that it needs."""
 
     def decorate(method: _F) -> _F:
         @functools.wraps(method)
         def call(self: Guarded, *args: Any) -> Any:
-            if self.dead or failures.get(feature, 0) >= STRIKES:
+            guard = self.guard
+            if guard.dead or failures.get(feature, 0) >= STRIKES:
                 return None
             begin = time.perf_counter_ns()
             try:
                 return method(self, *args)
             except Exception as error:
-                self.failed(feature, error)
+                guard.failed(feature, error)
                 return None
             finally:
-                self.hot.nanos += time.perf_counter_ns() - begin
+                guard.hot.nanos += time.perf_counter_ns() - begin
 
         return call  # type: ignore[return-value]
 

@@ -1,19 +1,24 @@
 """Operations that are not finite, or have no finite derivative, at a value that they may be given.
 
 A division by a length that may be 0, the logarithm of a probability that may be 0, a softmax by
-hand whose exponentials may overflow. They are looked for in what the first forward passes call and
-in the graphs of their losses, and are only told, with where they are: whether anything was not
-finite is for the rules to see. No value is read and no tensor is kept.
+hand whose exponentials may overflow; and a softmax over one value, which is 1.
+
+They are looked for in what the first forward passes call and in the graphs of their losses, and are
+only told, with where they are: whether anything was not finite is for the rules to see. No value is
+read and no tensor is kept.
 """
 
 from __future__ import annotations
 
+import re
 import sys
 import weakref
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import torch
 from torch.nn import functional
+
+from traindbg.hooks.torch_sequences import compares_positions
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -22,6 +27,7 @@ if TYPE_CHECKING:
 # The facts.
 DIVIDES = "divides_by_measure"  # by a norm, a deviation, a sum: of an empty row it is 0
 LOGS = "logs_probability"  # a probability may be 0 in floating point
+SINGLE = "softmax_of_one"  # each value by itself: all of them become 1
 
 _MOST_LOOKS = 6  # steps
 _MOST_TOLD = 8  # places of a fact
@@ -42,7 +48,8 @@ _SUMS = _named("sum", "nansum")
 _EXTREMES = _named("amax", "max", "amin", "min")
 _ROOTS = _named("sqrt", "sqrt_")
 _POWERS = _named("pow", "pow_", "__pow__")
-_PROBABILITIES = _named("softmax", "sigmoid", "sigmoid_", "expit")
+_SOFTMAXES = _named("softmax")
+_PROBABILITIES = _SOFTMAXES | _named("sigmoid", "sigmoid_", "expit")
 _EXPONENTIAL = _named("exp", "exp_")
 _LOGARITHMS = _named("log", "log_", "log2", "log10")
 _DIVISIONS = _named("div", "div_", "true_divide", "divide", "__truediv__", "__itruediv__")
@@ -73,9 +80,34 @@ def _line() -> int:
     return 0
 
 
+def _version_of(tensor: torch.Tensor) -> int:
+    """Counts the changes in place; 0 where nobody does."""
+    return 0 if tensor.is_inference() else tensor._version
+
+
 def _is_number(value: Any, number: float) -> bool:
     # A tensor's comparison would wait for a device.
     return isinstance(value, (int, float)) and value == number
+
+
+def _is_of_one(args: Any, kwargs: Any, result: Any) -> bool:
+    """A softmax over a dimension of size 1, of anything but what compares queries with one key."""
+    dim = args[1] if len(args) > 1 else kwargs.get("dim")
+    if not isinstance(dim, int) or type(result) is not torch.Tensor or result.dim() < 2:
+        return False
+    if result.shape[dim] != 1 or result.numel() < 2:
+        return False
+    node = result.grad_fn
+    after = [] if node is None else [other for other, _ in node.next_functions if other is not None]
+    return bool(after) and not any(map(compares_positions, after))
+
+
+class _Mark(NamedTuple):
+    """What is known of a tensor until it is changed in place, as by `n += 1e-6`."""
+
+    tensor: weakref.ref[torch.Tensor]
+    origin: int
+    version: int
 
 
 class HazardObserver:
@@ -88,18 +120,25 @@ class HazardObserver:
     def clear(self) -> None:
         """Drops what was seen of a step."""
         self.is_open = False
-        self._marks: dict[int, tuple[weakref.ref[torch.Tensor], int]] = {}
+        self._marks: dict[int, _Mark] = {}
         self._found: dict[tuple[str, str], int] = {}
         self._in_graph: list[str] = []
+        self._of_several: set[str] = set()  # places with a softmax over more than one value
 
     def begin(self, is_due: bool) -> None:
-        """A forward pass of the training begins."""
-        self.clear()
+        """A forward pass of the training begins; of a step it may be one of several."""
+        self._marks.clear()
         self.is_open = is_due and self._looks < _MOST_LOOKS
+        if not is_due:
+            self.clear()
 
-    def _mark_of(self, value: Any) -> int | None:
+    def _mark_of(self, value: Any, result: Any = None) -> int | None:
+        """`result`: of the operation that was given `value`, which may have changed it in place."""
         known = self._marks.get(id(value))
-        return known[1] if known is not None and known[0]() is value else None
+        if known is None or known.tensor() is not value:
+            return None
+        changes = 1 if result is value else 0
+        return known.origin if _version_of(value) == known.version + changes else None
 
     def _mark(self, result: Any, mark: int | None) -> None:
         if isinstance(result, tuple) and result:
@@ -109,13 +148,13 @@ class HazardObserver:
         if not result.is_floating_point() and mark != _MEASURE:
             return
         if len(self._marks) < _MOST_MARKS:
-            self._marks[id(result)] = weakref.ref(result), mark
+            self._marks[id(result)] = _Mark(weakref.ref(result), mark, _version_of(result))
 
     def called(self, place: str, function: Any, args: Any, kwargs: Any, result: Any) -> None:
         """One of WATCHED was called and has returned."""
         if not self.is_open or not args:
             return
-        mark = self._mark_of(args[0])
+        mark = self._mark_of(args[0], result)
         other = args[1] if len(args) > 1 else kwargs.get("other")
         if function in _SAME or (function in _ADDITIONS and _is_number(other, 0)):
             self._mark(result, mark)
@@ -148,6 +187,10 @@ class HazardObserver:
             self._mark(result, mark)
         elif function in _PROBABILITIES:
             self._mark(result, _PROBABILITY)
+            if function in _SOFTMAXES and _is_of_one(args, kwargs, result):
+                self._tell(SINGLE, place)
+            elif function in _SOFTMAXES:
+                self._of_several.add(place)
         elif function in _EXPONENTIAL:
             # With the largest taken off before, none overflows.
             self._mark(result, _BOUNDED if mark == _LARGEST else _EXPONENTIALS)
@@ -167,7 +210,11 @@ class HazardObserver:
         Of what graphs alone show neither line nor place is known: 0, and empty.
         """
         self._looks += self.is_open
-        found = [(fact, float(line), place) for (fact, place), line in self._found.items()]
+        found = [
+            (fact, float(line), place)
+            for (fact, place), line in self._found.items()
+            if fact != SINGLE or place not in self._of_several
+        ]
         placed = {fact for fact, _ in self._found}
         found += [(fact, 0.0, "") for fact in self._in_graph if fact not in placed]
         self.clear()
@@ -190,9 +237,8 @@ _PASS_ON = frozenset(
         "UnsqueezeBackward0", "ViewBackward0",
     }
 )  # fmt: skip
-_NORMS = tuple(
-    f"{name}Backward" for name in ("LinalgVectorNorm", "Norm", "Std", "Var", "Mean", "Sum")
-)
+# With a number: a `class Norm(torch.autograd.Function)` of the user's has a node without.
+_NORMS = re.compile(r"(LinalgVectorNorm|Norm|Std|Var|Mean|Sum)Backward\d+")
 _SUM_NODES = frozenset({"SumBackward0", "SumBackward1"})
 _LOG_NODES = frozenset({"LogBackward0", "Log2Backward0", "Log10Backward0"})
 _PROBABILITY_NODES = frozenset({"SigmoidBackward0", "SoftmaxBackward0"})
@@ -235,7 +281,7 @@ def _is_measure(node: Any) -> bool:
         ):
             node = _behind(_edges(node)[0])
             continue
-        if not str(name).startswith(_NORMS):
+        if _NORMS.fullmatch(name) is None:
             return False
         inner = _behind(_edges(node)[0])
         return inner is None or inner.name() not in ("ExpBackward0", *_PROBABILITY_NODES)

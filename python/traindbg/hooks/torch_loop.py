@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 
     from traindbg.hooks.torch_graph import Latent
     from traindbg.hooks.torch_parameters import Owner
+    from traindbg.hooks.torch_watched import WatchedModels
 
 _is_compiling = torch.compiler.is_compiling
 _graph_task = getattr(torch._C, "_current_graph_task_id", None)
@@ -57,12 +58,9 @@ _State = tuple[int, int]  # a gradient: its id and version
 
 
 class Teller(Protocol):
-    """Who takes facts, and knows the watched models (the recording)."""
+    """Who takes facts (`torch_tensors`)."""
 
     def fact(self, name: str, value: float, place: str = "", evaluation: bool = False) -> None: ...
-    def owners(self) -> dict[int, Owner]: ...
-    def models(self) -> list[tuple[nn.Module, str]]: ...
-    def optimizers(self) -> list[torch.optim.Optimizer]: ...
 
 
 def acts_by_mode(module: nn.Module) -> bool:
@@ -187,8 +185,9 @@ class _Calls:
 class LoopObserver:
     """Follows the steps that are due, from the end of the one before. One per recording."""
 
-    def __init__(self, teller: Teller) -> None:
+    def __init__(self, teller: Teller, models: WatchedModels) -> None:
         self._teller = teller
+        self._models = models
         self.is_open = False  # the step under way is due and was seen from its beginning
         self._before: dict[int, _State] = {}  # gradients when the step began
         self._pass_before: dict[int, _State] | None = None  # and when the pass under way began
@@ -232,20 +231,20 @@ class LoopObserver:
         self.is_open = is_due
         if not is_due:
             return
-        for model, _ in self._teller.models():
+        for model, _ in self._models.models():
             self._watched.extend(map(weakref.ref, model.parameters()))
         self._before = self._gradients()
         if self._wants_calls and self._calls_seen < _MOST_CALLS_SEEN and not compiler_in_use():
             self._calls_seen += 1
-            self._calls = _Calls(self._teller.models())
+            self._calls = _Calls(self._models.models())
         self._looks += 1
         if self._looks > _DENSE_LOOKS and self._looks % _SPARSE_LOOKS != 0:
             return
         if not compiler_in_use():
             modules = self.modules() if self._latents else {}
-            self._outputs = Outputs(self._teller.models(), self._latents, modules)
+            self._outputs = Outputs(self._models.models(), self._latents, modules)
         if self._looks > _FIRST_LOOKS:
-            self._norms = Norms(self._teller.models())
+            self._norms = Norms(self._models.models())
 
     def clear(self) -> None:
         """Drops what was seen of a step."""
@@ -343,10 +342,10 @@ class LoopObserver:
     def look_at(self, root: torch.Tensor) -> Graph | None:
         """Tells what the graph of a loss shows, and returns it, not to be kept."""
         self._graphs += 1
-        owners = self._teller.owners()
+        owners = self._models.owners()
         has_dropout = any(
             isinstance(module, nn.modules.dropout._DropoutNd) and module.p > 0 and module.training
-            for model, _ in self._teller.models()
+            for model, _ in self._models.models()
             for module in model.modules()
         )
         graph = look_at_graph(root, owners, has_dropout)
@@ -380,7 +379,7 @@ class LoopObserver:
         return graph
 
     def _holder(self, leaf: torch.Tensor) -> str:
-        for model, prefix in self._teller.models():
+        for model, prefix in self._models.models():
             found = holder_of(leaf, model)
             if found:
                 return prefix + found
@@ -422,7 +421,7 @@ class LoopObserver:
         """Tells how many parameters of the optimizer were reached, and if they still are."""
         reached: set[int] = set()
         is_any = False
-        watched = self._teller.owners()
+        watched = self._models.owners()
         for parameter in held:
             gradient = parameter.grad
             was = self._reached.get(id(parameter))
@@ -516,7 +515,7 @@ class LoopObserver:
     def _tell_dropout(self) -> None:
         """Tells the strongest dropout that acts."""
         strongest, place = _STRONG_DROPOUT, ""
-        for model, prefix in self._teller.models():
+        for model, prefix in self._models.models():
             for name, module in model.named_modules():
                 if (
                     isinstance(module, nn.modules.dropout._DropoutNd)
@@ -534,7 +533,7 @@ class LoopObserver:
         # A model that nothing of this step trains is somebody else's: a teacher, a frozen encoder.
         trained = [
             (model, prefix)
-            for model, prefix in self._teller.models()
+            for model, prefix in self._models.models()
             if any(id(parameter) in self._reached for parameter in model.parameters())
         ]
         # Of several that are trained together, one in evaluation mode is a part.
@@ -559,7 +558,7 @@ class LoopObserver:
             # All of them are norms that bring their statistics along: they may be meant to stay.
             self._norms_were_fresh = len(norms) < len(acting) or any(map(_is_fresh_norm, norms))
         # Where the optimizer trains more than what is watched, that is a part; it may be meant.
-        owners = self._teller.owners()
+        owners = self._models.owners()
         is_part = any(id(p) not in owners and p.grad is not None for p in held)
         is_fault = self._norms_were_fresh and not is_part
         name = "modules_in_eval" if is_fault else "loaded_norms_in_eval"
@@ -567,7 +566,7 @@ class LoopObserver:
 
     def evaluated(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         """A loss was computed without gradients: tells in which mode the models are."""
-        for model, prefix in self._teller.models():
+        for model, prefix in self._models.models():
             acting = [(name, m) for name, m in model.named_modules() if acts_by_mode(m)]
             if not acting:
                 continue
@@ -586,7 +585,7 @@ class LoopObserver:
 
         False, and nothing is told, where none does.
         """
-        for model, prefix in self._teller.models():
+        for model, prefix in self._models.models():
             if not model.training:
                 continue
             on = [name for name, m in model.named_modules() if acts_by_mode(m) and m.training]
@@ -601,7 +600,7 @@ class LoopObserver:
         """Tells which parameters of watched models have gradients and are in no optimizer."""
         held = self._known()
         found: list[tuple[torch.Tensor, Owner]] = []
-        owners = self._teller.owners()
+        owners = self._models.owners()
         is_seen: set[int] = set()
         for parameter in self._parameters():
             key = id(parameter)
@@ -649,7 +648,7 @@ class LoopObserver:
 
     def _known(self) -> set[int]:
         held: set[int] = set()
-        for optimizer in self._teller.optimizers():
+        for optimizer in self._models.optimizers():
             held.update(id(parameter) for parameter in _of(optimizer))
         return held
 
@@ -657,7 +656,7 @@ class LoopObserver:
         """All modules of the watched models, by the names that facts use."""
         return {
             prefix + path if path else prefix.rstrip(".") or "model": module
-            for model, prefix in self._teller.models()
+            for model, prefix in self._models.models()
             for path, module in model.named_modules()
         }
 

@@ -1,7 +1,8 @@
 """Which modules are set to evaluation mode, so that one that is forgotten is known by the others.
 
 Where a network is in several modules (an encoder and its heads), each has a mode of its own. Only
-`Module.eval()` is heard, of those that were in training mode before; nothing is kept alive.
+`Module.eval()` is heard, of those that were in training mode before; nothing is kept alive. One
+that was set before the last optimizer step belongs to another evaluation than the one under way.
 """
 
 from __future__ import annotations
@@ -27,18 +28,26 @@ class Modes:
     """Of the process; its calls come from the training's thread."""
 
     def __init__(self) -> None:
-        self._turns: weakref.WeakKeyDictionary[torch.nn.Module, int] = weakref.WeakKeyDictionary()
+        # How often, and after how many optimizer steps the last time.
+        self._turns: weakref.WeakKeyDictionary[torch.nn.Module, tuple[int, int]] = (
+            weakref.WeakKeyDictionary()
+        )
 
-    def evaluates(self, module: torch.nn.Module) -> None:
-        """`module.eval()` is called."""
+    def clear(self) -> None:
+        """Forgets all, as where another training begins."""
+        self._turns.clear()
+
+    def evaluates(self, module: torch.nn.Module, steps: int) -> None:
+        """`module.eval()` is called after so many optimizer steps."""
         if module.training and (module in self._turns or len(self._turns) < _MOST_MODULES):
-            self._turns[module] = self._turns.get(module, 0) + 1
+            turns, _ = self._turns.get(module, (0, 0))
+            self._turns[module] = turns + 1, steps
 
-    def others_evaluate(self, model: torch.nn.Module) -> bool:
-        """A module beside `model`, which goes from mode to mode, is in evaluation mode now."""
+    def others_evaluate(self, model: torch.nn.Module, steps: int) -> bool:
+        """A module beside `model`, which goes from mode to mode, was set to evaluation mode now."""
         inside: set[torch.nn.Module] | None = None
-        for other, turns in list(self._turns.items()):
-            if turns < _TURNS or other.training or other is model:
+        for other, (turns, when) in list(self._turns.items()):
+            if turns < _TURNS or when != steps or other.training or other is model:
                 continue
             inside = set(model.modules()) if inside is None else inside
             if other not in inside and all(part is not model for part in other.modules()):
@@ -49,13 +58,17 @@ class Modes:
 modes = Modes()
 
 
-def listening_eval(original: Callable[..., Any]) -> Callable[..., Any]:
-    """`Module.eval`."""
+def listening_eval(
+    steps: Callable[[], int | None], original: Callable[..., Any]
+) -> Callable[..., Any]:
+    """`Module.eval`. `steps`: how many the optimizer has made, None while nobody listens."""
 
     @functools.wraps(original)
     def eval(self: Any) -> Any:  # noqa: A001
         if not _is_compiling():  # what is compiled as a whole may call it
-            guarded("modes", modes.evaluates, self)
+            made = steps()
+            if made is not None:
+                guarded("modes", modes.evaluates, self, made)
         return original(self)
 
     return eval

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import torch
 
-from traindbg.hooks.torch_device import capturing_graph, own_operations
+from traindbg.hooks.torch_device import capturing_graph, own_operations, widest_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -67,17 +67,29 @@ class Neighbours:
             return
         if number > 0:
             self._end()  # what the labels depend on is not in one of them alone
-        elif type(inputs) is torch.Tensor and inputs.dim() >= 2 and inputs.is_floating_point():
+        elif _is_plain(inputs) and inputs.dim() >= 2 and inputs.is_floating_point():
             self._input = weakref.ref(inputs)
+
+    def called_again(self) -> None:
+        """The model was called twice before the loss: labels depend on what was given to both."""
+        if self._input is not None:
+            self._end()
 
     def labelled(self, name: str, labels: Any) -> Told | None:
         """The loss function `name` was given these for the batch; what is told, once."""
         given, self._input = self._input, None
         rows = None if given is None else given()
-        if self._is_over or rows is None or type(labels) is not torch.Tensor:
+        if self._is_over or rows is None or not _is_plain(labels):
             return None
         if not self._takes(name, rows, labels):
             return None
+        try:
+            return self._look(name, rows, labels)
+        except Exception:
+            self._end()
+            raise
+
+    def _look(self, name: str, rows: torch.Tensor, labels: torch.Tensor) -> Told | None:
         with own_operations():
             self._keep(rows, labels)
             is_enough = self._count >= _MOST_ROWS or (
@@ -110,10 +122,17 @@ class Neighbours:
     def _keep(self, rows: torch.Tensor, labels: torch.Tensor) -> None:
         room = _MOST_ROWS - self._count
         step = -(-rows.shape[0] // room)
-        x = rows.detach()[::step].flatten(1)
-        if x.shape[1] > _MOST_VALUES:
-            places = torch.arange(_MOST_VALUES, device=x.device) * x.shape[1] // _MOST_VALUES
-            x = x[:, places]
+        x = rows.detach()[::step]
+        values = x[0].numel()
+        if values > _MOST_VALUES:  # picked where they lie: images may be far larger
+            places = torch.arange(_MOST_VALUES, device=x.device) * values // _MOST_VALUES
+            picked: list[torch.Tensor] = []
+            for size in reversed(x.shape[1:]):
+                picked.insert(0, places % size)
+                places = places // size
+            index = (slice(None), *picked)
+            x = x[index]
+        x = x.flatten(1)
         self._rows.append(x.to(torch.float32, copy=True))
         self._labels.append(labels.detach().reshape(-1)[::step].clone())
         self._count += x.shape[0]
@@ -124,12 +143,22 @@ class Neighbours:
         self._is_over = True
 
 
+def _is_plain(tensor: Any) -> bool:
+    """Holds values that can be read one by one."""
+    return (
+        type(tensor) is torch.Tensor
+        and tensor.layout is torch.strided
+        and not (tensor.is_quantized or tensor.is_meta)
+    )
+
+
 def compared(rows: torch.Tensor, labels: torch.Tensor, are_classes: bool) -> Told:
     """Each row with its nearest other one, by the distance of standardised columns.
 
-    Not finite numbers count as 0. Cost: rows² · columns multiplications.
+    Not finite numbers count as 0. Cost: rows² · columns multiplications, in float64: a row that
+    came again is known by its distance, of which TF32 would leave more than there is between some.
     """
-    x = torch.nan_to_num(rows, nan=0.0, posinf=0.0, neginf=0.0)
+    x = torch.nan_to_num(rows, nan=0.0, posinf=0.0, neginf=0.0).to(widest_of(rows))
     x = x - x.mean(0)
     spread = x.square().mean(0).sqrt()
     x = torch.where(spread > 0, x / spread.clamp_min(1e-30), 0.0)

@@ -15,6 +15,7 @@ import torch
 
 from traindbg import _core
 from traindbg.hooks.torch_device import capturing_graph, own_operations
+from traindbg.hooks.torch_gradients import scale_of, take_scaled
 from traindbg.hooks.torch_shards import local_part
 
 if TYPE_CHECKING:
@@ -23,10 +24,12 @@ if TYPE_CHECKING:
 _TRAIN = _core.TRAIN
 STATE = _core.ROLE_BITS["optimizer_state"]
 UPDATES = _core.ROLE_BITS["weight_update"]
+_PARAMETERS = _core.ROLE_BITS["weight"] | _core.ROLE_BITS["bias"]
+_GRADIENTS = _core.ROLE_BITS["gradient"]
 
 
 class Taker(Protocol):
-    """Who registers and takes tensors (the recording)."""
+    """Who registers and takes tensors (`torch_tensors`)."""
 
     session: _core.Session
     on_device_only: bool
@@ -83,6 +86,26 @@ class OptimizerObserver:
         self._numbers: weakref.WeakKeyDictionary[torch.optim.Optimizer, int] = (
             weakref.WeakKeyDictionary()
         )
+
+    def take_parameters(
+        self, optimizer: torch.optim.Optimizer, table: Parameters, due: int
+    ) -> None:
+        """Takes parameters and gradients as the optimizer is about to use them."""
+        tensors: list[torch.Tensor | None] = []
+        ids: list[int] = []
+        if due & _PARAMETERS:
+            tensors += table.values
+            ids += table.weight_ids
+        if due & _GRADIENTS:
+            gradients = [parameter.grad for parameter in table.values]
+            scale = scale_of(optimizer)
+            if scale is not None:
+                take_scaled(self._taker, table.gradient_ids, gradients, scale)
+            else:
+                tensors += gradients
+                ids += table.gradient_ids
+        if tensors:
+            self._taker.take_batch(ids, tensors)
 
     def will_step(self, optimizer: torch.optim.Optimizer, table: Parameters) -> None:
         """Keeps what the step is about to change, for a step that needs updates."""

@@ -48,7 +48,7 @@ from traindbg._core import NOT_HANDLED, NOTHING_TO_DO, ROLE_BITS
 from traindbg.hooks.torch_compiled import others_have_global_hooks
 from traindbg.hooks.torch_data import listening_iter
 from traindbg.hooks.torch_guard import guarded
-from traindbg.hooks.torch_modes import listening_eval
+from traindbg.hooks.torch_modes import listening_eval, modes
 from traindbg.hooks.torch_resume import (
     checkpoints,
     listening_load,
@@ -56,6 +56,7 @@ from traindbg.hooks.torch_resume import (
     listening_optimizer,
     listening_state,
 )
+from traindbg.hooks.torch_shards import wrappers
 from traindbg.hooks.torch_sums import per_target
 
 if TYPE_CHECKING:
@@ -172,7 +173,7 @@ def _listening_loss(
         elif listener is not None and not _is_tracing():
             seen = value
             if as_mean is not None or kwargs.get("reduction") == "sum":
-                seen = guarded("losses", as_mean or per_target, name, value, args, kwargs)
+                seen = guarded("means of losses", as_mean or per_target, name, value, args, kwargs)
             hot = state.hot
             if hot is None or not hot.loss_computed(name, seen):
                 given = args if as_mean is None else args[1:]  # without the method's object
@@ -593,6 +594,7 @@ def _after_step(optimizer: torch.optim.Optimizer, args: Any, kwargs: Any) -> Non
 def _registered(module: torch.nn.Module, name: str, value: Any) -> None:
     listener = state.listener
     if listener is not None and not _is_compiling():
+        guarded("wrappers", wrappers.made, module)
         listener.modules_changed()
 
 
@@ -642,6 +644,11 @@ def _loads_for_training() -> bool:
     return torch.is_grad_enabled() and (listener is None or not listener.is_evaluating)
 
 
+def _steps_made() -> int | None:
+    """By the training that is listened to; None where there is none."""
+    return None if state.listener is None or state.hot is None else state.hot.steps
+
+
 def acquire() -> None:
     """Puts the wrappers in, unless they are. Every call needs a `release`."""
     global _users
@@ -657,7 +664,7 @@ def acquire() -> None:
     _replace(torch.nn.modules.module, "_has_any_global_hook", lambda _: others_have_global_hooks)
     loader = torch.utils.data.DataLoader
     _replace(loader, "__iter__", functools.partial(listening_iter, _loads_for_training))
-    _replace(torch.nn.Module, "eval", listening_eval)
+    _replace(torch.nn.Module, "eval", functools.partial(listening_eval, _steps_made))
     _listen_inside(torch.serialization, "load", listening_load)
     _listen_inside(torch.nn.Module, "load_state_dict", listening_model)
     _listen_inside(torch.optim.Optimizer, "state_dict", listening_state)
@@ -689,3 +696,5 @@ def release() -> None:
     _scalers.clear()
     _loss_modules.clear()
     checkpoints.clear()
+    modes.clear()
+    wrappers.clear()

@@ -24,8 +24,11 @@ def states() -> dict[str, int]:
     }
     numpy_random = sys.modules.get("numpy.random")
     if numpy_random is not None:
-        _, keys, place, *_ = numpy_random.get_state()
-        found["numpy.random"] = hash((keys.tobytes(), place))
+        # Of another generator than the usual one a warning would tell where it is asked for less.
+        inner = numpy_random.get_state(legacy=False)["state"]
+        keys = inner.get("key")
+        words = repr(inner) if keys is None else keys.tobytes()
+        found["numpy.random"] = hash((words, inner.get("pos")))
     if torch.cuda.is_initialized() and not torch.cuda.is_current_stream_capturing():
         found["torch.cuda"] = hash(torch.cuda.get_rng_state().numpy().tobytes())
     return found
@@ -43,7 +46,7 @@ class RandomStates:
         self._evaluated = False
         self._evaluations = 0
         self._first: dict[str, int] = {}  # after the last evaluation
-        self._drawn_from: set[str] = set()  # by training, seen at the step after that
+        self._drawn_from: set[str] = set()  # from there to the second step, as last seen
         self._in_a_row = 0
 
     def evaluated(self) -> None:
@@ -57,8 +60,9 @@ class RandomStates:
         """
         now = states()
         if not self._evaluated:
-            changed = {name for name, state in now.items() if self._first.get(name, state) != state}
-            self._drawn_from |= changed
+            self._drawn_from = {
+                name for name, state in now.items() if self._first.get(name, state) != state
+            }
             self.is_due = False
             return None
         self._evaluated = False

@@ -12,12 +12,16 @@ Copies of the first rows of inputs and numbers are kept until the step ends. Wai
 from __future__ import annotations
 
 import inspect
-from typing import Any, NamedTuple
+import weakref
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import torch
 from torch.nn import functional
 
 from traindbg.hooks.torch_device import capturing_graph, own_operations
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 _MOST_LOOKS = 6  # steps
 _MOST_INPUTS = 4
@@ -27,7 +31,10 @@ _MOST_CALLS = 64  # in a step
 _MOST_KEPT = 1 << 23  # cells of masks that are kept until the step ends
 _MOST_ROWS = 16  # of a batch whose masks are looked at
 _FEWEST = 16  # values that are compared, positions that are looked at
-_HIDDEN = -1e4  # what is added to a score where a position is hidden, or less
+_FEWEST_KNOWN = 3  # positions whose next value is a target in all rows
+_HIDDEN = -100.0  # what is added to a score where a position is hidden, or less
+_NOTHING = 1e-30  # of a weight, or less
+_MOST_NODES = 32  # of a graph that are gone through
 
 _multi_head: Any = functional.multi_head_attention_forward
 _multi_head_signature = inspect.signature(_multi_head)
@@ -37,8 +44,23 @@ _RECURRENT = frozenset(
     getattr(torch, name) for name in ("gru", "lstm", "rnn_relu", "rnn_tanh") if hasattr(torch, name)
 )
 _ROLLS = frozenset({torch.roll, torch.Tensor.roll})
+# By which weights may be hidden after the softmax.
+_HIDING = frozenset(
+    getattr(home, name)
+    for name in ("mul", "mul_", "multiply", "__mul__", "__rmul__", "__imul__", "tril", "tril_",
+                 "masked_fill", "masked_fill_", "where",
+                 # And what they may go through before.
+                 "div", "div_", "__truediv__", "true_divide", "dropout", "dropout_", "clone",
+                 "contiguous", "float", "to", "type_as")
+    for home in (torch, torch.Tensor, functional)
+    if hasattr(home, name)
+)  # fmt: skip
 MIXERS: frozenset[Any] = (
-    frozenset({_multi_head, _sdpa, torch.conv1d, functional.pad}) | _SOFTMAXES | _RECURRENT | _ROLLS
+    frozenset({_multi_head, _sdpa, torch.conv1d, functional.pad})
+    | _SOFTMAXES
+    | _RECURRENT
+    | _ROLLS
+    | _HIDING
 )
 
 
@@ -47,13 +69,29 @@ class _Call(NamedTuple):
 
     place: str
     length: int
-    sees_later: bool
-    sees_earlier: bool = True
+    sees_later: bool = False
+    shown: torch.Tensor | None = None  # of attention [queries, keys], which says it then
+
+
+class _Weights(NamedTuple):
+    """What a softmax that is written out has returned, until it is used."""
+
+    result: weakref.ref[torch.Tensor]
+    call: int | None  # the places of what is known of it, in lists
+    mask: int | None
+    is_turned: bool  # [keys, queries]
 
 
 class _Input(NamedTuple):
     values: torch.Tensor  # of the first rows; without trailing dimensions of size 1
     rows: int  # of all
+
+
+class Next(NamedTuple):
+    """The targets of a step are an input, one position on."""
+
+    length: int
+    known: torch.Tensor  # [length]: the positions that have a target in all of the first rows
 
 
 def _shown(mask: torch.Tensor, shows: bool) -> torch.Tensor:
@@ -71,6 +109,64 @@ def _is_added_by_mistake(mask: torch.Tensor | None) -> bool:
     return bool(((mask == 0) | (mask == 1)).all() & (mask == 0).any() & (mask == 1).any())
 
 
+def _is_plain(value: Any) -> bool:
+    """Anything but a tensor that cannot be read here and alone.
+
+    To look at a distributed one would be a collective call, of which other ranks do not know.
+    """
+    if not isinstance(value, torch.Tensor):
+        return True
+    return type(value) in (torch.Tensor, torch.nn.Parameter) and value.layout is torch.strided
+
+
+def _edges(node: Any) -> list[Any]:
+    return [other for other, _ in node.next_functions if other is not None]
+
+
+_OF_WEIGHTS = (
+    "AliasBackward", "CloneBackward", "ExpandBackward", "PermuteBackward", "ReshapeAliasBackward",
+    "TBackward", "ToCopyBackward", "TransposeBackward", "UnsafeViewBackward", "UnsqueezeBackward",
+    "ViewBackward", "WeightNormInterfaceBackward",
+)  # fmt: skip
+
+
+def _is_weight(node: Any) -> bool:
+    """A parameter, as it is, or turned, cast or normalised."""
+    for _ in range(_MOST_NODES):
+        name = str(node.name())
+        if "AccumulateGrad" in name:
+            return True
+        if not name.startswith(_OF_WEIGHTS) or not _edges(node):
+            return False
+        node = _edges(node)[0]
+    return False
+
+
+def compares_positions(scores: Any) -> bool:
+    """Whether a node computes a number for each pair of positions: scores of attention.
+
+    They come of a product of two tensors of which none is a parameter, or of a sum over what was
+    made of each pair. A layer's output is none, though it may be as wide as the sequence is long.
+    """
+    nodes, seen = [scores], 0
+    while nodes and seen < _MOST_NODES:
+        node = nodes.pop()
+        seen += 1
+        name = node.name()
+        if name in ("BaddbmmBackward0", "SumBackward1"):
+            return True
+        if name.startswith("Squeeze"):  # of one score for each pair, by a layer
+            return True
+        if name in ("MmBackward0", "BmmBackward0"):
+            if len(_edges(node)) == 2 and not any(map(_is_weight, _edges(node))):
+                return True
+            continue
+        if name.startswith(("Addmm", "Linear", "Embedding", "NativeLayerNorm", "Softmax")):
+            continue
+        nodes += _edges(node)
+    return False
+
+
 def _of_softmax(weights: torch.Tensor) -> torch.Tensor | None:
     """[rows, queries, keys] of [..., queries, keys]: of the first rows, by any head.
 
@@ -84,7 +180,7 @@ def _of_softmax(weights: torch.Tensor) -> torch.Tensor | None:
     rows = min(_MOST_ROWS, _MOST_CELLS // max(cells, 1))
     if rows == 0 or weights.numel() == 0:
         return None
-    shown = weights[:rows] > 0
+    shown = weights[:rows] > _NOTHING
     while shown.dim() > 3:
         shown = shown.any(1)
     return shown
@@ -95,7 +191,7 @@ def _of_multi_head(args: Any, kwargs: Any) -> tuple[torch.Tensor | None, bool]:
     query, key = given["query"], given["key"]
     queries, keys = query.shape[0], key.shape[0]
     batch = query.shape[1] if query.dim() == 3 else 1
-    if queries * keys > _MOST_CELLS:
+    if not 0 < queries * keys <= _MOST_CELLS:
         return None, False
     rows = max(1, min(batch, _MOST_ROWS, _MOST_CELLS // (queries * keys)))
     shown = torch.ones(rows, queries, keys, dtype=torch.bool, device=query.device)
@@ -115,7 +211,7 @@ def _of_scaled_dot_product(args: Any, kwargs: Any) -> tuple[torch.Tensor | None,
     mask = args[3] if len(args) > 3 else kwargs.get("attn_mask")
     is_causal = args[5] if len(args) > 5 else kwargs.get("is_causal", False)
     queries, keys = query.shape[-2], key.shape[-2]
-    if queries * keys > _MOST_CELLS or query.dim() < 3:
+    if not 0 < queries * keys <= _MOST_CELLS or query.dim() < 3:
         return None, False
     rows = max(1, min(query.shape[0], _MOST_ROWS, _MOST_CELLS // (queries * keys)))
     shown = torch.ones(rows, queries, keys, dtype=torch.bool, device=query.device)
@@ -134,12 +230,17 @@ def _of_scaled_dot_product(args: Any, kwargs: Any) -> tuple[torch.Tensor | None,
 _QK = ("query", "key")
 
 
-def _sees_which(shown: torch.Tensor) -> tuple[bool, bool]:
-    """Whether positions see the next one, or half of all later ones; whether any earlier one."""
-    anywhere = shown.any(0)
-    nexts = anywhere.diagonal(1).double().mean()
-    later = anywhere.triu(1).double().sum() / (anywhere.shape[0] * (anywhere.shape[0] - 1) / 2)
-    return bool(torch.maximum(nexts, later) >= 0.5), bool(anywhere.tril(-1).any())
+def _sees_which(shown: torch.Tensor, known: torch.Tensor) -> tuple[bool, bool]:
+    """Whether positions see the next one, or half of all later ones; whether any earlier one.
+
+    Of [queries, keys], those queries whose target is `known`: what a prefix sees is nobody's loss.
+    """
+    length = shown.shape[0]
+    asked = known[: length - 1]
+    nexts = (shown.diagonal(1) & asked).sum() / asked.sum()
+    all_later = (torch.arange(length - 1, 0, -1, device=shown.device) * asked).sum()
+    later = (shown.triu(1)[:-1] & asked[:, None]).sum() / all_later
+    return bool(torch.maximum(nexts, later) >= 0.5), bool(shown.tril(-1).any())
 
 
 def padding_of(ids: torch.Tensor) -> torch.Tensor | None:
@@ -163,7 +264,7 @@ def padding_of(ids: torch.Tensor) -> torch.Tensor | None:
             lengths = run.sum(1)
             if not bool(lengths.any()) or lengths.unique().numel() < 2:
                 continue
-            if int(found.sum()) == int(run.sum()) and float(run.double().mean()) >= 0.02:
+            if int(found.sum()) == int(run.sum()) >= 0.02 * run.numel():
                 return run if found is is_it else run.flip(1)
     return None
 
@@ -201,38 +302,44 @@ def _how_wrong(shown: torch.Tensor, padding: torch.Tensor) -> tuple[float, float
     return inverted, float(is_mirrored)
 
 
-def is_next_value(given: _Input, target: torch.Tensor) -> int:
-    """The length of the sequence, where the targets are the input one position on; else 0."""
+def next_values(given: _Input, target: torch.Tensor) -> Next | None:
+    """Where the targets are the input one position on; None where they are something else."""
     x, rows = given.values, given.rows
     target = target.detach()
     length = x.shape[1]
     count, whole = target.numel(), x[0].numel() * rows
-    pairs: list[tuple[torch.Tensor, torch.Tensor]] = []
+    # Targets and inputs one position on, of the first rows; the sequence's length in the input.
+    pairs: list[tuple[torch.Tensor, torch.Tensor, int]] = []
     if count == whole:
         y = target.reshape(rows, *x.shape[1:])[: len(x)]
-        pairs.append((y[:, :-1], x[:, 1:]))
+        pairs.append((y[:, :-1], x[:, 1:], length))
         if len(x) == rows > 1:  # the other way round: the sequence is the first dimension
-            pairs.append((y[:-1].transpose(0, 1), x[1:].transpose(0, 1)))
+            pairs.append((y[:-1].transpose(0, 1), x[1:].transpose(0, 1), rows))
     elif count == whole // length * (length - 1):
-        pairs.append((target.reshape(rows, length - 1, *x.shape[2:])[: len(x)], x[:, 1:]))
+        y = target.reshape(rows, length - 1, *x.shape[2:])[: len(x)]
+        pairs.append((y, x[:, 1:], length))
     elif x.dim() == 3 and count in (rows * length, rows * (length - 1)):  # one of its values
         y = target.reshape(rows, -1)[: len(x), : length - 1]
-        pairs += [(y, x[:, 1:, value]) for value in range(min(x.shape[2], 16))]
+        pairs += [(y, x[:, 1:, value], length) for value in range(min(x.shape[2], 16))]
     elif x.dim() == 2 and count % rows == 0 and 4 <= count // rows < length - 1:
         # Of the later part only, where the model has seen enough to go on.
         wanted = count // rows
-        pairs.append((target.reshape(rows, wanted)[: len(x), :-1], x[:, 1 - wanted :]))
-    for number, (y, following) in enumerate(pairs):
+        y = target.reshape(rows, wanted)[: len(x), :-1]
+        pairs.append((y, x[:, 1 - wanted :], length))
+    for y, following, positions in pairs:
         is_known = y != -100 if not y.is_floating_point() else torch.isfinite(y)
-        known = int(is_known.sum())
-        if known < _FEWEST or following.shape[1] < 3:
+        number = int(is_known.sum())
+        if number < _FEWEST or following.shape[1] < 3:
             continue
         hits = int(((y == following) & is_known).sum())
         # A sequence of one value is its own next value.
-        changes = float((following[:, 1:] != following[:, :-1]).double().mean())
-        if hits >= 0.99 * known and changes >= 0.1:
-            return rows if number == 1 and count == whole else length
-    return 0
+        changes = (following[:, 1:] != following[:, :-1]).float().mean()
+        if hits >= 0.99 * number and float(changes) >= 0.1:
+            known = torch.zeros(positions, dtype=torch.bool, device=y.device)
+            # Behind the last of them there is none.
+            known[positions - 1 - y.shape[1] : -1] = is_known.transpose(0, 1).flatten(1).all(1)
+            return Next(positions, known)
+    return None
 
 
 class SequenceObserver:
@@ -250,12 +357,21 @@ class SequenceObserver:
         self._added: list[str] = []
         self._masks: list[tuple[str, torch.Tensor]] = []
         self._cells = 0
-        self._next: int | None = None  # a length, or 0; None: there were no targets
+        self._weights: dict[int, _Weights] = {}  # by the results' ids
+        self._next: Next | None = None
         self._has_twin = False  # another input is as long
+        self._models: set[int] = set()  # that were called, by their ids
 
-    def begin(self, is_due: bool) -> None:
-        """A forward pass of the training begins."""
-        self.clear()
+    def begin(self, is_due: bool, model: torch.nn.Module) -> None:
+        """A forward pass of the training begins: `model` is called.
+
+        One of several models adds to what the others of the step have shown; of one that is called
+        again only the last pass counts.
+        """
+        if not is_due or id(model) in self._models:
+            self.clear()
+        if is_due:
+            self._models.add(id(model))
         self.is_open = is_due and self._looks < _MOST_LOOKS
 
     def input_given(self, tensor: torch.Tensor) -> None:
@@ -280,7 +396,14 @@ class SequenceObserver:
 
     def called(self, place: str, function: Any, args: Any, kwargs: Any, result: Any) -> None:
         """One of MIXERS was called and has returned."""
-        if not self.is_open or len(self._calls) + len(self._masks) >= _MOST_CALLS:
+        if not self.is_open:
+            return
+        if function in _HIDING:
+            self._hidden_after((*args, *kwargs.values()), result)
+            return
+        if len(self._calls) + len(self._masks) >= _MOST_CALLS:
+            return
+        if not all(map(_is_plain, (*args, *kwargs.values(), result))):
             return
         with own_operations():
             if function in _RECURRENT:
@@ -290,12 +413,59 @@ class SequenceObserver:
             elif function is functional.pad or function in _ROLLS:
                 self._shifted(place, function, args, kwargs)
             elif function in _SOFTMAXES:
-                if isinstance(result, torch.Tensor) and result.dim() in (2, 3, 4):
-                    self._attention_called(place, _of_softmax(result.detach()), False)
+                self._softmax_called(place, args, kwargs, result)
             else:
                 of = _of_multi_head if function is _multi_head else _of_scaled_dot_product
                 shown, is_added = of(args, kwargs)
                 self._attention_called(place, shown, is_added)
+
+    def _softmax_called(self, place: str, args: Any, kwargs: Any, result: Any) -> None:
+        if not isinstance(result, torch.Tensor) or result.dim() not in (2, 3, 4):
+            return
+        dim = args[1] if len(args) > 1 else kwargs.get("dim")
+        if not isinstance(dim, int):
+            return
+        last, weights = result.dim() - 1, result.detach()
+        is_average = result.dim() == 3 and result.shape[2] == 1
+        is_turned = dim % (last + 1) == last - 1 and last > 1 and not is_average
+        if is_turned:
+            weights = weights.transpose(-1, -2)
+        elif dim % (last + 1) != last and not (is_average and dim % 3 == 1):
+            return
+        if weights.shape[-1] == weights.shape[-2]:
+            node = result.grad_fn
+            if node is None or not any(map(compares_positions, _edges(node))):
+                return
+        calls, masks = len(self._calls), len(self._masks)
+        self._attention_called(place, _of_softmax(weights), False)
+        self._weights[id(result)] = _Weights(
+            weakref.ref(result),
+            calls if len(self._calls) > calls else None,
+            masks if len(self._masks) > masks else None,
+            is_turned,
+        )
+
+    def _hidden_after(self, given: tuple[Any, ...], result: Any) -> None:
+        """Weights of a softmax that is written out were perhaps multiplied with a mask."""
+        for value in given:
+            known = self._weights.get(id(value))
+            before = known.result() if known is not None else None
+            if known is None or before is None or before is not value:
+                continue
+            if type(result) is not torch.Tensor or result.shape != before.shape:
+                return
+            with own_operations():
+                weights = result.detach()
+                shown = _of_softmax(weights.transpose(-1, -2) if known.is_turned else weights)
+                if shown is None or capturing_graph(shown):
+                    return
+                if known.call is not None:
+                    call = self._calls[known.call]
+                    self._calls[known.call] = call._replace(shown=shown.any(0))
+                if known.mask is not None:
+                    self._masks[known.mask] = self._masks[known.mask][0], shown
+            self._weights[id(result)] = known._replace(result=weakref.ref(result))
+            return
 
     def _recurrent_called(self, place: str, args: Any) -> None:
         if len(args) < 9:
@@ -335,7 +505,7 @@ class SequenceObserver:
                 return
         else:
             moves = args[1] if len(args) > 1 else kwargs["shifts"]
-            dims = args[2] if len(args) > 2 else kwargs.get("dims", ())
+            dims = (args[2] if len(args) > 2 else kwargs.get("dims")) or ()
             moves = moves if isinstance(moves, (tuple, list)) else (moves,)
             dims = dims if isinstance(dims, (tuple, list)) else (dims,)
             moved = [(dim % 3, by) for dim, by in zip(dims, moves, strict=False) if by != 0]
@@ -349,7 +519,7 @@ class SequenceObserver:
         if shown is None or capturing_graph(shown):
             return
         if shown.shape[1] == shown.shape[2] >= 4:
-            self._calls.append(_Call(place, shown.shape[1], *_sees_which(shown)))
+            self._calls.append(_Call(place, shown.shape[1], shown=shown.any(0)))
         if self._cells + shown.numel() <= _MOST_KEPT:
             self._cells += shown.numel()
             self._masks.append((place, shown))
@@ -379,7 +549,7 @@ class SequenceObserver:
 
     def loss_computed(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         """By a loss function, in training."""
-        if not self.is_open or not self._inputs or self._next:
+        if not self.is_open or not self._inputs or self._next is not None:
             return
         target: Any = args[1] if len(args) > 1 else kwargs.get("target")
         if type(target) is not torch.Tensor or target.layout is not torch.strided:
@@ -387,17 +557,15 @@ class SequenceObserver:
         if capturing_graph(target):
             return
         with own_operations():
-            self._next = 0
             for given in self._inputs:
                 if target.device != given.values.device:
                     continue
-                length = is_next_value(given, target)
-                if length > 0:
-                    self._next = length
+                self._next = next_values(given, target)
+                if self._next is not None:
                     others = [other for other in self._inputs if other is not given]
                     self._has_twin = any(
-                        length in (*other.values.shape[:2], other.rows)
-                        and other.values.dim() == given.values.dim()
+                        self._next.length in (*other.values.shape[:2], other.rows)
+                        and other.values.dim() in (given.values.dim(), 3)
                         for other in others
                     )
                     return
@@ -405,29 +573,42 @@ class SequenceObserver:
     def facts(self) -> list[tuple[str, float, str]]:
         """Name, value and place of each, when the step's backward passes are over."""
         found: list[tuple[str, float, str]] = []
-        if not self.is_open or not self._inputs:
-            return found
-        if capturing_graph(self._inputs[0].values):
+        if self.is_open:
+            self._looks += 1
+            if self._inputs and not capturing_graph(self._inputs[0].values):
+                with own_operations():
+                    found = [*self._of_padding(), *self._of_later_positions()]
             self.clear()
-            return found
-        self._looks += 1
-        with own_operations():
-            worst = self._compare_with_padding()
+        return found
+
+    def _of_padding(self) -> Iterator[tuple[str, float, str]]:
+        worst = self._compare_with_padding()
         if worst is not None:
             (inverted, mirrored), place = worst
-            found.append(("padding_seen_instead", inverted, place))
-            found.append(("padding_mirrored", mirrored, place))
+            yield "padding_seen_instead", inverted, place
+            yield "padding_mirrored", mirrored, place
         if self._masks or self._added:
-            found.append(("masks_added", len(self._added), self._added[0] if self._added else ""))
-        if self._next:
-            # Inside, the last position may be left out.
-            calls = [call for call in self._calls if call.length in (self._next, self._next - 1)]
-            later = [call for call in calls if call.sees_later]
-            if self._has_twin and len(later) < len(calls):
-                later = []  # they may be those of the other input, of which all may be seen
-            if calls:
-                found.append(("later_seen", len(later), later[0].place if later else ""))
-                only = [call for call in later if not call.sees_earlier]
-                found.append(("only_later_seen", len(only), only[0].place if only else ""))
-        self.clear()
-        return found
+            yield "masks_added", len(self._added), self._added[0] if self._added else ""
+
+    def _of_later_positions(self) -> Iterator[tuple[str, float, str]]:
+        if self._next is None:
+            return
+        length, known = self._next
+        # Inside, the last position may be left out.
+        calls = [call for call in self._calls if call.length in (length, length - 1)]
+        if int(known.sum()) < _FEWEST_KNOWN:
+            calls = [call for call in calls if call.shown is None]
+        later: list[tuple[str, bool]] = []  # place, and whether earlier ones are seen, too
+        for call in calls:
+            if call.shown is None:
+                sees_later, sees_earlier = call.sees_later, True
+            else:
+                sees_later, sees_earlier = _sees_which(call.shown, known.to(call.shown.device))
+            if sees_later:
+                later.append((call.place, sees_earlier))
+        if self._has_twin and len(later) < len(calls):
+            later = []  # they may be those of the other input, of which all may be seen
+        if calls:
+            yield "later_seen", len(later), later[0][0] if later else ""
+            only = [place for place, sees_earlier in later if not sees_earlier]
+            yield "only_later_seen", len(only), only[0] if only else ""

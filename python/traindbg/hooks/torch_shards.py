@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import gc
 import os
+import weakref
 from typing import Any
 
 import torch
@@ -34,22 +35,53 @@ def world_of_process() -> dict[str, str]:
     return {"RANK": str(torch.distributed.get_rank()), "WORLD_SIZE": str(size)}
 
 
-def wrapper_of(model: torch.nn.Module | None) -> dict[str, str]:
-    """What keeps the ranks' copies of a model alike, as a fact under `data_parallel`.
+class Wrappers:
+    """Which modules keep the ranks' copies of a model alike; of the process. Keeps none alive.
 
-    Found also where the training calls the model inside and not the wrapper, which then averages
-    nothing. One that was given a communication hook may leave gradients as they are (local SGD).
+    Those that are made while somebody listens are heard of. For those that were there before, all
+    objects of the process are looked through: once for a model, it may take a tenth of a second.
     """
-    if model is None or not _is_initialized() or torch.distributed.get_world_size() < 2:
+
+    def __init__(self) -> None:
+        self._known: weakref.WeakSet[torch.nn.Module] = weakref.WeakSet()
+        self._searched: weakref.WeakSet[torch.nn.Module] = weakref.WeakSet()
+
+    def clear(self) -> None:
+        """Forgets all."""
+        self._known.clear()
+        self._searched.clear()
+
+    def made(self, module: torch.nn.Module) -> None:
+        """A part or parameter of `module` was registered."""
+        if isinstance(module, torch.nn.parallel.DistributedDataParallel):
+            self._known.add(module)
+
+    def of(self, model: torch.nn.Module | None) -> dict[str, str]:
+        """What keeps the ranks' copies of a model alike, as a fact under `data_parallel`.
+
+        Found also where the training calls the model inside and not the wrapper, which then
+        averages nothing. One that was given a communication hook may leave gradients as they are
+        (local SGD).
+        """
+        if model is None or not _is_initialized() or torch.distributed.get_world_size() < 2:
+            return {}
+        kind = torch.nn.parallel.DistributedDataParallel
+        if model not in self._searched:
+            self._searched.add(model)
+            for thing in gc.get_objects():
+                if issubclass(type(thing), kind):
+                    self._known.add(thing)
+        mine = {id(parameter) for parameter in model.parameters()}
+        for wrapper in list(self._known):
+            if wrapper.__dict__.get("_comm_hooks"):
+                continue
+            inner = wrapper.__dict__.get("_modules", {}).get("module")  # none if it was refused
+            if inner is not None and any(id(each) in mine for each in inner.parameters()):
+                return {"data_parallel": kind.__name__}
         return {}
-    kind = torch.nn.parallel.DistributedDataParallel
-    mine = {id(parameter) for parameter in model.parameters()}
-    for thing in gc.get_objects():
-        if not issubclass(type(thing), kind) or getattr(thing, "_comm_hooks", None):
-            continue
-        if any(id(parameter) in mine for parameter in thing.module.parameters()):
-            return {"data_parallel": kind.__name__}
-    return {}
+
+
+wrappers = Wrappers()
 
 
 def agreed(key: str, value: str) -> tuple[str, bool]:

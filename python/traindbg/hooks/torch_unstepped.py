@@ -11,13 +11,15 @@ from __future__ import annotations
 import weakref
 from typing import TYPE_CHECKING
 
+import torch
+
 from traindbg.hooks.torch_device import capturing_graph, own_operations
+from traindbg.hooks.torch_parameters import number_of
 from traindbg.hooks.torch_shards import local_part
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    import torch
     from torch import nn
 
 _LEAST = 20  # backward passes, or losses, without a step: fewer are a trial
@@ -32,8 +34,9 @@ class Unstepped:
         self.has_optimizer = False  # one was made for a watched model
         self._losses = 0  # that gradients lead to, in training
         self._passes = 0
-        self._before: list[tuple[weakref.ref[nn.Parameter], tuple[float, ...]]] | None = None
+        self._before: list[tuple[weakref.ref[nn.Parameter], str]] | None = None
         self._changed = False
+        self._has_gradients = False  # passes of other models leave none
 
     def loss_computed(self, models: Iterable[tuple[nn.Module, str]]) -> None:
         """In training, with gradients, before the first step."""
@@ -45,11 +48,17 @@ class Unstepped:
         self._passes += 1
         self._look(self._passes, models)
 
+    def backward_ended(self) -> None:
+        """Before the first step."""
+        if not self._has_gradients and self._passes <= _LEAST:
+            known = (parameter() for parameter, _ in self._before or ())
+            self._has_gradients = any(p is not None and p.grad is not None for p in known)
+
     def found(self) -> tuple[str, int] | None:
         """The fact to tell of a training that ended without a step."""
         if not self.has_optimizer or self._changed or self._before is None:
             return None
-        if self._passes >= _LEAST:
+        if self._passes >= _LEAST and self._has_gradients:
             return "passes_without_step", self._passes
         if self._passes == 0 and self._losses >= _LEAST:
             return "losses_without_backward", self._losses
@@ -59,21 +68,26 @@ class Unstepped:
         if self._changed or not self.has_optimizer:
             return
         if self._before is None:
-            self._before = [
-                (weakref.ref(parameter), _first_elements(parameter))
-                for model, _ in models
-                for parameter in model.parameters()
-            ]
+            self._before = []
+            for model, _ in models:
+                for parameter in model.parameters():
+                    if number_of(parameter) > 0 and not parameter.is_meta:
+                        self._before.append((weakref.ref(parameter), _first_elements(parameter)))
         elif count % _LOOKS_EVERY == 0:
-            alive = ((known(), first) for known, first in self._before)
-            self._changed = any(
-                parameter is not None and _first_elements(parameter) != first
-                for parameter, first in alive
-            )
+            for known, first in self._before:
+                parameter = known()
+                # One that is gone was replaced by hand.
+                if parameter is None or _first_elements(parameter) != first:
+                    self._changed = True
+                    return
 
 
-def _first_elements(parameter: torch.Tensor) -> tuple[float, ...]:
-    if capturing_graph(parameter):
-        return ()
+def _first_elements(parameter: torch.Tensor) -> str:
+    """As words: what is not a number is like itself."""
+    local = local_part(parameter.detach())
+    if capturing_graph(parameter) or local.layout is not torch.strided or local.numel() == 0:
+        return ""
     with own_operations():
-        return tuple(local_part(parameter.detach()).flatten()[:_ELEMENTS].tolist())
+        for _ in range(local.dim() - 1):  # without a copy of it all
+            local = local[0]
+        return str(local.reshape(-1)[:_ELEMENTS].tolist())

@@ -72,7 +72,7 @@ class Training:
     def calls_parts(self) -> None:
         """The training may call the parts of the model, but never the model itself."""
         if recordings.current is not None:
-            recordings.current.parts_are_called()
+            recordings.current.attachment.parts_are_called()
 
     def log(self, metrics: Mapping[str, Any], *, changed_only: bool = False) -> None:
         """Records the numbers among them: at once in an evaluation, else in the next step.
@@ -111,7 +111,7 @@ class Training:
         recording = recordings.current
         if recording is not None:
             for name, number in numbers.items():
-                recording.metric(name, number, evaluation)
+                recording.user_values.metric(name, number, evaluation)
 
     def end(self, error: BaseException | None = None) -> None:
         """The training is over: closes the recording if it began it. `error`: how it ended."""

@@ -1,0 +1,261 @@
+"""Which optimizers step the watched models, and which of them drives, so that its steps count.
+
+It is the first one to step. Another one takes its place when it has stepped for long without it.
+"""
+
+from __future__ import annotations
+
+import json
+import weakref
+from typing import TYPE_CHECKING
+
+from traindbg import _core
+from traindbg.hooks.torch_description import description
+from traindbg.hooks.torch_guard import guarded
+from traindbg.hooks.torch_modes import modes
+from traindbg.hooks.torch_parameters import (
+    Owner,
+    Parameters,
+    learning_rates,
+    number_of,
+    optimizer_facts,
+    owned_in,
+    role_of,
+)
+from traindbg.hooks.torch_resume import MadeAs, checkpoints, made_as
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    import torch
+
+    from traindbg.hooks.torch_facts import Facts
+    from traindbg.hooks.torch_tensors import Tensors
+    from traindbg.hooks.torch_watched import WatchedModels
+
+_LOOP = _core.ROLE_BITS["loop"]
+# When the optimizer that drives the steps was silent for so many steps of another one, the other
+# one drives.
+_STEPS_UNTIL_NEW_DRIVER = 100
+_STEPS_UNTIL_TAKEN_OVER = 3
+# So many steps running that a GradScaler left out are recorded as one: else a training that makes
+# no step any more would leave no trace.
+SKIPPED_UNTIL_A_STEP = 10
+
+
+class Drivers:
+    """One per recording. Owns what is known of the optimizers, beside their parameters' tables.
+
+    `arm` is called whenever an ordinary step looks different from now on.
+    """
+
+    def __init__(
+        self,
+        tensors: Tensors,
+        watched: WatchedModels,
+        facts: Facts,
+        hot: _core.HotPath,
+        arm: Callable[[], None],
+    ) -> None:
+        self._tensors = tensors
+        self._session = tensors.session
+        self._watched = watched
+        self._facts = facts
+        self._hot = hot
+        self._arm = arm
+        self.driver: weakref.ref[torch.optim.Optimizer] | None = None
+        # Those that step nothing of ours.
+        self.strangers: weakref.WeakSet[torch.optim.Optimizer] = weakref.WeakSet()
+        self.rates: tuple[float, ...] = ()  # of the driver: of all groups
+        self.skipped = 0  # steps that a GradScaler left out since the last one that is recorded
+        # Before their first steps: see `Checkpoints.what_was_lost`.
+        self._lost: weakref.WeakKeyDictionary[torch.optim.Optimizer, int] = (
+            weakref.WeakKeyDictionary()
+        )
+        self._made_as: MadeAs | None = None  # the optimizer that drives
+        self._drove: weakref.WeakSet[torch.optim.Optimizer] = weakref.WeakSet()
+        self._made_anew = 0  # how many were made just like the one before, one after the other
+        self._trainings = 0  # optimizers that drove the steps, one after the other
+
+    @property
+    def is_unstepped(self) -> bool:
+        """Whether no optimizer of a watched model has stepped."""
+        return self._hot.steps == 0 and self._trainings == 0 and self.skipped == 0
+
+    def forget(self) -> None:
+        """Models are watched no more: what was known of their optimizers is learnt again."""
+        self._watched.tables.clear()
+        self.strangers.clear()
+        self.driver = None
+
+    def table(self) -> Parameters | None:
+        """What the driver answers for."""
+        driver = self.driver() if self.driver is not None else None
+        return self._watched.tables.get(driver) if driver is not None else None
+
+    def describe(
+        self, model: torch.nn.Module | None, optimizer: torch.optim.Optimizer | None
+    ) -> None:
+        """Describes the model, and the optimizers with `optimizer` in front, to the run."""
+        known = self._known(optimizer)
+        self._session.describe(description(self._session.worker, model, known))
+
+    def _known(self, first: torch.optim.Optimizer | None) -> list[torch.optim.Optimizer]:
+        """The optimizers of the watched models that took a step, `first` in front.
+
+        That there are several tells the rules that the losses may work against each other.
+        """
+        others = [known for known in self._watched.tables if known is not first]
+        return ([] if first is None else [first]) + others
+
+    def expect_other(self) -> None:
+        """If another optimizer than the one that drives is the next to step, it drives then."""
+        if self._hot.steps > 0:
+            self._hot.foreign_steps = _STEPS_UNTIL_NEW_DRIVER
+
+    def learn(self, optimizer: torch.optim.Optimizer) -> Parameters | None:
+        """Finds out which parameters of watched models an optimizer answers for."""
+        owned = {id(p) for group in optimizer.param_groups for p in group["params"]}
+        watcher = self._watched.watcher_of(owned)
+        if watcher is None:
+            self.strangers.add(optimizer)
+            return None
+        driver = self.driver() if self.driver is not None else None
+        if driver is not None and self._hot.foreign_steps >= _STEPS_UNTIL_NEW_DRIVER:
+            self._watched.tables.pop(driver, None)  # see expect_other
+            driver = None
+        if driver is None:
+            self._set_driver(optimizer)
+        others = {
+            id(p)
+            for other in self._watched.tables
+            if other is not optimizer
+            for group in other.param_groups
+            for p in group["params"]
+        }
+        if optimizer not in self._watched.tables and optimizer not in self._lost:
+            self._lost[optimizer] = guarded("checkpoints", checkpoints.what_was_lost, optimizer)
+        table = Parameters()
+        table.groups = len(optimizer.param_groups)
+        model = watcher.model
+        assert model is not None
+        for parameter, owner in owned_in(model, watcher.prefix):
+            if id(parameter) in others or number_of(parameter) == 0:
+                continue
+            if any(parameter is known for known in table.values[-1:]):
+                continue
+            self._learn_parameter(table, parameter, owner)
+            in_turn = id(parameter) in owned and parameter.requires_grad
+            smallest = table.smallest
+            if in_turn and (smallest is None or parameter.numel() < smallest.numel()):
+                table.smallest = parameter
+                table.smallest_name = owner.path
+        is_new = optimizer not in self._watched.tables
+        self._watched.tables[optimizer] = table
+        self._arm()
+        driver = self.driver() if self.driver is not None else None
+        if is_new and driver is not None and driver is not optimizer:
+            guarded("description", self.describe, self._watched.first(), driver)
+        return table
+
+    def _learn_parameter(
+        self, table: Parameters, parameter: torch.nn.Parameter, owner: Owner
+    ) -> None:
+        role = role_of(owner.path)
+        table.values.append(parameter)
+        table.owners.append(owner)
+        table.weight_ids.append(
+            self._tensors.tensor_id(f"{role}/{owner.path}", role, parameter, owner)
+        )
+        # Of a distributed one the placement may be another than the parameter's.
+        gradient = parameter if parameter.grad is None else parameter.grad
+        table.gradient_ids.append(
+            self._tensors.tensor_id(f"gradient/{owner.path}", "gradient", gradient, owner)
+        )
+
+    def takes_over(
+        self, driver: torch.optim.Optimizer | None, optimizer: torch.optim.Optimizer
+    ) -> bool:
+        """Whether `optimizer`, which has stepped, drives from now on in place of `driver`.
+
+        It does after so many of its steps in a row. One that has all of the driver's parameters
+        takes its place: another stage, another epoch. The one before may live on in a cycle with
+        its schedule.
+        """
+        if optimizer not in self._watched.tables:
+            return False
+        self._hot.foreign_steps += 1
+        if driver is not None:
+            needed = _STEPS_UNTIL_NEW_DRIVER
+            if optimizer not in self._drove:  # else it comes back: they take turns
+                owned = {id(p) for group in optimizer.param_groups for p in group["params"]}
+                if all(id(p) in owned for group in driver.param_groups for p in group["params"]):
+                    needed = _STEPS_UNTIL_TAKEN_OVER
+            if self._hot.foreign_steps < needed:
+                return False
+            self._watched.tables.pop(driver, None)  # it is done; if not, it is learnt again
+            # What it shares with that is its own now.
+            self._watched.tables[optimizer].is_stale = True
+        guarded("optimizer", self._set_driver, optimizer)
+        return True
+
+    def _set_driver(self, optimizer: torch.optim.Optimizer) -> None:
+        self.driver = weakref.ref(optimizer)
+        self._trainings += 1
+        made, before = made_as(optimizer), self._made_as
+        self._made_as = made
+        is_new = optimizer not in self._drove
+        self._drove.add(optimizer)
+        is_alike = is_new and made is not None and before is not None and made.is_like(before)
+        self._made_anew = self._made_anew + 1 if is_alike else 0
+        if is_alike and self._facts.are_followed:
+            # Whether the weights went on as well, or began anew, the loss tells.
+            self._tensors.tell("optimizer_made_anew", self._made_anew, always=True)
+        if self._trainings > 1:
+            self._facts.forget()
+            modes.clear()
+        if self._trainings > 1 and self._facts.are_followed:
+            # Another training begins in the same process: what was true of the last one is over.
+            self._tensors.tell("trainings", self._trainings, always=True)
+        self._hot.foreign_steps = 0
+        self.rates = learning_rates(optimizer)
+        self._arm()
+        guarded("description", self.describe, self._watched.first(), optimizer)
+        guarded("checkpoints", self._tell_lost_state, optimizer)
+
+    def _lost_of(self, optimizer: torch.optim.Optimizer) -> int:
+        """See `Checkpoints.what_was_lost`; asked before the optimizer's first step."""
+        lost = self._lost.get(optimizer)
+        if lost is None:
+            lost = self._lost[optimizer] = checkpoints.what_was_lost(optimizer)
+        return lost
+
+    def _tell_lost_state(self, optimizer: torch.optim.Optimizer) -> None:
+        """Whether it begins anew where an optimizer was that is not loaded."""
+        lost = self._lost_of(optimizer)
+        if self._facts.are_followed and (lost or self._trainings == 1):
+            self._tensors.tell("optimizer_state_lost", lost, always=True)
+        checkpoints.drives(optimizer)
+
+    def check_settings(self, optimizer: torch.optim.Optimizer) -> None:
+        """The driver is about to step: tells its learning rate, and what changed."""
+        rates = learning_rates(optimizer)
+        is_due = rates != self.rates or self._hot.due & _LOOP
+        if rates and self._facts.are_followed and is_due:
+            # The largest of all groups. Also at steps that are not due: no change is missed.
+            self._tensors.tell("learning_rate", max(rates), always=True)
+        if rates != self.rates:
+            self.rates = rates
+            self._arm()
+            facts = optimizer_facts(optimizer) | {"step": self._hot.steps}
+            self._session.event("optimizer", json.dumps(facts))
+        if self._lost.get(optimizer) and checkpoints.was_given(optimizer):
+            self._lost[optimizer] = 0  # later than its first step
+            self._tensors.tell("optimizer_state_lost", 0, always=True)
+
+    def take_skipped(self) -> None:
+        """A step ends: tells how many were left out before it."""
+        skipped, self.skipped = self.skipped, 0
+        if skipped:
+            self._tensors.tell("skipped_steps", skipped, always=True)
+            self._arm()

@@ -1,0 +1,283 @@
+"""What is told of the loop, of its data and of sequences, where the collection `loop` is due.
+
+Each kind of fact has an observer in a file of its own; here is which of them hears of which moment
+of a step, and when it is asked.
+"""
+
+from __future__ import annotations
+
+import weakref
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from traindbg import _core
+from traindbg.hooks.torch_data import batches_in_storage, closest_column, missed_labels, sizes
+from traindbg.hooks.torch_device import capturing_graph, own_operations
+from traindbg.hooks.torch_guard import guarded
+from traindbg.hooks.torch_hazards import HazardObserver
+from traindbg.hooks.torch_held import GraphsHeld
+from traindbg.hooks.torch_kept import KeptGradients
+from traindbg.hooks.torch_loop import LoopObserver, has_dropout
+from traindbg.hooks.torch_modes import modes
+from traindbg.hooks.torch_neighbours import Neighbours
+from traindbg.hooks.torch_random import RandomStates
+from traindbg.hooks.torch_rows import Rows
+from traindbg.hooks.torch_sequences import SequenceObserver
+from traindbg.hooks.torch_unstepped import Unstepped
+
+if TYPE_CHECKING:
+    from traindbg.hooks.torch_parameters import Parameters
+    from traindbg.hooks.torch_tensors import Tensors
+    from traindbg.hooks.torch_watched import WatchedModels
+
+_TRAIN = _core.TRAIN
+_EVAL = _core.EVAL
+_LOOP = _core.ROLE_BITS["loop"]
+
+
+class Facts:
+    """One per recording. Owns the observers, and the input of the step under way."""
+
+    def __init__(self, tensors: Tensors, watched: WatchedModels, hot: _core.HotPath) -> None:
+        self.are_followed = False  # the plan asks for them, at some steps
+        self._tensors = tensors
+        self._watched = watched
+        self._hot = hot
+        self.loop = LoopObserver(tensors, watched)
+        self.kept = KeptGradients()
+        self.random = RandomStates()
+        self.sequences = SequenceObserver()
+        self.hazards = HazardObserver()
+        self.unstepped = Unstepped()
+        self.is_forgotten = False  # the model, by an evaluation that set others to its mode
+        self._rows = Rows()
+        self._neighbours = Neighbours()
+        self._held = GraphsHeld()
+        self._input: weakref.ref[torch.Tensor] | None = None  # of the step under way
+        self._last_input: weakref.ref[torch.Tensor] | None = None  # when it was looked at last
+
+    def forget(self) -> None:
+        """What was remembered of the data is of another training, or of other models."""
+        self._rows.forget()
+        self._neighbours.forget()
+        self.random.forget()
+
+    def clear(self) -> None:
+        """Drops everything."""
+        self.loop.clear()
+        self.kept.clear()
+        self.forget()
+        self.sequences.clear()
+        self.hazards.clear()
+        self._held.clear()
+
+    # A forward pass.
+
+    def forward_begins(self, model: torch.nn.Module) -> None:
+        """A forward pass of the training is looked at from now on: `model` is called."""
+        self.sequences.begin(bool(self._hot.due & _LOOP), model)
+        self.hazards.begin(bool(self._hot.due & _LOOP))
+
+    def called_again(self) -> None:
+        """The model is called again before the step ends, which is not looked at."""
+        self._neighbours.called_again()
+
+    def input_given(self, mode: int, number: int, tensor: torch.Tensor) -> None:
+        """The model is given its input number `number`."""
+        if self.are_followed:
+            guarded("rows", self._look_at_rows, mode, number, tensor)
+        if mode == _TRAIN and self._hot.due & _LOOP and len(self._watched.watchers) == 1:
+            guarded("neighbours", self._neighbours.given, number, tensor)
+        if number == 0 and mode == _TRAIN and self._hot.due & _LOOP:
+            held = batches_in_storage(tensor)
+            self._tensors.tell("batches_in_storage", held)
+            self._tensors.tell("batches_in_loader", sizes.batches)
+            if sizes.stream_workers > 1:
+                self._tensors.tell("stream_workers", sizes.stream_workers)
+            if self._last_input is not None:
+                is_kept = self._last_input() is tensor  # the very same, made once
+                self._tensors.tell("input_is_kept", float(is_kept))
+            self._input = self._last_input = weakref.ref(tensor)
+
+    def _look_at_rows(self, mode: int, number: int, tensor: torch.Tensor) -> None:
+        if mode == _TRAIN:
+            self.sequences.input_given(tensor)
+        if number > 0 or len(self._watched.watchers) != 1:
+            if mode == _TRAIN:
+                self._rows.further_input(tensor)
+            return
+        if mode == _TRAIN:
+            batches = max(batches_in_storage(tensor), float(sizes.batches))
+            self._rows.trained(tensor, batches)
+            self._hot.has_deferred = self._hot.has_deferred or self._rows.wait
+        else:
+            trained = [model for model, _ in self._watched.models() if model.training]
+            is_evaluation = not trained
+            if trained and not self.is_forgotten and not torch.is_grad_enabled():
+                self.is_forgotten = modes.others_evaluate(trained[0], self._hot.steps)
+            self._rows.given(tensor, is_evaluation, self._hot.steps)
+
+    # Losses and backward passes.
+
+    def loss_computed(
+        self, mode: int, name: str, value: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> None:
+        """In training or in an evaluation, by a loss function."""
+        if mode == _TRAIN:
+            self.loop.loss_computed(name, value, args, kwargs)
+            guarded("graphs", self._held.loss_computed, self._hot.steps, value)
+            guarded("sequences", self.sequences.loss_computed, args, kwargs)
+            labels = args[1] if len(args) > 1 else kwargs.get("target")
+            guarded("rows", self._rows.labelled, labels)
+            guarded("neighbours", self._ask_neighbours, name, labels)
+        elif not torch.is_grad_enabled() and self._may_be_of_a_watched_model():
+            self.loop.evaluated(args, kwargs)
+            self._rows.evaluated()
+            self._hot.has_deferred = self._hot.has_deferred or self._rows.wait
+        elif torch.is_grad_enabled():
+            guarded("graphs", self._held.loss_computed, self._hot.steps, value)
+        if mode == _TRAIN or not torch.is_grad_enabled():
+            guarded("labels", self._take_missed, mode, name, args, kwargs)
+
+    def _ask_neighbours(self, name: str, labels: Any) -> None:
+        told = self._neighbours.labelled(name, labels)
+        if told is not None:
+            for fact, value in told._asdict().items():
+                self._tensors.tell(fact, value)
+
+    def _take_missed(
+        self, mode: int, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> None:
+        """How many labels are not what is predicted, where nothing random is done to the model."""
+        given = args[0] if args else kwargs.get("input")
+        labels = args[1] if len(args) > 1 else kwargs.get("target")
+        if isinstance(labels, torch.Tensor) and capturing_graph(labels):
+            return
+        if any(has_dropout(model) for model, _ in self._watched.models()):
+            return
+        found = missed_labels(name, given, labels)
+        if found is None:
+            return
+        number, missed, mean = found
+        self._tensors.fact("labels_counted", number, evaluation=mode == _EVAL)
+        self._tensors.take_scalar(mode, self._tensors.id_of("loop/labels_missed", "loop"), missed)
+        self._tensors.take_scalar(mode, self._tensors.id_of("loop/labels_mean", "loop"), mean)
+
+    def _may_be_of_a_watched_model(self) -> bool:
+        """Of a loss without gradients: another's, if each watched model would be seen and none was.
+
+        Such as the mean of the weights (SWA, EMA), or a teacher.
+        """
+        may_be = False
+        for watcher in self._watched.watchers:
+            observer = watcher._observer
+            if observer is None:
+                continue
+            outside = observer.calls - observer.calls_in_training
+            is_blind = not observer.armed or observer.calls_in_training == 0
+            may_be = may_be or is_blind or outside != watcher._calls_outside
+            watcher._calls_outside = outside
+        return may_be
+
+    def look_at_random(self) -> None:
+        """Training goes on after an evaluation: whether random numbers were set back there."""
+        count = self.random.trained()
+        if count is not None:
+            self._tensors.tell("random_numbers_set_back", count, always=True)
+
+    def compare_with_input(self, label: torch.Tensor) -> None:
+        """Whether a column of the model's input says what the label is."""
+        given, self._input = self._input, None
+        tensor = None if given is None else given()
+        if type(tensor) is not torch.Tensor or type(label) is not torch.Tensor:
+            return
+        if not self._hot.due & _LOOP:
+            return
+        with own_operations():
+            found = closest_column(tensor, label)
+        if found is not None:
+            words = ("correlation", "column", "is_at_the_end")
+            for word, value in zip(words, found, strict=True):
+                self._tensors.tell(f"label_in_input_{word}", value)
+
+    def backward_begins(self, root: Any, is_scaled: bool) -> None:
+        """Of `root`; `is_scaled`: a GradScaler multiplied the loss."""
+        self.loop.backward_begins(root, is_scaled)
+        guarded("graphs", self._held.backward_begins, self._hot.steps, root)
+        if type(root) is torch.Tensor and self.loop.wants_graph(self._hot.steps):
+            graph = self.loop.look_at(root)
+            self.hazards.graph_seen(graph.hazards if graph is not None else [])
+
+    # What is told where an optimizer is about to step, and later.
+
+    def tell_kept(self, optimizer: torch.optim.Optimizer, table: Parameters) -> None:
+        """Of one of several optimizers: whether its last step's gradients are still there."""
+        kept = self.kept.will_step(optimizer, table)
+        if len(self._watched.tables) < 2:
+            return
+        if kept is not None:
+            self._tensors.fact("gradients_kept", float(kept), table.smallest_name)
+        if self.kept.shares_pass(optimizer):
+            self._tensors.fact("optimizers_share_pass", 1)
+
+    def tell_forgotten(self) -> None:
+        """The model was called in training mode in an evaluation, which others were set to."""
+        self.is_forgotten = False
+        if self.loop.tell_modules_in_training():
+            self._tensors.tell("others_in_eval", 1.0, always=True)
+
+    def will_step(self, optimizer: torch.optim.Optimizer) -> None:
+        """The optimizer that drives the steps is about to step."""
+        guarded("loop", self.loop.will_step, optimizer, self._hot.steps)
+        guarded("sequences", self._tell_sequences)
+        guarded("hazards", self._tell_hazards)
+        guarded("graphs", self._tell_held)
+        guarded("rows", self._tell_unscored)
+
+    def _tell_sequences(self) -> None:
+        """What positions of sequences see in the step under way."""
+        for name, value, place in self.sequences.facts():
+            self._tensors.fact(name, value, place)
+
+    def _tell_hazards(self) -> None:
+        """Which operations of the step under way may make what is not finite."""
+        for name, line, place in self.hazards.facts():
+            self._tensors.fact(name, line, place)
+
+    def _tell_held(self) -> None:
+        """How many of the graphs of losses that were marked are still there."""
+        for is_used, held, marked in self._held.held(self._hot.steps):
+            place = "" if is_used else "without_backward"
+            self._tensors.fact("graphs_held", held, place)
+            self._tensors.fact("graphs_marked", marked, place)
+
+    def _tell_unscored(self) -> None:
+        """Of batches without gradients for which no loss was computed."""
+        unscored, in_training = self._rows.read_unscored()
+        if in_training is not None and not self.loop.tell_modules_in_training():
+            in_training = None  # nothing acts in another way there
+        told = [found._asdict() for found in (unscored, in_training) if found is not None]
+        if told:
+            told.append(self._rows.standing()._asdict())
+        for facts in told:
+            for name, value in facts.items():
+                if not name.startswith("rows_evaluated"):
+                    self._tensors.fact(name, value)
+
+    def tell_rows(self) -> None:
+        """Of evaluated batches, how many of their rows the training had."""
+        for known in self._rows.read():
+            for name, value in known._asdict().items():
+                self._tensors.fact(name, value, evaluation=True)
+        labelled = self._rows.read_labelled() if self._hot.due & _LOOP else None
+        if labelled is not None:
+            for name, value in labelled._asdict().items():
+                self._tensors.fact(name, value)
+
+    def tell_unstepped(self) -> None:
+        """At the end: that there never was an optimizer step."""
+        found = self.unstepped.found()
+        if found is not None and self.are_followed:
+            name, count = found
+            self._tensors.tell(name, count, always=True)

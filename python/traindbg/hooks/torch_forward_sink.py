@@ -1,0 +1,216 @@
+"""What is taken of a forward pass that is looked at: inputs, outputs, activations, attention maps.
+
+Whether one is looked at is asked at its beginning; what is called in it then comes here
+(`torch_forward`).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from traindbg import _core
+from traindbg.hooks import torch_patches as patches
+from traindbg.hooks.torch_forward import EVERYTHING, INPUTS, NOTHING, Place
+from traindbg.hooks.torch_guard import boundary
+
+if TYPE_CHECKING:
+    from traindbg.hooks.torch_compilation import Compilation
+    from traindbg.hooks.torch_evaluations import Evaluations
+    from traindbg.hooks.torch_facts import Facts
+    from traindbg.hooks.torch_guard import Guard
+    from traindbg.hooks.torch_micro_batches import MicroBatches
+    from traindbg.hooks.torch_tensors import Tensors
+    from traindbg.hooks.torch_unseen import Unseen
+    from traindbg.hooks.torch_watched import WatchedModels
+
+_TRAIN = _core.TRAIN
+_EVAL = _core.EVAL
+_BIT = _core.ROLE_BITS
+_INPUT = _BIT["input"]
+_ATTENTION = _BIT["attention"]
+_FUNCTIONS = _BIT["activation"] | _ATTENTION
+FORWARD_ROLES = _INPUT | _BIT["output"] | _FUNCTIONS
+
+
+class ForwardSink:
+    """Takes what forward passes of all watched models hand over. One per recording."""
+
+    def __init__(
+        self,
+        guard: Guard,
+        tensors: Tensors,
+        watched: WatchedModels,
+        evaluations: Evaluations,
+        facts: Facts,
+        micro: MicroBatches,
+        compilation: Compilation,
+        unseen: Unseen,
+    ) -> None:
+        self.guard = guard
+        self.now = 0  # the mode of the pass that is looked at; 0: nothing of it is due
+        self.misses_attention = False  # maps that are asked for, up to now
+        self._session = tensors.session
+        self._hot = guard.hot
+        self._tensors = tensors
+        self._watched = watched
+        self._evaluations = evaluations
+        self._facts = facts
+        self._micro = micro
+        self._compilation = compilation
+        self._unseen = unseen
+        self._looked_at = 0  # the micro-batch whose forward pass was looked at last
+
+    def _forward_mode(self, root: torch.nn.Module | None) -> int:
+        """TRAIN or EVAL where something of a forward pass is due now, else 0."""
+        if root is None or self.guard.dead or torch.jit.is_tracing():
+            return 0
+        if patches.is_transforming():
+            self.transformed()
+            return 0
+        if self._evaluations.is_training(root):
+            return _TRAIN if self._hot.due & FORWARD_ROLES else 0
+        if len(self._watched.watchers) == 1 and any(
+            not name.startswith("metric/") for name in self._evaluations.names
+        ):
+            self._evaluations.end()  # its loss was computed: this is the next batch
+        return _EVAL if self._session.due(_EVAL) & FORWARD_ROLES else 0
+
+    @boundary("forward")
+    def _wants_forward(self, root: torch.nn.Module) -> int:
+        if self._micro.are_told_apart and self._evaluations.is_training(root):
+            self._micro.forward_begins()
+        mode = self._forward_mode(root)
+        if mode == _TRAIN and self._hot.forward_seen:
+            if self._micro.is_beyond:
+                self._unseen.micro_batches()
+                return NOTHING
+            if len(self._watched.watchers) == 1 and self._looked_at == self._micro.number:
+                self._facts.called_again()
+                return NOTHING  # a second pass in one micro-batch: the first one is kept
+        self.now = mode
+        if mode == 0:
+            return NOTHING
+        if mode == _TRAIN:
+            self._hot.forward_seen = True
+            self._looked_at = self._micro.number
+            self._facts.forward_begins(root)
+        due = self._hot.due if mode == _TRAIN else self._session.due(_EVAL)
+        return INPUTS if due & FORWARD_ROLES == _INPUT else EVERYTHING
+
+    def wants_forward(self, root: torch.nn.Module) -> int:
+        return self._wants_forward(root) or NOTHING
+
+    def plain_mode(self) -> int:
+        return 0 if self._tensors.on_device_only or self._mark() else self.now
+
+    @boundary("forward")
+    def part_begins(self) -> None:
+        self.now = _TRAIN
+        self._micro.forward_begins()
+
+    def wants_functions(self) -> bool:
+        due = self._hot.due if self.now == _TRAIN else self._session.due(_EVAL)
+        if due & _FUNCTIONS:
+            return True
+        return self.wants_mixers() or self.wants_hazards()
+
+    def takes_functions(self) -> bool:
+        # An evaluation runs compiled, also where a step of the training does not.
+        return not self._compilation.is_in_use or (
+            self._compilation.eager.is_in_force and self.now == _TRAIN
+        )
+
+    def _mark(self) -> str:
+        """What the names of a forward pass's tensors end with."""
+        return self._micro.mark if self.now == _TRAIN else ""
+
+    @boundary("inputs")
+    def model_input(self, place: Place, number: int, tensor: torch.Tensor) -> None:
+        where = "" if place.name == "model" else f"{place.name}."
+        name = f"input/{where}{number}{self._mark()}"
+        tensor_id = self._tensors.place_id(name, "input", place, "none", tensor)
+        self._tensors.take(self.now, tensor_id, tensor)
+        self._facts.input_given(self.now, number, tensor)
+
+    @boundary("outputs")
+    def module_output(self, place: Place, suffix: str, tensor: torch.Tensor) -> None:
+        if patches.is_transforming():
+            self.transformed()
+            return
+        if self.now == _TRAIN and self._micro.is_beyond:
+            self._unseen.micro_batches()
+            return
+        role, mark = "output" if place.kind == "none" else "activation", self._mark()
+        name = f"{role}/{place.name}{suffix}{mark}"
+        tensor_id = self._tensors.place_id(name, role, place, place.kind, tensor)
+        if not suffix and not mark:
+            place.taken_as = tensor_id
+        self._tensors.take(self.now, tensor_id, tensor)
+
+    @boundary("activations")
+    def function_output(
+        self, place: Place, function: str, kind: str, number: int, tensor: torch.Tensor
+    ) -> None:
+        if patches.is_transforming():
+            self.transformed()
+            return
+        repeat = f"#{number}" if number > 1 else ""
+        name = f"activation/{place.name}.{function}{repeat}{self._mark()}"
+        tensor_id = self._tensors.place_id(name, "activation", place, kind, tensor)
+        self._tensors.take(self.now, tensor_id, tensor)
+
+    def wants_attention(self) -> bool:
+        due = self._hot.due if self.now == _TRAIN else self._session.due(_EVAL)
+        return bool(due & _ATTENTION) and not patches.is_transforming()
+
+    @boundary("attention")
+    def attention(self, place: Place, number: int, tensor: torch.Tensor) -> None:
+        self.misses_attention = False
+        repeat = f"#{number}" if number > 1 else ""
+        name = f"attention/{place.name}{repeat}{self._mark()}"
+        tensor_id = self._tensors.place_id(name, "attention", place, "none", tensor)
+        self._tensors.take(self.now, tensor_id, tensor)
+
+    @boundary("attention")
+    def attention_not_made(self, place: Place, reason: str) -> None:
+        self.misses_attention = False
+        self._session.skip()
+        self._unseen.say(
+            "attention", f"the attention map of {place.name}, and maybe others", reason
+        )
+
+    def wants_mixers(self) -> bool:
+        is_open = self.now == _TRAIN and self._facts.sequences.is_open
+        return is_open and not patches.is_transforming()
+
+    @boundary("sequences")
+    def mixer_called(
+        self, place: Place, function: Any, args: Any, kwargs: Any, result: Any
+    ) -> None:
+        self._facts.sequences.called(place.name, function, args, kwargs, result)
+
+    def wants_hazards(self) -> bool:
+        is_open = self.now == _TRAIN and self._facts.hazards.is_open
+        return is_open and not patches.is_transforming()
+
+    @boundary("hazards")
+    def hazard_called(
+        self, place: Place, function: Any, args: Any, kwargs: Any, result: Any
+    ) -> None:
+        name = "" if place.name == "model" else place.name
+        self._facts.hazards.called(name, function, args, kwargs, result)
+
+    @boundary("forward")
+    def forward_raised(self) -> None:
+        self._compilation.end()
+
+    @boundary("forward")
+    def transformed(self) -> None:
+        """A forward pass or a loss is computed inside of torch.func."""
+        self._session.skip()
+        self._unseen.transformed()
+
+    def failed(self, feature: str, error: Exception) -> None:
+        self.guard.failed(feature, error)

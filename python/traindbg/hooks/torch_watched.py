@@ -1,0 +1,87 @@
+"""The models of one recording, and what the optimizers that step them answer for."""
+
+from __future__ import annotations
+
+import weakref
+from typing import TYPE_CHECKING
+
+from traindbg.hooks.torch_names import class_name
+from traindbg.hooks.torch_parameters import Owner, Parameters, owned_in
+
+if TYPE_CHECKING:
+    import torch
+
+    from traindbg.hooks.torch_watcher import Watcher
+
+
+class WatchedModels:
+    """One per recording. Owns the list of watchers and the tables of optimizers' parameters."""
+
+    def __init__(self) -> None:
+        self.watchers: list[Watcher] = []
+        self.tables: weakref.WeakKeyDictionary[torch.optim.Optimizer, Parameters] = (
+            weakref.WeakKeyDictionary()
+        )
+        self._owners: dict[int, Owner] | None = None  # made when it is asked for
+
+    def prefix_of(self, model: torch.nn.Module) -> str:
+        """What the names of a model's modules begin with, that of one to come included."""
+        for watcher in self.watchers:
+            if watcher.model is model:
+                return watcher.prefix
+        taken = {watcher.prefix for watcher in self.watchers}
+        prefix, number = "", 1
+        while prefix in taken:
+            prefix = class_name(model) + (f"#{number}" if number > 1 else "") + "."
+            number += 1
+        return prefix
+
+    def add(self, watcher: Watcher) -> None:
+        """One more is watched."""
+        self.watchers.append(watcher)
+        self._owners = None
+
+    def remove(self, watcher: Watcher) -> None:
+        """It is watched no more."""
+        if watcher in self.watchers:
+            self.watchers.remove(watcher)
+        self._owners = None
+
+    def parts_changed(self) -> None:
+        """Some module got another part: a watched model may have other parameters now."""
+        self._owners = None
+        for table in self.tables.values():
+            table.is_stale = True
+
+    def first(self) -> torch.nn.Module | None:
+        """The model that was watched first; None where it is gone, or there is none."""
+        return self.watchers[0].model if self.watchers else None
+
+    def models(self) -> list[tuple[torch.nn.Module, str]]:
+        """The watched models that are alive, with what the names of their modules begin with."""
+        alive = ((watcher.model, watcher.prefix) for watcher in self.watchers)
+        return [(model, prefix) for model, prefix in alive if model is not None]
+
+    def optimizers(self) -> list[torch.optim.Optimizer]:
+        """Those that stepped parameters of watched models."""
+        return list(self.tables)
+
+    def owners(self) -> dict[int, Owner]:
+        """Of all parameters of watched models, by their ids; of several names, the first one."""
+        if self._owners is None:
+            self._owners = {}
+            for watcher in self.watchers:
+                model = watcher.model
+                for parameter, owner in owned_in(model, watcher.prefix) if model else ():
+                    self._owners.setdefault(id(parameter), owner)
+        return self._owners
+
+    def watcher_of(self, owned: set[int]) -> Watcher | None:
+        """The first one whose model has one of these parameters, which are given by their ids."""
+        for watcher in self.watchers:
+            model = watcher.model
+            if model is not None and any(
+                id(parameter) in owned for parameter in model.parameters()
+            ):
+                return watcher
+        return None
