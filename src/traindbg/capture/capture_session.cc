@@ -400,6 +400,10 @@ class CaptureSession::Impl {
         return control_ && control_->corrections_asked().checkpoint != 0;
     }
 
+    [[nodiscard]] bool flush(std::chrono::nanoseconds patience) noexcept {
+        return alive() && writer_->flush(patience);
+    }
+
     void close(std::chrono::nanoseconds patience) {
         if (!alive()) return;
         // What was seen of a step that did not end, such as a metric logged after the last one.
@@ -970,6 +974,8 @@ StepDirective CaptureSession::end_step() noexcept {
 void CaptureSession::end_eval_step() noexcept {
     guarded(*impl_, [&] { impl_->end(Mode::kEval); });
 }
+
+bool CaptureSession::flush(std::chrono::nanoseconds patience) noexcept { return impl_->flush(patience); }
 
 void CaptureSession::close(std::chrono::nanoseconds patience) noexcept {
     guarded(*impl_, [&] { impl_->close(patience); });

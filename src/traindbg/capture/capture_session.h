@@ -134,6 +134,9 @@ class CaptureSession {
     // Whether a checkpoint is to be written before a stop that was asked for.
     [[nodiscard]] bool checkpoint_asked() const noexcept;
 
+    // Waits until all steps that ended are where a reader finds them. False: not within `patience`, or
+    // they could not be written.
+    [[nodiscard]] bool flush(std::chrono::nanoseconds patience) noexcept;
     // Flushes and ends the run's record of this worker. Idempotent.
     void close(std::chrono::nanoseconds patience) noexcept;
     // In the child of a fork.

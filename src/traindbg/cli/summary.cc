@@ -38,6 +38,10 @@ std::string deaf_python_option(const std::vector<std::string>& command) {
     return {};
 }
 
+// The rules look at nearly all of the first steps and at few of the later ones: the share of a run that was
+// stopped early says nothing about a longer one.
+constexpr std::uint64_t kStepsOfShortRun = 50;
+
 std::string share(std::uint64_t part, std::uint64_t whole) {
     return whole == 0
                ? "0 %"
@@ -102,9 +106,10 @@ std::string summary_text(const Summary& summary, bool colour, std::size_t column
         text += line("recorded", base::format("{} steps, {}", totals.steps, base::human_bytes(totals.bytes)),
                      colour);
         text += line("cost",
-                     base::format("{} of the time of the recorded steps ({})",
+                     base::format("{} of the time of the recorded steps ({}){}",
                                   share(totals.capture_nanos, totals.step_nanos),
-                                  base::human_duration(static_cast<std::int64_t>(totals.capture_nanos))),
+                                  base::human_duration(static_cast<std::int64_t>(totals.capture_nanos)),
+                                  totals.steps < kStepsOfShortRun ? "; the first steps cost most" : ""),
                      colour);
         if (totals.steps_dropped != 0 || totals.raw_tensors_dropped != 0)
             text += line("dropped",

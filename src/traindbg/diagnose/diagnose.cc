@@ -174,7 +174,12 @@ std::optional<Weight> poor_initialisation(const Symptoms& symptoms) {
 std::optional<Weight> unshuffled(const Symptoms& symptoms) {
     const Finding* finding = symptoms.find("class_imbalance", "order");
     if (finding == nullptr) finding = symptoms.find("class_imbalance", "order_of_yes_and_no");
-    if (finding == nullptr) return std::nullopt;
+    if (finding == nullptr) {
+        finding = symptoms.find("targets_in_order");
+        if (finding == nullptr) return std::nullopt;
+        return Weight{0.85, "The data comes sorted by its target: each batch pulls the model to its own.",
+                      finding->fix};
+    }
     return Weight{0.85, "The data comes sorted by class: each batch pulls the model to its own class.",
                   finding->fix};
 }
@@ -488,7 +493,8 @@ const std::vector<Hypothesis>& hypotheses() {
         {"unshuffled_data",
          "Data not shuffled",
          &unshuffled,
-         {"class_imbalance", "loss_not_decreasing", "learning_rate_too_high", "loss_spike"}},
+         {"class_imbalance", "loss_not_decreasing", "learning_rate_too_high", "loss_spike",
+          "targets_in_order", "dead_relu"}},
         {"vanishing_gradient",
          "Vanishing gradients",
          &vanishing_gradient,

@@ -71,6 +71,7 @@ const std::vector<RuleEntry>& builtin_rules() {
         builtin::stopped_too_early(),            //
         builtin::target_leak(),                  //
         builtin::target_not_normalized(),        //
+        builtin::targets_in_order(),             //
         builtin::train_mode_in_validation(),     //
         builtin::train_val_mismatch(),           //
         builtin::train_val_overlap(),            //

@@ -65,17 +65,28 @@ function logScale(low, high, from, to, count) {
     const a = Math.log10(low);
     const b = Math.log10(high);
     const factor = b > a ? (to - from) / (b - a) : 0;
-    const every = Math.max(1, Math.ceil((b - a) / Math.max(2, count)));
-    /** @type {number[]} */
-    let ticks = [];
-    for (let power = Math.ceil(a / every - 1e-9) * every; power <= b + 1e-9; power += every) ticks.push(Number(`1e${power}`));
+    const most = 2 * Math.max(2, count);  // more labels than that would touch each other
+    const powersOfTen = (/** @type {number} */ every) => {
+        const powers = [];
+        for (let power = Math.ceil(a / every - 1e-9) * every; power <= b + 1e-9; power += every) powers.push(Number(`1e${power}`));
+        return powers;
+    };
+    let every = Math.max(1, Math.ceil((b - a) / Math.max(2, count)));
+    let ticks = powersOfTen(every);
+    while (ticks.length < 3 && every > 1 && (b - a) / (every - 1) <= most) ticks = powersOfTen(--every);
     // Less than a decade or two: round numbers between the powers of ten.
-    if (ticks.length < 3) {
-        const between = [];
-        for (let power = Math.floor(a); power <= Math.ceil(b); ++power)
-            for (const digit of [1, 2, 5]) between.push(digit * 10 ** power);
-        ticks = between.filter((tick) => tick >= low * 0.999 && tick <= high * 1.001);
-        if (ticks.length < 2) ticks = roundTicks(low, high, count).filter((tick) => tick > 0);
+    if (ticks.length < 3 && every === 1) {
+        for (const digits of [[1, 2, 5], [1, 3]]) {
+            const between = [];
+            for (let power = Math.floor(a); power <= Math.ceil(b); ++power)
+                for (const digit of digits) between.push(Number((digit * 10 ** power).toPrecision(12)));
+            const inside = between.filter((tick) => tick >= low * 0.999 && tick <= high * 1.001);
+            if (inside.length > most) continue;
+            ticks = inside;
+            break;
+        }
+        for (let wanted = count; ticks.length < 2 && wanted <= 4 * count; wanted *= 2)
+            ticks = roundTicks(low, high, wanted).filter((tick) => tick >= low * 0.999 && tick <= high * 1.001);
     }
     return { place: (value) => from + (Math.log10(value) - a) * factor, ticks };
 }

@@ -60,6 +60,7 @@ namespace traindbg::rules::builtin {
 [[nodiscard]] RuleEntry stopped_too_early();
 [[nodiscard]] RuleEntry target_leak();
 [[nodiscard]] RuleEntry target_not_normalized();
+[[nodiscard]] RuleEntry targets_in_order();
 [[nodiscard]] RuleEntry train_mode_in_validation();
 [[nodiscard]] RuleEntry train_val_mismatch();
 [[nodiscard]] RuleEntry train_val_overlap();

@@ -26,7 +26,7 @@ const model::RuleInfo kClassImbalance = {
         "`ratio` "
         "times as frequent as a rare one and the model finds less than 5 % of the rare one's samples, at "
         "three "
-        "looks in a row: with "
+        "looks in a row, and more than 70 % of the most frequent one's: with "
         "up to "
         "20 classes for any class, with more only if the model predicts practically one class. Or the "
         "evaluations have at least ten "
@@ -322,7 +322,7 @@ class ClassImbalance final : public Rule {
         const auto common = static_cast<std::size_t>(
             std::distance(labels_.begin(), std::max_element(labels_.begin(), labels_.end())));
         if (common >= evaluated_.size() || evaluated_[common] < 10 ||
-            found_[common] < 0.7 * evaluated_[common])
+            found_[common] < kFound * evaluated_[common])
             return false;
         missed_.clear();
         for (std::size_t i = 0; i < std::min(labels_.size(), evaluated_.size()); ++i)
@@ -348,6 +348,10 @@ class ClassImbalance final : public Rule {
         const double favourite = *std::max_element(predicted_.begin(), predicted_.end()) / predicted;
         const bool collapsed = favourite >= 0.98 && most / all >= 0.3;
         if (seen() > 20 && !collapsed) return false;
+        // Where chance decides, as of the next letter, frequent classes are missed, too.
+        const auto common = static_cast<std::size_t>(
+            std::distance(recent_.begin(), std::max_element(recent_.begin(), recent_.end())));
+        if (hits_[common] < kFound * recent_[common]) return false;
         missed_.clear();
         for (std::size_t i = 0; i < recent_.size(); ++i)
             if (recent_[i] >= 20 && most >= ratio_ * recent_[i] && hits_[i] < 0.05 * recent_[i])
@@ -418,6 +422,7 @@ class ClassImbalance final : public Rule {
     }
 
     static constexpr double kWindow = 2000;
+    static constexpr double kFound = 0.7;  // of the most frequent class, where rare ones are ignored
     static constexpr std::uint64_t kLooks = 3;
     static constexpr model::StepIndex kSettled = 200;  // steps from which a training is judged as it goes on
     static constexpr model::StepIndex kShort = 50;     // fewest steps of one that is judged at its end

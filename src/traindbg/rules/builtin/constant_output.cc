@@ -7,6 +7,7 @@
 #include "traindbg/base/format.h"
 #include "traindbg/base/text.h"
 #include "traindbg/rules/builtin/builtin.h"
+#include "traindbg/rules/loop_facts.h"
 #include "traindbg/rules/loss_arguments.h"
 
 namespace traindbg::rules {
@@ -21,7 +22,10 @@ const model::RuleInfo kConstantOutput = {
         "captured "
         "steps all of them are exactly 1 (behind a log_softmax: 0), as a softmax over one unit makes them, "
         "or "
-        "cross_entropy is given one class only. constant_output (error): in each of the last `looks` "
+        "cross_entropy is given one class only; or, at three steps in a row and as a warning, a softmax in "
+        "the model is taken over a dimension of size "
+        "1, of scores that are no comparison of queries with keys. constant_output (error): in each of the "
+        "last `looks` "
         "captured "
         "steps all samples of the batch have one value to the last few bits, and their labels differ.",
     .why = "A constant has no gradient with respect to the input: nothing can be learned from here on.",
@@ -55,6 +59,10 @@ class ConstantOutput final : public Rule {
             any = true;
             look(step, call, sink);
         }
+        for (const LoopFact& fact : loop_facts(step, "softmax_of_one")) {
+            any = true;
+            look_inside(step, fact, sink);
+        }
         if (any) ++judged_;
     }
     [[nodiscard]] std::uint64_t steps_judged() const override { return judged_; }
@@ -65,8 +73,37 @@ class ConstantOutput final : public Rule {
   private:
     struct Seen {
         std::uint64_t in_a_row = 0, single_unit = 0;
-        model::StepIndex first = 0, first_single = 0;
+        model::StepIndex first = 0, first_single = 0, last_single = 0;
     };
+
+    // A softmax in the model, which the loss function is not given.
+    void look_inside(const model::StepView& step, const LoopFact& fact, FindingSink& sink) {
+        Seen& seen = inside_[std::string(fact.place)];
+        const bool goes_on = seen.single_unit > 0 && step.step() == seen.last_single + 1;
+        seen.single_unit = goes_on ? seen.single_unit + 1 : 1;
+        if (!goes_on) seen.first_single = step.step();
+        seen.last_single = step.step();
+        const bool is_of_predictions = std::any_of(
+            seen_.begin(), seen_.end(), [](const auto& one) { return one.second.single_unit > 0; });
+        if (seen.single_unit < kEnough || is_of_predictions) return;
+        model::Finding finding;
+        finding.key = base::format("softmax_of_one {}", fact.place);
+        finding.kind = "softmax_single_unit";
+        finding.severity = model::Severity::kWarning;  // of a choice of one, by its settings, it is right
+        finding.first_step = seen.first_single;
+        finding.tensor = fact.tensor;
+        finding.layer = fact.place;
+        const std::string where = fact.place.empty() ? "the model" : std::string(fact.place);
+        finding.message = base::format(
+            "{} takes a softmax over a dimension of size 1{}: every value becomes 1, whatever it was, and "
+            "nothing before it gets a gradient from it.",
+            where, fact.value > 0 ? base::format(" (line {:.0f})", fact.value) : "");
+        finding.fix =
+            "Give the softmax the dimension that the values compete along, such as dim=1 of scores (batch, "
+            "positions, 1).";
+        finding.evidence.push_back({"values that compete", 1, "", 0});
+        sink.fire(std::move(finding));
+    }
 
     static std::int64_t values_per_sample(const LossCall& call) {
         std::int64_t values = 1;
@@ -96,7 +133,7 @@ class ConstantOutput final : public Rule {
         } else if (labels_differ && seen.in_a_row++ == 0) {
             seen.first = step.step();
         }
-        if (seen.single_unit >= 3) return fire_single_unit(seen, call, one_class, sink);
+        if (seen.single_unit >= kEnough) return fire_single_unit(seen, call, one_class, sink);
         if (is_constant && seen.in_a_row >= looks_) fire_constant(seen, step, call, sink);
     }
 
@@ -151,13 +188,18 @@ class ConstantOutput final : public Rule {
         sink.fire(std::move(finding));
     }
 
+    static constexpr std::uint64_t kEnough = 3;  // captured steps
+
     std::uint64_t looks_;
     std::uint64_t judged_ = 0;
+    std::map<std::string, Seen, std::less<>> inside_;  // by the module
     std::map<model::TensorId, Seen> seen_;
 };
 
 std::vector<model::Requirement> constant_output_needs(const Parameters&) {
-    return argument_requirements(kConstantOutput.name);
+    std::vector<model::Requirement> all = argument_requirements(kConstantOutput.name);
+    all.push_back(loop_requirement(kConstantOutput.name));
+    return all;
 }
 
 }  // namespace

@@ -14,8 +14,6 @@
 namespace traindbg::rules {
 namespace {
 
-using base::human_number;
-
 const model::RuleInfo kEmbeddingRowsUnused = {
     .name = "embedding_rows_unused",
     .title = "Embedding rows unused",
@@ -24,7 +22,8 @@ const model::RuleInfo kEmbeddingRowsUnused = {
         "At `looks` captured steps or more, the rows of an embedding whose gradient was not all 0 are "
         "together at most `share` of its rows (of `rows` or more), and none was new in the later half of the "
         "steps. A note (info) for tables of more than 20,000 rows or with more than 200 rows in use, as "
-        "large vocabularies and small data have; else a warning.",
+        "large vocabularies and small data have; else a warning, also where the rows in use are the first "
+        "128, 256, 32,768 or 65,536 and all of them, as a cast to 8 or 16 bits leaves.",
     .why =
         "What should have a row of its own shares one with others, so that the model cannot tell them "
         "apart. The loss falls all the same, part of the way.",
@@ -117,13 +116,15 @@ class EmbeddingRowsUnused final : public Rule {
             return;
         }
         table.firing = true;
-        const bool is_large = rows > 20'000 || table.in_use > 200;
         std::size_t first = 0, last = 0;
         for (std::size_t i = 0; i < table.used.size(); ++i) {
             if (!table.used[i]) continue;
             if (!table.used[first]) first = i;
             last = i;
         }
+        const bool is_cast = table.in_use == last + 1 && (table.in_use == 128 || table.in_use == 256 ||
+                                                          table.in_use == 32'768 || table.in_use == 65'536);
+        const bool is_large = !is_cast && (rows > 20'000 || table.in_use > 200);
         model::Finding finding;
         finding.key = table.module;
         finding.severity = is_large ? model::Severity::kInfo : model::Severity::kWarning;
@@ -138,9 +139,9 @@ class EmbeddingRowsUnused final : public Rule {
                           : base::format("between rows {} and {}", first, last),
             table.looks, step.step());
         finding.fix = base::format(
-            "Check how numbers are mapped to the rows of {}: a clamp, a modulo, an offset or a cast that "
-            "makes them alike; if so few are right, make the table as small.",
-            table.module);
+            "Check how numbers are mapped to the rows of {}: {} that makes them alike; if so few are right, "
+            "make the table as small.",
+            table.module, is_cast ? "a cast to 8 or 16 bits" : "a clamp, a modulo, an offset or a cast");
         finding.evidence.push_back({"rows in use", static_cast<double>(table.in_use), "of", rows});
         finding.plots = {{table.name, "zero"}};
         sink.fire(std::move(finding));

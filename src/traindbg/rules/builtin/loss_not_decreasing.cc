@@ -36,7 +36,8 @@ const model::RuleInfo kLossNotDecreasing = {
         "do not grow (at the end of a run, from 100 steps on); and the loss is either not better than "
         "guessing (the entropy of the labels, ln C for C "
         "equal "
-        "classes) or, where labels are not counted, no lower than at the start. At the end of 100 steps or "
+        "classes) or, where labels are not counted, no lower than at the start, nor each of the last three "
+        "evaluations lower than that by `tolerance`. At the end of 100 steps or "
         "more: "
         "above 95 % of guessing and 90 % of the start, as each of three or more evaluations was above 99 % "
         "of "
@@ -82,7 +83,10 @@ class LossNotDecreasing final : public Rule {
         neighbours_.observe(step);
         if (!loss_.observe(step)) return;
         if (evaluated_ > 0) {
-            best_evaluation_ = std::min(best_evaluation_, sum_ / static_cast<double>(evaluated_));
+            const double evaluation = sum_ / static_cast<double>(evaluated_);
+            best_evaluation_ = std::min(best_evaluation_, evaluation);
+            const bool is_lower = evaluation < (1 - tolerance_) * loss_.start();
+            lower_in_a_row_ = is_lower ? lower_in_a_row_ + 1 : 0;
             ++evaluations_;
             sum_ = 0;
             evaluated_ = 0;
@@ -123,6 +127,7 @@ class LossNotDecreasing final : public Rule {
     static constexpr std::uint64_t kFirst = 12;
     static constexpr std::uint64_t kShort = 100;  // fewest steps of a run that is judged at its end
     static constexpr std::uint64_t kGradientsEvery = 10;
+    static constexpr std::uint64_t kFewEvaluations = 3;
 
     // The typical size of a weight matrix's gradient, each matrix counting the same, as a logarithm. On a
     // plateau that a training is about to leave it grows long before the loss falls.
@@ -155,7 +160,8 @@ class LossNotDecreasing final : public Rule {
     // known by heart.
     [[nodiscard]] bool has_learned_nothing() const {
         const std::optional<double> base = loss_.base_rate();
-        if (!base || loss_.level() <= 0.95 * *base || evaluations_ < 3 || best_evaluation_ <= 0.99 * *base ||
+        if (!base || loss_.level() <= 0.95 * *base || evaluations_ < kFewEvaluations ||
+            best_evaluation_ <= 0.99 * *base ||
             loss_.level() <= 0.9 * loss_.start())  // of a loss with weights, guessing is not known
             return false;
         // From far above guessing, as in a warm-up, the way down to it is learning, too.
@@ -218,6 +224,8 @@ class LossNotDecreasing final : public Rule {
         if (begin - end + 3 * error > std::max(tolerance_ * std::abs(loss_.start()), 0.0)) return false;
         if (trend_z(late) < -2.5 || gathers_way()) return false;
         if (const std::optional<double> base = loss_.base_rate()) return level > 0.95 * *base;
+        // Of a signal that is weak, evaluations of many samples know.
+        if (lower_in_a_row_ >= kFewEvaluations) return false;
         return level > loss_.start() - tolerance_ * std::abs(loss_.start()) - 3 * error;
     }
 
@@ -312,6 +320,7 @@ class LossNotDecreasing final : public Rule {
     double best_evaluation_ = std::numeric_limits<double>::infinity();
     double sum_ = 0;  // of the evaluation that goes on, of `evaluated_` steps
     std::uint64_t evaluated_ = 0, evaluations_ = 0;
+    std::uint64_t lower_in_a_row_ = 0;  // evaluations that were lower than the first losses
     model::StepIndex best_step_ = 0, last_ = 0;
     model::WorkerMeta meta_;
     std::set<std::string, std::less<>> firing_;

@@ -1,6 +1,7 @@
 // Weights that start in a bad place: units that are all alike, values far too large or far too small.
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <map>
 #include <optional>
@@ -30,6 +31,9 @@ const model::RuleInfo kPoorWeightInit = {
         "and so has every row of its gradient (a recurrent or attention layer may have four kinds of rows). "
         "Copies (warning): so it is with some rows, at least two and a twentieth of a matrix, and others of "
         "the same matrix. "
+        "Zeros (error): a weight matrix and its gradient are all 0, whenever they are looked at, eight times "
+        "in "
+        "40 steps or more. "
         "Constant (warning): the weights of at least half of the hidden layers start as one value other "
         "than 0, and "
         "after `patience` steps the training has not come far. "
@@ -60,7 +64,7 @@ const model::RuleInfo kPoorWeightInit = {
     .cost =
         "Extremes of each row of all weights and gradients at the first three steps and of each channel of "
         "all "
-        "outputs at the first; the loss.",
+        "outputs at the first; statistics of gradients every 10 steps, of weights every 50; the loss.",
     .original = "PoorWeightInitialization",
     .source =
         "He et al., \"Delving deep into rectifiers\", ICCV 2015; Glorot, Bengio, \"Understanding the "
@@ -90,6 +94,13 @@ struct Matrix {
     bool has_gradient = false;     // one that is not 0
     std::vector<Copy> copies;      // rows that have been alike wherever they were looked at
     std::size_t units = 0;
+};
+
+// How often weights and their gradient were all 0, with nothing else in between.
+struct Zeros {
+    std::string weight, module;
+    std::uint64_t weight_looks = 0, gradient_looks = 0;
+    model::StepIndex since = 0;
 };
 
 // Every channel has the extremes of every other one, or of one of four kinds.
@@ -147,9 +158,9 @@ void keep_alike(std::vector<Copy>& copies, const model::ChannelStatistics& chann
 }
 
 bool has_several_parts(std::string_view type) {
-    for (const std::string_view part : {"LSTM", "GRU", "RNN", "Attention"})
-        if (type.find(part) != std::string_view::npos) return true;
-    return false;
+    constexpr std::array<std::string_view, 4> kParts = {"LSTM", "GRU", "RNN", "Attention"};
+    return std::ranges::any_of(
+        kParts, [&](std::string_view part) { return type.find(part) != std::string_view::npos; });
 }
 
 // The same without kinds.
@@ -187,6 +198,7 @@ class PoorWeightInit final : public Rule {
             judge_copies(sink);
         }
         if (!alike_.empty() && (step.step() + 1 == kLooks || step.step() >= 20)) judge_alike(sink);
+        look_for_zeros(step, sink);
         if (!has_loss) return;
         judge_large(step, sink);
         judge_small(sink);
@@ -200,8 +212,10 @@ class PoorWeightInit final : public Rule {
   private:
     static constexpr model::StepIndex kLooks = 3;
     static constexpr std::uint64_t kTinyPatience = 25;
-    static constexpr double kFarTooLarge = 3;  // times `large`
-    static constexpr double kSame = 0.25;      // of what targets differ by from sample to sample
+    static constexpr std::uint64_t kZeroLooks = 8;      // of a gradient
+    static constexpr model::StepIndex kZeroSteps = 40;  // from the first to the last of them
+    static constexpr double kFarTooLarge = 3;           // times `large`
+    static constexpr double kSame = 0.25;               // of what targets differ by from sample to sample
     static constexpr const char* kAtRandom =
         "Initialise weights at random: leave PyTorch's own initialisation in place, or use "
         "torch.nn.init.kaiming_normal_(layer.weight); a constant is for biases only.";
@@ -245,6 +259,65 @@ class PoorWeightInit final : public Rule {
                                                [](float value) { return value != 0; });
             }
         }
+    }
+
+    // A matrix of zeros whose gradient is zero, too, as that of each factor of a product is while the other
+    // one is zero. It stays so for ever.
+    void look_for_zeros(const model::StepView& step, FindingSink& sink) {
+        for (const model::TensorSample& sample : step.record->tensors) {
+            const model::TensorInfo& info = step.info(sample.tensor);
+            const bool is_weight = info.role == model::Role::kWeight;
+            if ((!is_weight && info.role != model::Role::kGradient) || !is_matrix(info)) continue;
+            const model::Statistics& s = sample.statistics;
+            const bool is_zero = s.count > 1 && s.finite() == s.count && s.l2 == 0;
+            Zeros& one = zeros_[std::string(place_of(info.name))];
+            if (!is_zero) {
+                one = {};
+                continue;
+            }
+            if (is_weight) {
+                one.weight = info.name;
+                one.module = info.module;
+                ++one.weight_looks;
+            } else if (one.gradient_looks++ == 0) {
+                one.since = step.step();
+            }
+        }
+        // Where a whole network is of zeros, its units are alike.
+        if (!have_zeros_fired_ && alike_.empty()) judge_zeros(step.step(), sink);
+    }
+    void judge_zeros(model::StepIndex now, FindingSink& sink) {
+        const Zeros* first = nullptr;
+        std::uint64_t places = 0;
+        for (const auto& [place, one] : zeros_) {
+            if (one.weight_looks == 0 || one.gradient_looks < kZeroLooks || now - one.since < kZeroSteps)
+                continue;
+            ++places;
+            if (first == nullptr) first = &one;
+        }
+        if (first == nullptr) return;
+        have_zeros_fired_ = true;
+        model::Finding finding;
+        finding.key = "zeros";
+        finding.severity = model::Severity::kError;
+        finding.first_step = first->since;
+        finding.tensor = first->weight;
+        finding.layer = first->module;
+        finding.places = places;
+        finding.message = base::format(
+            "The weights of {} are all 0, and so is their gradient, at each of {} looks from step {} to "
+            "{}{}: "
+            "they will stay so for ever, as both factors of a product do that start at 0.",
+            place_in_words(first->weight), first->gradient_looks, first->since, now,
+            places > 1 ? base::format("; {} matrices are like that", places) : "");
+        finding.fix =
+            "Start one of the two at random, as adapters (LoRA) do with the first: "
+            "torch.nn.init.kaiming_uniform_(down, a=math.sqrt(5)), and zeros for the other alone.";
+        finding.evidence.push_back({"looks at which the gradient was 0",
+                                    static_cast<double>(first->gradient_looks), "limit",
+                                    static_cast<double>(kZeroLooks)});
+        finding.plots = {{first->weight, "l2"}};
+        sink.fire(std::move(finding));
     }
 
     // What the weights do to a signal, and what the layers return.
@@ -554,6 +627,8 @@ class PoorWeightInit final : public Rule {
     std::uint64_t patience_;
     std::uint64_t judged_ = 0;
     std::map<std::string, Matrix> matrices_;  // by place
+    std::map<std::string, Zeros> zeros_;      // the same, of all that were looked at
+    bool have_zeros_fired_ = false;
     std::vector<const Matrix*> alike_;
     std::vector<const Matrix*> constant_;
     bool is_constant_ = false, is_small_over_ = false;
@@ -577,6 +652,9 @@ std::vector<model::Requirement> poor_weight_init_needs(const Parameters&) {
     std::vector<model::Requirement> all = loss_requirements(kPoorWeightInit.name);
     all.push_back({"weights", kTrain, kWhat, kStart, kPoorWeightInit.name});
     all.push_back({"gradients", kTrain, kWhat, kStart, kPoorWeightInit.name});
+    // Of layers that are put in later, too.
+    all.push_back({"gradients", kTrain, kStatistics, {.every = 10}, kPoorWeightInit.name});
+    all.push_back({"weights", kTrain, kStatistics, {.every = 50}, kPoorWeightInit.name});
     all.push_back({"outputs", kTrain, kWhat, kFirst, kPoorWeightInit.name});
     all.push_back({"labels", kTrain, kStatistics, kFirst, kPoorWeightInit.name});
     all.push_back(loop_requirement(kPoorWeightInit.name));

@@ -24,9 +24,9 @@ const model::RuleInfo kScheduleCollapsed = {
         "The largest learning rate of the optimizer's groups is less than 1/`fall` of the highest that it "
         "was, for at least `patience` steps, and for longer than it was above (when the run is over: for "
         "more than `share` of its steps). A warning where the loss has not fallen by nine tenths since the "
-        "start, and the training had not set off in fewer than 500 steps with a rate, or the loss was still "
-        "falling while the rate was above a hundredth of its peak (Mann-Kendall z < -2.5); else a note "
-        "(info).",
+        "start, or the rate to less than a millionth, and the training had not set off in fewer than 500 "
+        "steps with a rate, or the loss was still falling while the rate was above a hundredth of its peak "
+        "(Mann-Kendall z < -2.5); else a note (info).",
     .why = "With no learning rate every further step is computed in vain.",
     .fix =
         "Call scheduler.step() once per epoch if its settings count epochs; make T_max, total_steps or "
@@ -88,11 +88,14 @@ class ScheduleCollapsed final : public Rule {
     // Whether it was the rate that ended the progress.
     [[nodiscard]] bool took_progress() const {
         if (loss_.count() == 0 || loss_.is_game() || !loss_.is_known_function()) return false;
-        if (loss_.start() > 0 && loss_.level() < 0.1 * loss_.start()) return false;
+        // No schedule is meant to get to so little and to stay there.
+        const bool is_nothing = rates_.now() < 1e-6 * rates_.peak();
+        if (!is_nothing && loss_.start() > 0 && loss_.level() < 0.1 * loss_.start()) return false;
         const auto means = alive_.means();
         // Too few steps to have got anywhere.
         if (means.size() < 8 || (!loss_.has_learned() && above_ < kTooFew)) return true;
-        return trend_z(means.last(means.size() / 2)) < -2.5 || trend_z(means) < -2.5;
+        const bool is_learned = loss_.start() > 0 && loss_.level() < 0.1 * loss_.start();
+        return trend_z(means.last(means.size() / 2)) < -2.5 || (!is_learned && trend_z(means) < -2.5);
     }
 
     void fire(FindingSink& sink) {

@@ -18,11 +18,12 @@ const model::RuleInfo kWrongLoss = {
     .title = "Regression loss for classes",
     .summary = "Class indexes are given to a loss that takes them for amounts.",
     .when =
-        "mse_loss, l1_loss, smooth_l1_loss or huber_loss with one prediction per sample, whose targets in "
-        "all "
+        "mse_loss, l1_loss, smooth_l1_loss or huber_loss with one prediction per sample, or for each of its "
+        "pixels, whose targets in all "
         "captured steps are whole numbers from 0 to at most `classes` - 1 (at least three of them, told by "
         "their "
-        "sums, sums of squares and histogram), each about equally frequent, as classes of a balanced set "
+        "sums, sums of squares and histogram), each about equally frequent (of pixels: roughly), as classes "
+        "of a balanced set "
         "are: a "
         "warning after 30 steps, and a note (info) once the typical error is so small that rounding gives "
         "the "
@@ -91,7 +92,11 @@ class WrongLoss final : public Rule {
         std::int64_t per_sample = 1;
         for (std::size_t i = 1; i < call.prediction->shape.size(); ++i)
             per_sample *= call.prediction->shape[i];
-        is_single_ = is_single_ && per_sample == 1 && labels.count == call.predicted->count;
+        // One output for each sample, or each of its pixels.
+        const std::vector<std::int64_t>& made = call.prediction->shape;
+        const bool is_map = made.size() == 3 || (made.size() == 4 && made[1] == 1);
+        is_map_ = is_map_ || (is_map && per_sample > 1);
+        is_single_ = is_single_ && (per_sample == 1 || is_map) && labels.count == call.predicted->count;
         const std::vector<std::int64_t>& shape = call.label->shape;
         const std::int64_t width = shape.size() == 2 ? shape[1] : 0;
         const bool ones = labels.min == 0 && labels.max == 1 && width >= 2 &&
@@ -122,7 +127,7 @@ class WrongLoss final : public Rule {
             divergence += share * std::log(share * classes / whole);
             covered += whole;
         }
-        return covered == classes && divergence < 0.1;
+        return covered == classes && divergence < (is_map_ ? kMostUnequalOfMaps : kMostUnequal);
     }
 
     // Rounding its answer gives the right class nearly always.
@@ -179,13 +184,16 @@ class WrongLoss final : public Rule {
         sink.fire(std::move(finding));
     }
 
+    // How far from equally frequent classes are, in nats. Of pixels many are background.
+    static constexpr double kMostUnequal = 0.1, kMostUnequalOfMaps = 0.5;
+
     double most_;
     std::uint64_t judged_ = 0;
     model::StepIndex last_ = 0;
     std::string function_, label_, firing_;
     model::Statistics labels_;
     model::Histogram bins_;
-    bool is_integral_ = true, is_single_ = true, is_one_hot_ = true;
+    bool is_integral_ = true, is_single_ = true, is_one_hot_ = true, is_map_ = false;
     Guessing guessing_;
 };
 

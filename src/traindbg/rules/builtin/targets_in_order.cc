@@ -1,0 +1,144 @@
+// Data that was sorted by its regression target and is not shuffled.
+
+#include <cmath>
+#include <string>
+
+#include "traindbg/base/format.h"
+#include "traindbg/base/text.h"
+#include "traindbg/rules/builtin/builtin.h"
+#include "traindbg/rules/loop_facts.h"
+#include "traindbg/rules/loss_arguments.h"
+
+namespace traindbg::rules {
+namespace {
+
+using base::human_number;
+
+const model::RuleInfo kTargetsInOrder = {
+    .name = "targets_in_order",
+    .title = "Targets come in order",
+    .summary = "From batch to batch the targets go up, or down: the data is sorted by them and not shuffled.",
+    .when =
+        "A loss of mse, l1, smooth_l1 or huber with one target a sample. Of `batches` batches or more, one "
+        "right after the other, the mean of the targets only rises, or only falls, all the way by more than "
+        "`drift` times what they differ within a batch; the predictions' mean goes less than half of that "
+        "way with it.",
+    .why =
+        "Each batch pulls the model to its own targets, and the last ones of an epoch win. The loss of the "
+        "batches is small, that of other data is not.",
+    .fix = "Shuffle: DataLoader(..., shuffle=True), from a buffer as large as the data where it streams.",
+    .healthy =
+        "Batches that are unlike each other and in no order, of one task each, say; a series that goes up "
+        "and down; targets that a model makes, as of a value function.",
+    .cost = "One pass over what the loss functions are given at the first 10 steps and then at every 50th.",
+    .original = "",
+    .source = "",
+    .severity = model::Severity::kWarning,
+    .parameters = {{"batches", "batches", 8, 4, 10, "in a row whose means only rise, or only fall"},
+                   {"drift", "times", 3, 0.5, 1e6, "their way beside the spread within a batch"}},
+};
+
+class TargetsInOrder final : public Rule {
+  public:
+    explicit TargetsInOrder(const Parameters& parameters)
+        : needed_(static_cast<std::uint64_t>(parameters.at("batches"))), drift_(parameters.at("drift")) {}
+
+    void on_step(const model::StepView& step, FindingSink& sink) override {
+        if (step.mode() != model::Mode::kTrain || has_fired_) return;
+        game_.observe(step);
+        for (const LossCall& call : loss_calls(step)) {
+            if (!is_regression(call.function) || call.labelled == nullptr) continue;
+            const std::vector<std::int64_t>& shape = call.label->shape;
+            const bool is_one = shape.size() == 1 || (shape.size() == 2 && shape[1] == 1);
+            if (!is_one || call.labelled->count < kFewest) return;
+            ++judged_;
+            add(step.step(), call.labelled->mean, call.labelled->std, call.predicted->mean);
+            if (count_ >= needed_ && !game_.is_on() && within() > 0 && drift() > drift_ * within() &&
+                !follows_predictions())
+                fire(call.label->name, call.function, sink);
+            return;
+        }
+    }
+    [[nodiscard]] std::uint64_t steps_judged() const override { return judged_; }
+    [[nodiscard]] std::string why_not_judged() const override {
+        return "no regression loss with one target a sample was seen";
+    }
+
+  private:
+    // Goes on with the row of batches, or begins another with the last two.
+    void add(model::StepIndex step, double mean, double std, double predicted) {
+        const int way = mean > last_mean_ ? 1 : mean < last_mean_ ? -1 : 0;
+        const bool goes_on = count_ > 0 && step == last_step_ + 1 && way != 0;
+        if (!goes_on) {
+            begin(step, mean, std, predicted);
+        } else {
+            if (count_ > 1 && way != way_) begin(last_step_, last_mean_, last_std_, last_predicted_);
+            way_ = way;
+            ++count_;
+            spread_ += std;
+        }
+        last_step_ = step;
+        last_mean_ = mean;
+        last_std_ = std;
+        last_predicted_ = predicted;
+    }
+    void begin(model::StepIndex step, double mean, double std, double predicted) {
+        first_predicted_ = predicted;
+        first_step_ = step;
+        first_mean_ = mean;
+        spread_ = std;
+        count_ = 1;
+    }
+    // Targets that a model makes, of a value function say, go where its predictions go.
+    [[nodiscard]] bool follows_predictions() const {
+        const double way = (last_predicted_ - first_predicted_) * (way_ > 0 ? 1 : -1);
+        return way > 0.5 * drift();
+    }
+    [[nodiscard]] double drift() const { return std::abs(last_mean_ - first_mean_); }
+    [[nodiscard]] double within() const { return spread_ / static_cast<double>(count_); }
+
+    void fire(std::string_view label, std::string_view function, FindingSink& sink) {
+        has_fired_ = true;
+        model::Finding finding;
+        finding.key = "order";
+        finding.kind = "unshuffled_data";
+        finding.severity = model::Severity::kWarning;
+        finding.first_step = first_step_;
+        finding.tensor = label;
+        finding.message = base::format(
+            "The targets of {} only {} from batch to batch, from {} at step {} to {} at step {}, and differ "
+            "by "
+            "{} within a batch: the data is sorted by them.",
+            function, way_ > 0 ? "rise" : "fall", human_number(first_mean_), first_step_,
+            human_number(last_mean_), last_step_, human_number(within()));
+        finding.fix = kTargetsInOrder.fix;
+        finding.evidence.push_back({"way of the mean target", drift(), "spread in a batch", within()});
+        finding.plots = {{finding.tensor, "mean"}};
+        sink.fire(std::move(finding));
+    }
+
+    static constexpr std::uint64_t kFewest = 4;  // targets of a batch
+
+    std::uint64_t needed_;
+    double drift_;
+    std::uint64_t judged_ = 0, count_ = 0;
+    int way_ = 0;
+    bool has_fired_ = false;
+    model::StepIndex first_step_ = 0, last_step_ = 0;
+    double first_mean_ = 0, last_mean_ = 0, last_std_ = 0, spread_ = 0;
+    double first_predicted_ = 0, last_predicted_ = 0;
+    Game game_;
+};
+
+std::vector<model::Requirement> targets_in_order_needs(const Parameters&) {
+    return argument_requirements(kTargetsInOrder.name);
+}
+
+}  // namespace
+
+RuleEntry builtin::targets_in_order() {
+    return {&kTargetsInOrder, &targets_in_order_needs,
+            [](const Parameters& p) -> std::unique_ptr<Rule> { return std::make_unique<TargetsInOrder>(p); }};
+}
+
+}  // namespace traindbg::rules
