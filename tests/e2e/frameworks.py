@@ -42,7 +42,8 @@ def check_stopped(framework: str, tmp_path: Path, *arguments: object) -> Outcome
     assert outcome.code == 90, outcome.stderr
     assert outcome.end["stopped_by_rule"] is True
     assert "Traceback" not in outcome.stderr
-    said = own_words(outcome.stderr)
+    # Where the judge was late, the finding may be over before the training stops.
+    said = [line for line in own_words(outcome.stderr) if " is over, " not in line]
     assert len(said) == 1, said
     assert "asked to stop" in said[0]
     run = td.Run(outcome.run)

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 from browser import Browser, Page
-from trainings import Outcome, run_training
+from trainings import ROOT, Outcome, run_training
 
 HOSTILE_LAYER = "<img src=x onerror=alert(1)>"
 HOSTILE_METRIC = "</script><script>alert(2)</script>"
@@ -141,6 +141,28 @@ def test_every_chart_is_drawn(page: Page) -> None:
     )
     assert empty == 0
     assert page.evaluate("document.querySelectorAll('[data-chart] path.curve').length") > 0
+
+
+def test_labels_of_an_axis_stand_apart(page: Page) -> None:
+    """A curve over six decades in a chart of three fingers' height was a heap of digits."""
+    scales = (ROOT / "src/traindbg/report/assets/scales.js").read_text()
+    cramped = page.evaluate(
+        f"""(() => {{
+        {scales}
+        const cramped = [];
+        for (const rows of [2, 3, 5, 8])
+            for (const decades of [0.05, 0.3, 0.7, 1.2, 2.1, 2.9, 3.3, 6.3, 9, 35])
+                for (const start of [-3.6, -1, 0.3, 2.95]) {{
+                    const high = 10 ** (start + decades);
+                    const scale = logScale(10 ** start, high, 42 * rows, 0, rows);
+                    const at = scale.ticks.map(scale.place);
+                    if (!at.length || at.some((y, i) => i > 0 && Math.abs(y - at[i - 1]) < 12))
+                        cramped.push([rows, decades, start, scale.ticks]);
+                }}
+        return cramped;
+        }})()"""
+    )
+    assert cramped == []
 
 
 def test_nan_is_marked_where_it_began(page: Page) -> None:
