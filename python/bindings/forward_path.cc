@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "bindings.h"
+#include "module_calls.h"
 #include "python_objects.h"
 
 namespace nb = nanobind;
@@ -41,14 +42,16 @@ int visit_all(visitproc visit, void* arg, std::initializer_list<nb::handle> obje
 }  // namespace
 
 ForwardPath::ForwardPath(Session& session, HotPath& hot, nb::type_object tensor_type, nb::object transforms)
-    : session_(session),
-      hot_(hot),
-      tensor_type_(std::move(tensor_type)),
-      transforms_(std::move(transforms)) {}
+    : session_(session), hot_(hot), tensor_type_(std::move(tensor_type)), transforms_(std::move(transforms)) {
+    module_calls::add(*this);
+}
+
+ForwardPath::~ForwardPath() { module_calls::remove(*this); }
 
 void ForwardPath::attach(nb::object root, nb::callable before, nb::callable after, nb::callable leaf_called) {
     if (!PyWeakref_Check(root.ptr())) throw nb::type_error("attach: root must be a weak reference");
     root_ = std::move(root);
+    root_at_ = alive(root_).ptr();
     before_ = std::move(before);
     after_ = std::move(after);
     leaf_called_ = std::move(leaf_called);
@@ -70,7 +73,7 @@ nb::object ForwardPath::before(nb::handle module, nb::handle args) {
     if (observing && !without_root) {
         const nb::object place = place_of(module);
         if (place.is_valid()) {
-            if (PyList_Append(running.ptr(), place.ptr()) < 0) PyErr_Clear();  // out of memory
+            part_begins(place);
             return nb::none();
         }
         if (!is_root(module)) return nb::none();
@@ -86,16 +89,29 @@ nb::object ForwardPath::after(nb::handle module, nb::handle args, nb::handle kwa
     if (without_root) return call(after_, module, args, kwargs, output);
     const nb::object place = place_of(module);
     if (!place.is_valid()) return is_root(module) ? call(after_, module, args, kwargs, output) : nb::none();
-    Py_ssize_t last = PyList_GET_SIZE(running.ptr());
+    part_returned(place, output);
+    return nb::none();
+}
+
+void ForwardPath::part_begins(nb::handle place) noexcept {
+    if (PyList_Append(running.ptr(), place.ptr()) < 0) PyErr_Clear();  // out of memory
+}
+
+void ForwardPath::part_left(nb::handle place) noexcept {
+    PyObject *type = nullptr, *error = nullptr, *traceback = nullptr;
+    PyErr_Fetch(&type, &error, &traceback);
+    Py_ssize_t last = PyList_GET_SIZE(running.ptr());  // modules inside may have raised
     while (last > 0 && PyList_GET_ITEM(running.ptr(), last - 1) != place.ptr()) --last;
     if (PyList_SetSlice(running.ptr(), last > 0 ? last - 1 : 0, PY_SSIZE_T_MAX, nullptr) < 0) PyErr_Clear();
+    PyErr_Restore(type, error, traceback);
+}
+
+void ForwardPath::part_returned(nb::handle place, nb::handle output) {
+    part_left(place);
     const nb::object is_leaf = attribute(place, names().is_leaf);
-    if (is_leaf.ptr() != Py_True) return nb::none();
-    if (take(place, output)) {
-        ++outputs;
-        return nb::none();
-    }
-    return call(leaf_called_, place, output);
+    if (is_leaf.ptr() != Py_True) return;
+    if (take(place, output)) ++outputs;
+    else if (leaf_called_.is_valid()) call(leaf_called_, place, output);
 }
 
 nb::object ForwardPath::after_raise(nb::handle module, nb::handle args, nb::handle output) {
@@ -193,6 +209,14 @@ void bind_forward_path(nb::module_& module) {
         .def("after", &ForwardPath::after_raise, "module"_a, "args"_a, "output"_a.none())
         .def("is_of_another_thread", &ForwardPath::is_of_another_thread,
              "Whether a pass is under way that another thread began.")
+        .def(
+            "shorten", [](ForwardPath& path, nb::handle mode) { return module_calls::shorten(path, mode); },
+            "mode"_a.none(),
+            "Modules of the pass are called without PyTorch's detour for hooks, if nothing speaks against "
+            "it, "
+            "and leaves of its own without the function mode `mode`. Whether they are.")
+        .def_static("restore", &module_calls::restore, "Calls of modules are PyTorch's own again.")
+        .def_rw("armed", &ForwardPath::armed)
         .def_rw("thread", &ForwardPath::thread)
         .def_rw("observing", &ForwardPath::observing)
         .def_rw("inputs_only", &ForwardPath::inputs_only)

@@ -28,6 +28,9 @@ class ForwardPath {
     // `session` and `hot` must outlive this.
     ForwardPath(Session& session, HotPath& hot, nanobind::type_object tensor_type,
                 nanobind::object transforms);
+    ForwardPath(const ForwardPath&) = delete;
+    ForwardPath& operator=(const ForwardPath&) = delete;
+    ~ForwardPath();
 
     // `root` is a weak reference. `before(module, args)` and `after(module, args, *rest)` are the hooks
     // written in Python, `leaf_called(place, output)` takes the output of a module that was left already.
@@ -45,7 +48,18 @@ class ForwardPath {
         return (observing || inputs_only) && thread != PyThread_get_thread_ident();
     }
 
+    // A module of the pass, which has a place: its forward begins, is left, has returned. What the code
+    // written in Python raises passes through.
+    void part_begins(nanobind::handle place) noexcept;
+    void part_left(nanobind::handle place) noexcept;
+    void part_returned(nanobind::handle place, nanobind::handle output);
+    // The place of a module, or nothing.
+    [[nodiscard]] nanobind::object place_of(nanobind::handle module) const noexcept;
+    // Whether a module may be the root. It is not, where that is gone and something else lies there.
+    [[nodiscard]] bool may_be_root(const PyObject* module) const noexcept { return root_at_ == module; }
+
     // Shared with the Python side.
+    bool armed = false;         // the hooks are registered
     unsigned long thread = 0;   // whose pass it is
     bool observing = false;     // modules are looked at
     bool inputs_only = false;   // the root's inputs alone are
@@ -61,8 +75,6 @@ class ForwardPath {
 
   private:
     bool is_root(nanobind::handle module) const noexcept;
-    // The place of a module, or nothing.
-    nanobind::object place_of(nanobind::handle module) const noexcept;
     // Whether the output of a leaf was taken.
     bool take(nanobind::handle place, nanobind::handle output) noexcept;
 
@@ -71,6 +83,7 @@ class ForwardPath {
     nanobind::type_object tensor_type_;
     nanobind::object transforms_;
     nanobind::object root_;
+    const PyObject* root_at_ = nullptr;  // to be compared only
     nanobind::object before_;
     nanobind::object after_;
     nanobind::object leaf_called_;

@@ -121,11 +121,12 @@ def others_have_global_hooks() -> bool:
 class HiddenFromCompiler:
     """Takes global hooks away whenever something is being compiled, until `stop`.
 
-    `hooks` are entries of PyTorch's tables of hooks: the table, the key.
+    `hooks` are entries of PyTorch's tables of hooks: the table, the key. `also` is called then.
     """
 
-    def __init__(self, hooks: list[tuple[dict[int, Any], int]]) -> None:
+    def __init__(self, hooks: list[tuple[dict[int, Any], int]], also: Callable[[], None]) -> None:
         self._hooks = hooks
+        self._also = also
         self._taken: list[tuple[dict[int, Any], int, Any]] = []
         self._handler = getattr(sys.modules.get("torch._dynamo.callback"), "callback_handler", None)
         if self._handler is not None:
@@ -138,6 +139,7 @@ class HiddenFromCompiler:
         return self._handler is not None and self._begins in self._handler.start_callbacks
 
     def _begins(self, *_: Any) -> None:
+        self._also()
         for table, key in self._hooks:
             if key in table:
                 self._taken.append((table, key, table.pop(key)))

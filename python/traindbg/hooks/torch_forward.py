@@ -4,7 +4,9 @@ While a pass is wanted, and only then, two hooks are called for every module of 
 PyTorch's global ones, because hooks on the modules themselves would be pickled and copied with
 them, and make some modules compute in another way. A function mode sees activation functions that
 are called as functions; it is on between the call of the root module and its return. The hooks are
-native code (`_core.ForwardPath`), which leaves to the code here what is not ordinary.
+native code (`_core.ForwardPath`), which leaves to the code here what is not ordinary. While one
+pass alone is looked at, and no compiler is in use, modules without hooks of their own are called
+without PyTorch's detour for hooks (`ForwardPath.shorten`).
 """
 
 from __future__ import annotations
@@ -50,7 +52,17 @@ _is_compiling = torch.compiler.is_compiling
 class Place:
     """A module of a watched model: where it is, what it is."""
 
-    __slots__ = ("ids", "is_leaf", "is_seen", "kind", "layer", "module_type", "name", "taken_as")
+    __slots__ = (
+        "ids",
+        "is_leaf",
+        "is_quiet",
+        "is_seen",
+        "kind",
+        "layer",
+        "module_type",
+        "name",
+        "taken_as",
+    )
 
     def __init__(self, name: str, module: torch.nn.Module, layer: int) -> None:
         self.name = name
@@ -58,6 +70,8 @@ class Place:
         self.layer = layer
         self.kind = activation_kind(module)
         self.is_leaf = is_leaf(module)
+        # Functions that it calls are PyTorch's own business: what it returns is looked at.
+        self.is_quiet = self.is_leaf and type(module).__module__.startswith("torch.nn.modules.")
         self.is_seen = False  # in a pass that was looked at
         self.ids: dict[str, int] = {}  # the sink's, of what it knows of this place
         self.taken_as: int | None = None  # the one of its output, where that is one plain tensor
@@ -139,6 +153,11 @@ class _FunctionMode(TorchFunctionMode):  # type: ignore[misc]
         self._attended = attended
         self._mixed = mixed
         self._risked = risked
+
+    @property
+    def hears_only_activations(self) -> bool:
+        """Whether nobody else hears of anything."""
+        return self._attended is None and self._mixed is None and self._risked is None
 
     def leave(self) -> None:
         """Ends it; out of order (after Ctrl-C inside a forward pass) it only falls silent."""
@@ -243,13 +262,15 @@ class ForwardObserver:
                 register_module_forward_hook(after, with_kwargs=True, always_call=True),
             ]
             our_hooks.update(handle.id for handle in self._handles)
+            self._path.armed = True
         if self._hidden is None or not self._hidden.is_active:
             tables = torch.nn.modules.module
             self._hidden = HiddenFromCompiler(
                 [
                     (tables._global_forward_pre_hooks, self._handles[0].id),
                     (tables._global_forward_hooks, self._handles[1].id),
-                ]
+                ],
+                _core.ForwardPath.restore,
             )
 
     def disarm(self) -> None:
@@ -264,6 +285,7 @@ class ForwardObserver:
             # PyTorch forgets to clear this one.
             torch.nn.modules.module._global_forward_hooks_with_kwargs.pop(handle.id, None)
         self._handles = []
+        self._path.armed = False
 
     def observe_without_root(self) -> None:
         """For training loops that call the parts of a model but never the model: until disarmed."""
@@ -355,8 +377,14 @@ class ForwardObserver:
                 risked = self._risked if self._sink.wants_hazards() else None
                 self._mode = _FunctionMode(self._function_called, attended, mixed, risked)
                 self._mode.__enter__()
+            if not self._beside_compiler:
+                self._path.shorten(self._mode if self._hears_only_activations() else None)
         except Exception as error:
             self._sink.failed("forward", error)
+
+    def _hears_only_activations(self) -> bool:
+        mode = self._mode
+        return mode is not None and mode.hears_only_activations
 
     def _pass_ends(self) -> None:
         goes_on = self._parts_are_next
@@ -465,3 +493,4 @@ class ForwardObserver:
         mode, self._mode = self._mode, None
         if mode is not None:
             mode.leave()
+        self._path.restore()
