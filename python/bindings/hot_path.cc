@@ -2,6 +2,7 @@
 
 #include <nanobind/stl/vector.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "bindings.h"
@@ -18,6 +19,7 @@ using capture::mask_of;
 using capture::RoleMask;
 using model::Role;
 
+constexpr std::size_t kMostHeld = 1024;
 constexpr int kTrain = static_cast<int>(model::Mode::kTrain);
 constexpr RoleMask kForward = capture::kForwardRoles;
 // What an optimizer's step needs the other hooks for: before it, and after it.
@@ -93,18 +95,57 @@ bool HotPath::settings_are_unchanged(nb::handle optimizer) const {
     return true;
 }
 
-bool HotPath::take_scalar(model::TensorId id, nb::handle value) noexcept {
+bool HotPath::hold(model::TensorId id, nb::handle value) noexcept {
     TensorReader reader;
     tensor::TensorView view;
     if (reader.read(value.ptr(), view) != Readable::kYes || view.element_count() != 1) return false;
     try {
         const base::Result<double> number = reduce::scalar_value(view);
         if (!number.is_ok()) return false;
-        session_.observe_scalar(kTrain, id, *number);
+        if (held_.size() >= kMostHeld) release();  // of a loop that never steps
+        held_.push_back({id, *number});
         return true;
     } catch (...) {  // out of memory
         return false;
     }
+}
+
+void HotPath::release() noexcept {
+    for (const Held& each : held_) session_.observe_scalar(kTrain, each.id, each.value);
+    held_.clear();
+}
+
+nb::list HotPath::take_held() {
+    nb::list out;
+    for (const Held& each : held_) out.append(nb::make_tuple(each.id, each.value));
+    held_.clear();
+    calls_.clear();
+    passes_of_graph_ = 0;
+    retains_ = false;
+    return out;
+}
+
+std::uint32_t HotPath::calls_of(model::TensorId id) const noexcept {
+    for (const Calls& each : calls_)
+        if (each.id == id) return each.count;
+    return 0;
+}
+
+std::uint32_t HotPath::count_call(model::TensorId id) noexcept {
+    for (Calls& each : calls_)
+        if (each.id == id) return ++each.count;
+    try {
+        calls_.push_back({id, 1});
+    } catch (...) {  // out of memory: the next one is taken for the first
+    }
+    return 1;
+}
+
+std::uint32_t HotPath::count_pass(bool retains) noexcept {
+    passes_of_graph_ = retains_ ? passes_of_graph_ + 1 : 1;
+    if (!retains) calls_.clear();
+    retains_ = retains;
+    return passes_of_graph_;
 }
 
 bool HotPath::loss_computed(nb::handle name, nb::handle value) {
@@ -126,16 +167,20 @@ bool HotPath::loss_computed(nb::handle name, nb::handle value) {
         PyErr_Clear();
         return false;
     }
-    return take_scalar(static_cast<model::TensorId>(number), value);
+    const auto tensor = static_cast<model::TensorId>(number);
+    // A second call in one pass has another name, until there are too many.
+    const std::uint32_t calls = calls_of(tensor);
+    return calls > kMostCalls || (calls == 0 && hold(tensor, value) && count_call(tensor) == 1);
 }
 
-bool HotPath::backward_begins(nb::handle root) noexcept {
-    if (!is_armed_ || root_loss < 0 || has_scaler || has_open_evaluation()) return false;
+bool HotPath::backward_begins(nb::handle root, bool retains) noexcept {
+    if (!is_armed_ || root_loss < 0 || has_scaler || retains_ || has_open_evaluation()) return false;
     if (root.type().ptr() != tensor_type_.ptr()) return false;
     if ((due & (mask_of(Role::kLoop) | mask_of(Role::kGradientBefore))) != 0) return false;
     if (passes >= kOrdinaryPasses) return false;
     const Timed timed(nanos);
-    if (!take_scalar(static_cast<model::TensorId>(root_loss), root)) return false;
+    if (!hold(static_cast<model::TensorId>(root_loss), root)) return false;
+    count_pass(retains);
     ++passes;
     first_backward = false;
     return true;
@@ -144,7 +189,9 @@ bool HotPath::backward_begins(nb::handle root) noexcept {
 bool HotPath::optimizer_will_step(nb::handle optimizer) {
     if (!is_armed_ || has_open_evaluation() || (due & kBeforeStep) != 0) return false;
     const Timed timed(nanos);
-    return is_driver(optimizer) && settings_are_unchanged(optimizer);
+    if (!is_driver(optimizer) || !settings_are_unchanged(optimizer)) return false;
+    release();
+    return true;
 }
 
 std::int64_t HotPath::optimizer_stepped(nb::handle optimizer) noexcept {
@@ -158,6 +205,10 @@ std::int64_t HotPath::optimizer_stepped(nb::handle optimizer) noexcept {
 
 RoleMask HotPath::end_step() noexcept {
     session_.account(std::exchange(nanos, 0));
+    release();
+    calls_.clear();
+    passes_of_graph_ = 0;
+    retains_ = false;
     const RoleMask answer = session_.end_step();
     due = answer & ~kAsked;
     ++steps;
@@ -171,6 +222,7 @@ RoleMask HotPath::end_step() noexcept {
 void bind_hot_path(nb::module_& module) {
     module.attr("NOTHING_TO_DO") = HotPath::kNothingToDo;
     module.attr("NOT_HANDLED") = HotPath::kNotHandled;
+    module.attr("MOST_CALLS") = HotPath::kMostCalls;
     nb::class_<HotPath>(module, "HotPath", "The four moments of an ordinary training step, in native code.")
         .def(nb::init<Session&, nb::type_object, nb::callable>(), nb::keep_alive<1, 2>(), "session"_a,
              "tensor_type"_a, "is_grad_enabled"_a,
@@ -184,12 +236,22 @@ void bind_hot_path(nb::module_& module) {
             "Says what an ordinary step looks like; `model` and `optimizer` are weak references.")
         .def("disarm", &HotPath::disarm, "Nothing is ordinary any more.")
         .def("loss_computed", &HotPath::loss_computed, "name"_a, "value"_a.none(), "Whether it was handled.")
-        .def("backward_begins", &HotPath::backward_begins, "root"_a.none(), "Whether it was handled.")
+        .def("backward_begins", &HotPath::backward_begins, "root"_a.none(), "retains"_a,
+             "Whether it was handled.")
         .def("optimizer_will_step", &HotPath::optimizer_will_step, "optimizer"_a, "Whether it was handled.")
         .def("optimizer_stepped", &HotPath::optimizer_stepped, "optimizer"_a,
              "NOTHING_TO_DO, NOT_HANDLED, or what `end_step` returned, where that asks for something.")
         .def("end_step", &HotPath::end_step,
              "Ends the step: the roles due at the next, with what was asked for: STOP_REQUESTED, ...")
+        .def("hold", &HotPath::hold, "id"_a, "value"_a,
+             "Holds a loss until it is known whose it is. False: it lives on a device.")
+        .def("release", &HotPath::release, "What is held is of the optimizer that drives.")
+        .def("take_held", &HotPath::take_held, nb::sig("def take_held(self) -> list[tuple[int, float]]"),
+             "What is held is another optimizer's: ids and values.")
+        .def("count_call", &HotPath::count_call, "id"_a,
+             "How many calls of a loss function were in this pass, with this one.")
+        .def("count_pass", &HotPath::count_pass, "retains"_a,
+             "How many passes were about the same graph, with this one.")
         .def_rw("due", &HotPath::due)
         .def_rw("steps", &HotPath::steps)
         .def_rw("nanos", &HotPath::nanos)

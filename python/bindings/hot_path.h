@@ -36,7 +36,8 @@ class HotPath {
     void disarm() noexcept;
 
     bool loss_computed(nanobind::handle name, nanobind::handle value);
-    bool backward_begins(nanobind::handle root) noexcept;
+    // `retains`: the graph is kept, so that a further pass of the step is about another loss of it.
+    bool backward_begins(nanobind::handle root, bool retains) noexcept;
     bool optimizer_will_step(nanobind::handle optimizer);
     // The answer of Session::end_step where the Python side has something to do then: it attaches to
     // or leaves the forward pass, follows another plan, or ends the training. kNothingToDo, or kNotHandled.
@@ -46,8 +47,22 @@ class HotPath {
     // A step of more backward passes than these is no ordinary one: it may be that steps are left out.
     static constexpr std::uint64_t kOrdinaryPasses = 15;
 
-    // Ends the step of the session and begins to count the next one.
+    // Ends the step of the session and begins to count the next one. What is held goes to the session.
     capture::RoleMask end_step() noexcept;
+
+    // Losses of the training are held until an optimizer is about to step, because only then it is known
+    // whose they are. False: the value lives on a device.
+    bool hold(model::TensorId id, nanobind::handle value) noexcept;
+    // To the session, as the losses of the optimizer that drives.
+    void release() noexcept;
+    // Pairs of ids and values that were held: they are another optimizer's. Its next loss is a first one.
+    nanobind::list take_held();
+    // A loss function is called: how many calls of it were in this pass, with this one.
+    std::uint32_t count_call(model::TensorId id) noexcept;
+    // Further calls of one function in one pass are not looked at.
+    static constexpr std::uint32_t kMostCalls = 8;
+    // A backward pass begins: how many were about the same graph, with this one.
+    std::uint32_t count_pass(bool retains) noexcept;
 
     // Shared with the Python side.
     capture::RoleMask due = 0;        // what this step wants
@@ -67,7 +82,16 @@ class HotPath {
     bool is_driver(nanobind::handle optimizer) const noexcept;
     bool has_open_evaluation() const noexcept;
     bool settings_are_unchanged(nanobind::handle optimizer) const;
-    bool take_scalar(model::TensorId id, nanobind::handle value) noexcept;
+    [[nodiscard]] std::uint32_t calls_of(model::TensorId id) const noexcept;
+
+    struct Held {
+        model::TensorId id;
+        double value;
+    };
+    struct Calls {
+        model::TensorId id;
+        std::uint32_t count;
+    };
 
     Session& session_;
     nanobind::type_object tensor_type_;
@@ -76,6 +100,10 @@ class HotPath {
     nanobind::object model_;      // a weak reference
     nanobind::object optimizer_;  // a weak reference
     std::vector<double> rates_;
+    std::vector<Held> held_;
+    std::vector<Calls> calls_;  // of loss functions, since the last pass whose graph was not kept
+    std::uint32_t passes_of_graph_ = 0;
+    bool retains_ = false;  // the last pass kept its graph
     nanobind::dict losses_;
     nanobind::object classifiers_;
     nanobind::set evaluations_;

@@ -189,6 +189,10 @@ bool has_storage(PyObject* tensor) noexcept {
     return has_one;
 }
 
+constexpr bool is_complex(DType dtype) noexcept {
+    return dtype == DType::kComplex64 || dtype == DType::kComplex128;
+}
+
 // Whether a tensor has indices and values, as gradients of embeddings may.
 bool is_sparse(PyObject* object) noexcept {
     PyObject* sparse = attribute(object, "is_sparse");
@@ -229,6 +233,8 @@ Readable TensorReader::read(PyObject* object, tensor::TensorView& view) noexcept
             return read_attributes(object, view);
         };
         const Readable readable = read_here();
+        if (readable == Readable::kYes && facts.table != nullptr && is_complex(view.dtype))
+            return Readable::kOnDevice;
         return readable == Readable::kNo && is_sparse(object) ? Readable::kOnDevice : readable;
     } catch (...) {  // out of memory
         return Readable::kNo;

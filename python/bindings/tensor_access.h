@@ -23,7 +23,7 @@ namespace traindbg::bindings {
 
 enum class Readable : std::uint8_t {
     kYes,
-    kOnDevice,  // only its framework can read it: its memory is a device's, or it is sparse
+    kOnDevice,  // only its framework can read it: its memory is a device's, or it is sparse or complex
     kNo,        // no memory (fake, vmapped ...), an unknown layout, or not a tensor at all
 };
 

@@ -440,7 +440,7 @@ class Run:
 
     @property
     def findings(self) -> list[dict[str, Any]]:
-        """What the rules found, in the order in which they fired."""
+        """What the rules found, in the order in which they fired, pending findings among them."""
         return list(self.verdict["findings"])
 
     @property
@@ -450,7 +450,11 @@ class Run:
 
     @property
     def causes(self) -> list[dict[str, Any]]:
-        """Likely causes of all findings together, the likeliest first."""
+        """Likely causes of all findings together, the likeliest first.
+
+        `evidence_for` and `evidence_against` say why; where `sure` is false, none is more likely
+        than not.
+        """
         return list(self.verdict["causes"])
 
     # Tensors.
@@ -754,7 +758,7 @@ def _verdict_words(verdict: dict[str, Any]) -> str:
     if not verdict["rules"]:
         return "none yet"
     states = [str(rule.get("state", "")) for rule in verdict["rules"]]
-    found = len(verdict["findings"])
+    found = sum(finding.get("times", 1) > 0 for finding in verdict["findings"])
     words = [f"{found} {'finding' if found == 1 else 'findings'}"]
     words += [f"{name}: {states.count(state)}" for state, name in _OUTCOMES if state in states]
     return ", ".join(words)

@@ -90,6 +90,65 @@ def test_rule_configurations_of_the_original_judge_a_run_live_and_stored(tmp_pat
     assert {each["rule"]: each["state"] for each in stored["rules"]} == outcomes
 
 
+def test_a_rule_is_configured_several_times(tmp_path: Path) -> None:
+    configurations = [
+        {
+            "RuleConfigurationName": name,
+            "RuleParameters": {"rule_to_invoke": "UnchangedTensor", **more},
+        }
+        for name, more in {
+            "weights": {"collection_names": "weights"},
+            "last": {"tensor_regex": "bias/4"},
+            "metrics": {"collection_names": "metrics"},
+        }.items()
+    ]
+    (tmp_path / "rules.json").write_text(json.dumps(configurations))
+    (tmp_path / "train.py").write_text(TRAINING)
+    done = traindbg(
+        tmp_path, "run", "--name", "one", "--rules-json", "rules.json", "--rules", "non_finite",
+        "--rule", "UnchangedTensor:last.num_steps=4", "--raw", "weights,biases", "--every", 5,
+        "--fail-on", "warning", "--", sys.executable, "train.py",
+    )  # fmt: skip
+    assert done.returncode == 1, done.stderr
+    assert "UnchangedTensor:weights" in done.stderr
+    live = verdict(tmp_path)
+    assert fired(live) == {"UnchangedTensor:weights": ("weight/0.weight", 10)}
+    outcomes = {each["rule"]: each["state"] for each in live["rules"]}
+    assert outcomes == {
+        "non_finite": "clean",
+        "UnchangedTensor:weights": "fired",
+        "UnchangedTensor:last": "clean",
+        "UnchangedTensor:metrics": "not_checked",
+    }
+    # Known by their names later, in several processes, too.
+    for more in ([], ["--processes", 2]):
+        stored = json.loads(traindbg(tmp_path, "check", "one", "--json", *more).stdout)
+        assert fired(stored) == fired(live)
+        assert {each["rule"]: each["state"] for each in stored["rules"]} == outcomes
+
+
+def test_collections_beside_a_configuration_are_captured(tmp_path: Path) -> None:
+    configuration = {
+        "DebugRuleConfiguration": {
+            "RuleConfigurationName": "loss",
+            "RuleParameters": {"rule_to_invoke": "LossNotDecreasing"},
+        },
+        "CollectionConfigurations": [
+            {"CollectionName": "losses", "CollectionParameters": {"train.save_interval": "7"}}
+        ],
+    }
+    (tmp_path / "rules.json").write_text(json.dumps([configuration]))
+    (tmp_path / "train.py").write_text(TRAINING.replace("lr=0.01", "lr=1e-12"))
+    done = traindbg(
+        tmp_path, "run", "--name", "one", "--rules-json", "rules.json",
+        "--rules", "LossNotDecreasing", "--", sys.executable, "train.py",
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    (outcome,) = verdict(tmp_path)["rules"]
+    assert outcome["state"] != "not_checked"
+    assert outcome["steps_judged"] == 2  # at steps 14 and 28: every seventh is recorded
+
+
 def test_a_wrong_configuration_is_named_before_anything_starts(tmp_path: Path) -> None:
     wrong = [{"RuleConfigurationName": "a", "RuleParameters": {"rule_to_invoke": "DeadRely"}}]
     (tmp_path / "rules.json").write_text(json.dumps(wrong))

@@ -167,3 +167,31 @@ def _values(answer: Any) -> list[float]:
         own = [answer["value"]] if isinstance(answer.get("value"), (int, float)) else []
         return own + [v for each in answer.values() for v in _values(each)]
     return [v for each in answer for v in _values(each)] if isinstance(answer, list) else []
+
+
+@pytest.mark.parametrize("action", ["stop", "checkpoint-stop", "roll-back"])
+def test_a_dry_run_says_what_would_be_done_and_does_nothing(tmp_path: Path, action: str) -> None:
+    _, plain = run(tmp_path, "nan_batch", *PAUSE)
+    options = ("--on-finding", action, "--dry-run", "--notify", f"file:{tmp_path / 'told.jsonl'}")
+    outcome, result = run(tmp_path, "nan_batch", *PAUSE, options=(*options, "--stop-grace", "0"))
+    assert outcome.code == 0, outcome.stderr
+    assert json.dumps(result) == json.dumps(plain)
+    assert corrections(outcome) == []
+    assert not (outcome.run / "checkpoints").exists()
+    assert not (tmp_path / "told.jsonl").exists()
+    assert "traindbg: dry run: would ask to " in outcome.stderr
+    assert outcome.end["stopped_by_rule"] is False
+    lines = (outcome.run / "actions.jsonl").read_text().splitlines()
+    journal = [json.loads(line) for line in lines]
+    assert {line["action"] for line in journal} == {action, "file"}
+    assert {line["result"] for line in journal} == {"dry run"}
+
+
+def test_a_dry_run_leaves_no_step_out_and_says_which_it_would(tmp_path: Path) -> None:
+    _, plain = run(tmp_path, "huge_batch")
+    options = ("--skip-bad-steps", "--dry-run")
+    outcome, result = run(tmp_path, "huge_batch", options=options)
+    assert result == plain
+    first = corrections(outcome)[0]
+    assert (first["action"], first["step"], first["dry_run"]) == ("skip_step", 150, True)
+    assert "dry run: step 150 would have been left out" in outcome.stderr

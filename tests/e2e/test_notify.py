@@ -131,3 +131,28 @@ def test_who_watches_a_run_may_tell_of_it_too(tmp_path: Path) -> None:
     assert result.returncode == 0, result.stderr
     lines = (tmp_path / "findings.jsonl").read_text().splitlines()
     assert any(json.loads(line)["finding"]["rule"] == "exploding_gradient" for line in lines)
+
+
+def test_who_watches_again_tells_nothing_twice_unless_asked_to(tmp_path: Path) -> None:
+    outcome = run_training(tmp_path / "runs", DIGITS, "--fault", "learning_rate")
+    told = tmp_path / "findings.jsonl"
+
+    def watch_again(*options: str) -> tuple[int, str]:
+        before = len(told.read_text().splitlines()) if told.exists() else 0
+        result = traindbg("watch", outcome.run, "--notify", f"file:{told}", "--quiet", *options)
+        assert result.returncode == 0, result.stderr
+        return len(told.read_text().splitlines()) - before, result.stderr
+
+    first, _ = watch_again()
+    assert first > 1
+    assert watch_again()[0] == 0
+    assert watch_again("--notify-again")[0] == first
+
+    # The end of the journal is cut off, as by a crash: what it said is told again, the rest is not.
+    journal = outcome.run / "actions.jsonl"
+    lines = journal.read_text().splitlines(keepends=True)[:first]
+    journal.write_text("".join(lines)[:-10])
+    again, said = watch_again()
+    assert again == 1
+    assert said.count("1 line cannot be read") == 1
+    assert watch_again()[0] == 0

@@ -171,6 +171,19 @@ def test_bad_steps_are_left_out_in_any_type(tmp_path: Path, dtype: torch.dtype) 
     assert [made["step"] for made in corrections_of(tmp_path / "run")] == [3]
 
 
+def test_a_dry_run_tells_of_a_bad_step_and_lets_it_happen(tmp_path: Path) -> None:
+    model = two_layers()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+    with watch(model, tmp_path / "run", {"skip_bad_steps": True, "dry_run": True, "most": 1}):
+        for number in range(3):
+            step(model, optimizer, torch.full((8, 4), torch.inf) if number == 1 else None)
+    assert not any(value.isfinite().all() for value in values(model))
+    made = corrections_of(tmp_path / "run")
+    assert [each.get("dry_run", False) for each in made] == [True, False], "as often as allowed"
+    assert made[0]["step"] == 1
+    assert "would have been left out" in made[0]["text"]
+
+
 def test_what_a_gradient_scaler_leaves_out_is_no_correction(tmp_path: Path) -> None:
     model = two_layers()
     optimizer = torch.optim.SGD(model.parameters(), lr=0.01)

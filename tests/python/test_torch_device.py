@@ -207,6 +207,29 @@ def test_a_step_whose_values_cannot_be_brought_over_leaves_nothing_behind(
     assert "devices: " in capfd.readouterr().err
 
 
+OPERATIONS = """
+import torch
+if {is_gone}:
+    del torch._C._DisableAutocast
+from traindbg.hooks.torch_device import own_operations
+x = torch.ones(2, 2, requires_grad=True)
+with torch.autocast("cpu", dtype=torch.bfloat16):
+    with own_operations():
+        product = x @ x
+    print(product.dtype, product.requires_grad, (x @ x).dtype)
+with own_operations():
+    print((x @ x).dtype)
+"""
+
+
+@pytest.mark.parametrize("is_gone", [False, True])
+def test_own_operations_are_not_cast(python, is_gone):
+    """With what PyTorch has for it, which is not public, and without."""
+    done = python(OPERATIONS.format(is_gone=is_gone))
+    assert done.stderr == ""
+    assert done.stdout.split() == ["torch.float32", "False", "torch.bfloat16", "torch.float32"]
+
+
 def test_several_losses_of_a_step_send_the_first_alone(run_dir, monkeypatch):
     monkeypatch.setenv("TRAINDBG_DEVICE_PATH", "1")
     sent = []

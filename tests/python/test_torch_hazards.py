@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 import shutil
 import subprocess
@@ -228,7 +229,32 @@ def test_of_a_loss_it_is_told_by_its_graph(run_dir, fact, name):
 
 
 def over_one(h):
+    """Scores (batch, positions, 1), each by itself."""
+    scores = h[:, :, None]
+    return h * torch.softmax(scores, dim=-1).squeeze(-1)
+
+
+def over_one_channel(h):
+    """Scores (batch, 1, positions)."""
+    return h * torch.softmax(h[:, None], dim=1).squeeze(1)
+
+
+def over_all_positions(h):
+    return h * torch.softmax(h[:, :, None], dim=1).squeeze(-1)
+
+
+def among_one_expert(h):
+    """The gate of a mixture that has one expert: (batch, 1)."""
     return h * torch.softmax(h.mean(1, keepdim=True), dim=-1)
+
+
+def among_one_expert_of_one_head(h):
+    return h * torch.softmax(h.mean(1)[:, None, None], dim=-1).squeeze(-1)
+
+
+def over_a_batch_of_one(h):
+    """(1, batch, values): of samples that are given one by one."""
+    return h * torch.softmax(h[None], dim=0).squeeze(0)
 
 
 def over_positions(h):
@@ -253,6 +279,11 @@ def over_a_past_that_grows(h):
     ("inside", "place"),
     [
         (over_one, "scale"),
+        (over_one_channel, "scale"),
+        (over_all_positions, None),
+        (among_one_expert, None),
+        (among_one_expert_of_one_head, None),
+        (over_a_batch_of_one, None),
         (over_positions, None),
         (of_one_key, None),
         (over_a_past_that_grows, None),
@@ -264,7 +295,8 @@ def test_a_softmax_over_one_value_is_told(run_dir, inside, place):
     assert names == ([f"loop/softmax_of_one/{place}"] if place else [])
     if place:
         lines = set(td.Run(run_dir).scalars(names[0]).values)
-        assert lines == {inside.__code__.co_firstlineno + 1}
+        source, first = inspect.getsourcelines(inside)
+        assert lines == {first + len(source) - 1}
 
 
 def test_the_line_is_that_of_the_division(run_dir):

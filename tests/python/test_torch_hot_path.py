@@ -13,6 +13,7 @@ from trainings import SmallCNN, data
 import traindbg as td
 from traindbg.hooks import torch_patches, torch_recording
 from traindbg.hooks.torch_backward import BackwardObserver
+from traindbg.hooks.torch_guard import STRIKES
 from traindbg.hooks.torch_loss_observer import LossObserver
 from traindbg.hooks.torch_recording import Recording
 
@@ -255,6 +256,26 @@ def test_an_optimizer_that_cannot_be_hashed_does_no_harm(tmp_path) -> None:
         plain(model, optimizer)
         assert watcher._recording.hot.steps == 96
     assert [event["kind"] for event in td.Run(tmp_path / "run").events].count("not_captured") == 1
+
+
+@pytest.mark.parametrize("feature", ["losses", "backward", "optimizer", "rows", "activations"])
+def test_what_it_does_not_carry_may_fail(tmp_path, monkeypatch, feature) -> None:
+    monkeypatch.delenv("TRAINDBG_STRICT")
+    is_carried = feature in ("losses", "backward", "optimizer")
+    model = SmallCNN()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
+    settings = {"rules": [], "collect": ["losses"]}
+    with td.watch(
+        model, optimizer, run_dir=tmp_path / "run", supervise=False, **settings
+    ) as watcher:
+        plain(model, optimizer)
+        recording = watcher._recording
+        for _ in range(STRIKES):
+            assert recording.hot.optimizer_will_step(optimizer)
+            recording.guard.failed(feature, RuntimeError("injected"))
+        assert recording.hot.optimizer_will_step(optimizer) != is_carried
+        recording._arm()  # as where a rate changes
+        assert recording.hot.optimizer_will_step(optimizer) != is_carried
 
 
 def test_a_device_that_fails_neither_holds_up_steps_nor_keeps_memory(tmp_path, monkeypatch) -> None:

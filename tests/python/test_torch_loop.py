@@ -19,6 +19,7 @@ from trainings import fingerprint
 import traindbg as td
 from traindbg.hooks import torch_recording
 from traindbg.hooks.torch_fresh import looks_fresh
+from traindbg.hooks.torch_graph import holder_of
 
 STEPS = 30
 KINDS = (
@@ -58,7 +59,8 @@ class Parts(nn.Module):
         self.cut = cut
         self.body = nn.Sequential(nn.Linear(12, 32), nn.ReLU(), nn.Linear(32, 16), nn.ReLU())
         self.head = nn.Linear(16, 3)
-        self.pooler = nn.Linear(16, 16)
+        if cut in ("pooler", "experts"):
+            self.pooler = nn.Linear(16, 16)
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         if self.cut == "no_grad":
@@ -85,6 +87,8 @@ class Hidden(nn.Module):
             self.gain = torch.ones(12, requires_grad=True)
         if kind == "view":
             self.gain = nn.Parameter(torch.ones(12)).unsqueeze(0)
+        if kind == "view_in_list":
+            self.gains = [[nn.Parameter(torch.ones(12)).unsqueeze(0)]]
         self.kind = kind
         self.head = nn.Linear(12, 3)
         self.seen = None
@@ -96,6 +100,8 @@ class Hidden(nn.Module):
             x = F.relu(layer(x))
         if self.kind in ("tensor", "view"):
             x = x * self.gain
+        if self.kind == "view_in_list":
+            x = x * self.gains[0][0]
         return self.head(x)
 
 
@@ -450,7 +456,11 @@ CASES = {
         ("all", "two_optimizers", "loaded_backbone", "by_hand"),
     ),
     "frozen_parameters": (frozen, ("random",), ("loaded", "no_grad", "averaged")),
-    "unregistered_parameters": (hidden, ("list", "tensor", "view"), ("module_list", "input")),
+    "unregistered_parameters": (
+        hidden,
+        ("list", "tensor", "view", "view_in_list"),
+        ("module_list", "input"),
+    ),
     "no_nonlinearity": (
         nonlinearity,
         ("none", "none_deep", "half", "convolutions", "norm_and_pooling", "residual_linear"),
@@ -671,6 +681,22 @@ def test_a_part_that_one_optimizer_trains_for_nothing_is_told(run_dir, cut):
     assert (name in run.names()) == cut
     if cut:
         assert set(run.scalars(name).values.tolist()) == {2}
+
+
+def test_where_a_module_holds_what_it_did_not_register():
+    model, leaf = nn.Sequential(nn.Linear(2, 2)), torch.ones(2, requires_grad=True)
+    assert holder_of(leaf, model) == ""
+    for value in (leaf, leaf.unsqueeze(0)):
+        for name, held in (
+            ("0.scale", value),
+            ("0.scale[1]", [None, value]),
+            ("0.scale['a']", {"a": value}),
+            ("0.scale['a'][0]", {"a": [value]}),
+        ):
+            model[0].scale = held
+            assert holder_of(leaf, model) == name
+    model[0].scale = [leaf * torch.ones(2, requires_grad=True)]  # made of another one, too
+    assert holder_of(leaf, model) == ""
 
 
 def test_what_is_of_one_value_says_nothing_of_where_it_came_from():

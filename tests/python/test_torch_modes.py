@@ -12,6 +12,7 @@ from torch.nn import functional as F
 
 import traindbg as td
 from traindbg.hooks.torch_modes import Modes
+from traindbg.hooks.torch_modes import modes as heard
 
 X, Y = torch.randn(200, 8), torch.randint(0, 3, (200,))
 
@@ -83,6 +84,45 @@ def test_an_earlier_training_says_nothing_of_the_next_one(run_dir):
     assert train(run_dir / "earlier", set_to_eval=["encoder", "head"], keep=kept) == []
     assert [part.training for part in kept] == [False, False]
     assert train(run_dir / "next", set_to_eval=[]) == []
+
+
+@pytest.mark.parametrize("is_first", [True, False])
+def test_evaluations_of_one_model_say_nothing_of_the_next_one(run_dir, is_first):
+    """Of the same recording; one of them is called without gradients in training mode."""
+    encoder = nn.Sequential(nn.Linear(8, 8), nn.BatchNorm1d(8))
+    rules = ["train_mode_in_validation"]
+    optimizers = []  # kept, as a list of results would
+
+    def make() -> nn.Module:
+        model = nn.Sequential(nn.Dropout(0.5), nn.Linear(8, 3))
+        optimizers.append(torch.optim.SGD(model.parameters(), lr=0.01))
+        return model
+
+    def step(model: nn.Module) -> None:
+        optimizers[-1].zero_grad()
+        F.cross_entropy(model(X[:64]), Y[:64]).backward()
+        optimizers[-1].step()
+
+    first = make()
+    watcher = td.watch(first, optimizers[-1], run_dir=run_dir, supervise=False, rules=rules)
+    for _ in range(3):
+        encoder.train()
+        first.train()
+        step(first)
+        encoder.eval()
+        first.train(is_first)
+    with torch.no_grad():
+        first(X)
+    assert len(heard._turns) > 0
+    second = make()
+    with td.watch(second, optimizers[-1]):
+        watcher.detach()
+        assert len(heard._turns) == 0
+        if not is_first:
+            with torch.no_grad():
+                second(X)
+        step(second)
+    assert td.Run(run_dir).names("^loop/others_in_eval$") == []
 
 
 def test_nothing_is_heard_once_nobody_watches(run_dir, monkeypatch):

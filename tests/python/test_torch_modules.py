@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import dataclasses
 import functools
 import re
 
@@ -439,3 +440,84 @@ def test_an_evaluation_without_activations_inside_a_step_is_no_reason_to_complai
     assert len(run["output/linear"].steps("eval")) > 0
     assert not [event for event in run.events if event["kind"] == "not_captured"]
     assert "torch.compile" not in capfd.readouterr().err
+
+
+class Functions(nn.Module):
+    """Activation functions that are called as functions, each in a way of its own."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.line = nn.Linear(8, 8)
+        self.slope = nn.Parameter(torch.full((8,), 0.2))
+
+    def forward(self, x):
+        x = self.line(x)
+        x = F.hardshrink(F.softshrink(x, 0.01), 0.01) + F.softsign(x) + F.tanhshrink(x)
+        x = F.prelu(x, self.slope) + F.rrelu(x, 0.1, 0.2, self.training) + F.threshold(x, 0, 0.1)
+        x = F.elu_(x.clone()) + F.leaky_relu_(x.clone(), 0.1) + torch.selu_(x.clone())
+        return F.glu(x)
+
+
+def test_all_activation_functions_are_heard(run_dir):
+    model = Functions()
+    with td.watch(
+        model, run_dir=run_dir, rules=[], collect=["activations"], every=1, supervise=False
+    ):
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        F.mse_loss(model(torch.randn(4, 8)), torch.zeros(4, 4)).backward()
+        optimizer.step()
+    run = td.Run(run_dir)
+    names = {name.removeprefix("activation/model.") for name in run.names("^activation/")}
+    assert names == {
+        *("hardshrink", "softshrink", "softsign", "tanhshrink", "prelu", "rrelu", "threshold"),
+        *("elu", "leaky_relu", "selu", "glu"),
+    }
+
+
+class NewGELUActivation(nn.Module):
+    """As some libraries write it."""
+
+    def forward(self, x):
+        return 0.5 * x * (1 + torch.tanh(0.79788456 * (x + 0.044715 * torch.pow(x, 3))))
+
+
+def test_an_activation_that_is_written_out_is_one_and_no_tanh(run_dir):
+    model = nn.Sequential(nn.Linear(8, 8), NewGELUActivation(), nn.Linear(8, 4))
+    with td.watch(
+        model, run_dir=run_dir, rules=[], collect=["activations"], every=1, supervise=False
+    ):
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        F.mse_loss(model(torch.randn(4, 8)), torch.zeros(4, 4)).backward()
+        optimizer.step()
+    run = td.Run(run_dir)
+    assert run.names("^activation/") == ["activation/1"]
+    assert run["activation/1"].info["activation"] == "smooth"
+
+
+@dataclasses.dataclass
+class Answer:
+    logits: torch.Tensor
+    hidden: list[dict[str, dict[str, torch.Tensor]]]
+
+
+class Nested(nn.Module):
+    def forward(self, x):
+        return Answer(x, [{"last": {"state": 2 * x}}])
+
+
+class ReturnsMuch(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.line, self.nested = nn.Linear(8, 4), Nested()
+
+    def forward(self, x):
+        answer = self.nested(self.line(x))
+        return answer.logits + answer.hidden[0]["last"]["state"]
+
+
+def test_what_is_returned_in_several_layers_is_found(run_dir):
+    model = ReturnsMuch()
+    run = recorded(run_dir, model, model, collect=["outputs"])
+    assert set(run.names("^output/")) == {
+        *("output/line", "output/nested.logits", "output/nested.hidden.0.last.state"),
+    }

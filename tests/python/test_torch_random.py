@@ -95,17 +95,25 @@ def test_a_generator_that_nothing_is_drawn_from_any_more_is_not_set_back(run_dir
     assert found == [0, 0, 0, 0, 0]
 
 
-def test_another_generator_behind_numpys_functions():
-    before = np.random.get_bit_generator()
+@pytest.mark.parametrize("name", ["MT19937", "PCG64", "PCG64DXSM", "Philox", "SFC64"])
+def test_another_generator_behind_numpys_functions(name):
+    """Also one that draws several numbers ahead; however arrays are printed."""
+    before, printed = np.random.get_bit_generator(), np.get_printoptions()
     try:
-        np.random.set_bit_generator(np.random.PCG64(3))
+        np.set_printoptions(threshold=1, edgeitems=1)
+        np.random.set_bit_generator(getattr(np.random, name)(3))
         with warnings.catch_warnings():
             warnings.simplefilter("error")
-            known = states()
-        np.random.rand()
-        assert states()["numpy.random"] != known["numpy.random"]
+            known = [states()["numpy.random"]]
+        for _ in range(4):
+            np.random.rand()
+            known.append(states()["numpy.random"])
+        assert len(set(known)) == 5
+        np.random.set_bit_generator(getattr(np.random, name)(3))
+        assert states()["numpy.random"] == known[0]
     finally:
         np.random.set_bit_generator(before)
+        np.set_printoptions(**printed)
 
 
 def test_states_are_read_and_not_changed():

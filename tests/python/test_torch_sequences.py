@@ -116,6 +116,20 @@ def hidden_after_dropout(model, h, ids):
     return weights @ h
 
 
+def hidden_of_heads(mask, turned=False):
+    """Weights [rows, heads, queries, keys], hidden in place after a dropout."""
+
+    def mix(model, h, ids):
+        heads = h.unflatten(2, (2, -1)).transpose(1, 2)
+        scores = heads @ heads.transpose(2, 3)
+        weights = F.dropout(F.softmax(scores, dim=2 if turned else 3), 0.5)
+        weights.mul_(mask)
+        out = (weights.transpose(2, 3) if turned else weights) @ heads
+        return out.transpose(1, 2).flatten(2)
+
+    return mix
+
+
 def with_experts(model, h, ids):
     """A gate for as many experts as there are positions; the layer has no bias."""
     with torch.autocast("cpu", dtype=torch.bfloat16):
@@ -146,6 +160,10 @@ SEES_LATER = {
     "numbers that are added": (attend(lambda ids: TRIL), None),
     "by hand": (by_hand(later=True), None),
     "by hand, turned": (by_hand_turned(later=True), None),
+    "hidden of one of two heads": (
+        hidden_of_heads(torch.stack([TRIL, torch.ones_like(TRIL)])),
+        None,
+    ),
     "by hand, additive": (additive, lambda: nn.Linear(WIDTH, 1)),
     "multi-head": (lambda m, h, ids: m.part(h, h, h)[0], nn.MultiheadAttention),
     "convolution": (
@@ -173,6 +191,12 @@ SEES_EARLIER = {
     "by hand, turned": (by_hand_turned(later=False), None),
     "hidden after the softmax": (hidden_afterwards, None),
     "hidden after dropout": (hidden_after_dropout, None),
+    "hidden of heads": (hidden_of_heads(TRIL), None),
+    "hidden of each head": (hidden_of_heads(TRIL.expand(2, -1, -1)), None),
+    "hidden of heads, turned": (
+        hidden_of_heads(TRIL.T[None, None], turned=True),
+        None,
+    ),
     "a feature map": (with_feature_map, None),
     "a gate": (with_experts, lambda: nn.Linear(WIDTH, LENGTH, bias=False)),
     "hidden by -100": (by_hand_with(-100.0), None),
@@ -306,6 +330,34 @@ def test_an_average_that_is_written_out(run_dir, inverted, shape):
     assert fact(run, "padding_seen_instead") == ({float(inverted)}, "model")
 
 
+HIDE = {
+    "before": lambda weights, mask: weights,
+    "mul": lambda weights, mask: weights * mask,
+    "mul, the other way": lambda weights, mask: torch.mul(mask.float(), other=weights),
+    "fill": lambda weights, mask: weights.masked_fill(~mask, 0.0),
+    "fill in place": lambda weights, mask: weights.masked_fill_(~mask, 0.0),
+    "where": lambda weights, mask: torch.where(mask, weights, 0.0),
+}
+
+
+@pytest.mark.parametrize("inverted", [False, True])
+@pytest.mark.parametrize("share", [0.1, 0.5])
+@pytest.mark.parametrize("hide", HIDE)
+def test_what_dropout_makes_zero_is_not_hidden(run_dir, hide, share, inverted):
+    """Of an average; its mask is applied before the softmax, or after the dropout."""
+
+    def mix(model, h, ids):
+        mask = (ids == 0) if inverted else (ids != 0)
+        scores = h.sum(-1)
+        if hide == "before":
+            scores = scores.masked_fill(~mask, -1e9)
+        weights = HIDE[hide](F.dropout(scores.softmax(1), share), mask)
+        return h + (weights[:, :, None] * h).sum(1, keepdim=True)
+
+    run, _, _ = train(run_dir, model_of(mix, None), pad=True)
+    assert fact(run, "padding_seen_instead") == ({float(inverted)}, "model")
+
+
 def test_a_mask_of_numbers_that_hides_nothing(run_dir):
     def mix(model, h, ids):
         return model.part(h, h, h, key_padding_mask=(ids == 0).float())[0]
@@ -314,11 +366,14 @@ def test_a_mask_of_numbers_that_hides_nothing(run_dir):
     assert fact(run, "masks_added") == ({1}, "part")
 
 
-@pytest.mark.parametrize("name", ["no mask", "both directions", "multi-head", "by hand"])
+@pytest.mark.parametrize(
+    "name", ["no mask", "both directions", "multi-head", "by hand", "hidden of heads"]
+)
 def test_looking_changes_nothing(run_dir, name):
-    plain = model_of(*SEES_LATER[name])
+    kinds = SEES_LATER | {"hidden of heads": SEES_EARLIER["hidden of heads"]}
+    plain = model_of(*kinds[name])
     losses, state = train(None, plain, watch=False)
-    watched = model_of(*SEES_LATER[name])
+    watched = model_of(*kinds[name])
     _, same, same_state = train(run_dir, watched)
     assert losses == same
     assert torch.equal(state, same_state)
@@ -458,6 +513,54 @@ def test_distributed_attention_is_not_looked_at():
         assert looks.facts() == []
     finally:
         torch.distributed.destroy_process_group()
+
+
+def looking(*inputs: torch.Tensor) -> SequenceObserver:
+    looks = SequenceObserver()
+    looks.begin(True, nn.Linear(1, 1))
+    for tensor in inputs:
+        looks.input_given(tensor)
+    return looks
+
+
+def test_what_weights_are_multiplied_with_is_left_as_it_is():
+    """Also where they are multiplied into it, or into a tensor that is given."""
+    ids = padded(words())[:, :-1]
+    given = torch.randn(len(ids), LENGTH)
+    for way in ("into the mask", "into a tensor"):
+        looks, weights, mask = looking(ids), given.softmax(1), (ids == 0).float()
+        looks.called("", F.softmax, (given, 1), {}, weights)
+        if way == "into the mask":
+            function, args, kwargs = torch.Tensor.mul_, (mask, weights), {}
+        else:
+            function, args, kwargs = torch.mul, (weights, mask), {"out": torch.empty(6, LENGTH)}
+        result = function(*args, **kwargs)
+        before, mask_before, version = result.clone(), mask.clone(), mask._version
+        looks.called("", function, args, kwargs, result)
+        assert torch.equal(result, before)
+        assert torch.equal(mask, mask_before)
+        assert mask._version == version  # a backward pass may need it
+        assert ("padding_seen_instead", 1.0, "") in looks.facts()
+
+
+def held_by(looks: SequenceObserver) -> int:
+    """Bytes of tensors, each memory once."""
+    sizes, todo = {}, [vars(looks)]
+    while todo:
+        value = todo.pop()
+        if isinstance(value, torch.Tensor):
+            sizes[value.data_ptr()] = value.untyped_storage().nbytes()
+        elif isinstance(value, (list, tuple, dict)):
+            todo += value.values() if isinstance(value, dict) else value
+    return sum(sizes.values())
+
+
+def test_of_many_long_masks_few_are_kept():
+    looks, h = looking(words()), torch.zeros(1, 1024, 4)
+    for _ in range(32):
+        looks.called("", F.scaled_dot_product_attention, (h, h, h), {}, h)
+    assert len(looks._calls) == 32
+    assert held_by(looks) < 1.1 * (1 << 23)  # one byte for each cell of a mask
 
 
 def test_six_steps_are_looked_at_also_of_inputs_that_are_not_kept(run_dir):

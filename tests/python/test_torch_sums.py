@@ -69,3 +69,35 @@ def test_a_sum_without_targets_and_other_sums_are_left_as_they_are(batch, run_di
     run = td.Run(run_dir)
     assert run.scalars("loss/cross_entropy").values.tolist() == [0.0]
     assert run.scalars("loss/mse_loss").values.tolist() == [squares.item()]
+
+
+@pytest.mark.parametrize("reduction", ["sum", "mean"])
+def test_that_a_loss_is_a_sum_is_told_with_the_number_of_its_values(run_dir, reduction) -> None:
+    model = nn.Linear(4, 2)
+    optimizer = torch.optim.SGD(model.parameters(), lr=1e-3)
+    with td.watch(model, optimizer, run_dir=run_dir, supervise=False, rules=["exploding_gradient"]):
+        for _ in range(3):
+            optimizer.zero_grad()
+            given, wanted = model(torch.randn(8, 4)), torch.randn(8, 2)
+            nn.functional.mse_loss(given, wanted, reduction=reduction).backward()
+            optimizer.step()
+    run = td.Run(run_dir)
+    if reduction == "mean":
+        assert run.names("loss_is_summed") == []
+    else:
+        assert set(run.tensor("loop/loss_is_summed").values("value")) == {16}
+
+
+def test_the_scale_of_a_scaler_is_told(run_dir) -> None:
+    model = nn.Linear(4, 2)
+    optimizer = torch.optim.SGD(model.parameters(), lr=1e-3)
+    scaler = torch.amp.GradScaler("cpu", init_scale=64.0, growth_interval=2)
+    with td.watch(
+        model, optimizer, run_dir=run_dir, supervise=False, rules=["loss_scale_overflow"]
+    ):
+        for _ in range(4):
+            optimizer.zero_grad()
+            scaler.scale(model(torch.randn(8, 4)).square().mean()).backward()
+            scaler.step(optimizer)
+            scaler.update()
+    assert list(td.Run(run_dir).tensor("loop/loss_scale").values("value")) == [64, 64, 128, 128]

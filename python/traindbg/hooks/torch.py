@@ -22,7 +22,7 @@ import torch
 from traindbg import _core, _plan
 from traindbg._say import say
 from traindbg.errors import InvalidArgument, TraindbgError
-from traindbg.hooks import notebook
+from traindbg.hooks import notebook, torch_ends
 from traindbg.hooks import torch_patches as patches
 from traindbg.hooks import torch_recording as recordings
 from traindbg.hooks.torch_collections import patterns_of
@@ -43,12 +43,16 @@ _runs_named = 0
 
 
 def _after_fork_in_child() -> None:
-    """The child of a fork shares no thread and no file with its parent: it records nothing."""
+    """The child of a fork shares no thread and no file with its parent's recording.
+
+    One that trains begins a recording of its own under `traindbg run`.
+    """
     recording, recordings.current = recordings.current, None
     patches.state.listener = patches.state.hot = patches.state.corrections = None
     _supervisors.clear()
     if recording is not None:
         recording.guard.dead = True
+        recording.ends.close()
         recording.hot.disarm()
         recording.compilation.end()
         recording.session.abandon()
@@ -56,7 +60,7 @@ def _after_fork_in_child() -> None:
 
 def _at_exit() -> None:
     if recordings.current is not None:
-        error = getattr(sys, "last_value", None)
+        error = torch_ends.raised()
         if error is not None and notebook.shell() is None:  # of any cell, there
             guarded("events", recordings.current.record_exception, error)
         recordings.current.close()
@@ -69,6 +73,7 @@ def _prepare_process() -> None:
         os.register_at_fork(after_in_child=_after_fork_in_child)
         atexit.register(_at_exit)
         guarded("notebook", notebook.prepare)
+    torch_ends.at_end_of_child(_at_exit)
 
 
 def _new_run_directory() -> tuple[str, bool]:
@@ -370,6 +375,7 @@ def _begin(
     patches.acquire()
     recordings.current = recording
     recording.listen()
+    recording.ends.listen()
     guarded("notebook", notebook.run_begins, recording.session.run_directory)
     return recording.add(root, optimizer, compiled)
 

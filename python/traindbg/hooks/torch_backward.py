@@ -79,7 +79,7 @@ class BackwardObserver:
         self._last_passes = 0  # of the step under way, at the last look
 
     @boundary("backward")
-    def backward_begins(self, tensors: Any) -> None:
+    def backward_begins(self, tensors: Any, retains: bool) -> None:
         self._evaluations.end(by_backward=True)
         # Anything else, such as a generator, is the training's alone to go through.
         roots = tensors if isinstance(tensors, (list, tuple)) else [tensors]
@@ -94,9 +94,7 @@ class BackwardObserver:
             if self._losses.scaled is not None and self._losses.scaled[0]() is root:
                 root = self._losses.scaled[1]
             self._hot.root_loss = self._tensors.id_of("loss", "loss")
-            mark = self._micro.mark
-            loss = self._tensors.id_of(f"loss{mark}", "loss") if mark else self._hot.root_loss
-            self._tensors.take_scalar(_TRAIN, loss, root)
+            self._losses.take_root(self._hot.count_pass(retains), root)
         if self._hot.due & GRADIENTS_BEFORE:
             self._gradients.backward_begins()
         if self._drivers.is_unstepped:

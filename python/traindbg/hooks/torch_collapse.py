@@ -148,7 +148,7 @@ class Outputs:
 
     def _take(self, key: int, output: Any) -> None:
         if key in self._roots:
-            for number, (suffix, tensor) in enumerate(tensors_in(output)):
+            for number, (suffix, tensor) in enumerate(tensors_in(output, 2)):
                 if number >= _MOST_TENSORS:
                     break
                 with own_operations():

@@ -149,6 +149,7 @@ class Corrections:
         self.factor = 1.0  # what optimizers are given of the learning rates that the program sets
         self.made = 0
         self._skips = False
+        self._is_dry = False  # what would be done is told, and not done
         self._every = 0
         self._lr_factor = 0.5
         self._most = 10
@@ -166,7 +167,9 @@ class Corrections:
     def follow(self, words: Mapping[str, Any]) -> None:
         """Takes on the part `corrections` of a plan."""
         self._skips = bool(words.get("skip_bad_steps", False))
-        self._every = int(words.get("snapshot_every", 0))
+        self._is_dry = bool(words.get("dry_run", False))
+        # Nobody asks for a roll-back then.
+        self._every = 0 if self._is_dry else int(words.get("snapshot_every", 0))
         self._lr_factor = float(words.get("lr_factor", 0.5))
         self._most = int(words.get("most", 10))
 
@@ -293,8 +296,13 @@ class Corrections:
             why += f", at most {max(known):.3g} in the last {len(known)} steps"
         if not self._may("skip_step"):
             return
+        step = f"step {self._hot.steps}"
+        if self._is_dry:
+            text = f"dry run: {step} would have been left out: {why}"
+            self._tell("skip_step", text, norm=norm, dry_run=True)
+            return
         self._take_away(trained)
-        self._tell("skip_step", f"step {self._hot.steps} was left out: {why}", norm=norm)
+        self._tell("skip_step", f"{step} was left out: {why}", norm=norm)
 
     def _take_away(self, trained: list[torch.nn.Parameter]) -> None:
         self._gradients = [(p, p.grad) for p in trained if p.grad is not None]

@@ -17,6 +17,8 @@ from traindbg.hooks.torch_guard import guarded
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+_MOST_DATA = 64
+
 
 class LoaderSizes:
     """Of the `DataLoader`s that were asked for batches where gradients are made."""
@@ -27,14 +29,41 @@ class LoaderSizes:
     def clear(self) -> None:
         self.batches = 0  # the most of one loader
         self.stream_workers = 0  # the most processes that go through one `IterableDataset`
+        self.settings: dict[str, str] = {}  # of the one with the most batches, as facts of a run
+        # By the id of the data: another loader may be made for each.
+        self._passes: dict[int, int] = {}
+
+    @property
+    def passes(self) -> int:
+        """How often the same data was gone through, at the most; 0 where no loader was seen."""
+        return max(self._passes.values(), default=0)
 
     def begins(self, loader: Any) -> None:
         """A loader is asked for its batches."""
+        data = id(getattr(loader, "dataset", loader))
+        if data in self._passes or len(self._passes) < _MOST_DATA:
+            self._passes[data] = self._passes.get(data, 0) + 1
         if isinstance(getattr(loader, "dataset", None), torch.utils.data.IterableDataset):
             # Its length, if there is one, may be anything.
             self.stream_workers = max(self.stream_workers, int(loader.num_workers))
             return
-        self.batches = max(self.batches, len(loader))
+        batches = len(loader)
+        if batches >= self.batches:
+            self.settings = _settings_of(loader)
+        self.batches = max(self.batches, batches)
+
+
+def _settings_of(loader: Any) -> dict[str, str]:
+    settings = {"loader_workers": str(loader.num_workers)}
+    if isinstance(loader.batch_size, int):
+        settings["loader_batch_size"] = str(loader.batch_size)
+    # A sampler of the user's own may do either.
+    data = torch.utils.data
+    if type(loader.sampler) is data.RandomSampler:
+        settings["loader_shuffles"] = "true"
+    elif type(loader.sampler) is data.SequentialSampler:
+        settings["loader_shuffles"] = "false"
+    return settings
 
 
 sizes = LoaderSizes()

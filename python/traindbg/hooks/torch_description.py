@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import collections
 import json
 import os
 import platform
@@ -11,8 +12,14 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from traindbg import _core
+from traindbg.hooks.torch_data import sizes
 from traindbg.hooks.torch_names import class_name
-from traindbg.hooks.torch_parameters import number_of, optimizer_facts, word_of
+from traindbg.hooks.torch_parameters import (
+    learning_rates,
+    number_of,
+    optimizer_facts,
+    word_of,
+)
 from traindbg.hooks.torch_shards import world_of_process, wrappers
 
 if TYPE_CHECKING:
@@ -30,6 +37,26 @@ _ENVIRONMENT = (
 )
 
 
+_MOST_TYPES = 32
+
+
+def _module_types(model: torch.nn.Module) -> str:
+    """How many modules without modules in them are of each type: `Linear=3 ReLU=2`."""
+    counts = collections.Counter(
+        class_name(module) for module in model.modules() if next(module.children(), None) is None
+    )
+    return " ".join(f"{name}={count}" for name, count in counts.most_common(_MOST_TYPES))
+
+
+def _optimizer(optimizer: torch.optim.Optimizer) -> dict[str, Any]:
+    """As `optimizer_facts`, with the extremes of the learning rates where its groups differ."""
+    facts = optimizer_facts(optimizer)
+    rates = learning_rates(optimizer)
+    if len(set(rates)) > 1:
+        facts["settings"] |= {"lr_min": min(rates), "lr_max": max(rates)}
+    return facts
+
+
 def description(
     worker: int, model: torch.nn.Module | None, optimizers: Iterable[torch.optim.Optimizer]
 ) -> str:
@@ -43,6 +70,9 @@ def description(
     if first is not None:
         facts["device"] = str(first.device)
         facts["dtype"] = word_of(first.dtype)
+    if model is not None:
+        facts["module_types"] = _module_types(model)
+    facts |= sizes.settings
     if torch.version.cuda:
         facts["cuda"] = torch.version.cuda
     environment = {name: os.environ[name] for name in _ENVIRONMENT if name in os.environ}
@@ -56,7 +86,7 @@ def description(
         "traindbg": _core.__version__,
         "model_type": class_name(model) if model is not None else "",
         "parameters": sum(number_of(parameter) for parameter in parameters),
-        "optimizers": [optimizer_facts(known) for known in optimizers],
+        "optimizers": [_optimizer(known) for known in optimizers],
         "environment": [list(pair) for pair in (facts | environment).items()],
     }
     return json.dumps(out)

@@ -32,7 +32,22 @@ _MOST_BYTES = 256 << 20
 _SMALL_BYTES = 1 << 20
 
 
-_without_autocast = torch._C._DisableAutocast
+_CAST_ON = ("cpu", "cuda", "mps", "xpu")
+
+
+@contextlib.contextmanager
+def _each_without_autocast() -> Iterator[None]:
+    """As `_DisableAutocast`, which is not public; slower."""
+    with contextlib.ExitStack() as stack:
+        for device in _CAST_ON:
+            if torch.is_autocast_enabled(device):
+                stack.enter_context(torch.autocast(device, enabled=False))
+        yield
+
+
+_without_autocast: Callable[[], contextlib.AbstractContextManager[None]] = getattr(
+    torch._C, "_DisableAutocast", _each_without_autocast
+)
 _may_be_cast: Callable[[], bool] = getattr(torch._C, "_is_any_autocast_enabled", lambda: True)
 
 
@@ -179,6 +194,16 @@ class _Mail:
             self._stream.synchronize()
 
 
+def _as_it_is_looked_at(tensor: torch.Tensor, wanted: int) -> torch.Tensor:
+    """Of complex numbers how large they are; of a sparse tensor all of it, where that is wanted."""
+    with own_operations():
+        if tensor.layout is torch.sparse_coo:
+            is_small = tensor.numel() * tensor.element_size() <= _MOST_BYTES
+            if tensor.is_complex() or (wanted & ~_ON_DEVICE and is_small):
+                tensor = tensor.to_dense()
+        return tensor.abs() if tensor.is_complex() else tensor
+
+
 class Deferred:
     """What is still on devices of the step under way. One thread."""
 
@@ -202,8 +227,13 @@ class Deferred:
         is_known = is_sparse or tensor.layout is torch.strided
         if wanted == 0:
             return
-        if tensor.is_complex() or not is_known or capturing_graph(tensor):
+        if is_known and not capturing_graph(tensor):
+            tensor = _as_it_is_looked_at(tensor, wanted)
+            is_sparse = tensor.layout is torch.sparse_coo
+        if not is_known or capturing_graph(tensor):
             self._session.skip()
+        elif is_sparse and wanted & ~_ON_DEVICE:
+            self._session.skip()  # it would be too large
         elif tensor.numel() == 0:
             self._session.observe_statistics(mode, tensor_id, _core.Statistics())
         elif not is_sparse and (
@@ -234,7 +264,7 @@ class Deferred:
         after: torch.Tensor,
     ) -> None:
         """Takes what is due of `after - before`, and how large that is beside `before`."""
-        if after.is_complex() or after.layout is not torch.strided or capturing_graph(after):
+        if after.layout is not torch.strided or capturing_graph(after):
             self._session.skip()
             return
         with own_operations():
@@ -255,7 +285,8 @@ class Deferred:
             self._session.skip()
         else:
             with own_operations():
-                value = tensor.detach().reshape(1).clone()
+                value = tensor.detach().reshape(1)
+                value = value.abs() if value.is_complex() else value.clone()
             self._scalars.append((mode, tensor_id, value))
 
     def add_classes(

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 from traindbg import _core
 from traindbg.hooks.torch_description import description
 from traindbg.hooks.torch_guard import guarded
-from traindbg.hooks.torch_modes import modes
 from traindbg.hooks.torch_parameters import (
     Owner,
     Parameters,
@@ -23,6 +22,7 @@ from traindbg.hooks.torch_parameters import (
     role_of,
 )
 from traindbg.hooks.torch_resume import MadeAs, checkpoints, made_as
+from traindbg.hooks.torch_schedules import schedules
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -93,6 +93,29 @@ class Drivers:
         driver = self.driver() if self.driver is not None else None
         return self._watched.tables.get(driver) if driver is not None else None
 
+    def name_of(self, optimizer: torch.optim.Optimizer) -> str:
+        """What the losses of an optimizer that does not drive are told apart by: what it steps.
+
+        That is the part of the models that has all its parameters, or else its number.
+        """
+        table = self._watched.tables.get(optimizer)
+        if table is None:
+            return "unwatched"
+        owned = {id(p) for group in optimizer.param_groups for p in group["params"]}
+        paths = [
+            owner.path.split(".")[:-1]
+            for parameter, owner in zip(table.values, table.owners, strict=True)
+            if id(parameter) in owned
+        ]
+        common: list[str] = []
+        for one, other in zip(min(paths, default=[]), max(paths, default=[]), strict=False):
+            if one != other:
+                break
+            common.append(one)
+        if common:
+            return ".".join(common)
+        return f"optimizer_{1 + list(self._watched.tables).index(optimizer)}"
+
     def describe(
         self, model: torch.nn.Module | None, optimizer: torch.optim.Optimizer | None
     ) -> None:
@@ -114,7 +137,10 @@ class Drivers:
             self._hot.foreign_steps = _STEPS_UNTIL_NEW_DRIVER
 
     def learn(self, optimizer: torch.optim.Optimizer) -> Parameters | None:
-        """Finds out which parameters of watched models an optimizer answers for."""
+        """Finds out which parameters of watched models an optimizer answers for; None: none."""
+        if optimizer in self.strangers:
+            return None
+        guarded("schedules", schedules.uses, optimizer)
         owned = {id(p) for group in optimizer.param_groups for p in group["params"]}
         watcher = self._watched.watcher_of(owned)
         if watcher is None:
@@ -213,7 +239,6 @@ class Drivers:
             self._tensors.tell("optimizer_made_anew", self._made_anew, always=True)
         if self._trainings > 1:
             self._facts.forget()
-            modes.clear()
         if self._trainings > 1 and self._facts.are_followed:
             # Another training begins in the same process: what was true of the last one is over.
             self._tensors.tell("trainings", self._trainings, always=True)

@@ -23,6 +23,7 @@ from traindbg.hooks.torch_modes import modes
 from traindbg.hooks.torch_neighbours import Neighbours
 from traindbg.hooks.torch_random import RandomStates
 from traindbg.hooks.torch_rows import Rows
+from traindbg.hooks.torch_schedules import schedules
 from traindbg.hooks.torch_sequences import SequenceObserver
 from traindbg.hooks.torch_unstepped import Unstepped
 
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
 _TRAIN = _core.TRAIN
 _EVAL = _core.EVAL
 _LOOP = _core.ROLE_BITS["loop"]
+_WHOLE_EPOCHS = 3  # two of them are over, so that a schedule should have been stepped
 
 
 class Facts:
@@ -58,10 +60,12 @@ class Facts:
         self._last_input: weakref.ref[torch.Tensor] | None = None  # when it was looked at last
 
     def forget(self) -> None:
-        """What was remembered of the data is of another training, or of other models."""
+        """What was remembered of data and evaluations is of another training or of other models."""
         self._rows.forget()
         self._neighbours.forget()
         self.random.forget()
+        modes.clear()
+        self.is_forgotten = False
 
     def clear(self) -> None:
         """Drops everything."""
@@ -234,6 +238,7 @@ class Facts:
         guarded("hazards", self._tell_hazards)
         guarded("graphs", self._tell_held)
         guarded("rows", self._tell_unscored)
+        guarded("schedules", schedules.look, optimizer)
 
     def _tell_sequences(self) -> None:
         """What positions of sequences see in the step under way."""
@@ -274,6 +279,15 @@ class Facts:
         if labelled is not None:
             for name, value in labelled._asdict().items():
                 self._tensors.fact(name, value)
+
+    def tell_idle_schedule(self, is_whole: bool) -> None:
+        """At the end: that the schedule does nothing, with how often the data was gone through.
+
+        `is_whole`: the training was not interrupted; one that was may have been in its first epoch.
+        """
+        found = schedules.idle() if self.are_followed and self._hot.steps > 0 else None
+        if found is not None and (is_whole or sizes.passes >= _WHOLE_EPOCHS):
+            self._tensors.tell("/".join(found), sizes.passes, always=True)
 
     def tell_unstepped(self) -> None:
         """At the end: that there never was an optimizer step."""

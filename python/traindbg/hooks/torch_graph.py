@@ -539,7 +539,7 @@ def holder_of(leaf: torch.Tensor, model: nn.Module) -> str:
             if value is leaf or _is_made_of(value, leaf):
                 return f"{where}{name}"
             for inside, item in _held(value, 2):
-                if item is leaf:
+                if item is leaf or _is_made_of(item, leaf):
                     return f"{where}{name}{inside}"
                 if isinstance(item, nn.Module):
                     for inner, parameter in item.named_parameters():

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 STRIKES = 3
 failures: dict[str, int] = {}  # by feature, in this process
+# What the hot path carries of an ordinary step.
+_OF_HOT_PATH = ("losses", "backward", "optimizer", "steps")
 
 _F = TypeVar("_F", bound="Callable[..., Any]")
 
@@ -35,6 +37,11 @@ def failed(feature: str, error: Exception) -> None:
         once=f"failed {feature}",
         is_error=True,
     )
+
+
+def hot_path_is_off() -> bool:
+    """Whether a feature is off that the hot path carries: it is not to be taken then."""
+    return any(failures.get(feature, 0) >= STRIKES for feature in _OF_HOT_PATH)
 
 
 def guarded(feature: str, function: Callable[..., Any], *args: Any) -> Any:
@@ -60,10 +67,10 @@ class Guard:
     def failed(self, feature: str, error: Exception) -> None:
         """Counts and says that a feature failed, and has the run know of it."""
         failed(feature, error)
-        if failures[feature] >= STRIKES:
+        if hot_path_is_off():
             self.hot.disarm()
-            if feature == "steps":
-                self._close()  # steps that do not end would take everything for ever
+        if feature == "steps" and failures[feature] >= STRIKES:
+            self._close()  # steps that do not end would take everything for ever
         if failures[feature] == 1 and not self.dead:
             text = f"{type(error).__name__}: {error}"[:500]
             self._session.event("hook_error", json.dumps({"part": feature, "error": text}))

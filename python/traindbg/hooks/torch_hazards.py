@@ -91,11 +91,17 @@ def _is_number(value: Any, number: float) -> bool:
 
 
 def _is_of_one(args: Any, kwargs: Any, result: Any) -> bool:
-    """A softmax over a dimension of size 1, of anything but what compares queries with one key."""
+    """A softmax over a dimension of size 1, where another one was meant.
+
+    That shows in another dimension beside the batch along which there are several values, as in
+    [batch, positions, 1]. One value for each sample may be a choice among one: a mixture of one
+    expert. What compares queries with one key is none either.
+    """
     dim = args[1] if len(args) > 1 else kwargs.get("dim")
-    if not isinstance(dim, int) or type(result) is not torch.Tensor or result.dim() < 2:
+    if not isinstance(dim, int) or type(result) is not torch.Tensor or result.dim() < 3:
         return False
-    if result.shape[dim] != 1 or result.numel() < 2:
+    along = dim % result.dim()
+    if along == 0 or result.shape[along] != 1 or result.shape[1:].numel() < 2:
         return False
     node = result.grad_fn
     after = [] if node is None else [other for other, _ in node.next_functions if other is not None]

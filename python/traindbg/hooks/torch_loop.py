@@ -13,16 +13,14 @@ from __future__ import annotations
 
 import gc
 import itertools
-import threading
 import weakref
 from typing import TYPE_CHECKING, Any, Protocol
 
 import torch
 from torch import nn
-from torch.nn.modules.module import register_module_forward_pre_hook
 
 from traindbg.hooks.torch_collapse import Outputs
-from traindbg.hooks.torch_compiled import compiler_in_use, our_hooks
+from traindbg.hooks.torch_compiled import compiler_in_use
 from traindbg.hooks.torch_device import capturing_graph, own_operations
 from traindbg.hooks.torch_fresh import looks_fresh
 from traindbg.hooks.torch_graph import Graph, Root, holder_of, look_at_graph, mark_loss, root_of
@@ -31,19 +29,18 @@ from traindbg.hooks.torch_parameters import number_of
 from traindbg.hooks.torch_resume import checkpoints
 from traindbg.hooks.torch_shards import local_part
 from traindbg.hooks.torch_through_time import ThroughTime
+from traindbg.hooks.torch_untrained import Calls, Untrained, first_elements
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterator
 
     from traindbg.hooks.torch_graph import Latent
     from traindbg.hooks.torch_parameters import Owner
     from traindbg.hooks.torch_watched import WatchedModels
 
-_is_compiling = torch.compiler.is_compiling
 _graph_task = getattr(torch._C, "_current_graph_task_id", None)
 _GRAPHS_AT = (0, 2, 8)  # the first due step from each of these on: its graph is looked at
 _MOST_CALLS_SEEN = 6  # steps in which modules' calls are listened to
-_FIRST_ELEMENTS = 16
 _OF_DIFFERENCES = frozenset({"huber_loss", "l1_loss", "mse_loss", "smooth_l1_loss"})
 _MOST_CANDIDATES = 64
 _MOST_ASKED = 4  # gradients on a device that are asked whether they are zero
@@ -135,51 +132,16 @@ def _is_any(gradient: torch.Tensor) -> bool:
         return found is not None and bool(found)
 
 
-def _first_elements(parameter: torch.Tensor) -> tuple[float, ...]:
-    if capturing_graph(parameter):
-        return ()
-    with own_operations():
-        return tuple(local_part(parameter.detach()).flatten()[:_FIRST_ELEMENTS].tolist())
-
-
 def _samples(args: tuple[Any, ...], kwargs: dict[str, Any]) -> int:
     """How many samples a loss function was given."""
     given = args[0] if args else kwargs.get("input")
     return given.shape[0] if isinstance(given, torch.Tensor) and given.dim() > 0 else 0
 
 
-class _Calls:
-    """Listens to which modules with parameters are called in one training step, and in which order.
-
-    By a global hook, as forward passes are looked at: one on a module itself would be copied with
-    it, and makes some modules compute in another way. It sees no values. It is taken off at the end
-    of the step.
-    """
-
-    def __init__(self, models: Iterable[tuple[nn.Module, str]]) -> None:
-        self.order: dict[int, bool] = {}  # module id -> whether gradients were on at a call of it
-        self._thread = threading.get_ident()
-        self._wanted = {
-            id(module)
-            for model, _ in models
-            for module in model.modules()
-            if next(module.parameters(recurse=False), None) is not None
-        }
-        self._handle = register_module_forward_pre_hook(self._called)
-        our_hooks.add(self._handle.id)
-
-    def _called(self, module: nn.Module, args: Any) -> None:
-        if _is_compiling():  # the rest would be compiled, or end the compiling
-            return
-        key = id(module)
-        if key not in self._wanted or threading.get_ident() != self._thread:
-            return
-        if _graph_task is None or _graph_task() == -1:
-            self.order[key] = self.order.get(key, False) or torch.is_grad_enabled()
-
-    def end(self) -> None:
-        self._handle.remove()
-        our_hooks.discard(self._handle.id)
+def _terms(target: Any, kwargs: dict[str, Any]) -> int:
+    """How many values a loss function adds up that is told to; 0 where it takes their mean."""
+    is_sum = kwargs.get("reduction") == "sum" and isinstance(target, torch.Tensor)
+    return target.numel() if is_sum else 0
 
 
 class LoopObserver:
@@ -203,7 +165,7 @@ class LoopObserver:
         self._graphs = 0  # that were looked at
         # Leaves that are no Parameters and that a model holds: where they lie, and what they are.
         self._strangers: dict[int, tuple[int, tuple[float, ...]]] = {}
-        self._calls: _Calls | None = None
+        self._calls: Calls | None = None
         self._calls_seen = 0
         self._wants_calls = False
         self._left_out: dict[int, tuple[float, ...]] = {}  # of no optimizer: their first elements
@@ -214,6 +176,7 @@ class LoopObserver:
         self._norms_were_fresh: bool | None = None
         self._batches: set[int] = set()  # of how many samples losses were computed in training
         self._samples = 0  # in the last one of them
+        self._terms = 0  # that its value is the sum of; 0 of a mean
         self._calls_of: dict[str, int] = {}  # of each loss function, in the step under way
         self._scaled = 0  # passes whose loss a GradScaler multiplied
         self._target_is_made = False  # a loss was given a target that has a gradient
@@ -222,6 +185,8 @@ class LoopObserver:
         self._norms: Norms | None = None
         self._looks = 0  # steps that were due
         self._times: ThroughTime | None = None
+        self._untrained = Untrained(teller, models)
+        self._first: set[str] = set()  # modules that run before all that are trained, and are not
 
     # Moments of a step.
 
@@ -234,9 +199,12 @@ class LoopObserver:
         for model, _ in self._models.models():
             self._watched.extend(map(weakref.ref, model.parameters()))
         self._before = self._gradients()
-        if self._wants_calls and self._calls_seen < _MOST_CALLS_SEEN and not compiler_in_use():
+        self._untrained.begin()
+        is_few = self._calls_seen < _MOST_CALLS_SEEN
+        wants_calls = self._wants_calls and (is_few or self._untrained.wants_calls())
+        if wants_calls and not compiler_in_use():
             self._calls_seen += 1
-            self._calls = _Calls(self._models.models())
+            self._calls = Calls(self._models.models())
         self._looks += 1
         if self._looks > _DENSE_LOOKS and self._looks % _SPARSE_LOOKS != 0:
             return
@@ -254,6 +222,7 @@ class LoopObserver:
             self._outputs.end()
         if self._times is not None:
             self._times.end()
+        self._untrained.clear()
         self._calls, self._pass_before = None, None
         self._outputs, self._norms, self._times = None, None, None
         self._target_is_made = False
@@ -273,6 +242,7 @@ class LoopObserver:
             if len(self._batches) < _MOST_CANDIDATES:
                 self._batches.add(self._samples)
             target = args[1] if len(args) > 1 else kwargs.get("target")
+            self._terms = _terms(target, kwargs)
             if isinstance(target, torch.Tensor) and target.requires_grad:
                 self._target_is_made = True
             if self._outputs is not None and name in _OF_DIFFERENCES:
@@ -292,6 +262,7 @@ class LoopObserver:
         self._scaled += is_scaled
         found = root_of(root, is_scaled) if isinstance(root, torch.Tensor) else None
         self._roots.append(found or Root())
+        self._untrained.backward_begins(root, self._passes)
 
     def returned(self) -> dict[int, torch.Tensor]:
         """What models returned since the last call, by the numbers in the graph. Forgets it."""
@@ -308,6 +279,7 @@ class LoopObserver:
         self._pass_before = None
         if self._times is not None:
             self._times.end()
+        self._untrained.backward_ended()
         self._retained = self._retained or retains
         for parameter, state in self._gradients_now():
             if before.get(id(parameter)) != state:
@@ -368,7 +340,7 @@ class LoopObserver:
                 continue
             if not isinstance(leaf, nn.Parameter):
                 # An input is another tensor each time.
-                first = self._strangers[id(leaf)] = (leaf.data_ptr(), _first_elements(leaf))
+                first = self._strangers[id(leaf)] = (leaf.data_ptr(), first_elements(leaf))
                 if before.get(id(leaf)) != first:
                     continue
             found.append((leaf, place))
@@ -484,6 +456,8 @@ class LoopObserver:
         tell("scaled_passes", self._scaled)
         if self._samples > 0:
             tell("samples_of_loss", self._samples)
+        if self._terms > 0:
+            tell("loss_is_summed", self._terms)
         if self._target_is_made:
             tell("target_has_gradient", 1)
         if self._times is not None:
@@ -622,7 +596,7 @@ class LoopObserver:
             found = [(p, o) for p, o in found if id(p) not in self._elsewhere]
         kept: list[tuple[torch.Tensor, Owner]] = []
         for parameter, owner in found[:_MOST_CANDIDATES]:
-            first = _first_elements(parameter)
+            first = first_elements(parameter)
             if self._left_out.setdefault(id(parameter), first) != first:
                 self._elsewhere.add(id(parameter))  # somebody changes it: it is trained by hand
             else:
@@ -669,17 +643,20 @@ class LoopObserver:
         """Tells which modules run and stay untrained: detached from the loss, or frozen."""
         self._ever_reached |= reached
         is_missing = bool(reached) and any(id(p) not in self._ever_reached for p in held)
-        if not is_missing and all(p.requires_grad for p in self._parameters()):
-            self._wants_calls = False
-            self._teller.fact("detached_modules", 0)
-            self._teller.fact("frozen_fresh_modules", 0)
-            return
-        in_optimizer = {id(parameter) for parameter in held}
         mine: list[tuple[str, nn.Module, list[tuple[str, nn.Parameter]]]] = [
             (path, module, own)
             for path, module in self.modules().items()
             if (own := list(module.named_parameters(recurse=False)))
         ]
+        if reached:
+            self._untrained.tell_zeros(mine, reached)
+        if not is_missing and all(p.requires_grad for p in self._parameters()):
+            self._wants_calls = False
+            self._teller.fact("detached_modules", 0)
+            self._teller.fact("frozen_fresh_modules", 0)
+            self._untrained.tell(mine, set(), set(), None, self._ever_reached)
+            return
+        in_optimizer = {id(parameter) for parameter in held}
 
         def is_missed(own: list[tuple[str, nn.Parameter]]) -> bool:
             """None of a module's parameters that are to be trained ever had a gradient."""
@@ -697,6 +674,7 @@ class LoopObserver:
                 self._teller.fact("detached_modules", 0)
             if not frozen:
                 self._teller.fact("frozen_fresh_modules", 0)
+            self._untrained.tell(mine, set(missed), self._first, None, self._ever_reached)
             return
         by_id = {id(module): (path, own) for path, module, own in mine}
         before: list[tuple[str, bool, bool | None]] = []
@@ -720,6 +698,8 @@ class LoopObserver:
         )
         self._teller.fact("detached_modules", len(before), before[0][0] if before else "")
         self._teller.fact("detached_modules_loaded", float(meant))
+        self._first = {path for path, _, _ in before}
+        self._untrained.tell(mine, set(missed), self._first, calls, self._ever_reached)
         run = [path for path, module, _ in mine if path in frozen and calls.order.get(id(module))]
         self._teller.fact("frozen_fresh_modules", len(run), run[0] if run else "")
 
@@ -741,8 +721,8 @@ class LoopObserver:
                 fresh = [looks_fresh(module, name, p) for name, p in own]
                 if True not in fresh or False in fresh:
                     continue
-                self._frozen[id(weight)] = _first_elements(weight)
-            elif first != _first_elements(weight):
+                self._frozen[id(weight)] = first_elements(weight)
+            elif first != first_elements(weight):
                 continue  # something else sets them: an average of other weights, say
             frozen.add(path)
         return frozen

@@ -1,4 +1,10 @@
-"""What loss functions return and are given, in training and in evaluations."""
+"""What loss functions return and are given, in training and in evaluations.
+
+Whose a loss of the training is shows only when an optimizer steps, so the values wait for that
+(`HotPath.hold`). Those of the optimizer that drives have the plain names; those of others, such as
+the generator's in a training whose discriminator drives, end with `@` and what that steps. A second
+call of a function in one pass, of several heads say, has `#2` behind its name.
+"""
 
 from __future__ import annotations
 
@@ -30,6 +36,42 @@ _EVAL = _core.EVAL
 _LOOP = _core.ROLE_BITS["loop"]
 _CLASSES = _core.ROLE_BITS["classes"]
 _STEPS_COMPARED = 5  # at the first ones labels are compared with the model's input
+_MOST_CALLS = _core.MOST_CALLS  # of one function in one pass; further ones are not looked at
+
+
+def _repeat(number: int) -> str:
+    return "" if number == 1 else f"#{number}"
+
+
+class Turns:
+    """Whose losses are computed now, where several optimizers step one after the other.
+
+    It is guessed from the step before: an optimizer's arguments cannot wait for its step. `step` is
+    that of the recording, which the optimizer that drives ends.
+    """
+
+    def __init__(self) -> None:
+        self._step = -1  # that `_now` is of
+        self._now: list[str] = []  # who stepped in it, beside the one that drives
+        self._before: list[str] = []
+
+    def _reaches(self, step: int) -> None:
+        if step != self._step:
+            self._before = self._now if step == self._step + 1 else []
+            self._now = []
+            self._step = step
+
+    def stepped(self, step: int, whose: str) -> None:
+        """Another optimizer than the one that drives."""
+        self._reaches(step)
+        self._now.append(whose)
+
+    def whose(self, step: int) -> str:
+        """The name of the optimizer; empty: the one that drives."""
+        if not self._now and not self._before:
+            return ""
+        self._reaches(step)
+        return self._before[len(self._now)] if len(self._now) < len(self._before) else ""
 
 
 class LossObserver:
@@ -51,6 +93,8 @@ class LossObserver:
         self.misses_arguments = False  # those that the user asked for, up to now
         self.unreduced: torch.Tensor | None = None  # mean of a loss for each sample; one number
         self.scaled: tuple[weakref.ref[torch.Tensor], torch.Tensor] | None = None  # and unscaled
+        self.users_want_arguments = False  # not rules alone, which look at first calls only
+        self.users_want_losses = False
         self._session = tensors.session
         self._hot = guard.hot
         self._tensors = tensors
@@ -60,6 +104,47 @@ class LossObserver:
         self._drivers = drivers
         self._micro = micro
         self._unseen = unseen
+        self._names: dict[int, str] = {}  # of what is held, by the ids
+        self._waiting: list[tuple[str, torch.Tensor]] = []  # held, on devices
+        self._turns = Turns()
+
+    def _take(self, mode: int, name: str, value: torch.Tensor) -> int:
+        """Takes a loss; one of the training when it is known whose it is. Returns the id."""
+        tensor_id = self._tensors.id_of(name, "loss")
+        if mode != _TRAIN:
+            self._tensors.take_scalar(mode, tensor_id, value)
+            return tensor_id
+        self._names[tensor_id] = name
+        if self._tensors.on_device_only or not self._hot.hold(tensor_id, value):
+            if capturing_graph(value):
+                self._tensors.take_scalar(mode, tensor_id, value)
+            else:
+                with own_operations():  # it may change before the optimizer steps
+                    self._waiting.append((name, value.detach().clone()))
+        return tensor_id
+
+    def take_root(self, number: int, root: torch.Tensor) -> None:
+        """Takes what `backward` is called on, for the `number`th time about one graph."""
+        if number <= _MOST_CALLS:
+            self._take(_TRAIN, f"loss{_repeat(number)}{self._micro.mark}", root)
+
+    def release(self) -> None:
+        """The optimizer that drives is about to step: what is held is its loss."""
+        self._hot.release()
+        waiting, self._waiting = self._waiting, []
+        for name, value in waiting:
+            self._tensors.take_scalar(_TRAIN, self._tensors.id_of(name, "loss"), value)
+
+    def of_another(self, whose: str) -> None:
+        """An optimizer that does not drive is about to step: what is held is its loss."""
+        self._turns.stepped(self._hot.steps, whose)
+        waiting, self._waiting = self._waiting, []
+        for known, number in self._hot.take_held():
+            name = f"{self._names[known]}@{whose}"
+            self._session.observe_scalar(_TRAIN, self._tensors.id_of(name, "loss"), number)
+        for name, value in waiting:
+            tensor_id = self._tensors.id_of(f"{name}@{whose}", "loss")
+            self._tensors.take_scalar(_TRAIN, tensor_id, value)
 
     @boundary("losses")
     def loss_computed(
@@ -94,12 +179,21 @@ class LossObserver:
             if mode == _TRAIN and due & _LOOP:
                 guarded("loop", self._note_unreduced, value)
         else:
-            tensor_id = self._tensors.id_of(f"loss/{name}{mark}", "loss")
-            self.ids[name + mark] = tensor_id
-            self._tensors.take_scalar(mode, tensor_id, value)
-        if name in CLASSIFIERS and due & _CLASSES:
+            first = self._tensors.id_of(f"loss/{name}{mark}", "loss")
+            self.ids[name + mark] = first
+            number = self._hot.count_call(first) if mode == _TRAIN else 1
+            if number > _MOST_CALLS:
+                if self.users_want_losses:
+                    self._unseen.calls_of_a_loss(name, _MOST_CALLS)
+                return
+            self._take(mode, f"loss/{name}{_repeat(number)}{mark}", value)
+            mark = _repeat(number) + mark
+        whose = self._turns.whose(self._hot.steps) if mode == _TRAIN else ""
+        mark += f"@{whose}" if whose else ""
+        is_further = mark != (self._micro.mark if mode == _TRAIN else "")
+        if name in CLASSIFIERS and due & _CLASSES and not is_further:
             self._take_classes(mode, name, args, kwargs)
-        if due & ARGUMENTS:
+        if due & ARGUMENTS and (self.users_want_arguments or not is_further):
             self.misses_arguments = False
             for role, suffix, tensor in arguments_of(name, args, kwargs):
                 full = f"{role}/{name}{suffix}{mark}"
@@ -108,9 +202,12 @@ class LossObserver:
                     guarded("labels", self._facts.compare_with_input, tensor)
 
     @boundary("losses")
-    def loss_scaled(self, scaled: Any, loss: Any) -> None:
+    def loss_scaled(self, scaled: Any, loss: Any, scaler: Any) -> None:
         if scaled is loss:
             return  # of a scaler that is not enabled
+        scale = getattr(scaler, "_scale", None)
+        if self._hot.due & _LOOP and isinstance(scale, torch.Tensor) and not capturing_graph(scale):
+            self._tensors.tell("loss_scale", scale)
         if type(scaled) is torch.Tensor and type(loss) is torch.Tensor and loss.numel() == 1:
             with own_operations():  # without what it was computed of; it may be gone by then
                 alone = loss.detach()

@@ -49,5 +49,5 @@ def arguments_of(
             continue
         is_one_of_several = sum(other == role for _, other in arguments) > 1
         own = f".{keyword}" if is_one_of_several else ""
-        for suffix, tensor in tensors_in(value):
+        for suffix, tensor in tensors_in(value, 2):
             yield role, own + suffix, tensor

@@ -32,6 +32,8 @@ class Modes:
         self._turns: weakref.WeakKeyDictionary[torch.nn.Module, tuple[int, int]] = (
             weakref.WeakKeyDictionary()
         )
+        # Who is told of each, before it is in evaluation mode.
+        self.listener: weakref.WeakMethod[Callable[[torch.nn.Module], None]] | None = None
 
     def clear(self) -> None:
         """Forgets all, as where another training begins."""
@@ -42,6 +44,9 @@ class Modes:
         if module.training and (module in self._turns or len(self._turns) < _MOST_MODULES):
             turns, _ = self._turns.get(module, (0, 0))
             self._turns[module] = turns + 1, steps
+        listener = self.listener() if self.listener is not None else None
+        if listener is not None and module.training:
+            listener(module)
 
     def others_evaluate(self, model: torch.nn.Module, steps: int) -> bool:
         """A module beside `model`, which goes from mode to mode, was set to evaluation mode now."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -58,18 +60,15 @@ _FUNCTION_WORDS: dict[str, str] = {
     "tanh_": "tanh",
     "sigmoid": "sigmoid",
     "sigmoid_": "sigmoid",
-    "gelu": "smooth",
-    "silu": "smooth",
-    "elu": "smooth",
-    "selu": "smooth",
-    "celu": "smooth",
-    "mish": "smooth",
-    "leaky_relu": "smooth",
-    "softplus": "smooth",
-    "hardswish": "smooth",
-    "hardsigmoid": "smooth",
-    "hardtanh": "smooth",
-    "logsigmoid": "smooth",
+    **dict.fromkeys(
+        (
+            *("celu", "elu", "gelu", "glu", "hardshrink", "hardsigmoid", "hardswish", "hardtanh"),
+            *("leaky_relu", "logsigmoid", "mish", "prelu", "rrelu", "selu", "silu", "softplus"),
+            *("softshrink", "softsign", "tanhshrink", "threshold"),
+            *("celu_", "elu_", "hardtanh_", "leaky_relu_", "rrelu_", "selu_", "threshold_"),
+        ),
+        "smooth",
+    ),
 }
 ACTIVATION_FUNCTIONS: dict[Any, tuple[str, str]] = {
     getattr(home, word): (word.rstrip("_"), kind)
@@ -84,12 +83,18 @@ _CALLED_AS_A_WHOLE = (nn.MultiheadAttention, torch.jit.ScriptModule)
 _WRAPPERS = {"DataParallel", "DistributedDataParallel"}
 
 
+# In the names of classes of other libraries: what is written out there, with a tanh or a sigmoid
+# inside, is no tanh and no sigmoid.
+_WRITTEN_OUT = re.compile("gelu|silu|swish|mish", re.IGNORECASE)
+
+
 def activation_kind(module: nn.Module) -> str:
     """`relu`, `tanh`, `sigmoid`, `smooth`, or `none` when the module is no activation function."""
     for base in type(module).__mro__:
         if base in _KIND_OF_TYPE:
             return _KIND_OF_TYPE[base]
-    return "none"
+    is_one = _WRITTEN_OUT.search(type(module).__name__) is not None
+    return "smooth" if is_one and next(module.children(), None) is None else "none"
 
 
 def class_name(module: nn.Module) -> str:
@@ -128,8 +133,8 @@ def unwrap(module: nn.Module) -> tuple[nn.Module, bool]:
         compiled = compiled or is_compiled(module)
 
 
-def tensors_in(value: Any, depth: int = 2) -> Iterator[tuple[str, torch.Tensor]]:
-    """The tensors in nested tuples, lists and mappings, each with a suffix such as `.1.0`."""
+def tensors_in(value: Any, depth: int = 4) -> Iterator[tuple[str, torch.Tensor]]:
+    """The tensors in nested tuples, lists, mappings, dataclasses; each with a suffix: `.1.0`."""
     if isinstance(value, torch.Tensor):
         yield "", value
     elif depth > 0 and isinstance(value, (tuple, list)):
@@ -140,3 +145,7 @@ def tensors_in(value: Any, depth: int = 2) -> Iterator[tuple[str, torch.Tensor]]
         for key, item in value.items():
             for suffix, tensor in tensors_in(item, depth - 1):
                 yield f".{key}{suffix}", tensor
+    elif depth > 0 and dataclasses.is_dataclass(value) and not isinstance(value, type):
+        for field in dataclasses.fields(value):
+            for suffix, tensor in tensors_in(getattr(value, field.name, None), depth - 1):
+                yield f".{field.name}{suffix}", tensor

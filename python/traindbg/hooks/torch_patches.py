@@ -56,6 +56,7 @@ from traindbg.hooks.torch_resume import (
     listening_optimizer,
     listening_state,
 )
+from traindbg.hooks.torch_schedules import LISTENED, schedules
 from traindbg.hooks.torch_shards import wrappers
 from traindbg.hooks.torch_sums import per_target
 
@@ -116,8 +117,8 @@ class Listener(Protocol):
     def loss_computed(
         self, name: str, value: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> None: ...
-    def loss_scaled(self, scaled: Any, loss: Any) -> None: ...
-    def backward_begins(self, tensors: Any) -> None: ...
+    def loss_scaled(self, scaled: Any, loss: Any, scaler: Any) -> None: ...
+    def backward_begins(self, tensors: Any, retains: bool) -> None: ...
     def backward_ended(self, retains: bool) -> None: ...
     def gradients_will_change(self, parameters: list[Any]) -> None: ...
     def gradients_clipped(self, parameters: list[Any], norm: Any) -> None: ...
@@ -190,13 +191,13 @@ def _listening_backward(original: Callable[..., Any]) -> Callable[..., Any]:
             listener = state.listener
             if listener is not None:
                 tensors = args[0] if args else kwargs.get("tensors")
+                retains = bool(args[2] if len(args) > 2 else kwargs.get("retain_graph"))
                 hot = state.hot
-                if hot is None or not hot.backward_begins(tensors):
-                    listener.backward_begins(tensors)
+                if hot is None or not hot.backward_begins(tensors, retains):
+                    listener.backward_begins(tensors, retains)
                 if hot is not None and hot.due & _LOOP:
                     result = original(*args, **kwargs)
-                    retains = args[2] if len(args) > 2 else kwargs.get("retain_graph")
-                    listener.backward_ended(bool(retains))
+                    listener.backward_ended(retains)
                     return result
         return original(*args, **kwargs)
 
@@ -209,7 +210,7 @@ def _listening_scale(original: Callable[..., Any]) -> Callable[..., Any]:
         scaled = original(self, outputs, *args, **kwargs)
         listener = state.listener
         if listener is not None:
-            listener.loss_scaled(scaled, outputs)
+            listener.loss_scaled(scaled, outputs, self)
         return scaled
 
     return scale
@@ -669,6 +670,8 @@ def acquire() -> None:
     _listen_inside(torch.nn.Module, "load_state_dict", listening_model)
     _listen_inside(torch.optim.Optimizer, "state_dict", listening_state)
     _listen_inside(torch.optim.Optimizer, "load_state_dict", listening_optimizer)
+    for owner, name, make in LISTENED:
+        _replace(owner, name, make)
     _replace(_GradScaler, "__init__", _finding_its_class)
     guarded("gradients before", _listen_to_scalers, _GradScaler)
     clip_grad = torch.nn.utils.clip_grad
@@ -697,4 +700,5 @@ def release() -> None:
     _loss_modules.clear()
     checkpoints.clear()
     modes.clear()
+    schedules.clear()
     wrappers.clear()

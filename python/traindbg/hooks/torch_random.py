@@ -10,10 +10,19 @@ from __future__ import annotations
 
 import random
 import sys
+from typing import Any
 
 import torch
 
 _MOST_EVALUATIONS = 64
+
+
+def _words_of(state: Any) -> Any:
+    """What can be hashed of a state of NumPy's: of any generator, with what it has drawn ahead."""
+    if isinstance(state, dict):
+        return tuple((name, _words_of(value)) for name, value in state.items())
+    # An array may be printed in part.
+    return state.tobytes() if hasattr(state, "tobytes") else repr(state)
 
 
 def states() -> dict[str, int]:
@@ -25,10 +34,7 @@ def states() -> dict[str, int]:
     numpy_random = sys.modules.get("numpy.random")
     if numpy_random is not None:
         # Of another generator than the usual one a warning would tell where it is asked for less.
-        inner = numpy_random.get_state(legacy=False)["state"]
-        keys = inner.get("key")
-        words = repr(inner) if keys is None else keys.tobytes()
-        found["numpy.random"] = hash((words, inner.get("pos")))
+        found["numpy.random"] = hash(_words_of(numpy_random.get_state(legacy=False)))
     if torch.cuda.is_initialized() and not torch.cuda.is_current_stream_capturing():
         found["torch.cuda"] = hash(torch.cuda.get_rng_state().numpy().tobytes())
     return found

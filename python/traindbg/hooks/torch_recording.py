@@ -28,11 +28,19 @@ from traindbg.hooks.torch_compilation import Compilation
 from traindbg.hooks.torch_corrections import Corrections
 from traindbg.hooks.torch_data import sizes
 from traindbg.hooks.torch_drivers import SKIPPED_UNTIL_A_STEP, Drivers
+from traindbg.hooks.torch_ends import Ends, is_failure
 from traindbg.hooks.torch_evaluations import Evaluations
 from traindbg.hooks.torch_facts import Facts
 from traindbg.hooks.torch_forward_sink import FORWARD_ROLES, ForwardSink
 from traindbg.hooks.torch_gradients import GRADIENTS_BEFORE, GradientObserver
-from traindbg.hooks.torch_guard import STRIKES, Guard, boundary, failures, guarded
+from traindbg.hooks.torch_guard import (
+    STRIKES,
+    Guard,
+    boundary,
+    failures,
+    guarded,
+    hot_path_is_off,
+)
 from traindbg.hooks.torch_loss_observer import ARGUMENTS, CLASSIFIERS, LossObserver
 from traindbg.hooks.torch_micro_batches import MicroBatches
 from traindbg.hooks.torch_names import is_compiled
@@ -47,8 +55,6 @@ from traindbg.hooks.torch_watcher import Watcher
 _TRAIN = _core.TRAIN
 _EVAL = _core.EVAL
 _LOOP = _core.ROLE_BITS["loop"]
-# What the hot path carries of an ordinary step: with one of these off, it is not to be taken.
-_OF_HOT_PATH = ("losses", "backward", "optimizer", "steps")
 _CLOSE_SECONDS = 5.0
 _FLUSH_SECONDS = 1.0
 current: Recording | None = None  # of this process
@@ -97,7 +103,9 @@ class Recording:
         self.export_begins = self.attachment.export_begins
         self.export_ends = self.attachment.export_ends
         self.transformed = self.sink.transformed
+        self.ends = Ends(self)
         self._exception: dict[str, Any] = {}  # the last one that was recorded
+        self._is_stopped = False  # by the supervisor
         self._reached = (0, True)  # when a loop ended the last time: steps, and between two
         self._corrections = Corrections(self.session, self.hot, self.watched)
         self._follow(plan)
@@ -114,6 +122,8 @@ class Recording:
         users = (each for each in requirements if each.get("for", "user") == "user")
         asked_by_users = {requirement["collection"] for requirement in users}
         self._losses.misses_arguments = not asked_by_users.isdisjoint(("predictions", "labels"))
+        self._losses.users_want_arguments = self._losses.misses_arguments
+        self._losses.users_want_losses = "losses" in asked_by_users
         self.sink.misses_attention = "attention_maps" in asked
         self._facts.are_followed = "loop" in asked
         self._corrections.follow(words.get("corrections", {}))
@@ -189,10 +199,13 @@ class Recording:
             return
         if self.drivers.is_unstepped and not self._exception:  # interrupted, it may have one yet
             guarded("closing", self._facts.tell_unstepped)
+        is_whole = not self._exception and not self._is_stopped
+        guarded("closing", self._facts.tell_idle_schedule, is_whole)
         guarded("closing", self._flush)
         if self.compilation.is_in_use and self.hot.steps == 0:
             guarded("closing", self.unseen.steps)
         self.guard.dead = True
+        self.ends.close()
         self.hot.disarm()
         self._corrections.close()
         self.compilation.end()
@@ -212,16 +225,37 @@ class Recording:
 
     def _flush(self) -> None:
         self._evaluations.end()
+        self._losses.release()
         self.drain()
 
-    def record_exception(self, error: BaseException) -> None:
-        if isinstance(error, (SystemExit, GeneratorExit)):
+    def record_exception(self, error: BaseException, thread: str = "") -> None:
+        """An exception that ends the training, or a thread of it of this name."""
+        if isinstance(error, SystemExit):
+            self.record_exit(error.code, error.__context__)
+            return
+        if isinstance(error, GeneratorExit):
             return
         facts = {"type": type(error).__name__, "message": str(error)[:1000], "step": self.hot.steps}
+        if thread:
+            facts["thread"] = thread
         if facts != self._exception:  # who calls may be several: a trainer, a cell, the end
             self._exception = facts
+            self._losses.release()
             self.session.event("exception", json.dumps(facts))
-            self.session.keep_flight(f"the training raised {type(error).__name__}")
+            who = "a thread of the training" if thread else "the training"
+            self.session.keep_flight(f"{who} raised {type(error).__name__}")
+
+    def record_exit(self, code: Any, error: BaseException | None) -> None:
+        """The process leaves with this, as given to `sys.exit`, while `error` is dealt with."""
+        while isinstance(error, SystemExit):
+            error = error.__context__
+        if not is_failure(code):
+            return
+        if error is not None:
+            self.record_exception(error)
+        else:
+            number = code if isinstance(code, int) else 1  # anything else is printed
+            self.session.keep_flight(f"the training left with exit code {number}")
 
     def loop_ended(self, error: BaseException | None = None) -> None:
         """A piece of the program ended in which models may have been trained: a cell, a `fit`.
@@ -279,12 +313,13 @@ class Recording:
             return
         table = self.watched.tables.get(optimizer)
         if table is None or table.is_stale or table.groups != len(optimizer.param_groups):
-            if optimizer in self.drivers.strangers:
-                return
             table = self.drivers.learn(optimizer)
-            if table is None:
-                return
-        if not self.hot.due:
+        driver = self.drivers.driver
+        if driver is not None and driver() is optimizer:
+            self._losses.release()
+        else:
+            self._losses.of_another(self.drivers.name_of(optimizer))
+        if table is None or not self.hot.due:
             return
         self._evaluations.end()
         if self.hot.due & GRADIENTS_BEFORE:
@@ -386,7 +421,7 @@ class Recording:
             or self.drivers.skipped > 0
             or len(self.watched.watchers) != 1
             or driver not in self.watched.tables
-            or any(failures.get(feature, 0) >= STRIKES for feature in _OF_HOT_PATH)
+            or hot_path_is_off()
         ):
             self.hot.disarm()
             return
@@ -413,6 +448,7 @@ class Recording:
     def end_step(self) -> None:
         """Ends a step that no optimizer made."""
         before = self.hot.due
+        self._losses.release()
         self._begin_step(before, self.hot.end_step())
 
     def _correct_if_asked(self, answer: int) -> None:
@@ -450,5 +486,6 @@ class Recording:
             run_dir = self.session.run_directory
             if self.session.checkpoint_asked():
                 self._corrections.checkpoint()
+            self._is_stopped = True
             self.close()
             raise TrainingStopped(run_dir)

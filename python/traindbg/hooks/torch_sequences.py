@@ -44,16 +44,21 @@ _RECURRENT = frozenset(
     getattr(torch, name) for name in ("gru", "lstm", "rnn_relu", "rnn_tanh") if hasattr(torch, name)
 )
 _ROLLS = frozenset({torch.roll, torch.Tensor.roll})
-# By which weights may be hidden after the softmax.
-_HIDING = frozenset(
-    getattr(home, name)
-    for name in ("mul", "mul_", "multiply", "__mul__", "__rmul__", "__imul__", "tril", "tril_",
-                 "masked_fill", "masked_fill_", "where",
-                 # And what they may go through before.
-                 "div", "div_", "__truediv__", "true_divide", "dropout", "dropout_", "clone",
-                 "contiguous", "float", "to", "type_as")
-    for home in (torch, torch.Tensor, functional)
-    if hasattr(home, name)
+
+
+def _named(*names: str) -> frozenset[Any]:
+    homes = (torch, torch.Tensor, functional)
+    return frozenset(getattr(home, name) for name in names for home in homes if hasattr(home, name))
+
+
+# By which weights may be hidden after the softmax; what they may go through before that.
+_HIDING_IN_PLACE = _named("mul_", "__imul__", "tril_", "masked_fill_")
+_HIDING = _HIDING_IN_PLACE | _named(
+    "mul", "multiply", "__mul__", "__rmul__", "tril", "masked_fill", "where"
+)
+_PASSING = _named(
+    "div", "div_", "__truediv__", "true_divide", "dropout", "dropout_", "clone", "contiguous",
+    "float", "to", "type_as",
 )  # fmt: skip
 MIXERS: frozenset[Any] = (
     frozenset({_multi_head, _sdpa, torch.conv1d, functional.pad})
@@ -61,7 +66,24 @@ MIXERS: frozenset[Any] = (
     | _RECURRENT
     | _ROLLS
     | _HIDING
+    | _PASSING
 )
+
+
+class _Sight(NamedTuple):
+    """What positions see of their sequence: as much of [queries, keys] as is asked of it later."""
+
+    nexts: torch.Tensor  # [length - 1]: whether each but the last one sees the next
+    later: torch.Tensor  # [length - 1]: how many later ones it sees
+    earlier: torch.Tensor  # one truth value: whether any of all sees an earlier one
+
+    def through(self, other: _Sight) -> _Sight:
+        """What is left of it where positions are hidden once more."""
+        return _Sight(
+            self.nexts & other.nexts,
+            torch.minimum(self.later, other.later),
+            self.earlier & other.earlier,
+        )
 
 
 class _Call(NamedTuple):
@@ -70,7 +92,7 @@ class _Call(NamedTuple):
     place: str
     length: int
     sees_later: bool = False
-    shown: torch.Tensor | None = None  # of attention [queries, keys], which says it then
+    sight: _Sight | None = None  # of attention, which says it then
 
 
 class _Weights(NamedTuple):
@@ -167,23 +189,56 @@ def compares_positions(scores: Any) -> bool:
     return False
 
 
+def _rows_of(weights: torch.Tensor) -> int:
+    """How many of the first rows are looked at, of weights as `_of_softmax` takes them."""
+    cells = weights.shape[-1] * (weights.shape[-2] if weights.dim() > 2 else 1)
+    rows: int = min(len(weights), _MOST_ROWS, _MOST_CELLS // max(cells, 1))
+    return rows
+
+
 def _of_softmax(weights: torch.Tensor) -> torch.Tensor | None:
     """[rows, queries, keys] of [..., queries, keys]: of the first rows, by any head.
 
     Also of [rows, keys] and [rows, keys, 1], by which a sequence is averaged.
     """
+    rows = _rows_of(weights)
+    if rows == 0 or weights.numel() == 0:
+        return None
     if weights.dim() == 3 and weights.shape[2] == 1:
         weights = weights.squeeze(2)
     if weights.dim() == 2:
         weights = weights.unsqueeze(1)
-    cells = weights.shape[-1] * weights.shape[-2]
-    rows = min(_MOST_ROWS, _MOST_CELLS // max(cells, 1))
-    if rows == 0 or weights.numel() == 0:
-        return None
     shown = weights[:rows] > _NOTHING
     while shown.dim() > 3:
         shown = shown.any(1)
     return shown
+
+
+def _left_by(
+    function: Any, args: tuple[Any, ...], kwargs: dict[str, Any], weights: torch.Tensor
+) -> torch.Tensor:
+    """What one of _HIDING leaves of the first rows of `weights` if each of them is 1.
+
+    The result itself does not say it: a dropout before has zeros of its own, at random.
+    """
+    rows, heads = _rows_of(weights), 1
+    if weights.dim() == 4:  # as few of them as tell it
+        others = (x for x in (*args, *kwargs.values()) if x is not weights)
+        heads = max((x.shape[-3] for x in others if getattr(x, "ndim", 0) > 2), default=1)
+    shape = (rows, heads, *weights.shape[2:]) if weights.dim() == 4 else (rows, *weights.shape[1:])
+    ones = weights.new_ones(shape)
+
+    def instead_of(value: Any) -> Any:
+        if value is weights:
+            return ones
+        return value[:rows] if getattr(value, "ndim", 0) == weights.dim() else value
+
+    given = [instead_of(value) for value in args]
+    if function in _HIDING_IN_PLACE and given[0] is not ones:
+        given[0] = given[0].clone()
+    named = {name: instead_of(value) for name, value in kwargs.items() if name != "out"}
+    left: torch.Tensor = function(*given, **named)
+    return left
 
 
 def _of_multi_head(args: Any, kwargs: Any) -> tuple[torch.Tensor | None, bool]:
@@ -230,17 +285,24 @@ def _of_scaled_dot_product(args: Any, kwargs: Any) -> tuple[torch.Tensor | None,
 _QK = ("query", "key")
 
 
-def _sees_which(shown: torch.Tensor, known: torch.Tensor) -> tuple[bool, bool]:
+def _sight_of(shown: torch.Tensor) -> _Sight:
+    """Of [rows, positions, positions], in any row."""
+    shown = shown.any(0)
+    # No view, which would keep all of it.
+    return _Sight(shown.diagonal(1).clone(), shown.triu(1)[:-1].sum(1), shown.tril(-1).any())
+
+
+def _sees_which(sight: _Sight, known: torch.Tensor) -> tuple[bool, bool]:
     """Whether positions see the next one, or half of all later ones; whether any earlier one.
 
-    Of [queries, keys], those queries whose target is `known`: what a prefix sees is nobody's loss.
+    Of those positions whose target is `known`: what a prefix sees is nobody's loss.
     """
-    length = shown.shape[0]
+    length = len(sight.nexts) + 1
     asked = known[: length - 1]
-    nexts = (shown.diagonal(1) & asked).sum() / asked.sum()
-    all_later = (torch.arange(length - 1, 0, -1, device=shown.device) * asked).sum()
-    later = (shown.triu(1)[:-1] & asked[:, None]).sum() / all_later
-    return bool(torch.maximum(nexts, later) >= 0.5), bool(shown.tril(-1).any())
+    nexts = (sight.nexts & asked).sum() / asked.sum()
+    all_later = (torch.arange(length - 1, 0, -1, device=known.device) * asked).sum()
+    later = (sight.later * asked).sum() / all_later
+    return bool(torch.maximum(nexts, later) >= 0.5), bool(sight.earlier)
 
 
 def padding_of(ids: torch.Tensor) -> torch.Tensor | None:
@@ -398,8 +460,8 @@ class SequenceObserver:
         """One of MIXERS was called and has returned."""
         if not self.is_open:
             return
-        if function in _HIDING:
-            self._hidden_after((*args, *kwargs.values()), result)
+        if function in _HIDING or function in _PASSING:
+            self._weights_used(function, args, kwargs, result)
             return
         if len(self._calls) + len(self._masks) >= _MOST_CALLS:
             return
@@ -445,8 +507,9 @@ class SequenceObserver:
             is_turned,
         )
 
-    def _hidden_after(self, given: tuple[Any, ...], result: Any) -> None:
-        """Weights of a softmax that is written out were perhaps multiplied with a mask."""
+    def _weights_used(self, function: Any, args: Any, kwargs: Any, result: Any) -> None:
+        """Weights of a softmax that is written out went through something, a mask perhaps."""
+        given = (*args, *kwargs.values())
         for value in given:
             known = self._weights.get(id(value))
             before = known.result() if known is not None else None
@@ -454,18 +517,27 @@ class SequenceObserver:
                 continue
             if type(result) is not torch.Tensor or result.shape != before.shape:
                 return
-            with own_operations():
-                weights = result.detach()
-                shown = _of_softmax(weights.transpose(-1, -2) if known.is_turned else weights)
-                if shown is None or capturing_graph(shown):
+            if function in _HIDING and not (known.call is None and known.mask is None):
+                if capturing_graph(result) or not all(map(_is_plain, given)):
                     return
-                if known.call is not None:
-                    call = self._calls[known.call]
-                    self._calls[known.call] = call._replace(shown=shown.any(0))
-                if known.mask is not None:
-                    self._masks[known.mask] = self._masks[known.mask][0], shown
+                with own_operations():
+                    self._hidden_after(known, _left_by(function, args, kwargs, before))
             self._weights[id(result)] = known._replace(result=weakref.ref(result))
             return
+
+    def _hidden_after(self, known: _Weights, left: torch.Tensor) -> None:
+        """What is `left` of weights says what is shown of them still."""
+        shown = _of_softmax(left.transpose(-1, -2) if known.is_turned else left)
+        if shown is None:
+            return
+        if known.call is not None:
+            call = self._calls[known.call]
+            if call.sight is not None:
+                sight = call.sight.through(_sight_of(shown))
+                self._calls[known.call] = call._replace(sight=sight)
+        if known.mask is not None:
+            place, before = self._masks[known.mask]
+            self._masks[known.mask] = place, before & shown
 
     def _recurrent_called(self, place: str, args: Any) -> None:
         if len(args) < 9:
@@ -519,7 +591,7 @@ class SequenceObserver:
         if shown is None or capturing_graph(shown):
             return
         if shown.shape[1] == shown.shape[2] >= 4:
-            self._calls.append(_Call(place, shown.shape[1], shown=shown.any(0)))
+            self._calls.append(_Call(place, shown.shape[1], sight=_sight_of(shown)))
         if self._cells + shown.numel() <= _MOST_KEPT:
             self._cells += shown.numel()
             self._masks.append((place, shown))
@@ -597,13 +669,14 @@ class SequenceObserver:
         # Inside, the last position may be left out.
         calls = [call for call in self._calls if call.length in (length, length - 1)]
         if int(known.sum()) < _FEWEST_KNOWN:
-            calls = [call for call in calls if call.shown is None]
+            calls = [call for call in calls if call.sight is None]
         later: list[tuple[str, bool]] = []  # place, and whether earlier ones are seen, too
         for call in calls:
-            if call.shown is None:
+            if call.sight is None:
                 sees_later, sees_earlier = call.sees_later, True
             else:
-                sees_later, sees_earlier = _sees_which(call.shown, known.to(call.shown.device))
+                asked = known.to(call.sight.nexts.device)
+                sees_later, sees_earlier = _sees_which(call.sight, asked)
             if sees_later:
                 later.append((call.place, sees_earlier))
         if self._has_twin and len(later) < len(calls):

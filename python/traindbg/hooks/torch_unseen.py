@@ -92,6 +92,10 @@ class Unseen:
         )
         self.say("steps", "training steps that end in compiled code", why)
 
+    def calls_of_a_loss(self, function: str, most: int) -> None:
+        what = f"calls of {function} in one pass after the {most}th"
+        self.say("calls_of_a_loss", what, "there are too many of them")
+
     def micro_batches(self) -> None:
         what = f"micro-batches of a step after the {MOST}th"
         self.say("micro_batches", what, "there are too many of them")

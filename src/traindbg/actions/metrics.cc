@@ -84,7 +84,8 @@ void write_findings(const model::Verdict& verdict, Writer& out) {
     for (const model::Finding& finding : verdict.findings)
         ++findings[{finding.rule, std::string(model::to_string(finding.severity)),
                     std::string(model::to_string(finding.state))}];
-    out.gauge("traindbg_findings", "Findings so far, by rule, severity and state (firing, resolved).");
+    out.gauge("traindbg_findings",
+              "Findings so far, by rule, severity and state (pending, firing, resolved).");
     for (const auto& [key, count] : findings)
         out.sample(count,
                    {{"rule", std::get<0>(key)}, {"severity", std::get<1>(key)}, {"state", std::get<2>(key)}});

@@ -4,6 +4,7 @@
 #include <atomic>
 #include <condition_variable>
 #include <deque>
+#include <map>
 #include <mutex>
 #include <thread>
 #include <utility>
@@ -28,8 +29,12 @@ constexpr auto kBetweenDrains = std::chrono::milliseconds(20);
 // One channel, its queue and its thread.
 class Notifier::Line {
   public:
-    Line(const NotifierOptions& options, Receiver receiver)
-        : options_(options), channel_(std::move(receiver.channel)), rules_(std::move(receiver.rules)) {
+    // `number`: among those whose lines in the journal look the same, from 0.
+    Line(const NotifierOptions& options, Receiver receiver, std::size_t number)
+        : options_(options),
+          channel_(std::move(receiver.channel)),
+          rules_(std::move(receiver.rules)),
+          number_(number) {
         counts_.channel = channel_->name();
     }
     Line(const Line&) = delete;
@@ -41,6 +46,7 @@ class Notifier::Line {
 
     void add(Notification notification) {
         if (!rules_.empty() && !rules_.contains(notification.finding.rule)) return;
+        if (options_.past.was_told(entry({}), FindingKey::of(notification.finding), options_.dry_run)) return;
         const std::lock_guard lock(mutex_);
         if (waiting_.size() == kMostWaiting) {
             ++counts_.failed;
@@ -91,6 +97,7 @@ class Notifier::Line {
         std::int64_t told_nanos = 0;
         while (!stop.stop_requested()) {
             Notification next;
+            std::vector<FindingKey> withheld;
             {
                 std::unique_lock lock(mutex_);
                 changed_.wait(lock, stop, [this] { return !waiting_.empty(); });
@@ -102,12 +109,16 @@ class Notifier::Line {
                     continue;
                 }
                 if (waiting_.empty()) continue;
-                next = options_.cooldown.count() > 0 ? most_severe() : std::move(waiting_.front());
-                if (options_.cooldown.count() > 0) waiting_.clear();
-                else waiting_.pop_front();
+                if (options_.cooldown.count() > 0) {
+                    next = most_severe(withheld);
+                    waiting_.clear();
+                } else {
+                    next = std::move(waiting_.front());
+                    waiting_.pop_front();
+                }
                 is_busy_ = true;
             }
-            tell(next, stop);
+            tell(next, withheld, stop);
             told_nanos = base::monotonic_nanos();
             const std::lock_guard lock(mutex_);
             is_busy_ = false;
@@ -115,17 +126,25 @@ class Notifier::Line {
     }
 
     // Stands for all that wait.
-    [[nodiscard]] Notification most_severe() const {
-        Notification chosen = *std::max_element(waiting_.begin(), waiting_.end(),
-                                                [](const Notification& a, const Notification& b) {
-                                                    return a.finding.severity < b.finding.severity;
-                                                });
-        chosen.withheld = waiting_.size() - 1;
+    [[nodiscard]] Notification most_severe(std::vector<FindingKey>& withheld) const {
+        const auto most = std::max_element(waiting_.begin(), waiting_.end(),
+                                           [](const Notification& a, const Notification& b) {
+                                               return a.finding.severity < b.finding.severity;
+                                           });
+        for (auto other = waiting_.begin(); other != waiting_.end(); ++other)
+            if (other != most) withheld.push_back(FindingKey::of(other->finding));
+        Notification chosen = *most;
+        chosen.withheld = withheld.size();
         return chosen;
     }
 
-    void tell(const Notification& notification, const std::stop_token& stop) {
-        const std::string intention = channel_->intention();
+    // As it is written down.
+    [[nodiscard]] JournalEntry entry(std::string result) const {
+        return {channel_->name(), channel_->intention(), std::move(result), {}, number_};
+    }
+
+    void tell(const Notification& notification, const std::vector<FindingKey>& withheld,
+              const std::stop_token& stop) {
         Status status;
         if (!options_.dry_run) {
             std::chrono::nanoseconds pause = options_.pause;
@@ -140,10 +159,12 @@ class Notifier::Line {
                 pause = std::min<std::chrono::nanoseconds>(2 * pause, kLongestPause);
             }
         }
-        const std::string result = options_.dry_run ? "dry run" : status.is_ok() ? "done" : status.message();
-        const Status kept =
-            write_down(options_.run_directory, {channel_->name(), intention, result, notification.withheld},
-                       notification.finding);
+        const std::string result = options_.dry_run ? std::string(kDryRunResult)
+                                   : status.is_ok() ? "done"
+                                                    : status.message();
+        JournalEntry line = entry(result);
+        line.stands_for = withheld;
+        const Status kept = write_down(options_.run_directory, line, notification.finding);
         const std::lock_guard lock(mutex_);
         ++(options_.dry_run ? counts_.dry_run : status.is_ok() ? counts_.done : counts_.failed);
         counts_.withheld += notification.withheld;
@@ -157,13 +178,13 @@ class Notifier::Line {
         ++counts_.failed;
         troubles_.push_back(
             base::format("{} was not told: {}: {}", notification.finding.rule, channel_->intention(), why));
-        static_cast<void>(write_down(
-            options_.run_directory, {channel_->name(), channel_->intention(), why, 0}, notification.finding));
+        static_cast<void>(write_down(options_.run_directory, entry(why), notification.finding));
     }
 
     const NotifierOptions& options_;
     std::unique_ptr<Channel> channel_;
     const std::set<std::string> rules_;
+    const std::size_t number_;
     std::atomic<bool> given_up_{false};
     mutable std::mutex mutex_;
     std::condition_variable_any changed_;
@@ -177,8 +198,12 @@ class Notifier::Line {
 };
 
 Notifier::Notifier(NotifierOptions options, std::vector<Receiver> receivers) : options_(std::move(options)) {
-    for (Receiver& receiver : receivers)
-        lines_.push_back(std::make_unique<Line>(options_, std::move(receiver)));
+    std::map<std::pair<std::string, std::string>, std::size_t> alike;
+    for (Receiver& receiver : receivers) {
+        const std::size_t number =
+            alike[{std::string(receiver.channel->name()), receiver.channel->intention()}]++;
+        lines_.push_back(std::make_unique<Line>(options_, std::move(receiver), number));
+    }
 }
 
 Notifier::~Notifier() = default;

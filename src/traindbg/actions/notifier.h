@@ -14,6 +14,7 @@
 #include <string>
 #include <vector>
 
+#include "traindbg/actions/action_journal.h"
 #include "traindbg/actions/channel.h"
 #include "traindbg/actions/metrics.h"
 #include "traindbg/actions/notification.h"
@@ -26,6 +27,7 @@ struct NotifierOptions {
     std::string run;            // its name
     std::string host;
     bool dry_run = false;  // nothing is sent; the journal says what would have been
+    PastActions past{};    // who was told of what before, and is not told again
     // At most one notification of a channel in so long; the findings between two are told with the next.
     std::chrono::nanoseconds cooldown{0};
     // One attempt, and the pause after the first that failed; each further pause is twice as long.

@@ -21,7 +21,7 @@ base::Result<FailOn> parse_fail_on(std::string_view word) {
 
 bool has_finding_at(const model::Verdict& verdict, FailOn fail_on) noexcept {
     return fail_on && std::any_of(verdict.findings.begin(), verdict.findings.end(), [&](const auto& finding) {
-               return finding.state != model::FindingState::kPending && finding.severity >= *fail_on;
+               return finding.times > 0 && finding.severity >= *fail_on;  // 0: it is pending
            });
 }
 

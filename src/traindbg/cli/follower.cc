@@ -46,7 +46,7 @@ Follower::Follower(FollowerOptions options, Console& console, storage::FileSyste
       judge_(std::move(judge)),
       engine_(engine),
       spread_(spread),
-      journal_(options_.run) {
+      journal_(options_.run, std::move(options_.past), options_.dry_run) {
     judge_->set_listener([this](const model::Finding& finding) { on_finding(finding); });
     judge_->set_failure_listener([this](const std::string& rule, const std::string& why) {
         verdict_changed_ = true;
@@ -68,6 +68,8 @@ base::Result<std::unique_ptr<Follower>> Follower::open(FollowerOptions options, 
         judge = std::move(made);
     } else {
         TRAINDBG_ASSIGN_OR_RETURN(auto made, engine::Engine::make(options.choices));
+        if (const auto meta = read_run_meta(options.run, files); meta.is_ok())
+            made->on_begin(meta->started_wall_nanos);
         in_one = made.get();
         judge = std::move(made);
     }
@@ -109,7 +111,7 @@ void Follower::trouble(std::string what, bool is_passing) {
     troubles_.push_back(std::move(what));
 }
 
-bool Follower::advance(std::chrono::nanoseconds slice) {
+bool Follower::advance(std::chrono::nanoseconds slice, bool is_running) {
     const std::int64_t until = base::monotonic_nanos() + slice.count();
     bool more = false;
     while (!tail_failed_ && base::monotonic_nanos() >= retry_nanos_) {
@@ -124,7 +126,7 @@ bool Follower::advance(std::chrono::nanoseconds slice) {
                                  base::human_duration(base::monotonic_nanos() - since)),
                     /*is_passing=*/true);
         if (!step->has_value()) {
-            judge_->on_time(base::wall_nanos());
+            if (is_running) judge_->on_time(base::wall_nanos());
             break;
         }
         on_step(**step);
@@ -166,7 +168,7 @@ void Follower::finish(const std::function<bool()>& interrupted) {
     tail_->finish_when_idle();
     if (spread_ != nullptr) spread_->finish();
     constexpr std::chrono::milliseconds kSlice(50);
-    while (advance(kSlice) || (!tail_failed_ && !tail_->ended())) {
+    while (advance(kSlice, /*is_running=*/false) || (!tail_failed_ && !tail_->ended())) {
         if (interrupted()) {
             trouble("interrupted while the last steps were judged: the findings are of those before",
                     /*is_passing=*/true);
@@ -177,6 +179,8 @@ void Follower::finish(const std::function<bool()>& interrupted) {
             std::this_thread::sleep_for(std::min<nanoseconds>(kSlice, options_.retry_after));
     }
     judge_->on_end();
+    // Of a run that ended before somebody looked; while it is supervised, its end is not known yet.
+    if (const auto end = read_run_end(options_.run, files_); end.is_ok()) judge_->on_time(end->wall_nanos);
     if (spread_ != nullptr) finish_processes(interrupted);
     verdict_changed_ = true;
     keep_verdict(true);
@@ -234,37 +238,47 @@ void Follower::on_finding(const model::Finding& finding) {
     if (options_.on_change) options_.on_change(finding);
     const bool fires = finding.state == model::FindingState::kFiring;
     if (fires) {
-        ++findings_;
+        if (finding.times == 1) ++findings_;
         if (options_.on_fires) options_.on_fires();
     }
-    if (options_.prints_findings) {
-        if (fires)
-            console_.error(
-                as_block(report::terminal_finding(finding, console_.error_colour(), console_.error_columns()),
-                         console_.error_is_terminal()));
-        // One that comes and goes is not told each time; the summary says how it ended.
-        else if (finding.state == model::FindingState::kResolved &&
-                 told_over_.emplace(finding.rule, finding.key, finding.worker).second)
-            console_.error(as_block(
-                base::format("traindbg: {} is over, last seen at step {}", finding.rule, finding.last_step),
-                console_.error_is_terminal()));
-    }
+    if (options_.prints_findings && finding.times > 0) print(finding);
     if (!fires || finding.severity < options_.act_at) return;
     if (options_.notifier != nullptr) options_.notifier->tell(finding);
     // A correction is one of this occurrence: a fault that was over and comes back is corrected again.
     act(finding, options_.action != nullptr && options_.action->patience_steps() != 0);
 }
 
+// One that comes and goes is not told each time; the summary says how it ended.
+void Follower::print(const model::Finding& finding) {
+    const auto say = [this](std::string text) {
+        console_.error(as_block(std::move(text), console_.error_is_terminal()));
+    };
+    const std::tuple key(finding.rule, finding.key, finding.worker);
+    const bool fires = finding.state == model::FindingState::kFiring;
+    if (fires && finding.times == 1)
+        say(report::terminal_finding(finding, console_.error_colour(), console_.error_columns()));
+    else if (fires && told_back_.insert(key).second)
+        say(base::format("traindbg: {} is back at step {}", finding.rule, finding.last_step));
+    else if (finding.state == model::FindingState::kResolved && told_over_.insert(key).second)
+        say(base::format("traindbg: {} is over, last seen at step {}", finding.rule, finding.last_step));
+}
+
 void Follower::act(const model::Finding& finding, bool again) {
     if (options_.action == nullptr || !options_.action->helps_against(finding)) return;
     if (!options_.act_for.empty() && !options_.act_for.contains(finding.rule)) return;
+    is_stalled_ = is_stalled_ || options_.stalls.contains(finding.rule);
     const actions::Performed performed = journal_.perform(*options_.action, finding, again);
+    const auto say = [this](const std::string& what) {
+        if (options_.prints_findings)
+            console_.error(as_block("traindbg: " + what, console_.error_is_terminal()));
+    };
+    if (options_.action->patience_steps() != 0 && performed.outcome != actions::Outcome::kFailed)
+        acted_step_ = newest_ ? newest_->step : finding.step;
     if (performed.outcome == actions::Outcome::kDone) {
         if (!acted_on_ && options_.action->ends_training()) acted_on_ = finding;
-        acted_step_ = newest_ ? newest_->step : finding.step;
-        if (options_.prints_findings)
-            console_.error(as_block("traindbg: asked to " + options_.action->intention(finding),
-                                    console_.error_is_terminal()));
+        say("asked to " + options_.action->intention(finding));
+    } else if (performed.outcome == actions::Outcome::kDryRun) {
+        say("dry run: would ask to " + options_.action->intention(finding));
     } else if (performed.outcome == actions::Outcome::kFailed) {
         trouble(performed.status.message());
     }

@@ -43,6 +43,9 @@ struct FollowerOptions {
     bool prints_findings = true;
     actions::Action* action = nullptr;      // taken for findings from `act_at` up; outlives the follower
     std::set<std::string> act_for = {};     // rules for which the action is taken; empty: all
+    std::set<std::string> stalls = {};      // rules that say that no step comes any more: Acting::stalls
+    actions::PastActions past = {};         // what was done before, and is not done again
+    bool dry_run = false;                   // the action is written down, and not taken
     actions::Notifier* notifier = nullptr;  // told of the same findings; outlives the follower
     model::Severity act_at = model::Severity::kWarning;
     std::function<void()> on_fires = {};  // a finding is new, or has come back; before the action
@@ -67,8 +70,9 @@ class Follower {
 
     // -1: none; look now and then.
     [[nodiscard]] int wake_descriptor() const noexcept;
-    // Takes what is there, for at most about `slice`. True: there may be more already.
-    bool advance(std::chrono::nanoseconds slice);
+    // Takes what is there, for at most about `slice`. True: there may be more already. `is_running`: where
+    // nothing is there, something may be written still, and time passes.
+    bool advance(std::chrono::nanoseconds slice, bool is_running = true);
     // Nobody writes any more: takes the rest (until `interrupted` says to leave it), gives the rules
     // their last word and keeps the verdict.
     void finish(const std::function<bool()>& interrupted);
@@ -86,6 +90,8 @@ class Follower {
     [[nodiscard]] std::uint64_t steps_seen() const noexcept { return steps_seen_; }
     // The finding because of which the training was first asked to stop.
     [[nodiscard]] const std::optional<model::Finding>& acted_on() const noexcept { return acted_on_; }
+    // It was, and one of the rules of `stalls` fired: it may never come to a step at which it sees that.
+    [[nodiscard]] bool is_stalled() const noexcept { return acted_on_.has_value() && is_stalled_; }
     // What went wrong, and what came of it: a run that could not be read for a while is told here, too.
     [[nodiscard]] const std::vector<std::string>& troubles() const noexcept { return troubles_; }
 
@@ -97,6 +103,7 @@ class Follower {
     void finish_processes(const std::function<bool()>& interrupted);
     void on_step(const model::StepView& step);
     void on_finding(const model::Finding& finding);
+    void print(const model::Finding& finding);
     void act(const model::Finding& finding, bool again);
     void act_again_where_it_goes_on();
     void keep_verdict(bool now);
@@ -114,8 +121,9 @@ class Follower {
     base::FileDescriptor waker_;        // where it is: for the tail and the processes
     actions::ActionJournal journal_;
     std::optional<model::Finding> acted_on_;
+    bool is_stalled_ = false;
     std::vector<std::string> troubles_;
-    std::set<std::tuple<std::string, std::string, model::WorkerId>> told_over_;
+    std::set<std::tuple<std::string, std::string, model::WorkerId>> told_over_, told_back_;
     bool tail_failed_ = false;              // for good
     std::int64_t failing_since_nanos_ = 0;  // 0: the last look succeeded
     std::int64_t retry_nanos_ = 0;          // not before

@@ -104,9 +104,7 @@ class Reporter {
         const auto place = std::find_if(findings.begin(), findings.end(),
                                         [&](const model::Finding& each) { return &each == &finding; });
         if (place == findings.end()) return;
-        say_finding(engine, static_cast<std::size_t>(place - findings.begin()),
-                    finding.state == model::FindingState::kResolved ? FindingSaid::Event::kResolved
-                                                                    : FindingSaid::Event::kFires);
+        say_finding(engine, static_cast<std::size_t>(place - findings.begin()), event_of(finding.state));
     }
 
     // All that has changed, and a sign of life. `newest`: the last step of worker 0.
@@ -130,6 +128,15 @@ class Reporter {
     [[nodiscard]] bool is_due() const { return base::monotonic_nanos() - said_nanos_ >= kWordNanos; }
 
   private:
+    static FindingSaid::Event event_of(model::FindingState state) {
+        switch (state) {
+            case model::FindingState::kPending: return FindingSaid::Event::kPending;
+            case model::FindingState::kFiring: return FindingSaid::Event::kFires;
+            case model::FindingState::kResolved: break;
+        }
+        return FindingSaid::Event::kResolved;
+    }
+
     void say_finding(const engine::Engine& engine, std::size_t number, FindingSaid::Event event) {
         const engine::Engine::Trace& trace = engine.traces()[number];
         FindingSaid said{number, trace.moment, event, engine.findings()[number]};

@@ -153,7 +153,7 @@ Result<JudgeLine> finding_of(Reader& reader, std::uint64_t rules) {
     TRAINDBG_RETURN_IF_ERROR(reader.status());
     if (finding == nullptr || moment.size() != 4 || moment[3] >= rules) return unreadable("finding");
     if (moment[1] > static_cast<std::uint64_t>(engine::Phase::kTimeAtEnd) ||
-        event > static_cast<std::uint64_t>(FindingSaid::Event::kResolved))
+        event > static_cast<std::uint64_t>(FindingSaid::Event::kPending))
         return unreadable("finding");
     said.moment = {moment[0], static_cast<engine::Phase>(moment[1]), static_cast<model::WorkerId>(moment[2]),
                    moment[3]};

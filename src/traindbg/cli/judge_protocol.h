@@ -36,7 +36,7 @@ struct JudgeTask {
 };
 
 struct FindingSaid {
-    enum class Event : std::uint8_t { kNone, kFires, kResolved };  // what a listener is to be told
+    enum class Event : std::uint8_t { kNone, kFires, kResolved, kPending };  // what a listener is to be told
 
     std::uint64_t number = 0;
     engine::Moment moment;  // its rule: the place among all rules

@@ -30,6 +30,7 @@ base::Status judge_stored(const std::string& run, engine::Engine& engine, bool w
         return base::Status::ok();
     }
     TRAINDBG_ASSIGN_OR_RETURN(const auto tail, read::RunTail::open(run, files, with_raw));
+    if (const auto meta = read_run_meta(run, files); meta.is_ok()) engine.on_begin(meta->started_wall_nanos);
     tail->finish_when_idle();
     TRAINDBG_RETURN_IF_ERROR(engine::judge(*tail, engine, after_step));
     if (const auto end = read_run_end(run, files); end.is_ok()) engine.on_time(end->wall_nanos);

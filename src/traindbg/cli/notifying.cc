@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <map>
+#include <string_view>
 #include <utility>
 
 #include "traindbg/base/clock.h"
@@ -10,6 +11,7 @@
 #include "traindbg/base/text.h"
 #include "traindbg/cli/run_files.h"
 #include "traindbg/cli/run_names.h"
+#include "traindbg/model/rule_instance.h"
 #include "traindbg/rules/rule.h"
 
 namespace traindbg::cli {
@@ -21,6 +23,8 @@ using settings::ActionKind;
 
 // As a scraper looks: more often is seen by nobody.
 constexpr std::int64_t kNanosBetweenMetrics = 1'000'000'000;
+// The rule of which a parameter is an action.
+constexpr std::string_view kStalledTraining = "StalledTrainingRule";
 // The topic that the original makes.
 constexpr std::string_view kOriginalTopic = "SMDebugRules";
 
@@ -73,9 +77,26 @@ Result<std::vector<RuleAction>> requested_actions(const options::NotifyOptions& 
         const auto rule = rules::find_rule(configuration.rule);
         if (!rule.is_ok()) continue;  // said where the rules are chosen
         for (settings::RequestedAction& action : configuration.actions)
-            requested.push_back({(*rule)->info->name, std::move(action)});
+            requested.push_back({configuration.instance, std::move(action)});
     }
     return requested;
+}
+
+std::vector<RuleAction> actions_of_parameters(const std::vector<rules::RuleChoice>& choices) {
+    std::vector<RuleAction> actions;
+    for (const rules::RuleChoice& choice : choices) {
+        if (model::rule_of(choice.name) != kStalledTraining) continue;
+        const auto entry = rules::find_rule(choice.name);
+        if (!entry.is_ok()) continue;
+        const auto parameters = rules::complete_parameters(*(*entry)->info, choice.parameters);
+        if (!parameters.is_ok() || !parameters->flag("stop_training_on_fire")) continue;
+        constexpr std::string_view kPrefix = "training_job_name_prefix";
+        actions.push_back(
+            {choice.name,
+             {ActionKind::kStop, parameters->has(kPrefix) ? parameters->text(kPrefix) : std::string(), ""},
+             /*is_parameter=*/true});
+    }
+    return actions;
 }
 
 Acting what_to_do(const std::string& on_finding, const std::vector<RuleAction>& requested,
@@ -85,17 +106,22 @@ Acting what_to_do(const std::string& on_finding, const std::vector<RuleAction>& 
     bool is_any = false;
     for (const RuleAction& each : requested) {
         if (each.action.kind != ActionKind::kStop) continue;
-        const std::string& prefix = each.action.prefix;
+        const std::string prefix = lower(each.action.prefix);
         const std::string& name = job_name.empty() ? run_name : job_name;
+        const std::string what =
+            each.is_parameter ? each.rule + ".stop_training_on_fire" : std::string("stoptraining");
         if (!lower(run_name).starts_with(prefix) && !lower(name).starts_with(prefix)) {
             acting.notes.push_back(base::format(
-                "stoptraining is for jobs that begin with '{}', and not for {}; give it such a --name",
-                prefix, base::printable(name)));
+                "{} is for jobs that begin with '{}', and not for {}, which it does not stop; give "
+                "it such a --name",
+                what, base::printable(prefix), base::printable(name)));
             continue;
         }
+        const bool ends_it = acting.action == "stop" || acting.action == "checkpoint-stop";
+        if (each.is_parameter && (ends_it || acting.action == "none")) acting.stalls.insert(each.rule);
         if (acting.action != "none" && acting.action != "stop") {
             acting.notes.push_back(
-                base::format("stoptraining is left out: --on-finding {} is what is done", acting.action));
+                base::format("{} is left out: --on-finding {} is what is done", what, acting.action));
             continue;
         }
         is_any = is_any || each.rule.empty();
@@ -125,7 +151,8 @@ bool tells_somebody(const options::NotifyOptions& options, const std::vector<Rul
 
 Result<std::unique_ptr<actions::Notifier>> open_notifier(const options::NotifyOptions& options,
                                                          const std::vector<RuleAction>& requested,
-                                                         const std::string& run, storage::FileSystem& files) {
+                                                         const std::string& run, storage::FileSystem& files,
+                                                         bool dry_run, actions::PastActions past) {
     if (!tells_somebody(options, requested)) return std::unique_ptr<actions::Notifier>();
     TRAINDBG_ASSIGN_OR_RETURN(auto receivers, receivers_of(options, requested));
     actions::NotifierOptions notifier;
@@ -136,7 +163,8 @@ Result<std::unique_ptr<actions::Notifier>> open_notifier(const options::NotifyOp
         notifier.run_identity = meta->uuid;
         notifier.host = meta->host;
     }
-    notifier.dry_run = options.dry_run;
+    notifier.dry_run = options.dry_run || dry_run;
+    notifier.past = std::move(past);
     notifier.cooldown = seconds(options.cooldown);
     return std::make_unique<actions::Notifier>(std::move(notifier), std::move(receivers));
 }

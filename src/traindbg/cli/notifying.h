@@ -21,16 +21,22 @@ namespace traindbg::cli {
 struct RuleAction {
     std::string rule;
     settings::RequestedAction action;
+    bool is_parameter = false;  // a parameter of the rule asks for it: stop_training_on_fire
 };
 // Those of --actions-json and --rules-json.
 [[nodiscard]] base::Result<std::vector<RuleAction>> requested_actions(const options::NotifyOptions& notify,
                                                                       const options::RuleOptions& rules);
+// The stop that StalledTrainingRule asks for where it is chosen so.
+[[nodiscard]] std::vector<RuleAction> actions_of_parameters(const std::vector<rules::RuleChoice>& choices);
 
 // What is done about findings: a word of actions::make_action, and the rules it is done for.
 struct Acting {
     std::string action = "none";
     std::set<std::string> rules = {};     // empty: all
     std::vector<std::string> notes = {};  // on what was asked for and is not done in this run
+    // Rules that say that no step comes any more: a training that they stop is ended where it does not leave.
+    std::set<std::string> stalls = {};
+    bool dry_run = false;  // of --dry-run
 };
 // `on_finding`: of --on-finding. An action with a prefix is for runs whose name, or TRAINING_JOB_NAME where
 // that is set, begins with it.
@@ -43,10 +49,11 @@ struct Acting {
 // Whether anybody is told, beside those who look at metrics.
 [[nodiscard]] bool tells_somebody(const options::NotifyOptions& options,
                                   const std::vector<RuleAction>& requested);
-// Nothing where nobody is to be told. `run`: its directory, on this machine.
+// Nothing where nobody is to be told. `run`: its directory, on this machine. `past`: whom its journal names
+// as told before. `dry_run`: of --dry-run.
 [[nodiscard]] base::Result<std::unique_ptr<actions::Notifier>> open_notifier(
     const options::NotifyOptions& options, const std::vector<RuleAction>& requested, const std::string& run,
-    storage::FileSystem& files);
+    storage::FileSystem& files, bool dry_run, actions::PastActions past = {});
 
 // Metrics of a run, kept up to date wherever they are shown.
 class MetricsPublisher {

@@ -133,11 +133,13 @@ std::string summary_text(const Summary& summary, bool colour, std::size_t column
     if (!summary.report.empty()) text += line("report", base::printable(summary.report), colour);
     const std::string run = shell_word(summary.run);
     text += line("next", "traindbg show " + run, colour);
-    if (!supervised.verdict.findings.empty()) {
-        const model::Finding& first = supervised.verdict.findings.front();
-        text += line("", "traindbg rules explain " + first.rule, colour);
-        if (!first.tensor.empty())
-            text += line("", "traindbg get " + run + " " + shell_word(first.tensor), colour);
+    const std::vector<model::Finding>& findings = supervised.verdict.findings;
+    const auto first = std::find_if(findings.begin(), findings.end(),
+                                    [](const model::Finding& finding) { return finding.times > 0; });
+    if (first != findings.end()) {
+        text += line("", "traindbg rules explain " + first->rule, colour);
+        if (!first->tensor.empty())
+            text += line("", "traindbg get " + run + " " + shell_word(first->tensor), colour);
     }
     return text;
 }

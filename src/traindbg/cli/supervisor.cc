@@ -35,6 +35,8 @@ constexpr std::int64_t kControlNanosBetween = 500'000'000;
 // A fast training commits thousands of steps a second. They are taken in batches, this far apart at
 // least, so that judging costs few wake-ups.
 constexpr std::int64_t kBatchNanos = 20'000'000;
+// What a training that stalls gets to leave by itself, where nobody said how long.
+constexpr std::int64_t kStallGraceNanos = 30'000'000'000;
 // Nothing should be missed between two notifications; a look now and then heals what is.
 constexpr std::int64_t kLookNanos = 2'000'000'000;
 
@@ -81,6 +83,8 @@ class Supervisor {
         follow.spreading = options_.spreading;
         follow.action = action_.get();
         follow.act_for = options_.act.rules;
+        follow.stalls = options_.act.stalls;
+        follow.dry_run = options_.act.dry_run;
         follow.notifier = options_.notifier;
         follow.act_at = options_.act_at;
         if (control_) follow.on_fires = [this] { control_->request_flight_copy(); };
@@ -137,7 +141,7 @@ class Supervisor {
         }
         if (stop_asked_nanos_ != 0) {
             nanos = std::min(nanos, kControlNanosBetween);
-            if (options_.stop_grace)
+            if (is_pressed())
                 nanos = std::min(nanos, std::max<std::int64_t>(0, stop_deadline_ - base::monotonic_nanos()));
         }
         return nanos == INT64_MAX ? -1 : millis(nanos);
@@ -207,8 +211,10 @@ class Supervisor {
         }
     }
 
+    // Whether a training that was asked to stop and does not leave is ended.
+    [[nodiscard]] bool is_pressed() const { return options_.stop_grace.has_value() || is_stalled_; }
     [[nodiscard]] std::int64_t grace() const {
-        return options_.stop_grace ? options_.stop_grace->count() : 0;
+        return options_.stop_grace ? options_.stop_grace->count() : is_stalled_ ? kStallGraceNanos : 0;
     }
 
     // After a stop request, where a grace was given: ask, then SIGTERM, then SIGKILL, a grace apart. To our
@@ -216,11 +222,19 @@ class Supervisor {
     void press_stop() {
         if (!follower_ || !follower_->acted_on()) return;
         const std::int64_t now = base::monotonic_nanos();
+        if (!is_stalled_ && follower_->is_stalled()) {
+            is_stalled_ = true;
+            if (!options_.stop_grace) stop_deadline_ = now + grace();
+            console_.error(base::format(
+                "traindbg: the training stalls and may come to no step boundary: it gets SIGTERM in {}, and "
+                "SIGKILL after as long again, unless it ends\n",
+                base::human_duration(grace())));
+        }
         if (stop_asked_nanos_ == 0) {
             stop_asked_nanos_ = now;
             stop_deadline_ = now + grace();
         }
-        if (!options_.stop_grace || now < stop_deadline_ || pressed_ == SIGKILL) return;
+        if (!is_pressed() || now < stop_deadline_ || pressed_ == SIGKILL) return;
         pressed_ = pressed_ == 0 ? SIGTERM : SIGKILL;
         const actions::JournalEntry entry{
             "stop",
@@ -294,7 +308,8 @@ class Supervisor {
     std::unique_ptr<StatusLine> status_;
     pid_t child_ = -1;
     bool leaving_ = false;
-    int pressed_ = 0;  // the strongest signal sent so far
+    bool is_stalled_ = false;  // it was asked to stop as it stalls
+    int pressed_ = 0;          // the strongest signal sent so far
     std::int64_t stop_asked_nanos_ = 0;
     std::int64_t stop_deadline_ = 0;
     Supervised result_;

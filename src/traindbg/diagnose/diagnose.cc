@@ -10,7 +10,9 @@
 
 #include "traindbg/base/format.h"
 #include "traindbg/base/text.h"
+#include "traindbg/diagnose/evidence.h"
 #include "traindbg/diagnose/fault_kinds.h"
+#include "traindbg/diagnose/training_facts.h"
 
 namespace traindbg::diagnose {
 namespace {
@@ -27,9 +29,10 @@ class Symptoms {
 
     // What counts: above info, and still there. An error leaves its mark on a training when it is over.
     [[nodiscard]] static bool counts(const Finding& finding) {
+        if (finding.times == 0) return false;  // it is pending
         return finding.severity == model::Severity::kError ||
                (finding.severity == model::Severity::kWarning &&
-                finding.state != model::FindingState::kResolved);
+                finding.state == model::FindingState::kFiring);
     }
     // The first finding that counts of this rule (and key), in the order in which they fired.
     [[nodiscard]] const Finding* find(std::string_view rule, std::string_view key = {}) const {
@@ -53,16 +56,7 @@ class Symptoms {
         const model::Evidence* item = evidence(finding, name);
         return item == nullptr ? fallback : item->value;
     }
-    [[nodiscard]] std::optional<double> setting(std::string_view name) const {
-        if (meta_.optimizers.empty()) return std::nullopt;
-        for (const auto& [key, number] : meta_.optimizers.front().settings)
-            if (key == name) return number;
-        return std::nullopt;
-    }
-    [[nodiscard]] std::string_view optimizer() const {
-        return meta_.optimizers.empty() ? std::string_view("the optimizer")
-                                        : std::string_view(meta_.optimizers.front().type);
-    }
+    [[nodiscard]] const model::WorkerMeta& meta() const noexcept { return meta_; }
     [[nodiscard]] std::span<const Finding> all() const noexcept { return findings_; }
 
   private:
@@ -86,6 +80,9 @@ struct Hypothesis {
     std::vector<std::string_view> explains;
     // The findings of these rules follow only if they began later than the cause was there.
     std::vector<std::string_view> explains_if_died = {};
+    // It begins at some step, which the finding of the first rule that it explains shows: what was clearly
+    // before does not follow from it.
+    bool in_time = false;
 };
 
 bool dead_from_start(const Finding& finding) {
@@ -177,11 +174,25 @@ std::optional<Weight> unshuffled(const Symptoms& symptoms) {
     if (finding == nullptr) {
         finding = symptoms.find("targets_in_order");
         if (finding == nullptr) return std::nullopt;
-        return Weight{0.85, "The data comes sorted by its target: each batch pulls the model to its own.",
+        return Weight{0.85,
+                      "Batches come in the order of their targets: each pulls the model to its own. Refuted "
+                      "if the order is that of time and meant, as in online learning, or with a recurrent "
+                      "net whose state goes on from batch to batch.",
                       finding->fix};
     }
     return Weight{0.85, "The data comes sorted by class: each batch pulls the model to its own class.",
                   finding->fix};
+}
+
+constexpr std::string_view kSummed = "values that the loss is the sum of";
+
+// The finding that says that the loss is a sum where steps are too large.
+const Finding* summed_loss(const Symptoms& symptoms) {
+    for (const char* rule : {"exploding_gradient", "learning_rate_too_high"}) {
+        const Finding* finding = symptoms.find(rule);
+        if (finding != nullptr && Symptoms::evidence(*finding, kSummed) != nullptr) return finding;
+    }
+    return nullptr;
 }
 
 std::optional<Weight> learning_rate_too_high(const Symptoms& symptoms) {
@@ -220,12 +231,16 @@ std::optional<Weight> learning_rate_too_high(const Symptoms& symptoms) {
         Symptoms::evidence(*finding, "grew before") != nullptr)
         count(0.6, "values grew until they were not finite any more");
     if (reasons.empty()) return std::nullopt;
-    const std::optional<double> rate = symptoms.setting("lr");
-    const bool plain = symptoms.optimizer() == "SGD";
-    if (rate && *rate >= (plain ? 1 : 0.1))
-        count(0.2, base::format("{} with a learning rate of {} is far above what is usual",
-                                symptoms.optimizer(), human_number(*rate)));
-    else if (rate && *rate <= (plain ? 1e-3 : 1e-5)) score -= 0.2;
+    const Finding* summed = summed_loss(symptoms);
+    if (summed != nullptr)
+        count(0.2, base::format("the loss is a sum over {0:.0f} values, and so its gradient is {0:.0f} times "
+                                "that of their mean",
+                                Symptoms::value(*summed, kSummed, 1)));
+    const std::optional<Rate> rate = highest_rate(symptoms.meta());
+    if (rate && rate->is_far_above)
+        count(0.2, base::format("{} with a learning rate of {} is far above what is usual", rate->optimizer,
+                                human_number(rate->value)));
+    else if (rate && rate->is_low) score -= 0.2;
     if (score < 0.4) return std::nullopt;
     std::string text;
     for (const std::string& reason : reasons) text += (text.empty() ? "" : "; ") + reason;
@@ -235,11 +250,15 @@ std::optional<Weight> learning_rate_too_high(const Symptoms& symptoms) {
     const bool is_from_elsewhere = symptoms.find("input_not_normalized", "inputs") != nullptr ||
                                    symptoms.find("poor_weight_init") != nullptr;
     const double most = is_from_elsewhere ? 0.8 : 0.9;
+    if (summed != nullptr)
+        return Weight{std::min(score, most),
+                      text + ". Refuted if it still happens with the mean of the loss (reduction=\"mean\").",
+                      summed->fix};
     return Weight{
         std::min(score, most), text + ". Refuted if it still happens with a tenth of the learning rate.",
         rate ? base::format("Lower the learning rate from {} to about {} or less, and clip gradients with "
                             "torch.nn.utils.clip_grad_norm_.",
-                            human_number(*rate), base::format("{:.1g}", *rate * factor))
+                            human_number(rate->value), base::format("{:.1g}", rate->value * factor))
              : std::string("Lower the learning rate ten-fold, and clip gradients with "
                            "torch.nn.utils.clip_grad_norm_.")};
 }
@@ -311,6 +330,12 @@ std::optional<double> unlike_neighbours(const Finding& finding) {
     if (item == nullptr) return std::nullopt;
     return item->value;
 }
+// It stalled at guessing, and has come below it since: labels tell something, or are known by heart.
+bool is_below_guessing(const Finding& finding) {
+    constexpr double kClearly = 0.95;
+    const model::Evidence* guess = guess_of(finding);
+    return guess != nullptr && guess->value < kClearly * guess->reference;
+}
 constexpr double kAlikeNeighbours = 0.5;    // below: the inputs tell the labels
 constexpr double kUnlikeNeighbours = 0.85;  // above: they say nothing, as far as a distance tells
 
@@ -324,6 +349,12 @@ std::optional<Weight> labels_do_not_match(const Symptoms& symptoms) {
         if (stalled == nullptr || guess_of(*stalled) == nullptr) return std::nullopt;
         const std::optional<double> unlike = unlike_neighbours(*stalled);
         if (unlike && *unlike < kAlikeNeighbours) return std::nullopt;  // they do belong
+        if (is_below_guessing(*stalled))
+            return Weight{
+                0.3,
+                "The loss is below guessing by now: labels that do not belong to their inputs may be "
+                "known by heart. Refuted if the loss on other data is below guessing, too.",
+                "Look at a dozen samples of a batch with their labels."};
         const bool is_shown = unlike && *unlike > kUnlikeNeighbours;
         return Weight{
             is_shown ? 0.6 : 0.4,
@@ -422,16 +453,24 @@ std::optional<Weight> saturated(const Symptoms& symptoms) {
 std::optional<Weight> no_learning_signal(const Symptoms& symptoms) {
     const Finding* finding = symptoms.find("loss_not_decreasing", "stalled");
     if (finding == nullptr) return std::nullopt;
-    const std::optional<double> rate = symptoms.setting("lr");
-    const bool plain = symptoms.optimizer() == "SGD";
-    if (rate && *rate <= (plain ? 1e-4 : 1e-6))
+    if (const std::optional<Rate> rate = lowest_rate(symptoms.meta()); rate && rate->is_far_below)
         return Weight{
             0.5,
             base::format("The loss stands still, and a learning rate of {} is far below what is usual "
                          "for {}. Refuted if it does so with a hundred times as much.",
-                         human_number(*rate), symptoms.optimizer()),
-            base::format("Raise the learning rate from {} to about {}.", human_number(*rate),
-                         plain ? "0.01" : "0.001")};
+                         human_number(rate->value), rate->optimizer),
+            base::format("Raise the learning rate from {} to about {}.", human_number(rate->value),
+                         rate->optimizer == "SGD" ? "0.01" : "0.001")};
+    if (is_below_guessing(*finding))
+        return Weight{
+            0.45,
+            "The loss has left guessing, and falls far too slowly, though neither the gradients nor the "
+            "activations look wrong: a learning rate that is far off, or a model that is too small, or of "
+            "the "
+            "wrong kind, for the task. Refuted if neither a wider model nor another learning rate is faster.",
+            "Try a tenth and ten times the learning rate, and a wider or deeper model; look at a dozen "
+            "samples "
+            "of a batch with their labels."};
     const std::optional<double> unlike = unlike_neighbours(*finding);
     if (unlike && *unlike < kAlikeNeighbours)
         return Weight{
@@ -459,7 +498,8 @@ const std::vector<Hypothesis>& hypotheses() {
          "Input that is not finite",
          &non_finite_input,
          {"non_finite", "exploding_gradient", "loss_not_decreasing", "loss_spike"},
-         {"dead_relu", "saturated_activation"}},
+         {"dead_relu", "saturated_activation"},
+         true},
         {"gradients_not_cleared",
          "Gradients not cleared",
          &gradients_not_cleared,
@@ -483,8 +523,10 @@ const std::vector<Hypothesis>& hypotheses() {
         {"learning_rate_too_high",
          "Learning rate too high",
          &learning_rate_too_high,
-         {"exploding_gradient", "loss_not_decreasing", "non_finite", "class_imbalance", "loss_spike"},
-         {"dead_relu", "saturated_activation"}},
+         {"exploding_gradient", "loss_not_decreasing", "non_finite", "class_imbalance", "loss_spike",
+          "learning_rate_too_high"},
+         {"dead_relu", "saturated_activation"},
+         true},
         {"exploding_gradient",
          "Exploding gradients",
          &exploding_in_time,
@@ -494,7 +536,8 @@ const std::vector<Hypothesis>& hypotheses() {
          "Data not shuffled",
          &unshuffled,
          {"class_imbalance", "loss_not_decreasing", "learning_rate_too_high", "loss_spike",
-          "targets_in_order", "dead_relu"}},
+          "targets_in_order"},
+         {"dead_relu"}},
         {"vanishing_gradient",
          "Vanishing gradients",
          &vanishing_gradient,
@@ -508,12 +551,19 @@ const std::vector<Hypothesis>& hypotheses() {
         {"division_by_zero_norm", "Division by zero", &zero_division, {"non_finite"}},
         {"unstable_log_softmax", "Logarithm of a softmax", &log_of_probability, {"non_finite"}},
         {"numerical_instability", "Numerical instability", &numerical_instability, {"non_finite"}},
-        {"dying_relu", "Dying ReLU units", &dying, {"dead_relu", "loss_not_decreasing", "loss_spike"}},
+        {"dying_relu",
+         "Dying ReLU units",
+         &dying,
+         {"dead_relu", "loss_not_decreasing", "loss_spike"},
+         {},
+         true},
         {"saturated_activation",
          "Saturated activations",
          &saturated,
-         {"saturated_activation", "loss_not_decreasing", "loss_spike"}},
-        {"no_learning_signal", "Nothing is learned", &no_learning_signal, {"loss_not_decreasing"}},
+         {"saturated_activation", "loss_not_decreasing", "loss_spike"},
+         {},
+         true},
+        {"no_learning_signal", "Little or nothing is learned", &no_learning_signal, {"loss_not_decreasing"}},
     };
     return table;
 }
@@ -522,71 +572,89 @@ bool contains(const std::vector<std::string_view>& names, std::string_view name)
     return std::find(names.begin(), names.end(), name) != names.end();
 }
 
-std::vector<std::string> explained_by(const Hypothesis& hypothesis, const Symptoms& symptoms) {
-    std::vector<std::string> rules;
+std::vector<const Finding*> explained_by(const Hypothesis& hypothesis, const Symptoms& symptoms) {
+    std::vector<const Finding*> explained;
     for (const Finding& finding : symptoms.all()) {
         if (!Symptoms::counts(finding)) continue;
         const bool died = contains(hypothesis.explains_if_died, finding.rule) && !dead_from_start(finding) &&
                           !flat_from_start(finding);
-        if (!died && !contains(hypothesis.explains, finding.rule)) continue;
-        if (std::find(rules.begin(), rules.end(), finding.rule) == rules.end()) rules.push_back(finding.rule);
+        if (died || contains(hypothesis.explains, finding.rule)) explained.push_back(&finding);
     }
-    return rules;
+    return explained;
 }
 
 constexpr double kMayBeMeant = 0.7;
 
 // The causes that findings name themselves.
-std::vector<Cause> named_causes(const Symptoms& symptoms) {
-    std::vector<Cause> causes;
+std::vector<Draft> named_causes(const Symptoms& symptoms) {
+    std::vector<Draft> drafts;
     for (const FaultKind& kind : fault_kinds()) {
         const Finding* found = symptoms.find_kind(kind.kind);
         if (found == nullptr) continue;
-        std::vector<std::string> rules;
+        Draft draft;
         for (const Finding& finding : symptoms.all()) {
             if (!Symptoms::counts(finding)) continue;
             const bool since_start = dead_from_start(finding) || flat_from_start(finding);
-            if (finding.kind != kind.kind && !follows(finding.rule, kind, since_start)) continue;
-            if (std::find(rules.begin(), rules.end(), finding.rule) == rules.end())
-                rules.push_back(finding.rule);
+            if (finding.kind == kind.kind || follows(finding.rule, kind, since_start))
+                draft.explained.push_back(&finding);
         }
         // Ranks in whose weights nothing shows that they are to be copies may be parts of a model;
         // gradients that are 0 late in a training may have been clipped away.
         const bool may_be_meant = found->key == "never_averaged" || found->key == "late";
-        causes.push_back({std::string(kind.kind), std::string(kind.title),
-                          may_be_meant ? std::min(kind.confidence, kMayBeMeant) : kind.confidence,
-                          found->message + " " + std::string(kind.refuted), found->fix, std::move(rules)});
+        draft.cause.name = kind.kind;
+        draft.cause.title = kind.title;
+        draft.cause.confidence = may_be_meant ? std::min(kind.confidence, kMayBeMeant) : kind.confidence;
+        draft.cause.explanation = found->message + " " + std::string(kind.refuted);
+        draft.cause.fix = found->fix;
+        if (kind.in_time) draft.onset = found;
+        drafts.push_back(std::move(draft));
     }
-    return causes;
+    return drafts;
 }
 
 }  // namespace
 
-std::vector<Cause> likely_causes(std::span<const Finding> findings, const model::WorkerMeta& meta) {
+std::vector<Cause> likely_causes(std::span<const Finding> findings,
+                                 std::span<const model::RuleOutcome> outcomes,
+                                 const model::WorkerMeta& meta) {
     const Symptoms symptoms(findings, meta);
-    std::vector<Cause> causes = named_causes(symptoms);
+    std::vector<Draft> drafts = named_causes(symptoms);
     for (const Hypothesis& hypothesis : hypotheses()) {
         std::optional<Weight> weight = hypothesis.weigh(symptoms);
-        const bool is_named = std::any_of(causes.begin(), causes.end(),
-                                          [&](const Cause& cause) { return cause.name == hypothesis.name; });
+        const bool is_named = std::any_of(drafts.begin(), drafts.end(), [&](const Draft& draft) {
+            return draft.cause.name == hypothesis.name;
+        });
         if (!weight || is_named) continue;
-        causes.push_back({hypothesis.name, hypothesis.title, weight->confidence,
-                          std::move(weight->explanation), std::move(weight->fix),
-                          explained_by(hypothesis, symptoms)});
+        Draft draft;
+        draft.cause.name = hypothesis.name;
+        draft.cause.title = hypothesis.title;
+        draft.cause.confidence = weight->confidence;
+        draft.cause.explanation = std::move(weight->explanation);
+        draft.cause.fix = std::move(weight->fix);
+        draft.explained = explained_by(hypothesis, symptoms);
+        if (hypothesis.in_time) draft.onset = symptoms.find(hypothesis.explains.front());
+        drafts.push_back(std::move(draft));
     }
-    std::stable_sort(causes.begin(), causes.end(),
-                     [](const Cause& a, const Cause& b) { return a.confidence > b.confidence; });
-    // A cause stays only if it explains something that no likelier one does.
+    for (Draft& draft : drafts) weigh_evidence(draft, outcomes, meta);
+    std::stable_sort(drafts.begin(), drafts.end(),
+                     [](const Draft& a, const Draft& b) { return a.cause.confidence > b.cause.confidence; });
+    // A cause stays only if it explains something that no likelier one does, or to show the choice that there
+    // is where the likeliest is not likely.
     std::set<std::string> explained;
-    std::vector<Cause> kept;
-    for (Cause& cause : causes) {
-        const bool adds = std::any_of(cause.rules.begin(), cause.rules.end(),
+    std::vector<Draft> kept;
+    for (Draft& draft : drafts) {
+        const std::vector<std::string>& rules = draft.cause.rules;
+        const bool adds = std::any_of(rules.begin(), rules.end(),
                                       [&](const std::string& rule) { return !explained.contains(rule); });
-        if (!adds) continue;
-        explained.insert(cause.rules.begin(), cause.rules.end());
-        kept.push_back(std::move(cause));
+        const bool is_choice = kept.size() == 1 && !model::is_sure(kept.front().cause) && !rules.empty();
+        if (!adds && !is_choice) continue;
+        explained.insert(rules.begin(), rules.end());
+        kept.push_back(std::move(draft));
     }
-    return kept;
+    note_better_ones(kept);
+    std::vector<Cause> causes;
+    for (Draft& draft : kept) causes.push_back(std::move(draft.cause));
+    return causes;
 }
 
 }  // namespace traindbg::diagnose

@@ -26,6 +26,9 @@ struct FaultKind {
     Effect effect = Effect::kNone;
     std::string_view refuted;  // "Refuted if ...": what would speak against it
     bool is_first = false;     // it is there before the first update, and so may be what follows from it
+    // It begins at some step, that of its finding: what was clearly before does not follow from it. Others
+    // are so from the start, however late they are seen.
+    bool in_time = false;
 };
 
 // In the order that decides between equals.

@@ -11,6 +11,8 @@
 #include "traindbg/base/format.h"
 #include "traindbg/diagnose/diagnose.h"
 #include "traindbg/model/micro_batch.h"
+#include "traindbg/model/rule_instance.h"
+#include "traindbg/rules/hold.h"
 
 namespace traindbg::engine {
 
@@ -24,7 +26,9 @@ constexpr std::size_t kMostKeys = 1000;  // of one rule and one worker
 // One rule that runs, and its parameters.
 struct Active {
     const rules::RuleEntry* entry = nullptr;
+    std::string name;  // the rule's or the instance's
     rules::Parameters parameters;
+    rules::Hold hold;
     std::string broken;                        // why it was taken out
     std::unique_ptr<rules::Rule> of_all = {};  // the one object of a rule that sees all workers
 };
@@ -35,12 +39,27 @@ struct Worker {
     model::WorkerMeta meta;
     model::Mode mode = model::Mode::kTrain;                        // of the last step that was shown
     std::array<model::StepIndex, model::kModeCount> last_steps{};  // by mode
+    std::int64_t wall_nanos = 0;                                   // when it was recorded
     bool trained = false;                                          // a TRAIN step was shown
 
     [[nodiscard]] model::StepIndex last_step(model::Mode of) const {
         return last_steps[static_cast<std::size_t>(of)];
     }
 };
+
+// A finding whose fault has not lasted for its rule's hold.
+struct Waiting {
+    std::size_t finding = 0;
+    std::size_t rule = 0;
+    model::WorkerId worker = 0;  // whose steps count
+    model::StepIndex step = 0;   // at which the rule saw the fault, of the finding's mode
+    std::int64_t wall_nanos = 0;
+};
+
+// It was pending, and was over before it fired: nothing to be told.
+bool is_dropped(const model::Finding& finding) {
+    return finding.state == model::FindingState::kResolved && finding.times == 0;
+}
 
 }  // namespace
 
@@ -55,6 +74,7 @@ class Engine::Impl {
         Worker& worker = worker_of(view.worker);
         worker.mode = view.mode();
         worker.last_steps[static_cast<std::size_t>(view.mode())] = view.step();
+        worker.wall_nanos = view.record->wall_nanos;
         worker.trained = worker.trained || view.mode() == model::Mode::kTrain;
         if (!(worker.meta == *view.meta)) worker.meta = *view.meta;
         ++steps_;
@@ -63,11 +83,20 @@ class Engine::Impl {
         for (std::size_t i = 0; i < active_.size(); ++i)
             ask(view.worker, worker, i,
                 [&](rules::Rule& rule, rules::FindingSink& sink) { rule.on_step(shown, sink); });
+        if (!waiting_.empty()) let_fire(view.worker, worker);
+    }
+
+    void on_begin(std::int64_t wall_nanos) {
+        ask_those_of_all([&](rules::Rule& rule, rules::FindingSink&) { rule.on_begin(wall_nanos); });
     }
 
     void on_time(std::int64_t wall_nanos) {
         phase_ = ended_ ? Phase::kTimeAtEnd : Phase::kTime;
-        ask_all([&](rules::Rule& rule, rules::FindingSink& sink) { rule.on_time(wall_nanos, sink); });
+        const auto question = [&](rules::Rule& rule, rules::FindingSink& sink) {
+            rule.on_time(wall_nanos, sink);
+        };
+        if (workers_.empty()) ask_those_of_all(question);
+        else ask_all(question);
     }
 
     void on_end() {
@@ -80,10 +109,17 @@ class Engine::Impl {
     }
 
     [[nodiscard]] model::Verdict verdict() const {
+        std::vector<std::size_t> order;
+        for (std::size_t i = 0; i < findings_.size(); ++i)
+            if (!is_dropped(findings_[i])) order.push_back(i);
+        // One that was pending has its place where it fired.
+        std::stable_sort(order.begin(), order.end(), [this](std::size_t a, std::size_t b) {
+            return traces_[a].moment < traces_[b].moment;
+        });
         model::Verdict verdict;
-        verdict.findings = findings_;
+        for (const std::size_t i : order) verdict.findings.push_back(findings_[i]);
         verdict.outcomes = outcomes();
-        verdict.causes = diagnose::likely_causes(findings_, meta());
+        verdict.causes = diagnose::likely_causes(verdict.findings, verdict.outcomes, meta());
         return verdict;
     }
 
@@ -114,6 +150,7 @@ class Engine::Impl {
         void clear(std::string_view key) override {
             if (engine_.active_[rule_].of_all == nullptr) return engine_.clear(rule_, id_, key);
             for (const auto& [id, worker] : engine_.workers_) engine_.clear(rule_, id, key);
+            engine_.clear(rule_, 0, key);  // of before the first step
         }
 
       private:
@@ -141,6 +178,14 @@ class Engine::Impl {
                     ask(place->first, place->second, i, question);
     }
 
+    // Those that are there before any worker is.
+    template <typename Question>
+    void ask_those_of_all(const Question& question) {
+        Worker nobody;
+        for (std::size_t i = 0; i < active_.size(); ++i)
+            if (active_[i].of_all != nullptr) ask(0, nobody, i, question);
+    }
+
     // The one boundary at which an exception of a rule ends: it costs that rule, not the run.
     template <typename Question>
     void ask(model::WorkerId id, Worker& worker, std::size_t rule, Question&& question) {
@@ -161,18 +206,17 @@ class Engine::Impl {
         if (why.empty()) return;
         object.reset();
         active_[rule].broken = std::move(why);
-        if (failure_listener) failure_listener(active_[rule].entry->info->name, active_[rule].broken);
+        if (failure_listener) failure_listener(active_[rule].name, active_[rule].broken);
     }
 
     void fire(std::size_t rule, model::WorkerId id, const Worker& worker, model::Finding finding) {
-        finding.rule = active_[rule].entry->info->name;
-        if (finding.kind.empty()) finding.kind = finding.rule;
+        finding.rule = active_[rule].name;
+        if (finding.kind.empty()) finding.kind = active_[rule].entry->info->name;
         // A rule that sees all workers says which one it is, and at which of the steps that they all took.
         const bool is_of_all = active_[rule].of_all != nullptr;
         const model::WorkerId asked = id;  // by whose step it has its place among others
         if (is_of_all) id = finding.worker;
         finding.worker = id;
-        finding.state = model::FindingState::kFiring;
         const auto [place, is_new] = index_.try_emplace(Key(rule, id, finding.key), findings_.size());
         // Findings are kept for ever, so a rule that makes a new one at each step must come to an end.
         if (is_new && ++keys_[{rule, id}] > kMostKeys) {
@@ -180,27 +224,72 @@ class Engine::Impl {
             has_too_many_ = true;
             return;
         }
+        const std::size_t number = place->second;
+        if (is_new) {
+            findings_.emplace_back();
+            traces_.emplace_back();
+        }
+        model::Finding& known = findings_[number];
+        const bool is_first = is_new || is_dropped(known);
         // A finding counts in the steps of one mode, that in which it first fired.
         if (!is_of_all) {
-            finding.mode = is_new ? worker.mode : findings_[place->second].mode;
+            finding.mode = is_first ? worker.mode : known.mode;
             finding.last_step = worker.last_step(finding.mode);
         }
         finding.step = finding.last_step;
         finding.first_step = std::min(finding.first_step, finding.last_step);
-        if (is_new) {
-            findings_.push_back(std::move(finding));
-            traces_.push_back({{steps_, phase_, asked, rule}, 1});
-            if (listener) listener(findings_.back());
-            return;
+        finding.times = 0;
+        const bool begins = is_first || known.state == model::FindingState::kResolved;
+        if (!is_first) {
+            // The rule says what is the matter; the engine, since when.
+            finding.first_step = std::min(finding.first_step, known.first_step);
+            finding.step = known.step;
+            finding.severity = std::max(finding.severity, known.severity);
+            finding.places = std::max(finding.places, known.places);
+            finding.times = known.times;
         }
-        // The rule says what is the matter; the engine, since when.
-        model::Finding& known = findings_[place->second];
-        finding.first_step = std::min(finding.first_step, known.first_step);
-        finding.step = known.step;
-        finding.severity = std::max(finding.severity, known.severity);
-        finding.places = std::max(finding.places, known.places);
+        // What is said when no step comes, or of the whole run, has no later step to wait for.
+        const bool waits = phase_ == Phase::kStep && !active_[rule].hold.is_none();
+        finding.state = !begins ? known.state
+                        : waits ? model::FindingState::kPending
+                                : model::FindingState::kFiring;
+        if (begins && !waits) ++finding.times;
         known = std::move(finding);
-        ++traces_[place->second].changes;
+        ++traces_[number].changes;
+        if (is_first) traces_[number].moment = {steps_, phase_, asked, rule};
+        if (!begins) return;
+        if (waits) {
+            const model::WorkerId counted = workers_.contains(id) ? id : asked;
+            const Worker& whose = workers_.at(counted);
+            waiting_.push_back({number, rule, counted, whose.last_step(known.mode), whose.wall_nanos});
+        }
+        if (listener) listener(known);
+    }
+
+    // Those whose fault has lasted by now, this step of the worker included: nobody cleared it.
+    void let_fire(model::WorkerId id, const Worker& worker) {
+        std::vector<Waiting> still;
+        for (const Waiting& each : waiting_) {
+            const Active& rule = active_[each.rule];
+            model::Finding& finding = findings_[each.finding];
+            const model::StepIndex last = worker.last_step(finding.mode);
+            const bool is_asked = each.worker == id && finding.mode == worker.mode && rule.broken.empty();
+            const bool has_lasted = rule.hold.nanos > 0
+                                        ? worker.wall_nanos - each.wall_nanos >= rule.hold.nanos
+                                        : last >= each.step && last - each.step >= rule.hold.steps;
+            if (!is_asked || !has_lasted) {
+                still.push_back(each);
+                continue;
+            }
+            finding.state = model::FindingState::kFiring;
+            if (++finding.times == 1) {
+                finding.step = last;
+                traces_[each.finding].moment = {steps_, phase_, id, each.rule};
+            }
+            ++traces_[each.finding].changes;
+            if (listener) listener(finding);
+        }
+        waiting_ = std::move(still);
     }
 
     void clear(std::size_t rule, model::WorkerId id, std::string_view key) {
@@ -208,6 +297,7 @@ class Engine::Impl {
         if (place == index_.end()) return;
         model::Finding& known = findings_[place->second];
         if (known.state == model::FindingState::kResolved) return;
+        std::erase_if(waiting_, [&](const Waiting& each) { return each.finding == place->second; });
         known.state = model::FindingState::kResolved;
         ++traces_[place->second].changes;
         if (listener) listener(known);
@@ -216,7 +306,7 @@ class Engine::Impl {
     [[nodiscard]] model::RuleOutcome outcome_of(std::size_t rule) const {
         const Active& active = active_[rule];
         model::RuleOutcome outcome;
-        outcome.rule = active.entry->info->name;
+        outcome.rule = active.name;
         if (!active.broken.empty()) {
             outcome.reason = active.broken;
             return outcome;
@@ -228,8 +318,9 @@ class Engine::Impl {
         if (active.of_all != nullptr) add(*active.of_all);
         else
             for (const auto& [id, worker] : workers_) add(*worker.rules[rule]);
-        const bool fired = std::any_of(findings_.begin(), findings_.end(),
-                                       [&](const model::Finding& f) { return f.rule == outcome.rule; });
+        const bool fired = std::any_of(findings_.begin(), findings_.end(), [&](const model::Finding& f) {
+            return f.rule == outcome.rule && f.times > 0;
+        });
         if (fired) outcome.state = model::CheckState::kFired;
         else if (outcome.steps_judged > 0) outcome.state = model::CheckState::kClean;
         if (outcome.state != model::CheckState::kNotChecked) outcome.reason.clear();
@@ -240,7 +331,8 @@ class Engine::Impl {
     std::vector<Active> active_;
     std::map<model::WorkerId, Worker> workers_;
     std::vector<model::Finding> findings_;
-    std::vector<Trace> traces_;  // as `findings_`
+    std::vector<Trace> traces_;     // as `findings_`
+    std::vector<Waiting> waiting_;  // for the pending ones of them
     std::map<Key, std::size_t> index_;
     std::map<std::pair<std::size_t, model::WorkerId>, std::size_t> keys_;  // how many of each rule
     bool has_too_many_ = false;                                            // the rule that is asked
@@ -255,7 +347,7 @@ Result<std::unique_ptr<Engine>> Engine::make(const std::vector<rules::RuleChoice
     std::vector<Active> active;
     for (const rules::RuleChoice& choice : choices) {
         const auto chosen = std::find_if(known.begin(), known.end(), [&](const rules::RuleEntry& candidate) {
-            return candidate.info->name == choice.name;
+            return candidate.info->name == model::rule_of(choice.name);
         });
         // For its message: which name is near.
         if (chosen == known.end()) return rules::find_rule(choice.name).status();
@@ -263,12 +355,13 @@ Result<std::unique_ptr<Engine>> Engine::make(const std::vector<rules::RuleChoice
         TRAINDBG_ASSIGN_OR_RETURN(rules::Parameters parameters,
                                   rules::complete_parameters(*entry->info, choice.parameters));
         const auto same = std::find_if(active.begin(), active.end(),
-                                       [&](const Active& other) { return other.entry == entry; });
+                                       [&](const Active& other) { return other.name == choice.name; });
         if (same != active.end()) {
             return Status(base::Code::kInvalidArgument,
                           "rule " + choice.name + ": chosen twice; give all of its parameters at once");
         }
-        active.push_back({entry, std::move(parameters), {}});
+        TRAINDBG_ASSIGN_OR_RETURN(const rules::Hold hold, rules::hold_of(*entry->info, choice.parameters));
+        active.push_back({entry, choice.name, std::move(parameters), hold, {}});
     }
     return std::unique_ptr<Engine>(new Engine(std::make_unique<Impl>(std::move(active))));
 }
@@ -278,6 +371,7 @@ Engine::~Engine() = default;
 
 void Engine::set_listener(Listener listener) { impl_->listener = std::move(listener); }
 void Engine::set_failure_listener(FailureListener listener) { impl_->failure_listener = std::move(listener); }
+void Engine::on_begin(std::int64_t wall_nanos) { impl_->on_begin(wall_nanos); }
 void Engine::on_step(const model::StepView& step) { impl_->on_step(step); }
 void Engine::on_time(std::int64_t wall_nanos) { impl_->on_time(wall_nanos); }
 void Engine::on_end() { impl_->on_end(); }

@@ -32,6 +32,8 @@ class Engine final : public Judge {
 
     void set_listener(Listener listener) override;
     void set_failure_listener(FailureListener listener) override;
+    // The run began so late (Unix time, nanoseconds). To be called first, where that is known.
+    void on_begin(std::int64_t wall_nanos);
     void on_step(const model::StepView& step) override;
     void on_time(std::int64_t wall_nanos) override;
     void on_end() override;
@@ -39,7 +41,8 @@ class Engine final : public Judge {
     [[nodiscard]] std::uint64_t steps_judged() const;
 
     // The parts of the verdict, for who puts several engines together (merged_verdict.h). Valid until the
-    // next step.
+    // next step. The findings are in the order in which they were first seen, and those that were over before
+    // they fired (resolved, 0 times) are among them.
     [[nodiscard]] const std::vector<model::Finding>& findings() const noexcept;
     // Of each of the findings: when it fired, and how often it was changed since.
     struct Trace {

@@ -14,7 +14,8 @@ namespace traindbg::engine {
 
 class Judge {
   public:
-    // Called when a finding begins to fire (once per finding), and when it is resolved.
+    // Called when the state of a finding changes: it is pending, it fires (`times` says how often it has), it
+    // is resolved. One that is resolved and has 0 times never fired.
     using Listener = std::function<void(const model::Finding&)>;
     // Called when a rule failed and is taken out: it judges no more.
     using FailureListener = std::function<void(const std::string& rule, const std::string& why)>;

@@ -28,13 +28,18 @@ void MergedVerdict::give_up(std::size_t rule, const std::string& why) {
 model::Verdict MergedVerdict::verdict() const {
     // One rule's findings come from one engine, and in its order: the sort is stable and begins there.
     std::vector<const Entry*> ordered;
-    for (const auto& [place, entry] : entries_) ordered.push_back(&entry);
+    for (const auto& [place, entry] : entries_) {
+        // Pending, and over before it fired.
+        const bool is_dropped =
+            entry.finding.state == model::FindingState::kResolved && entry.finding.times == 0;
+        if (!is_dropped) ordered.push_back(&entry);
+    }
     std::stable_sort(ordered.begin(), ordered.end(),
                      [](const Entry* a, const Entry* b) { return a->moment < b->moment; });
     model::Verdict verdict;
     for (const Entry* entry : ordered) verdict.findings.push_back(entry->finding);
     verdict.outcomes = outcomes_;
-    verdict.causes = diagnose::likely_causes(verdict.findings, meta_);
+    verdict.causes = diagnose::likely_causes(verdict.findings, verdict.outcomes, meta_);
     return verdict;
 }
 

@@ -27,7 +27,11 @@ struct Evidence {
     friend bool operator==(const Evidence&, const Evidence&) = default;
 };
 
-enum class FindingState : std::uint8_t { kPending = 0, kFiring = 1, kResolved = 2 };
+enum class FindingState : std::uint8_t {
+    kPending = 0,   // the rule sees it, and its hold is not over: recorded, never acted upon
+    kFiring = 1,    // it counts
+    kResolved = 2,  // the rule says that it is over
+};
 [[nodiscard]] std::string_view to_string(FindingState state) noexcept;
 [[nodiscard]] std::optional<FindingState> parse_finding_state(std::string_view word) noexcept;
 
@@ -45,6 +49,7 @@ struct Finding {
     StepIndex first_step = kThisStep;  // where the fault was first seen
     StepIndex step = 0;                // the step that made it fire
     StepIndex last_step = 0;           // where it was last seen
+    std::uint64_t times = 1;           // how often it began to fire; 0: it is pending and never did
     std::string tensor;                // the worst or first place; empty when the fault has no single place
     std::string layer;                 // its module path
     std::uint64_t places = 1;          // how many tensors show it
@@ -75,17 +80,34 @@ struct RuleOutcome {
     friend bool operator==(const RuleOutcome&, const RuleOutcome&) = default;
 };
 
+// What speaks for a cause, or against it.
+struct CauseEvidence {
+    std::string text;               // a sentence
+    std::string rule;               // whose finding or silence it is; empty: a fact about the training
+    std::string key;                // the finding's
+    std::optional<StepIndex> step;  // since when, where it is a finding
+
+    friend bool operator==(const CauseEvidence&, const CauseEvidence&) = default;
+};
+
 // A likely cause, drawn from all findings together.
 struct Cause {
-    std::string name;                // fault kind, e.g. "learning_rate_too_high"
-    std::string title;               // "Learning rate too high"
-    double confidence = 0;           // 0..1
-    std::string explanation;         // what speaks for it, and what would refute it
-    std::string fix;                 // concrete lines where possible
-    std::vector<std::string> rules;  // the findings that it explains
+    std::string name;                                  // fault kind, e.g. "learning_rate_too_high"
+    std::string title;                                 // "Learning rate too high"
+    double confidence = 0;                             // 0..1
+    std::string explanation;                           // what speaks for it, and what would refute it
+    std::string fix;                                   // concrete lines where possible
+    std::vector<std::string> rules;                    // the findings that it explains
+    std::vector<CauseEvidence> evidence_for = {};      // findings first, the earliest first
+    std::vector<CauseEvidence> evidence_against = {};  // likewise
 
     friend bool operator==(const Cause&, const Cause&) = default;
 };
+
+// Below, a cause is less likely than not: whoever shows it says that it is not sure, and shows the next one,
+// too.
+inline constexpr double kSureConfidence = 0.5;
+[[nodiscard]] inline bool is_sure(const Cause& cause) noexcept { return cause.confidence >= kSureConfidence; }
 
 // The whole verdict about a run.
 struct Verdict {

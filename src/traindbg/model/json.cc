@@ -214,6 +214,7 @@ Finding read_finding(ObjectReader& reader) {
     reader.integer("first_step", out.first_step);
     reader.integer("step", out.step);
     reader.integer("last_step", out.last_step);
+    reader.integer("times", out.times);
     reader.text("tensor", out.tensor);
     reader.text("layer", out.layer);
     reader.integer("places", out.places);
@@ -311,20 +312,23 @@ void read_retention(const Json& item, Retention& out, ObjectReader& outer) {
 }
 
 Json to_json(const Corrections& corrections) {
-    return {{"skip_bad_steps", corrections.skip_bad_steps},
-            {"snapshot_every", corrections.snapshot_every},
-            {"lr_factor", corrections.lr_factor},
-            {"most", corrections.most}};
+    Json out = {{"skip_bad_steps", corrections.skip_bad_steps},
+                {"snapshot_every", corrections.snapshot_every},
+                {"lr_factor", corrections.lr_factor},
+                {"most", corrections.most}};
+    if (corrections.dry_run) out["dry_run"] = true;  // a library of before reads all other plans
+    return out;
 }
 
 void read_corrections(const Json& item, Corrections& out, ObjectReader& outer) {
     ObjectReader reader(item, "corrections");
-    reader.only({"skip_bad_steps", "snapshot_every", "lr_factor", "most"});
+    reader.only({"skip_bad_steps", "snapshot_every", "lr_factor", "most", "dry_run"});
     reader.boolean("skip_bad_steps", out.skip_bad_steps);
     reader.integer("snapshot_every", out.snapshot_every);
     reader.number("lr_factor", out.lr_factor);
     if (!(out.lr_factor > 0 && out.lr_factor <= 1)) reader.fail("'lr_factor' is not above 0 and at most 1");
     reader.integer("most", out.most);
+    reader.boolean("dry_run", out.dry_run);
     if (reader.failed()) outer.fail(reader.status().message());
 }
 
@@ -456,6 +460,7 @@ Json to_json(const Finding& finding) {
             {"first_step", finding.first_step},
             {"step", finding.step},
             {"last_step", finding.last_step},
+            {"times", finding.times},
             {"tensor", safe(finding.tensor)},
             {"layer", safe(finding.layer)},
             {"places", finding.places},
@@ -480,13 +485,45 @@ Json to_json(const RuleOutcome& outcome) {
     return out;
 }
 
+namespace {
+
+Json to_json(const std::vector<CauseEvidence>& evidence) {
+    Json out = Json::array();
+    for (const CauseEvidence& item : evidence) {
+        Json entry = {{"text", safe_lines(item.text)}};
+        if (!item.rule.empty()) entry["rule"] = safe(item.rule);
+        if (!item.key.empty()) entry["key"] = safe(item.key);
+        if (item.step) entry["step"] = *item.step;
+        out.push_back(std::move(entry));
+    }
+    return out;
+}
+
+void read_evidence(ObjectReader& reader, const char* key, std::vector<CauseEvidence>& out) {
+    reader.each(key, [&](const Json& item) {
+        ObjectReader inner(item, key);
+        CauseEvidence evidence;
+        inner.text("text", evidence.text);
+        inner.text("rule", evidence.rule);
+        inner.text("key", evidence.key);
+        if (inner.find("step") != nullptr) inner.integer("step", evidence.step.emplace());
+        if (inner.failed()) reader.fail(inner.status().message());
+        out.push_back(std::move(evidence));
+    });
+}
+
+}  // namespace
+
 Json to_json(const Cause& cause) {
     return {{"name", cause.name},
             {"title", safe(cause.title)},
             {"confidence", number_to_json(cause.confidence)},
+            {"sure", is_sure(cause)},
             {"explanation", safe_lines(cause.explanation)},
             {"fix", safe_lines(cause.fix)},
-            {"rules", strings(cause.rules)}};
+            {"rules", strings(cause.rules)},
+            {"evidence_for", to_json(cause.evidence_for)},
+            {"evidence_against", to_json(cause.evidence_against)}};
 }
 
 Json to_json(const Verdict& verdict) {
@@ -527,6 +564,8 @@ Result<Verdict> verdict_from_json(std::string_view text) {
         inner.text("explanation", cause.explanation);
         inner.text("fix", cause.fix);
         inner.texts("rules", cause.rules);
+        read_evidence(inner, "evidence_for", cause.evidence_for);
+        read_evidence(inner, "evidence_against", cause.evidence_against);
         if (inner.failed()) reader.fail(inner.status().message());
         out.causes.push_back(std::move(cause));
     });

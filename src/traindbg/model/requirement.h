@@ -123,6 +123,7 @@ struct Corrections {
     std::uint64_t snapshot_every = 0;  // steps from one copy of the parameters in memory to the next; 0: none
     double lr_factor = 0.5;            // what the learning rate is multiplied with when it is to be lowered
     std::uint64_t most = 10;           // so many corrections in all
+    bool dry_run = false;              // say what would be corrected, and correct nothing
 
     friend bool operator==(const Corrections&, const Corrections&) = default;
 };

@@ -29,13 +29,16 @@ void CorrectionOptions::declare(OptionSet& options) {
                   most, 1);
 }
 
-model::Corrections CorrectionOptions::corrections(std::string_view on_finding) const {
+model::Corrections CorrectionOptions::corrections(std::string_view on_finding, bool dry_run) const {
     model::Corrections out;
     out.skip_bad_steps = skip_bad_steps;
     out.snapshot_every = snapshot_every;
     if (out.snapshot_every == 0 && on_finding == "roll-back") out.snapshot_every = kSnapshotEvery;
     out.lr_factor = lr_factor;
     out.most = most;
+    // All but steps that are left out is the supervisor's to ask for, which it does not then.
+    if (dry_run) out.snapshot_every = 0;
+    out.dry_run = dry_run && skip_bad_steps;
     return out;
 }
 

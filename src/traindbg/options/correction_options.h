@@ -16,8 +16,8 @@ struct CorrectionOptions {
     std::uint64_t most = 10;           // --max-corrections N
 
     void declare(OptionSet& options);
-    // `on_finding`: the word of --on-finding.
-    [[nodiscard]] model::Corrections corrections(std::string_view on_finding) const;
+    // `on_finding`: the word of --on-finding. `dry_run`: of --dry-run.
+    [[nodiscard]] model::Corrections corrections(std::string_view on_finding, bool dry_run) const;
 };
 
 }  // namespace traindbg::options

@@ -2,13 +2,16 @@
 
 #include <algorithm>
 #include <charconv>
+#include <iterator>
 #include <set>
 
 #include "traindbg/base/format.h"
 #include "traindbg/base/text.h"
 #include "traindbg/capture/capture_plan.h"
+#include "traindbg/model/rule_instance.h"
 #include "traindbg/model/tensor_info.h"
 #include "traindbg/options/configuration_file.h"
+#include "traindbg/rules/hold.h"
 #include "traindbg/settings/hook_json.h"
 #include "traindbg/storage/run_layout.h"
 
@@ -36,31 +39,20 @@ enum class Unchosen {
     kChoose,
 };
 
-// `option`: where it stands. `setting`: NAME or NAME.PARAMETER=VALUE. `unchosen` says what is done about a
+// `option`: where it stands. `name`: of a rule or of an instance of one; a rule's name stands for all
+// instances of it. `given`: what it is set to; none: it is named alone. `unchosen` says what is done about a
 // rule that is not among `choices`.
-Status apply_setting(std::string_view option, const std::string& setting,
+Status apply_setting(std::string_view option, const std::string& name, const rules::Parameters& given,
                      Unchosen (*unchosen)(const RuleOptions& options, const std::string& rule, bool is_name),
                      const RuleOptions& options, std::vector<RuleChoice>& choices) {
-    const std::size_t equals = setting.find('=');
-    const std::size_t dot = setting.find('.');
-    const bool is_name = equals == std::string::npos && dot == std::string::npos;
-    if (!is_name && (equals == std::string::npos || dot == std::string::npos || dot > equals))
-        return {Code::kInvalidArgument,
-                base::format("{}: '{}' is not NAME.PARAMETER=VALUE, as in vanishing_gradient.ratio=1e-4; "
-                             "traindbg rules explain NAME lists the parameters",
-                             option, base::printable(setting))};
-    const std::string name = setting.substr(0, dot);
     TRAINDBG_RETURN_IF_ERROR(need_rule(option, name));
-    rules::Parameters given;
-    if (!is_name) given[setting.substr(dot + 1, equals - dot - 1)] = setting.substr(equals + 1);
     // Looked at even where it counts nothing.
     const auto entry = rules::find_rule(name);
     const auto completed = rules::complete_parameters(*(*entry)->info, given);
     if (!completed.is_ok()) return in_option(option, completed.status());
-    auto chosen = std::find_if(choices.begin(), choices.end(),
-                               [&](const RuleChoice& choice) { return choice.name == name; });
-    if (chosen == choices.end()) {
-        switch (unchosen(options, name, is_name)) {
+    const auto is_meant = [&](const RuleChoice& choice) { return model::is_instance_of(choice.name, name); };
+    if (std::none_of(choices.begin(), choices.end(), is_meant)) {
+        switch (unchosen(options, name, given.empty())) {
             case Unchosen::kLeaveAlone: return Status::ok();
             case Unchosen::kError:
                 return {Code::kInvalidArgument,
@@ -69,14 +61,46 @@ Status apply_setting(std::string_view option, const std::string& setting,
             case Unchosen::kChoose: break;
         }
         choices.push_back({name, {}});
-        chosen = choices.end() - 1;
     }
-    for (const auto& [parameter, value] : given) chosen->parameters[parameter] = completed->value(parameter);
+    for (RuleChoice& choice : choices)
+        for (const auto& [parameter, value] : given)
+            if (is_meant(choice))
+                choice.parameters[parameter] =
+                    rules::is_hold(*(*entry)->info, parameter) ? value : completed->value(parameter);
     return Status::ok();
 }
 
+// `setting`: NAME or NAME.PARAMETER=VALUE.
+Status apply_text(std::string_view option, const std::string& setting,
+                  Unchosen (*unchosen)(const RuleOptions& options, const std::string& rule, bool is_name),
+                  const RuleOptions& options, std::vector<RuleChoice>& choices) {
+    const std::size_t equals = setting.find('=');
+    const std::size_t dot = setting.rfind('.', equals);  // what an instance is called may have others
+    const bool is_name = equals == std::string::npos && dot == std::string::npos;
+    if (!is_name && (equals == std::string::npos || dot == std::string::npos))
+        return {Code::kInvalidArgument,
+                base::format("{}: '{}' is not NAME.PARAMETER=VALUE, as in vanishing_gradient.ratio=1e-4; "
+                             "traindbg rules explain NAME lists the parameters",
+                             option, base::printable(setting))};
+    rules::Parameters given;
+    if (!is_name) given[setting.substr(dot + 1, equals - dot - 1)] = setting.substr(equals + 1);
+    return apply_setting(option, setting.substr(0, dot), given, unchosen, options, choices);
+}
+
 bool is_named(const std::vector<std::string>& names, const std::string& rule) {
-    return std::find(names.begin(), names.end(), rule) != names.end();
+    return std::any_of(names.begin(), names.end(),
+                       [&](const std::string& name) { return model::is_instance_of(rule, name); });
+}
+
+// What --hold says counts before what a run was judged by, and after what is said of one rule.
+void hold_all(std::vector<RuleChoice>& choices, const std::string& hold, bool anew) {
+    if (hold.empty()) return;
+    for (RuleChoice& choice : choices) {
+        const auto entry = rules::find_rule(choice.name);
+        const std::string name(rules::kHoldParameter);
+        if (!entry.is_ok() || !rules::is_hold(*(*entry)->info, name)) continue;
+        if (anew || !choice.parameters.contains(name)) choice.parameters[name] = hold;
+    }
 }
 
 // On the command line, a rule that is off by default is chosen by a setting of it, and any by its name alone.
@@ -187,6 +211,12 @@ void RuleOptions::declare(OptionSet& options, bool settable) {
                  "off by default is chosen by that, or by its name alone."},
         settings, false);
     options.text(
+        {.names = "--hold",
+         .placeholder = "STEPS|TIME",
+         .help = "A finding is pending, and nothing is done about it, until its fault has lasted for so "
+                 "many steps, or so long as 30s (default 0). --rule NAME.hold=20: of one rule."},
+        hold);
+    options.text(
         {.names = "--rules-json",
          .placeholder = "FILE",
          .help = "Also judge by the built-in rules in these rule configurations of SageMaker Debugger "
@@ -223,20 +253,29 @@ Result<std::vector<RuleChoice>> RuleOptions::choices(std::vector<RuleChoice> all
         for (const std::string& name : only) {
             TRAINDBG_RETURN_IF_ERROR(need_rule(place("rules"), name));
             if (!seen.insert(name).second) continue;
-            const auto known = std::find_if(all.begin(), all.end(),
-                                            [&](const RuleChoice& choice) { return choice.name == name; });
-            chosen.push_back(known != all.end() ? *known : RuleChoice{name, {}});
+            const std::size_t before = chosen.size();
+            std::copy_if(all.begin(), all.end(), std::back_inserter(chosen), [&](const RuleChoice& choice) {
+                return model::is_instance_of(choice.name, name) &&
+                       (choice.name == name || seen.insert(choice.name).second);
+            });
+            if (chosen.size() == before) chosen.push_back({name, {}});
         }
     }
     for (const std::string& name : without) {
         TRAINDBG_RETURN_IF_ERROR(need_rule(place("no-rule"), name));
-        std::erase_if(chosen, [&](const RuleChoice& choice) { return choice.name == name; });
+        std::erase_if(chosen,
+                      [&](const RuleChoice& choice) { return model::is_instance_of(choice.name, name); });
     }
+    if (!hold.empty())
+        if (const Status status = rules::parse_hold(hold).status(); !status.is_ok())
+            return in_option(place("hold"), status);
+    hold_all(chosen, hold, /*anew=*/true);
     for (const std::string& setting : file.rule_settings)
-        TRAINDBG_RETURN_IF_ERROR(apply_setting(file.name + ": rule", setting, &by_file, *this, chosen));
+        TRAINDBG_RETURN_IF_ERROR(apply_text(file.name + ": rule", setting, &by_file, *this, chosen));
     TRAINDBG_RETURN_IF_ERROR(add_configurations(chosen));
     for (const std::string& setting : settings)
-        TRAINDBG_RETURN_IF_ERROR(apply_setting(place("rule"), setting, &by_option, *this, chosen));
+        TRAINDBG_RETURN_IF_ERROR(apply_text(place("rule"), setting, &by_option, *this, chosen));
+    hold_all(chosen, hold, /*anew=*/false);
     return chosen;
 }
 
@@ -249,21 +288,32 @@ Result<std::vector<settings::RuleConfiguration>> RuleOptions::configurations() c
 base::Status RuleOptions::add_configurations(std::vector<RuleChoice>& chosen) const {
     TRAINDBG_ASSIGN_OR_RETURN(const auto configurations, this->configurations());
     const std::string name = "rule configuration " + base::printable(rules_json);
-    std::set<std::string> seen;
     for (const settings::RuleConfiguration& configuration : configurations) {
         const std::string where =
             configuration.name.empty() ? name : name + ": " + base::printable(configuration.name);
-        if (!seen.insert(configuration.rule).second)
-            return {Code::kInvalidArgument,
-                    base::format("{}: {} is configured a second time; a rule judges a run once", where,
-                                 base::printable(configuration.rule))};
-        TRAINDBG_RETURN_IF_ERROR(apply_setting(where, configuration.rule, &by_configuration, *this, chosen));
+        TRAINDBG_RETURN_IF_ERROR(
+            apply_setting(where, configuration.instance, {}, &by_configuration, *this, chosen));
         for (const auto& [parameter, value] : configuration.parameters)
-            TRAINDBG_RETURN_IF_ERROR(
-                apply_setting(where, base::format("{}.{}={}", configuration.rule, parameter, value),
-                              &by_configuration, *this, chosen));
+            TRAINDBG_RETURN_IF_ERROR(apply_setting(where, configuration.instance, {{parameter, value}},
+                                                   &by_configuration, *this, chosen));
     }
     return Status::ok();
+}
+
+Result<std::vector<settings::Settings>> RuleOptions::collections() const {
+    std::vector<settings::Settings> all;
+    TRAINDBG_ASSIGN_OR_RETURN(const auto configurations, this->configurations());
+    for (const settings::RuleConfiguration& configuration : configurations) {
+        if (configuration.hook.empty() || is_named(without, configuration.instance)) continue;
+        TRAINDBG_ASSIGN_OR_RETURN(
+            settings::Settings read,
+            settings::parse_hook_json(configuration.hook,
+                                      base::format("rule configuration {}: {}", base::printable(rules_json),
+                                                   configuration.instance)));
+        for (model::Requirement& capture : read.captures) capture.asked_by = configuration.instance;
+        all.push_back(std::move(read));
+    }
+    return all;
 }
 
 void CaptureOptions::declare(OptionSet& options, bool of_running) {
@@ -454,6 +504,7 @@ Result<model::CaptureConfig> CaptureOptions::config(const std::vector<RuleChoice
                                   read_hook_config(place("hook-config"), hook_config));
         sources.push_back(std::move(hook));
     }
+    sources.insert(sources.end(), of_rules.begin(), of_rules.end());
     std::vector<model::Requirement> captures;
     for (const settings::Settings& source : sources)
         captures.insert(captures.end(), source.captures.begin(), source.captures.end());

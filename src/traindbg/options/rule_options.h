@@ -36,6 +36,7 @@ struct RuleOptions {
     std::vector<std::string> only;      // --rules a,b
     std::vector<std::string> without;   // --no-rule a
     std::vector<std::string> settings;  // --rule a.parameter=0.1, --rule a
+    std::string hold;                   // --hold 20, --hold 30s
     std::string rules_json;             // --rules-json rules.json
     CustomRuleOptions custom;
     std::uint64_t processes = 1;             // --processes N
@@ -46,13 +47,15 @@ struct RuleOptions {
     // `settable`: they may stand in a settings file as well.
     void declare(OptionSet& options, bool settable = false);
     [[nodiscard]] bool any() const noexcept {
-        return !only.empty() || !without.empty() || !settings.empty() || !rules_json.empty();
+        return !only.empty() || !without.empty() || !settings.empty() || !hold.empty() || !rules_json.empty();
     }
     // Beginning from `all` (the default set, or what a run was judged by), with the custom rules.
     [[nodiscard]] base::Result<std::vector<rules::RuleChoice>> choices(
         std::vector<rules::RuleChoice> all = rules::default_rules()) const;
     // Those of --rules-json, as they stand there.
     [[nodiscard]] base::Result<std::vector<settings::RuleConfiguration>> configurations() const;
+    // The collections that these want saved: CaptureOptions::of_rules.
+    [[nodiscard]] base::Result<std::vector<settings::Settings>> collections() const;
 
   private:
     [[nodiscard]] base::Status add_configurations(std::vector<rules::RuleChoice>& chosen) const;
@@ -79,6 +82,7 @@ struct CaptureOptions {
     std::vector<std::string> flight_collect;  // --flight-collect gradients
     std::vector<std::string> flight_raw;      // --flight-raw gradients
     std::vector<std::string> defined;  // collections that are there already: of the run that `set` changes
+    std::vector<settings::Settings> of_rules;  // what rule configurations want saved
     // Collections of who asks for them elsewhere. They count before a file's of the same names.
     std::vector<model::CollectionSpec> given;
     const OptionSet* declared_in = nullptr;

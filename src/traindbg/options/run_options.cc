@@ -32,18 +32,21 @@ void RunOptions::declare(OptionSet& options) {
                   .help = kOnFindingHelp,
                   .choices = on_finding_words()},
                  on_finding);
+    options.flag({.names = "--dry-run", .help = kDryRunHelp}, dry_run);
     corrections.declare(options);
     options.text({.names = "--act-at",
                   .placeholder = "SEVERITY",
                   .help = "The least severity to act on (default warning).",
                   .choices = {"info", "warning", "error"}},
                  act_at);
-    options.number({.names = "--stop-grace",
-                    .placeholder = "SECONDS",
-                    .help = "How long a stop request may take before SIGTERM, and after another as long "
-                            "SIGKILL (default: for ever; a long step or evaluation is waited for).",
-                    .of_program = true},
-                   stop_grace, 0, 1e6);
+    options.number(
+        {.names = "--stop-grace",
+         .placeholder = "SECONDS",
+         .help = "How long a stop request may take before SIGTERM, and after another as long "
+                 "SIGKILL (default: for ever, as a long step or evaluation is waited for; 30 where "
+                 "stop_training_on_fire of StalledTrainingRule asked).",
+         .of_program = true},
+        stop_grace, 0, 1e6);
     options.text(
         {.names = "--fail-on",
          .placeholder = "SEVERITY",

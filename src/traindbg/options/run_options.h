@@ -19,6 +19,7 @@ struct RunOptions {
     double upload_timeout = 60;   // --upload-timeout SECONDS
     std::string endpoint_url;     // --endpoint-url URL
     std::string on_finding;       // --on-finding stop
+    bool dry_run = false;         // --dry-run
     CorrectionOptions corrections;
     std::string act_at;             // --act-at error
     double stop_grace = -1;         // --stop-grace SECONDS; less than 0: for ever
@@ -41,6 +42,11 @@ inline constexpr const char* kOnFindingHelp =
     "with a checkpoint written into the run before; lower-lr, multiply its learning rate; roll-back, "
     "do that and go back to parameters of before the fault. The last two act only on faults that they help "
     "against.";
+
+// Of --dry-run.
+inline constexpr const char* kDryRunHelp =
+    "Do nothing about findings and tell nobody: say, and write into the run's actions.jsonl, what would have "
+    "been done.";
 
 // What --fail-on may say: "never" and the severities.
 [[nodiscard]] const std::vector<std::string>& fail_on_words();

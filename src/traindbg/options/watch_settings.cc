@@ -47,6 +47,7 @@ Result<WatchSettings> settings_for_watch(const SettingsFile& file, const WatchAr
     for (const auto& [option, value] :
          {std::pair("--on-finding", &options.on_finding), std::pair("--act-at", &options.act_at)})
         if (!value->empty()) out.supervisor.insert(out.supervisor.end(), {option, *value});
+    if (options.dry_run) out.supervisor.emplace_back("--dry-run");
     const std::vector<std::string> notify = options.notify.words();
     out.supervisor.insert(out.supervisor.end(), notify.begin(), notify.end());
 
@@ -60,9 +61,10 @@ Result<WatchSettings> settings_for_watch(const SettingsFile& file, const WatchAr
 
     CaptureOptions& capture = options.capture;
     capture.given = arguments.collections;
+    TRAINDBG_ASSIGN_OR_RETURN(capture.of_rules, options.rules.collections());
     TRAINDBG_ASSIGN_OR_RETURN(out.plan, capture.config(choices));
     TRAINDBG_RETURN_IF_ERROR(options.store.apply(out.plan));
-    out.plan.corrections = options.corrections.corrections(options.on_finding);
+    out.plan.corrections = options.corrections.corrections(options.on_finding, options.dry_run);
     TRAINDBG_ASSIGN_OR_RETURN(out.form, capture.form());
     out.every = capture.every;
     out.names_something = !capture.collect.empty() || !capture.raw.empty() || !capture.histograms.empty() ||

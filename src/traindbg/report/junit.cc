@@ -31,8 +31,11 @@ std::string xml_of(std::string_view text) {
 }
 
 std::string in_words(const model::Finding& finding) {
-    std::string text = base::format("{} ({}), {}", finding.rule, model::to_string(finding.severity),
-                                    steps_in_words(finding));
+    const bool is_pending = finding.times == 0;
+    std::string text =
+        base::format("{} ({}), {}", finding.rule,
+                     is_pending ? model::to_string(finding.state) : model::to_string(finding.severity),
+                     steps_in_words(finding));
     if (!finding.layer.empty()) text += " in " + finding.layer;
     text += "\n" + finding.message;
     for (const model::Evidence& item : finding.evidence) {
@@ -59,7 +62,7 @@ Case case_of(const model::RuleOutcome& outcome, const model::Verdict& verdict,
     model::Severity worst = model::Severity::kInfo;
     for (const model::Finding& finding : verdict.findings) {
         if (finding.rule != outcome.rule) continue;
-        if (!fail_on || finding.severity < *fail_on) {
+        if (!fail_on || finding.severity < *fail_on || finding.times == 0) {
             notes += in_words(finding) + "\n";
             continue;
         }
@@ -95,9 +98,15 @@ std::string junit_xml(const model::RunMeta& run, const model::Verdict& verdict,
         cases += made.xml;
     }
     std::string causes;
-    for (const model::Cause& cause : verdict.causes)
-        causes += base::format("likely cause: {} ({:.0f} %)\n{}\nfix: {}\n", cause.title,
-                               100 * cause.confidence, cause.explanation, cause.fix);
+    for (std::size_t i = 0; i < verdict.causes.size(); ++i) {
+        const model::Cause& cause = verdict.causes[i];
+        causes += base::format("{}: {} ({:.0f} %)\n{}\nfix: {}\n", lead_of_cause(verdict.causes, i),
+                               cause.title, 100 * cause.confidence, cause.explanation, cause.fix);
+        for (const model::CauseEvidence& item : cause.evidence_for)
+            causes += "for: " + evidence_in_words(item) + "\n";
+        for (const model::CauseEvidence& item : cause.evidence_against)
+            causes += "against: " + evidence_in_words(item) + "\n";
+    }
     const std::string counts = base::format("tests=\"{}\" failures=\"{}\" errors=\"0\" skipped=\"{}\"",
                                             verdict.outcomes.size(), failed, skipped);
     std::string xml = "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n";

@@ -177,7 +177,10 @@ void put_finding(Markup& out, const ReportData& data, std::size_t index) {
     if (finding.places > 1) out.raw("<li>").text(grouped(finding.places)).raw(" tensors</li>");
     if (data.workers.size() > 1) out.raw("<li>worker ").text(base::format("{}", finding.worker)).raw("</li>");
     if (finding.mode != model::Mode::kTrain) out.raw("<li>").text(to_string(finding.mode)).raw("</li>");
+    if (finding.times > 1) out.raw("<li>").text(grouped(finding.times)).raw(" times</li>");
     if (finding.state == model::FindingState::kResolved) out.raw("<li>over by the end</li>");
+    if (finding.state == model::FindingState::kPending)
+        out.raw("<li>pending: it has not lasted for its hold</li>");
     out.raw("</ul></header>\n<div class=\"finding-body\"><div class=\"finding-text\">\n");
     out.paragraphs(finding.message, "message");
     put_evidence(out, finding);
@@ -449,11 +452,28 @@ std::string contents_section(const ReportData& data) {
     return out.str();
 }
 
+namespace {
+
+void put_cause_evidence(Markup& out, std::string_view title,
+                        const std::vector<model::CauseEvidence>& evidence) {
+    if (evidence.empty()) return;
+    out.raw("<div class=\"evidence-of-cause\"><h4>").text(title).raw("</h4><ul>\n");
+    for (const model::CauseEvidence& item : evidence)
+        out.raw("<li>").text(evidence_in_words(item)).raw("</li>\n");
+    out.raw("</ul></div>\n");
+}
+
+}  // namespace
+
 std::string causes_section(const ReportData& data) {
     const std::vector<model::Cause>& causes = data.verdict.causes;
     if (causes.empty()) return {};
     Markup out;
     open_section(out, "causes", causes.size() == 1 ? "Likely cause" : "Likely causes");
+    if (!model::is_sure(causes.front()))
+        out.raw(
+            "<p class=\"unsure\">Not sure: nothing that was found points to one cause. These are the "
+            "likeliest.</p>\n");
     for (std::size_t i = 0; i < causes.size(); ++i) {
         const model::Cause& cause = causes[i];
         out.raw(i == 0 ? "<article class=\"cause first\">" : "<article class=\"cause\">");
@@ -462,6 +482,8 @@ std::string causes_section(const ReportData& data) {
         out.text(base::format(", {:.0f} %", 100 * cause.confidence)).raw("</span></header>\n");
         out.paragraphs(cause.explanation);
         put_fix(out, cause.fix);
+        put_cause_evidence(out, "What speaks for it", cause.evidence_for);
+        put_cause_evidence(out, "What speaks against it", cause.evidence_against);
         std::string_view separator = "<p class=\"explains\">Explains ";
         for (const std::string& rule : cause.rules) {
             for (std::size_t f = 0; f < data.verdict.findings.size(); ++f) {

@@ -10,6 +10,7 @@
 
 #include "traindbg/base/text.h"
 #include "traindbg/model/json.h"
+#include "traindbg/model/rule_instance.h"
 #include "traindbg/report/report.h"
 #include "traindbg/report/words.h"
 
@@ -89,8 +90,9 @@ Json location_of(const model::Finding& finding, const std::string& script) {
 }
 
 Json descriptor_of(const std::string& name, std::span<const model::RuleInfo* const> rules) {
-    const auto known = std::find_if(rules.begin(), rules.end(),
-                                    [&](const model::RuleInfo* info) { return info->name == name; });
+    const auto known = std::find_if(rules.begin(), rules.end(), [&](const model::RuleInfo* info) {
+        return info->name == model::rule_of(name);
+    });
     Json descriptor = {{"id", name}};
     if (known == rules.end()) return descriptor;
     const model::RuleInfo& info = **known;
@@ -122,6 +124,11 @@ Json result_of(const model::Finding& finding, std::size_t rule, const model::Ver
                     {{"faultPlace/v1", finding.rule + "/" + base::printable(finding.key) + "/" +
                                            base::printable(finding.layer)}}},
                    {"properties", std::move(properties)}};
+    // Not decided yet: section 3.27.9.
+    if (finding.times == 0) {
+        result["kind"] = "open";
+        result["level"] = "none";
+    }
     if (Json location = location_of(finding, script); !location.empty())
         result["locations"] = Json::array({std::move(location)});
     return result;

@@ -8,6 +8,7 @@
 
 #include "traindbg/base/format.h"
 #include "traindbg/base/text.h"
+#include "traindbg/model/rule_instance.h"
 #include "traindbg/report/report.h"
 #include "traindbg/report/words.h"
 
@@ -118,11 +119,15 @@ std::string place_of(const model::Finding& finding) {
 }
 
 void put_heading(Lines& lines, const model::Finding& finding) {
-    lines.pad(to_string(finding.severity), kIndent, ink_of(finding.severity));
+    const bool is_pending = finding.state == model::FindingState::kPending;
+    if (is_pending && finding.times == 0) lines.pad(to_string(finding.state), kIndent, Ink::kDim);
+    else lines.pad(to_string(finding.severity), kIndent, ink_of(finding.severity));
     lines.put(base::printable(finding.rule), Ink::kBold).put(", ").put(steps_in_words(finding));
     const std::string place = place_of(finding);
     if (!place.empty()) lines.put(" in ").put(place);
+    if (finding.times > 1) lines.put(base::format(", {} times", finding.times));
     if (finding.state == model::FindingState::kResolved) lines.put(" (over)", Ink::kDim);
+    if (is_pending && finding.times > 0) lines.put(" (pending again)", Ink::kDim);
     lines.end();
 }
 
@@ -158,8 +163,19 @@ void put_finding(Lines& lines, const model::Finding& finding) {
     if (!finding.fix.empty()) lines.wrapped("fix: ", finding.fix, kIndent);
 }
 
-// The headline and the likely causes.
-void put_summary(Lines& lines, const model::Verdict& verdict) {
+void put_cause_evidence(Lines& lines, const model::Cause& cause) {
+    for (const auto& [lead, evidence] :
+         {std::pair("for:     ", &cause.evidence_for), std::pair("against: ", &cause.evidence_against)}) {
+        std::string_view before = lead;
+        for (const model::CauseEvidence& item : *evidence) {
+            lines.wrapped(before, evidence_in_words(item), 2);
+            before = "         ";
+        }
+    }
+}
+
+// The headline and the likely causes; `explained`: with what speaks for and against each.
+void put_summary(Lines& lines, const model::Verdict& verdict, bool explained) {
     const Headline summary = headline(verdict);
     lines.put(summary.title, ink_of(summary.tone)).end();
     if (!summary.detail.empty()) lines.wrapped("", summary.detail, 0);
@@ -167,13 +183,14 @@ void put_summary(Lines& lines, const model::Verdict& verdict) {
     for (std::size_t i = 0; i < verdict.causes.size(); ++i) {
         const model::Cause& cause = verdict.causes[i];
         lines.end();
-        lines.put(i == 0 ? "likely cause: " : "or: ").put(base::printable(cause.title), Ink::kBold);
+        lines.put(lead_of_cause(verdict.causes, i)).put(": ").put(base::printable(cause.title), Ink::kBold);
         lines
             .put(base::format(" ({}, {:.0f} %)", confidence_in_words(cause.confidence),
                               100 * cause.confidence))
             .end();
         lines.wrapped("", cause.explanation, 2);
         if (!cause.fix.empty()) lines.wrapped("fix: ", cause.fix, 2);
+        if (explained) put_cause_evidence(lines, cause);
     }
 }
 
@@ -216,11 +233,11 @@ std::string terminal_finding(const model::Finding& finding, bool colour, std::si
 
 std::string terminal_verdict(const model::Verdict& verdict, bool colour, std::size_t columns) {
     Lines lines(colour, columns);
-    put_summary(lines, verdict);
+    put_summary(lines, verdict, false);
     if (!verdict.findings.empty()) lines.end();
     for (const model::Finding& finding : verdict.findings) {
         put_heading(lines, finding);
-        lines.wrapped("", finding.message, kIndent);
+        if (finding.times > 0) lines.wrapped("", finding.message, kIndent);
     }
     put_unchecked(lines, verdict, false);
     return lines.take();
@@ -229,12 +246,12 @@ std::string terminal_verdict(const model::Verdict& verdict, bool colour, std::si
 std::string terminal_explained(const model::Verdict& verdict, std::span<const model::RuleInfo* const> rules,
                                bool colour, std::size_t columns) {
     Lines lines(colour, columns);
-    put_summary(lines, verdict);
+    put_summary(lines, verdict, true);
     for (const model::Finding& finding : verdict.findings) {
         lines.end();
         put_finding(lines, finding);
         const auto info = std::find_if(rules.begin(), rules.end(), [&](const model::RuleInfo* known) {
-            return known->name == finding.rule;
+            return known->name == model::rule_of(finding.rule);
         });
         if (info == rules.end()) continue;
         lines.wrapped("why it matters: ", (*info)->why, kIndent);

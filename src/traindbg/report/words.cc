@@ -47,8 +47,10 @@ Headline headline(const model::Verdict& verdict) {
     std::uint64_t errors = 0;
     std::uint64_t warnings = 0;
     std::uint64_t notes = 0;
+    std::uint64_t pending = 0;
     for (const model::Finding& finding : verdict.findings) {
-        if (finding.severity == model::Severity::kError) ++errors;
+        if (finding.times == 0) ++pending;
+        else if (finding.severity == model::Severity::kError) ++errors;
         else if (finding.severity == model::Severity::kWarning) ++warnings;
         else ++notes;
     }
@@ -61,19 +63,18 @@ Headline headline(const model::Verdict& verdict) {
         else ++unchecked;
     }
     Headline out;
-    if (!verdict.findings.empty()) {
+    if (const std::uint64_t found = errors + warnings + notes; found != 0) {
         out.tone = errors != 0 ? Tone::kError : warnings != 0 ? Tone::kWarning : Tone::kNote;
         std::vector<std::string> parts;
         if (errors != 0) parts.push_back(counted(errors, "error", "errors"));
         if (warnings != 0) parts.push_back(counted(warnings, "warning", "warnings"));
         if (notes != 0) parts.push_back(counted(notes, "note", "notes"));
-        out.title =
-            base::format("{}: {}", counted(verdict.findings.size(), "finding", "findings"), joined(parts));
-        if (clean + unchecked == 0) return out;
-        out.detail = unchecked == 0
-                         ? base::format("{} clean.", counted(clean, "other rule is", "other rules are"))
-                         : base::format("{} clean, {} could not be checked.",
-                                        counted(clean, "other rule is", "other rules are"), unchecked);
+        out.title = base::format("{}: {}", counted(found, "finding", "findings"), joined(parts));
+        if (clean + unchecked != 0)
+            out.detail = unchecked == 0
+                             ? base::format("{} clean.", counted(clean, "other rule is", "other rules are"))
+                             : base::format("{} clean, {} could not be checked.",
+                                            counted(clean, "other rule is", "other rules are"), unchecked);
     } else if (clean != 0) {
         out.tone = Tone::kClean;
         out.title = "Clean: no rule found a fault";
@@ -87,6 +88,10 @@ Headline headline(const model::Verdict& verdict) {
                                               : base::format("None of {} had the data that it needs.",
                                                              counted(unchecked + fired, "rule", "rules"));
     }
+    if (pending != 0)
+        out.detail += base::format(
+            "{}{} pending: {} not lasted for as long as --hold asks.", out.detail.empty() ? "" : " ",
+            counted(pending, "finding is", "findings are"), pending == 1 ? "it has" : "they have");
     return out;
 }
 
@@ -106,6 +111,18 @@ std::string_view confidence_in_words(double confidence) {
     if (confidence >= 0.7) return "likely";
     if (confidence >= 0.45) return "plausible";
     return "possible";
+}
+
+std::string_view lead_of_cause(std::span<const model::Cause> causes, std::size_t index) {
+    if (index != 0) return "or";
+    return model::is_sure(causes[index]) ? "likely cause" : "not sure, perhaps";
+}
+
+std::string evidence_in_words(const model::CauseEvidence& evidence) {
+    if (!evidence.step) return evidence.text;
+    // What a rule says of itself needs its name in front; what is said about it has it in the text.
+    if (evidence.text.starts_with(evidence.rule + " ")) return evidence.text;
+    return base::format("{}, step {}: {}", evidence.rule, *evidence.step, evidence.text);
 }
 
 std::string title_of_rule(std::string_view rule) {

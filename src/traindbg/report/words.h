@@ -2,6 +2,7 @@
 #pragma once
 
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -27,6 +28,10 @@ struct Headline {
 [[nodiscard]] std::string end_in_words(const std::optional<model::RunEnd>& end);
 // "very likely", "likely", "plausible", "possible".
 [[nodiscard]] std::string_view confidence_in_words(double confidence);
+// In front of the cause of that place: "likely cause", "not sure, perhaps", "or".
+[[nodiscard]] std::string_view lead_of_cause(std::span<const model::Cause> causes, std::size_t index);
+// "exploding_gradient, step 12: Gradients grow ..."; of a fact about the training, its text alone.
+[[nodiscard]] std::string evidence_in_words(const model::CauseEvidence& evidence);
 // "vanishing_gradient" -> "Vanishing gradient".
 [[nodiscard]] std::string title_of_rule(std::string_view rule);
 // "step 12", "steps 12 to 90", in EVAL "evaluation 3".

@@ -97,7 +97,7 @@ std::vector<LossCall> loss_calls(const model::StepView& step) {
         if (info.role != Role::kPrediction || !is_usable(sample.statistics)) continue;
         LossCall call;
         call.function = std::string_view(info.name).substr(std::min(kPrediction.size(), info.name.size()));
-        if (call.function.empty() || call.function.find_first_of(".@") != std::string_view::npos) continue;
+        if (call.function.empty() || call.function.find_first_of(".@#") != std::string_view::npos) continue;
         call.prediction = &info;
         call.predicted = &sample.statistics;
         if (const auto* channels = sample_of(step.record->channels, info.id))

@@ -8,6 +8,7 @@
 #include "traindbg/base/format.h"
 #include "traindbg/base/pattern.h"
 #include "traindbg/base/text.h"
+#include "traindbg/rules/hold.h"
 
 namespace traindbg::rules {
 namespace {
@@ -164,12 +165,15 @@ Parameters defaults_of(const model::RuleInfo& info) {
 
 Result<Parameters> complete_parameters(const model::RuleInfo& info, const Parameters& given) {
     Parameters complete = defaults_of(info);
+    TRAINDBG_RETURN_IF_ERROR(hold_of(info, given).status());
     for (const auto& [name, value] : given) {
+        if (is_hold(info, name)) continue;
         const auto parameter = std::find_if(info.parameters.begin(), info.parameters.end(),
                                             [&name = name](const auto& known) { return known.name == name; });
         if (parameter == info.parameters.end()) {
             std::vector<std::string> names;
             for (const ParameterInfo& known : info.parameters) names.push_back(known.name);
+            names.emplace_back(kHoldParameter);
             return Status(Code::kInvalidArgument,
                           base::format("rule {}: no parameter is called '{}'{}", info.name,
                                        base::printable(name), base::did_you_mean(name, names)));

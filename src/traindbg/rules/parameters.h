@@ -53,7 +53,7 @@ class Parameters {
 [[nodiscard]] Parameters defaults_of(const model::RuleInfo& info);
 // The defaults of `info`, overridden by `given`, where a text may stand for a value of any type, as on a
 // command line. kInvalidArgument names an unknown parameter (and the nearest), or a value that is not of its
-// type or out of range.
+// type or out of range. `hold`, which every rule has (hold.h), is looked at and left out: it is the engine's.
 [[nodiscard]] base::Result<Parameters> complete_parameters(const model::RuleInfo& info,
                                                            const Parameters& given);
 

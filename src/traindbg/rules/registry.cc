@@ -6,6 +6,7 @@
 
 #include "traindbg/base/format.h"
 #include "traindbg/base/text.h"
+#include "traindbg/model/rule_instance.h"
 #include "traindbg/rules/builtin/builtin.h"
 #include "traindbg/rules/compatible/compatible.h"
 #include "traindbg/rules/rule.h"
@@ -67,6 +68,7 @@ const std::vector<RuleEntry>& builtin_rules() {
         builtin::resume_lost_optimizer_state(),  //
         builtin::saturated_activation(),         //
         builtin::schedule_collapsed(),           //
+        builtin::schedule_never_steps(),         //
         builtin::step_without_gradient(),        //
         builtin::stopped_too_early(),            //
         builtin::target_leak(),                  //
@@ -160,7 +162,7 @@ bool want_raw(const std::vector<RuleChoice>& choices) {
 Result<const RuleEntry*> find_rule(std::string_view name) {
     std::vector<std::string> names;
     for (const RuleEntry& entry : all_rules()) {
-        if (entry.info->name == name) return &entry;
+        if (entry.info->name == model::rule_of(name)) return &entry;
         names.push_back(entry.info->name);
     }
     return Status(Code::kNotFound, base::format("no rule is called '{}'{}; `traindbg rules list` shows all",
@@ -182,6 +184,7 @@ Result<std::vector<model::Requirement>> requirements_of(const std::vector<RuleCh
                                   complete_parameters(*entry->info, choice.parameters));
         TRAINDBG_ASSIGN_OR_RETURN(std::vector<model::Requirement> needs, entry->needs(parameters));
         for (model::Requirement& needed : needs) {
+            if (needed.asked_by == entry->info->name) needed.asked_by = choice.name;
             const auto same = std::find_if(all.begin(), all.end(), [&](const model::Requirement& known) {
                 return known.collection == needed.collection && known.mode == needed.mode &&
                        known.what == needed.what && known.schedule == needed.schedule;

@@ -49,11 +49,15 @@ class Rule {
     Rule& operator=(const Rule&) = delete;
     virtual ~Rule() = default;
 
+    // The run began so late (Unix time, nanoseconds). Called first, where that is known, of a rule that sees
+    // all workers.
+    virtual void on_begin(std::int64_t wall_nanos) { static_cast<void>(wall_nanos); }
     virtual void on_step(const model::StepView& step, FindingSink& sink) = 0;
     // The training is over; a rule that judges a whole run does it here.
     virtual void on_end(FindingSink& sink) { static_cast<void>(sink); }
     // It is so late (Unix time, nanoseconds), and nothing new was recorded. Called now and then while a run
-    // is followed, and at most once, with the time at which it ended, for one that is stored.
+    // is followed, and at most once, with the time at which it ended, for one that is stored. A rule that
+    // sees all workers is asked before the first step, too.
     virtual void on_time(std::int64_t wall_nanos, FindingSink& sink) {
         static_cast<void>(wall_nanos);
         static_cast<void>(sink);
@@ -92,12 +96,12 @@ struct RuleEntry {
 // All of them: ours, the compatible ones, custom ones.
 [[nodiscard]] const std::vector<RuleEntry>& all_rules();
 [[nodiscard]] bool is_on_by_default(std::string_view name);
-// kNotFound names the nearest rule.
+// `name`: of a rule, or of an instance of one (model/rule_instance.h). kNotFound names the nearest rule.
 [[nodiscard]] base::Result<const RuleEntry*> find_rule(std::string_view name);
 
 // A rule that somebody wants to run.
 struct RuleChoice {
-    std::string name;
+    std::string name;       // the rule's, or an instance's of it; each is chosen once
     Parameters parameters;  // only those given
 };
 // The default set: every built-in and custom rule with its defaults.

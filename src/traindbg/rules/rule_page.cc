@@ -1,5 +1,7 @@
 #include "traindbg/rules/rule_page.h"
 
+#include <algorithm>
+
 #include "traindbg/base/format.h"
 #include "traindbg/base/text.h"
 #include "traindbg/model/what_words.h"
@@ -24,6 +26,11 @@ std::string in_table(const model::ParameterValue& value) {
     std::string cell;
     for (const char c : model::to_text(value)) cell += c == '|' ? "\\|" : std::string(1, c);
     return "`" + cell + "`";
+}
+
+bool is_kin(const model::RuleInfo& ours, const std::string& original) {
+    const std::vector<std::string> names = split_texts(ours.original);
+    return std::find(names.begin(), names.end(), original) != names.end();
 }
 
 }  // namespace
@@ -58,7 +65,8 @@ std::string rule_page_markdown(const RuleEntry& entry) {
     if (!info.readings.empty())
         page += base::format("\n## How the original's documents are read\n\n{}\n", info.readings);
     else if (!info.original.empty())
-        page += base::format("\nKin in SageMaker Debugger: `{}`.\n", info.original);
+        page += base::format("\nKin in SageMaker Debugger: `{}`.\n",
+                             base::join(split_texts(info.original), "`, `"));
     if (!info.source.empty()) page += base::format("\nSource: {}\n", info.source);
     return page;
 }
@@ -81,7 +89,31 @@ std::string rule_index_markdown() {
         "| severity | meaning |\n| --- | --- |\n"
         "| error | the training cannot succeed as it is; stopping it saves time |\n"
         "| warning | something is wrong that costs quality; look at it |\n"
-        "| info | unusual, but the training learns: a note |\n";
+        "| info | unusual, but the training learns: a note |\n"
+        "\n"
+        "## States\n"
+        "\n"
+        "A finding is *pending* while its fault has not lasted for the rule's hold, then it is *firing*, and "
+        "*resolved* when the\n"
+        "rule says that it is over. The hold is 0 unless given: `--hold 20` (steps) or `--hold 30s` (by the "
+        "times at which steps\n"
+        "were recorded) for all rules, `--rule NAME.hold=20` for one, `hold` at the top or in `[rule.NAME]` "
+        "of a settings file.\n"
+        "\n"
+        "A fault lasts from the step at which its rule fires until the rule says that it is over. A rule "
+        "that is silent says\n"
+        "nothing: some look at every step and some now and then, and some fire once while the fault stays. "
+        "What was seen once and\n"
+        "can never be over, as labels out of range, therefore fires after the hold. What a rule says of a "
+        "whole run at its end, or\n"
+        "because no step comes any more, does not wait.\n"
+        "\n"
+        "A pending finding is recorded and shown; nothing is done about it, it counts for no exit code and "
+        "for no likely cause. One\n"
+        "that is over before it fired is left out. A fault that comes back continues its finding, with its "
+        "first step and the\n"
+        "number of `times` that it fired; it is told again, and each action decides whether it is [taken "
+        "again](../actions.md).\n";
     return page;
 }
 
@@ -108,7 +140,7 @@ std::string compatible_index_markdown() {
         const std::string& name = entry.info->name;
         std::string ours;
         for (const RuleEntry& other : builtin_rules())
-            if (other.info->original == name)
+            if (is_kin(*other.info, name))
                 ours += base::format("{0}[{1}](../{1}.md)", ours.empty() ? "" : ", ", other.info->name);
         page += base::format("| [{0}]({0}.md) | {1} | {2} |\n", name, ours, entry.info->summary);
     }

@@ -13,6 +13,11 @@ constexpr std::string_view kReducedLater = "loop/loss_is_reduced_later";
 constexpr int kReducedLooks = 5;
 constexpr std::string_view kTrainings = "loop/trainings";  // recorded where another one begins
 
+// Not the loss of another optimizer or micro-batch ("loss@generator"), nor a second call ("loss/mse_loss#2").
+bool is_first_loss(const model::TensorInfo& info) {
+    return info.role == model::Role::kLoss && info.name.find_first_of("@#") == std::string::npos;
+}
+
 }  // namespace
 
 std::vector<model::Requirement> loss_requirements(std::string_view rule) {
@@ -27,7 +32,7 @@ void TrainingLoss::choose(const model::StepView& step) {
     std::optional<model::TensorId> classes;
     for (const model::ScalarSample& sample : step.record->scalars) {
         const model::TensorInfo& info = step.info(sample.tensor);
-        if (info.role != model::Role::kLoss) continue;
+        if (!is_first_loss(info)) continue;
         if (!info.name.starts_with(kFunctionPrefix)) {
             if (total == nullptr) total = &info;
             continue;
@@ -97,7 +102,7 @@ bool TrainingLoss::observe(const model::StepView& step) {
         std::size_t parts = 0;
         for (const model::ScalarSample& sample : step.record->scalars) {
             const model::TensorInfo& info = step.info(sample.tensor);
-            if (info.role != model::Role::kLoss || !info.name.starts_with(kFunctionPrefix)) continue;
+            if (!is_first_loss(info) || !info.name.starts_with(kFunctionPrefix)) continue;
             of_functions += sample.value;
             ++parts;
         }

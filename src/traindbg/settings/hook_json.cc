@@ -3,13 +3,16 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <iterator>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <utility>
 
 #include "traindbg/base/format.h"
+#include "traindbg/base/log.h"
 #include "traindbg/base/text.h"
 #include "traindbg/model/tensor_info.h"
+#include "traindbg/settings/original_names.h"
 
 namespace traindbg::settings {
 namespace {
@@ -24,6 +27,7 @@ using nlohmann::json;
 
 constexpr std::uint64_t kUsualInterval = 500;
 constexpr std::string_view kAll = "all";
+constexpr std::string_view kDefault = "default";  // what the hook's own patterns match
 // What the original saves of `all`: everything that is a tensor.
 constexpr std::array kAllTensors = {"weights", "biases",  "gradients",   "losses",
                                     "inputs",  "outputs", "activations", "metrics"};
@@ -41,11 +45,6 @@ class HookReader {
     Result<Settings> read(const json& file) {
         if (!file.is_object()) return wrong("expected an object");
         const json* const hook = object(file, "HookParameters");
-        if (hook != nullptr) {
-            TRAINDBG_ASSIGN_OR_RETURN(const bool is_all, truth(*hook, "save_all", false));
-            if (is_all) TRAINDBG_RETURN_IF_ERROR(add(std::string(kAll), nullptr, hook));
-            if (hook->contains("include_regex")) TRAINDBG_RETURN_IF_ERROR(add("default", hook, hook));
-        }
         const auto list = file.find("CollectionConfigurations");
         if (list != file.end() && !list->is_null()) {
             if (!list->is_array()) return wrong("CollectionConfigurations: expected a list");
@@ -57,8 +56,14 @@ class HookReader {
                     add(called->get<std::string>(), object(item, "CollectionParameters"), hook));
             }
         }
+        if (hook != nullptr) {
+            TRAINDBG_ASSIGN_OR_RETURN(const bool is_all, truth(*hook, "save_all", false));
+            if (is_all && !is_added(kAll)) TRAINDBG_RETURN_IF_ERROR(add(std::string(kAll), nullptr, hook));
+            if (hook->contains("include_regex") && !is_added(kDefault))
+                TRAINDBG_RETURN_IF_ERROR(add(std::string(kDefault), nullptr, hook));
+        }
         if (!problem_.is_ok()) return problem_;
-        if (out_.captures.empty()) TRAINDBG_RETURN_IF_ERROR(add("losses", nullptr, hook));
+        if (!is_added("losses") && !is_added(kAll)) TRAINDBG_RETURN_IF_ERROR(add("losses", nullptr, hook));
         return std::move(out_);
     }
 
@@ -170,6 +175,23 @@ class HookReader {
         return whole->get<bool>() ? what | What::kRaw : what;
     }
 
+    [[nodiscard]] bool is_added(std::string_view collection) const {
+        return std::find(added_.begin(), added_.end(), collection) != added_.end();
+    }
+
+    // Steps that are named count also where the interval's steps have not begun yet or have ended.
+    static std::vector<Requirement> apart(Requirement requirement) {
+        const auto outside =
+            std::stable_partition(requirement.steps.begin(), requirement.steps.end(),
+                                  [&](std::uint64_t step) { return requirement.schedule.holds(step); });
+        if (outside == requirement.steps.end()) return {std::move(requirement)};
+        Requirement named = requirement;
+        named.schedule = {.every = 0};
+        named.steps.assign(outside, requirement.steps.end());
+        requirement.steps.erase(outside, requirement.steps.end());
+        return {std::move(requirement), std::move(named)};
+    }
+
     // Whether some key of the modes' own is there.
     static bool tells_modes_apart(const json* parameters) {
         if (parameters == nullptr) return false;
@@ -181,46 +203,82 @@ class HookReader {
 
     Status add(const std::string& collection, const json* own, const json* hook) {
         TRAINDBG_ASSIGN_OR_RETURN(const What what, what_of(own, hook));
-        TRAINDBG_RETURN_IF_ERROR(make_collection(collection, own));
-        const bool apart = tells_modes_apart(own) || tells_modes_apart(hook);
+        added_.push_back(collection);
+        TRAINDBG_ASSIGN_OR_RETURN(const std::vector<std::string> parts,
+                                  make_collections(collection, own, hook));
+        const bool differs = tells_modes_apart(own) || tells_modes_apart(hook);
         for (const ModePrefix& each : kModes) {
-            if (apart == (each.mode == Mode::kGlobal)) continue;
+            if (differs == (each.mode == Mode::kGlobal)) continue;
             TRAINDBG_ASSIGN_OR_RETURN(Requirement requirement, schedule_of(own, hook, each.prefix));
             requirement.mode = each.mode;
             requirement.what = what;
             requirement.asked_by = "user";
-            if (collection != kAll) {
-                requirement.collection = collection;
-                out_.captures.push_back(std::move(requirement));
-                continue;
-            }
-            for (const char* part : kAllTensors) {
-                requirement.collection = part;
-                out_.captures.push_back(requirement);
-            }
+            for (Requirement& one : apart(std::move(requirement)))
+                for (const std::string& part : parts) {
+                    one.collection = part;
+                    out_.captures.push_back(one);
+                }
         }
         return Status::ok();
     }
 
-    Status make_collection(const std::string& collection, const json* own) {
-        std::vector<std::string> patterns;
-        if (const json* given = look_up(own, nullptr, "", "include_regex")) {
-            if (!given->is_string()) return wrong("include_regex: expected a text");
-            patterns = parts_of(given->get<std::string>());
+    [[nodiscard]] Result<std::vector<std::string>> patterns_of(const json* parameters) const {
+        const json* const given = look_up(parameters, nullptr, "", "include_regex");
+        if (given == nullptr) return std::vector<std::string>();
+        if (!given->is_string()) return wrong("include_regex: expected a text");
+        return parts_of(given->get<std::string>());
+    }
+
+    // What it is in ours: itself where we have one of that name, and one of the tensors that it adds by
+    // patterns.
+    Result<std::vector<std::string>> make_collections(const std::string& collection, const json* own,
+                                                      const json* hook) {
+        TRAINDBG_ASSIGN_OR_RETURN(std::vector<std::string> patterns, patterns_of(own));
+        if (collection == kAll) return std::vector<std::string>(kAllTensors.begin(), kAllTensors.end());
+        if (collection == kDefault) {
+            TRAINDBG_ASSIGN_OR_RETURN(const std::vector<std::string> more, patterns_of(hook));
+            patterns.insert(patterns.end(), more.begin(), more.end());
+            if (patterns.empty()) return std::vector<std::string>();  // nothing is in it
         }
-        if (collection == kAll || model::role_of_collection(collection)) return Status::ok();
-        if (patterns.empty() && collection == "relu_output") patterns = {"^activation/.*[Rr]e[Ll][Uu]"};
+        std::vector<std::string> out;
+        std::string added = collection;
+        if (model::role_of_collection(collection)) {
+            out.push_back(collection);
+            if (patterns.empty()) return out;
+            added += ".include_regex";
+        }
+        std::vector<std::string> include = translated(patterns);
+        if (patterns.empty() && collection == "relu_output") include = {"^activation/.*[Rr]e[Ll][Uu]"};
         const auto same = std::find_if(out_.collections.begin(), out_.collections.end(),
-                                       [&](const auto& spec) { return spec.name == collection; });
-        if (patterns.empty() && same == out_.collections.end())
+                                       [&](const auto& spec) { return spec.name == added; });
+        if (include.empty() && same == out_.collections.end())
             return wrong(base::format("collection '{}' is none of ours and has no include_regex",
                                       base::printable(collection)));
-        if (same == out_.collections.end()) out_.collections.push_back({collection, std::move(patterns), {}});
-        else same->include.insert(same->include.end(), patterns.begin(), patterns.end());
-        return Status::ok();
+        if (same == out_.collections.end()) out_.collections.push_back({added, std::move(include), {}});
+        else same->include.insert(same->include.end(), include.begin(), include.end());
+        out.push_back(std::move(added));
+        return out;
+    }
+
+    // Each as it is, then what it means in our names. What is not captured is said, once.
+    [[nodiscard]] std::vector<std::string> translated(const std::vector<std::string>& patterns) const {
+        std::vector<std::string> out;
+        for (const std::string& pattern : patterns) {
+            OurPatterns ours = in_our_names(pattern);
+            if (!ours.missing.empty()) {
+                const std::string text =
+                    base::format("{}: include_regex '{}' asks for {}, which traindbg does not capture", name_,
+                                 base::printable(pattern), ours.missing);
+                base::log_once(base::LogLevel::kWarning, text, text);
+            }
+            out.push_back(pattern);
+            std::move(ours.patterns.begin(), ours.patterns.end(), std::back_inserter(out));
+        }
+        return out;
     }
 
     std::string name_;
+    std::vector<std::string> added_;  // collections that were given
     Settings out_;
     Status problem_;
 };

@@ -2,11 +2,14 @@
 
 #include <algorithm>
 #include <array>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <set>
 
 #include "traindbg/base/format.h"
 #include "traindbg/base/text.h"
+#include "traindbg/model/rule_instance.h"
 
 namespace traindbg::settings {
 namespace {
@@ -42,8 +45,13 @@ Result<RuleConfiguration> configuration_of(const json& item, const std::string& 
         return Status(Code::kInvalidArgument, base::format("{}: {}", where, what));
     };
     if (!item.is_object()) return wrong("expected an object");
-    if (const auto inner = item.find("DebugRuleConfiguration"); inner != item.end())
-        return configuration_of(*inner, where);
+    if (const auto inner = item.find("DebugRuleConfiguration"); inner != item.end()) {
+        TRAINDBG_ASSIGN_OR_RETURN(RuleConfiguration wrapped, configuration_of(*inner, where));
+        const auto collections = item.find("CollectionConfigurations");
+        if (collections != item.end() && !collections->empty())
+            wrapped.hook = json{{"CollectionConfigurations", *collections}}.dump();
+        return wrapped;
+    }
     RuleConfiguration out;
     if (const auto name = item.find("RuleConfigurationName"); name != item.end() && name->is_string())
         out.name = name->get<std::string>();
@@ -78,6 +86,24 @@ Result<RuleConfiguration> configuration_of(const json& item, const std::string& 
     return out;
 }
 
+// Gives each its name. In the original, too, no two have one.
+Status name_instances(std::vector<RuleConfiguration>& configurations, const std::string& file) {
+    std::map<std::string, std::set<std::string>> of_rules;  // the names of each rule's
+    for (const RuleConfiguration& each : configurations) {
+        if (of_rules[each.rule].insert(each.name).second) continue;
+        return {Code::kInvalidArgument,
+                base::format("{}: {} is configured twice {}; give each a RuleConfigurationName of its own",
+                             file, base::printable(each.rule),
+                             each.name.empty() ? "without a name" : "as " + base::printable(each.name))};
+    }
+    for (RuleConfiguration& each : configurations) {
+        each.instance = each.rule;
+        if (of_rules[each.rule].size() > 1 && !each.name.empty())
+            each.instance += model::kInstanceMark + base::printable(each.name);
+    }
+    return Status::ok();
+}
+
 }  // namespace
 
 Result<std::vector<RuleConfiguration>> parse_rules_json(std::string_view text, const std::string& name) {
@@ -100,6 +126,7 @@ Result<std::vector<RuleConfiguration>> parse_rules_json(std::string_view text, c
             configuration_of(item, base::format("{}: configuration {}", name, out.size() + 1)));
         out.push_back(std::move(configuration));
     }
+    TRAINDBG_RETURN_IF_ERROR(name_instances(out, name));
     return out;
 }
 

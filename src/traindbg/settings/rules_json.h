@@ -7,7 +7,8 @@
 //
 // `action_json` among the parameters says what is to be done when the rule fires (`actions_json.h`). Not
 // looked at: where and on what machine a rule is to run, `base_trial` and other trials. The collections that
-// are to be saved are those of a hook configuration (`hook_json.h`).
+// a rule wants saved stand beside the wrapped configuration, as `CollectionConfigurations`, and mean what
+// they mean in a hook configuration (`hook_json.h`).
 #pragma once
 
 #include <string>
@@ -23,12 +24,17 @@ namespace traindbg::settings {
 struct RuleConfiguration {
     std::string name;  // what its user calls it
     std::string rule;
+    // What it is called here (model/rule_instance.h): the rule, and where several are of one rule
+    // "RULE:NAME".
+    std::string instance;
     std::vector<std::pair<std::string, std::string>> parameters;  // as on a command line
     std::vector<RequestedAction> actions;                         // when it fires
+    std::string hook;  // a hook configuration with the collections that it wants saved; empty: none
 };
 
-// `name` is what messages call the file. kInvalidArgument names what is wrong. That the rules and parameters
-// exist is not looked at.
+// `name` is what messages call the file. kInvalidArgument names what is wrong, such as two configurations of
+// a rule that have no names of their own. That the rules and parameters exist is not looked at, and the
+// collections are not, either.
 [[nodiscard]] base::Result<std::vector<RuleConfiguration>> parse_rules_json(std::string_view text,
                                                                             const std::string& name);
 

@@ -185,6 +185,60 @@ TEST_F(NotifierTest, WithinTheCooldownTheMostSevereStandsForAll) {
     EXPECT_EQ(lines_of("actions.jsonl").at(1)["withheld"], 2);
 }
 
+TEST_F(NotifierTest, WhoGoesOnDoesNotTellAgainWhatWasTold) {
+    ScriptedChannel::Heard heard;
+    const std::vector answers{base::Status::ok(), base::Status(base::Code::kInvalidArgument, "no")};
+    Notifier first = notifier(std::make_unique<ScriptedChannel>(heard, answers));
+    first.tell(finding("dead_relu"));
+    first.tell(finding("overfit"));  // refused
+    first.finish(seconds(10), &never);
+    options_.past = PastActions::read(directory_);
+    EXPECT_EQ(options_.past.trouble(), "");
+    Notifier second = notifier(std::make_unique<ScriptedChannel>(heard, std::vector{base::Status::ok()}));
+    for (const char* rule : {"dead_relu", "overfit", "non_finite"}) second.tell(finding(rule));
+    second.finish(seconds(10), &never);
+    EXPECT_EQ(heard.rules, (std::vector<std::string>{"dead_relu", "overfit", "non_finite"}));
+}
+
+TEST_F(NotifierTest, WhatWasWithheldCountsAsToldToWhoGoesOn) {
+    options_.cooldown = seconds(600);
+    ScriptedChannel::Heard heard;
+    const auto tell_all = [&] {
+        Notifier notifier =
+            this->notifier(std::make_unique<ScriptedChannel>(heard, std::vector{base::Status::ok()}));
+        for (const char* rule : {"first", "second", "third"}) {
+            notifier.tell(finding(rule));
+            while (heard.rules.empty()) std::this_thread::sleep_for(milliseconds(1));
+        }
+        notifier.finish(seconds(10), &never);
+    };
+    tell_all();
+    EXPECT_EQ(heard.rules.size(), 2U);
+    options_.past = PastActions::read(directory_);
+    tell_all();
+    EXPECT_EQ(heard.rules.size(), 2U);
+}
+
+// As two webhooks of one host are, of which only the host is written down.
+TEST_F(NotifierTest, ReceiversThatLookAlikeAreToldApartByWhoGoesOn) {
+    ScriptedChannel::Heard one;
+    ScriptedChannel::Heard other;
+    const base::Status refused(base::Code::kInvalidArgument, "no");
+    const auto tell = [&](const base::Status& first_answer) {
+        std::vector<Receiver> receivers;
+        receivers.push_back({std::make_unique<ScriptedChannel>(one, std::vector{first_answer}), {}});
+        receivers.push_back({std::make_unique<ScriptedChannel>(other, std::vector{base::Status::ok()}), {}});
+        Notifier notifier(options_, std::move(receivers));
+        notifier.tell(finding("dead_relu"));
+        notifier.finish(seconds(10), &never);
+    };
+    tell(refused);
+    options_.past = PastActions::read(directory_);
+    tell(base::Status::ok());
+    EXPECT_EQ(one.rules.size(), 1U);
+    EXPECT_EQ(other.rules.size(), 1U);
+}
+
 TEST_F(NotifierTest, ADryRunTellsNobody) {
     ScriptedChannel::Heard heard;
     options_.dry_run = true;

@@ -39,6 +39,37 @@ TEST(WhatToDo, OneThingIsDone) {
     EXPECT_EQ(acting.notes.size(), 1U);
 }
 
+TEST(WhatToDo, StalledTrainingStopsRunsOfItsPrefixAndEndsThoseThatHang) {
+    EXPECT_TRUE(
+        actions_of_parameters({{"StalledTrainingRule", {{"threshold", 3.0}}}, {"overfit", {}}}).empty());
+    const auto asked = [](const char* prefix) {
+        return actions_of_parameters({{"StalledTrainingRule",
+                                       {{"stop_training_on_fire", std::string("True")},
+                                        {"training_job_name_prefix", std::string(prefix)}}}});
+    };
+    const Acting any = what_to_do("none", asked(""), "run", "");
+    EXPECT_EQ(any.action, "stop");
+    EXPECT_EQ(any.rules, std::set<std::string>{"StalledTrainingRule"});
+    EXPECT_EQ(any.stalls, std::set<std::string>{"StalledTrainingRule"});
+    EXPECT_EQ(what_to_do("none", asked("Night"), "night-1", "").action, "stop");
+    EXPECT_EQ(what_to_do("none", asked("night"), "run", "Night-job").action, "stop");
+
+    const Acting another = what_to_do("none", asked("day"), "night", "");
+    EXPECT_EQ(another.action, "none");
+    EXPECT_TRUE(another.stalls.empty());
+    ASSERT_EQ(another.notes.size(), 1U);
+    EXPECT_NE(
+        another.notes[0].find("StalledTrainingRule.stop_training_on_fire is for jobs that begin with 'day'"),
+        std::string::npos)
+        << another.notes[0];
+
+    EXPECT_TRUE(what_to_do("stop", asked(""), "run", "").rules.empty()) << "--on-finding is about any rule";
+    EXPECT_EQ(what_to_do("checkpoint-stop", asked(""), "run", "").stalls.size(), 1U);
+    EXPECT_TRUE(what_to_do("lower-lr", asked(""), "run", "").stalls.empty());
+    EXPECT_TRUE(what_to_do("stop", {stop("A", "")}, "run", "").stalls.empty())
+        << "nothing says that it hangs";
+}
+
 TEST(Targets, WhoLooksAtMetricsIsNotTold) {
     options::NotifyOptions options;
     options.targets = {"prometheus:0"};

@@ -33,7 +33,7 @@ const model::WorkerMeta kMeta = [] {
 
 std::vector<std::string> names(const std::vector<model::Finding>& findings) {
     std::vector<std::string> all;
-    for (const model::Cause& cause : likely_causes(findings, kMeta)) all.push_back(cause.name);
+    for (const model::Cause& cause : likely_causes(findings, {}, kMeta)) all.push_back(cause.name);
     return all;
 }
 
@@ -75,12 +75,26 @@ TEST(LikelyCauses, UnitsThatWereDeadBeforeTheFirstUpdateAreACauseOfTheirOwn) {
         std::vector<std::string>{"dead_relu"});
 }
 
+TEST(LikelyCauses, UnitsThatDiedAreAConsequenceOfTargetsInOrderAndThoseDeadBeforeAreNot) {
+    const auto explained = [](double dead_at_first) {
+        const std::vector<model::Finding> findings = {
+            finding("targets_in_order", "order", kWarning),
+            finding("dead_relu", "layer", kError,
+                    {{"inactive units at the first step", dead_at_first, "", 0}})};
+        for (const model::Cause& cause : likely_causes(findings, {}, kMeta))
+            if (cause.name == "unshuffled_data") return cause.rules;
+        return std::vector<std::string>();
+    };
+    EXPECT_EQ(explained(0.1), (std::vector<std::string>{"targets_in_order", "dead_relu"}));
+    EXPECT_EQ(explained(1.0), std::vector<std::string>{"targets_in_order"});
+}
+
 TEST(LikelyCauses, GradientsNotClearedExplainARisingLossAndAnExplosion) {
     const std::vector<model::Finding> findings = {finding("exploding_gradient", "gradients", kError),
                                                   finding("loss_not_decreasing", "rising", kError),
                                                   finding("gradients_not_cleared", "loop", kError)};
     EXPECT_EQ(names(findings), std::vector<std::string>{"gradients_not_cleared"});
-    const auto causes = likely_causes(findings, kMeta);
+    const auto causes = likely_causes(findings, {}, kMeta);
     EXPECT_EQ(causes[0].rules.size(), 3U);
     EXPECT_NE(causes[0].fix.find("zero_grad"), std::string::npos);
 }
@@ -94,7 +108,7 @@ TEST(LikelyCauses, TwoFaultsThatDoNotExplainEachOtherAreBothNamed) {
 TEST(LikelyCauses, TheAdviceNamesTheLearningRate) {
     const auto causes = likely_causes(std::vector{finding("exploding_gradient", "gradients", kError,
                                                           {{"update / weight", 0.5, "usual", 1e-3}})},
-                                      kMeta);
+                                      {}, kMeta);
     ASSERT_EQ(causes.size(), 1U);
     EXPECT_NE(causes[0].fix.find("from 5 to about 0.5 or less"), std::string::npos) << causes[0].fix;
 }
@@ -119,7 +133,7 @@ model::Finding fault(std::string kind) {
 TEST(LikelyCauses, AFindingThatNamesItsFaultIsTheCauseOfWhatFollowsFromIt) {
     const std::vector<model::Finding> findings = {finding("loss_not_decreasing", "stalled", kWarning),
                                                   fault("redundant_softmax")};
-    const std::vector<model::Cause> causes = likely_causes(findings, kMeta);
+    const std::vector<model::Cause> causes = likely_causes(findings, {}, kMeta);
     ASSERT_EQ(causes.size(), 1U);
     EXPECT_EQ(causes[0].name, "redundant_softmax");
     EXPECT_EQ(causes[0].rules, (std::vector<std::string>{"loss_not_decreasing", "redundant_softmax"}));
@@ -129,10 +143,10 @@ TEST(LikelyCauses, AFindingThatNamesItsFaultIsTheCauseOfWhatFollowsFromIt) {
 TEST(LikelyCauses, RanksThatMayBeMeantToDifferAreALessLikelyCauseThanCopiesThatAreNone) {
     model::Finding ranks = finding("replica_divergence", "copies", kError);
     ranks.kind = ranks.rule;
-    EXPECT_GT(likely_causes(std::vector{ranks}, kMeta).at(0).confidence, 0.9);
+    EXPECT_GT(likely_causes(std::vector{ranks}, {}, kMeta).at(0).confidence, 0.9);
     ranks.key = "never_averaged";
     ranks.severity = kWarning;
-    EXPECT_LT(likely_causes(std::vector{ranks}, kMeta).at(0).confidence, 0.8);
+    EXPECT_LT(likely_causes(std::vector{ranks}, {}, kMeta).at(0).confidence, 0.8);
 }
 
 TEST(LikelyCauses, AFactComesBeforeAJudgement) {

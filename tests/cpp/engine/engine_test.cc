@@ -149,9 +149,10 @@ TEST(Engine, OneFindingPerFaultThroughFiringAndResolving) {
     EXPECT_EQ(finding.message, "step 3");
     EXPECT_EQ(finding.severity, model::Severity::kError);
     EXPECT_EQ(finding.places, 4U);
+    EXPECT_EQ(finding.times, 2U);
     using enum model::FindingState;
-    const std::vector<std::pair<model::FindingState, model::StepIndex>> expected = {{kFiring, 1},
-                                                                                    {kResolved, 1}};
+    const std::vector<std::pair<model::FindingState, model::StepIndex>> expected = {
+        {kFiring, 1}, {kResolved, 1}, {kFiring, 3}};
     EXPECT_EQ(heard, expected);
 }
 

@@ -19,7 +19,8 @@ TEST(Json, ACapturePlanComesBack) {
     config.queue_bytes = 12345;
     config.compiled = CompiledModels::kSkip;
     config.micro_batches = MicroBatches::kAll;
-    config.corrections = {.skip_bad_steps = true, .snapshot_every = 50, .lr_factor = 0.1, .most = 3};
+    config.corrections = {
+        .skip_bad_steps = true, .snapshot_every = 50, .lr_factor = 0.1, .most = 3, .dry_run = true};
     config.budget = 0.02;
     config.flight = {.steps = 20, .collect = {"gradients", "first"}, .raw = {"losses"}};
     config.collections = {{.name = "first", .include = {"^fc1"}, .exclude = {"bias", "x\"y"}}};
@@ -111,6 +112,7 @@ Finding sample_finding() {
     finding.first_step = 10;
     finding.step = 12;
     finding.last_step = 99;
+    finding.times = 2;
     finding.tensor = "gradient/fc1.weight";
     finding.layer = "fc1";
     finding.places = 4;
@@ -140,10 +142,22 @@ TEST(Json, AVerdictComesBack) {
                        .confidence = 0.75,
                        .explanation = "Loss and gradients grew together.",
                        .fix = "lr=0.01",
-                       .rules = {"exploding_gradient"}}};
+                       .rules = {"exploding_gradient"},
+                       .evidence_for = {{"It grew.", "exploding_gradient", "fc1", StepIndex{10}}},
+                       .evidence_against = {{"SGD has a usual rate.", "", "", std::nullopt}}}};
     const auto back = verdict_from_json(to_json(verdict).dump());
     ASSERT_TRUE(back) << back.status().message();
     EXPECT_EQ(*back, verdict);
+}
+
+TEST(Json, AVerdictOfBeforeThereWasEvidenceIsRead) {
+    const auto verdict = verdict_from_json(
+        R"({"findings": [{"rule": "overfit", "state": "firing"}],
+            "causes": [{"name": "overfit", "confidence": 0.4, "explanation": "So.", "rules": ["overfit"]}]})");
+    ASSERT_TRUE(verdict) << verdict.status().message();
+    EXPECT_EQ(verdict->findings.at(0).times, 1U);
+    EXPECT_TRUE(verdict->causes.at(0).evidence_for.empty());
+    EXPECT_FALSE(to_json(*verdict)["causes"][0]["sure"]);
 }
 
 TEST(Json, AWorkersDescriptionComesBack) {

@@ -108,6 +108,29 @@ TEST(RuleOptions, ARuleThatIsOffByDefaultIsChosenBySettingIt) {
     EXPECT_FALSE(options.choices().is_ok());
 }
 
+TEST(RuleOptions, AHoldIsOfAllRulesAndOneOfARuleCountsMore) {
+    RuleOptions options;
+    options.only = {"overfit", "dead_relu"};
+    options.hold = "20";
+    options.settings = {"dead_relu.hold=30s"};
+    const auto choices = options.choices({{"overfit", {{"hold", "5"}}}, {"dead_relu", {}}});
+    ASSERT_TRUE(choices.is_ok()) << choices.status().message();
+    EXPECT_EQ((*choices)[0].parameters, (rules::Parameters{{"hold", "20"}})) << "not that of the run before";
+    EXPECT_EQ((*choices)[1].parameters, (rules::Parameters{{"hold", "30s"}}));
+}
+
+TEST(RuleOptions, AHoldThatIsNoneIsRefused) {
+    RuleOptions options;
+    options.hold = "soon";
+    EXPECT_NE(options.choices().status().message().find("--hold: 'soon' is neither a number of steps, as 20"),
+              std::string::npos);
+    options.hold.clear();
+    options.settings = {"overfit.hold=20x"};
+    EXPECT_NE(options.choices().status().message().find("overfit.hold: '20x' is neither"), std::string::npos);
+    options.settings = {"overfit.hodl=20"};
+    EXPECT_NE(options.choices().status().message().find("did you mean 'hold'?"), std::string::npos);
+}
+
 TEST(RuleOptions, ASettingsFileChoosesThemToo) {
     RuleOptions options;
     options.file.rule_settings = {"VanishingGradient.threshold=1e-6", "AllZero", first_rule()};
@@ -146,6 +169,78 @@ TEST(RuleOptions, RuleConfigurationsOfTheOriginalAreTaken) {
     }
     options.rules_json += ".gone";
     EXPECT_EQ(options.choices().status().code(), base::Code::kNotFound);
+}
+
+TEST(RuleOptions, InstancesOfARuleAreSetAndLeftOutByTheirNames) {
+    RuleOptions options;
+    options.rules_json = testing::TempDir() + "instances.json";
+    std::ofstream(options.rules_json) << R"([
+        {"RuleConfigurationName": "w", "RuleParameters": {"rule_to_invoke": "UnchangedTensor",
+                                                          "collection_names": "weights"}},
+        {"RuleConfigurationName": "g.1", "RuleParameters": {"rule_to_invoke": "UnchangedTensor",
+                                                            "collection_names": "gradients"}}])";
+    const std::vector<std::string> both = {"UnchangedTensor:w", "UnchangedTensor:g.1"};
+    ASSERT_EQ(names_of(options), both);
+    options.settings = {"UnchangedTensor:g.1.num_steps=5", "UnchangedTensor.rtol=0.5"};
+    const auto choices = options.choices();
+    ASSERT_TRUE(choices.is_ok()) << choices.status().message();
+    EXPECT_EQ(names_of(options), both);
+    const rules::Parameters weights = (choices->end() - 2)->parameters;
+    const rules::Parameters gradients = choices->back().parameters;
+    EXPECT_EQ(weights, (rules::Parameters{{"collection_names", "weights"}, {"rtol", 0.5}}));
+    EXPECT_EQ(gradients,
+              (rules::Parameters{{"collection_names", "gradients"}, {"num_steps", 5}, {"rtol", 0.5}}));
+    // A run that was judged by them has them again.
+    RuleOptions later;
+    later.only = {"UnchangedTensor"};
+    EXPECT_EQ(later.choices(*choices)->size(), 2U);
+    options.settings.clear();
+    options.without = {"UnchangedTensor:w"};
+    EXPECT_EQ(names_of(options), std::vector<std::string>{"UnchangedTensor:g.1"});
+    options.without = {"UnchangedTensor"};
+    EXPECT_TRUE(names_of(options).empty());
+}
+
+TEST(RuleOptions, CollectionsBesideARuleConfigurationAreCaptured) {
+    RuleOptions options;
+    options.only = {"LossNotDecreasing"};
+    options.rules_json = testing::TempDir() + "attached.json";
+    const auto write = [&](std::string_view collections) {
+        std::ofstream(options.rules_json) << R"([{"DebugRuleConfiguration": {"RuleConfigurationName": "l",
+                    "RuleParameters": {"rule_to_invoke": "LossNotDecreasing"}},
+                   "CollectionConfigurations": )"
+                                          << collections << "}]";
+    };
+    write(R"([{"CollectionName": "losses", "CollectionParameters": {"train.save_interval": "7"}},
+              {"CollectionName": "heads", "CollectionParameters": {"include_regex": "head", "save_steps": "3"}}])");
+    CaptureOptions capture;
+    const auto attached = options.collections();
+    ASSERT_TRUE(attached.is_ok()) << attached.status().message();
+    capture.of_rules = *attached;
+    const auto config = capture.config(*options.choices());
+    ASSERT_TRUE(config.is_ok()) << config.status().message();
+    const auto has = [&](std::string_view collection, std::uint64_t every) {
+        return std::any_of(config->requirements.begin(), config->requirements.end(), [&](const auto& each) {
+            return each.collection == collection && each.schedule.every == every &&
+                   each.asked_by == "LossNotDecreasing";
+        });
+    };
+    EXPECT_TRUE(has("losses", 500));
+    EXPECT_TRUE(has("losses", 7));
+    EXPECT_TRUE(has("heads", 500));
+    ASSERT_EQ(config->collections.size(), 1U);
+    EXPECT_EQ(config->collections[0].name, "heads");
+
+    options.without = {"LossNotDecreasing"};
+    EXPECT_TRUE(options.collections()->empty());
+    options.without.clear();
+    // One that is not known is not dropped without a word.
+    write(R"([{"CollectionName": "mine"}])");
+    const auto refused = options.collections();
+    ASSERT_FALSE(refused.is_ok());
+    EXPECT_NE(refused.status().message().find("collection 'mine' is none of ours"), std::string::npos)
+        << refused.status().message();
+    EXPECT_NE(refused.status().message().find(options.rules_json), std::string::npos);
 }
 
 TEST(CaptureOptions, WhatTheUserWantsIsAddedToWhatTheRulesNeed) {

@@ -100,12 +100,13 @@ TEST(WatchSettings, ParametersOfTheFileHoldForTheCallersRulesWhereItSaysNothingE
 
 TEST(WatchSettings, WhatIsForTheProgramIsLeftOutAndWhatIsForTheSupervisorHandedOn) {
     const WatchSettings watch = meaning_of(
-        "upload = 's3://b/x'\nfail-on = 'error'\nstop-grace = 3\non-finding = 'stop'\nact-at = 'error'\n"
+        "upload = 's3://b/x'\nfail-on = 'error'\nstop-grace = 3\non-finding = 'stop'\nact-at = "
+        "'error'\ndry-run = true\n"
         "rule-python = ['a.py']\n");
     Words left_out = watch.left_out;
     std::sort(left_out.begin(), left_out.end());
     EXPECT_EQ(left_out, (Words{"fail-on", "rule-python", "stop-grace", "upload"}));
-    EXPECT_EQ(watch.supervisor, (Words{"--on-finding", "stop", "--act-at", "error"}));
+    EXPECT_EQ(watch.supervisor, (Words{"--on-finding", "stop", "--act-at", "error", "--dry-run"}));
     EXPECT_FALSE(watch.names_something);
     EXPECT_EQ(watch.every, 0U);
 }

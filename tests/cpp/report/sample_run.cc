@@ -274,6 +274,11 @@ class Builder {
             "rate is 0.5. It would be refuted by the same rise at a tenth of the rate.";
         cause.fix = "optimizer = torch.optim.SGD(model.parameters(), lr=0.05, momentum=0.9)";
         cause.rules = {"not_finite"};
+        cause.evidence_for = {
+            {bad.message, "not_finite", "", bad.first_step},
+            {"SGD has a learning rate of 0.5, which is high for it.", "", "", std::nullopt}};
+        cause.evidence_against = {{"vanishing_gradient was there at step 12, before the first sign of this.",
+                                   "vanishing_gradient", "", model::StepIndex{12}}};
         run_.verdict.causes = {cause};
     }
 

@@ -69,6 +69,40 @@ TEST(TerminalTest, ProseIsBrokenForANarrowTerminal) {
     EXPECT_LE(widest_line(terminal_verdict(verdict, false, 0)), 40U) << "too narrow to be of use";
 }
 
+TEST(TerminalTest, APendingFindingIsOneLineAndNoFinding) {
+    model::Verdict verdict;
+    verdict.findings = {finding_with("It may be so.")};
+    verdict.findings[0].state = model::FindingState::kPending;
+    verdict.findings[0].times = 0;
+    verdict.outcomes = {{"dead_relu", model::CheckState::kClean, "", 9}};
+    const std::string text = terminal_verdict(verdict, false);
+    EXPECT_TRUE(has(text, "Clean: no rule found a fault")) << text;
+    EXPECT_TRUE(has(text, "1 finding is pending: it has not lasted for as long as --hold asks.")) << text;
+    EXPECT_TRUE(has(text, "\npending  dead_relu, step 3")) << text;
+    EXPECT_FALSE(has(text, "It may be so.")) << text;
+    EXPECT_TRUE(has(terminal_explained(verdict, {}, false), "It may be so."));
+}
+
+TEST(TerminalTest, WhatSpeaksForACauseAndAgainstItIsExplained) {
+    model::Verdict verdict;
+    verdict.findings = {finding_with("All units are zero.")};
+    verdict.causes = {{"a", "First", 0.4, "Because.", "Do.", {"dead_relu"}},
+                      {"b", "Second", 0.3, "", "", {}}};
+    verdict.causes[0].evidence_for = {{"All units are zero.", "dead_relu", "", model::StepIndex{3}},
+                                      {"SGD has a rate of 5.", "", "", std::nullopt}};
+    verdict.causes[0].evidence_against = {
+        {"overfit was there at step 1.", "overfit", "", model::StepIndex{1}}};
+    const std::string text = terminal_explained(verdict, {}, false);
+    EXPECT_TRUE(has(text, "not sure, perhaps: First (possible, 40 %)\n")) << text;
+    EXPECT_TRUE(has(text, "or: Second")) << text;
+    EXPECT_TRUE(has(text,
+                    "  for:     dead_relu, step 3: All units are zero.\n"
+                    "           SGD has a rate of 5.\n"
+                    "  against: overfit was there at step 1.\n"))
+        << text;
+    EXPECT_FALSE(has(terminal_verdict(verdict, false), "against: ")) << "only where it is asked for";
+}
+
 TEST(TerminalTest, ALayerWithANumberForANameIsCalledALayer) {
     model::Finding finding = finding_with("message");
     finding.layer = "6";

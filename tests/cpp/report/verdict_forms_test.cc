@@ -59,8 +59,14 @@ model::Verdict sample_verdict() {
     verdict.outcomes = {{"dead_relu", model::CheckState::kFired, "", 9},
                         {"non_finite", model::CheckState::kClean, "", 9},
                         {"overfit", model::CheckState::kNotChecked, "no evaluation <seen>", 0}};
-    verdict.causes = {
-        {"learning_rate_too_high", "Learning rate too high", 0.9, "It died.", "Lower it.", {"dead_relu"}}};
+    verdict.causes = {{"learning_rate_too_high",
+                       "Learning rate too high",
+                       0.9,
+                       "It died.",
+                       "Lower it.",
+                       {"dead_relu"},
+                       {{"All 32 units are zero.", "dead_relu", "layer", model::StepIndex{3}}},
+                       {{"SGD has a learning rate of 0.01.", "", "", std::nullopt}}}};
     return verdict;
 }
 
@@ -91,6 +97,19 @@ TEST(SarifLogTest, AFindingIsAResultWithItsRuleItsPlaceAndItsNumbers) {
     EXPECT_EQ(run["results"][1]["level"], "note");
     EXPECT_NE(result["partialFingerprints"], run["results"][1]["partialFingerprints"]);
     EXPECT_EQ(run["properties"]["causes"][0]["name"], "learning_rate_too_high");
+    EXPECT_EQ(run["properties"]["causes"][0]["evidence_for"][0]["step"], 3);
+    EXPECT_EQ(run["properties"]["causes"][0]["evidence_against"][0]["text"],
+              "SGD has a learning rate of 0.01.");
+}
+
+TEST(SarifLogTest, APendingFindingIsOpen) {
+    model::Verdict verdict = sample_verdict();
+    verdict.findings[0].state = model::FindingState::kPending;
+    verdict.findings[0].times = 0;
+    const json log = json::parse(sarif_log(sample_run(), verdict, kRules));
+    EXPECT_EQ(log["runs"][0]["results"][0]["kind"], "open");
+    EXPECT_EQ(log["runs"][0]["results"][0]["level"], "none");
+    EXPECT_FALSE(log["runs"][0]["results"][1].contains("kind"));
 }
 
 TEST(SarifLogTest, WhatWasNotCheckedIsANotification) {
@@ -117,6 +136,22 @@ TEST(SarifLogTest, AScriptElsewhereIsNoPlaceInTheProject) {
 TEST(SarifLogTest, NothingFoundIsAnEmptyLog) {
     const json log = json::parse(sarif_log({}, {}, {}));
     EXPECT_TRUE(log["runs"][0]["results"].empty());
+}
+
+TEST(JUnitXmlTest, ACauseSaysWhatSpeaksForItAndAgainst) {
+    const std::string xml = junit_xml(sample_run(), sample_verdict(), model::Severity::kWarning);
+    EXPECT_NE(xml.find("likely cause: Learning rate too high (90 %)"), std::string::npos) << xml;
+    EXPECT_NE(xml.find("\nfor: dead_relu, step 3: All 32 units are zero.\n"), std::string::npos) << xml;
+    EXPECT_NE(xml.find("\nagainst: SGD has a learning rate of 0.01."), std::string::npos) << xml;
+}
+
+TEST(JUnitXmlTest, APendingFindingFailsNothing) {
+    model::Verdict verdict = sample_verdict();
+    verdict.findings[0].state = model::FindingState::kPending;
+    verdict.findings[0].times = 0;
+    const std::string xml = junit_xml(sample_run(), verdict, model::Severity::kWarning);
+    EXPECT_NE(xml.find("failures=\"0\""), std::string::npos) << xml;
+    EXPECT_NE(xml.find("dead_relu (pending), steps 3 to 9"), std::string::npos) << xml;
 }
 
 TEST(JUnitXmlTest, ARuleIsATestCaseThatFailsOrIsSkipped) {

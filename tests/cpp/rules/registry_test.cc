@@ -51,6 +51,16 @@ TEST(Registry, EveryRuleSaysWhatItIsAbout) {
     }
 }
 
+TEST(Registry, EveryRuleOfOursHasASourceAndKinThatExist) {
+    std::set<std::string> originals;
+    for (const RuleEntry& entry : compatible_rules()) originals.insert(entry.info->name);
+    for (const RuleEntry& entry : builtin_rules()) {
+        EXPECT_FALSE(entry.info->source.empty()) << entry.info->name;
+        for (const std::string& name : split_texts(entry.info->original))
+            EXPECT_TRUE(originals.contains(name)) << entry.info->name << " names " << name;
+    }
+}
+
 TEST(Registry, DefaultsAreOfTheirTypesAndInRange) {
     for (const RuleEntry& entry : all_rules()) {
         const auto complete = complete_parameters(*entry.info, defaults_of(*entry.info));

@@ -41,7 +41,7 @@ TEST(HookJson, WhatACollectionSaysBeatsTheHookAndWithoutReductionsTensorsAreWhol
             {"CollectionName": "gradients", "CollectionParameters": {"reductions": "min,abs_prod"}},
             {"CollectionName": "heads", "CollectionParameters": {"include_regex": "attn.*q, attn.*k"}},
             {"CollectionName": "relu_output", "CollectionParameters": null}]})");
-    ASSERT_EQ(settings.captures.size(), 6U);
+    ASSERT_EQ(settings.captures.size(), 7U);
     Requirement expected;
     expected.collection = "losses";
     expected.mode = Mode::kGlobal;
@@ -52,11 +52,14 @@ TEST(HookJson, WhatACollectionSaysBeatsTheHookAndWithoutReductionsTensorsAreWhol
     expected.collection = "weights";
     expected.what = What::kStatistics;
     expected.schedule = {.every = 100, .start = 5, .end = 2000};
-    expected.steps = {3, 70};
+    expected.steps = {70};
     EXPECT_EQ(settings.captures[1], expected);
-    EXPECT_EQ(settings.captures[2].what, What::kStatistics | What::kRaw);
-    EXPECT_EQ(settings.captures[3].what, What::kStatistics | What::kDigest);
-    EXPECT_EQ(settings.captures[4].collection, "heads");
+    expected.schedule = {.every = 0};
+    expected.steps = {3};
+    EXPECT_EQ(settings.captures[2], expected);
+    EXPECT_EQ(settings.captures[3].what, What::kStatistics | What::kRaw);
+    EXPECT_EQ(settings.captures[4].what, What::kStatistics | What::kDigest);
+    EXPECT_EQ(settings.captures[5].collection, "heads");
     ASSERT_EQ(settings.collections.size(), 2U);
     EXPECT_EQ(settings.collections[0], (model::CollectionSpec{"heads", {"attn.*q", "attn.*k"}, {}}));
     EXPECT_EQ(settings.collections[1].name, "relu_output");
@@ -68,7 +71,7 @@ TEST(HookJson, ModesHaveValuesOfTheirOwn) {
         "CollectionConfigurations": [
             {"CollectionName": "gradients"},
             {"CollectionName": "weights", "CollectionParameters": {"save_interval": "7", "eval.save_interval": "2"}}]})");
-    ASSERT_EQ(settings.captures.size(), 6U);
+    ASSERT_EQ(settings.captures.size(), 9U);
     const auto expect_schedule = [&](std::size_t at, Mode mode, const Schedule& schedule) {
         EXPECT_EQ(settings.captures[at].mode, mode) << at;
         EXPECT_EQ(settings.captures[at].schedule, schedule) << at;
@@ -79,6 +82,8 @@ TEST(HookJson, ModesHaveValuesOfTheirOwn) {
     expect_schedule(3, Mode::kTrain, {.every = 7});  // the collection's value for all modes beats the hook's
     expect_schedule(4, Mode::kEval, {.every = 2, .start = 3});
     expect_schedule(5, Mode::kPredict, {.every = 7});
+    EXPECT_EQ(settings.captures[6].collection, "losses");
+    expect_schedule(6, Mode::kTrain, {.every = 10});
 }
 
 TEST(HookJson, WithoutCollectionsThoseOfTheHookOrTheLosses) {
@@ -92,6 +97,58 @@ TEST(HookJson, WithoutCollectionsThoseOfTheHookOrTheLosses) {
     EXPECT_EQ(all.captures.size(), 9U);
     ASSERT_EQ(all.collections.size(), 1U);
     EXPECT_EQ(all.collections[0], (model::CollectionSpec{"default", {"conv1"}, {}}));
+}
+
+TEST(HookJson, LossesAreSavedWhateverElseIs) {
+    const Settings settings = read(R"({"HookParameters": {"save_interval": "3"},
+        "CollectionConfigurations": [{"CollectionName": "weights"}, {"CollectionName": "default"}]})");
+    ASSERT_EQ(settings.captures.size(), 2U);  // nothing is in `default`
+    EXPECT_EQ(settings.captures[0].collection, "weights");
+    EXPECT_EQ(settings.captures[1].collection, "losses");
+    EXPECT_EQ(settings.captures[1].schedule, (Schedule{.every = 3}));
+    EXPECT_TRUE(settings.collections.empty());
+}
+
+TEST(HookJson, StepsThatAreNamedCountBeforeTheStartAndBehindTheEnd) {
+    const Settings settings = read(R"({"CollectionConfigurations": [{"CollectionName": "losses",
+        "CollectionParameters": {"start_step": 5, "end_step": 9, "save_interval": 2, "save_steps": "3,7,20"}}]})");
+    ASSERT_EQ(settings.captures.size(), 2U);
+    std::vector<std::uint64_t> due;
+    for (std::uint64_t step = 0; step < 30; ++step)
+        if (settings.captures[0].is_due(step) || settings.captures[1].is_due(step)) due.push_back(step);
+    EXPECT_EQ(due, (std::vector<std::uint64_t>{3, 6, 7, 8, 20}));
+}
+
+TEST(HookJson, PatternsOfACollectionOfOursAddToIt) {
+    const Settings settings = read(R"({"CollectionConfigurations": [{"CollectionName": "losses",
+        "CollectionParameters": {"include_regex": "bias", "save_interval": 4}}]})");
+    ASSERT_EQ(settings.captures.size(), 2U);
+    EXPECT_EQ(settings.captures[0].collection, "losses");
+    EXPECT_EQ(settings.captures[1].collection, "losses.include_regex");
+    EXPECT_EQ(settings.captures[0].schedule, settings.captures[1].schedule);
+    ASSERT_EQ(settings.collections.size(), 1U);
+    EXPECT_EQ(settings.collections[0], (model::CollectionSpec{"losses.include_regex", {"bias"}, {}}));
+}
+
+TEST(HookJson, WhatIsSaidOfDefaultHoldsForThePatternsOfTheHook) {
+    const Settings settings = read(R"({
+        "HookParameters": {"save_interval": "100", "include_regex": "conv1"},
+        "CollectionConfigurations": [{"CollectionName": "default",
+            "CollectionParameters": {"save_interval": "7", "include_regex": "fc"}}]})");
+    ASSERT_EQ(settings.captures.size(), 2U);
+    EXPECT_EQ(settings.captures[0].collection, "default");
+    EXPECT_EQ(settings.captures[0].schedule.every, 7U);
+    ASSERT_EQ(settings.collections.size(), 1U);
+    EXPECT_EQ(settings.collections[0], (model::CollectionSpec{"default", {"fc", "conv1"}, {}}));
+}
+
+TEST(HookJson, PatternsForTheOriginalsNamesFindOurs) {
+    const Settings settings = read(R"({"CollectionConfigurations": [{"CollectionName": "mine",
+        "CollectionParameters": {"include_regex": "relu1_output, gradient/Net_fc"}}]})");
+    ASSERT_EQ(settings.collections.size(), 1U);
+    EXPECT_EQ(settings.collections[0].include,
+              (std::vector<std::string>{"relu1_output", "^(output|activation)/(.*)(relu1)($|@)",
+                                        "gradient/Net_fc", "^gradient/fc"}));
 }
 
 TEST(HookJson, WhatIsWrongIsNamed) {

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "traindbg/settings/hook_json.h"
+
 namespace traindbg::settings {
 namespace {
 
@@ -21,12 +23,42 @@ TEST(RulesJson, AConfigurationIsARuleWithTexts) {
     ASSERT_EQ(read->size(), 2U);
     EXPECT_EQ((*read)[0].name, "mine");
     EXPECT_EQ((*read)[0].rule, "DeadRelu");
+    EXPECT_EQ((*read)[0].instance, "DeadRelu");
     EXPECT_EQ((*read)[0].parameters, (Parameters{{"other_trials", "base"}, {"threshold_layer", "60"}}));
     EXPECT_EQ((*read)[1].rule, "AllZero");
     EXPECT_EQ((*read)[1].parameters,
               (Parameters{
                   {"collection_names", "weights,biases"}, {"tensor_regex", "none"}, {"threshold", "99.5"}}));
+    EXPECT_EQ((*read)[1].hook, "");
     EXPECT_TRUE(parse_rules_json("[]", "rules.json")->empty());
+}
+
+TEST(RulesJson, SeveralConfigurationsOfARuleAreInstancesOfIt) {
+    const auto read = parse_rules_json(R"([
+        {"RuleConfigurationName": "w", "RuleParameters": {"rule_to_invoke": "UnchangedTensor"}},
+        {"RuleConfigurationName": "alone", "RuleParameters": {"rule_to_invoke": "AllZero"}},
+        {"RuleConfigurationName": "a \u001b[1m", "RuleParameters": {"rule_to_invoke": "UnchangedTensor"}},
+        {"RuleParameters": {"rule_to_invoke": "UnchangedTensor"}}])",
+                                       "rules.json");
+    ASSERT_TRUE(read.is_ok()) << read.status().message();
+    EXPECT_EQ((*read)[0].instance, "UnchangedTensor:w");
+    EXPECT_EQ((*read)[1].instance, "AllZero");
+    EXPECT_EQ((*read)[2].instance.find('\x1b'), std::string::npos);
+    EXPECT_EQ((*read)[3].instance, "UnchangedTensor");
+}
+
+TEST(RulesJson, CollectionsBesideAConfigurationAreAHookConfiguration) {
+    const auto read = parse_rules_json(R"([
+        {"DebugRuleConfiguration": {"RuleParameters": {"rule_to_invoke": "LossNotDecreasing"}},
+         "CollectionConfigurations": [{"CollectionName": "losses",
+                                       "CollectionParameters": {"save_interval": "7"}}]}])",
+                                       "rules.json");
+    ASSERT_TRUE(read.is_ok()) << read.status().message();
+    const auto hook = parse_hook_json(read->front().hook, "rules.json");
+    ASSERT_TRUE(hook.is_ok()) << hook.status().message();
+    ASSERT_EQ(hook->captures.size(), 1U);
+    EXPECT_EQ(hook->captures[0].collection, "losses");
+    EXPECT_EQ(hook->captures[0].schedule.every, 7U);
 }
 
 TEST(RulesJson, WhatIsWrongIsNamed) {
@@ -44,6 +76,13 @@ TEST(RulesJson, WhatIsWrongIsNamed) {
     EXPECT_EQ(problem(R"([{}])"), "rules.json: configuration 1: RuleParameters has no rule_to_invoke");
     EXPECT_EQ(problem(R"([{"RuleParameters": {"rule_to_invoke": "A", "threshold": {}}}])"),
               "rules.json: configuration 1: threshold: expected a text");
+    EXPECT_EQ(problem(R"([{"RuleConfigurationName": "w", "RuleParameters": {"rule_to_invoke": "A"}},
+                          {"RuleConfigurationName": "w", "RuleParameters": {"rule_to_invoke": "A"}}])"),
+              "rules.json: A is configured twice as w; give each a RuleConfigurationName of its own");
+    EXPECT_EQ(
+        problem(R"([{"RuleParameters": {"rule_to_invoke": "A"}},
+                          {"RuleParameters": {"rule_to_invoke": "A"}}])"),
+        "rules.json: A is configured twice without a name; give each a RuleConfigurationName of its own");
     EXPECT_NE(problem(R"([{"RuleParameters": {"rule_to_invoke": "A", "source_s3_uri": "s3://x"}}])"), "");
 }
 

@@ -46,7 +46,9 @@ Row describe(const std::string& name, const std::string& path, storage::FileSyst
         row.trouble = run.status().message();
     }
     if (const auto kept = read_verdict(path, files); kept.is_ok())
-        row.findings = kept->verdict.findings.size();
+        row.findings = static_cast<std::size_t>(
+            std::count_if(kept->verdict.findings.begin(), kept->verdict.findings.end(),
+                          [](const model::Finding& finding) { return finding.times > 0; }));
     return row;
 }
 

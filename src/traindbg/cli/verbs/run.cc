@@ -90,18 +90,22 @@ class RunVerb final : public Verb {
         options.quiet = quiet_;
         if (const Status status = load_custom_rules(given_.rules.custom); !status.is_ok())
             return fail(console, status);
-        const auto requested = requested_actions(given_.notify, given_.rules);
+        auto requested = requested_actions(given_.notify, given_.rules);
         if (!requested.is_ok()) return fail(console, requested.status());
         if (const Status status = check_targets(given_.notify, *requested); !status.is_ok())
             return fail(console, status);
         auto choices = given_.rules.choices();
         if (!choices.is_ok()) return fail(console, choices.status());
+        for (RuleAction& action : actions_of_parameters(*choices)) requested->push_back(std::move(action));
         options.choices = *choices;
         options.spreading = Spreading::of(given_.rules, runs_);
+        auto collections = given_.rules.collections();
+        if (!collections.is_ok()) return fail(console, collections.status());
+        given_.capture.of_rules = std::move(*collections);
         auto config = given_.capture.config(*choices);
         if (!config.is_ok()) return fail(console, config.status());
         if (const Status status = given_.store.apply(*config); !status.is_ok()) return fail(console, status);
-        config->corrections = given_.corrections.corrections(given_.on_finding);
+        config->corrections = given_.corrections.corrections(given_.on_finding, given_.dry_run);
         if (!run_dir_.empty() && (!name_.empty() || !runs_.empty()))
             return fail(console,
                         {Code::kInvalidArgument,
@@ -140,12 +144,13 @@ class RunVerb final : public Verb {
         std::unique_ptr<actions::Notifier> notifier;
         std::unique_ptr<MetricsPublisher> metrics;
         if (!options.run.empty()) {
-            auto opened = open_notifier(given_.notify, *requested, options.run, files_);
+            auto opened = open_notifier(given_.notify, *requested, options.run, files_, given_.dry_run);
             if (opened.is_ok()) notifier = std::move(opened).value();
             else console.warn(opened.status().message());
             metrics = open_metrics(given_.notify, options.run, files_, console);
             options.act = what_to_do(given_.on_finding, *requested, options.run_name,
                                      aws::process_environment("TRAINING_JOB_NAME"));
+            options.act.dry_run = given_.dry_run;
             for (const std::string& note : options.act.notes) console.warn(note);
         }
         options.notifier = notifier.get();

@@ -53,6 +53,7 @@ class WatchVerb final : public Verb {
                       .help = options::kOnFindingHelp,
                       .choices = options::on_finding_words()},
                      on_finding_);
+        options.flag({.names = "--dry-run", .help = options::kDryRunHelp}, dry_run_);
         options.text({.names = "--act-at",
                       .placeholder = "SEVERITY",
                       .help = "The least severity to act on (default warning).",
@@ -64,6 +65,9 @@ class WatchVerb final : public Verb {
                       .choices = options::fail_on_words()},
                      fail_on_);
         notify_.declare(options);
+        options.flag({.names = "--notify-again",
+                      .help = "Tell findings again that were told before, as the run's actions.jsonl says."},
+                     notify_again_);
         options.flag(
             {.names = "-q,--quiet", .help = "No status line and no summary; findings are still printed."},
             quiet_);
@@ -98,20 +102,30 @@ class WatchVerb final : public Verb {
                                                        "and supervised on its own machine only"});
         }
 
-        const auto requested = requested_actions(notify_, rules_);
+        auto requested = requested_actions(notify_, rules_);
         if (!requested.is_ok()) return fail(console, requested.status());
         if (const base::Status status = check_targets(notify_, *requested); !status.is_ok())
             return fail(console, status);
+        for (RuleAction& action : actions_of_parameters(*choices)) requested->push_back(std::move(action));
         const std::string run_name = base_name(*path);
         const Acting acting =
             what_to_do(on_finding_, *requested, run_name, aws::process_environment("TRAINING_JOB_NAME"));
         for (const std::string& note : acting.notes) console.warn(note);
+        for (const std::string& rule : acting.stalls)
+            console.warn(
+                base::format("{}.stop_training_on_fire: watch asks the training to stop, and does not end "
+                             "one that comes to no step; traindbg run does",
+                             rule));
         if (is_remote(*path) && (tells_somebody(notify_, *requested) || acting.action != "none"))
             return fail(console, {base::Code::kUnsupported,
                                   base::printable(*path) +
                                       ": is a copy in a bucket; who is to be told is asked of the training's "
                                       "own machine, where the journal is"});
-        auto notifier = open_notifier(notify_, *requested, *path, files);
+        actions::PastActions past;
+        if (control) past = actions::PastActions::read(*path);
+        if (!past.trouble().empty()) console.warn(past.trouble());
+        auto notifier = open_notifier(notify_, *requested, *path, files, dry_run_,
+                                      notify_again_ ? actions::PastActions() : past);
         if (!notifier.is_ok()) return fail(console, notifier.status());
         const auto metrics = open_metrics(notify_, *path, files, console);
 
@@ -128,6 +142,8 @@ class WatchVerb final : public Verb {
         if (lock) options.on_fires = [&control] { control->request_flight_copy(); };
         options.action = action.get();
         options.act_for = acting.rules;
+        options.past = std::move(past);
+        options.dry_run = dry_run_;
         options.notifier = notifier->get();
         options.act_at = model::parse_severity(act_at_).value_or(model::Severity::kWarning);
         auto gate = SignalGate::open();
@@ -168,9 +184,9 @@ class WatchVerb final : public Verb {
         std::unique_ptr<StatusLine> status;
         if (!quiet_) status = StatusLine::open(console.error_colour());
         // The end is seen twice before it is believed: what was written before it is then read.
-        bool over = false;
+        bool over = is_over(control, path, files, supervises);
         while (true) {
-            bool more = follower.advance(std::chrono::milliseconds(50));
+            bool more = follower.advance(std::chrono::milliseconds(50), /*is_running=*/!over);
             if (status) {
                 StatusFacts facts;
                 facts.run_name = base_name(path);
@@ -277,6 +293,8 @@ class WatchVerb final : public Verb {
     std::string on_finding_ = "none";
     options::NotifyOptions notify_;
     std::string act_at_ = "warning";
+    bool dry_run_ = false;
+    bool notify_again_ = false;
     std::string fail_on_ = "never";
     bool quiet_ = false;
     bool json_ = false;

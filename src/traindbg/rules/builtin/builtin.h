@@ -56,6 +56,7 @@ namespace traindbg::rules::builtin {
 [[nodiscard]] RuleEntry resume_lost_optimizer_state();
 [[nodiscard]] RuleEntry saturated_activation();
 [[nodiscard]] RuleEntry schedule_collapsed();
+[[nodiscard]] RuleEntry schedule_never_steps();
 [[nodiscard]] RuleEntry step_without_gradient();
 [[nodiscard]] RuleEntry stopped_too_early();
 [[nodiscard]] RuleEntry target_leak();

@@ -26,7 +26,8 @@ const model::RuleInfo kClassImbalance = {
         "`ratio` "
         "times as frequent as a rare one and the model finds less than 5 % of the rare one's samples, at "
         "three "
-        "looks in a row, and more than 70 % of the most frequent one's: with "
+        "looks in a row, while it finds more than 70 % of the most frequent one's or tells classes apart "
+        "(Cohen's kappa of a third or more, where chance has 0): with "
         "up to "
         "20 classes for any class, with more only if the model predicts practically one class. Or the "
         "evaluations have at least ten "
@@ -57,7 +58,9 @@ const model::RuleInfo kClassImbalance = {
         "Counts of labels, predictions and hits of the first 20 batches and then every 5th, of training and "
         "of evaluation: one pass over the logits.",
     .original = "ClassImbalance",
-    .source = "",
+    .source =
+        "Buda, Maki, Mazurowski, \"A systematic study of the class imbalance problem in convolutional "
+        "neural networks\", Neural Networks 106 (2018)",
     .severity = model::Severity::kError,
     .parameters = {{"ratio", "times", 8, 2, 1e6, "labels of the most frequent class per label of a rare one"},
                    {"min_labels", "labels", 256, 10, 1e9, "labels before one class alone counts"}},
@@ -351,12 +354,24 @@ class ClassImbalance final : public Rule {
         // Where chance decides, as of the next letter, frequent classes are missed, too.
         const auto common = static_cast<std::size_t>(
             std::distance(recent_.begin(), std::max_element(recent_.begin(), recent_.end())));
-        if (hits_[common] < kFound * recent_[common]) return false;
+        if (hits_[common] < kFound * recent_[common] && agreement() < kTellsApart) return false;
         missed_.clear();
         for (std::size_t i = 0; i < recent_.size(); ++i)
             if (recent_[i] >= 20 && most >= ratio_ * recent_[i] && hits_[i] < 0.05 * recent_[i])
                 missed_.push_back(i);
         return !missed_.empty();
+    }
+
+    // Of predictions with labels, from 0, as often as by chance with these shares, to 1: Cohen's kappa.
+    // Source: Cohen, "A coefficient of agreement for nominal scales", 1960.
+    [[nodiscard]] double agreement() const {
+        const double all = std::accumulate(recent_.begin(), recent_.end(), 0.0);
+        const double predicted = std::accumulate(predicted_.begin(), predicted_.end(), 0.0);
+        const double hits = std::accumulate(hits_.begin(), hits_.end(), 0.0);
+        double by_chance = 0;
+        for (std::size_t i = 0; i < recent_.size(); ++i)
+            by_chance += recent_[i] / all * predicted_[i] / predicted;
+        return by_chance < 1 ? (hits / all - by_chance) / (1 - by_chance) : 0;
     }
 
     void set(const char* key, bool on, FindingSink& sink) {
@@ -422,7 +437,8 @@ class ClassImbalance final : public Rule {
     }
 
     static constexpr double kWindow = 2000;
-    static constexpr double kFound = 0.7;  // of the most frequent class, where rare ones are ignored
+    static constexpr double kFound = 0.7;           // of the most frequent class, where rare ones are ignored
+    static constexpr double kTellsApart = 1.0 / 3;  // agreement beyond chance, where they are, too
     static constexpr std::uint64_t kLooks = 3;
     static constexpr model::StepIndex kSettled = 200;  // steps from which a training is judged as it goes on
     static constexpr model::StepIndex kShort = 50;     // fewest steps of one that is judged at its end

@@ -36,7 +36,7 @@ const model::RuleInfo kConstantFeature = {
     .cost =
         "The extremes and zeros of each feature of the inputs, at the first 5 steps and then at every 50th.",
     .original = "",
-    .source = "",
+    .source = "scikit-learn documentation, sklearn.feature_selection.VarianceThreshold",
     .severity = model::Severity::kInfo,
     .parameters = {{"rows", "rows", 200, 10, 1e9, "rows that have to have the one value"}},
 };

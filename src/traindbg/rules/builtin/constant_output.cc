@@ -24,7 +24,8 @@ const model::RuleInfo kConstantOutput = {
         "or "
         "cross_entropy is given one class only; or, at three steps in a row and as a warning, a softmax in "
         "the model is taken over a dimension of size "
-        "1, of scores that are no comparison of queries with keys. constant_output (error): in each of the "
+        "1 while another one beside the batch is larger, as of scores (batch, positions, 1), and they are no "
+        "comparison of queries with keys. constant_output (error): in each of the "
         "last `looks` "
         "captured "
         "steps all samples of the batch have one value to the last few bits, and their labels differ.",
@@ -36,11 +37,12 @@ const model::RuleInfo kConstantOutput = {
         "over the wrong dimension, an input that is overwritten or multiplied by zero, weights that are all "
         "zero.",
     .healthy =
-        "A last layer that begins at zero, which is constant at the first step only; batches of one sample; "
+        "A last layer that begins at zero, which is constant at the first step only; a choice among one, as "
+        "of a mixture of one expert; batches of one sample; "
         "labels that are all equal, as in the losses of a GAN.",
     .cost = "One pass over what the loss functions are given at the first 10 steps and then at every 50th.",
     .original = "",
-    .source = "",
+    .source = "Karpathy, \"A recipe for training neural networks\", 2019 (input-independent baseline)",
     .severity = model::Severity::kError,
     .parameters = {{"looks", "captures", 10, 3, 1000, "captured steps in a row that must show it"}},
 };
@@ -100,7 +102,7 @@ class ConstantOutput final : public Rule {
             where, fact.value > 0 ? base::format(" (line {:.0f})", fact.value) : "");
         finding.fix =
             "Give the softmax the dimension that the values compete along, such as dim=1 of scores (batch, "
-            "positions, 1).";
+            "positions, 1). If each position chooses among one by its settings, leave it.";
         finding.evidence.push_back({"values that compete", 1, "", 0});
         sink.fire(std::move(finding));
     }
@@ -197,9 +199,7 @@ class ConstantOutput final : public Rule {
 };
 
 std::vector<model::Requirement> constant_output_needs(const Parameters&) {
-    std::vector<model::Requirement> all = argument_requirements(kConstantOutput.name);
-    all.push_back(loop_requirement(kConstantOutput.name));
-    return all;
+    return argument_requirements(kConstantOutput.name);
 }
 
 }  // namespace

@@ -1,5 +1,7 @@
 // A part of the model runs, but the loss does not lead back to it.
 
+#include <initializer_list>
+
 #include "traindbg/base/format.h"
 #include "traindbg/rules/builtin/builtin.h"
 #include "traindbg/rules/loop_facts.h"
@@ -10,79 +12,239 @@ namespace {
 const model::RuleInfo kDetachedGraph = {
     .name = "detached_graph",
     .title = "Detached graph",
-    .summary = "The first modules of the model run in every step, and their parameters never get a gradient.",
+    .summary =
+        "The optimizer holds modules that it never trains: the graph is cut behind them, their output is "
+        "multiplied by 0, or nothing calls them.",
     .when =
-        "At each of `steps` looks in a row, the modules that the forward pass calls first have parameters "
-        "that require gradients and that the optimizer holds, none of them has ever had a gradient, and a "
-        "module that is called after them gets one. Told are the modules up to the first one that has "
-        "ever been reached.",
+        "Of modules whose parameters require gradients, that the optimizer holds, that never had a gradient "
+        "while others have one, and whose values nothing else changes. Error at `steps` looks in a row: "
+        "they are called before all that is trained; or what the model returns is computed from their "
+        "values, the loss is computed from that, and no path of the graph leads back. Warning, over "
+        "`steps_zero` steps: they have gradients that are exactly 0 at every look, because of a factor or a "
+        "mask of 0 between them and modules that are trained. Warning at the end of a training of "
+        "`steps_uncalled` steps or more: weights as an initialiser drew them that nothing called. No other "
+        "threshold.",
     .why =
-        "The graph is cut between these modules and the rest: they stay as they were initialised, and the "
-        "rest learns from random features. The loss still falls, which hides it.",
+        "These modules stay as they were initialised, and the rest learns from random features, or "
+        "without them. The loss still falls, which hides it.",
     .fix =
         "Look behind the last module named for .detach(), .data, .numpy(), torch.tensor(...), argmax or "
-        "torch.no_grad(), and remove it. If the part is meant to stay as it is: requires_grad_(False), "
-        "and leave it out of the optimizer.",
+        "torch.no_grad(), and remove it; call what forward() has forgotten. If the part is meant to stay as "
+        "it is: requires_grad_(False), and leave it out of the optimizer.",
     .healthy =
-        "Parts that are not called, or called at some steps only: experts, branches. Heads and poolers "
-        "whose output nobody uses: they come after modules that are trained. Frozen parameters, and those "
-        "of another optimizer. Parameters that the optimizer has state of: they were trained before. A "
-        "loaded backbone that runs under torch.no_grad() (info).",
+        "Experts, branches and tasks that are called at some steps only. Heads that an evaluation calls. "
+        "Heads and poolers whose output nobody uses (info). Teachers, targets and averages: their values "
+        "change, or are those of another module. Frozen parameters, and those of another optimizer. "
+        "Parameters that the optimizer has state of: they were trained before. Stopped gradients of modules "
+        "that get one by another path, straight-through estimators. A loss with the weight 0, dead units "
+        "(dead_relu tells of those). A loaded backbone that runs under torch.no_grad(), loaded parts that "
+        "nothing calls (info).",
     .cost =
-        "The order in which modules are called, at no more than six steps, and only where a parameter of "
-        "the optimizer has no gradient.",
+        "Only where a parameter of the optimizer has no gradient, or one of 0: the order in which modules "
+        "are called, at no more than 24 steps and in three evaluations; the operations of two forward "
+        "passes, followed by the memory that they write; a look at what two backward passes hand on. Else a "
+        "glance at each module's gradient, once.",
     .original = "",
     .source =
         "Jiang et al., \"Training with Confidence: Catching Silent Errors in Deep Learning Training with "
         "Automated Proactive Checks\", OSDI 2025 (the fault, not the method)",
     .severity = model::Severity::kError,
-    .parameters = {{"steps", "steps", 3, 2, 1000, "looks in a row that must show it"}},
+    .parameters = {{"steps", "steps", 3, 2, 1000, "looks in a row that must show it"},
+                   {"steps_zero", "steps", 40, 2, 1e6, "with gradients of 0 at every look"},
+                   {"steps_uncalled", "steps", 20, 2, 1e6, "in which nothing calls a module"}},
+};
+
+// What a fact says of modules, at the steps that tell it.
+struct Told {
+    explicit Told(double looks) : seen(looks) {}
+
+    // Whether a step tells it, and of some module.
+    bool observe(const model::StepView& step, std::string_view name) {
+        fact = loop_fact(step, name);
+        if (fact) seen.add(step, fact->value > 0);
+        return fact && fact->value > 0;
+    }
+    [[nodiscard]] bool is_over() const { return fact && fact->value <= 0; }
+    // Steps since it was told of some module first.
+    [[nodiscard]] double lasts(const model::StepView& step) const {
+        return static_cast<double>(step.step() - seen.first()) + 1;
+    }
+
+    InARow seen;
+    std::optional<LoopFact> fact;
 };
 
 class DetachedGraph final : public Rule {
   public:
-    explicit DetachedGraph(const Parameters& parameters) : seen_(parameters.at("steps")) {}
+    explicit DetachedGraph(const Parameters& parameters)
+        : first_(parameters.at("steps")),
+          cut_(parameters.at("steps")),
+          zeroed_(2),
+          uncalled_(2),
+          unused_(2),
+          steps_zero_(parameters.at("steps_zero")),
+          steps_uncalled_(parameters.at("steps_uncalled")) {}
 
     void on_step(const model::StepView& step, FindingSink& sink) override {
         if (step.mode() != model::Mode::kTrain) return;
-        const std::optional<LoopFact> detached = loop_fact(step, "detached_modules");
-        if (!detached) return;
-        const bool shows = detached->value > 0;
-        if (!shows && seen_.is_enough()) {
-            sink.clear(kKey);
-            sink.clear(kMeant);
-        }
-        seen_.add(step, shows);
-        if (!seen_.is_enough()) return;
-        const std::optional<LoopFact> loaded = loop_fact(step, "detached_modules_loaded");
-        const bool meant = loaded && loaded->value > 0;
-        model::Finding finding =
-            loop_finding(meant ? kMeant : kKey, meant ? model::Severity::kInfo : model::Severity::kError,
-                         seen_, *detached);
-        finding.places = static_cast<std::uint64_t>(detached->value);
-        finding.message = base::format(
-            "{:.0f} modules{} run first in every step, the optimizer holds their parameters, and none of "
-            "them ever "
-            "got a gradient: the loss does not lead back to them.",
-            detached->value, and_more(*detached));
-        finding.fix =
-            meant ? "Nothing, if these weights are meant to stay: then requires_grad_(False), and leave "
-                    "them out of the optimizer."
-                  : base::format(
-                        "Remove what cuts the graph after {} or the modules that follow it: .detach(), "
-                        ".data, .numpy(), torch.tensor(...), or torch.no_grad() around them.",
-                        detached->place);
-        sink.fire(std::move(finding));
+        judge_first(step, sink);
+        judge_cut(step, sink);
+        judge_zeroed(step, sink);
+        judge_uncalled(step, sink);
+        judge_unused(step, sink);
     }
-    [[nodiscard]] std::uint64_t steps_judged() const override { return seen_.judged(); }
+
+    void on_end(FindingSink& sink) override {
+        if (!forgotten_) return;
+        sink.clear(kMayCome);
+        sink.fire(std::move(*forgotten_));
+        forgotten_.reset();
+    }
+
+    [[nodiscard]] std::uint64_t steps_judged() const override { return first_.seen.judged(); }
     [[nodiscard]] std::string why_not_judged() const override {
         return "no training step was seen from its beginning to its end";
     }
 
   private:
+    void judge_first(const model::StepView& step, FindingSink& sink) {
+        if (!first_.observe(step, "detached_modules") && first_.is_over()) clear(sink, {kKey, kMeant});
+        if (!first_.fact || !first_.seen.is_enough()) return;
+        const std::optional<LoopFact> loaded = loop_fact(step, "detached_modules_loaded");
+        const bool meant = loaded && loaded->value > 0;
+        model::Finding finding =
+            found(meant ? kMeant : kKey, meant ? model::Severity::kInfo : model::Severity::kError, first_);
+        finding.message = base::format(
+            "{:.0f} modules{} run first in every step, the optimizer holds their parameters, and none of "
+            "them ever got a gradient: the loss does not lead back to them.",
+            first_.fact->value, and_more(*first_.fact));
+        finding.fix =
+            meant ? std::string(kLeave)
+                  : base::format(
+                        "Remove what cuts the graph after {} or the modules that follow it: .detach(), "
+                        ".data, .numpy(), torch.tensor(...), or torch.no_grad() around them.",
+                        first_.fact->place);
+        sink.fire(std::move(finding));
+    }
+
+    // The values of a branch are used, and the graph does not lead back.
+    void judge_cut(const model::StepView& step, FindingSink& sink) {
+        if (!cut_.observe(step, "cut_modules") && cut_.is_over()) clear(sink, {kBranch, kBranchMeant});
+        if (!cut_.fact || !cut_.seen.is_enough()) return;
+        const std::optional<LoopFact> loaded = loop_fact(step, "cut_modules_loaded");
+        const std::optional<LoopFact> off = loop_fact(step, "cut_modules_without_gradients");
+        off_ = off_ || (off && off->value > 0);
+        const bool meant = off_ && loaded && loaded->value > 0;
+        model::Finding finding = found(meant ? kBranchMeant : kBranch,
+                                       meant ? model::Severity::kInfo : model::Severity::kError, cut_);
+        finding.message = base::format(
+            "{:.0f} modules{} never got a gradient, although the optimizer holds their parameters and what "
+            "the model returns is computed from their values: {}.",
+            cut_.fact->value, and_more(*cut_.fact),
+            off_ ? "they only run where gradients are off" : "the graph is cut behind them");
+        finding.fix =
+            meant  ? std::string(kLeave)
+            : off_ ? base::format("Call {} outside of torch.no_grad(). {}", cut_.fact->place, kElse)
+                   : base::format(
+                         "Remove what cuts the graph behind {}: .detach(), .data, argmax, torch.tensor(...) "
+                         "or torch.no_grad(). {}",
+                         cut_.fact->place, kElse);
+        sink.fire(std::move(finding));
+    }
+
+    void judge_zeroed(const model::StepView& step, FindingSink& sink) {
+        if (!zeroed_.observe(step, "zeroed_modules")) {
+            if (zeroed_.is_over()) clear(sink, {kZero});
+            return;
+        }
+        if (zeroed_.lasts(step) < steps_zero_) return;
+        model::Finding finding = found(kZero, model::Severity::kWarning, zeroed_);
+        finding.message = base::format(
+            "All gradients of {:.0f} modules{} are exactly 0 at every look since the training began: their "
+            "output is multiplied by 0, or masked away as a whole.",
+            zeroed_.fact->value, and_more(*zeroed_.fact));
+        finding.fix = base::format(
+            "Look at what the output of {} is multiplied with, and at the mask that it goes through: a "
+            "factor that is 0, a mask that is the wrong way round.",
+            zeroed_.fact->place);
+        sink.fire(std::move(finding));
+    }
+
+    // Only at the end is it known that no later part of the training calls them.
+    void judge_uncalled(const model::StepView& step, FindingSink& sink) {
+        if (!uncalled_.observe(step, "uncalled_modules")) {
+            if (!uncalled_.is_over()) return;
+            clear(sink, {kMayCome});
+            forgotten_.reset();
+            return;
+        }
+        if (uncalled_.lasts(step) < steps_uncalled_) return;
+        const std::optional<LoopFact> fresh = loop_fact(step, "uncalled_modules_fresh");
+        const bool is_fresh = fresh && fresh->value > 0;
+        model::Finding finding = found(kMayCome, model::Severity::kInfo, uncalled_);
+        finding.message = base::format(
+            "{:.0f} modules{} are in the optimizer, and nothing calls them: they had no gradient since step "
+            "{}.{}",
+            uncalled_.fact->value, and_more(*uncalled_.fact), uncalled_.seen.first(),
+            is_fresh ? " Their weights are as they were initialised." : "");
+        finding.fix = base::format(
+            "Call {0} in forward(), or remove it. A part that is trained later is well as it is.",
+            uncalled_.fact->place);
+        forgotten_.reset();
+        if (is_fresh) {
+            forgotten_ = finding;
+            forgotten_->key = kForgotten;
+            forgotten_->severity = model::Severity::kWarning;
+            forgotten_->fix =
+                base::format("Call {0} in forward(), or remove it from the model.", uncalled_.fact->place);
+        }
+        sink.fire(std::move(finding));
+    }
+
+    void judge_unused(const model::StepView& step, FindingSink& sink) {
+        if (!unused_.observe(step, "unused_modules")) {
+            if (unused_.is_over()) clear(sink, {kUnused});
+            return;
+        }
+        if (unused_.lasts(step) < steps_uncalled_) return;
+        model::Finding finding = found(kUnused, model::Severity::kInfo, unused_);
+        finding.message = base::format(
+            "{:.0f} modules{} are called, the optimizer holds their parameters, and they never got a "
+            "gradient: as far as it can be seen, the loss is not computed from their output.",
+            unused_.fact->value, and_more(*unused_.fact));
+        finding.fix = base::format(
+            "Nothing, if the output of {0} is not to be used. Else see that it is, and not by way of NumPy.",
+            unused_.fact->place);
+        sink.fire(std::move(finding));
+    }
+
+    static model::Finding found(const char* key, model::Severity severity, const Told& told) {
+        model::Finding finding = loop_finding(key, severity, told.seen, *told.fact);
+        finding.places = static_cast<std::uint64_t>(told.fact->value);
+        return finding;
+    }
+    static void clear(FindingSink& sink, std::initializer_list<const char*> keys) {
+        for (const char* key : keys) sink.clear(key);
+    }
+
     static constexpr const char* kKey = "graph";
     static constexpr const char* kMeant = "graph of loaded weights";
-    InARow seen_;
+    static constexpr const char* kBranch = "branch";
+    static constexpr const char* kBranchMeant = "branch of loaded weights";
+    static constexpr const char* kZero = "zero";
+    static constexpr const char* kMayCome = "not called yet";
+    static constexpr const char* kForgotten = "not called";
+    static constexpr const char* kUnused = "not used";
+    static constexpr const char* kLeave =
+        "Nothing, if these weights are meant to stay: then requires_grad_(False), and leave them out of the "
+        "optimizer.";
+    static constexpr const char* kElse =
+        "If it is meant to stay as it is: requires_grad_(False), and leave it out of the optimizer.";
+
+    Told first_, cut_, zeroed_, uncalled_, unused_;
+    bool off_ = false;  // what is cut runs where gradients are off, at each look that heard it
+    double steps_zero_, steps_uncalled_;
+    std::optional<model::Finding> forgotten_;  // told at the end
 };
 
 std::vector<model::Requirement> detached_graph_needs(const Parameters&) {

@@ -38,7 +38,7 @@ const model::RuleInfo kEmbeddingRowsUnused = {
         "Extremes of each row of all gradients at the first three steps, a few more below 100 "
         "and every 50th.",
     .original = "",
-    .source = "",
+    .source = "PyTorch documentation, torch.nn.Embedding: rows are chosen by index",
     .severity = model::Severity::kWarning,
     .parameters = {{"share", "share", 0.05, 1e-6, 1, "rows in use"},
                    {"rows", "rows", 50, 2, 1e9, "smallest table that is looked at"},
@@ -141,7 +141,8 @@ class EmbeddingRowsUnused final : public Rule {
         finding.fix = base::format(
             "Check how numbers are mapped to the rows of {}: {} that makes them alike; if so few are right, "
             "make the table as small.",
-            table.module, is_cast ? "a cast to 8 or 16 bits" : "a clamp, a modulo, an offset or a cast");
+            table.module,
+            is_cast ? "a cast to 8 or 16 bits, or a modulo," : "a clamp, a modulo, an offset or a cast");
         finding.evidence.push_back({"rows in use", static_cast<double>(table.in_use), "of", rows});
         finding.plots = {{table.name, "zero"}};
         sink.fire(std::move(finding));

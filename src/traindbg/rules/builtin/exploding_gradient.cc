@@ -11,6 +11,7 @@
 #include "traindbg/rules/loop_facts.h"
 #include "traindbg/rules/robust.h"
 #include "traindbg/rules/settings.h"
+#include "traindbg/rules/summed_loss.h"
 #include "traindbg/rules/training_loss.h"
 #include "traindbg/rules/updates.h"
 
@@ -41,7 +42,7 @@ const model::RuleInfo kExplodingGradient = {
         "jumps about, units die, and the next stop is infinity.",
     .fix =
         "Lower the learning rate; clip gradients (`torch.nn.utils.clip_grad_norm_`); for recurrent nets clip "
-        "anyway. Check for a loss that is summed over the batch instead of averaged.",
+        "anyway. Take the mean of a loss that is summed over the batch.",
     .healthy =
         "One spike from an odd batch; gradients that grow from almost nothing when a training leaves a "
         "plateau; large gradients of a loss that is summed, with a learning rate to match; Adam, whose "
@@ -64,6 +65,7 @@ class ExplodingGradient final : public Rule {
     void on_step(const model::StepView& step, FindingSink& sink) override {
         if (step.mode() != model::Mode::kTrain) return;
         look_at_time(step, sink);
+        summed_.observe(step);
         if (loss_.observe(step) && !loss_.recent().values().empty())
             last_loss_ = loss_.recent().values().back();
         double norm2 = 0, largest2 = -1, weights2 = 0;
@@ -224,6 +226,7 @@ class ExplodingGradient final : public Rule {
                 "before the optimizer step.",
                 capitalised(lower_learning_rate(*step.meta,
                                                 ratio > 0.1 ? std::clamp(0.05 / ratio, 0.01, 0.1) : 0.1)));
+            summed_.explain(*finding_);
             finding_->plots = {{worst.name, "l2"}};
             if (!loss_.tensor().empty()) finding_->plots.emplace_back(loss_.tensor(), "value");
         }
@@ -238,6 +241,7 @@ class ExplodingGradient final : public Rule {
     model::StepIndex time_step_ = 0;
     bool is_lost_ = false;
     TrainingLoss loss_;
+    SummedLoss summed_;
     double last_loss_ = 0, weight_norm_ = 0, first_norm_ = 0, usual_ = 0, peak_ = 0;
     Recent norms_{18}, losses_{18}, ratios_{18};
     std::optional<model::Finding> finding_;

@@ -40,7 +40,9 @@ const model::RuleInfo kGradientClippedToNothing = {
         "A copy of the gradients and one of the weights at the first three steps, a few more below 100, and "
         "then every 100th.",
     .original = "",
-    .source = "",
+    .source =
+        "Pascanu, Mikolov, Bengio, \"On the difficulty of training recurrent neural networks\", ICML "
+        "2013",
     .severity = model::Severity::kWarning,
     .parameters = {{"share", "share", 0.01, 1e-9, 1, "norm after clipping over the norm before"},
                    {"update", "ratio", 1e-3, 1e-12, 1, "largest update of any matrix beside the matrix"},

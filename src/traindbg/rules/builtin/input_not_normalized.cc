@@ -48,7 +48,7 @@ const model::RuleInfo kInputNotNormalized = {
         "One pass over the model's inputs at the first 10 steps and then at every 50th, with the extremes of "
         "each "
         "feature at the first 2; the loss at every step.",
-    .original = "NotNormalizedImages",
+    .original = "CheckInputImages",
     .source = "LeCun, Bottou, Orr, Müller, \"Efficient BackProp\", 1998",
     .severity = model::Severity::kWarning,
     .parameters = {{"size", "root mean square", 10, 2, 1e9, "size of inputs that is large"},

@@ -39,7 +39,7 @@ const model::RuleInfo kLabelsOutOfRange = {
         "regressions.",
     .cost = "One pass over what the loss functions are given at the first 10 steps and then at every 50th.",
     .original = "",
-    .source = "",
+    .source = "PyTorch documentation, torch.nn.CrossEntropyLoss and torch.nn.BCELoss: targets",
     .severity = model::Severity::kError,
     .parameters = {{"looks", "captures", 3, 1, 1000, "captured steps that must show it"}},
 };

@@ -7,7 +7,9 @@
 #include "traindbg/base/format.h"
 #include "traindbg/base/text.h"
 #include "traindbg/rules/builtin/builtin.h"
+#include "traindbg/rules/loop_facts.h"
 #include "traindbg/rules/settings.h"
+#include "traindbg/rules/summed_loss.h"
 #include "traindbg/rules/training_loss.h"
 #include "traindbg/rules/updates.h"
 
@@ -48,7 +50,7 @@ const model::RuleInfo kLearningRateTooHigh = {
     .cost =
         "A copy of the weights at the first three steps, a few more below 100, and then every 100th; the "
         "loss.",
-    .original = "UpdateRatio",
+    .original = "WeightUpdateRatio",
     .source = "Ben Braiek, Khomh, \"Testing feedforward neural networks training programs\", TOSEM 32 (2023)",
     .severity = model::Severity::kError,
     .parameters = {{"update", "ratio", 0.1, 1e-3, 10, "typical update of a matrix beside the matrix"},
@@ -81,6 +83,7 @@ class LearningRateTooHigh final : public Rule {
     void on_step(const model::StepView& step, FindingSink& sink) override {
         if (step.mode() != model::Mode::kTrain) return;
         updates_.observe(step);
+        summed_.observe(step);
         const double highest = loss_.highest();
         const double usual = loss_.count() >= 10 ? loss_.level() : 0, noise = loss_.noise();
         const std::vector<double> before(loss_.recent().values().begin(), loss_.recent().values().end());
@@ -216,6 +219,7 @@ class LearningRateTooHigh final : public Rule {
         finding.evidence.push_back({"loss", loss_.level(), "at the start", loss_.start()});
         finding.evidence.push_back(
             {"highest loss", loss_.highest(), "at step", static_cast<double>(loss_.highest_step())});
+        summed_.explain(finding);
         finding.plots = {{finding.tensor, "value"}, {loss_.tensor(), "value"}};
         sink.fire(std::move(finding));
     }
@@ -228,11 +232,13 @@ class LearningRateTooHigh final : public Rule {
     double surprise_ = 0;  // of the highest loss: its distance from the level, in units of the noise
     WeightUpdates updates_;
     TrainingLoss loss_;
+    SummedLoss summed_;
 };
 
 std::vector<model::Requirement> learning_rate_too_high_needs(const Parameters&) {
     std::vector<model::Requirement> all = loss_requirements(kLearningRateTooHigh.name);
     all.push_back(update_requirement(kLearningRateTooHigh.name));
+    all.push_back(loop_requirement(kLearningRateTooHigh.name));
     return all;
 }
 

@@ -40,7 +40,7 @@ const model::RuleInfo kLearningRateTooLow = {
     .cost =
         "A copy of the weights at the first three steps, a few more below 100, and then every 100th; the "
         "loss and the learning rate.",
-    .original = "UpdateRatio",
+    .original = "WeightUpdateRatio",
     .source = "Ben Braiek, Khomh, \"Testing feedforward neural networks training programs\", TOSEM 32 (2023)",
     .severity = model::Severity::kError,
     .parameters = {{"update", "ratio", 1e-4, 1e-12, 1, "largest update of any matrix beside the matrix"},

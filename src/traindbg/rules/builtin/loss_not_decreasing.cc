@@ -36,8 +36,9 @@ const model::RuleInfo kLossNotDecreasing = {
         "do not grow (at the end of a run, from 100 steps on); and the loss is either not better than "
         "guessing (the entropy of the labels, ln C for C "
         "equal "
-        "classes) or, where labels are not counted, no lower than at the start, nor each of the last three "
-        "evaluations lower than that by `tolerance`. At the end of 100 steps or "
+        "classes) or, where labels are not counted, not below the start by `tolerance`, allowing three "
+        "standard errors; these are not allowed where each of the last three evaluations is as far below the "
+        "start, and no farther below the training loss. At the end of 100 steps or "
         "more: "
         "above 95 % of guessing and 90 % of the start, as each of three or more evaluations was above 99 % "
         "of "
@@ -85,8 +86,10 @@ class LossNotDecreasing final : public Rule {
         if (evaluated_ > 0) {
             const double evaluation = sum_ / static_cast<double>(evaluated_);
             best_evaluation_ = std::min(best_evaluation_, evaluation);
-            const bool is_lower = evaluation < (1 - tolerance_) * loss_.start();
-            lower_in_a_row_ = is_lower ? lower_in_a_row_ + 1 : 0;
+            // Lower than what the model is trained with it may be by dropout alone.
+            const double gain = tolerance_ * std::abs(loss_.start());
+            const bool agrees = evaluation < loss_.start() - gain && evaluation > loss_.level() - gain;
+            agreed_in_a_row_ = agrees ? agreed_in_a_row_ + 1 : 0;
             ++evaluations_;
             sum_ = 0;
             evaluated_ = 0;
@@ -224,9 +227,9 @@ class LossNotDecreasing final : public Rule {
         if (begin - end + 3 * error > std::max(tolerance_ * std::abs(loss_.start()), 0.0)) return false;
         if (trend_z(late) < -2.5 || gathers_way()) return false;
         if (const std::optional<double> base = loss_.base_rate()) return level > 0.95 * *base;
-        // Of a signal that is weak, evaluations of many samples know.
-        if (lower_in_a_row_ >= kFewEvaluations) return false;
-        return level > loss_.start() - tolerance_ * std::abs(loss_.start()) - 3 * error;
+        // Of a signal that is weak, evaluations of many samples know: with them a small gain is no chance.
+        const double allowed = agreed_in_a_row_ >= kFewEvaluations ? 0 : 3 * error;
+        return level > loss_.start() - tolerance_ * std::abs(loss_.start()) - allowed;
     }
 
     // Out of a stall: not one lucky test, but a clear trend or a clear gain.
@@ -320,7 +323,7 @@ class LossNotDecreasing final : public Rule {
     double best_evaluation_ = std::numeric_limits<double>::infinity();
     double sum_ = 0;  // of the evaluation that goes on, of `evaluated_` steps
     std::uint64_t evaluated_ = 0, evaluations_ = 0;
-    std::uint64_t lower_in_a_row_ = 0;  // evaluations that were lower than the first losses
+    std::uint64_t agreed_in_a_row_ = 0;  // evaluations that were below the first losses, as training was
     model::StepIndex best_step_ = 0, last_ = 0;
     model::WorkerMeta meta_;
     std::set<std::string, std::less<>> firing_;

@@ -7,6 +7,7 @@
 #include "traindbg/base/format.h"
 #include "traindbg/base/text.h"
 #include "traindbg/rules/builtin/builtin.h"
+#include "traindbg/rules/loop_facts.h"
 #include "traindbg/rules/training_loss.h"
 #include "traindbg/rules/updates.h"
 
@@ -18,22 +19,29 @@ using base::human_number;
 const model::RuleInfo kLossScaleOverflow = {
     .name = "loss_scale_overflow",
     .title = "Loss scale overflow",
-    .summary = "Step after step is left out or spoilt, because scaled gradients are infinite or NaN.",
+    .summary =
+        "Step after step is left out or spoilt, because scaled gradients are infinite or NaN; or the scale "
+        "falls to nothing that way.",
     .when =
         "A GradScaler left out `skips` steps of the optimizer running; or, from 50 attempts on, more than "
         "`share` of the last 50 or more. A loop without one left out as many: gradients that were not finite "
         "were thrown away without a step, and something is computed in float16, or backward() was called on "
         "more than 8 times the loss function's value. Or a step was made with such a loss, finite, and "
         "gradients of float16 that are "
-        "not.",
-    .why = "A step that is left out changes no weight. The training runs, and nothing is learned.",
+        "not. Or (a warning) the scale is at its lowest, less than 1/`fall` of its highest, steps were left "
+        "out at four moments or more of which the last is in the last third of the steps, and the scale is "
+        "below 1, or the run is over.",
+    .why =
+        "A step that is left out changes no weight. The training runs, and nothing is learned. A scale that "
+        "falls and falls ends where it does harm: gradients of float16 below 6e-8 are 0 again, which it is "
+        "there to prevent, and below 1 it makes them smaller than they are.",
     .fix =
         "Look for the first value that is not finite with the scaler off; a scale that is halved at each "
         "skipped step gets to any finite gradient in 30 of them. Do not set a fixed or a growing scale "
         "(init_scale, growth_interval, update(new_scale)) by hand; use bfloat16, which needs no scale.",
     .healthy =
         "A few skipped steps at the start, until the scale is found, and one now and then, when it was "
-        "doubled.",
+        "doubled: a scale that settles, however low.",
     .cost =
         "One number at steps before which some were left out; gradients at the first 20 steps and then every "
         "10th.",
@@ -41,13 +49,65 @@ const model::RuleInfo kLossScaleOverflow = {
     .source = "Micikevicius et al., \"Mixed precision training\", ICLR 2018",
     .severity = model::Severity::kError,
     .parameters = {{"skips", "steps", 20, 5, 1e9, "steps left out running"},
-                   {"share", "share", 0.5, 0.05, 1, "of the latest attempts"}},
+                   {"share", "share", 0.5, 0.05, 1, "of the latest attempts"},
+                   {"fall", "times", 1024, 2, 1e12, "fall of the scale from its highest"}},
+};
+
+// Steps that are left out running, of which ten are recorded as a step of their own.
+constexpr double kBlock = 10;
+
+// The GradScaler's scale over the run, and when steps were left out.
+class LossScale {
+  public:
+    explicit LossScale(double fall) : fall_(fall) {}
+
+    void observe(const model::StepView& step, double skipped) {
+        ++steps_;
+        if (skipped > 0 && !goes_on_) {
+            ++moments_;
+            if (moments_ == 1) first_ = step.step();
+            last_ = steps_;
+        }
+        goes_on_ = skipped >= kBlock;
+        attempts_ += skipped + (goes_on_ ? 0 : 1);
+        left_out_ += skipped;
+        for (const LoopFact& fact : loop_facts(step, "loss_scale")) {
+            if (!(fact.value > 0)) continue;
+            now_ = fact.value;
+            lowest_ = highest_ > 0 ? std::min(lowest_, now_) : now_;
+            if (now_ <= highest_) continue;
+            highest_ = now_;
+            highest_step_ = step.step();
+            moments_ = 0;  // what counts is the way down from here
+        }
+    }
+    // It is still on its way down. One that is found at the start falls at one moment, and settles.
+    [[nodiscard]] bool falls() const {
+        return highest_ > 0 && moments_ >= kFewestMoments && now_ <= lowest_ && now_ * fall_ <= highest_ &&
+               3 * last_ > 2 * steps_;
+    }
+    [[nodiscard]] bool has_grown_back() const { return now_ >= 16 * lowest_; }
+    [[nodiscard]] double now() const noexcept { return now_; }
+    [[nodiscard]] double highest() const noexcept { return highest_; }
+    [[nodiscard]] model::StepIndex highest_step() const noexcept { return highest_step_; }
+    [[nodiscard]] model::StepIndex first() const noexcept { return first_; }
+    [[nodiscard]] double attempts() const noexcept { return attempts_; }
+    [[nodiscard]] double left_out() const noexcept { return left_out_; }
+
+  private:
+    static constexpr std::uint64_t kFewestMoments = 4;
+
+    double fall_;
+    std::uint64_t steps_ = 0, moments_ = 0, last_ = 0;
+    bool goes_on_ = false;  // the steps that are left out
+    double now_ = 0, highest_ = 0, lowest_ = 0, attempts_ = 0, left_out_ = 0;
+    model::StepIndex highest_step_ = 0, first_ = 0;
 };
 
 class LossScaleOverflow final : public Rule {
   public:
     explicit LossScaleOverflow(const Parameters& parameters)
-        : skips_(parameters.at("skips")), share_(parameters.at("share")) {}
+        : skips_(parameters.at("skips")), share_(parameters.at("share")), by_scaler_(parameters.at("fall")) {}
 
     void on_step(const model::StepView& step, FindingSink& sink) override {
         if (step.mode() != model::Mode::kTrain) return;
@@ -60,6 +120,8 @@ class LossScaleOverflow final : public Rule {
             has_loss = has_loss || step.info(sample.tensor).role == model::Role::kLoss;
         }
         if (has_loss) ++judged_;
+        by_scaler_.observe(step, skipped);
+        last_ = step.step();
         note_scale(step);
         for (const model::TensorSample& sample : step.record->tensors)
             is_half_ = is_half_ || step.info(sample.tensor).dtype == tensor::DType::kFloat16;
@@ -84,15 +146,18 @@ class LossScaleOverflow final : public Rule {
             sink.clear(firing_);
             firing_ = nullptr;
         }
+        judge_scale(by_scaler_.falls() && by_scaler_.now() < 1, sink);
     }
+    void on_end(FindingSink& sink) override { judge_scale(by_scaler_.falls(), sink); }
     [[nodiscard]] std::uint64_t steps_judged() const override { return judged_; }
     [[nodiscard]] std::string why_not_judged() const override { return "no training step was seen"; }
 
   private:
     static constexpr const char* kSkipped = "loop/skipped_steps";
     static constexpr const char* kLeftOut = "loop/steps_left_out";
-    static constexpr double kBlock = 10;
+    static constexpr const char* kScale = "loop/loss_scale";
     static constexpr double kScaled = 8;
+    static constexpr const char* kCollapsed = "scale";
 
     // By what the loss function's value was multiplied, where there is one such value.
     void note_scale(const model::StepView& step) {
@@ -173,7 +238,40 @@ class LossScaleOverflow final : public Rule {
         sink.fire(std::move(finding));
     }
 
+    // The scale that a GradScaler lowers with each step that it leaves out.
+    void judge_scale(bool falls, FindingSink& sink) {
+        if (is_collapsed_ && by_scaler_.has_grown_back()) {
+            sink.clear(kCollapsed);
+            is_collapsed_ = false;
+        }
+        if (!falls || firing_ != nullptr) return;
+        is_collapsed_ = true;
+        const double share = by_scaler_.left_out() / by_scaler_.attempts();
+        model::Finding finding;
+        finding.key = kCollapsed;
+        finding.severity = model::Severity::kWarning;
+        finding.first_step = by_scaler_.first();
+        finding.tensor = kScale;
+        finding.message = base::format(
+            "The GradScaler's scale fell from {} (step {}) to {} by step {}, and does not grow back: {:.0f} "
+            "of "
+            "{:.0f} steps ({:.0f} %) were left out, because scaled gradients were not finite.",
+            human_number(by_scaler_.highest()), by_scaler_.highest_step(), human_number(by_scaler_.now()),
+            last_, by_scaler_.left_out(), by_scaler_.attempts(), 100 * share);
+        finding.fix =
+            "Look for the batches whose gradients are not finite with the scaler off (log(0), a division by "
+            "0, values beyond 65,504 in float16); leave GradScaler's own growth_interval and "
+            "backoff_factor; or use bfloat16 under torch.autocast, without a scaler.";
+        finding.evidence.push_back({"loss scale", by_scaler_.now(), "highest", by_scaler_.highest()});
+        finding.evidence.push_back({"steps left out", by_scaler_.left_out(), "of", by_scaler_.attempts()});
+        finding.plots = {{kScale, "value"}, {kSkipped, "value"}};
+        sink.fire(std::move(finding));
+    }
+
     double skips_, share_;
+    LossScale by_scaler_;
+    bool is_collapsed_ = false;
+    model::StepIndex last_ = 0;
     std::uint64_t judged_ = 0;
     double running_ = 0, attempts_ = 0, left_out_ = 0, all_ = 0;
     model::StepIndex first_ = 0;

@@ -33,7 +33,7 @@ const model::RuleInfo kLossShapeBroadcast = {
         "size one in both (quantile regression).",
     .cost = "Shapes only: the loss functions' arguments are looked at at the first 10 steps and every 50th.",
     .original = "",
-    .source = "",
+    .source = "PyTorch documentation, torch.nn.functional.mse_loss: sizes that differ are broadcast",
     .severity = model::Severity::kError,
     .parameters = {},
 };

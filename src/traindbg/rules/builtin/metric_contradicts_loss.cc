@@ -46,7 +46,7 @@ const model::RuleInfo kMetricContradictsLoss = {
         "as the model becomes sure of itself (overfit tells of losses that rise).",
     .cost = "One number per evaluation step, and those that are logged.",
     .original = "",
-    .source = "",
+    .source = "Guo et al., \"On calibration of modern neural networks\", ICML 2017 (section 3)",
     .severity = model::Severity::kInfo,
     .parameters = {{"evaluations", "evaluations", 8, 8, 1e6, "so many at least are judged"},
                    {"change", "share", 0.02, 0, 10, "change of loss and metric that counts"}},

@@ -52,7 +52,7 @@ const model::RuleInfo kNonFinite = {
         "when "
         "a loss is not finite, capture takes everything for the rest of that step and some steps after.",
     .original = "ExplodingTensor",
-    .source = "",
+    .source = "PyTorch documentation, torch.autograd.detect_anomaly",
     .severity = model::Severity::kError,
     .parameters = {{"patience", "steps", 20, 1, 1e6, "finite steps after which the finding is over"}},
 };

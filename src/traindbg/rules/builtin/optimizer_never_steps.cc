@@ -30,7 +30,7 @@ const model::RuleInfo kOptimizerNeverSteps = {
         "(loss_scale_overflow tells of those).",
     .cost = "Before the first step: eight elements of each parameter at every tenth backward pass.",
     .original = "",
-    .source = "",
+    .source = "PyTorch documentation, torch.optim: taking an optimization step",
     .severity = model::Severity::kWarning,
     .parameters = {{"passes", "passes", 20, 20, 1e9, "backward passes, or losses, without a step"}},
 };

@@ -46,7 +46,7 @@ const model::RuleInfo kOutputActivationRange = {
         "histogram of the targets at the first 5, and over what the modules return at the first 5 and every "
         "50th.",
     .original = "",
-    .source = "",
+    .source = "PyTorch documentation, torch.nn.CrossEntropyLoss: unnormalized logits",
     .severity = model::Severity::kError,
     .parameters = {{"share", "share", 0.05, 0.001, 1, "targets outside of the range"}},
 };

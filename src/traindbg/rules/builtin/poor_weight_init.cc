@@ -3,8 +3,11 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <iterator>
 #include <map>
 #include <optional>
+#include <string>
+#include <vector>
 
 #include "traindbg/base/format.h"
 #include "traindbg/base/text.h"
@@ -31,9 +34,10 @@ const model::RuleInfo kPoorWeightInit = {
         "and so has every row of its gradient (a recurrent or attention layer may have four kinds of rows). "
         "Copies (warning): so it is with some rows, at least two and a twentieth of a matrix, and others of "
         "the same matrix. "
-        "Zeros (error): a weight matrix and its gradient are all 0, whenever they are looked at, eight times "
-        "in "
-        "40 steps or more. "
+        "Zeros (error): two weight matrices that can be multiplied, of one module or of modules next to each "
+        "other, and their gradients are all 0, whenever they are looked at, eight times in 40 steps or more, "
+        "and biases of these modules, where there are any, do get a gradient. A note (info) for one such "
+        "matrix alone. "
         "Constant (warning): the weights of at least half of the hidden layers start as one value other "
         "than 0, and "
         "after `patience` steps the training has not come far. "
@@ -58,7 +62,8 @@ const model::RuleInfo kPoorWeightInit = {
         "alone.",
     .healthy =
         "Output heads, residual branches, adapters (LoRA) and embeddings that start at zero: their gradients "
-        "are not alike. Norm layers, frozen layers. Large weights whose outputs are normalised, and inputs "
+        "are not alike. A head of zeros whose loss begins to count later. Norm layers, frozen layers. Large "
+        "weights whose outputs are normalised, and inputs "
         "or targets that are not normalised: the weights are not what is large then. Small weights of a "
         "training that learns.",
     .cost =
@@ -99,9 +104,27 @@ struct Matrix {
 // How often weights and their gradient were all 0, with nothing else in between.
 struct Zeros {
     std::string weight, module;
+    std::int32_t layer = -1;
+    std::vector<std::int64_t> shape;
     std::uint64_t weight_looks = 0, gradient_looks = 0;
     model::StepIndex since = 0;
 };
+
+// One may be multiplied by the other: what one makes is as wide as what the other takes.
+bool can_be_factors(const Zeros& a, const Zeros& b) {
+    return a.shape[0] == b.shape[1] || a.shape[1] == b.shape[0];
+}
+
+// In one module, or in modules with no more than one between them, as an activation, or a container of one.
+bool are_neighbours(const Zeros& a, const Zeros& b) {
+    if (a.module == b.module) return true;
+    if (a.layer >= 0 && b.layer >= 0) return std::abs(a.layer - b.layer) <= 2;
+    const auto parent = [](const std::string& name) {
+        const std::size_t dot = name.rfind('.');
+        return dot == std::string::npos ? std::string() : name.substr(0, dot);
+    };
+    return parent(a.module) == parent(b.module);
+}
 
 // Every channel has the extremes of every other one, or of one of four kinds.
 constexpr std::int64_t kShortestRow = 8;
@@ -261,15 +284,22 @@ class PoorWeightInit final : public Rule {
         }
     }
 
-    // A matrix of zeros whose gradient is zero, too, as that of each factor of a product is while the other
-    // one is zero. It stays so for ever.
+    // Matrices of zeros whose gradients are zero, too, as those of both factors of a product are: each is the
+    // other one times something.
     void look_for_zeros(const model::StepView& step, FindingSink& sink) {
+        bool any = false;
         for (const model::TensorSample& sample : step.record->tensors) {
             const model::TensorInfo& info = step.info(sample.tensor);
             const bool is_weight = info.role == model::Role::kWeight;
-            if ((!is_weight && info.role != model::Role::kGradient) || !is_matrix(info)) continue;
+            if (!is_weight && info.role != model::Role::kGradient) continue;
             const model::Statistics& s = sample.statistics;
-            const bool is_zero = s.count > 1 && s.finite() == s.count && s.l2 == 0;
+            const bool is_zero = s.count > 0 && s.finite() == s.count && s.l2 == 0;
+            if (!is_weight && info.shape.size() == 1) {
+                bool& asked = asked_[info.module];
+                asked = asked || !is_zero;
+            }
+            if (!is_matrix(info) || s.count < 2) continue;
+            any = true;
             Zeros& one = zeros_[std::string(place_of(info.name))];
             if (!is_zero) {
                 one = {};
@@ -278,45 +308,74 @@ class PoorWeightInit final : public Rule {
             if (is_weight) {
                 one.weight = info.name;
                 one.module = info.module;
+                one.layer = info.layer;
+                one.shape = info.shape;
                 ++one.weight_looks;
             } else if (one.gradient_looks++ == 0) {
                 one.since = step.step();
             }
         }
-        // Where a whole network is of zeros, its units are alike.
-        if (!have_zeros_fired_ && alike_.empty()) judge_zeros(step.step(), sink);
+        if (any) judge_zeros(step.step(), sink);
+    }
+    // Unless nothing asks these modules for anything: then their biases have no gradient either.
+    [[nodiscard]] bool is_asked(const Zeros& a, const Zeros& b) const {
+        bool has_biases = false;
+        for (const Zeros* one : {&a, &b}) {
+            const auto found = asked_.find(one->module);
+            if (found == asked_.end()) continue;
+            if (found->second) return true;
+            has_biases = true;
+        }
+        return !has_biases;
     }
     void judge_zeros(model::StepIndex now, FindingSink& sink) {
-        const Zeros* first = nullptr;
-        std::uint64_t places = 0;
-        for (const auto& [place, one] : zeros_) {
-            if (one.weight_looks == 0 || one.gradient_looks < kZeroLooks || now - one.since < kZeroSteps)
-                continue;
-            ++places;
-            if (first == nullptr) first = &one;
-        }
-        if (first == nullptr) return;
-        have_zeros_fired_ = true;
+        std::vector<const Zeros*> all;
+        for (const auto& [place, one] : zeros_)
+            if (one.weight_looks > 0 && one.gradient_looks >= kZeroLooks && now - one.since >= kZeroSteps)
+                all.push_back(&one);
+        std::vector<const Zeros*> factors;
+        std::copy_if(all.begin(), all.end(), std::back_inserter(factors), [&](const Zeros* one) {
+            return std::any_of(all.begin(), all.end(), [&](const Zeros* other) {
+                return other != one && are_neighbours(*one, *other) && can_be_factors(*one, *other) &&
+                       is_asked(*one, *other);
+            });
+        });
+        const char* key = !factors.empty() ? "zeros" : !all.empty() ? "zeros_note" : "";
+        // Where a whole network is of zeros, its units are alike.
+        if (!alike_.empty()) key = "";
+        if (zeros_key_ == key) return;
+        if (!zeros_key_.empty()) sink.clear(zeros_key_);
+        zeros_key_ = key;
+        if (!zeros_key_.empty()) fire_zeros(factors.empty() ? all : factors, now, sink);
+    }
+    void fire_zeros(const std::vector<const Zeros*>& all, model::StepIndex now, FindingSink& sink) const {
+        const Zeros& first = *all.front();
+        const bool are_factors = zeros_key_ == "zeros";
         model::Finding finding;
-        finding.key = "zeros";
-        finding.severity = model::Severity::kError;
-        finding.first_step = first->since;
-        finding.tensor = first->weight;
-        finding.layer = first->module;
-        finding.places = places;
+        finding.key = zeros_key_;
+        finding.severity = are_factors ? model::Severity::kError : model::Severity::kInfo;
+        finding.first_step = first.since;
+        finding.tensor = first.weight;
+        finding.layer = first.module;
+        finding.places = all.size();
         finding.message = base::format(
             "The weights of {} are all 0, and so is their gradient, at each of {} looks from step {} to "
-            "{}{}: "
-            "they will stay so for ever, as both factors of a product do that start at 0.",
-            place_in_words(first->weight), first->gradient_looks, first->since, now,
-            places > 1 ? base::format("; {} matrices are like that", places) : "");
+            "{}{}: {}.",
+            place_in_words(first.weight), first.gradient_looks, first.since, now,
+            all.size() > 1 ? base::format("; {} matrices are like that", all.size()) : "",
+            are_factors ? "they will stay so for ever, as both factors of a product do that start at 0"
+                        : "they learn nothing until something else changes, as what they are given, what "
+                          "they are multiplied by, or the weight of their loss");
         finding.fix =
-            "Start one of the two at random, as adapters (LoRA) do with the first: "
-            "torch.nn.init.kaiming_uniform_(down, a=math.sqrt(5)), and zeros for the other alone.";
+            are_factors
+                ? "Start one of the two at random, as adapters (LoRA) do with the first: "
+                  "torch.nn.init.kaiming_uniform_(down, a=math.sqrt(5)), and zeros for the other alone."
+                : "Nothing, if that is meant. If they are multiplied by something that starts at 0, too, "
+                  "such as a gate, start one of the two at random or at 1.";
         finding.evidence.push_back({"looks at which the gradient was 0",
-                                    static_cast<double>(first->gradient_looks), "limit",
+                                    static_cast<double>(first.gradient_looks), "limit",
                                     static_cast<double>(kZeroLooks)});
-        finding.plots = {{first->weight, "l2"}};
+        finding.plots = {{first.weight, "l2"}};
         sink.fire(std::move(finding));
     }
 
@@ -628,7 +687,8 @@ class PoorWeightInit final : public Rule {
     std::uint64_t judged_ = 0;
     std::map<std::string, Matrix> matrices_;  // by place
     std::map<std::string, Zeros> zeros_;      // the same, of all that were looked at
-    bool have_zeros_fired_ = false;
+    std::map<std::string, bool> asked_;       // by module with biases: whether these ever got a gradient
+    std::string zeros_key_;                   // of what was found of them, as long as it is so
     std::vector<const Matrix*> alike_;
     std::vector<const Matrix*> constant_;
     bool is_constant_ = false, is_small_over_ = false;

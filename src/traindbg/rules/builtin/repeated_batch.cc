@@ -53,7 +53,7 @@ const model::RuleInfo kRepeatedBatch = {
         "generators' "
         "states (20 µs) at two steps after each of the first 64 evaluations.",
     .original = "",
-    .source = "",
+    .source = "Karpathy, \"A recipe for training neural networks\", 2019 (overfit one batch)",
     .severity = model::Severity::kWarning,
     .parameters = {{"steps", "steps", 20, 3, 1000, "steps in a row with one fingerprint"}},
 };

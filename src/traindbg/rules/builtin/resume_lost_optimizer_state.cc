@@ -44,7 +44,7 @@ const model::RuleInfo kResumeLostOptimizerState = {
         "nothing.",
     .cost = "Nothing at ordinary steps: calls that load and save are listened to.",
     .original = "",
-    .source = "",
+    .source = "PyTorch tutorials, Saving and loading a general checkpoint: the state of the optimizer",
     .severity = model::Severity::kWarning,
     .parameters = {{"patience", "steps", 20, 1, 1e9, "steps after the resumption before it judges"}},
 };

@@ -24,9 +24,10 @@ const model::RuleInfo kScheduleCollapsed = {
         "The largest learning rate of the optimizer's groups is less than 1/`fall` of the highest that it "
         "was, for at least `patience` steps, and for longer than it was above (when the run is over: for "
         "more than `share` of its steps). A warning where the loss has not fallen by nine tenths since the "
-        "start, or the rate to less than a millionth, and the training had not set off in fewer than 500 "
-        "steps with a rate, or the loss was still falling while the rate was above a hundredth of its peak "
-        "(Mann-Kendall z < -2.5); else a note (info).",
+        "start, or the rate has fallen to less than a millionth of its peak; and the training had not set "
+        "off in fewer than 500 steps with a rate, or the loss was still falling while the rate was above a "
+        "hundredth of its peak (Mann-Kendall z < -2.5; once nine tenths are learned, only the later half's "
+        "trend counts). Else a note (info).",
     .why = "With no learning rate every further step is computed in vain.",
     .fix =
         "Call scheduler.step() once per epoch if its settings count epochs; make T_max, total_steps or "
@@ -37,7 +38,7 @@ const model::RuleInfo kScheduleCollapsed = {
         "falls when the loss has.",
     .cost = "One number where the learning rate changes; the loss.",
     .original = "",
-    .source = "",
+    .source = "PyTorch documentation, torch.optim.lr_scheduler.ExponentialLR: decays every epoch",
     .severity = model::Severity::kWarning,
     .parameters = {{"fall", "times", 1000, 10, 1e12, "fall of the rate from its peak"},
                    {"patience", "steps", 30, 5, 1e9, "steps for which it lasts"},

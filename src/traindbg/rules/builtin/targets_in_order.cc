@@ -1,6 +1,8 @@
-// Data that was sorted by its regression target and is not shuffled.
+// Data that comes in the order of its regression target and is not shuffled.
 
+#include <algorithm>
 #include <cmath>
+#include <map>
 #include <string>
 
 #include "traindbg/base/format.h"
@@ -17,22 +19,32 @@ using base::human_number;
 const model::RuleInfo kTargetsInOrder = {
     .name = "targets_in_order",
     .title = "Targets come in order",
-    .summary = "From batch to batch the targets go up, or down: the data is sorted by them and not shuffled.",
+    .summary =
+        "From batch to batch the targets go up, or down: the data is in their order, and not shuffled.",
     .when =
         "A loss of mse, l1, smooth_l1 or huber with one target a sample. Of `batches` batches or more, one "
         "right after the other, the mean of the targets only rises, or only falls, all the way by more than "
         "`drift` times what they differ within a batch; the predictions' mean goes less than half of that "
-        "way with it.",
+        "way with it. A note (info) where the order is seen to be one of time: the targets are the input's "
+        "next values, or an input has their mean at both ends of that way, within a quarter of it, and "
+        "differs within a batch as windows of the same series do.",
     .why =
         "Each batch pulls the model to its own targets, and the last ones of an epoch win. The loss of the "
         "batches is small, that of other data is not.",
-    .fix = "Shuffle: DataLoader(..., shuffle=True), from a buffer as large as the data where it streams.",
+    .fix =
+        "Shuffle: DataLoader(..., shuffle=True), from a buffer as large as the data where it streams. If the "
+        "order is that of time and meant, leave it.",
     .healthy =
         "Batches that are unlike each other and in no order, of one task each, say; a series that goes up "
-        "and down; targets that a model makes, as of a value function.",
-    .cost = "One pass over what the loss functions are given at the first 10 steps and then at every 50th.",
+        "and down; targets that a model makes, as of a value function. A series with a trend, in the order "
+        "of time, as for online learning, a recurrent net whose state goes on, or truncated backpropagation: "
+        "a note (info) where its inputs are windows of the series itself; a warning where they are something "
+        "else, which may be ignored.",
+    .cost =
+        "One pass over the inputs and what the loss functions are given at the first 10 steps and then at "
+        "every 50th; the facts about sequences of the first 6.",
     .original = "",
-    .source = "",
+    .source = "Bottou, \"Stochastic gradient descent tricks\", 2012 (shuffle the examples)",
     .severity = model::Severity::kWarning,
     .parameters = {{"batches", "batches", 8, 4, 10, "in a row whose means only rise, or only fall"},
                    {"drift", "times", 3, 0.5, 1e6, "their way beside the spread within a batch"}},
@@ -46,6 +58,7 @@ class TargetsInOrder final : public Rule {
     void on_step(const model::StepView& step, FindingSink& sink) override {
         if (step.mode() != model::Mode::kTrain || has_fired_) return;
         game_.observe(step);
+        are_next_ = are_next_ || loop_fact(step, "later_seen").has_value();
         for (const LossCall& call : loss_calls(step)) {
             if (!is_regression(call.function) || call.labelled == nullptr) continue;
             const std::vector<std::int64_t>& shape = call.label->shape;
@@ -53,6 +66,7 @@ class TargetsInOrder final : public Rule {
             if (!is_one || call.labelled->count < kFewest) return;
             ++judged_;
             add(step.step(), call.labelled->mean, call.labelled->std, call.predicted->mean);
+            add_inputs(step);
             if (count_ >= needed_ && !game_.is_on() && within() > 0 && drift() > drift_ * within() &&
                 !follows_predictions())
                 fire(call.label->name, call.function, sink);
@@ -94,28 +108,71 @@ class TargetsInOrder final : public Rule {
         const double way = (last_predicted_ - first_predicted_) * (way_ > 0 ? 1 : -1);
         return way > 0.5 * drift();
     }
+    // The same of the inputs, at each batch of the row.
+    void add_inputs(const model::StepView& step) {
+        for (const model::TensorSample& sample : step.record->tensors) {
+            const model::TensorInfo& info = step.info(sample.tensor);
+            const model::Statistics& s = sample.statistics;
+            if (info.role != model::Role::kInput || s.count == 0 || s.not_finite() > 0) continue;
+            Input& input = inputs_[info.id];
+            if (count_ == 2 && input.last_step + 1 == step.step()) {
+                input.first_mean = input.last_mean;
+                input.spread = input.last_std;
+                input.batches = 1;
+            } else if (count_ <= 2) {
+                input = {.first_mean = s.mean};
+            }
+            ++input.batches;
+            input.spread += s.std;
+            input.last_step = step.step();
+            input.last_mean = s.mean;
+            input.last_std = s.std;
+            if (info.shape.size() >= 2 && info.shape[0] > 0)
+                input.length = static_cast<double>(info.shape[1]) / static_cast<double>(info.shape[0]);
+        }
+    }
+    // The targets are an input's next values, or an input is where they are and goes where they go: windows
+    // of the same series, of which a batch holds as many values as it has rows and a window has.
+    [[nodiscard]] bool is_of_time() const {
+        const double near = 0.25 * drift();
+        return are_next_ || std::any_of(inputs_.begin(), inputs_.end(), [&](const auto& one) {
+                   const Input& input = one.second;
+                   return input.batches == count_ && std::abs(input.first_mean - first_mean_) < near &&
+                          std::abs(input.last_mean - last_mean_) < near &&
+                          input.spread < 1.5 * (1 + input.length) * spread_;
+               });
+    }
     [[nodiscard]] double drift() const { return std::abs(last_mean_ - first_mean_); }
     [[nodiscard]] double within() const { return spread_ / static_cast<double>(count_); }
 
     void fire(std::string_view label, std::string_view function, FindingSink& sink) {
         has_fired_ = true;
+        const bool is_time = is_of_time();
         model::Finding finding;
-        finding.key = "order";
+        finding.key = is_time ? "order_of_time" : "order";
         finding.kind = "unshuffled_data";
-        finding.severity = model::Severity::kWarning;
+        finding.severity = is_time ? model::Severity::kInfo : model::Severity::kWarning;
         finding.first_step = first_step_;
         finding.tensor = label;
         finding.message = base::format(
             "The targets of {} only {} from batch to batch, from {} at step {} to {} at step {}, and differ "
-            "by "
-            "{} within a batch: the data is sorted by them.",
+            "by {} within a batch: {}.",
             function, way_ > 0 ? "rise" : "fall", human_number(first_mean_), first_step_,
-            human_number(last_mean_), last_step_, human_number(within()));
+            human_number(last_mean_), last_step_, human_number(within()),
+            is_time ? "a series with a trend, in the order of time"
+                    : "the data is in their order, sorted by them or by a time in which they drift");
         finding.fix = kTargetsInOrder.fix;
         finding.evidence.push_back({"way of the mean target", drift(), "spread in a batch", within()});
         finding.plots = {{finding.tensor, "mean"}};
         sink.fire(std::move(finding));
     }
+
+    struct Input {
+        double first_mean = 0, last_mean = 0, last_std = 0, spread = 0;
+        double length = 0;  // of a window, in rows of a batch
+        std::uint64_t batches = 0;
+        model::StepIndex last_step = 0;
+    };
 
     static constexpr std::uint64_t kFewest = 4;  // targets of a batch
 
@@ -124,6 +181,8 @@ class TargetsInOrder final : public Rule {
     std::uint64_t judged_ = 0, count_ = 0;
     int way_ = 0;
     bool has_fired_ = false;
+    bool are_next_ = false;  // the targets are the next values of an input
+    std::map<model::TensorId, Input> inputs_;
     model::StepIndex first_step_ = 0, last_step_ = 0;
     double first_mean_ = 0, last_mean_ = 0, last_std_ = 0, spread_ = 0;
     double first_predicted_ = 0, last_predicted_ = 0;
@@ -131,7 +190,15 @@ class TargetsInOrder final : public Rule {
 };
 
 std::vector<model::Requirement> targets_in_order_needs(const Parameters&) {
-    return argument_requirements(kTargetsInOrder.name);
+    std::vector<model::Requirement> all = argument_requirements(kTargetsInOrder.name);
+    all.push_back({"inputs",
+                   model::Mode::kTrain,
+                   model::What::kStatistics,
+                   {.every = 50, .dense_until = 10},
+                   kTargetsInOrder.name});
+    for (model::Requirement& more : sequence_requirements(kTargetsInOrder.name))
+        all.push_back(std::move(more));
+    return all;
 }
 
 }  // namespace

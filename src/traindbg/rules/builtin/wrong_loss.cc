@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <numeric>
 
 #include "traindbg/base/format.h"
 #include "traindbg/base/text.h"
@@ -18,13 +19,14 @@ const model::RuleInfo kWrongLoss = {
     .title = "Regression loss for classes",
     .summary = "Class indexes are given to a loss that takes them for amounts.",
     .when =
-        "mse_loss, l1_loss, smooth_l1_loss or huber_loss with one prediction per sample, or for each of its "
-        "pixels, whose targets in all "
+        "mse_loss, l1_loss, smooth_l1_loss or huber_loss with one prediction per sample, or for each pixel "
+        "of "
+        "a picture, whose targets in all "
         "captured steps are whole numbers from 0 to at most `classes` - 1 (at least three of them, told by "
         "their "
-        "sums, sums of squares and histogram), each about equally frequent (of pixels: roughly), as classes "
-        "of a balanced set "
-        "are: a "
+        "sums, sums of squares and histogram), each about equally frequent, as classes of a balanced set are "
+        "(of pixels also all but the most "
+        "frequent one, the background, if these are at least three): a "
         "warning after 30 steps, and a note (info) once the typical error is so small that rounding gives "
         "the "
         "right class. One-hot targets in these losses: a warning if after 200 steps the loss is above 80 % "
@@ -79,6 +81,14 @@ class WrongLoss final : public Rule {
         return std::abs(value - std::round(value)) < 0.02 + 3e-7 * std::abs(value);
     }
 
+    // [samples, height, width] or [samples, 1, height, width]. A series of one value has a last dimension of
+    // 1, one of a few values a small one.
+    static bool is_picture(const std::vector<std::int64_t>& shape) {
+        const std::size_t n = shape.size();
+        return (n == 3 || (n == 4 && shape[1] == 1)) && shape[n - 2] >= kSmallestSide &&
+               shape[n - 1] >= kSmallestSide;
+    }
+
     void look(const LossCall& call) {
         const model::Statistics& labels = *call.labelled;
         model::merge(labels_, labels);
@@ -93,9 +103,8 @@ class WrongLoss final : public Rule {
         for (std::size_t i = 1; i < call.prediction->shape.size(); ++i)
             per_sample *= call.prediction->shape[i];
         // One output for each sample, or each of its pixels.
-        const std::vector<std::int64_t>& made = call.prediction->shape;
-        const bool is_map = made.size() == 3 || (made.size() == 4 && made[1] == 1);
-        is_map_ = is_map_ || (is_map && per_sample > 1);
+        const bool is_map = is_picture(call.prediction->shape);
+        is_map_ = is_map_ || is_map;
         is_single_ = is_single_ && (per_sample == 1 || is_map) && labels.count == call.predicted->count;
         const std::vector<std::int64_t>& shape = call.label->shape;
         const std::int64_t width = shape.size() == 2 ? shape[1] : 0;
@@ -113,8 +122,7 @@ class WrongLoss final : public Rule {
         if (labels_.min != 0 || classes < 3 || classes > most_) return false;
         const auto all = static_cast<double>(element_count(bins_));
         if (all < 8 * classes || all < 48) return false;
-        double divergence = 0;  // from equal shares, in nats
-        double covered = 0;
+        std::vector<double> counts;  // of each whole number, those of a bin alike
         for (const model::HistogramBin& bin : bins_) {
             const model::BinEdges edge = model::edges(bin.bin);
             double whole = 0;
@@ -123,11 +131,24 @@ class WrongLoss final : public Rule {
                 for (double number = std::ceil(edge.lower); number < edge.upper && number < classes; ++number)
                     ++whole;
             if (whole == 0) return false;  // holds fractions only
-            const double share = static_cast<double>(bin.count) / all;
-            divergence += share * std::log(share * classes / whole);
-            covered += whole;
+            counts.insert(counts.end(), static_cast<std::size_t>(whole),
+                          static_cast<double>(bin.count) / whole);
         }
-        return covered == classes && divergence < (is_map_ ? kMostUnequalOfMaps : kMostUnequal);
+        if (static_cast<double>(counts.size()) != classes) return false;
+        if (are_even(counts)) return true;
+        // Of pixels many are background. Without it, amounts are as uneven as before: bell-shaped, or ever
+        // rarer. Two that are left may be the sides of a bell.
+        if (!is_map_ || counts.size() < 4) return false;
+        counts.erase(std::max_element(counts.begin(), counts.end()));
+        return are_even(counts);
+    }
+    [[nodiscard]] static bool are_even(const std::vector<double>& counts) {
+        const double all = std::accumulate(counts.begin(), counts.end(), 0.0);
+        double divergence = 0;  // from equal shares, in nats
+        for (const double count : counts)
+            if (count > 0)
+                divergence += count / all * std::log(count / all * static_cast<double>(counts.size()));
+        return divergence < kMostUneven;
     }
 
     // Rounding its answer gives the right class nearly always.
@@ -166,10 +187,11 @@ class WrongLoss final : public Rule {
                 "gradient does not vanish where the model is wrong and sure.";
         } else {
             finding.message = base::format(
-                "All targets of {} are whole numbers from 0 to {:.0f}, about equally frequent: indexes of "
+                "All targets of {} are whole numbers from 0 to {:.0f}, about equally frequent{}: indexes of "
                 "{:.0f} "
                 "classes, taken for amounts. The loss is {}{}.",
-                function_, labels_.max, labels_.max + 1, base::human_number(guessing_.level()),
+                function_, labels_.max, is_map_ ? " (the background apart)" : "", labels_.max + 1,
+                base::human_number(guessing_.level()),
                 firing_ == "rounded" ? ": small enough to tell them apart by rounding" : "");
             finding.fix = base::format(
                 "If these are classes: {:.0f} outputs and torch.nn.functional.cross_entropy(output, y) with "
@@ -184,8 +206,8 @@ class WrongLoss final : public Rule {
         sink.fire(std::move(finding));
     }
 
-    // How far from equally frequent classes are, in nats. Of pixels many are background.
-    static constexpr double kMostUnequal = 0.1, kMostUnequalOfMaps = 0.5;
+    static constexpr double kMostUneven = 0.1;        // nats from equally frequent
+    static constexpr std::int64_t kSmallestSide = 4;  // pixels
 
     double most_;
     std::uint64_t judged_ = 0;

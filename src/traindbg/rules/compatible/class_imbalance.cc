@@ -18,8 +18,8 @@ const model::RuleInfo kCompatibleClassImbalance = {
         "Once `samples` labels were counted: the most frequent class has more than `threshold_imbalance` "
         "times as many labels as the rarest, or of some class more than the share `threshold_misprediction` "
         "is predicted wrongly. Labels and predictions are what a classification loss was given, or the "
-        "tensors that match `labels_regex` and `predictions_regex`; with `argmax` the largest prediction of "
-        "a row is the class.",
+        "tensors that match `labels_regex` and `predictions_regex`, if one of these is given or no such loss "
+        "was counted; with `argmax` the largest prediction of a row is the class.",
     .why = "A model can do well on average by leaving a rare class out.",
     .fix = "Weight the classes in the loss, draw them evenly, or collect more of the rare ones.",
     .healthy =
@@ -40,14 +40,18 @@ const model::RuleInfo kCompatibleClassImbalance = {
                     model::ParameterType::kPattern}},
     .readings =
         "The original attaches no collection. Classes without a label so far are not classes. Counts are of "
-        "the whole run. Where whole predictions are matched that are no classes, the largest of a row is "
-        "taken with or without `argmax`, and of a single number between 0 and 1 the nearest whole one.",
+        "the whole run. Predictions that are rows of probabilities are not judged without `argmax`; of a "
+        "single number between 0 and 1 the nearest whole one is the class. What a loss was given is counted "
+        "with or without `argmax`. Tensors that match a pattern that is given have to be recorded whole, for "
+        "which a hook configuration can ask.",
 };
 
 class ClassImbalance final : public CompatibleRule {
   public:
     explicit ClassImbalance(const Parameters& parameters)
         : CompatibleRule("fewer labels were recorded than `samples`"),
+          by_pattern_(!has_default_patterns(parameters)),
+          argmax_(parameters.flag("argmax")),
           labels_({}, {parameters.text("labels_regex")}),
           predictions_({}, {parameters.text("predictions_regex")}),
           ratio_(parameters.at("threshold_imbalance")),
@@ -57,6 +61,7 @@ class ClassImbalance final : public CompatibleRule {
     void on_step(const model::StepView& step, FindingSink& sink) override {
         bool any = false;
         for (const model::ClassSample& sample : step.record->classes) {
+            if (by_pattern_) break;
             for (std::size_t i = 0; i < sample.counts.labels.size(); ++i)
                 add(static_cast<std::int64_t>(i), sample.counts.labels[i], sample.counts.hits[i]);
             tensor_ = sample.tensor;
@@ -89,6 +94,11 @@ class ClassImbalance final : public CompatibleRule {
         fire(sink, std::move(finding));
     }
 
+    static bool has_default_patterns(const Parameters& parameters) {
+        return is_default(kCompatibleClassImbalance, parameters, "labels_regex") &&
+               is_default(kCompatibleClassImbalance, parameters, "predictions_regex");
+    }
+
   private:
     struct Class {
         double labels = 0;
@@ -116,12 +126,23 @@ class ClassImbalance final : public CompatibleRule {
         if (!classes) return false;
         const auto guesses = classes_of(*predictions, classes->size());
         if (!guesses || guesses->size() != classes->size()) return false;
+        if (!argmax_ && !is_one_for_each(*predictions, classes->size())) {
+            why_not("predictions are rows of probabilities: set argmax");
+            return false;
+        }
         for (std::size_t i = 0; i < classes->size(); ++i)
             add((*classes)[i], 1, (*classes)[i] == (*guesses)[i] ? 1 : 0);
         tensor_ = labels->tensor;
         return true;
     }
 
+    static bool is_one_for_each(const model::RawTensor& raw, std::size_t labels) {
+        std::size_t count = 1;
+        for (const std::int64_t size : raw.shape) count *= static_cast<std::size_t>(size);
+        return count == labels;
+    }
+
+    bool by_pattern_, argmax_;
     Selection labels_, predictions_;
     double ratio_, wrong_, samples_;
     double total_ = 0;
@@ -129,7 +150,8 @@ class ClassImbalance final : public CompatibleRule {
     model::TensorId tensor_ = 0;
 };
 
-std::vector<model::Requirement> compatible_class_imbalance_needs(const Parameters&) {
+std::vector<model::Requirement> compatible_class_imbalance_needs(const Parameters& parameters) {
+    if (!ClassImbalance::has_default_patterns(parameters)) return {};
     return {{"classes",
              model::Mode::kTrain,
              model::What::kClasses,

@@ -1,6 +1,7 @@
 #include "traindbg/rules/compatible/common.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstring>
 #include <utility>
@@ -26,6 +27,23 @@ std::optional<std::string> behind(const TensorInfo& info) {
 bool is_of_ours(Role role) {
     return role == Role::kLoop || role == Role::kClasses || role == Role::kWeightUpdate ||
            role == Role::kGradientBefore;
+}
+
+// "validation-rmse" of "metric/validation-rmse".
+std::string_view last_part(std::string_view name) { return name.substr(name.rfind('/') + 1); }
+
+// XGBoost calls a metric by the data and what is measured: "validation-error@0.7". What it measures is an
+// error or is to grow, as auc, map and ndcg.
+bool is_error_of_trees(std::string_view name) {
+    constexpr std::array<std::string_view, 10> kErrors = {"loss", "error", "rmse", "rmsle",   "mse",
+                                                          "mae",  "mape",  "mphe", "nloglik", "deviance"};
+    for (const std::string_view data : {"train-", "validation-", "valid-", "val-", "eval-", "test-"}) {
+        if (!name.starts_with(data)) continue;
+        const std::string_view metric = name.substr(data.size(), name.find('@') - data.size());
+        return std::any_of(kErrors.begin(), kErrors.end(),
+                           [&](std::string_view error) { return metric.ends_with(error); });
+    }
+    return false;
 }
 
 template <typename T, typename Convert>
@@ -214,6 +232,22 @@ std::vector<Number> numbers_of(const model::StepView& step) {
         if (sample.statistics.count == 1 && sample.statistics.finite() == 1)
             out.push_back({sample.tensor, sample.statistics.mean});
     return out;
+}
+
+bool is_loss(const TensorInfo& info) {
+    if (info.role == Role::kLoss) return true;
+    const std::string_view name = last_part(info.name);
+    return info.role == Role::kMetric && (name.starts_with("val_loss") || is_error_of_trees(name));
+}
+
+bool is_of_validation(const model::StepView& step, const TensorInfo& info) {
+    if (step.mode() == model::Mode::kEval) return true;
+    const std::string_view name = last_part(info.name);
+    for (const std::string_view data : {"val", "valid", "validation", "eval", "evaluation", "test"})
+        if (name.starts_with(data) &&
+            (name.size() == data.size() || name[data.size()] == '_' || name[data.size()] == '-'))
+            return true;
+    return false;
 }
 
 bool CompatibleRule::looked(model::TensorId tensor) {

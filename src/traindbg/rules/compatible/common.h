@@ -94,6 +94,12 @@ struct Number {
 };
 [[nodiscard]] std::vector<Number> numbers_of(const model::StepView& step);
 
+// A loss, or one of XGBoost's metrics that is an error ("train-rmse", "validation-logloss"), and not one that
+// is to grow ("validation-auc").
+[[nodiscard]] bool is_loss(const model::TensorInfo& info);
+// In evaluation, or called as a number of validation is: "loss/val_mse", "metric/validation-rmse".
+[[nodiscard]] bool is_of_validation(const model::StepView& step, const model::TensorInfo& info);
+
 // Where a condition holds.
 struct Place {
     model::TensorId tensor = 0;

@@ -1,8 +1,11 @@
 // LossNotDecreasing: a loss that does not fall from one look to the next.
 
+#include <algorithm>
+#include <array>
 #include <cmath>
 #include <deque>
 #include <map>
+#include <numeric>
 
 #include "traindbg/base/format.h"
 #include "traindbg/base/text.h"
@@ -20,8 +23,9 @@ const model::RuleInfo kCompatibleLossNotDecreasing = {
         "At a step that comes `num_steps` or more after the last look, the loss is compared with that of the "
         "latest step with a loss that is at least `num_steps` back. It fires if the loss fell by less than "
         "`diff_percent` % of that, or did not change; where it rose, if it rose by more than "
-        "`increase_threshold_percent` %. `mode` says of which steps: those of EVAL, of TRAIN, or all "
-        "(GLOBAL). The losses are the collection of that name if `use_losses_collection` is true, and those "
+        "`increase_threshold_percent` %. `mode` says of which steps: those of EVAL, of TRAIN, or all, "
+        "counted together (GLOBAL). The losses are the collection of that name if `use_losses_collection` is "
+        "true, and those "
         "of `collection_names` and `tensor_regex`.",
     .why = "A loss that does not fall is a training that does not learn, or that has learnt what it can.",
     .fix =
@@ -59,7 +63,10 @@ const model::RuleInfo kCompatibleLossNotDecreasing = {
         "was seen, training before. Documented is also that a rise is allowed up to "
         "`increase_threshold_percent`, which means nothing if any loss that did not fall enough fires: so a "
         "rise is judged by that limit alone. With a loss at every third step and `num_steps` 10, step 21 is "
-        "compared with step 9, and the next look is at step 33, as documented.",
+        "compared with step 9, and the next look is at step 33, as documented. GLOBAL counts steps over all "
+        "modes. Steps at which nothing was recorded are counted where a later one of their mode was: a run "
+        "in "
+        "which evaluation is recorded more seldom than training counts its last evaluations late.",
 };
 
 // The losses of one tensor at the steps that a later look may need.
@@ -80,6 +87,7 @@ class LossNotDecreasing final : public CompatibleRule {
           mode_(parameters.has("mode") ? parameters.text("mode") : "") {}
 
     void on_step(const model::StepView& step, FindingSink& sink) override {
+        taken_[static_cast<std::size_t>(step.mode())] = step.step() + 1;
         const bool is_eval = step.mode() == model::Mode::kEval;
         if (mode_ == "EVAL" && !is_eval) return;
         if (mode_ == "TRAIN" && step.mode() != model::Mode::kTrain) return;
@@ -94,7 +102,7 @@ class LossNotDecreasing final : public CompatibleRule {
                 series_.clear();
             }
             if (mode_.empty() && evaluates_ && !is_eval) continue;
-            const std::uint64_t now = mode_ == "GLOBAL" ? step.record->sequence : step.step();
+            const std::uint64_t now = mode_ == "GLOBAL" ? global_step(step) : step.step();
             Series& series = series_[loss.tensor];
             if (series.values.empty()) series.last_look = now;
             series.values.emplace_back(now, loss.value);
@@ -113,8 +121,9 @@ class LossNotDecreasing final : public CompatibleRule {
             met.push_back({loss.tensor, loss.value});
             if (met.size() > 1) continue;
             message = base::format(
-                "{} is {} at step {} and was {} at step {}: {}.", step.info(loss.tensor).name,
-                base::human_number(loss.value), now, base::human_number(before), series.values.front().first,
+                "{} is {} at {}step {} and was {} at step {}: {}.", step.info(loss.tensor).name,
+                base::human_number(loss.value), mode_ == "GLOBAL" ? "global " : "", now,
+                base::human_number(before), series.values.front().first,
                 fall < 0 ? base::format("it rose by {:.3g} %, more than {:.3g} %", -fall, most_rise_)
                          : base::format("it fell by {:.3g} %, less than {:.3g} %", fall, least_fall_));
             evidence = {"loss", loss.value, "before", before};
@@ -130,6 +139,14 @@ class LossNotDecreasing final : public CompatibleRule {
     }
 
   private:
+    // How many steps of all modes came before this one, as far as is known: those up to the last recorded one
+    // of each mode. In a run of the original, `sequence` is that number itself; in one of ours it counts the
+    // recorded steps, which are no more. Both are never too large.
+    [[nodiscard]] std::uint64_t global_step(const model::StepView& step) const {
+        const std::uint64_t all = std::accumulate(taken_.begin(), taken_.end(), std::uint64_t{0});
+        return std::max(step.record->sequence, all - 1);
+    }
+
     static std::vector<std::string> collections(const Parameters& parameters) {
         std::vector<std::string> names = parameters.texts("collection_names");
         if (parameters.flag("use_losses_collection")) names.emplace_back("losses");
@@ -141,6 +158,7 @@ class LossNotDecreasing final : public CompatibleRule {
     double least_fall_, most_rise_;
     std::string mode_;
     bool evaluates_ = false;
+    std::array<std::uint64_t, model::kModeCount> taken_{};  // steps of each mode
     std::map<model::TensorId, Series> series_;
 };
 

@@ -42,8 +42,11 @@ const model::RuleInfo kCompatibleOverfit = {
                    {"ratio_threshold", "ratio", 0.1, 0, 1e300, "how far above training validation may be"}},
     .readings =
         "The original does not say over what the means are: taken are the losses of one evaluation and those "
-        "since the one before. Losses called `val_...`, `validation...`, `eval...` or `test...` are of "
-        "validation in whatever mode they stand (XGBoost, Keras). With a mean training loss of 0 or less "
+        "since the one before. What is called `val_...`, `validation-...`, `eval_...` or `test_...` and the "
+        "like is of validation in whatever mode it stands (XGBoost, Keras). Of XGBoost's metrics those "
+        "are losses that are errors (rmse, logloss, error and the like), and not those that are to grow "
+        "(auc, "
+        "map, ndcg). With a mean training loss of 0 or less "
         "nothing is judged.",
 };
 
@@ -60,14 +63,6 @@ class Mean {
     double sum_ = 0;
     std::uint64_t count_ = 0;
 };
-
-bool is_of_validation(const model::StepView& step, const std::string& name) {
-    if (step.mode() == model::Mode::kEval) return true;
-    const std::size_t slash = name.rfind('/');
-    const std::string_view last = std::string_view(name).substr(slash == std::string::npos ? 0 : slash + 1);
-    return last.starts_with("val_") || last.starts_with("validation") || last.starts_with("eval") ||
-           last.starts_with("test");
-}
 
 class Overfit final : public CompatibleRule {
   public:
@@ -91,10 +86,8 @@ class Overfit final : public CompatibleRule {
         for (const Number& number : numbers_of(step)) {
             if (!selection_.includes(step, number.tensor)) continue;
             const model::TensorInfo& info = step.info(number.tensor);
-            const bool is_loss =
-                by_pattern_ || info.role == model::Role::kLoss || is_loss_of_trees(info.name);
-            if (!is_loss) continue;
-            if (is_of_validation(step, info.name)) {
+            if (!by_pattern_ && !is_loss(info)) continue;
+            if (is_of_validation(step, info)) {
                 validation.push_back(number.value);
                 tensor = info.name;
             } else {
@@ -115,11 +108,6 @@ class Overfit final : public CompatibleRule {
     }
 
   private:
-    // XGBoost's "train-rmse" and "validation-rmse", which are among its metrics.
-    static bool is_loss_of_trees(const std::string& name) {
-        return name.starts_with("train-") || name.starts_with("validation-") || name.starts_with("val_loss");
-    }
-
     void judge(FindingSink& sink, bool is_later) {
         const Mean training = std::exchange(training_, {});
         const Mean validation = std::exchange(validation_, {});

@@ -33,8 +33,12 @@ const model::RuleInfo kCompatibleOvertraining = {
                     "steps without a new best of evaluation that are allowed", model::ParameterType::kWhole},
                    {"delta", "loss", 0.01, 0, 1e300, "by how much a new best must be less"}},
     .readings =
-        "Several losses are judged each on its own. Losses called `val_...`, `validation...`, `eval...` or "
-        "`test...` are of validation in whatever mode they stand.",
+        "Several losses are judged each on its own. What is called `val_...`, `validation-...`, `eval_...` "
+        "or "
+        "`test_...` and the like is of validation in whatever mode it stands (XGBoost, Keras). Of "
+        "XGBoost's metrics those are losses that are errors (rmse, logloss, error and the like), and not "
+        "those "
+        "that are to grow (auc, map, ndcg).",
 };
 
 struct Best {
@@ -55,8 +59,8 @@ class Overtraining final : public CompatibleRule {
         bool any = false;
         for (const Number& loss : numbers_of(step)) {
             const model::TensorInfo& info = step.info(loss.tensor);
-            if (info.role != model::Role::kLoss) continue;
-            const bool is_eval = step.mode() == model::Mode::kEval || info.name.starts_with("val");
+            if (!is_loss(info)) continue;
+            const bool is_eval = is_of_validation(step, info);
             any = true;
             const auto [place, is_first] = bests_.try_emplace({loss.tensor, is_eval});
             Best& best = place->second;

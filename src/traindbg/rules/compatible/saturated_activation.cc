@@ -33,7 +33,7 @@ const model::RuleInfo kCompatibleSaturatedActivation = {
                     "collections of inputs of tanh and sigmoid",
                     model::ParameterType::kTexts},
                    {"tensor_regex", "", ".*tanh_input|.*sigmoid_input", 0, 0, "their names",
-                    model::ParameterType::kPattern},
+                    model::ParameterType::kPatterns},
                    {"threshold_tanh_min", "input", -9.4999, -1e300, 1e300, "lower end of tanh"},
                    {"threshold_tanh_max", "input", 9.4999, -1e300, 1e300, "upper end of tanh"},
                    {"threshold_sigmoid_min", "input", -23, -1e300, 1e300, "lower end of a sigmoid"},
@@ -63,7 +63,7 @@ class SaturatedActivation final : public CompatibleRule {
   public:
     explicit SaturatedActivation(const Parameters& parameters)
         : CompatibleRule("no input or output of a tanh or sigmoid was recorded whole"),
-          selection_(parameters.texts("collection_names"), {parameters.text("tensor_regex")},
+          selection_(parameters.texts("collection_names"), parameters.texts("tensor_regex"),
                      is_default(kCompatibleSaturatedActivation, parameters, "tensor_regex")
                          ? +[](const model::TensorInfo& info) {
                                return info.activation == ActivationKind::kTanh ||

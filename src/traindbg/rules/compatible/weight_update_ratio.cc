@@ -1,6 +1,5 @@
 // WeightUpdateRatio: weights that move too much or too little.
 
-#include <algorithm>
 #include <cmath>
 #include <deque>
 #include <map>
@@ -20,7 +19,7 @@ const model::RuleInfo kCompatibleWeightUpdateRatio = {
     .when =
         "At a step with whole weights, the norm of a weight less what it was, divided by what its norm was "
         "plus `epsilon`, is more than `large_threshold` or less than `small_threshold`. What it was: at the "
-        "step recorded before, or with `num_steps` at the latest that is at least so many steps back.",
+        "step recorded before, or with `num_steps` at the first that is at most so many steps back.",
     .why =
         "Updates as large as the weights destroy what was learnt; updates that are far too small learn "
         "nothing.",
@@ -37,20 +36,25 @@ const model::RuleInfo kCompatibleWeightUpdateRatio = {
                     {},
                     1,
                     1e9,
-                    "steps between the two weights; none: from one recorded step to the next",
+                    "most steps between the two weights; none: from one recorded step to the next",
                     model::ParameterType::kWhole},
                    {"large_threshold", "ratio", 10, 0, 1e300, "ratio above which it fires"},
                    {"small_threshold", "ratio", 1e-8, 0, 1e300, "ratio below which it fires"},
                    {"epsilon", "norm", 1e-9, 0, 1e300, "added to the norm, against divisions by zero"}},
     .readings =
         "The original does not say which norm: taken is the Euclidean one of the whole tensor. Weights are "
-        "the collection of that name: no biases. A weight with NaN or infinity has no ratio.",
+        "the collection of that name: no biases. A weight with NaN or infinity has no ratio. With "
+        "`num_steps`, step s is compared with \"a step >= s - num_steps\"; of several that is the first, so "
+        "that weights saved every `num_steps` steps are compared with those just so many steps back. Weights "
+        "that are saved more seldom are not judged.",
 };
 
 class WeightUpdateRatio final : public CompatibleRule {
   public:
     explicit WeightUpdateRatio(const Parameters& parameters)
-        : CompatibleRule("whole weights were not recorded at two steps"),
+        : CompatibleRule(parameters.has("num_steps")
+                             ? "whole weights were not recorded at two steps at most `num_steps` apart"
+                             : "whole weights were not recorded at two steps"),
           steps_(static_cast<std::uint64_t>(parameters.number_if_any("num_steps").value_or(0))),
           large_(parameters.at("large_threshold")),
           small_(parameters.at("small_threshold")),
@@ -65,11 +69,9 @@ class WeightUpdateRatio final : public CompatibleRule {
             auto values = values_of(raw);
             if (!values) continue;
             auto& history = before_[raw.tensor];
-            if (steps_ == 0 && history.size() > 1) history.pop_front();
-            while (steps_ > 0 && history.size() > 1 && history[1].step + steps_ <= step.step())
+            while (steps_ > 0 && !history.empty() && history.front().step + steps_ < step.step())
                 history.pop_front();
-            if (!history.empty() &&
-                history.front().step + std::max<std::uint64_t>(steps_, 1) <= step.step() &&
+            if (!history.empty() && history.front().step < step.step() &&
                 history.front().values.size() == values->size()) {
                 const double ratio = ratio_of(history.front().values, *values);
                 if (std::isfinite(ratio)) {

@@ -1,0 +1,307 @@
+"""Where the values of given parameters go in one step, and where their gradients become zero.
+
+A parameter without a gradient may be one that nobody uses, or one whose values are used and whose
+graph is cut on the way; only the values tell which. `Flow` follows them through the operations of
+one forward pass, below autograd, by the memory that they lie in. `Zeros` listens at the nodes that
+lead to given parameters in one backward pass. No tensor and no node is kept beyond that.
+"""
+
+from __future__ import annotations
+
+import threading
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch import nn
+from torch.multiprocessing.reductions import StorageWeakRef
+from torch.nn.modules.module import register_module_forward_hook, register_module_forward_pre_hook
+from torch.utils import _python_dispatch
+
+from traindbg.hooks.torch_compiled import our_hooks
+from traindbg.hooks.torch_device import capturing_graph, own_operations
+from traindbg.hooks.torch_guard import guarded
+from traindbg.hooks.torch_names import tensors_in
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+_MOST_NODES = 30_000
+_MOST_LISTENED = 512
+_KEY = "traindbg.flow"  # in a node's metadata
+# What they return has the shape of what they are given, and nothing of its values.
+_OF_SHAPE_ALONE = frozenset(
+    {
+        *("empty_like", "full_like", "ones_like", "zeros_like"),
+        *("rand_like", "randint_like", "randn_like"),
+        *("new_empty", "new_empty_strided", "new_full", "new_ones", "new_zeros"),
+    }
+)
+# Nodes at which a factor of 0 or a mask ends a gradient; those of dead units have other names.
+_BY_ZERO = frozenset(
+    {"MaskedFillBackward0", "MaskedFillBackward1", "MulBackward0", "MulBackward1", "WhereBackward0"}
+)
+_NONE: frozenset[str] = frozenset()
+
+_is_compiling = torch.compiler.is_compiling
+_graph_task = getattr(torch._C, "_current_graph_task_id", None)
+
+
+def _tensors(value: Any, depth: int = 2) -> Iterator[torch.Tensor]:
+    """Plain ones, of arguments or results of an operation."""
+    if isinstance(value, torch.Tensor):
+        if type(value) in (torch.Tensor, nn.Parameter) and value.layout == torch.strided:
+            yield value
+    elif depth > 0 and isinstance(value, (list, tuple)):
+        for item in value:
+            yield from _tensors(item, depth - 1)
+
+
+def _next(node: Any) -> list[Any]:
+    return [other for other, _ in node.next_functions if other is not None]
+
+
+class _Follower(_python_dispatch.TorchDispatchMode):  # type: ignore[misc]
+    """Knows of which parameters the values in a storage were computed, by the storage."""
+
+    def __init__(self, sources: dict[str, list[nn.Parameter]]) -> None:
+        super().__init__()
+        self.is_on = True
+        # A weak reference keeps the address, not the memory: no other storage is taken for it.
+        self._known: dict[int, tuple[frozenset[str], StorageWeakRef]] = {}
+        for name, parameters in sources.items():
+            for parameter in _tensors(parameters):
+                self._add(parameter, frozenset({name}))
+
+    def of(self, tensor: torch.Tensor) -> frozenset[str]:
+        """The names of the sources of a tensor."""
+        found = self._known.get(tensor.untyped_storage()._cdata)
+        return _NONE if found is None else found[0]
+
+    def _add(self, tensor: torch.Tensor, names: frozenset[str]) -> None:
+        storage = tensor.untyped_storage()
+        before = self._known.get(storage._cdata)
+        if before is None:
+            self._known[storage._cdata] = names, StorageWeakRef(storage)
+        elif not names <= before[0]:
+            self._known[storage._cdata] = names | before[0], before[1]
+
+    def _follow(self, operation: Any, args: Any, kwargs: Any, result: Any) -> None:
+        given = [*_tensors(args), *_tensors(tuple(kwargs.values()))]
+        names = _NONE.union(*map(self.of, given))
+        if not names or operation.overloadpacket.__name__ in _OF_SHAPE_ALONE:
+            return
+        for tensor in _tensors(result):  # what is written in place is returned, too
+            self._add(tensor, names)
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        result = func(*args, **kwargs) if kwargs else func(*args)
+        if self.is_on:
+            guarded("flow", self._follow, func, args, kwargs or {}, result)
+        return result
+
+
+class Flow:
+    """Follows parameters through the first training pass of a watched model in one step."""
+
+    def __init__(
+        self,
+        models: Iterable[tuple[nn.Module, str]],
+        sources: dict[str, list[nn.Parameter]],
+    ) -> None:
+        """`sources`: by the name that is told of them."""
+        self.was_followed = False  # a pass was, and what it gave a loss is known
+        self.found: frozenset[str] = _NONE  # what a loss depends on without a graph that says so
+        self._roots = {id(model) for model, _ in models}
+        self._sources = sources
+        self._follower: _Follower | None = None
+        self._inside = 0  # calls of the root that is followed, which may call itself
+        self._root = 0
+        self._is_marked = False
+        self._thread = threading.get_ident()
+        self._handles = [
+            register_module_forward_pre_hook(self._begins),
+            register_module_forward_hook(self._ends, always_call=True),
+        ]
+        our_hooks.update(handle.id for handle in self._handles)
+
+    def _begins(self, module: nn.Module, args: Any) -> None:
+        if _is_compiling() or id(module) not in self._roots:
+            return
+        if threading.get_ident() != self._thread or self._is_marked:
+            return
+        if self._follower is not None:
+            self._inside += id(module) == self._root
+            return
+        if not torch.is_grad_enabled() or torch.jit.is_tracing():
+            return
+        if _graph_task is not None and _graph_task() != -1:
+            return
+        if torch._C._len_torch_dispatch_stack() == 0:
+            self._root, self._inside = id(module), 1
+            guarded("flow", self._enter)
+
+    def _enter(self) -> None:
+        follower = _Follower(self._sources)
+        follower.__enter__()
+        self._follower = follower
+
+    def _ends(self, module: nn.Module, args: Any, output: Any) -> None:
+        if _is_compiling() or self._follower is None or id(module) != self._root:
+            return
+        if threading.get_ident() != self._thread:
+            return
+        self._inside -= 1
+        if self._inside == 0:
+            guarded("flow", self._mark, self._follower, output)
+            self._leave()
+
+    def _mark(self, follower: _Follower, output: Any) -> None:
+        """Leaves the sources of what the model returned at its nodes."""
+        self._is_marked = True
+        for _, tensor in tensors_in(output):
+            if type(tensor) is torch.Tensor and tensor.grad_fn is not None:
+                names = follower.of(tensor)
+                if names:
+                    tensor.grad_fn.metadata[_KEY] = names
+
+    def _leave(self) -> None:
+        """Ends the mode; out of order (after Ctrl-C inside a forward pass) it only falls silent."""
+        follower = self._follower
+        if follower is None:
+            return
+        follower.is_on = False
+        if _python_dispatch._get_current_dispatch_mode() is follower:
+            follower.__exit__(None, None, None)
+            self._follower = None
+
+    def backward_begins(self, root: Any) -> None:
+        """Of a loss: which sources are in what it was computed from."""
+        if not self._is_marked or not isinstance(root, torch.Tensor):
+            return
+        nodes = _nodes_of(root)
+        if nodes is not None:
+            self.was_followed = True
+            self.found = self.found.union(*(node.metadata.get(_KEY, _NONE) for node in nodes))
+
+    def end(self) -> None:
+        self._leave()
+        for handle in self._handles:
+            handle.remove()
+            our_hooks.discard(handle.id)
+        self._handles = []
+
+
+def _nodes_of(root: torch.Tensor) -> dict[Any, list[Any]] | None:
+    """The nodes of a graph, each with those that it leads on to. None: they are too many."""
+    waiting = [root.grad_fn] if root.grad_fn is not None else []
+    nodes: dict[Any, list[Any]] = {}
+    while waiting:
+        node = waiting.pop()
+        if node in nodes:
+            continue
+        if len(nodes) >= _MOST_NODES:
+            return None
+        nodes[node] = _next(node)
+        waiting.extend(nodes[node])
+    return nodes
+
+
+def _above(nodes: Iterable[Any], users: dict[Any, list[Any]]) -> set[Any]:
+    """These nodes, and all that lead to them."""
+    waiting = list(nodes)
+    found: set[Any] = set()
+    while waiting:
+        node = waiting.pop()
+        if node not in found:
+            found.add(node)
+            waiting.extend(users.get(node, ()))
+    return found
+
+
+class Zeros:
+    """Finds in one backward pass what makes the gradients of some parameters zero."""
+
+    def __init__(self, root: torch.Tensor, parameters: dict[int, str], trained: set[int]) -> None:
+        """`parameters`: ids, with the name that is told of them; `trained`: ids of others."""
+        self._handles: list[Any] = []
+        self._any: list[torch.Tensor | None] = []  # of the nodes that are listened to
+        # By the name: at which nodes a gradient may end, and those after each of them.
+        self._ways: dict[str, list[tuple[int, list[int], bool]]] = {}
+        nodes = _nodes_of(root)
+        if nodes is None:
+            return
+        users: dict[Any, list[Any]] = {}
+        leaves: dict[str, list[Any]] = {}
+        is_trained: set[Any] = set()
+        for node, after in nodes.items():
+            for other in after:
+                users.setdefault(other, []).append(node)
+            leaf = getattr(node, "variable", None)
+            if id(leaf) in parameters:
+                leaves.setdefault(parameters[id(leaf)], []).append(node)
+            elif id(leaf) in trained:
+                is_trained.add(node)
+        beside = {user for node in _same(is_trained, users) for user in users.get(node, ())}
+        numbers: dict[Any, int] = {}
+        for name, ends in leaves.items():
+            way = _above(ends, users)
+            if len(way) + len(numbers) > _MOST_LISTENED:
+                continue
+            for node in way:
+                if node not in numbers:
+                    numbers[node] = len(self._any)
+                    self._any.append(None)
+                    self._listen(node, numbers[node])
+            self._ways[name] = [
+                (
+                    numbers[node],
+                    [numbers[other] for other in nodes[node] if other in way],
+                    # By a constant, inside of what is trained: as a whole loss, it may be a weight.
+                    node.name() in _BY_ZERO
+                    and len(nodes[node]) == 1
+                    and not beside.isdisjoint(_above([node], users) - {node}),
+                )
+                for node in way
+            ]
+
+    def _listen(self, node: Any, number: int) -> None:
+        def take(gradients: Any) -> None:
+            with own_operations():
+                for gradient in _tensors(gradients):
+                    if gradient.numel() > 0 and not capturing_graph(gradient):
+                        before = self._any[number]
+                        now = gradient.detach().any()
+                        self._any[number] = now if before is None else before | now
+
+        def heard(gradients: Any) -> None:
+            guarded("flow", take, gradients)
+
+        self._handles.append(node.register_prehook(heard))
+
+    def end(self) -> None:
+        for handle in self._handles:
+            handle.remove()
+        self._handles = []
+
+    def found(self) -> set[str]:
+        """Those whose gradients all end at a factor of 0 or a mask. Waits for a device."""
+        with own_operations():
+            is_any = [known is not None and bool(known) for known in self._any]
+        found: set[str] = set()
+        for name, way in self._ways.items():
+            ends = [
+                by_zero
+                for number, after, by_zero in way
+                if is_any[number] and after and not any(is_any[other] for other in after)
+            ]
+            if ends and all(ends):
+                found.add(name)
+        return found
+
+
+def _same(leaves: set[Any], users: dict[Any, list[Any]]) -> set[Any]:
+    """Leaves, and the nodes that only give them another shape."""
+    found = set(leaves)
+    for leaf in leaves:
+        found.update(user for user in users.get(leaf, ()) if user.name() == "TBackward0")
+    return found

@@ -1,0 +1,353 @@
+"""Modules that an optimizer holds and that stay as they are: not called, cut off, multiplied by 0.
+
+Asked only of modules none of whose parameters ever had a gradient while others have one, or of
+which every gradient is zero. What nobody trains is known between two looks, too: an optimizer's
+step, a copy or an average raises the version of a parameter or changes its first elements. Whether
+a module is used all the same is followed through the values of two forward passes (`torch_flow`).
+"""
+
+from __future__ import annotations
+
+import threading
+import weakref
+from typing import TYPE_CHECKING, Any, Protocol
+
+import torch
+from torch import nn
+from torch.nn.modules.module import register_module_forward_pre_hook
+
+from traindbg.hooks.torch_compiled import compiler_in_use, our_hooks
+from traindbg.hooks.torch_device import capturing_graph, own_operations
+from traindbg.hooks.torch_flow import Flow, Zeros
+from traindbg.hooks.torch_fresh import looks_fresh
+from traindbg.hooks.torch_modes import modes
+from traindbg.hooks.torch_parameters import number_of
+from traindbg.hooks.torch_shards import local_part
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from traindbg.hooks.torch_watched import WatchedModels
+
+_is_compiling = torch.compiler.is_compiling
+_graph_task = getattr(torch._C, "_current_graph_task_id", None)
+FIRST_ELEMENTS = 16
+_MOST_FOLLOWED = 2  # forward passes whose values are followed
+_MOST_EVALUATIONS = 3  # that are listened to
+_MOST_CALLS = 24  # steps in which modules' calls are listened to for the modules here
+_MOST_MODULES = 256  # that are looked at
+_ZERO_LOOKS = 8  # looks at which a gradient was zero, before it is asked why
+_PART = 4096  # elements of a gradient that are looked at first
+
+Own = list[tuple[str, nn.Parameter]]
+Places = list[tuple[str, nn.Module, Own]]
+
+
+class Teller(Protocol):
+    """Who takes facts (`torch_tensors`)."""
+
+    def fact(self, name: str, value: float, place: str = "", evaluation: bool = False) -> None: ...
+
+
+def first_elements(parameter: torch.Tensor) -> tuple[float, ...]:
+    """The first few; none where they cannot be asked for now."""
+    if capturing_graph(parameter):
+        return ()
+    with own_operations():
+        return tuple(local_part(parameter.detach()).flatten()[:FIRST_ELEMENTS].tolist())
+
+
+class Calls:
+    """Listens to which modules with parameters are called in one training step, and in which order.
+
+    By a global hook, as forward passes are looked at: one on a module itself would be copied with
+    it, and makes some modules compute in another way. It sees no values. It is taken off at the end
+    of the step.
+    """
+
+    def __init__(self, models: Iterable[tuple[nn.Module, str]]) -> None:
+        self.order: dict[int, bool] = {}  # module id -> whether gradients were on at a call of it
+        self._thread = threading.get_ident()
+        self._wanted = {
+            id(module)
+            for model, _ in models
+            for module in model.modules()
+            if next(module.parameters(recurse=False), None) is not None
+        }
+        self._handle = register_module_forward_pre_hook(self._called)
+        our_hooks.add(self._handle.id)
+
+    def _called(self, module: nn.Module, args: Any) -> None:
+        if _is_compiling():  # the rest would be compiled, or end the compiling
+            return
+        key = id(module)
+        if key not in self._wanted or threading.get_ident() != self._thread:
+            return
+        if _graph_task is None or _graph_task() == -1:
+            self.order[key] = self.order.get(key, False) or torch.is_grad_enabled()
+
+    def end(self) -> None:
+        self._handle.remove()
+        our_hooks.discard(self._handle.id)
+
+
+class _Evaluation(Calls):
+    """The same in one evaluation: until a module is called with gradients."""
+
+    def _called(self, module: nn.Module, args: Any) -> None:
+        if not _is_compiling() and torch.is_grad_enabled():
+            self.end()
+            return
+        super()._called(module, args)
+
+
+def _is_zero(gradients: list[torch.Tensor]) -> bool:
+    """Whether all are zero throughout. Waits for a device; a glance is enough for most."""
+    with own_operations():
+        for take_all in (False, True):
+            for gradient in gradients:
+                part = local_part(gradient.detach())
+                part = part._values() if part.is_sparse else part
+                if capturing_graph(part):
+                    return False
+                if not take_all and not part.is_contiguous():
+                    continue
+                if bool((part if take_all else part.reshape(-1)[:_PART]).any()):
+                    return False
+    return True
+
+
+def _outermost(place: str, places: Iterable[str], chosen: set[str]) -> str:
+    """The outermost module around `place` all of whose places are chosen."""
+    others = [other for other in places if other not in chosen]
+    names = place.split(".")
+    for number in range(1, len(names)):
+        around = ".".join(names[:number])
+        if not any(other == around or other.startswith(f"{around}.") for other in others):
+            return around
+    return place
+
+
+class Untrained:
+    """Follows the steps that are due. One per recording."""
+
+    def __init__(self, teller: Teller, models: WatchedModels) -> None:
+        self._teller = teller
+        self._models = models
+        self._states: dict[str, list[tuple[int, tuple[float, ...]]]] = {}  # of parameters, by place
+        self._elsewhere: set[str] = set()  # places that something else sets, or that are copies
+        self._called: set[int] = set()  # ids of modules that were heard, in evaluations, too
+        self._steps_heard = 0
+        self._followed = 0
+        self._suspects: list[str] = []  # whose values are to be followed
+        self._cut: set[str] = set()
+        self._uncalled: list[str] = []
+        self._evaluations = 0
+        self._evaluation: _Evaluation | None = None
+        self._flow: Flow | None = None
+        self._not_zero: set[int] = set()  # ids of modules that had a gradient that is not
+        self._zero: dict[str, int] = {}  # at how many looks in a row, by place
+        self._asked = 0
+        self._by_zero: set[str] = set()
+        self._zeros: Zeros | None = None
+        self._told: set[str] = set()
+        modes.listener = weakref.WeakMethod(self._evaluation_begins)
+
+    # Moments of a step.
+
+    def wants_calls(self) -> bool:
+        """Whether the calls of the step that begins are to be listened to."""
+        return bool(self._uncalled) and self._steps_heard < _MOST_CALLS
+
+    def begin(self) -> None:
+        """A step begins that is due."""
+        if self._suspects and self._followed < _MOST_FOLLOWED and not compiler_in_use():
+            self._followed += 1
+            suspects = set(self._suspects)
+            self._flow = Flow(
+                self._models.models(),
+                {
+                    place: [p for _, p in own if p.requires_grad]
+                    for place, _, own in self._places()
+                    if place in suspects
+                },
+            )
+
+    def clear(self) -> None:
+        """Takes everything off that listens in a step."""
+        for listening in (self._flow, self._zeros, self._evaluation):
+            if listening is not None:
+                listening.end()
+        self._flow = self._zeros = None
+        if self._evaluation is not None:
+            self._called.update(self._evaluation.order)
+            self._evaluation = None
+
+    def backward_begins(self, root: Any, passes: int) -> None:
+        """Of `root`, as the step's pass of this number."""
+        if self._flow is not None:
+            self._flow.backward_begins(root)
+        if self._zeros is not None:
+            self._zeros.end()
+            self._zeros = None  # what a further pass adds is not looked at
+        wanted = {place for place, looks in self._zero.items() if looks >= _ZERO_LOOKS}
+        wanted -= self._by_zero
+        if not wanted or passes > 1 or self._asked >= _MOST_FOLLOWED or compiler_in_use():
+            return
+        if not isinstance(root, torch.Tensor):
+            return
+        self._asked += 1
+        places = self._places()
+        self._zeros = Zeros(
+            root,
+            {id(p): place for place, _, own in places if place in wanted for _, p in own},
+            {id(p) for _, module, own in places if id(module) in self._not_zero for _, p in own},
+        )
+
+    def backward_ended(self) -> None:
+        if self._zeros is not None:
+            self._zeros.end()
+
+    def _evaluation_begins(self, module: nn.Module) -> None:
+        """A module is set to evaluation mode."""
+        if not self._uncalled or self._evaluations >= _MOST_EVALUATIONS or compiler_in_use():
+            return
+        if self._evaluation is None and any(module is m for m, _ in self._models.models()):
+            self._evaluations += 1
+            self._evaluation = _Evaluation(self._models.models())
+
+    def _places(self) -> Places:
+        return [
+            (prefix + path if path else prefix.rstrip(".") or "model", module, own)
+            for model, prefix in self._models.models()
+            for path, module in model.named_modules()
+            if (own := list(module.named_parameters(recurse=False)))
+        ]
+
+    # What is told where the optimizer is about to step.
+
+    def tell(
+        self,
+        places: Places,
+        missed: set[str],
+        first: set[str],
+        calls: Calls | None,
+        trained: set[int],
+    ) -> None:
+        """Of modules that were not reached.
+
+        `missed`: those none of whose parameters in the optimizer ever had a gradient; `first`: of
+        them, those that were called before all that are trained, which are told of elsewhere.
+        `trained`: ids of parameters that had one.
+        """
+        if calls is not None and calls.order:
+            self._steps_heard += 1
+            self._called.update(calls.order)
+        candidates = self._untouched(places, missed, trained)
+        modules = {place: (module, own) for place, module, own in places}
+        heard = self._steps_heard > 0
+        suspects = [p for p in candidates if p not in first] if heard else []
+        self._suspects = [place for place in suspects if place not in self._cut]
+        if self._flow is not None and self._flow.was_followed:
+            self._cut |= self._flow.found
+        cut = [place for place in suspects if place in self._cut]
+        rest = [place for place in suspects if place not in self._cut]
+        self._uncalled = [p for p in rest if id(modules[p][0]) not in self._called]
+        unused = [place for place in rest if place not in self._uncalled]
+        every = [place for place, _, _ in places]
+        self._tell("cut_modules", cut, every)
+        if cut:
+            loaded = all(
+                True not in fresh and False in fresh
+                for fresh in (_fresh(*modules[place]) for place in cut)
+            )
+            order = {} if calls is None else calls.order
+            off = all(order.get(id(modules[place][0])) is False for place in cut)
+            self._teller.fact("cut_modules_loaded", float(loaded))
+            self._teller.fact("cut_modules_without_gradients", float(off))
+        # Once it is known that their values go nowhere.
+        is_followed = self._followed >= _MOST_FOLLOWED or not heard
+        uncalled = self._uncalled if is_followed else []
+        self._tell("uncalled_modules", uncalled, every)
+        if uncalled:
+            fresh = [True in _fresh(*modules[place]) for place in uncalled[:_MOST_MODULES]]
+            self._teller.fact("uncalled_modules_fresh", float(any(fresh)))
+        self._tell("unused_modules", unused if is_followed else [], every)
+
+    def tell_zeros(self, places: Places, trained: set[int]) -> None:
+        """Of modules whose gradients were all zero at every look. `trained`: ids, in this step."""
+        if self._zeros is not None:
+            self._by_zero |= self._zeros.found()
+            self._zeros = None
+        zero: dict[str, int] = {}
+        for place, module, own in places:
+            if id(module) in self._not_zero:
+                continue
+            gradients = [p.grad for _, p in own if id(p) in trained]
+            there = [g for g in gradients if g is not None and g.numel() > 0]
+            if not there or len(there) < len(gradients):
+                continue
+            if _is_zero(there):
+                zero[place] = self._zero.get(place, 0) + 1
+            else:
+                self._not_zero.add(id(module))
+        self._zero = zero
+        self._by_zero &= zero.keys()
+        is_alone = not self._not_zero  # nothing else has a gradient either
+        found = [] if is_alone else [place for place in zero if place in self._by_zero]
+        self._tell("zeroed_modules", found, [place for place, _, _ in places])
+
+    def _tell(self, fact: str, chosen: list[str], places: list[str]) -> None:
+        """Tells how many there are and where; none only where there were some."""
+        if chosen:
+            self._told.add(fact)
+            self._teller.fact(fact, len(chosen), _outermost(chosen[0], places, set(chosen)))
+        elif fact in self._told:
+            self._teller.fact(fact, 0)
+
+    def _untouched(self, places: Places, missed: set[str], trained: set[int]) -> list[str]:
+        """Of the missed ones, those that nothing has changed since they were seen first."""
+        found: list[str] = []
+        reached: dict[tuple[int, ...], set[tuple[float, ...]]] = {}
+        for place, _, own in places:
+            if place not in missed or place in self._elsewhere or len(found) >= _MOST_MODULES:
+                continue
+            if any(number_of(p) == 0 for _, p in own):  # another rank has it, or none as yet
+                continue
+            states = [(p._version, first_elements(p)) for _, p in own]
+            known = self._states.get(place)
+            if known is None:
+                self._states[place] = states
+                if not reached:
+                    sizes = {
+                        tuple(p.shape) for name, _, o in places if name in missed for _, p in o
+                    }
+                    for _, _, others in places:
+                        for _, p in others:
+                            if id(p) in trained and tuple(p.shape) in sizes:
+                                reached.setdefault(tuple(p.shape), set()).add(first_elements(p))
+                if self._is_copy(own, states, reached):
+                    self._elsewhere.add(place)
+                    continue
+            elif known != states:
+                self._elsewhere.add(place)  # trained by hand, an average, a target
+                continue
+            found.append(place)
+        return found
+
+    @staticmethod
+    def _is_copy(
+        own: Own,
+        states: list[tuple[int, tuple[float, ...]]],
+        reached: dict[tuple[int, ...], set[tuple[float, ...]]],
+    ) -> bool:
+        """A target network before it is first updated: it has the values of one that is trained."""
+        elements = [first for _, first in states]
+        return any(len(set(first)) > 1 for first in elements) and all(
+            first in reached.get(tuple(p.shape), ())
+            for (_, p), first in zip(own, elements, strict=True)
+        )
+
+
+def _fresh(module: nn.Module, own: Own) -> list[bool | None]:
+    return [looks_fresh(module, name, p) for name, p in own]

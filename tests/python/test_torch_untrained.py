@@ -1,0 +1,227 @@
+"""What is told of modules that an optimizer holds and never trains: real trainings, with twins."""
+
+from __future__ import annotations
+
+import copy
+import gc
+import weakref
+
+import pytest
+import torch
+from torch import nn
+from torch.nn import functional as F
+from trainings import fingerprint
+
+import traindbg as td
+from traindbg.hooks import torch_recording
+
+STEPS = 56
+FACTS = ("cut_modules", "uncalled_modules", "unused_modules", "zeroed_modules", "detached_modules")
+
+
+def batch(step: int) -> tuple[torch.Tensor, torch.Tensor]:
+    generator = torch.Generator().manual_seed(step)
+    x = torch.randn(16, 12, generator=generator)
+    return x, (x[:, 0] > 0).long() + (x[:, 1] > 0).long()
+
+
+class Branches(nn.Module):
+    """A trunk, a branch beside it, and a head; `kind` says what becomes of the branch."""
+
+    def __init__(self, kind: str) -> None:
+        super().__init__()
+        self.kind = kind
+        self.steps = 0
+        self.trunk = nn.Linear(12, 32)
+        self.branch = nn.Sequential(nn.Linear(32, 32), nn.ReLU(), nn.Linear(32, 32))
+        self.head = nn.Linear(32, 3)
+        self.room: torch.Tensor | None = None
+        if kind in ("average", "target"):
+            self.branch = nn.Sequential(nn.Linear(12, 32))
+        if kind == "target":
+            self.branch[0].load_state_dict(self.trunk.state_dict())
+        if kind == "dead":
+            nn.init.constant_(self.branch[2].bias, -50.0)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        kind, branch = self.kind, self.branch
+        h = F.relu(self.trunk(x))
+        self.steps += self.training
+        if kind == "detach":
+            h = h + branch(h).detach()
+        elif kind == "data_in_place":
+            room = torch.zeros_like(h)
+            room[:, :16] = branch(h).data[:, :16]
+            h = h + room
+        elif kind == "argmax":
+            h = h + F.one_hot(branch(h).argmax(1), 32)
+        elif kind == "no_grad":
+            with torch.no_grad():
+                extra = F.relu(branch(h))
+            h = torch.cat([h[:, :16], extra[:, :16]], 1)
+        elif kind in ("average", "target"):
+            with torch.no_grad():
+                extra = branch(x)
+            h = h + extra
+        elif kind == "straight_through":
+            extra = branch(h)
+            h = h + extra + (extra.round() - extra).detach()
+        elif kind == "stopped_once":
+            extra = branch(h)
+            h = h + extra + (h - extra.detach()).relu()
+        elif kind == "times_0":
+            h = h + 0 * F.relu(branch(h))
+        elif kind == "masked":
+            extra = branch(h)
+            h = h + extra.masked_fill(torch.ones_like(extra, dtype=torch.bool), 0.0)
+        elif kind == "dead":
+            h = h + F.relu(branch(h))
+        elif kind == "returned":
+            return self.head(h), branch(h)
+        elif kind == "shape":
+            h = h + torch.ones_like(branch(h))
+        elif kind == "pooler":
+            branch(h)
+        elif self.calls_branch():
+            h = h + branch(h)
+        return self.head(h)
+
+    def calls_branch(self) -> bool:
+        when = {
+            "in_evaluation": not self.training,
+            "from_later_on": self.steps > 30,
+            "at_some_steps": self.steps % 4 == 0,
+        }
+        return when.get(self.kind, False)
+
+
+def train(kind: str, watch=None, steps: int = STEPS) -> tuple[nn.Module, list[float]]:
+    torch.manual_seed(3)
+    model = Branches(kind)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    if watch is not None:
+        watch(model)
+    losses = []
+    for step in range(steps):
+        x, y = batch(step)
+        optimizer.zero_grad()
+        out = model(x)
+        if kind == "returned":  # an auxiliary loss that has yet to count
+            loss = F.cross_entropy(out[0], y) + 0.0 * out[1].square().mean()
+        else:
+            loss = F.cross_entropy(out, y)
+        loss.backward()
+        optimizer.step()
+        losses.append(loss.item())
+        with torch.no_grad():
+            if kind == "average":
+                for mean, weight in zip(
+                    model.branch.parameters(), model.trunk.parameters(), strict=True
+                ):
+                    mean.data.lerp_(weight, 0.01)
+            if kind == "target" and step == 40:
+                model.branch[0].load_state_dict(model.trunk.state_dict())
+        if kind == "in_evaluation" and step == 14:
+            model.eval()
+            with torch.no_grad():
+                model(x)
+            model.train()
+    return model, losses
+
+
+def told(run_dir) -> dict[str, tuple[str, float]]:
+    """Of each fact that tells of a module at last: where, and of how many."""
+    run = td.Run(run_dir)
+    found: dict[str, tuple[int, str, float]] = {}
+    for name in run.names():
+        fact, _, place = name.removeprefix("loop/").partition("/")
+        if fact in FACTS:
+            numbers = run.scalars(name)
+            last = (int(numbers.steps[-1]), place, float(numbers.values[-1]))
+            found[fact] = max(found.get(fact, last), last)
+    return {fact: (place, number) for fact, (_, place, number) in found.items() if number > 0}
+
+
+def facts_of(kind: str, run_dir) -> dict[str, tuple[str, float]]:
+    train(kind, lambda model: td.watch(model, run_dir=run_dir, supervise=False))
+    torch_recording.current.close()
+    assert torch._C._len_torch_dispatch_stack() == 0
+    return told(run_dir)
+
+
+@pytest.mark.parametrize("kind", ["detach", "data_in_place", "argmax", "no_grad"])
+def test_a_branch_is_cut_off_whose_values_are_used(kind, run_dir):
+    assert facts_of(kind, run_dir) == {"cut_modules": ("branch", 2)}
+    off = td.Run(run_dir).scalars("loop/cut_modules_without_gradients")
+    assert bool(off.values.any()) == (kind == "no_grad")
+
+
+@pytest.mark.parametrize("kind", ["times_0", "masked"])
+def test_a_branch_is_multiplied_by_zero(kind, run_dir):
+    assert facts_of(kind, run_dir) == {"zeroed_modules": ("branch", 2)}
+
+
+def test_a_module_is_never_called(run_dir):
+    assert facts_of("forgotten", run_dir) == {"uncalled_modules": ("branch", 2)}
+
+
+@pytest.mark.parametrize("kind", ["pooler", "shape"])
+def test_an_output_that_nobody_uses_is_not_one_that_is_cut_off(kind, run_dir):
+    assert facts_of(kind, run_dir) == {"unused_modules": ("branch", 2)}
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [
+        *("average", "target", "straight_through", "stopped_once", "dead", "returned"),
+        *("from_later_on", "at_some_steps"),
+    ],
+)
+def test_what_looks_alike_is_not_told(kind, run_dir):
+    assert facts_of(kind, run_dir) == {}
+    names = td.Run(run_dir).names()
+    assert not [name for name in names if name.startswith(("loop/cut", "loop/zeroed"))]
+
+
+def test_what_an_evaluation_calls_is_not_forgotten(run_dir):
+    assert facts_of("in_evaluation", run_dir) == {"unused_modules": ("branch", 2)}
+
+
+@pytest.mark.parametrize("kind", ["detach", "data_in_place", "times_0", "forgotten"])
+def test_results_are_the_same_bits(kind, run_dir):
+    alone = fingerprint(*train(kind))
+    watched = train(kind, lambda model: td.watch(model, run_dir=run_dir, supervise=False))
+    torch_recording.current.close()
+    assert fingerprint(*watched) == alone
+
+
+def test_nothing_is_kept_of_a_step_that_is_followed(run_dir):
+    model = Branches("detach")
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    with td.watch(model, run_dir=run_dir, supervise=False):
+        for step in range(12):
+            x, y = batch(step)
+            optimizer.zero_grad()
+            out = model(x)
+            loss = F.cross_entropy(out, y)
+            loss.backward()
+            kept = [weakref.ref(each) for each in (x, out, loss)]
+            optimizer.step()
+            del x, y, out, loss
+            gc.collect()
+            assert [ref() for ref in kept] == [None] * 3, step
+    copy.deepcopy(model)
+
+
+def test_a_pass_that_raises_leaves_no_mode_behind(run_dir):
+    model = Branches("detach")
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    with td.watch(model, run_dir=run_dir, supervise=False):
+        for step in range(8):
+            x, y = batch(step)
+            with pytest.raises(RuntimeError):
+                model(x[:, :3])
+            assert torch._C._len_torch_dispatch_stack() == 0
+            optimizer.zero_grad()
+            F.cross_entropy(model(x), y).backward()
+            optimizer.step()
