@@ -277,7 +277,7 @@ def with_budget(base: str, budget: float) -> str:
 def with_corrections(base: str, corrections: Mapping[str, Any]) -> str:
     """`base` (JSON of a plan) with what may be changed; InvalidArgument for an unknown word."""
     plan = json.loads(base)
-    known = plan.get("corrections", {})
+    known = {"dry_run": False, **plan.get("corrections", {})}  # a plan has that only where it is
     for key in corrections:
         if key not in known:
             near = difflib.get_close_matches(key, known, 1)

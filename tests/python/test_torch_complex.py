@@ -77,4 +77,4 @@ def test_sparse_gradients_are_kept_whole_where_that_is_wanted(run_dir):
         optimizer.step()
     run = td.Run(run_dir)
     np.testing.assert_array_equal(run["gradient/0.weight"].value(0), gradient)
-    assert run.step(0).tensors["gradient/0.weight"].statistics.zeros == 21
+    assert run.step(0).tensors["gradient/0.weight"].statistics.zero == 21

@@ -274,7 +274,8 @@ class Deferred:
             self.add_tensor(mode, update_id, difference)
             if difference.numel() > 0:
                 wide = torch.float32 if before.device.type == "mps" else torch.float64
-                norms = [torch.linalg.vector_norm(x, dtype=wide) for x in (difference, before)]
+                sizes = [x.abs() if x.is_complex() else x for x in (difference, before)]
+                norms = [torch.linalg.vector_norm(x, dtype=wide) for x in sizes]
                 self._ratios.add(ratio_id)
                 self.add_scalar(mode, ratio_id, norms[0] / norms[1])
 

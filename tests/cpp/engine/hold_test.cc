@@ -36,7 +36,7 @@ class Scripted final : public rules::Rule {
     std::uint64_t judged_ = 0;
 };
 
-const std::vector<rules::RuleEntry>& table() {
+const std::vector<rules::RuleEntry>& scripted_rules() {
     static const model::RuleInfo info = [] {
         model::RuleInfo made;
         made.name = "scripted";
@@ -58,7 +58,7 @@ struct Told {
 
 // Shows one step for each letter, a second apart.
 Told judged(const std::string& script, const std::string& hold) {
-    auto made = Engine::make({{"scripted", {{"script", script}, {"hold", hold}}}}, table());
+    auto made = Engine::make({{"scripted", {{"script", script}, {"hold", hold}}}}, scripted_rules());
     EXPECT_TRUE(made.is_ok()) << made.status().message();
     Engine& engine = **made;
     Told told;
@@ -157,7 +157,7 @@ TEST(Hold, OfARuleThatFailedNothingFiresAnyMore) {
 }
 
 TEST(Hold, StepsOfAnotherWorkerOrModeDoNotCount) {
-    auto made = Engine::make({{"scripted", {{"script", "f"}, {"hold", 2}}}}, table());
+    auto made = Engine::make({{"scripted", {{"script", "f"}, {"hold", 2}}}}, scripted_rules());
     ASSERT_TRUE(made.is_ok()) << made.status().message();
     const model::TensorTable tensors;
     const model::WorkerMeta meta;
@@ -178,7 +178,7 @@ TEST(Hold, StepsOfAnotherWorkerOrModeDoNotCount) {
 
 TEST(Hold, WhatIsNoneIsRefusedAndTheNearestParameterIsNamed) {
     const auto wrong = [](const rules::Parameters& given) {
-        return Engine::make({{"scripted", given}}, table()).status().message();
+        return Engine::make({{"scripted", given}}, scripted_rules()).status().message();
     };
     EXPECT_NE(wrong({{"hold", "soon"}}).find("scripted.hold: 'soon' is neither a number of steps"),
               std::string::npos);

@@ -17,7 +17,9 @@ const model::RuleInfo kCompatibleStalledTraining = {
     .when =
         "No process of the training recorded anything for `threshold` seconds, since its last step or, "
         "before "
-        "the first one, since the run began; or a process did not between two of its steps.",
+        "the first one, since the run began; or a process did not between two of its steps. With "
+        "`stop_training_on_fire` the run is stopped then, where its name begins with "
+        "`training_job_name_prefix`.",
     .why = "A training that waits for a lock, a disk or another machine costs what a running one does.",
     .fix = "Look at where it waits: py-spy dump --pid PID shows it.",
     .healthy =
