@@ -38,6 +38,7 @@ struct Names {
     PyObject* training = PyUnicode_InternFromString("training");
     PyObject* param_groups = PyUnicode_InternFromString("param_groups");
     PyObject* lr = PyUnicode_InternFromString("lr");
+    PyObject* requires_grad = PyUnicode_InternFromString("requires_grad");
 };
 const Names& names() {
     static const Names made;
@@ -161,7 +162,7 @@ bool HotPath::loss_computed(nb::handle name, nb::handle value) {
         PyErr_Clear();
         return false;
     }
-    if (!is_training()) return false;
+    if (!is_training() || attribute(value, names().requires_grad).ptr() != Py_True) return false;
     const unsigned long number = PyLong_AsUnsignedLong(id);
     if (PyErr_Occurred() != nullptr) {
         PyErr_Clear();
@@ -187,7 +188,7 @@ bool HotPath::backward_begins(nb::handle root, bool retains) noexcept {
 }
 
 bool HotPath::optimizer_will_step(nb::handle optimizer) {
-    if (!is_armed_ || has_open_evaluation() || (due & kBeforeStep) != 0) return false;
+    if (!is_armed_ || has_others || has_open_evaluation() || (due & kBeforeStep) != 0) return false;
     const Timed timed(nanos);
     if (!is_driver(optimizer) || !settings_are_unchanged(optimizer)) return false;
     release();
@@ -262,6 +263,7 @@ void bind_hot_path(nb::module_& module) {
         .def_rw("forward_seen", &HotPath::forward_seen)
         .def_rw("has_scaler", &HotPath::has_scaler)
         .def_rw("has_deferred", &HotPath::has_deferred)
+        .def_rw("has_others", &HotPath::has_others)
         .def_rw("watches_mode", &HotPath::watches_mode);
 }
 

@@ -75,6 +75,7 @@ class HotPath {
     bool forward_seen = false;        // a forward pass of this step was looked at
     bool has_scaler = false;          // losses are scaled before `backward`
     bool has_deferred = false;        // something waits on a device for the end of the step
+    bool has_others = false;          // losses of other optimizers are to be recorded at the next step
     bool watches_mode = false;        // steps may be made in evaluation mode: their ends are looked at
 
   private:

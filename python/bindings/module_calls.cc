@@ -51,6 +51,10 @@ struct Torch {
     PyObject* ours = nullptr;  // the method that takes the short way
 };
 
+// From 3.13 on Python looks up attributes of a class slowly for good, once it was changed a thousand times.
+constexpr bool kClassesWearOut = PY_VERSION_HEX >= 0x030D0000;
+constexpr unsigned kMostChanges = 200;  // there
+
 // One for the process: the class whose method is replaced is one, too. Under the GIL.
 struct State {
     Torch torch;
@@ -59,6 +63,7 @@ struct State {
     std::vector<ForwardPath*> paths;
     ForwardPath* path = nullptr;  // whose pass takes the short way now
     nb::object mode;              // that leaves need not run under
+    unsigned changes_left = kMostChanges;
 };
 State& state() {
     static State* const one = new State;  // never freed: Python objects must not outlive the interpreter
@@ -280,6 +285,7 @@ bool shorten(ForwardPath& path, nb::handle mode) {
     }
     if (!knows_torch(now) || !has_only_our_hooks(now)) return false;
     if (now.path == nullptr) {
+        if (now.changes_left == 0) return false;
         const nb::object there = nb::steal(PyObject_GetAttr(now.torch.module_type, names().call_impl));
         if (there.ptr() != now.torch.call_impl) {
             PyErr_Clear();
@@ -287,6 +293,7 @@ bool shorten(ForwardPath& path, nb::handle mode) {
         }
         if (PyObject_SetAttr(now.torch.module_type, names().call_impl, now.torch.ours) < 0)
             throw nb::python_error();
+        if (kClassesWearOut) --now.changes_left;
     }
     now.path = &path;
     now.mode = mode.is_none() ? nb::object() : nb::borrow(mode);

@@ -4,10 +4,12 @@
 // all kinds of hooks; that takes several times as long as our hooks do. So, during the one pass that is
 // looked at, `torch.nn.Module._call_impl` is a method of ours. Of a module of the watched model that has no
 // hooks of its own it does what our hooks would, and calls `forward`; any other call goes to PyTorch's own
-// method, and through it to our hooks. Only the class is changed, and only until the pass is over, so that
-// nothing of it is copied or pickled with a module.
+// method, and through it to our hooks. Only the class is changed, and only until the pass is over (after
+// Ctrl-C: until the root is called again, or nobody watches), so that nothing of it is copied or pickled with
+// a module.
 //
-// It is not taken: where somebody else put something into the place of that method, or has global hooks;
+// It is not taken: where Python would slow down for it (from 3.13 on, after some hundred passes); where
+// somebody else put something into the place of that method, or has global hooks;
 // while two passes are looked at at once; while something is traced. While a compiler is in use it is not
 // to be asked for.
 //

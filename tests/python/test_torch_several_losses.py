@@ -10,6 +10,7 @@ from torch import nn
 from torch.nn import functional as F
 
 import traindbg as td
+from traindbg.hooks.torch_guard import failures
 
 LOSSES = {"rules": [], "collect": ["losses"], "every": 1, "supervise": False}
 
@@ -95,6 +96,66 @@ def test_what_a_model_that_is_not_watched_is_trained_with_is_told_apart(run_dir)
     assert list(recorded(run, "loss").values()) == close(gan.losses["critic"])
     of_other = list(recorded(run, "loss@unwatched").values())
     assert of_other[:5] == close(gan.losses["generator"][:5])
+
+
+@pytest.mark.parametrize("watched", ["all", "head"])
+@pytest.mark.parametrize("order", [["body", "head"], ["head", "body"]])
+def test_one_backward_pass_of_two_optimizers_is_of_both(run_dir, watched, order):
+    torch.manual_seed(0)
+    model = nn.ModuleDict({"body": nn.Linear(4, 6), "head": nn.Linear(6, 3)})
+    by_part = {name: torch.optim.SGD(part.parameters(), lr=0.1) for name, part in model.items()}
+    wishes = LOSSES | {"collect": ["losses", "labels"]}
+    losses = []
+    with td.watch(model if watched == "all" else model["head"], run_dir=run_dir, **wishes):
+        for step in range(5):
+            for optimizer in by_part.values():
+                optimizer.zero_grad()
+            out = model["head"](model["body"](torch.randn(5, 4)))
+            loss = F.cross_entropy(out, torch.tensor([0, 1, 2, 0, 1]))
+            loss.backward()
+            for name in ["head", "body"] if step == 0 else order:  # the head drives
+                by_part[name].step()
+            losses.append(loss.item())
+    run = td.Run(run_dir)
+    assert list(recorded(run, "loss").values()) == close(losses)
+    assert list(recorded(run, "loss/cross_entropy").values()) == close(losses)
+    assert [name for name in run.names() if "@" in name] == []
+    assert run["label/cross_entropy"].steps().tolist() == [0, 1, 2, 3, 4]
+
+
+def test_calls_of_a_closure_after_the_first_are_of_its_own_step(run_dir):
+    torch.manual_seed(0)
+    model = nn.Linear(4, 1)
+    optimizer = torch.optim.LBFGS(model.parameters(), max_iter=4)
+    x, y = torch.randn(16, 4), torch.randn(16, 1)
+    first = []
+    with td.watch(model, optimizer, run_dir=run_dir, **LOSSES):
+        for _ in range(4):
+            calls = []
+
+            def closure(calls=calls):
+                optimizer.zero_grad()
+                loss = F.mse_loss(model(x), y)
+                loss.backward()
+                calls.append(loss.item())
+                return loss
+
+            optimizer.step(closure)
+            first.append(calls[0])
+    run = td.Run(run_dir)
+    assert recorded(run, "loss") == close(dict(enumerate(first)))
+
+
+def test_a_function_that_is_first_met_in_an_evaluation(run_dir):
+    gan = Gan()
+    with td.watch(gan.critic, run_dir=run_dir, **LOSSES | {"rules": ["overfit"]}):
+        gan.critic.eval()
+        with torch.no_grad():
+            F.binary_cross_entropy_with_logits(gan.critic(torch.randn(3, 4)), torch.ones(3, 1))
+        gan.critic.train()
+        gan.train(5)
+    assert list(recorded(td.Run(run_dir), "loss").values()) == close(gan.losses["critic"])
+    assert failures.get("optimizer", 0) == 0
 
 
 def test_arguments_of_several_optimizers_are_told_apart(run_dir):
@@ -196,3 +257,41 @@ def test_a_loss_that_is_not_finite_is_known_before_its_step(run_dir):
     steps = td.Run(run_dir)["gradient/weight"].steps().tolist()
     assert steps[0] == 0
     assert 3 in steps
+
+
+def test_a_validation_that_computes_its_loss_with_gradients_on_is_one(run_dir):
+    """Its outputs alone were computed without; the model is back in training mode."""
+    torch.manual_seed(0)
+    model = nn.Linear(4, 3)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    x, y = torch.randn(5, 4), torch.tensor([0, 1, 2, 0, 1])
+    trained, validated = [], []
+    with td.watch(model, optimizer, run_dir=run_dir, **LOSSES | {"rules": ["overfit"]}):
+        for step in range(6):
+            optimizer.zero_grad()
+            loss = F.cross_entropy(model(x), y)
+            loss.backward()
+            optimizer.step()
+            trained.append(loss.item())
+            if step % 2:
+                with torch.no_grad():
+                    out = model(-x)
+                validated.append(F.cross_entropy(out, y).item())
+    run = td.Run(run_dir)
+    assert list(recorded(run, "loss/cross_entropy").values()) == close(trained)
+    found = run.scalars("loss/cross_entropy", "eval")
+    assert found.values.tolist() == close(validated)
+
+
+def test_a_loss_that_never_leads_to_gradients_is_of_the_training(run_dir):
+    """Its value is cut off from the model, by mistake; rules have to see that."""
+    model = nn.Linear(4, 3)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    with td.watch(model, optimizer, run_dir=run_dir, **LOSSES):
+        for _ in range(3):
+            optimizer.zero_grad()
+            out = model(torch.randn(5, 4)).detach().requires_grad_(False)
+            loss = F.cross_entropy(out, torch.zeros(5).long()).requires_grad_()
+            loss.backward()
+            optimizer.step()
+    assert td.Run(run_dir)["loss/cross_entropy"].steps().tolist() == [0, 1, 2]

@@ -72,6 +72,9 @@ class Drivers:
         self._lost: weakref.WeakKeyDictionary[torch.optim.Optimizer, int] = (
             weakref.WeakKeyDictionary()
         )
+        self._names: weakref.WeakKeyDictionary[torch.optim.Optimizer, str] = (
+            weakref.WeakKeyDictionary()
+        )
         self._made_as: MadeAs | None = None  # the optimizer that drives
         self._drove: weakref.WeakSet[torch.optim.Optimizer] = weakref.WeakSet()
         self._made_anew = 0  # how many were made just like the one before, one after the other
@@ -101,6 +104,12 @@ class Drivers:
         table = self._watched.tables.get(optimizer)
         if table is None:
             return "unwatched"
+        known = self._names.get(optimizer)
+        if known is None:
+            known = self._names[optimizer] = self._part_of(optimizer, table)
+        return known
+
+    def _part_of(self, optimizer: torch.optim.Optimizer, table: Parameters) -> str:
         owned = {id(p) for group in optimizer.param_groups for p in group["params"]}
         paths = [
             owner.path.split(".")[:-1]
@@ -112,9 +121,7 @@ class Drivers:
             if one != other:
                 break
             common.append(one)
-        if common:
-            return ".".join(common)
-        return f"optimizer_{1 + list(self._watched.tables).index(optimizer)}"
+        return ".".join(common) or f"optimizer_{1 + list(self._watched.tables).index(optimizer)}"
 
     def describe(
         self, model: torch.nn.Module | None, optimizer: torch.optim.Optimizer | None

@@ -9,7 +9,7 @@ call of a function in one pass, of several heads say, has `#2` behind its name.
 from __future__ import annotations
 
 import weakref
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import torch
 
@@ -20,6 +20,8 @@ from traindbg.hooks.torch_losses import LABELS, PREDICTIONS, arguments_of
 from traindbg.hooks.torch_shards import whole_here
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from traindbg.hooks.torch_drivers import Drivers
     from traindbg.hooks.torch_evaluations import Evaluations
     from traindbg.hooks.torch_facts import Facts
@@ -36,11 +38,22 @@ _EVAL = _core.EVAL
 _LOOP = _core.ROLE_BITS["loop"]
 _CLASSES = _core.ROLE_BITS["classes"]
 _STEPS_COMPARED = 5  # at the first ones labels are compared with the model's input
+_MOST_WAITING = 1024
+_MOST_OTHERS = 64
 _MOST_CALLS = _core.MOST_CALLS  # of one function in one pass; further ones are not looked at
 
 
 def _repeat(number: int) -> str:
     return "" if number == 1 else f"#{number}"
+
+
+class _Taken(NamedTuple):
+    """What was held when an optimizer was about to step that does not drive."""
+
+    whose: str
+    passes: int  # backward passes of the step until then
+    held: list[tuple[int, float]]
+    waiting: list[tuple[str, torch.Tensor]]
 
 
 class Turns:
@@ -65,6 +78,11 @@ class Turns:
         """Another optimizer than the one that drives."""
         self._reaches(step)
         self._now.append(whose)
+
+    def takes_back(self) -> None:
+        """The last one stepped by the backward pass of the one that drives: no turn of its own."""
+        if self._now:
+            self._now.pop()
 
     def whose(self, step: int) -> str:
         """The name of the optimizer; empty: the one that drives."""
@@ -106,19 +124,23 @@ class LossObserver:
         self._unseen = unseen
         self._names: dict[int, str] = {}  # of what is held, by the ids
         self._waiting: list[tuple[str, torch.Tensor]] = []  # held, on devices
+        self._others: list[_Taken] = []  # since the optimizer that drives has stepped
         self._turns = Turns()
+        self._trained_with: set[str] = set()  # functions whose values led to gradients
 
     def _take(self, mode: int, name: str, value: torch.Tensor) -> int:
         """Takes a loss; one of the training when it is known whose it is. Returns the id."""
         tensor_id = self._tensors.id_of(name, "loss")
+        self._names[tensor_id] = name  # the hot path may be the next to hold it
         if mode != _TRAIN:
             self._tensors.take_scalar(mode, tensor_id, value)
             return tensor_id
-        self._names[tensor_id] = name
         if self._tensors.on_device_only or not self._hot.hold(tensor_id, value):
             if capturing_graph(value):
                 self._tensors.take_scalar(mode, tensor_id, value)
             else:
+                if len(self._waiting) >= _MOST_WAITING:
+                    del self._waiting[0]  # of a loop that never steps
                 with own_operations():  # it may change before the optimizer steps
                     self._waiting.append((name, value.detach().clone()))
         return tensor_id
@@ -128,22 +150,45 @@ class LossObserver:
         if number <= _MOST_CALLS:
             self._take(_TRAIN, f"loss{_repeat(number)}{self._micro.mark}", root)
 
-    def release(self) -> None:
-        """The optimizer that drives is about to step: what is held is its loss."""
-        self._hot.release()
-        waiting, self._waiting = self._waiting, []
-        for name, value in waiting:
-            self._tensors.take_scalar(_TRAIN, self._tensors.id_of(name, "loss"), value)
+    def release(self, at_end: bool = False) -> None:
+        """The optimizer that drives is about to step: what is held is its loss.
 
-    def of_another(self, whose: str) -> None:
+        So is what another one took just before it, after the same backward pass: both step by that.
+        `at_end`: of something else than its step, such as the recording.
+        """
+        others, self._others = self._others, []
+        self._hot.has_others = False
+        shared = [each for each in others if not at_end and each.passes == self._hot.passes]
+        for each in others:
+            if each not in shared:
+                self._record(each, f"@{each.whose}")
+        for each in shared:
+            self._record(each, "")
+            self._turns.takes_back()
+        self._hot.release()
+        self._record(_Taken("", self._hot.passes, [], self._waiting), "")
+        self._waiting = []
+
+    def of_another(self, whose: Callable[[], str]) -> None:
         """An optimizer that does not drive is about to step: what is held is its loss."""
-        self._turns.stepped(self._hot.steps, whose)
+        held = self._hot.take_held()
         waiting, self._waiting = self._waiting, []
-        for known, number in self._hot.take_held():
-            name = f"{self._names[known]}@{whose}"
-            self._session.observe_scalar(_TRAIN, self._tensors.id_of(name, "loss"), number)
-        for name, value in waiting:
-            tensor_id = self._tensors.id_of(f"{name}@{whose}", "loss")
+        if not held and not waiting:
+            return
+        name = whose()
+        self._turns.stepped(self._hot.steps, name)
+        self._others.append(_Taken(name, self._hot.passes, held, waiting))
+        self._hot.has_others = True
+        if len(self._others) > _MOST_OTHERS:
+            self._record(self._others[0], f"@{self._others[0].whose}")
+            del self._others[0]
+
+    def _record(self, taken: _Taken, mark: str) -> None:
+        for known, number in taken.held:
+            tensor_id = self._tensors.id_of(self._names[known] + mark, "loss") if mark else known
+            self._session.observe_scalar(_TRAIN, tensor_id, number)
+        for name, value in taken.waiting:
+            tensor_id = self._tensors.id_of(name + mark, "loss")
             self._tensors.take_scalar(_TRAIN, tensor_id, value)
 
     @boundary("losses")
@@ -155,6 +200,10 @@ class LossObserver:
         if type(value) is not torch.Tensor:
             return
         mode, mark = self._evaluations.mode(), ""
+        if mode == _TRAIN and value.requires_grad:
+            self._trained_with.add(name)
+        elif mode == _TRAIN and name in self._trained_with:
+            mode = _EVAL  # of a validation whose outputs alone were computed without gradients
         if mode == _TRAIN:
             self._micro.loss_computed(name)
             mark = self._micro.mark

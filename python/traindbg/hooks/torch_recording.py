@@ -225,7 +225,7 @@ class Recording:
 
     def _flush(self) -> None:
         self._evaluations.end()
-        self._losses.release()
+        self._losses.release(at_end=True)
         self.drain()
 
     def record_exception(self, error: BaseException, thread: str = "") -> None:
@@ -240,7 +240,8 @@ class Recording:
             facts["thread"] = thread
         if facts != self._exception:  # who calls may be several: a trainer, a cell, the end
             self._exception = facts
-            self._losses.release()
+            if not thread:  # whose the losses are is for the training's own to say
+                self._losses.release(at_end=True)
             self.session.event("exception", json.dumps(facts))
             who = "a thread of the training" if thread else "the training"
             self.session.keep_flight(f"{who} raised {type(error).__name__}")
@@ -318,7 +319,7 @@ class Recording:
         if driver is not None and driver() is optimizer:
             self._losses.release()
         else:
-            self._losses.of_another(self.drivers.name_of(optimizer))
+            self._losses.of_another(lambda: self.drivers.name_of(optimizer))
         if table is None or not self.hot.due:
             return
         self._evaluations.end()
@@ -381,7 +382,9 @@ class Recording:
             return None
         driver = known()
         if driver is not optimizer and not self.drivers.takes_over(driver, optimizer):
+            self._losses.of_another(lambda: self.drivers.name_of(optimizer))  # of its closure
             return None
+        self._losses.release()
         self.drain()
         self._evaluations.step_ended()
         self.drivers.take_skipped()
@@ -448,7 +451,7 @@ class Recording:
     def end_step(self) -> None:
         """Ends a step that no optimizer made."""
         before = self.hot.due
-        self._losses.release()
+        self._losses.release(at_end=True)
         self._begin_step(before, self.hot.end_step())
 
     def _correct_if_asked(self, answer: int) -> None:

@@ -13,6 +13,7 @@
 #include "traindbg/diagnose/evidence.h"
 #include "traindbg/diagnose/fault_kinds.h"
 #include "traindbg/diagnose/training_facts.h"
+#include "traindbg/model/rule_instance.h"
 
 namespace traindbg::diagnose {
 namespace {
@@ -37,7 +38,8 @@ class Symptoms {
     // The first finding that counts of this rule (and key), in the order in which they fired.
     [[nodiscard]] const Finding* find(std::string_view rule, std::string_view key = {}) const {
         for (const Finding& finding : findings_)
-            if (counts(finding) && finding.rule == rule && (key.empty() || finding.key == key))
+            if (counts(finding) && model::is_instance_of(finding.rule, rule) &&
+                (key.empty() || finding.key == key))
                 return &finding;
         return nullptr;
     }

@@ -8,6 +8,7 @@
 #include "traindbg/base/format.h"
 #include "traindbg/base/text.h"
 #include "traindbg/diagnose/training_facts.h"
+#include "traindbg/model/rule_instance.h"
 
 namespace traindbg::diagnose {
 namespace {
@@ -59,12 +60,12 @@ bool is_clearly_before(const Finding& finding, const Finding& onset) {
 
 bool is_clean(std::span<const model::RuleOutcome> outcomes, std::string_view rule) {
     return std::any_of(outcomes.begin(), outcomes.end(), [&](const model::RuleOutcome& outcome) {
-        return outcome.rule == rule && outcome.state == model::CheckState::kClean;
+        return model::is_instance_of(outcome.rule, rule) && outcome.state == model::CheckState::kClean;
     });
 }
 bool has_fired(std::span<const model::RuleOutcome> outcomes, std::string_view rule) {
     return std::any_of(outcomes.begin(), outcomes.end(), [&](const model::RuleOutcome& outcome) {
-        return outcome.rule == rule && outcome.state == model::CheckState::kFired;
+        return model::is_instance_of(outcome.rule, rule) && outcome.state == model::CheckState::kFired;
     });
 }
 

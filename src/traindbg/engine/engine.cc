@@ -250,15 +250,19 @@ class Engine::Impl {
         }
         // What is said when no step comes, or of the whole run, has no later step to wait for.
         const bool waits = phase_ == Phase::kStep && !active_[rule].hold.is_none();
-        finding.state = !begins ? known.state
-                        : waits ? model::FindingState::kPending
-                                : model::FindingState::kFiring;
-        if (begins && !waits) ++finding.times;
+        const bool waited = !begins && known.state == model::FindingState::kPending;
+        const bool fires = begins ? !waits : waited && phase_ != Phase::kStep;
+        if (fires) finding.state = model::FindingState::kFiring;
+        else finding.state = begins ? model::FindingState::kPending : known.state;
+        if (fires) ++finding.times;
+        if (fires && waited && finding.times == 1) finding.step = finding.last_step;
         known = std::move(finding);
         ++traces_[number].changes;
-        if (is_first) traces_[number].moment = {steps_, phase_, asked, rule};
-        if (!begins) return;
-        if (waits) {
+        if (is_first || (fires && known.times == 1)) traces_[number].moment = {steps_, phase_, asked, rule};
+        if (fires && waited)
+            std::erase_if(waiting_, [&](const Waiting& each) { return each.finding == number; });
+        if (!begins && !fires) return;
+        if (begins && waits) {
             const model::WorkerId counted = workers_.contains(id) ? id : asked;
             const Worker& whose = workers_.at(counted);
             waiting_.push_back({number, rule, counted, whose.last_step(known.mode), whose.wall_nanos});

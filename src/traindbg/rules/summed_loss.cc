@@ -7,6 +7,7 @@
 #include "traindbg/base/text.h"
 #include "traindbg/rules/loop_facts.h"
 #include "traindbg/rules/settings.h"
+#include "traindbg/rules/training_loss.h"
 
 namespace traindbg::rules {
 namespace {
@@ -32,7 +33,7 @@ void SummedLoss::observe(const model::StepView& step) {
     std::string_view function;
     for (const model::ScalarSample& sample : step.record->scalars) {
         const model::TensorInfo& info = step.info(sample.tensor);
-        if (info.role != model::Role::kLoss || !std::isfinite(sample.value)) continue;
+        if (!is_first_loss(info) || !std::isfinite(sample.value)) continue;
         if (info.name == "loss") {
             total = sample.value;
             ++totals;

@@ -13,12 +13,11 @@ constexpr std::string_view kReducedLater = "loop/loss_is_reduced_later";
 constexpr int kReducedLooks = 5;
 constexpr std::string_view kTrainings = "loop/trainings";  // recorded where another one begins
 
-// Not the loss of another optimizer or micro-batch ("loss@generator"), nor a second call ("loss/mse_loss#2").
+}  // namespace
+
 bool is_first_loss(const model::TensorInfo& info) {
     return info.role == model::Role::kLoss && info.name.find_first_of("@#") == std::string::npos;
 }
-
-}  // namespace
 
 std::vector<model::Requirement> loss_requirements(std::string_view rule) {
     const std::string name(rule);

@@ -23,6 +23,10 @@ namespace traindbg::rules {
 // Every rule that asks "does it learn?" needs these: the loss at every step, the classes at some.
 [[nodiscard]] std::vector<model::Requirement> loss_requirements(std::string_view rule);
 
+// Whether it is a loss of the optimizer that drives; not that of another one or of a later micro-batch
+// ("loss@generator"), nor a second call of a function in a pass ("loss/mse_loss#2").
+[[nodiscard]] bool is_first_loss(const model::TensorInfo& info);
+
 class TrainingLoss {
   public:
     // Takes the loss of a TRAIN step: what a classification loss function returned where labels were
