@@ -69,7 +69,7 @@ class BatchNormMomentum final : public Rule {
         if (evaluated_ > 0) end_evaluation();
         loss_.observe(step);
         for (const model::ScalarSample& sample : step.record->scalars)
-            if (step.info(sample.tensor).role == model::Role::kLoss && std::isfinite(sample.value) &&
+            if (is_first_loss(step.info(sample.tensor)) && std::isfinite(sample.value) &&
                 step.info(sample.tensor).name != "loss")
                 training_.add(sample.value);
         if (const std::optional<LoopFact> samples = loop_fact(step, "samples_of_loss"))
@@ -107,7 +107,7 @@ class BatchNormMomentum final : public Rule {
     void note_evaluation(const model::StepView& step, FindingSink& sink) {
         static_cast<void>(sink);
         for (const model::ScalarSample& sample : step.record->scalars) {
-            if (step.info(sample.tensor).role != model::Role::kLoss || !std::isfinite(sample.value)) continue;
+            if (!is_first_loss(step.info(sample.tensor)) || !std::isfinite(sample.value)) continue;
             evaluation_ += sample.value;
             ++evaluated_;
         }

@@ -102,7 +102,7 @@ class GradientUnderflow final : public Rule {
         std::size_t functions = 0;
         for (const model::ScalarSample& sample : step.record->scalars) {
             const model::TensorInfo& info = step.info(sample.tensor);
-            if (info.role != model::Role::kLoss) continue;
+            if (!is_first_loss(info)) continue;
             if (info.name == "loss") {
                 total = sample.value;
             } else {

@@ -165,7 +165,7 @@ class LossScaleOverflow final : public Rule {
         bool is_one = true;
         for (const model::ScalarSample& sample : step.record->scalars) {
             const model::TensorInfo& info = step.info(sample.tensor);
-            if (info.role != model::Role::kLoss || !std::isfinite(sample.value)) continue;
+            if (!is_first_loss(info) || !std::isfinite(sample.value)) continue;
             if (info.name == "loss") {
                 total = sample.value;
             } else {

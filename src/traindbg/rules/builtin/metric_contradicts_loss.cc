@@ -13,6 +13,7 @@
 #include "traindbg/base/text.h"
 #include "traindbg/rules/builtin/builtin.h"
 #include "traindbg/rules/robust.h"
+#include "traindbg/rules/training_loss.h"
 
 namespace traindbg::rules {
 namespace {
@@ -164,7 +165,7 @@ class MetricContradictsLoss final : public Rule {
         for (const model::ScalarSample& sample : step.record->scalars) {
             const model::TensorInfo& info = step.info(sample.tensor);
             if (!std::isfinite(sample.value)) continue;
-            if (info.role == model::Role::kLoss && !only_named) {
+            if (is_first_loss(info) && !only_named) {
                 if (function_.empty()) function_ = info.name;
                 if (info.name != function_) continue;
                 loss_ += sample.value;

@@ -133,7 +133,7 @@ class OverRegularized final : public Rule {
         std::optional<double> total, value;
         for (const model::ScalarSample& sample : step.record->scalars) {
             const model::TensorInfo& info = step.info(sample.tensor);
-            if (info.role != model::Role::kLoss || !std::isfinite(sample.value)) continue;
+            if (!is_first_loss(info) || !std::isfinite(sample.value)) continue;
             if (info.name == "loss") {
                 total = sample.value;
             } else {
@@ -237,7 +237,7 @@ class OverRegularized final : public Rule {
         int totals = 0, functions = 0;
         for (const model::ScalarSample& sample : step.record->scalars) {
             const model::TensorInfo& info = step.info(sample.tensor);
-            if (info.role != model::Role::kLoss) continue;
+            if (!is_first_loss(info)) continue;
             const bool is_function = info.name.starts_with("loss/");
             (is_function ? function : total) = sample.value;
             ++(is_function ? functions : totals);

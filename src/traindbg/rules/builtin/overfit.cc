@@ -8,6 +8,7 @@
 #include "traindbg/rules/builtin/builtin.h"
 #include "traindbg/rules/neighbours.h"
 #include "traindbg/rules/robust.h"
+#include "traindbg/rules/training_loss.h"
 
 namespace traindbg::rules {
 namespace {
@@ -99,7 +100,7 @@ class Overfit final : public Rule {
         double sum = 0, samples = 0, total = 0, totals = 0;
         for (const model::ScalarSample& sample : step.record->scalars) {
             const model::TensorInfo& info = step.info(sample.tensor);
-            if (info.role != model::Role::kLoss || !std::isfinite(sample.value)) continue;
+            if (!is_first_loss(info) || !std::isfinite(sample.value)) continue;
             const bool is_total = !info.name.starts_with("loss/");
             if (is_total) {
                 total += sample.value;
@@ -126,7 +127,7 @@ class Overfit final : public Rule {
     void on_eval(const model::StepView& step) {
         for (const model::ScalarSample& sample : step.record->scalars) {
             const model::TensorInfo& info = step.info(sample.tensor);
-            if (info.role != model::Role::kLoss || !std::isfinite(sample.value)) continue;
+            if (!is_first_loss(info) || !std::isfinite(sample.value)) continue;
             if (function_.empty()) function_ = info.name;
             if (info.name != function_) continue;
             open_sum_ += sample.value;

@@ -107,7 +107,7 @@ class StoppedTooEarly final : public Rule {
     void note_evaluation(const model::StepView& step) {
         for (const model::ScalarSample& sample : step.record->scalars) {
             const model::TensorInfo& info = step.info(sample.tensor);
-            if (info.role != model::Role::kLoss || !std::isfinite(sample.value)) continue;
+            if (!is_first_loss(info) || !std::isfinite(sample.value)) continue;
             if (function_.empty()) function_ = info.name;
             if (info.name != function_) continue;
             sum_ += sample.value;

@@ -9,6 +9,7 @@
 #include "traindbg/rules/builtin/builtin.h"
 #include "traindbg/rules/loop_facts.h"
 #include "traindbg/rules/loss_arguments.h"
+#include "traindbg/rules/training_loss.h"
 
 namespace traindbg::rules {
 namespace {
@@ -77,7 +78,7 @@ class TrainValMismatch final : public Rule {
         }
         for (const model::ScalarSample& sample : step.record->scalars) {
             const model::TensorInfo& info = step.info(sample.tensor);
-            if (info.role != model::Role::kLoss || !std::isfinite(sample.value)) continue;
+            if (!is_first_loss(info) || !std::isfinite(sample.value)) continue;
             if (is_evaluation) {
                 auto [place, _] = evaluation_loss_.try_emplace(sample.tensor, 20);
                 place->second.add(sample.value);
