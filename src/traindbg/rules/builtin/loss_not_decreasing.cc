@@ -83,6 +83,7 @@ class LossNotDecreasing final : public Rule {
         note_gradients(step);
         neighbours_.observe(step);
         if (!loss_.observe(step)) return;
+        evaluated_as_ = name_in_evaluations(step);
         if (evaluated_ > 0) {
             const double evaluation = sum_ / static_cast<double>(evaluated_);
             best_evaluation_ = std::min(best_evaluation_, evaluation);
@@ -152,9 +153,27 @@ class LossNotDecreasing final : public Rule {
         return trend_z(means.last(means.size() - means.size() / 2)) > 2;
     }
 
+    // What backward() is called on has no name in an evaluation; that of the one function has, if it is that.
+    [[nodiscard]] std::string name_in_evaluations(const model::StepView& step) const {
+        std::optional<double> total;
+        const model::TensorInfo* function = nullptr;
+        double value = 0;
+        for (const model::ScalarSample& sample : step.record->scalars) {
+            const model::TensorInfo& info = step.info(sample.tensor);
+            if (!is_first_loss(info)) continue;
+            if (info.name == loss_.tensor()) total = sample.value;
+            if (!info.name.starts_with("loss/")) continue;
+            if (function != nullptr && function != &info) return loss_.tensor();
+            function = &info;
+            value = sample.value;
+        }
+        return total && function != nullptr && std::abs(value - *total) <= 1e-6 * std::abs(*total)
+                   ? function->name
+                   : loss_.tensor();
+    }
     void note_evaluation(const model::StepView& step) {
         for (const model::ScalarSample& sample : step.record->scalars) {
-            if (step.info(sample.tensor).name != loss_.tensor() || !std::isfinite(sample.value)) continue;
+            if (step.info(sample.tensor).name != evaluated_as_ || !std::isfinite(sample.value)) continue;
             sum_ += sample.value;
             ++evaluated_;
         }
@@ -320,6 +339,7 @@ class LossNotDecreasing final : public Rule {
     std::uint64_t judged_ = 0, relapsed_ = 0;
     double best_ = 0;
     bool stands_still_ = true;  // what is stalled does; else it is only no better than guessing
+    std::string evaluated_as_;  // the name of the loss in evaluations
     double best_evaluation_ = std::numeric_limits<double>::infinity();
     double sum_ = 0;  // of the evaluation that goes on, of `evaluated_` steps
     std::uint64_t evaluated_ = 0, evaluations_ = 0;
