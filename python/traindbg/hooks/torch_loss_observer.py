@@ -158,13 +158,11 @@ class LossObserver:
         """
         others, self._others = self._others, []
         self._hot.has_others = False
-        shared = [each for each in others if not at_end and each.passes == self._hot.passes]
         for each in others:
-            if each not in shared:
-                self._record(each, f"@{each.whose}")
-        for each in shared:
-            self._record(each, "")
-            self._turns.takes_back()
+            is_shared = not at_end and each.passes == self._hot.passes
+            self._record(each, "" if is_shared else f"@{each.whose}")
+            if is_shared:  # they are the last ones
+                self._turns.takes_back()
         self._hot.release()
         self._record(_Taken("", self._hot.passes, [], self._waiting), "")
         self._waiting = []
