@@ -40,6 +40,10 @@ def test_sarif_is_what_its_standard_says(faulty: Outcome) -> None:
     assert place is not None
     assert place.artifact_location is not None
     assert (place.artifact_location.uri or "").endswith("digits/train.py")
+    assert place.region is not None
+    assert place.region.start_line is not None
+    code = DIGITS.read_text().splitlines()[place.region.start_line - 1]
+    assert "torch.optim." in code, "where the learning rate is"
     described = {rule.id for rule in run.tool.driver.rules or []}
     assert {result.rule_id for result in results} <= described
 

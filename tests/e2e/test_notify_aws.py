@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import http.client
 import json
+import re
 import threading
 import urllib.request
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -165,6 +166,7 @@ def test_a_topic_a_phone_and_a_metric(teller: Teller, server: S3Server, recorder
     (exploding,) = [m for m in heard if "exploding_gradient" in m["Subject"]]
     assert exploding["Subject"].startswith("error: exploding_gradient at step ")
     assert "Fix: " in exploding["Message"]
+    assert re.search(r"\nCode: .*train\.py:\d+", exploding["Message"])
 
     texts = [form["Message"] for form in recorder.forms("Publish") if "PhoneNumber" in form]
     assert len(texts) == len(told(outcome))

@@ -42,6 +42,9 @@ std::string body_of(const Notification& notification) {
     const model::Finding& finding = notification.finding;
     std::string body = finding.message;
     if (!finding.fix.empty()) body += "\nFix: " + finding.fix;
+    for (std::size_t i = 0; i < finding.sources.size(); ++i)
+        body += base::format("{}{}:{}", i == 0 ? "\nCode: " : ", ", base::printable(finding.sources[i].file),
+                             finding.sources[i].line);
     body += base::format("\nRun {} on {}", base::printable(notification.run),
                          base::printable(notification.host.empty() ? "this machine" : notification.host));
     if (notification.withheld != 0)

@@ -12,6 +12,7 @@
 #include "traindbg/base/text.h"
 #include "traindbg/diagnose/evidence.h"
 #include "traindbg/diagnose/fault_kinds.h"
+#include "traindbg/diagnose/source_lines.h"
 #include "traindbg/diagnose/training_facts.h"
 #include "traindbg/model/rule_instance.h"
 
@@ -614,6 +615,18 @@ std::vector<Draft> named_causes(const Symptoms& symptoms) {
     return drafts;
 }
 
+// The finding that says where a cause is: of its own kind, else the first that it explains.
+const Finding& told_by(const Cause& cause, std::span<const Finding> findings) {
+    static const Finding kNone;
+    const auto is_of_kind = [&](const Finding& finding) { return finding.kind == cause.name; };
+    const auto is_explained = [&](const Finding& finding) {
+        return std::find(cause.rules.begin(), cause.rules.end(), finding.rule) != cause.rules.end();
+    };
+    auto found = std::find_if(findings.begin(), findings.end(), is_of_kind);
+    if (found == findings.end()) found = std::find_if(findings.begin(), findings.end(), is_explained);
+    return found == findings.end() ? kNone : *found;
+}
+
 }  // namespace
 
 std::vector<Cause> likely_causes(std::span<const Finding> findings,
@@ -655,7 +668,10 @@ std::vector<Cause> likely_causes(std::span<const Finding> findings,
     }
     note_better_ones(kept);
     std::vector<Cause> causes;
-    for (Draft& draft : kept) causes.push_back(std::move(draft.cause));
+    for (Draft& draft : kept) {
+        draft.cause.sources = source_lines(draft.cause.name, told_by(draft.cause, findings), meta);
+        causes.push_back(std::move(draft.cause));
+    }
     return causes;
 }
 

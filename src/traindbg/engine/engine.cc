@@ -10,6 +10,7 @@
 
 #include "traindbg/base/format.h"
 #include "traindbg/diagnose/diagnose.h"
+#include "traindbg/diagnose/source_lines.h"
 #include "traindbg/model/micro_batch.h"
 #include "traindbg/model/rule_instance.h"
 #include "traindbg/rules/hold.h"
@@ -240,6 +241,10 @@ class Engine::Impl {
         finding.first_step = std::min(finding.first_step, finding.last_step);
         finding.times = 0;
         const bool begins = is_first || known.state == model::FindingState::kResolved;
+        const bool is_elsewhere = finding.layer != known.layer || finding.tensor != known.tensor;
+        if (begins || is_elsewhere || known.sources.empty())
+            finding.sources = diagnose::source_lines(finding.kind, finding, worker.meta);
+        else finding.sources = known.sources;
         if (!is_first) {
             // The rule says what is the matter; the engine, since when.
             finding.first_step = std::min(finding.first_step, known.first_step);

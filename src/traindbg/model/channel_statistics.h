@@ -3,8 +3,8 @@
 //
 // A channel is an index of dimension 1: of a batch of activations, a unit; it is an index of the last
 // dimension where there are three (as in a transformer), and of dimension 0 where there is one. That is what
-// UnitStatistics calls a unit. Of a weight, of its gradient, its update and its optimizer state, a channel is
-// an index of dimension 0, whatever the number of dimensions: what makes one output.
+// UnitStatistics calls a unit. Of a weight, of its gradient, its update and its optimizer state, and of a
+// buffer, a channel is an index of dimension 0, whatever the number of dimensions: what makes one output.
 // A tensor without dimensions has one channel.
 //
 // Plain values; the cost of a channel is 12 bytes.
@@ -40,7 +40,8 @@ inline constexpr std::uint32_t kMostChannels = 65'536;
         case Role::kGradient:
         case Role::kGradientBefore:
         case Role::kWeightUpdate:
-        case Role::kOptimizerState: return 0;
+        case Role::kOptimizerState:
+        case Role::kBuffer: return 0;
         default: return rank == 3 ? 2 : rank == 1 ? 0 : 1;
     }
 }

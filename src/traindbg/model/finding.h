@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "traindbg/model/rule_info.h"
+#include "traindbg/model/source_line.h"
 #include "traindbg/model/step.h"
 
 namespace traindbg::model {
@@ -58,6 +59,7 @@ struct Finding {
     std::vector<Evidence> evidence;
     // Tensors (with the statistic's name) that a report should plot: {"gradient/fc1.weight", "l2"}.
     std::vector<std::pair<std::string, std::string>> plots;
+    std::vector<SourceLine> sources;  // where in the training's code to look, the likeliest place first
 
     friend bool operator==(const Finding&, const Finding&) = default;
 };
@@ -100,6 +102,7 @@ struct Cause {
     std::vector<std::string> rules;                    // the findings that it explains
     std::vector<CauseEvidence> evidence_for = {};      // findings first, the earliest first
     std::vector<CauseEvidence> evidence_against = {};  // likewise
+    std::vector<SourceLine> sources = {};              // where in the training's code to change something
 
     friend bool operator==(const Cause&, const Cause&) = default;
 };

@@ -202,6 +202,29 @@ void read_requirement(const Json& json, Requirement& out, ObjectReader& parent) 
     if (reader.failed()) parent.fail(reader.status().message());
 }
 
+Json to_json(const std::vector<SourceLine>& sources) {
+    Json out = Json::array();
+    for (const SourceLine& source : sources) {
+        Json entry = {{"what", safe(source.what)}, {"file", safe(source.file)}, {"line", source.line}};
+        if (!source.function.empty()) entry["function"] = safe(source.function);
+        out.push_back(std::move(entry));
+    }
+    return out;
+}
+
+void read_sources(ObjectReader& reader, std::vector<SourceLine>& out) {
+    reader.each("sources", [&](const Json& item) {
+        ObjectReader inner(item, "source line");
+        SourceLine source;
+        inner.text("what", source.what);
+        inner.text("file", source.file);
+        inner.integer("line", source.line);
+        inner.text("function", source.function);
+        if (inner.failed()) reader.fail(inner.status().message());
+        out.push_back(std::move(source));
+    });
+}
+
 Finding read_finding(ObjectReader& reader) {
     Finding out;
     reader.text("rule", out.rule);
@@ -231,6 +254,7 @@ Finding read_finding(ObjectReader& reader) {
         out.evidence.push_back(std::move(evidence));
     });
     reader.text_pairs("plots", out.plots);
+    read_sources(reader, out.sources);
     return out;
 }
 
@@ -467,7 +491,8 @@ Json to_json(const Finding& finding) {
             {"message", safe_lines(finding.message)},
             {"fix", safe_lines(finding.fix)},
             {"evidence", std::move(evidence)},
-            {"plots", pairs(finding.plots)}};
+            {"plots", pairs(finding.plots)},
+            {"sources", to_json(finding.sources)}};
 }
 
 Result<Finding> finding_from_json(std::string_view text) {
@@ -523,7 +548,8 @@ Json to_json(const Cause& cause) {
             {"fix", safe_lines(cause.fix)},
             {"rules", strings(cause.rules)},
             {"evidence_for", to_json(cause.evidence_for)},
-            {"evidence_against", to_json(cause.evidence_against)}};
+            {"evidence_against", to_json(cause.evidence_against)},
+            {"sources", to_json(cause.sources)}};
 }
 
 Json to_json(const Verdict& verdict) {
@@ -566,6 +592,7 @@ Result<Verdict> verdict_from_json(std::string_view text) {
         inner.texts("rules", cause.rules);
         read_evidence(inner, "evidence_for", cause.evidence_for);
         read_evidence(inner, "evidence_against", cause.evidence_against);
+        read_sources(inner, cause.sources);
         if (inner.failed()) reader.fail(inner.status().message());
         out.causes.push_back(std::move(cause));
     });
@@ -589,7 +616,8 @@ Json to_json(const WorkerMeta& meta) {
             {"model_type", safe(meta.model_type)},
             {"parameters", meta.parameters},
             {"optimizers", std::move(optimizers)},
-            {"environment", pairs(meta.environment)}};
+            {"environment", pairs(meta.environment)},
+            {"sources", to_json(meta.sources)}};
 }
 
 Result<WorkerMeta> worker_meta_from_json(std::string_view text) {
@@ -616,6 +644,7 @@ Result<WorkerMeta> worker_meta_from_json(std::string_view text) {
         out.optimizers.push_back(std::move(optimizer));
     });
     reader.text_pairs("environment", out.environment);
+    read_sources(reader, out.sources);
     if (reader.failed()) return reader.status();
     return out;
 }

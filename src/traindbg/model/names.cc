@@ -55,6 +55,7 @@ constexpr std::array kRoles = {
     Word<Role>{Role::kLabel, "label"},
     Word<Role>{Role::kAttention, "attention"},
     Word<Role>{Role::kGradientBefore, "gradient_before"},
+    Word<Role>{Role::kBuffer, "buffer"},
 };
 constexpr std::array kCollections = {
     Word<Role>{Role::kOther, "other"},
@@ -74,6 +75,7 @@ constexpr std::array kCollections = {
     Word<Role>{Role::kLabel, "labels"},
     Word<Role>{Role::kAttention, "attention_maps"},
     Word<Role>{Role::kGradientBefore, "gradients_before"},
+    Word<Role>{Role::kBuffer, "buffers"},
 };
 constexpr std::array kOverflowPolicies = {
     Word<OverflowPolicy>{OverflowPolicy::kBlockFor, "block_for"},

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "traindbg/model/source_line.h"
 #include "traindbg/model/step.h"
 
 namespace traindbg::model {
@@ -30,6 +31,7 @@ struct WorkerMeta {
     std::uint64_t parameters = 0;
     std::vector<OptimizerInfo> optimizers;
     std::vector<std::pair<std::string, std::string>> environment;  // allow-listed variables and facts
+    std::vector<SourceLine> sources;                               // where in its code things happen
 
     friend bool operator==(const WorkerMeta&, const WorkerMeta&) = default;
 };

@@ -35,8 +35,9 @@ enum class Role : std::uint8_t {
     kLabel = 14,           // what it was given to judge that by
     kAttention = 15,       // how much each position attends to each other one
     kGradientBefore = 16,  // as backward left it: before it was unscaled and clipped
+    kBuffer = 17,          // what a module keeps and no optimizer trains, after the step: a running mean, say
 };
-inline constexpr std::uint8_t kRoleCount = 17;
+inline constexpr std::uint8_t kRoleCount = 18;
 
 [[nodiscard]] std::string_view to_string(Role role) noexcept;  // "weight"
 [[nodiscard]] std::optional<Role> parse_role(std::string_view word) noexcept;

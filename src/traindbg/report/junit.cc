@@ -44,6 +44,7 @@ std::string in_words(const model::Finding& finding) {
                              reference.empty() ? "" : " (" + reference + ")");
     }
     if (!finding.fix.empty()) text += "\nfix: " + finding.fix;
+    for (const model::SourceLine& source : finding.sources) text += "\ncode: " + source_in_words(source);
     return text;
 }
 
@@ -102,6 +103,8 @@ std::string junit_xml(const model::RunMeta& run, const model::Verdict& verdict,
         const model::Cause& cause = verdict.causes[i];
         causes += base::format("{}: {} ({:.0f} %)\n{}\nfix: {}\n", lead_of_cause(verdict.causes, i),
                                cause.title, 100 * cause.confidence, cause.explanation, cause.fix);
+        for (const model::SourceLine& source : cause.sources)
+            causes += "code: " + source_in_words(source) + "\n";
         for (const model::CauseEvidence& item : cause.evidence_for)
             causes += "for: " + evidence_in_words(item) + "\n";
         for (const model::CauseEvidence& item : cause.evidence_against)

@@ -156,6 +156,14 @@ void put_fix(Markup& out, std::string_view fix) {
     out.raw("<div class=\"fix\"><h4>What to change</h4>").paragraphs(fix).raw("</div>\n");
 }
 
+void put_sources(Markup& out, const std::vector<model::SourceLine>& sources) {
+    if (sources.empty()) return;
+    out.raw("<div class=\"sources\"><h4>Where in the code</h4><ul>\n");
+    for (const model::SourceLine& source : sources)
+        out.raw("<li>").text(source_in_words(source)).raw("</li>\n");
+    out.raw("</ul></div>\n");
+}
+
 void put_finding(Markup& out, const ReportData& data, std::size_t index) {
     const model::Finding& finding = data.verdict.findings[index];
     const Tone tone = tone_of(finding.severity);
@@ -185,6 +193,7 @@ void put_finding(Markup& out, const ReportData& data, std::size_t index) {
     out.paragraphs(finding.message, "message");
     put_evidence(out, finding);
     put_fix(out, finding.fix);
+    put_sources(out, finding.sources);
     out.raw("</div>\n");
     if (!data.finding_plots[index].series.empty())
         out.raw("<div class=\"chart\" data-finding=\"").raw(base::format("{}", index)).raw("\"></div>\n");
@@ -482,6 +491,7 @@ std::string causes_section(const ReportData& data) {
         out.text(base::format(", {:.0f} %", 100 * cause.confidence)).raw("</span></header>\n");
         out.paragraphs(cause.explanation);
         put_fix(out, cause.fix);
+        put_sources(out, cause.sources);
         put_cause_evidence(out, "What speaks for it", cause.evidence_for);
         put_cause_evidence(out, "What speaks against it", cause.evidence_against);
         std::string_view separator = "<p class=\"explains\">Explains ";

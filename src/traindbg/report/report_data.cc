@@ -99,7 +99,8 @@ constexpr Quantity kQuantities[] = {
      [](const model::TensorInfo& info) { return info.role == Role::kGradient; }, zero_share, true},
     {"not_finite", "NaN and Inf, share of elements",
      "Only tensors that ever held one are listed. The leftmost mark is where the trouble began.", false,
-     [](const model::TensorInfo&) { return true; },
+     // A mask that a module keeps is made of infinities, from the beginning on: no trouble begins there.
+     [](const model::TensorInfo& info) { return info.role != Role::kBuffer; },
      [](const model::TensorSample& sample) {
          return share(sample.statistics.not_finite(), sample.statistics.count);
      },

@@ -47,6 +47,13 @@ std::string uri_of(std::string_view path) {
     return uri;
 }
 
+// A file that is not below the directory where the training was started has a whole path.
+Json place_in(std::string_view file, std::uint32_t line) {
+    Json artifact = {{"uri", (file.starts_with('/') ? "file://" : "") + uri_of(file)}};
+    if (!file.starts_with('/')) artifact["uriBaseId"] = "SRCROOT";
+    return {{"artifactLocation", std::move(artifact)}, {"region", {{"startLine", line}}}};
+}
+
 // The training's script, relative to where it was started; empty where the command names none below it.
 std::string script_of(const model::RunMeta& run) {
     for (const std::string& word : run.command) {
@@ -74,12 +81,12 @@ std::string several_lines(std::string_view content) {
     return out;
 }
 
+// The first line to look at; the script's beginning where the training told none.
 Json location_of(const model::Finding& finding, const std::string& script) {
     Json location = Json::object();
-    if (!script.empty())
-        location["physicalLocation"] = {
-            {"artifactLocation", {{"uri", uri_of(script)}, {"uriBaseId", "SRCROOT"}}},
-            {"region", {{"startLine", 1}}}};
+    if (!finding.sources.empty())
+        location["physicalLocation"] = place_in(finding.sources[0].file, finding.sources[0].line);
+    else if (!script.empty()) location["physicalLocation"] = place_in(script, 1);
     Json logical = Json::array();
     if (!finding.layer.empty())
         logical.push_back({{"fullyQualifiedName", base::printable(finding.layer)}, {"kind", "module"}});
@@ -131,6 +138,12 @@ Json result_of(const model::Finding& finding, std::size_t rule, const model::Ver
     }
     if (Json location = location_of(finding, script); !location.empty())
         result["locations"] = Json::array({std::move(location)});
+    for (std::size_t i = 0; i < finding.sources.size(); ++i) {
+        const model::SourceLine& source = finding.sources[i];
+        result["relatedLocations"].push_back({{"id", i},
+                                              {"physicalLocation", place_in(source.file, source.line)},
+                                              {"message", text(source_in_words(source))}});
+    }
     return result;
 }
 

@@ -142,6 +142,15 @@ Ink ink_of(Tone tone) {
     return Ink::kBold;
 }
 
+// Each on a line of its own that begins with file and line, so that terminals make links of them.
+void put_sources(Lines& lines, const std::vector<model::SourceLine>& sources, std::size_t indent) {
+    std::string_view lead = "code: ";
+    for (const model::SourceLine& source : sources) {
+        lines.wrapped(lead, source_in_words(source), indent);
+        lead = "      ";
+    }
+}
+
 void put_finding(Lines& lines, const model::Finding& finding) {
     put_heading(lines, finding);
     lines.wrapped("", finding.message, kIndent);
@@ -161,6 +170,7 @@ void put_finding(Lines& lines, const model::Finding& finding) {
         lines.end();
     }
     if (!finding.fix.empty()) lines.wrapped("fix: ", finding.fix, kIndent);
+    put_sources(lines, finding.sources, kIndent);
 }
 
 void put_cause_evidence(Lines& lines, const model::Cause& cause) {
@@ -190,6 +200,7 @@ void put_summary(Lines& lines, const model::Verdict& verdict, bool explained) {
             .end();
         lines.wrapped("", cause.explanation, 2);
         if (!cause.fix.empty()) lines.wrapped("fix: ", cause.fix, 2);
+        put_sources(lines, cause.sources, 2);
         if (explained) put_cause_evidence(lines, cause);
     }
 }

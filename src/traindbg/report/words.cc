@@ -107,15 +107,41 @@ std::string end_in_words(const std::optional<model::RunEnd>& end) {
 }
 
 std::string_view confidence_in_words(double confidence) {
-    if (confidence >= 0.9) return "very likely";
-    if (confidence >= 0.7) return "likely";
-    if (confidence >= 0.45) return "plausible";
+    // By the percentage that is shown beside the word: 89.6 % reads as 90 %, which is very likely.
+    const double percent = std::round(confidence * 100);
+    if (percent >= 90) return "very likely";
+    if (percent >= 70) return "likely";
+    if (percent >= 45) return "plausible";
     return "possible";
 }
 
 std::string_view lead_of_cause(std::span<const model::Cause> causes, std::size_t index) {
     if (index != 0) return "or";
     return model::is_sure(causes[index]) ? "likely cause" : "not sure, perhaps";
+}
+
+std::string source_in_words(const model::SourceLine& source) {
+    std::string out = base::format("{}:{}", source.file, source.line);
+    const std::string_view what = source.what;
+    const std::size_t slash = what.find('/');
+    const std::string_view of = slash == std::string_view::npos ? std::string_view() : what.substr(slash + 1);
+    const auto happens = [&](std::string_view text) { out += base::format(", where {}", text); };
+    if (what == "optimizer") happens("the optimizer is made");
+    else if (what == "step") happens("the optimizer steps");
+    else if (what == "backward") happens("backward is called");
+    else if (what == "model") out += ", the model's class";
+    else if (what == "loader") happens("the training's loader is made");
+    else if (what == "loop") happens("the training goes through its data");
+    else if (what == "evaluation_loader") happens("the evaluation's loader is made");
+    else if (what == "evaluation_loop") happens("the evaluation goes through its data");
+    else if (what == "clip") happens("gradients are clipped");
+    else if (what == "schedule") happens("the schedule is made");
+    else if (what == "schedule_step") happens("the schedule steps");
+    else if (what == "eval") happens("eval() is called");
+    else if (what.starts_with("loss/")) happens(base::format("{} is computed", of));
+    else if (what.starts_with("evaluation/")) happens(base::format("{} is computed in evaluation", of));
+    else if (what.starts_with("module/")) happens(base::format("{} is made", of));
+    return out;
 }
 
 std::string evidence_in_words(const model::CauseEvidence& evidence) {

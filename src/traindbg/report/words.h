@@ -30,6 +30,8 @@ struct Headline {
 [[nodiscard]] std::string_view confidence_in_words(double confidence);
 // In front of the cause of that place: "likely cause", "not sure, perhaps", "or".
 [[nodiscard]] std::string_view lead_of_cause(std::span<const model::Cause> causes, std::size_t index);
+// "train.py:24, where the optimizer is made"; with the function it stands in, where that is known.
+[[nodiscard]] std::string source_in_words(const model::SourceLine& source);
 // "exploding_gradient, step 12: Gradients grow ..."; of a fact about the training, its text alone.
 [[nodiscard]] std::string evidence_in_words(const model::CauseEvidence& evidence);
 // "vanishing_gradient" -> "Vanishing gradient".

@@ -541,12 +541,14 @@ Result<std::unique_ptr<TableReader>> finding_table(const read::Run& run, const S
                                                                  {"state", Type::kWord},
                                                                  {"first_step", Type::kUInt64},
                                                                  {"last_step", Type::kUInt64},
+                                                                 {"times", Type::kUInt64},
                                                                  {"tensor", Type::kText},
                                                                  {"layer", Type::kText},
                                                                  {"places", Type::kUInt64},
                                                                  {"message", Type::kText},
                                                                  {"fix", Type::kText},
-                                                                 {"evidence", Type::kText}},
+                                                                 {"evidence", Type::kText},
+                                                                 {"sources", Type::kText}},
                                               run, batch_rows);
     const std::string path = storage::RunLayout{run.path()}.verdict_json();
     if (!run.files().exists(path)) return std::unique_ptr<TableReader>(std::move(table));  // never judged
@@ -561,7 +563,11 @@ Result<std::unique_ptr<TableReader>> finding_table(const read::Run& run, const S
         if (!selection.wants(finding.worker) || !selection.wants(finding.mode, finding.step)) continue;
         if (selection.name && !selection.name(finding.tensor)) continue;
         const model::Json json = model::to_json(finding);
-        const auto evidence = json.find("evidence");
+        const auto list = [&json](const char* name) {
+            const auto found = json.find(name);
+            return found == json.end() ? std::string("[]")
+                                       : found->dump(-1, ' ', false, model::Json::error_handler_t::replace);
+        };
         table->row()
             .number(finding.worker)
             .word(model::to_string(finding.mode))
@@ -573,14 +579,14 @@ Result<std::unique_ptr<TableReader>> finding_table(const read::Run& run, const S
             .word(model::to_string(finding.state))
             .number(finding.first_step)
             .number(finding.last_step)
+            .number(finding.times)
             .text(finding.tensor)
             .text(finding.layer)
             .number(finding.places)
             .text(finding.message)
             .text(finding.fix)
-            .text(evidence == json.end()
-                      ? "[]"
-                      : evidence->dump(-1, ' ', false, model::Json::error_handler_t::replace))
+            .text(list("evidence"))
+            .text(list("sources"))
             .end_row();
     }
     return std::unique_ptr<TableReader>(std::move(table));

@@ -156,6 +156,35 @@ TEST(Engine, OneFindingPerFaultThroughFiringAndResolving) {
     EXPECT_EQ(heard, expected);
 }
 
+// Fires at every step, in another layer from step 2 on.
+const model::RuleInfo kMoves = named("moves");
+class Moves final : public rules::Rule {
+  public:
+    void on_step(const model::StepView& step, rules::FindingSink& sink) override {
+        model::Finding finding;
+        finding.layer = step.step() < 2 ? "first" : "second";
+        sink.fire(finding);
+    }
+    [[nodiscard]] std::uint64_t steps_judged() const override { return 1; }
+    [[nodiscard]] std::string why_not_judged() const override { return ""; }
+};
+
+TEST(Engine, AFindingHasTheLinesOfWhereItIsNow) {
+    const std::vector<rules::RuleEntry> known = {{&kMoves, &nothing, &make<Moves>}};
+    const auto engine = Engine::make({{"moves", {}}}, known);
+    ASSERT_TRUE(engine.is_ok());
+    model::WorkerMeta meta;
+    meta.sources = {{"module/first", "net.py", 1, ""}, {"module/second", "net.py", 2, ""}};
+    const model::TensorTable tensors;
+    model::StepRecord record;
+    std::vector<std::uint32_t> lines;
+    for (record.step = 0; record.step < 4; ++record.step) {
+        (*engine)->on_step({0, &record, &tensors, &meta});
+        lines.push_back((*engine)->findings().at(0).sources.at(0).line);
+    }
+    EXPECT_EQ(lines, (std::vector<std::uint32_t>{1, 1, 2, 2}));
+}
+
 // Fires where a step has more than one loss.
 const model::RuleInfo kSeveralLosses = named("several_losses");
 class SeveralLosses final : public rules::Rule {

@@ -122,6 +122,7 @@ Finding sample_finding() {
         {.name = "gradient norm", .value = 3.1e7, .relation = "limit", .reference = 100},
         {.name = "loss", .value = std::numeric_limits<double>::infinity(), .relation = "", .reference = 0}};
     finding.plots = {{"gradient/fc1.weight", "l2"}};
+    finding.sources = {{"module/fc1", "net.py", 12, "Net.__init__"}, {"backward", "train.py", 40, ""}};
     return finding;
 }
 
@@ -144,7 +145,8 @@ TEST(Json, AVerdictComesBack) {
                        .fix = "lr=0.01",
                        .rules = {"exploding_gradient"},
                        .evidence_for = {{"It grew.", "exploding_gradient", "fc1", StepIndex{10}}},
-                       .evidence_against = {{"SGD has a usual rate.", "", "", std::nullopt}}}};
+                       .evidence_against = {{"SGD has a usual rate.", "", "", std::nullopt}},
+                       .sources = {{"optimizer", "train.py", 24, "main"}}}};
     const auto back = verdict_from_json(to_json(verdict).dump());
     ASSERT_TRUE(back) << back.status().message();
     EXPECT_EQ(*back, verdict);
@@ -157,6 +159,8 @@ TEST(Json, AVerdictOfBeforeThereWasEvidenceIsRead) {
     ASSERT_TRUE(verdict) << verdict.status().message();
     EXPECT_EQ(verdict->findings.at(0).times, 1U);
     EXPECT_TRUE(verdict->causes.at(0).evidence_for.empty());
+    EXPECT_TRUE(verdict->causes.at(0).sources.empty());
+    EXPECT_TRUE(verdict->findings.at(0).sources.empty());
     EXPECT_FALSE(to_json(*verdict)["causes"][0]["sure"]);
 }
 
@@ -172,6 +176,7 @@ TEST(Json, AWorkersDescriptionComesBack) {
     meta.parameters = 11'000'000;
     meta.optimizers = {{.type = "SGD", .settings = {{"lr", 0.1}, {"momentum", 0.9}}}};
     meta.environment = {{"RANK", "2"}};
+    meta.sources = {{"optimizer", "train.py", 24, "main"}};
     const auto back = worker_meta_from_json(to_json(meta).dump());
     ASSERT_TRUE(back) << back.status().message();
     EXPECT_EQ(*back, meta);
@@ -237,7 +242,8 @@ TEST(TensorInfo, ANumberHasNoElementType) {
          {std::tuple(Role::kLoss, true, true), std::tuple(Role::kMetric, true, true),
           std::tuple(Role::kOptimizerState, true, false), std::tuple(Role::kWeightUpdate, true, false),
           std::tuple(Role::kLoop, true, false), std::tuple(Role::kGradientBefore, true, false),
-          std::tuple(Role::kOther, false, false), std::tuple(Role::kGradient, false, false)}) {
+          std::tuple(Role::kOther, false, false), std::tuple(Role::kGradient, false, false),
+          std::tuple(Role::kBuffer, false, false)}) {
         info.role = role;
         info.dtype = tensor::DType::kUnknown;
         EXPECT_EQ(is_number(info), as_unknown) << to_string(role);

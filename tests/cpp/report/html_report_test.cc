@@ -170,6 +170,30 @@ TEST(HtmlReportTest, HeatMapMarksWhatIsNotFinite) {
     EXPECT_EQ(data["tensors"][gradient["rows"][0].get<std::size_t>()][0], "gradient/conv1.weight");
 }
 
+TEST(HtmlReportTest, MasksThatModulesKeepAreNotAmongWhatIsNotFinite) {
+    SampleRun sample = make_sample_run();
+    model::TensorInfo mask = sample.tensors.front();
+    mask.id = static_cast<model::TensorId>(sample.tensors.size());
+    mask.name = "buffer/mask";
+    mask.role = model::Role::kBuffer;
+    sample.tensors.push_back(mask);
+    model::Statistics statistics;
+    statistics.count = 64;
+    statistics.negative_infinite = 28;
+    for (model::StepRecord& step : sample.steps) step.tensors.push_back({mask.id, statistics, {}});
+    const TemporaryDirectory directory;
+    write_run(sample, directory.path());
+    const nlohmann::json data = data_of(report_of(directory.path(), sample.verdict));
+    bool is_there = false;
+    for (const auto& heat : data["heat"]) {
+        if (heat["key"] != "not_finite") continue;
+        is_there = true;
+        for (const auto& row : heat["rows"])
+            EXPECT_NE(data["tensors"][row.get<std::size_t>()][0], "buffer/mask");
+    }
+    EXPECT_TRUE(is_there) << "of the gradients, at the end";
+}
+
 TEST(HtmlReportTest, ClassThatIsNeverPredictedIsSeen) {
     const nlohmann::json data = data_of(sample_page());
     ASSERT_EQ(data["classes"].size(), 2U);

@@ -260,6 +260,7 @@ class Builder {
             "`torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)`.";
         bad.evidence = {{"elements that are NaN", 30720, "of", 30720}, {"loss before", 4821.5, "usual", 0.2}};
         bad.plots = {{"loss/cross_entropy", "value"}};
+        bad.sources = {{std::string("module/") + kHostileName, std::string(kHostileName) + ".py", 7, ""}};
         run_.verdict.findings = {vanishing, bad};
         run_.verdict.outcomes = {{"dead_relu", model::CheckState::kClean, "", 90},
                                  {"vanishing_gradient", model::CheckState::kFired, "", 110},
@@ -274,6 +275,7 @@ class Builder {
             "rate is 0.5. It would be refuted by the same rise at a tenth of the rate.";
         cause.fix = "optimizer = torch.optim.SGD(model.parameters(), lr=0.05, momentum=0.9)";
         cause.rules = {"not_finite"};
+        cause.sources = {{"optimizer", "train.py", 24, "main"}};
         cause.evidence_for = {
             {bad.message, "not_finite", "", bad.first_step},
             {"SGD has a learning rate of 0.5, which is high for it.", "", "", std::nullopt}};

@@ -128,6 +128,7 @@ TEST(TerminalTest, ControlCharactersOfTheTrainingAreShownNotSent) {
     finding.layer = "l\x1b]0;title\x07";
     finding.fix = "f\x1b";
     finding.evidence = {{"n\x1b", 1, "usual\x1b", 2}};
+    finding.sources = {{"module/m\x1b", "f\x1b.py", 1, ""}};
     model::Verdict verdict;
     verdict.findings = {finding};
     verdict.causes = {{"c", "t\x1b", 0.5, "e\x1b", "f\x1b", {}}};
@@ -148,6 +149,7 @@ TEST(TerminalTest, VerdictNamesCauseAndWhatWasNotChecked) {
     const std::string text = terminal_verdict(testing::make_sample_run().verdict, false);
     for (const char* part :
          {"2 findings: 1 error and 1 warning", "likely cause: Learning rate too high (likely, 86 %)",
+          "  code: train.py:24, where the optimizer is made\n",
           "not checked\n  overfit  fewer than 30 evaluations"})
         EXPECT_TRUE(has(text, part)) << part << "\n" << text;
 }
@@ -164,6 +166,22 @@ TEST(TerminalTest, NothingFoundIsNotTheSameAsNothingChecked) {
     verdict.outcomes.clear();
     EXPECT_TRUE(terminal_verdict(verdict, false)
                     .starts_with("Could not judge this training\nNo rule was evaluated."));
+}
+
+TEST(WordsTest, TheWordForAConfidenceFitsThePercentageBesideIt) {
+    EXPECT_EQ(confidence_in_words(0.896), "very likely") << "90 %";
+    EXPECT_EQ(confidence_in_words(0.894), "likely") << "89 %";
+    EXPECT_EQ(confidence_in_words(0.446), "plausible") << "45 %";
+    EXPECT_EQ(confidence_in_words(0.44), "possible");
+}
+
+TEST(WordsTest, LinesOfATraining) {
+    EXPECT_EQ(source_in_words({"optimizer", "train.py", 24, "main"}),
+              "train.py:24, where the optimizer is made");
+    EXPECT_EQ(source_in_words({"loss/cross_entropy", "a.py", 3, ""}),
+              "a.py:3, where cross_entropy is computed");
+    EXPECT_EQ(source_in_words({"module/encoder.fc1", "a.py", 3, ""}), "a.py:3, where encoder.fc1 is made");
+    EXPECT_EQ(source_in_words({"something new", "a.py", 3, ""}), "a.py:3");
 }
 
 TEST(WordsTest, NumbersForPeople) {

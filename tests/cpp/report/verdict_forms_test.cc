@@ -112,6 +112,21 @@ TEST(SarifLogTest, APendingFindingIsOpen) {
     EXPECT_FALSE(log["runs"][0]["results"][1].contains("kind"));
 }
 
+TEST(SarifLogTest, AFindingIsAtTheLineThatItIsAbout) {
+    model::Verdict verdict = sample_verdict();
+    verdict.findings[0].sources = {{"module/relu", "nets/my net.py", 12, "Net.__init__"},
+                                   {"optimizer", "/opt/shared/train.py", 24, ""}};
+    const json result = json::parse(sarif_log(sample_run(), verdict, kRules))["runs"][0]["results"][0];
+    const json& place = result["locations"][0]["physicalLocation"];
+    EXPECT_EQ(place["artifactLocation"], (json{{"uri", "nets/my%20net.py"}, {"uriBaseId", "SRCROOT"}}));
+    EXPECT_EQ(place["region"]["startLine"], 12);
+    ASSERT_EQ(result["relatedLocations"].size(), 2U);
+    const json& other = result["relatedLocations"][1];
+    EXPECT_EQ(other["physicalLocation"]["artifactLocation"], (json{{"uri", "file:///opt/shared/train.py"}}));
+    EXPECT_EQ(other["physicalLocation"]["region"]["startLine"], 24);
+    EXPECT_EQ(other["message"]["text"], "/opt/shared/train.py:24, where the optimizer is made");
+}
+
 TEST(SarifLogTest, WhatWasNotCheckedIsANotification) {
     const json log = json::parse(sarif_log(sample_run(), sample_verdict(), {}));
     const json& told = log["runs"][0]["invocations"][0]["toolExecutionNotifications"];

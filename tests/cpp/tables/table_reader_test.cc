@@ -237,7 +237,8 @@ TEST_F(TableReaderTest, FindingsAreThoseOfTheVerdict) {
                     .put_atomic("/run/verdict.json",
                                 base::as_bytes(R"({"findings": [{"rule": "overfit", "message": "m",
         "severity": "error", "mode": "train", "worker": 0, "first_step": 3, "step": 4, "last_step": 5,
-        "tensor": "loss", "evidence": [{"name": "gap", "value": "nan"}]}]})"))
+        "times": 2, "tensor": "loss", "evidence": [{"name": "gap", "value": "nan"}],
+        "sources": [{"what": "loop", "file": "train.py", "line": 7}]}]})"))
                     .is_ok());
     const auto reader = open(TableKind::kFindings);
     const auto batch = reader->next();
@@ -246,6 +247,9 @@ TEST_F(TableReaderTest, FindingsAreThoseOfTheVerdict) {
     EXPECT_EQ((*batch)->columns[column_of(*reader, "rule")].text_at(0), "overfit");
     EXPECT_EQ((*batch)->columns[column_of(*reader, "severity")].text_at(0), "error");
     EXPECT_EQ((*batch)->columns[column_of(*reader, "first_step")].at<std::uint64_t>(0), 3U);
+    EXPECT_EQ((*batch)->columns[column_of(*reader, "times")].at<std::uint64_t>(0), 2U);
+    EXPECT_EQ((*batch)->columns[column_of(*reader, "sources")].text_at(0),
+              R"([{"what":"loop","file":"train.py","line":7}])");
     ASSERT_TRUE(files_.put_atomic("/run/verdict.json", base::as_bytes("{")).is_ok());
     EXPECT_FALSE(TableReader::open("/run", TableKind::kFindings, {}, files_).is_ok());
 }
