@@ -47,6 +47,7 @@ enum class Role : std::uint8_t {
     kOutput,      // of a layer, before its activation function
     kActivation,  // of a layer, after a function for which see Activation
     kOther,
+    kBuffer,  // what a layer keeps and no optimizer trains: a running mean, say
 };
 
 // Which activation function a tensor of role kActivation came out of, if it is one of these.

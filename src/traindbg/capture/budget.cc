@@ -1,23 +1,95 @@
 #include "traindbg/capture/budget.h"
 
 #include <algorithm>
+#include <limits>
 
 namespace traindbg::capture {
 namespace {
 
-constexpr double kEarningNanos = 10e9;
+constexpr double kEarningNanos = 1e9;
+// The first steps of a training allocate, compile and choose algorithms.
+constexpr std::uint64_t kFirstSteps = 2;
+// Steps that are looked at one after the other until one of them is left out, to be compared with.
+constexpr std::uint64_t kUntilFirstComparison = 16;
+constexpr std::uint64_t kUntilNextComparison = 64;
+// A step that took longer than so many typical ones was waiting for something: an evaluation, a checkpoint.
+constexpr double kMostTypical = 4;
 
 }  // namespace
 
-Budget::Budget(double share) noexcept : share_(share), balance_(share * kEarningNanos) {}
+Budget::Budget(double share) noexcept
+    : share_(share), measured_{share * kEarningNanos}, felt_{share * kEarningNanos} {}
 
-void Budget::account(std::uint64_t step_nanos, std::uint64_t cost_nanos) noexcept {
-    const auto cost = static_cast<double>(cost_nanos);
+bool Budget::wants_comparison() const noexcept {
+    if (!is_limited()) return false;
+    if (typical_.count() < kFew) return whole_steps_ >= kFirstSteps + kUntilFirstComparison;
+    return looked_at_since_ >= kUntilNextComparison;
+}
+
+double Budget::spent() const noexcept { return own_ > 0 ? std::max(measured_.cost, felt_.cost) / own_ : 0; }
+
+Budget::Kind& Budget::kind_of(std::uint32_t looked_at) noexcept {
+    for (Kind& kind : kinds_) {
+        if (kind.looked_at == 0) kind.looked_at = looked_at;
+        if (kind.looked_at == looked_at) return kind;
+    }
+    return kinds_.back();  // more kinds than trainings have
+}
+
+void Budget::learn_typical(double nanos) noexcept {
+    looked_at_since_ = 0;
+    typical_.add(nanos);
+    if (typical_.count() != kFew) return;
+    for (Kind& kind : kinds_) {
+        kind.alone.for_each([&](double alone) { compare(kind, alone); });
+        kind.alone = {};
+    }
+}
+
+void Budget::compare(Kind& kind, double nanos) noexcept {
+    const double typical = typical_.median();
+    if (nanos <= kMostTypical * typical) kind.difference.add(nanos - typical);
+}
+
+double Budget::unmeasured(Kind& kind, double nanos, bool is_comparable) noexcept {
+    if (is_comparable && typical_.count() >= kFew) compare(kind, nanos);
+    else if (is_comparable) kind.alone.add(nanos);
+    ++kind.unpaid;
+    if (kind.difference.count() < kFew) return 0;
+    // Steps that were slow by chance, all of them, would else be paid for until the training is over.
+    const double each = std::min(kind.difference.median(), typical_.median());
+    const double all = each * static_cast<double>(kind.unpaid);
+    kind.unpaid = 0;
+    return all;
+}
+
+double Budget::most_earned(bool is_looked_at) const noexcept {
+    if (typical_.count() < kFew) return std::numeric_limits<double>::infinity();
+    return (is_looked_at ? 1 : kMostTypical) * typical_.median();
+}
+
+void Budget::pay(Account& account, double earned, double cost) const noexcept {
+    account.cost += cost;
+    account.balance = std::min(account.balance + earned * share_, share_ * kEarningNanos) - cost;
+}
+
+void Budget::account(const StepCost& step) noexcept {
+    const auto cost = static_cast<double>(step.cost_nanos);
     // The first step's time is not known.
-    const double own = std::max(static_cast<double>(step_nanos) - cost, 0.0);
-    own_ += own;
-    cost_ += cost;
-    balance_ = std::min(balance_ + own * share_, share_ * kEarningNanos) - cost;
+    const double nanos = std::max(static_cast<double>(step.nanos) - cost, 0.0);
+    if (step.is_whole && step.nanos != 0) ++whole_steps_;
+    const bool is_comparable = step.is_whole && step.nanos != 0 && whole_steps_ > kFirstSteps;
+    double more = 0;
+    if (step.looked_at != 0) {
+        if (is_comparable) ++looked_at_since_;
+        more = unmeasured(kind_of(step.looked_at), nanos, is_comparable);
+    } else if (is_comparable) {
+        learn_typical(nanos);
+    }
+    const double earned = std::min(nanos, most_earned(step.looked_at != 0));
+    own_ += earned;
+    pay(measured_, earned, cost);
+    pay(felt_, earned, cost + more);
 }
 
 }  // namespace traindbg::capture

@@ -1,17 +1,40 @@
 // Keeps what capture costs within a share of the training's time.
 //
-// An account: time that the training spends on its own earns `share` of itself, capture is paid from it. A
-// step that is due is left out while the account is overdrawn, so that of an interval as many steps are
-// taken as can be paid for. The account holds what ten seconds earn, and begins with that: trainings go
-// wrong most at their beginning, where rules look at every step. So over a run of length T capture costs at
-// most `share` of T and of ten seconds, and the one step that overdrew the account.
+// An account: time that the training's steps take without capture earns `share` of itself, capture is paid
+// from it. A step that is due is left out while the account is overdrawn, so that of an interval as many
+// steps are taken as can be paid for. The account holds what one second earns, and begins with that: rules
+// look at every step where trainings begin, and from the tenth second on a run has cost at most a tenth more
+// than its share. So of any part of a run, of length T, capture costs at most `share` of T and of one second,
+// and the one step that overdrew the account.
 //
-// Threads: one at a time. Cost: some nanoseconds.
+// What capture costs is told in two ways, and what is more in all is paid:
+//   - by what was measured inside of capture (`cost_nanos`);
+//   - by what is felt: how much longer steps take that were looked at than those around them that were not.
+//     A framework that is listened to is slower, and no clock of ours runs then.
+// One step's time tells nothing, since the training may have read a file in it. So it is compared with the
+// median of the last steps that were not looked at, and paid is the median of the last differences of steps
+// of its kind. A step that is no whole one (after an evaluation), and the first few, are compared with
+// nothing. Where every step is looked at, one of many is left out to have something to compare with.
+//
+// Threads: one at a time. Cost: some hundred nanoseconds.
 #pragma once
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
 
+#include "traindbg/capture/recent_median.h"
+
 namespace traindbg::capture {
+
+// A step that is over, as a budget sees it.
+struct StepCost {
+    std::uint64_t nanos = 0;       // since the end of the step before; 0: not known
+    std::uint64_t cost_nanos = 0;  // of these, inside of capture
+    // What was looked at: a number that steps have in common which cost alike. 0: nothing that costs.
+    std::uint32_t looked_at = 0;
+    bool is_whole = true;  // a training step and nothing else
+};
 
 class Budget {
   public:
@@ -19,19 +42,49 @@ class Budget {
     explicit Budget(double share) noexcept;
 
     [[nodiscard]] bool is_limited() const noexcept { return share_ > 0; }
-    // A step is over that took `step_nanos`, `cost_nanos` of them for capture.
-    void account(std::uint64_t step_nanos, std::uint64_t cost_nanos) noexcept;
+    void account(const StepCost& step) noexcept;
     // Whether the next step is to do without what can be left out.
-    [[nodiscard]] bool is_overdrawn() const noexcept { return balance_ < 0; }
+    [[nodiscard]] bool is_overdrawn() const noexcept { return measured_.balance < 0 || felt_.balance < 0; }
+    // Whether the next training step is to do so only to be compared with.
+    [[nodiscard]] bool wants_comparison() const noexcept;
     [[nodiscard]] double share() const noexcept { return share_; }
-    // What capture took so far of the time that the training spent on its own; 0 before there was any.
-    [[nodiscard]] double spent() const noexcept { return own_ > 0 ? cost_ / own_ : 0; }
+    // What capture took so far of the time that steps take without; 0 before there was any.
+    [[nodiscard]] double spent() const noexcept;
 
   private:
+    static constexpr std::size_t kRecent = 15;
+    static constexpr std::size_t kFew = 3;  // numbers from which on a median says something
+    static constexpr std::size_t kMostKinds = 8;
+
+    struct Account {
+        double balance = 0;  // nanoseconds
+        double cost = 0;     // of all steps
+    };
+    // Steps at which the same was looked at.
+    struct Kind {
+        std::uint32_t looked_at = 0;
+        RecentMedian<kFew> alone;          // times of the last ones before there was anything to compare with
+        RecentMedian<kRecent> difference;  // from what is typical
+        std::uint64_t unpaid = 0;          // steps before the difference was known
+    };
+
+    [[nodiscard]] Kind& kind_of(std::uint32_t looked_at) noexcept;
+    void learn_typical(double nanos) noexcept;
+    void compare(Kind& kind, double nanos) noexcept;
+    // What a step of this kind costs beside what was measured, those before it that were not paid included.
+    [[nodiscard]] double unmeasured(Kind& kind, double nanos, bool is_comparable) noexcept;
+    // Nanoseconds of a step that earn: of one that was looked at no more than without.
+    [[nodiscard]] double most_earned(bool is_looked_at) const noexcept;
+    void pay(Account& account, double earned, double cost) const noexcept;
+
     double share_;
-    double balance_;  // nanoseconds
-    double own_ = 0;  // of the training
-    double cost_ = 0;
+    Account measured_;
+    Account felt_;
+    double own_ = 0;                 // nanoseconds of the training that earned
+    RecentMedian<kRecent> typical_;  // of steps at which nothing was looked at
+    std::array<Kind, kMostKinds> kinds_{};
+    std::uint64_t whole_steps_ = 0;
+    std::uint64_t looked_at_since_ = 0;  // whole steps since the last one at which nothing was looked at
 };
 
 }  // namespace traindbg::capture

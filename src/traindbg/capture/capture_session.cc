@@ -339,7 +339,8 @@ class CaptureSession::Impl {
             record.mode = mode;
         }
         record.step = next;
-        if (budget_.is_limited()) keep_within_budget(mode, next - 1, step_nanos);
+        const bool follows_its_own = std::exchange(last_mode_, mode) == mode;
+        if (budget_.is_limited()) keep_within_budget(mode, next - 1, step_nanos, follows_its_own);
         if (mode == Mode::kTrain) follow_plan(next);
         plan_.begin_step(mode, next, now);
         last_end_ = now;
@@ -706,15 +707,17 @@ class CaptureSession::Impl {
     }
 
     // Counts the step that ends, and decides whether the mode's next one does without what can be left out.
-    void keep_within_budget(Mode mode, StepIndex ended, std::uint64_t step_nanos) {
-        const bool has_flight_step = mode == Mode::kTrain && flight_;
+    // `follows_its_own`: so does the step before, and no evaluation came in between.
+    void keep_within_budget(Mode mode, StepIndex ended, std::uint64_t step_nanos, bool follows_its_own) {
+        const bool is_training = mode == Mode::kTrain;
+        const bool has_flight_step = is_training && flight_;
         const RoleMask all = plan_.due_roles_unthinned(mode, ended);
         const bool was_due = has_flight_step || (all & ~kNeverThinned) != 0;
         const bool was_left_out =
             plan_.is_thinned(mode) && (has_flight_step || plan_.due_roles(mode, ended) != all);
         steps_due_ += was_due ? 1 : 0;
         steps_left_out_ += was_left_out ? 1 : 0;
-        if (was_left_out && steps_left_out_ == 1) {
+        if (was_left_out && is_overdrawn_ && !std::exchange(thinning_was_told_, true)) {
             tell_budget("budget_thins");
             base::log_once(
                 LogLevel::kInfo, "capture.budget",
@@ -722,18 +725,31 @@ class CaptureSession::Impl {
                              "steps that are due some are left out",
                              100 * budget_.share()));
         }
-        budget_.account(step_nanos, step_cost_);
-        plan_.thin(mode, budget_.is_overdrawn());
-        if (mode != Mode::kTrain) return;
-        is_flight_left_out_ = budget_.is_overdrawn();
+        // Evaluations are of any length, and paid for by what was measured of them.
+        budget_.account({.nanos = step_nanos,
+                         .cost_nanos = step_cost_,
+                         .looked_at = is_training ? looked_at(ended) : 0,
+                         .is_whole = is_training && follows_its_own});
+        is_overdrawn_ = budget_.is_overdrawn();
+        const bool leaves_out = is_overdrawn_ || (is_training && budget_.wants_comparison());
+        plan_.thin(mode, leaves_out);
+        if (!is_training) return;
+        is_flight_left_out_ = leaves_out;
         // The next evaluation's first step goes by what is so when it begins.
-        if (eval_.empty()) plan_.thin(Mode::kEval, budget_.is_overdrawn());
+        if (eval_.empty()) plan_.thin(Mode::kEval, is_overdrawn_);
+    }
+    // The roles that were looked at in this TRAIN step, but for numbers that cost nothing.
+    [[nodiscard]] RoleMask looked_at(StepIndex step) const noexcept {
+        RoleMask roles = plan_.due_roles(Mode::kTrain, step);
+        if (step < everything_before_) roles |= kEverything;
+        if (has_flight(train_)) roles |= flight_->due_roles();
+        return roles & ~kNeverThinned;
     }
     void set_budget(double share) {
         if (budget_.is_limited()) tell_budget("budget");  // of what was until now
         budget_ = Budget(share);
         for (const Mode mode : {Mode::kTrain, Mode::kEval}) plan_.thin(mode, false);
-        is_flight_left_out_ = false;
+        is_flight_left_out_ = is_overdrawn_ = thinning_was_told_ = false;
         steps_due_ = steps_left_out_ = 0;
         if (budget_.is_limited()) tell_budget("budget");
     }
@@ -770,6 +786,8 @@ class CaptureSession::Impl {
     std::uint64_t steps_due_ = 0;       // with anything that the budget could leave out
     std::uint64_t steps_left_out_ = 0;  // of these
     bool is_flight_left_out_ = false;   // at the TRAIN step under way, for the budget's sake
+    bool is_overdrawn_ = false;         // the budget, at the end of the last step
+    bool thinning_was_told_ = false;
     std::uint32_t flight_copies_seen_ = 0;
     storage::CorrectionsAsked corrections_seen_;
     bool weights_are_bad_ = false;
@@ -789,6 +807,7 @@ class CaptureSession::Impl {
     Current eval_;
     std::uint64_t sequence_ = 0;
     std::int64_t last_end_ = 0;        // of a step of any mode; 0: none yet
+    Mode last_mode_ = Mode::kTrain;    // of that step
     std::uint64_t step_cost_ = 0;      // since then
     StepIndex everything_before_ = 0;  // TRAIN steps below this one take everything
     bool stop_seen_ = false;

@@ -34,6 +34,7 @@ model::Role role_of(Role role) noexcept {
         case Role::kInput: return model::Role::kInput;
         case Role::kOutput: return model::Role::kOutput;
         case Role::kActivation: return model::Role::kActivation;
+        case Role::kBuffer: return model::Role::kBuffer;
         case Role::kOther: break;
     }
     return model::Role::kOther;

@@ -3,71 +3,199 @@
 #include <gtest/gtest.h>
 
 #include <cstdint>
+#include <functional>
 
 namespace traindbg::capture {
 namespace {
 
 constexpr std::uint64_t kMillisecond = 1'000'000;
 
-// Steps of 10 ms of the training's own and, where they are not left out, 5 ms of capture; what capture took.
-struct Outcome {
-    double own = 0;
-    double cost = 0;
-    int taken = 0;
-};
-Outcome train(Budget& budget, int steps) {
-    Outcome out;
-    for (int i = 0; i < steps; ++i) {
-        const std::uint64_t cost = budget.is_overdrawn() ? 0 : 5 * kMillisecond;
-        budget.account(10 * kMillisecond + cost, cost);
-        out.own += 10;
-        out.cost += static_cast<double>(cost) / kMillisecond;
-        out.taken += cost != 0;
-    }
-    return out;
-}
+// What a training is like: how long its steps take without capture, what capture takes of a step that is
+// looked at as far as it measures itself, and beside that. Milliseconds.
+struct Training {
+    double own = 10;
+    double measured = 5;
+    double beside = 0;
+    // Of this step something else: a file that was read in it, say.
+    std::function<double(int step)> also = [](int) { return 0.0; };
+    std::uint32_t looked_at = 1;
+    int every = 1;
 
-TEST(Budget, WithoutAShareNothingIsLimited) { EXPECT_FALSE(Budget(0).is_limited()); }
+    int step = 0;
+    double time = 0;  // without capture
+    double cost = 0;  // all that capture took
+    int taken = 0;
+
+    void run(Budget& budget, int steps) {
+        for (const int end = step + steps; step < end; ++step) {
+            const bool is_taken = step % every == 0 && !budget.is_overdrawn() && !budget.wants_comparison();
+            const double inside = is_taken ? measured : 0;
+            const double outside = own + also(step) + (is_taken ? beside : 0);
+            budget.account({.nanos = nanos(inside + outside),
+                            .cost_nanos = nanos(inside),
+                            .looked_at = is_taken ? looked_at : 0});
+            time += own + also(step);
+            cost += is_taken ? measured + beside : 0;
+            taken += is_taken ? 1 : 0;
+        }
+    }
+
+  private:
+    static std::uint64_t nanos(double milliseconds) {
+        return static_cast<std::uint64_t>(milliseconds * static_cast<double>(kMillisecond));
+    }
+};
+
+TEST(Budget, WithoutAShareNothingIsLimited) {
+    Budget budget(0);
+    EXPECT_FALSE(budget.is_limited());
+    Training().run(budget, 1000);
+    EXPECT_FALSE(budget.wants_comparison());
+}
 
 TEST(Budget, KeepsTheCostWithinItsShareFromTheBeginning) {
     for (const double share : {0.001, 0.02, 0.3}) {
-        Budget budget(share);
-        EXPECT_TRUE(budget.is_limited());
-        Outcome all;
-        for (int i = 0; i < 100; ++i) {
-            const Outcome some = train(budget, 100);
-            all.own += some.own;
-            all.cost += some.cost;
-            EXPECT_LE(all.cost, share * (all.own + 10'000) + 5) << share << " after " << all.own << " ms";
+        for (const double beside : {0.0, 0.5, 8.0}) {
+            Budget budget(share);
+            EXPECT_TRUE(budget.is_limited());
+            Training training{.beside = beside};
+            const double one = training.measured + beside;
+            for (int i = 0; i < 100; ++i) {
+                training.run(budget, 100);
+                // The first ones are taken before it is known what they cost.
+                EXPECT_LE(training.cost, share * (training.time + 1'000) + one + 5 * beside)
+                    << share << " and " << beside << " after " << training.time << " ms";
+            }
+            EXPECT_GE(training.cost, share * training.time - one) << "all that was earned is used";
+            EXPECT_NEAR(budget.spent(), training.cost / training.time, 0.02 * budget.spent());
         }
-        EXPECT_GE(all.cost, share * all.own - 5) << "all that was earned is used";
-        EXPECT_NEAR(budget.spent(), all.cost / all.own, 1e-9);
     }
 }
 
-TEST(Budget, BeginsWithWhatTenSecondsEarn) {
+TEST(Budget, BeginsWithWhatOneSecondEarns) {
     Budget budget(0.02);
-    EXPECT_GE(train(budget, 45).taken, 40) << "200 ms, 5 ms each, and what was earned meanwhile";
+    Training training;
+    training.run(budget, 10);
+    EXPECT_EQ(training.taken, 5) << "20 ms, 5 ms each, and the one that overdraws the account";
     EXPECT_TRUE(budget.is_overdrawn());
 }
 
-TEST(Budget, SavesNoMoreThanTenSecondsEarn) {
+TEST(Budget, SavesNoMoreThanOneSecondEarns) {
     Budget budget(0.02);
-    budget.account(3'600'000 * kMillisecond, 0);  // an hour in which nothing was due
-    const Outcome after = train(budget, 1000);
-    EXPECT_LE(after.cost, 0.02 * (after.own + 10'000) + 5);
+    Training quiet{.every = 1'000'000};
+    quiet.step = 1;
+    quiet.run(budget, 10'000);  // in which nothing was due
+    Training training;
+    training.run(budget, 1000);
+    EXPECT_LE(training.cost, 0.02 * (training.time + 1'000) + 5);
 }
 
-TEST(Budget, WhatCostsLessThanItsShareIsNeverLeftOut) {
-    Budget budget(0.6);
-    EXPECT_EQ(train(budget, 10'000).taken, 10'000);
+TEST(Budget, WhatCostsLessThanItsShareIsLeftOutOnlyToBeComparedWith) {
+    Budget budget(0.7);
+    Training training{.beside = 1};
+    training.run(budget, 10'000);
+    EXPECT_GE(training.taken, 10'000 * 64 / 65 - 3);
+    EXPECT_LE(training.taken, 10'000 * 64 / 65 + 3);
+    EXPECT_FALSE(budget.is_overdrawn());
+    EXPECT_NEAR(budget.spent(), training.cost / training.time, 0.01);
+}
+
+TEST(Budget, WhereOtherStepsAreNotDueNothingIsLeftOutToBeComparedWith) {
+    Budget budget(0.7);
+    Training training{.beside = 1, .every = 10};
+    training.run(budget, 10'000);
+    EXPECT_EQ(training.taken, 1'000);
+}
+
+TEST(Budget, APauseIsNeitherPaidForNorEarnsAnything) {
+    Training even{.every = 10};
+    Budget budget(0.02);
+    even.run(budget, 1'000);
+    // Five seconds of something else in each step that is due, and in each fiftieth of the others. Only what
+    // is there before it is known what is typical may be earned: a second's worth, which pays four steps.
+    for (const int place : {0, 1}) {
+        Training waits{
+            .also = [&](int step) { return step % (place == 0 ? 10 : 50) == place ? 5'000.0 : 0.0; },
+            .every = 10};
+        Budget other(0.02);
+        waits.run(other, 1'000);
+        EXPECT_GE(waits.taken, even.taken) << place;
+        EXPECT_LE(waits.taken, even.taken + 8) << place;
+    }
+}
+
+TEST(Budget, SlowFirstStepsAreNotPaidFor) {
+    for (const double measured : {0.5, 5.0, 20.0}) {
+        Training even{.measured = measured};
+        Budget budget(0.02);
+        even.run(budget, 2'000);
+        for (const double longer : {25.0, 2'000.0}) {
+            Training slow{.measured = measured, .also = [&](int step) { return step < 2 ? longer : 0.0; }};
+            Budget other(0.02);
+            slow.run(other, 2'000);
+            EXPECT_GE(slow.taken, even.taken) << measured << " and " << longer;
+        }
+    }
+}
+
+TEST(Budget, StepsThatWereSlowByChanceWhileTheyWereLookedAtAreNotPaidForAgainAndAgain) {
+    Training training{.measured = 0.5, .also = [](int step) { return step < 18 ? 25.0 : 0.0; }};
+    Budget budget(0.02);
+    training.run(budget, 18);
+    EXPECT_EQ(training.taken, 18) << "0.5 ms each, while there was nothing to compare them with";
+    training.run(budget, 5'000);
+    EXPECT_GE(training.taken, 18 + 1'400) << "of 2'000 that the time pays";
+}
+
+TEST(Budget, AfterAPhaseOfOtherStepsItGoesByThose) {
+    Budget budget(0.1);
+    Training training{.measured = 1, .beside = 1, .every = 5};
+    training.run(budget, 500);
+    EXPECT_EQ(training.taken, 100) << "4 % of the time";
+    training.own = 40;  // longer sequences, say
+    training.run(budget, 500);
+    training.own = 10;
+    training.run(budget, 500);
+    EXPECT_EQ(training.taken, 300);
+    EXPECT_NEAR(budget.spent(), training.cost / training.time, 0.1 * budget.spent());
+}
+
+TEST(Budget, AStepThatIsNoWholeOneIsComparedWithNothing) {
+    Budget budget(0.02);
+    for (int i = 0; i < 100; ++i) {
+        budget.account({.nanos = 10 * kMillisecond});
+        // An evaluation was in between.
+        budget.account({.nanos = 30 * kMillisecond, .cost_nanos = 1, .looked_at = 1, .is_whole = false});
+    }
+    EXPECT_FALSE(budget.is_overdrawn());
+}
+
+TEST(Budget, StepsThatCostDifferentlyArePaidForAsTheirKind) {
+    Budget budget(0.5);
+    double cost = 0, time = 0;
+    for (int i = 0; i < 3'000; ++i) {
+        const std::uint32_t kind = i % 3 == 0 ? 0 : i % 30 == 1 ? 2 : 1;
+        const double beside = kind == 2 ? 9 : kind == 1 ? 0.1 : 0;
+        budget.account(
+            {.nanos = static_cast<std::uint64_t>((10 + beside) * kMillisecond), .looked_at = kind});
+        cost += beside;
+        time += 10;
+    }
+    EXPECT_NEAR(budget.spent(), cost / time, 0.05 * cost / time);
 }
 
 TEST(Budget, AStepWhoseTimeIsNotKnownEarnsNothing) {
     Budget budget(0.5);
-    budget.account(0, 6'000 * kMillisecond);
+    budget.account({.cost_nanos = 6'000 * kMillisecond, .looked_at = 1});
     EXPECT_TRUE(budget.is_overdrawn());
     EXPECT_EQ(budget.spent(), 0);
+}
+
+TEST(Budget, WhereCaptureWaitsForWhatTheStepWouldWaitForWhatWasMeasuredIsPaid) {
+    Budget budget(0.02);
+    Training training{.own = 10, .measured = 5, .beside = -5};  // an accelerator's queue
+    training.run(budget, 1'000);
+    EXPECT_LE(5.0 * training.taken, 0.02 * (training.time + 1'000) + 5);
 }
 
 }  // namespace

@@ -357,6 +357,26 @@ TEST(SessionBudget, LeavesOutWhatItCannotPayForButNumbersAndNamedSteps) {
     EXPECT_GT(last["spent"], 0.01);
 }
 
+TEST(SessionBudget, WhereEveryStepIsDueAFewAreLeftOutToBeComparedWith) {
+    const TemporaryDirectory directory;
+    model::CaptureConfig plan;
+    plan.budget = 0.99;  // a second of it is there to begin with: more than this test takes
+    plan.requirements = {{.collection = "gradients", .schedule = {}, .asked_by = "user"}};
+    auto session = open(directory.path(), plan);
+    Training(*session).steps(100);
+    session->close(60s);
+    auto run = read::Run::open(directory.path(), storage::posix_file_system());
+    const auto series = (*run)->series(0, "gradient/w", "max");
+    ASSERT_TRUE(series) << series.status().message();
+    std::set<StepIndex> left_out;
+    for (StepIndex step = 0; step < 100; ++step) left_out.insert(step);
+    for (const read::SeriesPoint& point : *series) left_out.erase(point.step);
+    EXPECT_EQ(left_out, (std::set<StepIndex>{19, 20, 21, 86})) << "step 0 is of unknown length";
+    std::vector<std::string> kinds;
+    for (const read::RunEvent& event : (*run)->events()) kinds.push_back(event.kind);
+    EXPECT_EQ(kinds, std::vector<std::string>{"budget"}) << "it was not overdrawn";
+}
+
 TEST(SessionBudget, LossesOfTheUsersOwnCollectionAreNotLeftOut) {
     model::CaptureConfig plan;
     plan.collections = {{.name = "mine", .include = {"."}, .exclude = {}}};

@@ -145,6 +145,21 @@ TEST(Recorder, UnderASupervisorItsDirectoryAndPlanHold) {
     EXPECT_FALSE(next.anything_due);
 }
 
+TEST(Recorder, BuffersAreTakenWhereSomebodyAsksForThem) {
+    const TemporaryDirectory directory;
+    EXPECT_FALSE(Recorder::open(directory.path() + "/other").needs(Role::kBuffer));
+    ASSERT_TRUE(storage::posix_file_system().put_atomic(
+        storage::RunLayout{directory.path()}.plan_json(),
+        base::as_bytes(R"({"requirements": [{"collection": "buffers"}]})")));
+    Recorder recorder = Recorder::open(directory.path());
+    EXPECT_TRUE(recorder.needs(Role::kBuffer));
+    const std::vector<float> mean = {1, 3};
+    recorder.tensor("bn.running_mean", Role::kBuffer, mean);
+    static_cast<void>(recorder.end_step());
+    recorder.close();
+    EXPECT_EQ(series(directory.path(), "buffer/bn.running_mean", "mean"), std::vector<double>{2});
+}
+
 TEST(Recorder, APlanThatIsDamagedIsReplacedByTheDefaults) {
     const TemporaryDirectory directory;
     ASSERT_TRUE(storage::posix_file_system().put_atomic(storage::RunLayout{directory.path()}.plan_json(),
