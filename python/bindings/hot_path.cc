@@ -3,6 +3,7 @@
 #include <nanobind/stl/vector.h>
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 #include "bindings.h"
@@ -20,6 +21,7 @@ using capture::RoleMask;
 using model::Role;
 
 constexpr std::size_t kMostHeld = 1024;
+constexpr std::size_t kMostTaken = 64;
 constexpr int kTrain = static_cast<int>(model::Mode::kTrain);
 constexpr RoleMask kForward = capture::kForwardRoles;
 // What an optimizer's step needs the other hooks for: before it, and after it.
@@ -30,8 +32,8 @@ constexpr RoleMask kBeforeStep = mask_of(Role::kWeight) | mask_of(Role::kBias) |
 constexpr RoleMask kArguments = mask_of(Role::kPrediction) | mask_of(Role::kLabel);
 
 // At the end of steps that needed one of these there is more to do than to end them.
-constexpr RoleMask kEndOfStep =
-    kForward | kAfterStep | kArguments | mask_of(Role::kGradientBefore) | mask_of(Role::kLoop);
+constexpr RoleMask kEndOfStep = kForward | kAfterStep | kArguments | mask_of(Role::kBuffer) |
+                                mask_of(Role::kGradientBefore) | mask_of(Role::kLoop);
 
 // Names of attributes, made once.
 struct Names {
@@ -45,17 +47,53 @@ const Names& names() {
     return made;
 }
 
+// Of what an optimizer has as its parameter groups; -1: they are no list.
+Py_ssize_t group_count(const nb::object& groups) noexcept {
+    return groups.is_valid() && PyList_CheckExact(groups.ptr()) ? PyList_GET_SIZE(groups.ptr()) : -1;
+}
+
+// The id that a dictionary has for a key.
+std::optional<model::TensorId> id_in(const nb::dict& ids, nb::handle key) noexcept {
+    PyObject* const found = PyDict_GetItemWithError(ids.ptr(), key.ptr());
+    const unsigned long number = found == nullptr ? 0 : PyLong_AsUnsignedLong(found);
+    const bool is_known = found != nullptr && PyErr_Occurred() == nullptr;
+    if (!is_known) PyErr_Clear();
+    return is_known ? std::optional(static_cast<model::TensorId>(number)) : std::nullopt;
+}
+std::optional<model::TensorId> id_in(const nb::dict& ids, model::TensorId id) noexcept {
+    const nb::object key = nb::steal(PyLong_FromUnsignedLong(id));
+    if (!key.is_valid()) PyErr_Clear();
+    return key.is_valid() ? id_in(ids, key) : std::nullopt;
+}
+
 }  // namespace
 
 HotPath::HotPath(Session& session, nb::type_object tensor_type, nb::callable is_grad_enabled)
     : session_(session), tensor_type_(std::move(tensor_type)), is_grad_enabled_(std::move(is_grad_enabled)) {}
 
-void HotPath::arm(nb::object model, nb::object optimizer, std::vector<double> rates, nb::dict losses,
-                  nb::object classifiers, nb::set evaluations) {
-    if (!PyWeakref_Check(model.ptr()) || !PyWeakref_Check(optimizer.ptr()))
-        throw nb::type_error("arm: model and optimizer must be weak references");
+void HotPath::arm(const nb::list& models, nb::object optimizer, std::vector<double> rates, nb::dict losses,
+                  nb::object classifiers, nb::set evaluations, const nb::list& others) {
+    const auto must_be_weak = [](nb::handle reference) {
+        if (!PyWeakref_Check(reference.ptr()))
+            throw nb::type_error("arm: models and optimizers must be weak references");
+    };
+    must_be_weak(optimizer);
     if (!PyAnySet_Check(classifiers.ptr())) throw nb::type_error("arm: classifiers must be a set");
-    model_ = std::move(model);
+    std::vector<nb::object> all;
+    for (const nb::handle model : models) {
+        must_be_weak(model);
+        all.push_back(nb::borrow(model));
+    }
+    std::vector<Other> beside;
+    for (const nb::handle each : others) {
+        const auto one = nb::cast<nb::tuple>(each);
+        if (one.size() != 5) throw nb::type_error("arm: what is known of another optimizer has five parts");
+        must_be_weak(one[0]);
+        beside.push_back({nb::object(one[0]), nb::cast<Py_ssize_t>(one[1]), nb::object(one[2]),
+                          nb::cast<std::uint64_t>(one[3]), nb::cast<nb::dict>(one[4])});
+    }
+    models_ = std::move(all);
+    others_ = std::move(beside);
     optimizer_ = std::move(optimizer);
     rates_ = std::move(rates);
     losses_ = std::move(losses);
@@ -67,8 +105,12 @@ void HotPath::arm(nb::object model, nb::object optimizer, std::vector<double> ra
 void HotPath::disarm() noexcept { is_armed_ = false; }
 
 bool HotPath::is_training() const {
-    const nb::object model = alive(model_);
-    if (!model.is_valid() || attribute(model, names().training).ptr() != Py_True) return false;
+    bool has_one = false;
+    for (std::size_t i = 0; !has_one && i < models_.size(); ++i) {  // a property may arm anew
+        const nb::object model = alive(models_[i]);
+        has_one = model.is_valid() && attribute(model, names().training).ptr() == Py_True;
+    }
+    if (!has_one) return false;
     PyObject* enabled = PyObject_CallNoArgs(is_grad_enabled_.ptr());
     if (enabled == nullptr) forget_error();
     Py_XDECREF(enabled);  // True and False live for ever
@@ -83,8 +125,7 @@ bool HotPath::has_open_evaluation() const noexcept { return PySet_GET_SIZE(evalu
 
 bool HotPath::settings_are_unchanged(nb::handle optimizer) const {
     const nb::object groups = attribute(optimizer, names().param_groups);
-    if (!groups.is_valid() || !PyList_CheckExact(groups.ptr())) return false;
-    if (static_cast<std::size_t>(PyList_GET_SIZE(groups.ptr())) != rates_.size()) return false;
+    if (group_count(groups) != static_cast<Py_ssize_t>(rates_.size())) return false;
     for (std::size_t i = 0; i < rates_.size(); ++i) {
         PyObject* group = PyList_GET_ITEM(groups.ptr(), static_cast<Py_ssize_t>(i));
         if (!PyDict_CheckExact(group)) return false;
@@ -111,19 +152,93 @@ bool HotPath::hold(model::TensorId id, nb::handle value) noexcept {
     }
 }
 
+void HotPath::record(const std::vector<Held>& held, const nb::dict* ids) noexcept {
+    for (const Held& each : held) {
+        const std::optional<model::TensorId> id = ids == nullptr ? each.id : id_in(*ids, each.id);
+        if (id) session_.observe_scalar(kTrain, *id, each.value);
+    }
+}
+
 void HotPath::release() noexcept {
-    for (const Held& each : held_) session_.observe_scalar(kTrain, each.id, each.value);
+    record(held_, nullptr);
     held_.clear();
 }
 
-nb::list HotPath::take_held() {
-    nb::list out;
-    for (const Held& each : held_) out.append(nb::make_tuple(each.id, each.value));
+void HotPath::record_others() noexcept {
+    for (const Taken& taken : taken_) {
+        const bool is_shared = taken.passes == passes;  // they are the last ones
+        record(taken.held, is_shared ? nullptr : &taken.ids);
+        if (is_shared) take_back_turn();
+    }
+    taken_.clear();
+}
+
+void HotPath::begin_losses() noexcept {
     held_.clear();
     calls_.clear();
     passes_of_graph_ = 0;
     retains_ = false;
+}
+
+namespace {
+template <typename AllHeld>
+nb::list pairs_of(const AllHeld& held) {
+    nb::list out;
+    for (const auto& each : held) out.append(nb::make_tuple(each.id, each.value));
     return out;
+}
+}  // namespace
+
+nb::list HotPath::take_held() {
+    nb::list out = pairs_of(held_);
+    begin_losses();
+    return out;
+}
+
+nb::list HotPath::take_others() {
+    nb::list out;
+    for (const Taken& each : taken_) out.append(nb::make_tuple(each.name, each.passes, pairs_of(each.held)));
+    taken_.clear();
+    return out;
+}
+
+const HotPath::Other* HotPath::find_other(nb::handle optimizer) const noexcept {
+    for (const Other& each : others_)
+        if (alive(each.optimizer).ptr() == optimizer.ptr()) return &each;
+    return nullptr;
+}
+
+bool HotPath::give_to(const Other& other) {
+    if (held_.empty()) return true;
+    if (taken_.size() >= kMostTaken) return false;
+    for (const Held& each : held_)
+        if (!id_in(other.ids, each.id)) return false;
+    taken_.push_back({other.name, other.ids, passes, std::move(held_)});
+    begin_losses();
+    turn_ends(other.name);
+    return true;
+}
+
+void HotPath::reach_turn() noexcept {
+    if (turns_of_ == steps) return;
+    turns_before_.clear();
+    if (turns_of_ + 1 == steps) turns_before_.swap(turns_);
+    turns_.clear();
+    turns_of_ = steps;
+}
+
+void HotPath::turn_ends(nb::handle whose) {
+    reach_turn();
+    turns_.push_back(nb::borrow(whose));
+}
+
+void HotPath::take_back_turn() noexcept {
+    if (!turns_.empty()) turns_.pop_back();
+}
+
+nb::object HotPath::whose_turn() {
+    reach_turn();
+    return turns_.size() < turns_before_.size() ? turns_before_[turns_.size()] : nb::object(nb::str(""));
 }
 
 std::uint32_t HotPath::calls_of(model::TensorId id) const noexcept {
@@ -153,25 +268,24 @@ bool HotPath::loss_computed(nb::handle name, nb::handle value) {
     if (!is_armed_ || value.type().ptr() != tensor_type_.ptr() || has_open_evaluation()) return false;
     if ((due & (kArguments | mask_of(Role::kLoop))) != 0) return false;
     const Timed timed(nanos);
-    PyObject* id = PyDict_GetItemWithError(losses_.ptr(), name.ptr());
-    if (id == nullptr) {
-        PyErr_Clear();
-        return false;
-    }
+    const std::optional<model::TensorId> first = id_in(losses_, name);
+    if (!first) return false;
+    const std::uint32_t calls = calls_of(*first);
     if ((due & mask_of(Role::kClasses)) != 0 && PySet_Contains(classifiers_.ptr(), name.ptr()) != 0) {
         PyErr_Clear();
         return false;
     }
     if (!is_training() || attribute(value, names().requires_grad).ptr() != Py_True) return false;
-    const unsigned long number = PyLong_AsUnsignedLong(id);
-    if (PyErr_Occurred() != nullptr) {
-        PyErr_Clear();
-        return false;
+    if (calls > kMostCalls) return true;  // not looked at, which was said
+    std::optional<model::TensorId> id = first;
+    if (calls > 0) {  // a further call in one pass has a name of its own
+        const nb::object further = nb::steal(PyUnicode_FromFormat("%U#%u", name.ptr(), calls + 1));
+        if (!further.is_valid()) PyErr_Clear();
+        id = further.is_valid() ? id_in(losses_, further) : std::nullopt;
     }
-    const auto tensor = static_cast<model::TensorId>(number);
-    // A second call in one pass has another name, until there are too many.
-    const std::uint32_t calls = calls_of(tensor);
-    return calls > kMostCalls || (calls == 0 && hold(tensor, value) && count_call(tensor) == 1);
+    if (!id || !hold(*id, value)) return false;
+    count_call(*first);
+    return true;
 }
 
 bool HotPath::backward_begins(nb::handle root, bool retains) noexcept {
@@ -190,18 +304,33 @@ bool HotPath::backward_begins(nb::handle root, bool retains) noexcept {
 bool HotPath::optimizer_will_step(nb::handle optimizer) {
     if (!is_armed_ || has_others || has_open_evaluation() || (due & kBeforeStep) != 0) return false;
     const Timed timed(nanos);
-    if (!is_driver(optimizer) || !settings_are_unchanged(optimizer)) return false;
-    release();
-    return true;
+    if (is_driver(optimizer)) {
+        if (!settings_are_unchanged(optimizer)) return false;
+        record_others();
+        release();
+        return true;
+    }
+    const Other* const other = find_other(optimizer);
+    if (other == nullptr) return false;
+    if (other->groups < 0) return give_to(*other);
+    const Other known = *other;  // a property may arm anew
+    return group_count(attribute(optimizer, names().param_groups)) == known.groups && give_to(known);
 }
 
 std::int64_t HotPath::optimizer_stepped(nb::handle optimizer) noexcept {
-    if (!is_armed_ || has_deferred || watches_mode || (due & kEndOfStep) != 0 || !is_driver(optimizer))
-        return kNotHandled;
+    if (!is_armed_ || has_deferred || watches_mode || (due & kEndOfStep) != 0) return kNotHandled;
     const Timed timed(nanos);
-    const RoleMask answer = end_step();
-    return (answer & (kForward | mask_of(Role::kLoop) | kAsked)) != 0 ? static_cast<std::int64_t>(answer)
-                                                                      : kNothingToDo;
+    if (is_driver(optimizer)) {
+        const RoleMask answer = end_step();
+        return (answer & (kForward | mask_of(Role::kLoop) | kAsked)) != 0 ? static_cast<std::int64_t>(answer)
+                                                                          : kNothingToDo;
+    }
+    const Other* const other = find_other(optimizer);
+    if (other == nullptr || !held_.empty()) return kNotHandled;  // held: of its closure
+    if (other->drives_after == 0) return kNothingToDo;
+    if (!alive(optimizer_).is_valid() || foreign_steps + 1 >= other->drives_after) return kNotHandled;
+    ++foreign_steps;
+    return kNothingToDo;
 }
 
 RoleMask HotPath::end_step() noexcept {
@@ -230,11 +359,15 @@ void bind_hot_path(nb::module_& module) {
              nb::sig("def __init__(self, session: Session, tensor_type: type, "
                      "is_grad_enabled: collections.abc.Callable[[], bool]) -> None"))
         .def(
-            "arm", &HotPath::arm, "model"_a, "optimizer"_a, "rates"_a, "losses"_a, "classifiers"_a,
-            "evaluations"_a,
-            nb::sig("def arm(self, model: object, optimizer: object, rates: collections.abc.Sequence[float], "
-                    "losses: dict[str, int], classifiers: object, evaluations: set[str]) -> None"),
-            "Says what an ordinary step looks like; `model` and `optimizer` are weak references.")
+            "arm", &HotPath::arm, "models"_a, "optimizer"_a, "rates"_a, "losses"_a, "classifiers"_a,
+            "evaluations"_a, "others"_a,
+            nb::sig("def arm(self, models: list[typing.Any], optimizer: object, "
+                    "rates: collections.abc.Sequence[float], losses: dict[str, int], classifiers: object, "
+                    "evaluations: set[str], "
+                    "others: list[tuple[typing.Any, int, str, int, dict[int, int]]]) -> None"),
+            "Says what an ordinary step looks like; models and optimizers are weak references. Of each other "
+            "optimizer: its number of parameter groups, its name, after how many steps it drives, the ids "
+            "of its losses.")
         .def("disarm", &HotPath::disarm, "Nothing is ordinary any more.")
         .def("loss_computed", &HotPath::loss_computed, "name"_a, "value"_a.none(), "Whether it was handled.")
         .def("backward_begins", &HotPath::backward_begins, "root"_a.none(), "retains"_a,
@@ -249,6 +382,14 @@ void bind_hot_path(nb::module_& module) {
         .def("release", &HotPath::release, "What is held is of the optimizer that drives.")
         .def("take_held", &HotPath::take_held, nb::sig("def take_held(self) -> list[tuple[int, float]]"),
              "What is held is another optimizer's: ids and values.")
+        .def("take_others", &HotPath::take_others,
+             nb::sig("def take_others(self) -> list[tuple[str, int, list[tuple[int, float]]]]"),
+             "What others took since the last step: names, passes until then, ids and values.")
+        .def("turn_ends", &HotPath::turn_ends, nb::sig("def turn_ends(self, whose: str) -> None"), "whose"_a,
+             "Another optimizer than the one that drives has stepped.")
+        .def("take_back_turn", &HotPath::take_back_turn, "The last one had no turn of its own.")
+        .def("whose_turn", &HotPath::whose_turn, nb::sig("def whose_turn(self) -> str"),
+             "Whose losses are computed now, by the step before; empty: of the optimizer that drives.")
         .def("count_call", &HotPath::count_call, "id"_a,
              "How many calls of a loss function were in this pass, with this one.")
         .def("count_pass", &HotPath::count_pass, "retains"_a,

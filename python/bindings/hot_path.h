@@ -26,12 +26,17 @@ class HotPath {
     // from evaluation. `session` must outlive this.
     HotPath(Session& session, nanobind::type_object tensor_type, nanobind::callable is_grad_enabled);
 
-    // From now on a step is ordinary when the model behind the weak reference `model` is in training
-    // mode, the optimizer behind `optimizer` has as many parameter groups as `rates`, each with that
-    // learning rate, and no evaluation is open, that is, `evaluations` is empty. Losses are known by
-    // `losses` (name to tensor id); those in `classifiers` are not ordinary while classes are due.
-    void arm(nanobind::object model, nanobind::object optimizer, std::vector<double> rates,
-             nanobind::dict losses, nanobind::object classifiers, nanobind::set evaluations);
+    // From now on a step is ordinary when one of the models behind the weak references `models` is in
+    // training mode, the optimizer behind `optimizer`, which drives, has as many parameter groups as `rates`,
+    // each with that learning rate, and no evaluation is open, that is, `evaluations` is empty. Losses are
+    // known by `losses` (name, or name#2 and so on of further calls in one pass, to tensor id); those in
+    // `classifiers` are not ordinary while classes are due. `others` are the optimizers that step beside it,
+    // each a tuple: a weak reference; its number of parameter groups, -1: any; what its losses are told apart
+    // by; after so many of its steps in a row it drives, 0: never; a dictionary of the ids that its losses
+    // have, by those of the plain losses.
+    void arm(const nanobind::list& models, nanobind::object optimizer, std::vector<double> rates,
+             nanobind::dict losses, nanobind::object classifiers, nanobind::set evaluations,
+             const nanobind::list& others);
     // Nothing is ordinary any more.
     void disarm() noexcept;
 
@@ -57,6 +62,18 @@ class HotPath {
     void release() noexcept;
     // Pairs of ids and values that were held: they are another optimizer's. Its next loss is a first one.
     nanobind::list take_held();
+    // What other optimizers took here since the last step of the one that drives: for each its name, the
+    // passes of the step until then, and such pairs.
+    nanobind::list take_others();
+
+    // Whose losses are computed now, where several optimizers step one after the other, is guessed from the
+    // step before, because what a loss function is given cannot wait for the optimizer's step.
+    // Another optimizer than the one that drives has stepped in this step.
+    void turn_ends(nanobind::handle whose);
+    // The last of them stepped by the pass of the one that drives: it had no turn of its own.
+    void take_back_turn() noexcept;
+    // The name of the optimizer; empty: the one that drives.
+    nanobind::object whose_turn();
     // A loss function is called: how many calls of it were in this pass, with this one.
     std::uint32_t count_call(model::TensorId id) noexcept;
     // Further calls of one function in one pass are not looked at.
@@ -75,20 +92,44 @@ class HotPath {
     bool forward_seen = false;        // a forward pass of this step was looked at
     bool has_scaler = false;          // losses are scaled before `backward`
     bool has_deferred = false;        // something waits on a device for the end of the step
-    bool has_others = false;          // losses of other optimizers are to be recorded at the next step
+    bool has_others = false;          // the Python side has losses of others to record at the next step
     bool watches_mode = false;        // steps may be made in evaluation mode: their ends are looked at
 
   private:
+    // An optimizer that steps beside the one that drives; see `arm`.
+    struct Other {
+        nanobind::object optimizer;
+        Py_ssize_t groups;
+        nanobind::object name;
+        std::uint64_t drives_after;
+        nanobind::dict ids;
+    };
+    struct Held {
+        model::TensorId id;
+        double value;
+    };
+    // What was held when another optimizer was about to step.
+    struct Taken {
+        nanobind::object name;
+        nanobind::dict ids;
+        std::uint64_t passes;
+        std::vector<Held> held;
+    };
+
     bool is_training() const;
     bool is_driver(nanobind::handle optimizer) const noexcept;
     bool has_open_evaluation() const noexcept;
     bool settings_are_unchanged(nanobind::handle optimizer) const;
     [[nodiscard]] std::uint32_t calls_of(model::TensorId id) const noexcept;
+    [[nodiscard]] const Other* find_other(nanobind::handle optimizer) const noexcept;
+    // What is held is the loss of `other`, which is about to step. False: nothing was done.
+    bool give_to(const Other& other);
+    void record(const std::vector<Held>& held, const nanobind::dict* ids) noexcept;
+    void record_others() noexcept;
+    // What was held is gone: the next loss is a first one.
+    void begin_losses() noexcept;
+    void reach_turn() noexcept;
 
-    struct Held {
-        model::TensorId id;
-        double value;
-    };
     struct Calls {
         model::TensorId id;
         std::uint32_t count;
@@ -98,10 +139,16 @@ class HotPath {
     nanobind::type_object tensor_type_;
     nanobind::callable is_grad_enabled_;
     bool is_armed_ = false;
-    nanobind::object model_;      // a weak reference
-    nanobind::object optimizer_;  // a weak reference
+    std::vector<nanobind::object> models_;  // weak references
+    nanobind::object optimizer_;            // a weak reference
+    std::vector<Other> others_;
     std::vector<double> rates_;
     std::vector<Held> held_;
+    std::vector<Taken> taken_;
+    // The optimizers that stepped in the step `turns_of_`, beside the one that drives, and in the one before.
+    std::uint64_t turns_of_ = 0;
+    std::vector<nanobind::object> turns_;
+    std::vector<nanobind::object> turns_before_;
     std::vector<Calls> calls_;  // of loss functions, since the last pass whose graph was not kept
     std::uint32_t passes_of_graph_ = 0;
     bool retains_ = false;  // the last pass kept its graph

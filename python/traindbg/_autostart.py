@@ -2,8 +2,10 @@
 
 The first optimizer that is made over parameters of a live `torch.nn.Module` is followed to the
 outermost module that holds them, and that one is watched. An optimizer whose model is not found is
-tried again when it makes its first step. Trainers of Lightning and of transformers are given
-traindbg's own callbacks, and `Accelerator.log` is listened to, for the metrics that they know.
+tried again when it makes its first step. Where no optimizer is made at all, the weights that change
+after backward passes tell what is trained (`torch_by_hand_search`). Trainers of Lightning and of
+transformers are given traindbg's own callbacks, and `Accelerator.log` is listened to, for the
+metrics that they know.
 """
 
 from __future__ import annotations
@@ -20,14 +22,42 @@ from torch.optim.optimizer import register_optimizer_step_pre_hook
 from traindbg.hooks import torch as hook
 from traindbg.hooks import torch_patches as patches
 from traindbg.hooks import torch_recording as recordings
+from traindbg.hooks.torch_by_hand_search import Search
 from traindbg.hooks.torch_guard import guarded
+from traindbg.hooks.torch_leaves import Leaves, names_of
 from traindbg.hooks.torch_resume import checkpoints
+from traindbg.hooks.torch_sources import sources
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
 _seen: weakref.WeakSet[Any] = weakref.WeakSet()
 _installed = False
+_leaves: list[Leaves] = []  # watched in the place of models
+
+
+def on_trained_by_hand(
+    leaves: list[torch.Tensor], losses: list[torch.Tensor], root: torch.Tensor | None
+) -> None:
+    """Watches what is trained without an optimizer.
+
+    `losses` are those of the steps up to now, `root` that of the one under way.
+    """
+    are_parameters = all(isinstance(leaf, torch.nn.Parameter) for leaf in leaves)
+    is_heard = recordings.current is not None
+    model = find_root(leaves) if are_parameters else None
+    if model is None:
+        model = Leaves(leaves, names_of(leaves))
+        _leaves.append(model)
+    watcher = hook.watch(model, run_dir=os.environ["TRAINDBG_RUN_DIR"], supervise=False)
+    if isinstance(model, Leaves):
+        watcher._observer = None  # nobody calls it
+    if recordings.current is not None:
+        recordings.current.by_hand.search = _search.pass_begins
+        recordings.current.steps_before(losses, root if is_heard else None)
+
+
+_search: Search
 
 
 def find_root(parameters: Iterable[torch.Tensor]) -> torch.nn.Module | None:
@@ -117,7 +147,7 @@ def _attach_to_accelerate(module: Any) -> None:
 
 def install() -> None:
     """Installs the hooks for good. Call once, after torch was imported."""
-    global _installed
+    global _installed, _search
     if _installed:
         return
     _installed = True
@@ -125,11 +155,14 @@ def install() -> None:
     # the script gets a function that can be listened to.
     patches.acquire()
     checkpoints.from_the_start = True
+    _search = Search(on_trained_by_hand)
     original = torch.optim.Optimizer.__init__
 
     @functools.wraps(original)
     def init(self: Any, *args: Any, **kwargs: Any) -> None:
         original(self, *args, **kwargs)
+        guarded("sources", sources.made, self)
+        guarded("autostart", _search.end)
         guarded("autostart", on_optimizer, self)
 
     torch.optim.Optimizer.__init__ = init

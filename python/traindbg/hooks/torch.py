@@ -48,10 +48,12 @@ def _after_fork_in_child() -> None:
     One that trains begins a recording of its own under `traindbg run`.
     """
     recording, recordings.current = recordings.current, None
-    patches.state.listener = patches.state.hot = patches.state.corrections = None
+    patches.state.listen(None, None, None)
+    patches.state.corrections = None
     _supervisors.clear()
     if recording is not None:
         recording.guard.dead = True
+        recording.by_hand.close()
         recording.ends.close()
         recording.hot.disarm()
         recording.compilation.end()

@@ -15,6 +15,7 @@ from traindbg.hooks.torch_forward_sink import FORWARD_ROLES
 from traindbg.hooks.torch_guard import boundary, failures
 
 if TYPE_CHECKING:
+    from traindbg.hooks.torch_by_hand import ByHand
     from traindbg.hooks.torch_compilation import Compilation
     from traindbg.hooks.torch_forward_sink import ForwardSink
     from traindbg.hooks.torch_guard import Guard
@@ -41,6 +42,7 @@ class Attachment:
         micro: MicroBatches,
         compilation: Compilation,
         unseen: Unseen,
+        by_hand: ByHand,
     ) -> None:
         self.guard = guard
         self.evaluates = False  # something of evaluations is asked for
@@ -51,6 +53,7 @@ class Attachment:
         self._micro = micro
         self._compilation = compilation
         self._unseen = unseen
+        self._by_hand = by_hand
         self._calls_parts = False  # from the first step on
 
     def prepare(self, watcher: Watcher) -> None:
@@ -126,7 +129,9 @@ class Attachment:
         """torch.compile is called for `target`, perhaps in the middle of a step."""
         self._compilation.is_in_use = True
         if isinstance(getattr(target, "__self__", None), torch.optim.Optimizer):
-            self._unseen.steps()
+            self._by_hand.is_compiled = True
+            if not self._by_hand.is_open:  # its steps were heard before, and end now
+                self._unseen.steps()
         parts = list(target.modules()) if isinstance(target, torch.nn.Module) else []
         for watcher in self._watched.watchers:
             watcher._compiled = watcher._compiled or any(part is watcher.model for part in parts)

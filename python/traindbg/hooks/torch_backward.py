@@ -17,16 +17,20 @@ from traindbg.hooks.torch_gradients import GRADIENTS_BEFORE, first_not_finite, i
 from traindbg.hooks.torch_guard import boundary, guarded
 from traindbg.hooks.torch_loss_graph import WrittenOut, compared_shapes, written_out
 from traindbg.hooks.torch_loss_observer import ARGUMENTS
-from traindbg.hooks.torch_shards import whole_here
+from traindbg.hooks.torch_shards import has_values, whole_here
+from traindbg.hooks.torch_sources import sources
 
 if TYPE_CHECKING:
     import weakref
+    from collections.abc import Sequence
 
+    from traindbg.hooks.torch_by_hand import ByHand
     from traindbg.hooks.torch_drivers import Drivers
     from traindbg.hooks.torch_evaluations import Evaluations
     from traindbg.hooks.torch_facts import Facts
     from traindbg.hooks.torch_gradients import GradientObserver
     from traindbg.hooks.torch_guard import Guard
+    from traindbg.hooks.torch_in_backward import StepsInBackward
     from traindbg.hooks.torch_loss_observer import LossObserver
     from traindbg.hooks.torch_micro_batches import MicroBatches
     from traindbg.hooks.torch_tensors import Tensors
@@ -45,6 +49,9 @@ class Host(Protocol):
     def drain(self) -> None: ...
     def end_step(self) -> None: ...
 
+    @property
+    def in_backward(self) -> StepsInBackward: ...
+
 
 class BackwardObserver:
     """Hears of backward passes. One per recording; owns what it counts of those without a step."""
@@ -57,6 +64,7 @@ class BackwardObserver:
         watched: WatchedModels,
         evaluations: Evaluations,
         facts: Facts,
+        by_hand: ByHand,
         drivers: Drivers,
         micro: MicroBatches,
         losses: LossObserver,
@@ -71,6 +79,8 @@ class BackwardObserver:
         self._watched = watched
         self._evaluations = evaluations
         self._facts = facts
+        self._by_hand = by_hand
+        self._is_of_training = False  # what `torch.autograd.grad` computes now
         self._drivers = drivers
         self._micro = micro
         self._losses = losses
@@ -80,17 +90,23 @@ class BackwardObserver:
 
     @boundary("backward")
     def backward_begins(self, tensors: Any, retains: bool) -> None:
-        self._evaluations.end(by_backward=True)
+        self._host.in_backward.look()
         # Anything else, such as a generator, is the training's alone to go through.
+        guarded("sources", sources.note, "backward")
         roots = tensors if isinstance(tensors, (list, tuple)) else [tensors]
         root = whole_here(roots[0]) if roots else None
+        self._by_hand.pass_begins(root)
+        self._begins(root, retains)
+
+    def _begins(self, root: torch.Tensor | None, retains: bool) -> None:
+        self._evaluations.end(by_backward=True)
         if self._hot.due & _LOOP:
             is_scaled = self._losses.scaled is not None and self._losses.scaled[0]() is root
             guarded("loop", self._facts.backward_begins, root, is_scaled)
         self._micro.backward_begins()
         if self._micro.is_beyond:
             root = None
-        if root is not None and type(root) is torch.Tensor and root.numel() == 1:
+        if root is not None and has_values(root) and root.numel() == 1:
             if self._losses.scaled is not None and self._losses.scaled[0]() is root:
                 root = self._losses.scaled[1]
             self._hot.root_loss = self._tensors.id_of("loss", "loss")
@@ -114,9 +130,36 @@ class BackwardObserver:
             self._take_cleared()
         if self._hot.due & _LOOP:
             guarded("loop", self._facts.kept.pass_begins, self._watched.tables)
+            self._facts.turns.pass_begins()
 
     @boundary("loop")
     def backward_ended(self, retains: bool) -> None:
+        self._ended(retains)
+        self._by_hand.pass_ended()
+
+    @boundary("backward")
+    def grad_begins(
+        self, outputs: Any, inputs: Sequence[Any], retains: bool, goes_on: bool
+    ) -> None:
+        """`torch.autograd.grad`; `goes_on`: gradients are wanted of what it returns."""
+        roots = outputs if isinstance(outputs, (list, tuple)) else [outputs]
+        root = whole_here(roots[0]) if roots else None
+        self._is_of_training = self._by_hand.wants(root, inputs)
+        if self._is_of_training:
+            self._by_hand.pass_begins(root)
+            # Where it goes on, the loss is what is minimised in the end.
+            self._begins(None if goes_on else root, retains)
+
+    @boundary("loop")
+    def grad_ended(self, inputs: Sequence[Any], gradients: Any, retains: bool) -> None:
+        """It returned the gradients."""
+        if self._is_of_training:
+            self._is_of_training = False
+            self._ended(retains)
+            found = zip(inputs, gradients, strict=False)
+            self._by_hand.pass_ended({id(p): gradient for p, gradient in found})
+
+    def _ended(self, retains: bool) -> None:
         self._facts.loop.backward_ended(retains)
         if self._drivers.is_unstepped:
             guarded("unstepped", self._facts.unstepped.backward_ended)
@@ -188,21 +231,22 @@ class BackwardObserver:
 
     def _take_leftover(self) -> None:
         """Of the first pass of the step: the gradient that it found."""
-        table = self._drivers.table()
-        if table is None or table.smallest is None:
+        found = self._drivers.smallest()
+        if found is None:
             return
-        gradient = table.smallest.grad
+        smallest, path = found
+        gradient = smallest.grad
         if gradient is not None:
             name = "loop/gradient_before_backward"
-            tensor_id = self._tensors.id_of(name, "loop", gradient, module=table.smallest_name)
+            tensor_id = self._tensors.id_of(name, "loop", gradient, module=path)
             self._tensors.take(_TRAIN, tensor_id, gradient)
 
     def _take_cleared(self) -> None:
         """Of a further pass of the step: tells that gradients were cleared since the one before."""
-        table = self._drivers.table()
-        if table is None or table.smallest is None:
+        found = self._drivers.smallest()
+        if found is None:
             return
-        gradient = table.smallest.grad
+        gradient = found[0].grad
         with own_operations():
             # On a device a look at zeros would wait; zero_grad() leaves None unless told not to.
             is_zero = gradient is None or (gradient.is_cpu and not bool(gradient.any()))

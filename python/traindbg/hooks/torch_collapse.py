@@ -19,6 +19,7 @@ from traindbg.hooks.torch_device import capturing_graph, own_operations
 from traindbg.hooks.torch_guard import guarded
 from traindbg.hooks.torch_loss_graph import mark_returned
 from traindbg.hooks.torch_names import tensors_in
+from traindbg.hooks.torch_patches import is_transforming
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -31,7 +32,9 @@ _FEWEST_ROWS = 8
 _MOST_ROWS = 64
 _MOST_VALUES = 4096  # of a row
 _MOST_TENSORS = 4  # of what a model returns
+_MOST_BRANCHES = 4  # calls of one layer; more of them are steps through time
 
+_TABLES = (torch.nn.Embedding, torch.nn.EmbeddingBag)
 _is_compiling = torch.compiler.is_compiling
 _graph_task = getattr(torch._C, "_current_graph_task_id", None)
 
@@ -43,6 +46,14 @@ class Spread(NamedTuple):
     suffix: str  # which part of what it returned
     deviation: torch.Tensor
     size: torch.Tensor  # root mean square of all values
+
+
+class Branch(NamedTuple):
+    """Of what a layer returned that is given one input after the other, as `Spread`."""
+
+    layer: nn.Module
+    deviation: torch.Tensor
+    size: torch.Tensor
 
 
 # Of what models returned: a graph may outlive its step, and is not to be taken for another.
@@ -57,6 +68,14 @@ def _is_plain(tensor: torch.Tensor) -> bool:
         and tensor.is_floating_point()
         and tensor.layout == torch.strided
     )
+
+
+def _has_matrix(module: nn.Module) -> bool:
+    parameters = module.__dict__.get("_parameters")
+    weight: Any = parameters.get("weight") if isinstance(parameters, dict) else None
+    if isinstance(module, _TABLES) or type(weight) is not torch.nn.Parameter:
+        return False
+    return bool(weight.dim() > 1)
 
 
 def _rows(tensor: torch.Tensor) -> torch.Tensor | None:
@@ -109,6 +128,8 @@ class Outputs:
                     part = latent, is_mean, -1 if is_linear else 1
                     self._parts.setdefault(id(module), []).append(part)
         self._seen: set[int] = set()
+        self._calls: dict[int, int] = {}  # of layers with a matrix, by id
+        self._branch: Branch | None = None
         self._thread = threading.get_ident()
         self._handle = register_module_forward_hook(self._called)
         our_hooks.add(self._handle.id)
@@ -126,8 +147,16 @@ class Outputs:
                 if rows is not None:
                     self.target = _deviation(rows)
 
+    def branch(self) -> Branch | None:
+        """Of the last layer that several inputs went through, as the two images of a pair.
+
+        None where models return what tells it: several values a sample.
+        """
+        return None if self.spreads else self._branch
+
     def end(self) -> None:
         self.forget()
+        self._branch = None
         self._handle.remove()
         our_hooks.discard(self._handle.id)
 
@@ -135,7 +164,9 @@ class Outputs:
         if _is_compiling():  # the rest would be compiled, or end the compiling
             return
         key = id(module)
-        if (key not in self._roots and key not in self._parts) or key in self._seen:
+        is_taken = (key in self._roots or key in self._parts) and key not in self._seen
+        is_layer = guarded("outputs", _has_matrix, module)
+        if not is_taken and not is_layer:
             return
         if threading.get_ident() != self._thread:
             return
@@ -143,8 +174,11 @@ class Outputs:
             return
         if _graph_task is not None and _graph_task() != -1:
             return
-        self._seen.add(key)
-        guarded("outputs", self._take, key, output)
+        if is_taken:
+            self._seen.add(key)
+            guarded("outputs", self._take, key, output)
+        if is_layer and not is_transforming():
+            guarded("outputs", self._take_call, module, output)
 
     def _take(self, key: int, output: Any) -> None:
         if key in self._roots:
@@ -170,6 +204,18 @@ class Outputs:
                         self._take_latent(latent, is_mean, part)
                     else:
                         self._take_latent(latent, is_mean, output)
+
+    def _take_call(self, module: nn.Module, output: Any) -> None:
+        calls = self._calls[id(module)] = self._calls.get(id(module), 0) + 1
+        if calls == 1:
+            return
+        self._branch = None
+        if calls <= _MOST_BRANCHES and type(output) is torch.Tensor:
+            with own_operations():
+                rows = _rows(output)
+                if rows is not None:
+                    size = rows.square().mean().sqrt()
+                    self._branch = Branch(module, _deviation(rows), size)
 
     def _take_latent(self, latent: Latent, is_mean: bool, output: torch.Tensor) -> None:
         rows = _rows(output)

@@ -1,4 +1,4 @@
-"""Collections given by object: modules and parameters as patterns for their tensors' names."""
+"""Collections given by object: modules, parameters and buffers as patterns for tensors' names."""
 
 from __future__ import annotations
 
@@ -9,12 +9,13 @@ import torch
 
 from traindbg.errors import InvalidArgument
 from traindbg.hooks.torch_names import unwrap
-from traindbg.hooks.torch_parameters import owned_in
+from traindbg.hooks.torch_parameters import buffers_in, owned_in
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
 _OF_PARAMETERS = "weight|bias|gradient|gradient_before|optimizer_state|weight_update|update_ratio"
+_OF_BUFFERS = "buffer"
 _OF_MODULES = "output|activation|attention"
 _SPECIAL = re.compile(r"[\^$\\.*+?()\[\]{}|/]")
 # What may follow a module's or a parameter's name: a part of it, a number where there are several.
@@ -31,7 +32,7 @@ def _pattern(words: str, path: str) -> str:
 
 
 class _Names:
-    """Where the modules and parameters of a model are."""
+    """Where the modules, parameters and buffers of a model are."""
 
     def __init__(self, root: torch.nn.Module, prefix: str) -> None:
         self._root = root
@@ -39,20 +40,23 @@ class _Names:
         self._modules = {
             id(module): prefix + path if path else "" for path, module in root.named_modules()
         }
-        self._parameters: dict[int, list[str]] = {}
+        # Of parameters and buffers: by what their tensors' names begin with, and where they are.
+        self._places: dict[int, list[tuple[str, str]]] = {}
         for parameter, owner in owned_in(root, prefix):
-            self._parameters.setdefault(id(parameter), []).append(owner.path)
+            self._places.setdefault(id(parameter), []).append((_OF_PARAMETERS, owner.path))
+        for buffer, owner in buffers_in(root, prefix):
+            self._places.setdefault(id(buffer), []).append((_OF_BUFFERS, owner.path))
 
     def of(self, name: str, thing: Any) -> list[str]:
-        """Patterns that find all tensors of a module, or of a parameter."""
+        """Patterns that find all tensors of a module, of a parameter or a buffer."""
         if isinstance(thing, torch.Tensor):
-            paths = self._parameters.get(id(thing))
-            if paths is None:
+            places = self._places.get(id(thing))
+            if places is None:
                 raise InvalidArgument(
                     f"collections: '{name}': a tensor of shape {list(thing.shape)} is no parameter "
-                    f"of the watched {type(self._root).__name__}"
+                    f"and no buffer of the watched {type(self._root).__name__}"
                 )
-            return [_pattern(_OF_PARAMETERS, path) for path in paths]
+            return [_pattern(words, path) for words, path in places]
         module, _ = unwrap(thing)
         if id(module) not in self._modules:
             raise InvalidArgument(
@@ -62,7 +66,7 @@ class _Names:
         return self._of_module(module)
 
     def _of_module(self, module: torch.nn.Module) -> list[str]:
-        both = f"{_OF_PARAMETERS}|{_OF_MODULES}"
+        all_words = f"{_OF_PARAMETERS}|{_OF_BUFFERS}|{_OF_MODULES}"
         out: list[str] = []
         covered: list[str] = []
         # A module inside that is elsewhere in the model, too, may have its name from there.
@@ -74,14 +78,14 @@ class _Names:
                 continue
             if path:
                 covered.append(path)
-                out.append(_pattern(both, path))
+                out.append(_pattern(all_words, path))
             else:  # the whole model; its parts follow
                 out.append(_pattern(_OF_MODULES, self._root_name))
         for part in module.modules():
-            for parameter in part.parameters(recurse=False):
-                for path in self._parameters.get(id(parameter), ()):
+            for tensor in (*part.parameters(recurse=False), *part.buffers(recurse=False)):
+                for words, path in self._places.get(id(tensor), ()):
                     if not any(path.startswith(above + ".") for above in covered):
-                        out.append(_pattern(_OF_PARAMETERS, path))
+                        out.append(_pattern(words, path))
         return out
 
 
@@ -91,8 +95,8 @@ def patterns_of(
     """The regular expressions that `collections` stand for: of each a name, and one or several.
 
     `prefix` is what the names of the model's modules begin with. A value is a regular expression, a
-    module, a parameter, or an iterable of these. Raises InvalidArgument for anything else, and for
-    what does not belong to the model `root`.
+    module, a parameter, a buffer, or an iterable of these. Raises InvalidArgument for anything
+    else, and for what does not belong to the model `root`.
     """
     names = _Names(root, prefix)
     out: dict[str, list[str]] = {}
@@ -116,6 +120,6 @@ def patterns_of(
 
 def _unknown(name: str, thing: Any) -> InvalidArgument:
     return InvalidArgument(
-        f"collections: '{name}': expected a regular expression, a module or a parameter, "
+        f"collections: '{name}': expected a regular expression, a module, a parameter or a buffer, "
         f"got {type(thing).__name__}"
     )

@@ -13,6 +13,7 @@ import torch
 
 from traindbg.hooks.torch_device import own_operations, widest_of
 from traindbg.hooks.torch_guard import guarded
+from traindbg.hooks.torch_sources import sources
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -69,14 +70,30 @@ def _settings_of(loader: Any) -> dict[str, str]:
 sizes = LoaderSizes()
 
 
+def listening_init(original: Callable[..., Any]) -> Callable[..., Any]:
+    """`DataLoader.__init__`, of which the line is noted."""
+
+    @functools.wraps(original)
+    def __init__(self: Any, *args: Any, **kwargs: Any) -> None:  # noqa: N807
+        original(self, *args, **kwargs)
+        guarded("sources", sources.made, self)
+
+    return __init__
+
+
 def listening_iter(
     is_heard: Callable[[], bool], original: Callable[..., Any]
 ) -> Callable[..., Any]:
     """`DataLoader.__iter__`, of whose loader the size is noted where `is_heard()`."""
 
     def note(loader: Any) -> None:
+        what = ""
         if is_heard():
             sizes.begins(loader)
+        else:
+            what = "evaluation_"
+        sources.used(f"{what}loader", loader)
+        sources.note(f"{what}loop")
 
     @functools.wraps(original)
     def __iter__(self: Any) -> Any:  # noqa: N807

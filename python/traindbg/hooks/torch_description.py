@@ -7,7 +7,7 @@ import json
 import os
 import platform
 import socket
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 
@@ -21,9 +21,7 @@ from traindbg.hooks.torch_parameters import (
     word_of,
 )
 from traindbg.hooks.torch_shards import world_of_process, wrappers
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
+from traindbg.hooks.torch_sources import sources
 
 _ENVIRONMENT = (
     "CUDA_VISIBLE_DEVICES",
@@ -48,7 +46,7 @@ def _module_types(model: torch.nn.Module) -> str:
     return " ".join(f"{name}={count}" for name, count in counts.most_common(_MOST_TYPES))
 
 
-def _optimizer(optimizer: torch.optim.Optimizer) -> dict[str, Any]:
+def optimizer_description(optimizer: torch.optim.Optimizer) -> dict[str, Any]:
     """As `optimizer_facts`, with the extremes of the learning rates where its groups differ."""
     facts = optimizer_facts(optimizer)
     rates = learning_rates(optimizer)
@@ -58,9 +56,15 @@ def _optimizer(optimizer: torch.optim.Optimizer) -> dict[str, Any]:
 
 
 def description(
-    worker: int, model: torch.nn.Module | None, optimizers: Iterable[torch.optim.Optimizer]
+    worker: int,
+    models: list[tuple[torch.nn.Module, str]],
+    optimizers: list[dict[str, Any]],
 ) -> str:
-    """The JSON of a WorkerMeta."""
+    """The JSON of a WorkerMeta; of several models with their prefixes, the first is described.
+
+    `optimizers` as `optimizer_description` says it of each.
+    """
+    model = models[0][0] if models else None
     parameters = [] if model is None else list(model.parameters())
     first = parameters[0] if parameters else None
     facts = {
@@ -86,7 +90,8 @@ def description(
         "traindbg": _core.__version__,
         "model_type": class_name(model) if model is not None else "",
         "parameters": sum(number_of(parameter) for parameter in parameters),
-        "optimizers": [_optimizer(known) for known in optimizers],
+        "optimizers": optimizers,
         "environment": [list(pair) for pair in (facts | environment).items()],
+        "sources": sources.described(models),
     }
     return json.dumps(out)

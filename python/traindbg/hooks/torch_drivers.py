@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import json
 import weakref
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from traindbg import _core
-from traindbg.hooks.torch_description import description
+from traindbg.hooks.torch_description import description, optimizer_description
 from traindbg.hooks.torch_guard import guarded
 from traindbg.hooks.torch_parameters import (
     Owner,
@@ -23,16 +23,20 @@ from traindbg.hooks.torch_parameters import (
 )
 from traindbg.hooks.torch_resume import MadeAs, checkpoints, made_as
 from traindbg.hooks.torch_schedules import schedules
+from traindbg.hooks.torch_sources import sources
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     import torch
 
+    from traindbg.hooks.torch_by_hand import ByHand
     from traindbg.hooks.torch_facts import Facts
     from traindbg.hooks.torch_tensors import Tensors
     from traindbg.hooks.torch_watched import WatchedModels
 
+# See `HotPath.arm`.
+Beside = tuple["weakref.ref[torch.optim.Optimizer]", int, str, int, dict[int, int]]
 _LOOP = _core.ROLE_BITS["loop"]
 # When the optimizer that drives the steps was silent for so many steps of another one, the other
 # one drives.
@@ -64,6 +68,7 @@ class Drivers:
         self._hot = hot
         self._arm = arm
         self.driver: weakref.ref[torch.optim.Optimizer] | None = None
+        self.by_hand: ByHand | None = None  # who finds steps while there is none
         # Those that step nothing of ours.
         self.strangers: weakref.WeakSet[torch.optim.Optimizer] = weakref.WeakSet()
         self.rates: tuple[float, ...] = ()  # of the driver: of all groups
@@ -75,9 +80,13 @@ class Drivers:
         self._names: weakref.WeakKeyDictionary[torch.optim.Optimizer, str] = (
             weakref.WeakKeyDictionary()
         )
+        # What losses of others are recorded as, by their names: ids by those of the plain losses.
+        self._loss_ids: dict[str, dict[int, int]] = {}
+        self._beside: list[Beside] | None = None  # None: to be found out
         self._made_as: MadeAs | None = None  # the optimizer that drives
         self._drove: weakref.WeakSet[torch.optim.Optimizer] = weakref.WeakSet()
         self._made_anew = 0  # how many were made just like the one before, one after the other
+        self._described: list[dict[str, Any]] = []  # the optimizers, as the run was told of them
         self._trainings = 0  # optimizers that drove the steps, one after the other
 
     @property
@@ -88,13 +97,53 @@ class Drivers:
     def forget(self) -> None:
         """Models are watched no more: what was known of their optimizers is learnt again."""
         self._watched.tables.clear()
-        self.strangers.clear()
+        self.forget_strangers()
         self.driver = None
+
+    def forget_strangers(self) -> None:
+        """One of those that step nothing of ours may be another model's, from now on."""
+        self.strangers.clear()
+        self._beside = None
+
+    def loss_ids(self, whose: str) -> dict[int, int]:
+        """Ids of the losses of what has a name by `name_of`, by those of the plain losses."""
+        return self._loss_ids.setdefault(whose, {})
+
+    def beside(self) -> list[Beside]:
+        """The optimizers that step beside the one that drives, as the hot path knows them."""
+        if self._beside is None:
+            driver = self.driver() if self.driver is not None else None
+            beside: list[Beside] = []
+            for optimizer, table in self._watched.tables.items():
+                if optimizer is not driver:
+                    name, needed = self.name_of(optimizer), self._steps_needed(driver, optimizer)
+                    ids = self.loss_ids(name)
+                    beside.append((weakref.ref(optimizer), table.groups, name, needed, ids))
+            for optimizer in self.strangers:
+                name = self.name_of(optimizer)
+                beside.append((weakref.ref(optimizer), -1, name, 0, self.loss_ids(name)))
+            self._beside = beside
+        return self._beside
 
     def table(self) -> Parameters | None:
         """What the driver answers for."""
         driver = self.driver() if self.driver is not None else None
         return self._watched.tables.get(driver) if driver is not None else None
+
+    def smallest(self) -> tuple[torch.Tensor, str] | None:
+        """The smallest parameter of what is trained, and its name."""
+        table = self.table()
+        if table is not None and table.smallest is not None:
+            return table.smallest, table.smallest_name
+        return None if self.by_hand is None else self.by_hand.smallest()
+
+    def trains_by_hand(self) -> None:
+        """Steps are found by changed weights from now on."""
+        self._trainings += 1
+        if self._trainings > 1:
+            self._facts.forget()
+        if self._trainings > 1 and self._facts.are_followed:
+            self._tensors.tell("trainings", self._trainings, always=True)
 
     def name_of(self, optimizer: torch.optim.Optimizer) -> str:
         """What the losses of an optimizer that does not drive are told apart by: what it steps.
@@ -123,12 +172,25 @@ class Drivers:
             common.append(one)
         return ".".join(common) or f"optimizer_{1 + list(self._watched.tables).index(optimizer)}"
 
-    def describe(
-        self, model: torch.nn.Module | None, optimizer: torch.optim.Optimizer | None
-    ) -> None:
-        """Describes the model, and the optimizers with `optimizer` in front, to the run."""
-        known = self._known(optimizer)
-        self._session.describe(description(self._session.worker, model, known))
+    def describe(self, optimizer: torch.optim.Optimizer | None) -> None:
+        """Describes the models, and the optimizers with `optimizer` in front, to the run."""
+        if optimizer is not None:
+            sources.used("optimizer", optimizer)
+        self._described = [optimizer_description(known) for known in self._known(optimizer)]
+        self._tell_description()
+
+    def describe_again(self) -> None:
+        """The same with the lines that became known since, where there are any.
+
+        The optimizers may be gone by now: what was told of them still holds. Without a model
+        there is nothing to be described any more.
+        """
+        if sources.has_changed and self._watched.models():
+            self._tell_description()
+
+    def _tell_description(self) -> None:
+        models = self._watched.models()
+        self._session.describe(description(self._session.worker, models, self._described))
 
     def _known(self, first: torch.optim.Optimizer | None) -> list[torch.optim.Optimizer]:
         """The optimizers of the watched models that took a step, `first` in front.
@@ -152,6 +214,8 @@ class Drivers:
         watcher = self._watched.watcher_of(owned)
         if watcher is None:
             self.strangers.add(optimizer)
+            self._beside = None
+            self._arm()
             return None
         driver = self.driver() if self.driver is not None else None
         if driver is not None and self._hot.foreign_steps >= _STEPS_UNTIL_NEW_DRIVER:
@@ -185,10 +249,11 @@ class Drivers:
                 table.smallest_name = owner.path
         is_new = optimizer not in self._watched.tables
         self._watched.tables[optimizer] = table
+        self._beside = None
         self._arm()
         driver = self.driver() if self.driver is not None else None
         if is_new and driver is not None and driver is not optimizer:
-            guarded("description", self.describe, self._watched.first(), driver)
+            guarded("description", self.describe, driver)
         return table
 
     def _learn_parameter(
@@ -219,12 +284,7 @@ class Drivers:
             return False
         self._hot.foreign_steps += 1
         if driver is not None:
-            needed = _STEPS_UNTIL_NEW_DRIVER
-            if optimizer not in self._drove:  # else it comes back: they take turns
-                owned = {id(p) for group in optimizer.param_groups for p in group["params"]}
-                if all(id(p) in owned for group in driver.param_groups for p in group["params"]):
-                    needed = _STEPS_UNTIL_TAKEN_OVER
-            if self._hot.foreign_steps < needed:
+            if self._hot.foreign_steps < self._steps_needed(driver, optimizer):
                 return False
             self._watched.tables.pop(driver, None)  # it is done; if not, it is learnt again
             # What it shares with that is its own now.
@@ -232,8 +292,21 @@ class Drivers:
         guarded("optimizer", self._set_driver, optimizer)
         return True
 
+    def _steps_needed(
+        self, driver: torch.optim.Optimizer | None, optimizer: torch.optim.Optimizer
+    ) -> int:
+        """After so many steps in a row another optimizer than the driver drives."""
+        if driver is None or optimizer in self._drove:  # it comes back: they take turns
+            return _STEPS_UNTIL_NEW_DRIVER
+        owned = {id(p) for group in optimizer.param_groups for p in group["params"]}
+        has_all = all(id(p) in owned for group in driver.param_groups for p in group["params"])
+        return _STEPS_UNTIL_TAKEN_OVER if has_all else _STEPS_UNTIL_NEW_DRIVER
+
     def _set_driver(self, optimizer: torch.optim.Optimizer) -> None:
         self.driver = weakref.ref(optimizer)
+        self._beside = None
+        if self.by_hand is not None:
+            self.by_hand.close()
         self._trainings += 1
         made, before = made_as(optimizer), self._made_as
         self._made_as = made
@@ -252,7 +325,7 @@ class Drivers:
         self._hot.foreign_steps = 0
         self.rates = learning_rates(optimizer)
         self._arm()
-        guarded("description", self.describe, self._watched.first(), optimizer)
+        guarded("description", self.describe, optimizer)
         guarded("checkpoints", self._tell_lost_state, optimizer)
 
     def _lost_of(self, optimizer: torch.optim.Optimizer) -> int:

@@ -14,6 +14,7 @@ import torch
 from traindbg import _core
 from traindbg.hooks.torch_data import batches_in_storage, closest_column, missed_labels, sizes
 from traindbg.hooks.torch_device import capturing_graph, own_operations
+from traindbg.hooks.torch_frozen_turns import FrozenTurns
 from traindbg.hooks.torch_guard import guarded
 from traindbg.hooks.torch_hazards import HazardObserver
 from traindbg.hooks.torch_held import GraphsHeld
@@ -48,6 +49,7 @@ class Facts:
         self._hot = hot
         self.loop = LoopObserver(tensors, watched)
         self.kept = KeptGradients()
+        self.turns = FrozenTurns()
         self.random = RandomStates()
         self.sequences = SequenceObserver()
         self.hazards = HazardObserver()
@@ -64,6 +66,7 @@ class Facts:
         self._rows.forget()
         self._neighbours.forget()
         self.random.forget()
+        self.turns.forget()
         modes.clear()
         self.is_forgotten = False
 
@@ -218,8 +221,11 @@ class Facts:
     def tell_kept(self, optimizer: torch.optim.Optimizer, table: Parameters) -> None:
         """Of one of several optimizers: whether its last step's gradients are still there."""
         kept = self.kept.will_step(optimizer, table)
+        turn = self.turns.will_step(optimizer, table)
         if len(self._watched.tables) < 2:
             return
+        if turn is not None:
+            self._tensors.fact("frozen_turn", turn.frozen, turn.place)
         if kept is not None:
             self._tensors.fact("gradients_kept", float(kept), table.smallest_name)
         if self.kept.shares_pass(optimizer):
@@ -239,6 +245,14 @@ class Facts:
         guarded("graphs", self._tell_held)
         guarded("rows", self._tell_unscored)
         guarded("schedules", schedules.look, optimizer)
+
+    def ends_by_hand(self) -> None:
+        """A step ends that no optimizer made: tells what does not speak of one."""
+        guarded("loop", self.loop.ends_by_hand)
+        guarded("sequences", self._tell_sequences)
+        guarded("hazards", self._tell_hazards)
+        guarded("graphs", self._tell_held)
+        guarded("rows", self._tell_unscored)
 
     def _tell_sequences(self) -> None:
         """What positions of sequences see in the step under way."""

@@ -16,6 +16,7 @@ from traindbg.hooks.torch_forward import EVERYTHING, INPUTS, NOTHING, Place
 from traindbg.hooks.torch_guard import boundary
 
 if TYPE_CHECKING:
+    from traindbg.hooks.torch_by_hand import ByHand
     from traindbg.hooks.torch_compilation import Compilation
     from traindbg.hooks.torch_evaluations import Evaluations
     from traindbg.hooks.torch_facts import Facts
@@ -44,6 +45,7 @@ class ForwardSink:
         watched: WatchedModels,
         evaluations: Evaluations,
         facts: Facts,
+        by_hand: ByHand,
         micro: MicroBatches,
         compilation: Compilation,
         unseen: Unseen,
@@ -57,6 +59,7 @@ class ForwardSink:
         self._watched = watched
         self._evaluations = evaluations
         self._facts = facts
+        self._by_hand = by_hand
         self._micro = micro
         self._compilation = compilation
         self._unseen = unseen
@@ -79,6 +82,7 @@ class ForwardSink:
 
     @boundary("forward")
     def _wants_forward(self, root: torch.nn.Module) -> int:
+        self._by_hand.look()
         if self._micro.are_told_apart and self._evaluations.is_training(root):
             self._micro.forward_begins()
         mode = self._forward_mode(root)

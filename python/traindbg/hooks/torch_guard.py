@@ -8,8 +8,11 @@ from __future__ import annotations
 import functools
 import json
 import os
+import threading
 import time
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+
+import torch
 
 from traindbg._say import say
 
@@ -19,9 +22,13 @@ if TYPE_CHECKING:
     from traindbg._core import HotPath, Session
 
 STRIKES = 3
+_MOST_SECONDS = 60.0  # that a hook waits for one in another thread
 failures: dict[str, int] = {}  # by feature, in this process
 # What the hot path carries of an ordinary step.
 _OF_HOT_PATH = ("losses", "backward", "optimizer", "steps")
+
+# What is called in it, no function mode of the training's hears, and no tensor's class of its own.
+_unheard = torch._C.DisableTorchFunction
 
 _F = TypeVar("_F", bound="Callable[..., Any]")
 
@@ -49,7 +56,8 @@ def guarded(feature: str, function: Callable[..., Any], *args: Any) -> Any:
     if failures.get(feature, 0) >= STRIKES:
         return None
     try:
-        return function(*args)
+        with _unheard():
+            return function(*args)
     except Exception as error:
         failed(feature, error)
         return None
@@ -60,6 +68,7 @@ class Guard:
 
     def __init__(self, session: Session, hot: HotPath, close: Callable[[], None]) -> None:
         self.dead = False
+        self.lock = threading.RLock()  # held by the thread that runs a hook; see `torch_threads`
         self.hot = hot  # holds the time's account
         self._session = session
         self._close = close  # the recording
@@ -83,7 +92,10 @@ class Guarded(Protocol):
 
 
 def boundary(feature: str) -> Callable[[_F], _F]:
-    """Guards a method that the training calls, and takes the time that it needs."""
+    """Guards a method that the training calls, and takes the time that it needs.
+
+    One thread at a time: another one waits for as long as a hook takes.
+    """
 
     def decorate(method: _F) -> _F:
         @functools.wraps(method)
@@ -92,12 +104,16 @@ def boundary(feature: str) -> Callable[[_F], _F]:
             if guard.dead or failures.get(feature, 0) >= STRIKES:
                 return None
             begin = time.perf_counter_ns()
+            if not guard.lock.acquire(timeout=_MOST_SECONDS):
+                return None
             try:
-                return method(self, *args)
+                with _unheard():
+                    return method(self, *args)
             except Exception as error:
                 guard.failed(feature, error)
                 return None
             finally:
+                guard.lock.release()
                 guard.hot.nanos += time.perf_counter_ns() - begin
 
         return call  # type: ignore[return-value]

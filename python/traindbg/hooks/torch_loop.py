@@ -22,11 +22,10 @@ from torch import nn
 from traindbg.hooks.torch_collapse import Outputs
 from traindbg.hooks.torch_compiled import compiler_in_use
 from traindbg.hooks.torch_device import capturing_graph, own_operations
-from traindbg.hooks.torch_fresh import looks_fresh
 from traindbg.hooks.torch_graph import Graph, Root, holder_of, look_at_graph, mark_loss, root_of
 from traindbg.hooks.torch_norms import Norms
 from traindbg.hooks.torch_parameters import number_of
-from traindbg.hooks.torch_resume import checkpoints
+from traindbg.hooks.torch_resume import checkpoints, is_fresh
 from traindbg.hooks.torch_shards import local_part
 from traindbg.hooks.torch_through_time import ThroughTime
 from traindbg.hooks.torch_untrained import Calls, Untrained, first_elements
@@ -163,6 +162,7 @@ class LoopObserver:
         self._adds_up = True  # passes of a step add to what those before left
         self._losses = 0
         self._graphs = 0  # that were looked at
+        self._is_by_hand = False  # no optimizer made the last step
         # Leaves that are no Parameters and that a model holds: where they lie, and what they are.
         self._strangers: dict[int, tuple[int, tuple[float, ...]]] = {}
         self._calls: Calls | None = None
@@ -338,8 +338,8 @@ class LoopObserver:
             place = "" if id(leaf) in owners else self._holder(leaf)
             if not place:
                 continue
-            if not isinstance(leaf, nn.Parameter):
-                # An input is another tensor each time.
+            if self._is_by_hand or not isinstance(leaf, nn.Parameter):
+                # An input is another tensor each time, and what is changed by hand is trained.
                 first = self._strangers[id(leaf)] = (leaf.data_ptr(), first_elements(leaf))
                 if before.get(id(leaf)) != first:
                     continue
@@ -359,6 +359,7 @@ class LoopObserver:
 
     def will_step(self, optimizer: torch.optim.Optimizer, step: int) -> None:
         """The optimizer that drives the steps is about to: tells the facts of this one."""
+        self._is_by_hand = False
         if not self.is_open:
             return
         self.is_open = False
@@ -369,6 +370,18 @@ class LoopObserver:
         self._tell_modes(held)
         self._tell_left_out(step)
         self._tell_calls(held, optimizer, reached)
+
+    def ends_by_hand(self) -> None:
+        """A step ends that no optimizer made."""
+        self._is_by_hand = True
+        if not self.is_open:
+            return
+        self.is_open = False
+        self._tell_values()
+        self._tell_modes([])
+        if self._reached:  # torch.autograd.grad leaves no trace in a parameter
+            held: list[torch.Tensor] = [p for p in self._parameters() if p.requires_grad]
+            self._tell_calls(held, None, set(self._reached))
 
     # What was changed by backward.
 
@@ -468,6 +481,12 @@ class LoopObserver:
             for spread in self._outputs.spreads:
                 tell("output_deviation", float(spread.deviation), spread.place + spread.suffix)
                 tell("output_size", float(spread.size), spread.place + spread.suffix)
+            branch = self._outputs.branch()
+            if branch is not None:
+                for name, module in self.modules().items():
+                    if module is branch.layer:
+                        tell("branch_deviation", float(branch.deviation), name)
+                        tell("branch_size", float(branch.size), name)
             if self._outputs.target is not None:
                 tell("target_deviation", float(self._outputs.target))
             for place, told, variables in self._outputs.information():
@@ -607,7 +626,7 @@ class LoopObserver:
         self._teller.fact("not_in_optimizer", count, kept[0][1].module if kept else "")
         if kept:
             modules = self.modules()
-            fresh = [looks_fresh(modules.get(o.module), o.path, p) for p, o in kept]
+            fresh = [is_fresh(modules.get(o.module), o.path, p) for p, o in kept]
             # Of weights that came from elsewhere, it may be meant.
             is_loaded = (
                 False in fresh
@@ -637,7 +656,7 @@ class LoopObserver:
     def _tell_calls(
         self,
         held: list[torch.Tensor],
-        optimizer: torch.optim.Optimizer,
+        optimizer: torch.optim.Optimizer | None,
         reached: set[int],
     ) -> None:
         """Tells which modules run and stay untrained: detached from the loss, or frozen."""
@@ -662,7 +681,8 @@ class LoopObserver:
             """None of a module's parameters that are to be trained ever had a gradient."""
             trained = [p for _, p in own if p.requires_grad and id(p) in in_optimizer]
             return bool(trained) and not any(
-                id(p) in self._ever_reached or optimizer.state.get(p) for p in trained
+                id(p) in self._ever_reached or (optimizer is not None and optimizer.state.get(p))
+                for p in trained
             )
 
         missed = [path for path, _, own in mine if reached and is_missed(own)]
@@ -688,7 +708,7 @@ class LoopObserver:
             if not is_missed(own):
                 has_later = True
                 break
-            fresh = [looks_fresh(self.modules().get(path), name, p) for name, p in own]
+            fresh = [is_fresh(self.modules().get(path), name, p) for name, p in own]
             known = [is_it for is_it in fresh if is_it is not None]
             before.append((path, had_gradients, any(known) if known else None))
         if not has_later:
@@ -718,7 +738,7 @@ class LoopObserver:
             weight = max((p for _, p in own), key=lambda p: p.numel())
             first = self._frozen.get(id(weight))
             if first is None:
-                fresh = [looks_fresh(module, name, p) for name, p in own]
+                fresh = [is_fresh(module, name, p) for name, p in own]
                 if True not in fresh or False in fresh:
                     continue
                 self._frozen[id(weight)] = first_elements(weight)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import torch
 
 from traindbg.hooks.torch_device import capturing_graph, own_operations
+from traindbg.hooks.torch_loss_pairs import Shape, pairs_in, saved_by, shape_at
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -50,8 +51,6 @@ _RESHAPED = frozenset(
 )
 _RETURNED = "traindbg.returned"  # in a node's metadata
 
-Shape = tuple[int, ...]
-
 
 class WrittenOut(NamedTuple):
     """A loss as `torch.nn.functional` would be given it."""
@@ -75,14 +74,6 @@ def mark_returned(tensor: torch.Tensor, number: int) -> None:
         tensor.grad_fn.metadata[_RETURNED] = number
 
 
-def _shape_at(node: Any, index: int) -> Shape | None:
-    """Of what the node gave, when it was computed, as its output of this index."""
-    known = getattr(node, "_input_metadata", None)
-    if known is None or index >= len(known):
-        return None
-    return tuple(int(size) for size in known[index].shape)
-
-
 def _difference(loss: torch.Tensor) -> _Difference | None:
     """The first one, from the loss back, of what has a gradient and what has none."""
     nodes: list[tuple[Any, Any]] = [(loss.grad_fn, None)]
@@ -95,7 +86,7 @@ def _difference(loss: torch.Tensor) -> _Difference | None:
         name = node.name()
         if name == "SubBackward0":
             inputs = [edge for edge in node.next_functions if edge[0] is not None]
-            shape = _shape_at(node, 0)
+            shape = shape_at(node, 0)
             if len(inputs) == 1 and shape is not None:
                 return _Difference(user, inputs[0], shape, node.next_functions[0][0] is None)
         elif name in _PASSED:
@@ -106,10 +97,15 @@ def _difference(loss: torch.Tensor) -> _Difference | None:
 def compared_shapes(loss: torch.Tensor) -> tuple[Shape, Shape] | None:
     """Shapes of the prediction and of its difference from the target; None where there is none.
 
+    Or of what it makes with other data, where each is taken with those of all samples.
+
     Keeps nothing of the graph.
     """
-    found = _difference(loss)
-    prediction = None if found is None else _shape_at(*found.prediction)
+    pairs = pairs_in(loss)
+    if pairs.result:
+        return pairs.prediction, pairs.result
+    found = None if pairs.are_meant else _difference(loss)
+    prediction = None if found is None else shape_at(*found.prediction)
     return None if found is None or prediction is None else (prediction, found.shape)
 
 
@@ -125,16 +121,12 @@ def _function_of(user: Any) -> str:
     return ""
 
 
-def _saved_by(user: Any) -> torch.Tensor | None:
-    """What the node keeps of its input.
-
-    None where somebody's hooks packed it (offloading, checkpoints): they may unpack it only once.
-    """
-    raw = getattr(user, "_raw_saved_self", None)
-    if raw is None or getattr(raw, "unpack_hook", raw) is not None:
+def _difference_in(user: Any) -> torch.Tensor | None:
+    """What went into the node, where it is a plain tensor that is kept."""
+    found = saved_by(user, "self")
+    if found is None or type(found) is not torch.Tensor or found.layout != torch.strided:
         return None
-    found = user._saved_self
-    return found if type(found) is torch.Tensor and found.layout == torch.strided else None
+    return found
 
 
 def _returned(node: Any) -> int | None:
@@ -163,7 +155,7 @@ def written_out(loss: torch.Tensor, returned: Mapping[int, torch.Tensor]) -> Wri
     prediction = None if number is None else returned.get(number)
     if found is None or not function or prediction is None or type(loss) is not torch.Tensor:
         return None
-    difference = _saved_by(found.user)
+    difference = _difference_in(found.user)
     if difference is None:
         return None
     if difference.numel() != prediction.numel() or difference.device != prediction.device:

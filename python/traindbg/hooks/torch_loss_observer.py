@@ -17,11 +17,13 @@ from traindbg import _core
 from traindbg.hooks.torch_device import capturing_graph, own_operations
 from traindbg.hooks.torch_guard import boundary, guarded
 from traindbg.hooks.torch_losses import LABELS, PREDICTIONS, arguments_of
-from traindbg.hooks.torch_shards import whole_here
+from traindbg.hooks.torch_shards import has_values, whole_here
+from traindbg.hooks.torch_sources import sources
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from traindbg.hooks.torch_by_hand import ByHand
     from traindbg.hooks.torch_drivers import Drivers
     from traindbg.hooks.torch_evaluations import Evaluations
     from traindbg.hooks.torch_facts import Facts
@@ -56,42 +58,6 @@ class _Taken(NamedTuple):
     waiting: list[tuple[str, torch.Tensor]]
 
 
-class Turns:
-    """Whose losses are computed now, where several optimizers step one after the other.
-
-    It is guessed from the step before: an optimizer's arguments cannot wait for its step. `step` is
-    that of the recording, which the optimizer that drives ends.
-    """
-
-    def __init__(self) -> None:
-        self._step = -1  # that `_now` is of
-        self._now: list[str] = []  # who stepped in it, beside the one that drives
-        self._before: list[str] = []
-
-    def _reaches(self, step: int) -> None:
-        if step != self._step:
-            self._before = self._now if step == self._step + 1 else []
-            self._now = []
-            self._step = step
-
-    def stepped(self, step: int, whose: str) -> None:
-        """Another optimizer than the one that drives."""
-        self._reaches(step)
-        self._now.append(whose)
-
-    def takes_back(self) -> None:
-        """The last one stepped by the backward pass of the one that drives: no turn of its own."""
-        if self._now:
-            self._now.pop()
-
-    def whose(self, step: int) -> str:
-        """The name of the optimizer; empty: the one that drives."""
-        if not self._now and not self._before:
-            return ""
-        self._reaches(step)
-        return self._before[len(self._now)] if len(self._now) < len(self._before) else ""
-
-
 class LossObserver:
     """Hears of losses. One per recording; owns what is known of them until backward begins."""
 
@@ -102,6 +68,7 @@ class LossObserver:
         watched: WatchedModels,
         evaluations: Evaluations,
         facts: Facts,
+        by_hand: ByHand,
         drivers: Drivers,
         micro: MicroBatches,
         unseen: Unseen,
@@ -119,13 +86,13 @@ class LossObserver:
         self._watched = watched
         self._evaluations = evaluations
         self._facts = facts
+        self._by_hand = by_hand
         self._drivers = drivers
         self._micro = micro
         self._unseen = unseen
         self._names: dict[int, str] = {}  # of what is held, by the ids
         self._waiting: list[tuple[str, torch.Tensor]] = []  # held, on devices
         self._others: list[_Taken] = []  # since the optimizer that drives has stepped
-        self._turns = Turns()
         self._trained_with: set[str] = set()  # functions whose values led to gradients
 
     def _take(self, mode: int, name: str, value: torch.Tensor) -> int:
@@ -145,6 +112,11 @@ class LossObserver:
                     self._waiting.append((name, value.detach().clone()))
         return tensor_id
 
+    def forget_held(self) -> None:
+        """What is held belongs to no step."""
+        self._hot.take_held()
+        self._waiting = []
+
     def take_root(self, number: int, root: torch.Tensor) -> None:
         """Takes what `backward` is called on, for the `number`th time about one graph."""
         if number <= _MOST_CALLS:
@@ -156,25 +128,33 @@ class LossObserver:
         So is what another one took just before it, after the same backward pass: both step by that.
         `at_end`: of something else than its step, such as the recording.
         """
+        self._bring_others()
         others, self._others = self._others, []
         self._hot.has_others = False
         for each in others:
             is_shared = not at_end and each.passes == self._hot.passes
             self._record(each, "" if is_shared else f"@{each.whose}")
             if is_shared:  # they are the last ones
-                self._turns.takes_back()
+                self._hot.take_back_turn()
         self._hot.release()
         self._record(_Taken("", self._hot.passes, [], self._waiting), "")
         self._waiting = []
 
+    def _bring_others(self) -> None:
+        """What the hot path gave to others is recorded with what was given to them here."""
+        brought = [_Taken(*each, []) for each in self._hot.take_others()]
+        self._others[:0] = brought  # the hot path gives nothing while there are any here
+
     def of_another(self, whose: Callable[[], str]) -> None:
         """An optimizer that does not drive is about to step: what is held is its loss."""
+        self._bring_others()
+        self._hot.has_others = bool(self._others)
         held = self._hot.take_held()
         waiting, self._waiting = self._waiting, []
         if not held and not waiting:
             return
         name = whose()
-        self._turns.stepped(self._hot.steps, name)
+        self._hot.turn_ends(name)
         self._others.append(_Taken(name, self._hot.passes, held, waiting))
         self._hot.has_others = True
         if len(self._others) > _MOST_OTHERS:
@@ -183,7 +163,10 @@ class LossObserver:
 
     def _record(self, taken: _Taken, mark: str) -> None:
         for known, number in taken.held:
-            tensor_id = self._tensors.id_of(self._names[known] + mark, "loss") if mark else known
+            tensor_id = known
+            if mark:
+                tensor_id = self._tensors.id_of(self._names[known] + mark, "loss")
+                self._drivers.loss_ids(taken.whose)[known] = tensor_id
             self._session.observe_scalar(_TRAIN, tensor_id, number)
         for name, value in taken.waiting:
             tensor_id = self._tensors.id_of(name + mark, "loss")
@@ -193,10 +176,10 @@ class LossObserver:
     def loss_computed(
         self, name: str, value: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> None:
-        # Other subclasses are no values: fake tensors of a compiler, functional ones.
         value = whole_here(value)
-        if type(value) is not torch.Tensor:
+        if value is None or not has_values(value):
             return
+        self._by_hand.look(value)
         mode, mark = self._evaluations.mode(), ""
         if mode == _TRAIN and value.requires_grad:
             self._trained_with.add(name)
@@ -210,6 +193,9 @@ class LossObserver:
                 return
         if mode == _EVAL and name in self._evaluations.names:
             self._evaluations.end()
+        guarded("sources", sources.note, f"{'loss' if mode == _TRAIN else 'evaluation'}/{name}")
+        if mode == _EVAL:
+            guarded("description", self._drivers.describe_again)
         if mode == _EVAL and self._facts.are_followed:
             self._facts.random.evaluated()
         elif mode == _TRAIN and self._facts.random.is_due:
@@ -227,15 +213,14 @@ class LossObserver:
                 guarded("loop", self._note_unreduced, value)
         else:
             first = self._tensors.id_of(f"loss/{name}{mark}", "loss")
-            self.ids[name + mark] = first
             number = self._hot.count_call(first) if mode == _TRAIN else 1
             if number > _MOST_CALLS:
                 if self.users_want_losses:
                     self._unseen.calls_of_a_loss(name, _MOST_CALLS)
                 return
-            self._take(mode, f"loss/{name}{_repeat(number)}{mark}", value)
-            mark = _repeat(number) + mark
-        whose = self._turns.whose(self._hot.steps) if mode == _TRAIN else ""
+            full, mark = f"loss/{name}{_repeat(number)}{mark}", _repeat(number) + mark
+            self.ids[name + mark] = self._take(mode, full, value)
+        whose = self._hot.whose_turn() if mode == _TRAIN else ""
         mark += f"@{whose}" if whose else ""
         is_further = mark != (self._micro.mark if mode == _TRAIN else "")
         if name in CLASSIFIERS and due & _CLASSES and not is_further:
@@ -255,7 +240,7 @@ class LossObserver:
         scale = getattr(scaler, "_scale", None)
         if self._hot.due & _LOOP and isinstance(scale, torch.Tensor) and not capturing_graph(scale):
             self._tensors.tell("loss_scale", scale)
-        if type(scaled) is torch.Tensor and type(loss) is torch.Tensor and loss.numel() == 1:
+        if has_values(scaled) and has_values(loss) and loss.numel() == 1:
             with own_operations():  # without what it was computed of; it may be gone by then
                 alone = loss.detach()
                 alone = alone if capturing_graph(loss) else alone.clone()
@@ -281,7 +266,7 @@ class LossObserver:
 
     def _note_unreduced(self, value: torch.Tensor) -> None:
         """Of a loss for each sample, which the loop makes one number of: its mean."""
-        is_plain = type(value) is torch.Tensor and value.is_floating_point()
+        is_plain = has_values(value) and value.is_floating_point()
         if is_plain and value.numel() > 0 and not capturing_graph(value):
             with own_operations():
                 self.unreduced = value.detach().mean()

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from traindbg.hooks.torch_guard import guarded
+from traindbg.hooks.torch_sources import sources
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -74,6 +75,7 @@ def listening_eval(
             made = steps()
             if made is not None:
                 guarded("modes", modes.evaluates, self, made)
+                guarded("sources", sources.note, "eval")
         return original(self)
 
     return eval

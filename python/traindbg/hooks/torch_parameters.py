@@ -42,10 +42,22 @@ def owned_in(model: torch.nn.Module, prefix: str) -> Iterator[tuple[torch.nn.Par
     """All parameters of a model in order; one of several names (tied weights) comes with each."""
     layers = {id(module): layer for layer, module in enumerate(model.modules())}
     for path, module in model.named_modules():
-        where = prefix + path if path else prefix.rstrip(".") or "model"
         for name, parameter in module.named_parameters(recurse=False):
-            full = prefix + (f"{path}.{name}" if path else name)
-            yield parameter, Owner(full, where, class_name(module), layers[id(module)])
+            yield parameter, _owner(path, module, name, prefix, layers[id(module)])
+
+
+def buffers_in(model: torch.nn.Module, prefix: str) -> Iterator[tuple[torch.Tensor, Owner]]:
+    """All buffers of a model, as `owned_in` gives its parameters."""
+    for layer, (path, module) in enumerate(model.named_modules()):
+        for name, buffer in module._buffers.items():  # `named_buffers` takes longer than the rest
+            if buffer is not None:
+                yield buffer, _owner(path, module, name, prefix, layer)
+
+
+def _owner(path: str, module: torch.nn.Module, name: str, prefix: str, layer: int) -> Owner:
+    where = prefix + path if path else prefix.rstrip(".") or "model"
+    full = prefix + (f"{path}.{name}" if path else name)
+    return Owner(full, where, class_name(module), layer)
 
 
 class Parameters:
@@ -68,7 +80,7 @@ def word_of(dtype: torch.dtype) -> str:
 
 
 def number_of(parameter: torch.Tensor) -> int:
-    """Elements; 0 for a parameter of a lazy module that has no shape yet."""
+    """Elements; 0 for a parameter or buffer of a lazy module that has no shape yet."""
     return 0 if torch.nn.parameter.is_lazy(parameter) else parameter.numel()
 
 

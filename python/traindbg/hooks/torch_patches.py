@@ -6,16 +6,18 @@ it: `torch.autograd.backward`, the losses of `torch.nn.functional`, `torch.amp.G
 (and those of classes that are derived from it). Nor has what changes gradients before the optimizer
 uses them: `GradScaler.unscale_`, `clip_grad_norm_`, `clip_grad_value_`; nor the steps that
 `GradScaler.step` leaves out; nor a `DataLoader` that is asked for its batches; nor what is loaded
-from a checkpoint (`torch_resume`). Beside them are
-`torch.jit.script`, which must see the originals, `torch.compile`, because what it compiles calls no
-hooks, `torch.export.export`, which cannot read a model with hooks, and the function by which
-PyTorch finds out that there are global hooks, to warn of them. Optimizer steps, and modules and
-parameters that are put into a module, have hooks of PyTorch's own.
+from a checkpoint (`torch_resume`); nor, while no optimizer steps, `torch.autograd.grad`. Beside
+them are `torch.jit.script`, which must see the originals, `torch.compile`, because what it compiles
+calls no hooks, `torch.export.export`, which cannot read a model with hooks, and the function by
+which PyTorch finds out that there are global hooks, to warn of them. Optimizer steps, and modules
+and parameters that are put into a module, have hooks of PyTorch's own.
 
 A function stays the same object: it is given other code, which calls ours, and its own code back
 (`_listen_inside`). So it is heard wherever somebody holds it, imported by name, in a
 `functools.partial` or as an attribute of a model, and it can be pickled and compared as ever.
-Methods are replaced in their classes.
+Methods are replaced in their classes. What is called at every step, losses and `backward`, goes
+through native code (`_core.Listening`), which leaves to the wrappers here what is not ordinary;
+compilers, which cannot read that, find the wrappers.
 
 Everything is counted: the first `acquire` puts it in, the last `release` takes it out. What is put
 in calls the original always, and first, unless that changes what is to be seen: gradients are
@@ -31,6 +33,7 @@ import inspect
 import threading
 import types
 import weakref
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import torch
@@ -44,9 +47,9 @@ from torch.optim.optimizer import (
     register_optimizer_step_pre_hook,
 )
 
-from traindbg._core import NOT_HANDLED, NOTHING_TO_DO, ROLE_BITS
+from traindbg._core import NOT_HANDLED, NOTHING_TO_DO, ROLE_BITS, Listening
 from traindbg.hooks.torch_compiled import others_have_global_hooks
-from traindbg.hooks.torch_data import listening_iter
+from traindbg.hooks.torch_data import listening_init, listening_iter
 from traindbg.hooks.torch_guard import guarded
 from traindbg.hooks.torch_modes import listening_eval, modes
 from traindbg.hooks.torch_resume import (
@@ -58,13 +61,15 @@ from traindbg.hooks.torch_resume import (
 )
 from traindbg.hooks.torch_schedules import LISTENED, schedules
 from traindbg.hooks.torch_shards import wrappers
+from traindbg.hooks.torch_sources import sources
 from traindbg.hooks.torch_sums import per_target
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Sequence
 
     from traindbg._core import HotPath
     from traindbg.hooks.torch_corrections import Corrections
+    from traindbg.hooks.torch_threads import Threads
 
 # Looked up once, because they are asked at every step. Dynamo knows the function by any name.
 _is_compiling = torch.compiler.is_compiling
@@ -80,8 +85,11 @@ def is_transforming() -> bool:
     return transforms is not None and transforms() is not None
 
 
-_GRADIENTS_BEFORE = ROLE_BITS["gradient_before"]
-_LOOP = ROLE_BITS["loop"]
+# In `HotPath.due` while no optimizer steps (`torch_by_hand`), or while some do inside of the pass
+# (`torch_in_backward`): the ends of passes are heard. No role of a tensor.
+ENDS_OF_PASSES = 1 << 28
+_CLIPS = ROLE_BITS["gradient_before"] | ENDS_OF_PASSES
+_ENDS = ROLE_BITS["loop"] | ENDS_OF_PASSES
 
 # Names in torch.nn.functional.
 LOSSES = (
@@ -120,6 +128,10 @@ class Listener(Protocol):
     def loss_scaled(self, scaled: Any, loss: Any, scaler: Any) -> None: ...
     def backward_begins(self, tensors: Any, retains: bool) -> None: ...
     def backward_ended(self, retains: bool) -> None: ...
+    def grad_begins(
+        self, outputs: Any, inputs: Sequence[Any], retains: bool, goes_on: bool
+    ) -> None: ...
+    def grad_ended(self, inputs: Sequence[Any], gradients: Any, retains: bool) -> None: ...
     def gradients_will_change(self, parameters: list[Any]) -> None: ...
     def gradients_clipped(self, parameters: list[Any], norm: Any) -> None: ...
     def gradients_unscale(self, scaler: Any, optimizer: torch.optim.Optimizer) -> None: ...
@@ -136,18 +148,49 @@ class Listener(Protocol):
 
 
 class _State(threading.local):
-    inside_loss = False  # a loss function that calls another one counts once
-    inside_clip = False  # and so does a function that clips
+    inside_clip = False  # a function that clips and calls another one counts once
 
 
-class _Shared:
-    is_scripting = False
-    listener: Listener | None = None
-    hot: HotPath | None = None  # asked before the listener, which hears only of what it leaves over
-    corrections: Corrections | None = None  # of optimizer steps; where somebody wants any
+class _Shared(Protocol):
+    """What all threads share. Only one of them may have a listener: see `torch_threads`."""
+
+    is_scripting: bool
+    corrections: Corrections | None  # of optimizer steps; where somebody wants any
+    inside_loss: bool  # in this thread: a loss function that calls another one counts once
+
+    @property
+    def listener(self) -> Listener | None: ...
+    @property
+    def hot(self) -> HotPath | None:
+        """Asked before the listener, which hears only of what it leaves over."""
+
+    @property
+    def threads(self) -> Threads | None:
+        """Of the listener."""
+
+    def listen(
+        self, listener: Listener | None, hot: HotPath | None, threads: Threads | None
+    ) -> None:
+        """Has somebody told from now on; None: nobody."""
+
+    def heard_loss(
+        self, original: Callable[..., Any], rest: Callable[..., object], name: str
+    ) -> Callable[..., Any]:
+        """A loss function; `rest(value, args, kwargs)` hears of what is not handled."""
+
+    def heard_backward(
+        self, original: Callable[..., Any], rest: Callable[..., Any]
+    ) -> Callable[..., Any]:
+        """`torch.autograd.backward`; `rest` is called in its place where it is not."""
+
+    def optimizer_will_step(self, optimizer: torch.optim.Optimizer) -> bool:
+        """Whether there is nothing more to do."""
+
+    def optimizer_stepped(self, optimizer: torch.optim.Optimizer) -> int:
+        """See `HotPath.optimizer_stepped`."""
 
 
-state = _Shared()
+state: _Shared = Listening(transforms, _is_tracing)
 _local = _State()
 _users = 0
 _undo: list[Callable[[], None]] = []
@@ -161,47 +204,91 @@ def _listening_loss(
 
     @functools.wraps(original)
     def loss_function(*args: Any, **kwargs: Any) -> Any:
-        if _is_compiling() or state.listener is None or _local.inside_loss:
+        if _is_compiling() or state.listener is None or state.inside_loss:
             return original(*args, **kwargs)
-        _local.inside_loss = True
+        state.inside_loss = True
         try:
             value = original(*args, **kwargs)
         finally:
-            _local.inside_loss = False
-        listener = state.listener
-        if listener is not None and is_transforming():
-            listener.transformed()
-        elif listener is not None and not _is_tracing():
-            seen = value
-            if as_mean is not None or kwargs.get("reduction") == "sum":
-                seen = guarded("means of losses", as_mean or per_target, name, value, args, kwargs)
-            hot = state.hot
-            if hot is None or not hot.loss_computed(name, seen):
-                given = args if as_mean is None else args[1:]  # without the method's object
-                listener.loss_computed(name, seen, given, kwargs)
+            state.inside_loss = False
+        _loss_computed(name, as_mean, value, args, kwargs)
         return value
 
     return loss_function
+
+
+def _loss_computed(
+    name: str,
+    as_mean: Callable[..., Any] | None,
+    value: Any,
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+) -> None:
+    listener = state.listener
+    if listener is not None and is_transforming():
+        listener.transformed()
+    elif listener is not None and not _is_tracing():
+        seen = value
+        if as_mean is not None or kwargs.get("reduction") == "sum":
+            seen = guarded("means of losses", as_mean or per_target, name, value, args, kwargs)
+        hot = state.hot
+        if hot is None or not hot.loss_computed(name, seen):
+            given = args if as_mean is None else args[1:]  # without the method's object
+            listener.loss_computed(name, seen, given, kwargs)
+
+
+def _native_loss(
+    name: str, original: Callable[..., Any], ours: Callable[..., Any]
+) -> Callable[..., Any]:
+    return state.heard_loss(original, functools.partial(_loss_computed, name, None), name)
 
 
 def _listening_backward(original: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(original)
     def backward(*args: Any, **kwargs: Any) -> Any:
         if not _is_compiling():
-            listener = state.listener
+            threads = state.threads
+            root = args[0] if args else kwargs.get("tensors")
+            is_heard = threads is None or threads.hears_backward(root)
+            listener = state.listener if is_heard else None
             if listener is not None:
                 tensors = args[0] if args else kwargs.get("tensors")
                 retains = bool(args[2] if len(args) > 2 else kwargs.get("retain_graph"))
                 hot = state.hot
                 if hot is None or not hot.backward_begins(tensors, retains):
                     listener.backward_begins(tensors, retains)
-                if hot is not None and hot.due & _LOOP:
+                    listener, hot = state.listener or listener, state.hot  # a recording may begin
+                if hot is not None and hot.due & _ENDS:
                     result = original(*args, **kwargs)
                     listener.backward_ended(retains)
                     return result
         return original(*args, **kwargs)
 
     return backward
+
+
+def _listening_grad(original: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(original)
+    def grad(*args: Any, **kwargs: Any) -> Any:
+        listener = None if _is_compiling() or is_transforming() else state.listener
+        if listener is None:
+            return original(*args, **kwargs)
+        outputs = args[0] if args else kwargs.get("outputs")
+        inputs = args[1] if len(args) > 1 else kwargs.get("inputs")
+        goes_on = bool(args[4] if len(args) > 4 else kwargs.get("create_graph"))
+        retains = args[3] if len(args) > 3 else kwargs.get("retain_graph")
+        retains = goes_on if retains is None else bool(retains)
+        held = [inputs] if isinstance(inputs, torch.Tensor) else inputs
+        if not isinstance(held, (list, tuple)):
+            return original(*args, **kwargs)
+        listener.grad_begins(outputs, held, retains, goes_on)
+        result = original(*args, **kwargs)
+        listener = state.listener  # a recording may have begun
+        if listener is not None:
+            listener.grad_ended(held, result, retains)
+        return result
+
+    return grad
 
 
 def _listening_scale(original: Callable[..., Any]) -> Callable[..., Any]:
@@ -233,7 +320,7 @@ def _listening_scaler_step(original: Callable[..., Any]) -> Callable[..., Any]:
 def _gradients_listener() -> Listener | None:
     """Who wants gradients at this step before they are unscaled and clipped."""
     hot = state.hot
-    return state.listener if hot is not None and hot.due & _GRADIENTS_BEFORE else None
+    return state.listener if hot is not None and hot.due & _CLIPS else None
 
 
 def _listening_unscale(original: Callable[..., Any]) -> Callable[..., Any]:
@@ -274,6 +361,7 @@ def _listening_clip(norm_at: int | None, original: Callable[..., Any]) -> Callab
             result = original(*args, **kwargs)
         finally:
             _local.inside_clip = False
+        guarded("sources", sources.note, "clip")
         norm = result
         if norm_at is not None:
             norm = args[norm_at] if len(args) > norm_at else kwargs.get("total_norm")
@@ -359,7 +447,7 @@ _BY_POSITION = 3
 
 
 def _code_that_calls(name: str, like: types.CodeType) -> types.CodeType:
-    """Code of a function that passes its arguments on to the global `name`.
+    """Code of a function that passes its arguments on to `name`, an expression of globals.
 
     It has the parameters of `like`, so that defaults and signature hold; its free variables,
     because a function can only be given code that has as many as the function has cells; and its
@@ -422,8 +510,13 @@ class _Listened(NamedTuple):
 _listened: weakref.WeakKeyDictionary[types.FunctionType, _Listened] = weakref.WeakKeyDictionary()
 
 
+_Make = Callable[[Callable[..., Any]], Callable[..., Any]]
+# Of the function and of what listens to it: the same in native code.
+_MakeNative = Callable[[Callable[..., Any], Callable[..., Any]], Callable[..., Any]]
+
+
 def _make_listened(
-    function: types.FunctionType, make: Callable[[Callable[..., Any]], Callable[..., Any]]
+    function: types.FunctionType, make: _Make, natively: _MakeNative | None
 ) -> _Listened:
     code = function.__code__
     original = types.FunctionType(
@@ -435,16 +528,24 @@ def _make_listened(
     vars(original).update(vars(function))
     # By name, as code finds what it calls: a compiler that reads the code finds it, too.
     key = f"_traindbg_{function.__name__}_{id(function):x}"
-    entered = _code_that_calls(key, code)
-    function.__globals__[key] = make(original)
-    weakref.finalize(function, function.__globals__.pop, key, None).atexit = False
+    ours = make(original)
+    called, added = key, {key: ours}
+    if natively is not None:  # which no compiler can read
+        compiles, native = f"{key}_compiles", f"{key}_native"
+        called = f"({key} if {compiles}() else {native})"
+        added |= {compiles: _is_compiling, native: natively(original, ours)}
+    entered = _code_that_calls(called, code)
+    function.__globals__.update(added)
+    for each in added:
+        weakref.finalize(function, function.__globals__.pop, each, None).atexit = False
     return _Listened(code, entered, original)
 
 
-def _listen_inside(
-    owner: Any, name: str, make: Callable[[Callable[..., Any]], Callable[..., Any]]
-) -> None:
-    """Has a function call `make(original)`, where `original` is a copy of what it was."""
+def _listen_inside(owner: Any, name: str, make: _Make, natively: _MakeNative | None = None) -> None:
+    """Has a function call `make(original)`, where `original` is a copy of what it was.
+
+    With `natively`, what that makes is called in its place, but not by compilers.
+    """
     function = getattr(owner, name, None)
     if function is None or function in _entered:
         return
@@ -454,7 +555,7 @@ def _listen_inside(
     listened = _listened.get(function)
     if listened is None or listened.code is not function.__code__:
         try:
-            listened = _listened[function] = _make_listened(function, make)
+            listened = _listened[function] = _make_listened(function, make, natively)
         except (SyntaxError, TypeError, ValueError):  # code that no source has, of some other tool
             _replace(owner, name, make)
             return
@@ -498,6 +599,36 @@ def also_listen_to(owner: Any, function: str, name: str, as_mean: Callable[..., 
     """
     if _users > 0:
         _listen_inside(owner, function, lambda original: _listening_loss(name, original, as_mean))
+
+
+_grad_users = 0
+_grad_undo: list[Callable[[], None]] = []
+
+
+def listen_to_grad() -> Callable[[], None]:
+    """Hears `torch.autograd.grad`, until what it returns is called, or the last `release`.
+
+    Other than what `acquire` puts in, it is needed only while no optimizer steps.
+    """
+    global _grad_users
+    if _users == 0:
+        return lambda: None
+    if _grad_users == 0:
+        before = len(_undo)
+        _listen_inside(torch.autograd, "grad", _listening_grad)
+        _grad_undo[:] = _undo[before:]
+    _grad_users += 1
+    return _stop_listening_to_grad
+
+
+def _stop_listening_to_grad() -> None:
+    global _grad_users
+    _grad_users -= 1
+    if _grad_users == 0:
+        for undo in _grad_undo:
+            _undo.remove(undo)
+            undo()
+        _grad_undo.clear()
 
 
 _loss_modules: dict[int, weakref.ref[torch.nn.Module]] = {}  # by their ids
@@ -544,7 +675,7 @@ class _ListeningModule:
 def _before_step(
     optimizer: torch.optim.Optimizer, args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> tuple[tuple[Any, ...], dict[str, Any]] | None:
-    if _is_compiling():
+    if _is_compiling() or state.optimizer_will_step(optimizer):
         return None
     listener = state.listener
     if listener is None:
@@ -576,25 +707,31 @@ def _heard_before_step(
 
 
 def _after_step(optimizer: torch.optim.Optimizer, args: Any, kwargs: Any) -> None:
-    if not _is_compiling():
-        listener = state.listener
-        if listener is not None:
-            corrections = state.corrections
-            if corrections is not None:
-                corrections.stepped()
-            hot = state.hot
-            answer = NOT_HANDLED if hot is None else hot.optimizer_stepped(optimizer)
-            if answer == NOT_HANDLED:
-                listener.optimizer_stepped(optimizer)
-            elif answer != NOTHING_TO_DO:
-                listener.step_ended(answer)
-            if corrections is not None:
-                corrections.step_ended()
+    if _is_compiling():
+        return
+    answer = state.optimizer_stepped(optimizer)
+    listener = state.listener
+    if answer == NOTHING_TO_DO or listener is None:
+        return
+    corrections, hot = state.corrections, state.hot
+    if corrections is not None:
+        corrections.stepped()
+        if hot is not None:
+            answer = hot.optimizer_stepped(optimizer)
+    if answer == NOT_HANDLED:
+        listener.optimizer_stepped(optimizer)
+    elif answer != NOTHING_TO_DO:
+        listener.step_ended(answer)
+    if corrections is not None:
+        corrections.step_ended()
 
 
 def _registered(module: torch.nn.Module, name: str, value: Any) -> None:
+    if _is_compiling():
+        return
+    guarded("sources", sources.registered, value)
     listener = state.listener
-    if listener is not None and not _is_compiling():
+    if listener is not None and state.hot is not None:
         guarded("wrappers", wrappers.made, module)
         listener.modules_changed()
 
@@ -657,13 +794,15 @@ def acquire() -> None:
     if _users > 1:
         return
     for name in LOSSES:
-        _listen_inside(functional, name, functools.partial(_listening_loss, name))
-    _listen_inside(torch.autograd, "backward", _listening_backward)
+        natively = functools.partial(_native_loss, name)
+        _listen_inside(functional, name, functools.partial(_listening_loss, name), natively)
+    _listen_inside(torch.autograd, "backward", _listening_backward, state.heard_backward)
     _listen_inside(torch.jit, "script", _scripting_with_originals)
     _listen_inside(torch, "compile", _listening_compile)
     _listen_inside(torch.export, "export", _listening_export)
     _replace(torch.nn.modules.module, "_has_any_global_hook", lambda _: others_have_global_hooks)
     loader = torch.utils.data.DataLoader
+    _replace(loader, "__init__", listening_init)
     _replace(loader, "__iter__", functools.partial(listening_iter, _loads_for_training))
     _replace(torch.nn.Module, "eval", functools.partial(listening_eval, _steps_made))
     _listen_inside(torch.serialization, "load", listening_load)
@@ -696,6 +835,7 @@ def release() -> None:
     _users = 0
     while _undo:
         _undo.pop()()
+    _grad_undo.clear()
     _scalers.clear()
     _loss_modules.clear()
     checkpoints.clear()

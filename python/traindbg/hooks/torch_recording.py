@@ -24,6 +24,8 @@ from traindbg.errors import InvalidArgument, TraindbgError, TrainingStopped
 from traindbg.hooks import torch_patches as patches
 from traindbg.hooks.torch_attachment import Attachment
 from traindbg.hooks.torch_backward import BackwardObserver
+from traindbg.hooks.torch_buffers import BUFFERS, BufferObserver
+from traindbg.hooks.torch_by_hand import ByHand
 from traindbg.hooks.torch_compilation import Compilation
 from traindbg.hooks.torch_corrections import Corrections
 from traindbg.hooks.torch_data import sizes
@@ -41,12 +43,15 @@ from traindbg.hooks.torch_guard import (
     guarded,
     hot_path_is_off,
 )
+from traindbg.hooks.torch_in_backward import StepsInBackward
 from traindbg.hooks.torch_loss_observer import ARGUMENTS, CLASSIFIERS, LossObserver
 from traindbg.hooks.torch_micro_batches import MicroBatches
 from traindbg.hooks.torch_names import is_compiled
 from traindbg.hooks.torch_optimizer import STATE, UPDATES, OptimizerObserver
 from traindbg.hooks.torch_shards import rank_of_process
+from traindbg.hooks.torch_sources import sources
 from traindbg.hooks.torch_tensors import Tensors
+from traindbg.hooks.torch_threads import Threads
 from traindbg.hooks.torch_unseen import Unseen
 from traindbg.hooks.torch_user_values import UserValues
 from traindbg.hooks.torch_watched import WatchedModels
@@ -68,17 +73,29 @@ class Recording:
         self.hot = _core.HotPath(self.session, torch.Tensor, torch.is_grad_enabled)
         self.guard = Guard(self.session, self.hot, self.close)
         self.watched = WatchedModels()
+        self.threads = Threads(self.guard, self.hot, self.watched, self._lose)
         self.hot.due = self.session.due(_TRAIN)
         self.tensors = Tensors(self.session, self.hot)
         self._optimizers = OptimizerObserver(self.tensors)
+        self._buffers = BufferObserver(self.tensors, self.watched)
         self._gradients = GradientObserver(self.tensors, self.watched)
         self._micro = MicroBatches()
         self.unseen = Unseen(self.session)
         self._evaluations = Evaluations(self.session, self.hot, self.watched, self.drain)
         self._facts = Facts(self.tensors, self.watched, self.hot)
         self.drivers = Drivers(self.tensors, self.watched, self._facts, self.hot, self._arm)
+        self.by_hand = ByHand(self, self.tensors, self.watched, self.drivers, self.unseen, self.hot)
+        self.drivers.by_hand = self.by_hand
+        self.in_backward = StepsInBackward(self, self.hot, self._arm)
         self.compilation = Compilation(self.session, self.watched, self.unseen)
-        common = (self.guard, self.tensors, self.watched, self._evaluations, self._facts)
+        common = (
+            self.guard,
+            self.tensors,
+            self.watched,
+            self._evaluations,
+            self._facts,
+            self.by_hand,
+        )
         self.sink = ForwardSink(*common, self._micro, self.compilation, self.unseen)
         self.attachment = Attachment(
             self.guard,
@@ -88,17 +105,21 @@ class Recording:
             self._micro,
             self.compilation,
             self.unseen,
+            self.by_hand,
         )
         self._losses = LossObserver(*common, self.drivers, self._micro, self.unseen)
         self._backward = BackwardObserver(
             self, *common, self.drivers, self._micro, self._losses, self._gradients
         )
-        self.user_values = UserValues(self.guard, self.tensors, self._evaluations, self.unseen)
+        self.user_values = UserValues(
+            self.guard, self.tensors, self._evaluations, self.unseen, self.by_hand
+        )
         # Parts hear for themselves: else a step on a device would make one call more for each.
         self.loss_computed = self._losses.loss_computed
         self.loss_scaled = self._losses.loss_scaled
         self.backward_begins = self._backward.backward_begins
-        self.backward_ended = self._backward.backward_ended
+        self.grad_begins = self._backward.grad_begins
+        self.grad_ended = self._backward.grad_ended
         self.compiler_used = self.attachment.compiler_used
         self.export_begins = self.attachment.export_begins
         self.export_ends = self.attachment.export_ends
@@ -130,7 +151,8 @@ class Recording:
 
     def listen(self) -> None:
         """Is told from now on; there is one such recording in a process."""
-        patches.state.listener, patches.state.hot = self, self.hot
+        sources.open()
+        patches.state.listen(self, self.hot, self.threads)
         patches.state.corrections = self._corrections if self._corrections.is_wanted else None
 
     def ask_for(self, plan: str) -> None:
@@ -149,6 +171,8 @@ class Recording:
         if self.hot.first_backward and not self.hot.forward_seen:  # nothing of the step was missed
             self._gradients.clear()
             self.hot.due = self.session.due(_TRAIN)
+            self.by_hand.step_begins()
+            self.in_backward.step_begins()
             self._arm()
             guarded("forward", self.compilation.step_begins)
             for watcher in self.watched.watchers:
@@ -162,15 +186,18 @@ class Recording:
         watcher = Watcher(model, self.watched.prefix_of(model), self)
         watcher._compiled = compiled or is_compiled(model)
         self.compilation.is_in_use = self.compilation.is_in_use or watcher._compiled
+        self.by_hand.look()  # what trained before may be done
         self.watched.add(watcher)
         self._facts.unstepped.has_optimizer |= optimizer is not None
+        if self.drivers.driver is None or self.drivers.driver() is None:
+            self.by_hand.open(optimizer is not None)
         self._facts.forget()
         self.drivers.expect_other()
         guarded("forward", self.compilation.step_begins)
-        self.drivers.strangers.clear()  # one of them may be this model's
+        self.drivers.forget_strangers()
         self._arm()
         if len(self.watched.watchers) == 1:
-            guarded("description", self.drivers.describe, model, optimizer)
+            guarded("description", self.drivers.describe, optimizer)
         guarded("forward", self.attachment.prepare, watcher)
         if self.hot.first_backward:
             guarded("loop", self._facts.loop.begin, bool(self.hot.due & _LOOP))
@@ -178,6 +205,7 @@ class Recording:
 
     def drop(self, watcher: Watcher) -> None:
         """Forgets a watcher; the recording stays open."""
+        self.by_hand.look()
         self.watched.remove(watcher)
         if self.watched.watchers:  # else it closes, or another model comes
             self._facts.forget()
@@ -192,11 +220,20 @@ class Recording:
         if not self.watched.watchers:
             self.close()
 
+    def _lose(self, watchers: list[Watcher]) -> None:
+        """Other threads train these models at the same time: they are watched no more."""
+        self.unseen.threads()
+        self._facts.clear()
+        for watcher in watchers:
+            watcher.detach()
+
     def close(self) -> None:
         """Ends the recording; waits for the writer, but not longer than the deadline."""
         global current
         if self.guard.dead:
             return
+        self.by_hand.at_end()
+        guarded("description", self.drivers.describe_again)
         if self.drivers.is_unstepped and not self._exception:  # interrupted, it may have one yet
             guarded("closing", self._facts.tell_unstepped)
         is_whole = not self._exception and not self._is_stopped
@@ -207,6 +244,7 @@ class Recording:
         self.guard.dead = True
         self.ends.close()
         self.hot.disarm()
+        self.by_hand.close()
         self._corrections.close()
         self.compilation.end()
         self._gradients.clear()
@@ -218,12 +256,15 @@ class Recording:
             watcher.detach()
         if current is self:
             current = None
-            patches.state.listener = patches.state.hot = patches.state.corrections = None
+            patches.state.listen(None, None, None)
+            patches.state.corrections = None
             sizes.clear()
+            sources.close()
             patches.release()
         guarded("closing", self.session.close, _CLOSE_SECONDS)
 
     def _flush(self) -> None:
+        self.by_hand.look()
         self._evaluations.end()
         self._losses.release(at_end=True)
         self.drain()
@@ -284,19 +325,24 @@ class Recording:
 
     @boundary("gradients before")
     def gradients_will_change(self, parameters: list[Any]) -> None:
-        self._gradients.will_change(parameters)
+        if self.hot.due & GRADIENTS_BEFORE:
+            self._gradients.will_change(parameters)
 
     @boundary("gradients before")
     def gradients_clipped(self, parameters: list[Any], norm: Any) -> None:
-        self._gradients.changed(parameters, norm)
+        if self.hot.due & GRADIENTS_BEFORE:
+            self._gradients.changed(parameters, norm)
+        self.by_hand.clipped(parameters, norm)
 
     @boundary("gradients before")
     def gradients_unscale(self, scaler: Any, optimizer: torch.optim.Optimizer) -> None:
-        self._gradients.unscales(scaler, optimizer)
+        if self.hot.due & GRADIENTS_BEFORE:
+            self._gradients.unscales(scaler, optimizer)
 
     @boundary("gradients before")
     def gradients_unscaled(self, optimizer: torch.optim.Optimizer) -> None:
-        self._gradients.unscaled(optimizer)
+        if self.hot.due & GRADIENTS_BEFORE:
+            self._gradients.unscaled(optimizer)
 
     @boundary("parameters")
     def modules_changed(self) -> None:
@@ -312,6 +358,8 @@ class Recording:
                 "unhashable", what, "the optimizer's class defines __eq__ but no __hash__"
             )
             return
+        self.in_backward.will_step()
+        guarded("sources", sources.note, "step")
         table = self.watched.tables.get(optimizer)
         if table is None or table.is_stale or table.groups != len(optimizer.param_groups):
             table = self.drivers.learn(optimizer)
@@ -384,7 +432,17 @@ class Recording:
         if driver is not optimizer and not self.drivers.takes_over(driver, optimizer):
             self._losses.of_another(lambda: self.drivers.name_of(optimizer))  # of its closure
             return None
+        if self.in_backward.puts_off():
+            self._losses.release()
+            return None
+        return self._end_trained_step()
+
+    def _end_trained_step(self) -> int:
+        """Ends a step in which weights were changed."""
         self._losses.release()
+        guarded("description", self.drivers.describe_again)
+        if self.hot.due & BUFFERS:
+            guarded("buffers", self._buffers.take)
         self.drain()
         self._evaluations.step_ended()
         self.drivers.take_skipped()
@@ -404,6 +462,41 @@ class Recording:
         self._begin_step(before, answer)
         return answer
 
+    def backward_ended(self, retains: bool) -> None:
+        """Ends the step, where optimizers stepped in the pass. Raises as above."""
+        self._backward.backward_ended(retains)
+        self.in_backward.look()
+
+    def step_of_pass(self) -> None:
+        """Ends a step that was made inside of a backward pass; see `torch_in_backward`."""
+        self._stop_if_asked(guarded("steps", self._end_trained_step))
+
+    def step_by_hand(self) -> int:
+        """Ends a step that was found by its changed weights; see `torch_by_hand`."""
+        if self.hot.due & _LOOP:
+            self._facts.ends_by_hand()
+        self.by_hand.take()
+        return self._end_trained_step()
+
+    def steps_before(self, losses: list[torch.Tensor], root: torch.Tensor | None) -> None:
+        """Steps were made by hand before it was known what trains: these are their losses.
+
+        `root`: that of the step under way, where its pass is heard already.
+        """
+        self._losses.forget_held()
+        if self.by_hand.is_on:
+            self.drivers.trains_by_hand()
+        self.by_hand.begin_on()
+        for value in losses:
+            self._losses.take_root(self.hot.count_pass(False), value)
+            self.end_step()
+        if root is not None:
+            self._losses.take_root(self.hot.count_pass(False), root)
+
+    def stop_by_hand(self, answer: int) -> None:
+        """Raises TrainingStopped if that was asked for when such a step ended."""
+        self._stop_if_asked(answer)
+
     def step_ended(self, answer: int) -> None:
         """The hot path ended a step after which there is something to do. Raises as above."""
         self._begin_ended_step(answer)
@@ -421,20 +514,22 @@ class Recording:
             self.guard.dead
             or self.tensors.on_device_only
             or self._micro.are_told_apart
+            or self.in_backward.are_made
             or self.drivers.skipped > 0
-            or len(self.watched.watchers) != 1
+            or not self.watched.watchers
             or driver not in self.watched.tables
             or hot_path_is_off()
         ):
             self.hot.disarm()
             return
         self.hot.arm(
-            self.watched.watchers[0]._model,
+            [watcher._model for watcher in self.watched.watchers],
             self.drivers.driver,
             list(self.drivers.rates),
             self._losses.ids,
             CLASSIFIERS,
             self._evaluations.names,
+            self.drivers.beside(),
         )
 
     def drain(self) -> None:
@@ -456,11 +551,17 @@ class Recording:
 
     def _correct_if_asked(self, answer: int) -> None:
         """After an optimizer's step."""
-        if answer & _core.CORRECTION_ASKED:
+        if answer & _core.CORRECTION_ASKED and self.by_hand.is_on:
+            self.session.take_corrections()
+            why = "no step of an optimizer is heard, of which it would be"
+            self.unseen.say("corrections by hand", "the correction that was asked for", why)
+        elif answer & _core.CORRECTION_ASKED:
             guarded("corrections", self._corrections.asked)
             self.listen()
 
     def _begin_step(self, due_before: int, answer: int) -> None:
+        self.by_hand.step_begins()
+        self.in_backward.step_begins()
         is_new_plan = bool(answer & _core.PLAN_CHANGED)
         if is_new_plan:
             self._follow(self.session.plan())
@@ -471,7 +572,8 @@ class Recording:
         self._losses.unreduced = None
         if not self.hot.due & _LOOP:
             self._facts.kept.clear()
-        guarded("loop", self._facts.loop.begin, bool(self.hot.due & _LOOP))
+        is_due = bool(self.hot.due & _LOOP) and self.threads.may_look_at_gradients()
+        guarded("loop", self._facts.loop.begin, is_due)
         if failures.get("loop", 0) >= STRIKES:
             self._facts.loop.clear()
         is_off = failures.get("gradients before", 0) >= STRIKES

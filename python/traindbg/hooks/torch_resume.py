@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import torch
 
-from traindbg.hooks.torch_fresh import looks_drawn
+from traindbg.hooks.torch_fresh import looks_drawn, looks_fresh
 from traindbg.hooks.torch_guard import guarded
 
 if TYPE_CHECKING:
@@ -117,6 +117,13 @@ def made_as(optimizer: torch.optim.Optimizer) -> MadeAs | None:
     return None if settings is None else MadeAs(type(optimizer).__name__, settings, parameters)
 
 
+class _Loaded(NamedTuple):
+    """A parameter that was given a value."""
+
+    parameter: weakref.ref[torch.Tensor]
+    version: int  # as it was left
+
+
 class Checkpoints:
     """What was saved and loaded in this process. One for all recordings."""
 
@@ -127,7 +134,7 @@ class Checkpoints:
         self._at_hand: dict[Settings, None] = {}  # of which states were read or taken
         self._trained: dict[tuple[str, Settings], None] = {}  # that drove a training before
         self._given: weakref.WeakSet[torch.optim.Optimizer] = weakref.WeakSet()  # a state
-        self._loaded: dict[int, weakref.ref[torch.Tensor]] = {}  # parameters
+        self._loaded: dict[int, _Loaded] = {}  # by ids of parameters
 
     def clear(self) -> None:
         """Forgets all."""
@@ -152,11 +159,19 @@ class Checkpoints:
         One that was initialised in place had that done to it once or twice, and nothing else, and
         its values look as if they were drawn at random.
         """
-        known = self._loaded.get(id(parameter))
-        if known is not None and known() is parameter:
+        if self._was_loaded(parameter):
             return True
         is_young = self.from_the_start and 1 <= parameter._version <= _MOST_INITIALISED
         return not (is_young and looks_drawn(parameter))
+
+    def _was_loaded(self, parameter: torch.Tensor) -> bool:
+        known = self._loaded.get(id(parameter))
+        return known is not None and known.parameter() is parameter
+
+    def holds_loaded(self, parameter: torch.Tensor) -> bool:
+        """Whether a parameter was given a value, and was not written to since."""
+        was_loaded = self._was_loaded(parameter)
+        return was_loaded and self._loaded[id(parameter)].version == parameter._version
 
     def optimizer_loaded(self, optimizer: torch.optim.Optimizer, state: Any) -> None:
         """An optimizer was given a state."""
@@ -166,10 +181,12 @@ class Checkpoints:
     def model_loaded(self, model: torch.nn.Module, result: Any) -> None:
         """A model was given weights."""
         missing = set(getattr(result, "missing_keys", ()))
-        self._loaded = {key: ref for key, ref in self._loaded.items() if ref() is not None}
+        alive = {k: known for k, known in self._loaded.items() if known.parameter() is not None}
+        self._loaded = alive
         for name, parameter in model.named_parameters():
             if name not in missing:
-                self._loaded[id(parameter)] = weakref.ref(parameter)
+                known = _Loaded(weakref.ref(parameter), parameter._version)
+                self._loaded[id(parameter)] = known
 
     def drives(self, optimizer: torch.optim.Optimizer) -> None:
         """An optimizer makes steps from now on."""
@@ -189,10 +206,8 @@ class Checkpoints:
             return 0
         if any(_has_stepped(optimizer.state.get(parameter)) for parameter in parameters):
             return 0
-        for parameter in parameters:
-            known = self._loaded.get(id(parameter))
-            if known is None or known() is not parameter:
-                return 0
+        if not all(map(self._was_loaded, parameters)):
+            return 0
         settings = _settings(optimizer.param_groups)
         if settings is None:
             return 0
@@ -206,6 +221,16 @@ class Checkpoints:
 
 
 checkpoints = Checkpoints()
+
+
+def is_fresh(module: torch.nn.Module | None, name: str, parameter: torch.Tensor) -> bool | None:
+    """Whether a parameter of a module is as it was initialised. None: that cannot be told.
+
+    What was loaded is not, whatever it looks like: a training that was short, or a layer that it
+    hardly changed, leaves nearly the distribution that was drawn.
+    """
+    looks_so = looks_fresh(module, name, parameter)
+    return False if looks_so and checkpoints.holds_loaded(parameter) else looks_so
 
 
 def listening_load(original: Callable[..., Any]) -> Callable[..., Any]:

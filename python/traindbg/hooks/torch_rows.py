@@ -49,7 +49,7 @@ _factors: dict[torch.device, torch.Tensor] = {}
 def _factors_on(device: torch.device) -> torch.Tensor:
     known = _factors.get(device)
     if known is None:
-        known = _factors[device] = torch.tensor(_odd_numbers(_MOST_VALUES)).to(device)
+        known = _factors[device] = torch.tensor(_odd_numbers(_MOST_VALUES), device=device)
     return known
 
 

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 from torch.optim import lr_scheduler
 
 from traindbg.hooks.torch_guard import guarded
+from traindbg.hooks.torch_sources import sources
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -93,8 +94,9 @@ class Schedules:
     def steps(self, schedule: Any) -> None:
         """`schedule` makes a step."""
         record = self._known.get(schedule)
-        if record is not None:
+        if record is not None:  # else by its constructor
             record.is_stepped = True
+            sources.note("schedule_step")
 
     def uses(self, optimizer: torch.optim.Optimizer) -> None:
         """`optimizer` makes its first step that is heard."""
@@ -166,6 +168,8 @@ def _listening_made(original: Callable[..., Any]) -> Callable[..., Any]:
     def made(self: Any, *args: Any, **kwargs: Any) -> None:
         original(self, *args, **kwargs)
         guarded("schedules", schedules.made, self)
+        guarded("sources", sources.made, self)
+        guarded("sources", sources.used, "schedule", self)
 
     return made
 

@@ -123,6 +123,19 @@ def whole_here(tensor: Any) -> torch.Tensor | None:
     return local_part(tensor) if is_whole else None
 
 
+def has_values(tensor: Any) -> bool:
+    """Whether it is a tensor whose memory can be read, so that its class is PyTorch's own.
+
+    Or one that is derived from it and has the operations of it. Those with a dispatch of their own
+    may have no values: fake tensors of a compiler, functional ones.
+    """
+    kind = type(tensor)
+    if kind is torch.Tensor:
+        return True
+    plain = torch.Tensor.__torch_dispatch__
+    return issubclass(kind, torch.Tensor) and kind.__torch_dispatch__ is plain
+
+
 def _word(placement: Any) -> str:
     if placement.is_replicate():
         return "replicate"

@@ -86,6 +86,13 @@ class Unseen:
         why = "values are wrapped there (torch.func.grad, vmap, ...), and stand for many or none"
         self.say("transformed", "what is computed inside of torch.func", why)
 
+    def threads(self) -> None:
+        why = (
+            "a run is of one training, whose steps follow one another; train in processes of their "
+            "own to have them all recorded"
+        )
+        self.say("threads", "what other threads train at the same time", why)
+
     def steps(self) -> None:
         why = (
             "a compiled optimizer.step() is not seen, and a step ends with one; leave it uncompiled"

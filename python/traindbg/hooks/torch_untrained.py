@@ -19,9 +19,9 @@ from torch.nn.modules.module import register_module_forward_pre_hook
 from traindbg.hooks.torch_compiled import compiler_in_use, our_hooks
 from traindbg.hooks.torch_device import capturing_graph, own_operations
 from traindbg.hooks.torch_flow import Flow, Zeros
-from traindbg.hooks.torch_fresh import looks_fresh
 from traindbg.hooks.torch_modes import modes
 from traindbg.hooks.torch_parameters import number_of
+from traindbg.hooks.torch_resume import is_fresh
 from traindbg.hooks.torch_shards import local_part
 
 if TYPE_CHECKING:
@@ -350,4 +350,4 @@ class Untrained:
 
 
 def _fresh(module: nn.Module, own: Own) -> list[bool | None]:
-    return [looks_fresh(module, name, p) for name, p in own]
+    return [is_fresh(module, name, p) for name, p in own]

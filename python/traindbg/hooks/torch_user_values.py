@@ -11,6 +11,7 @@ from traindbg import _core
 from traindbg.hooks.torch_guard import boundary
 
 if TYPE_CHECKING:
+    from traindbg.hooks.torch_by_hand import ByHand
     from traindbg.hooks.torch_evaluations import Evaluations
     from traindbg.hooks.torch_guard import Guard
     from traindbg.hooks.torch_tensors import Tensors
@@ -33,17 +34,24 @@ class UserValues:
     """One per recording. What is given between two steps is of the mode that the models are in."""
 
     def __init__(
-        self, guard: Guard, tensors: Tensors, evaluations: Evaluations, unseen: Unseen
+        self,
+        guard: Guard,
+        tensors: Tensors,
+        evaluations: Evaluations,
+        unseen: Unseen,
+        by_hand: ByHand,
     ) -> None:
         self.guard = guard
         self._session = tensors.session
         self._tensors = tensors
         self._evaluations = evaluations
         self._unseen = unseen
+        self._by_hand = by_hand
 
     @boundary("metrics")
     def metric(self, name: str, value: float, evaluation: bool | None = None) -> None:
         """See `traindbg.log`; `evaluation`: whether it is of one; None: as it is at the moment."""
+        self._by_hand.look()
         tensor_id = self._tensors.id_of(f"metric/{name}", "metric")
         mode = self._evaluations.mode() if evaluation is None else (_EVAL if evaluation else _TRAIN)
         if mode == _EVAL:
@@ -53,6 +61,7 @@ class UserValues:
     @boundary("saved tensors")
     def save(self, name: str, value: Any) -> None:
         """See `traindbg.save`."""
+        self._by_hand.look()
         if not isinstance(value, torch.Tensor):
             value = _array_of(value)
         if not isinstance(name, str) or value is None or _core.readable(value) == "no":

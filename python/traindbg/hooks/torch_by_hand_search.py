@@ -1,0 +1,167 @@
+"""Finds what is trained by hand, where no optimizer tells which model that is.
+
+While no optimizer was made, each backward pass is asked which leaves it leads to, and whether those
+of the pass before have changed since. When they have twice, they are trained by hand: the module
+that owns them is watched, or they themselves where none does. What is missed of the first steps
+but their losses is told by nobody.
+
+Holds weak references, and the losses of the first steps.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from traindbg.hooks import torch_patches as patches
+from traindbg.hooks.torch_changes import Changes, Found, elements_of
+from traindbg.hooks.torch_device import capturing_graph, own_operations
+from traindbg.hooks.torch_guard import guarded
+from traindbg.hooks.torch_leaves import leaves_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+_CHANGES = 2  # weights that are loaded or made anew after a trial change once
+_LOOKS = 8  # passes of which the graph is gone through; then every so many one
+_LOOKS_EVERY = 64
+_MOST_PASSES = 10_000  # without a change
+_NEAR = 0.5  # an update changes less of a tensor than this
+_COMPARED = 8  # leaves
+
+_graph_task = getattr(torch._C, "_current_graph_task_id", None)
+
+
+def _nothing(*_: Any, **__: Any) -> None:
+    pass
+
+
+class Search:
+    """One per process. While there is no recording, it is what `torch_patches` tells.
+
+    `found(leaves, losses, root)` is called with what is trained, the losses of the steps before,
+    and that of the one under way.
+    """
+
+    def __init__(
+        self,
+        found: Callable[[list[torch.Tensor], list[torch.Tensor], torch.Tensor | None], None],
+    ) -> None:
+        self.is_evaluating = False
+        self.is_over = False
+        self._found = found
+        self._stop_listening = patches.listen_to_grad()
+        self._begin_anew()
+        if patches.state.listener is None:
+            listener: Any = self
+            patches.state.listen(listener, None, None)
+
+    def _begin_anew(self) -> None:
+        self._changes = Changes()
+        self._passes = 0
+        self._shapes: list[torch.Size] = []
+        self._elements: list[list[float]] = []
+        self._ids: list[int] = []
+        self._losses: list[torch.Tensor] = []  # of steps
+        self._loss: torch.Tensor | None = None  # of the step under way
+
+    def end(self) -> None:
+        """An optimizer was made, or nothing is found."""
+        if self.is_over:
+            return
+        self.is_over = True
+        self._begin_anew()
+        self._stop_listening()
+        listener: Any = patches.state.listener
+        if listener is self:
+            patches.state.listen(None, None, None)
+
+    def __getattr__(self, name: str) -> Any:
+        """All else that a listener hears is nothing to it."""
+        if name.startswith("_"):
+            raise AttributeError(name)
+        return _nothing
+
+    def backward_begins(self, tensors: Any, retains: bool) -> None:
+        """Of a process that has no recording."""
+        guarded("by hand", self.pass_begins, tensors)
+        listener: Any = patches.state.listener
+        if listener is not self and listener is not None:
+            listener.backward_begins(tensors, retains)
+
+    def grad_begins(
+        self, outputs: Any, inputs: Sequence[Any], retains: bool, goes_on: bool
+    ) -> None:
+        """The same by `torch.autograd.grad`."""
+        leaves = [x for x in inputs if isinstance(x, torch.Tensor) and x.is_leaf]
+        if leaves:
+            guarded("by hand", self.pass_begins, None if goes_on else outputs, leaves)
+        listener: Any = patches.state.listener
+        if listener is not self and listener is not None:
+            listener.grad_begins(outputs, inputs, retains, goes_on)
+
+    def pass_begins(self, roots: Any, leaves: list[torch.Tensor] | None = None) -> None:
+        """`leaves`: of which gradients are computed; None: all that the roots lead to."""
+        if self.is_over or (_graph_task is not None and _graph_task() != -1):
+            return
+        self._passes += 1
+        if self._passes > _MOST_PASSES:
+            self.end()
+            return
+        found = self._changes.found() if self._changes.waits else Found.SAME
+        is_due = self._passes <= _LOOKS or self._passes % _LOOKS_EVERY == 0
+        if leaves is None and (is_due or found is not Found.SAME):
+            leaves = leaves_of(roots)
+        if leaves is not None:
+            parameters = [leaf for leaf in leaves if isinstance(leaf, torch.nn.Parameter)]
+            leaves = parameters or leaves
+            ids = [id(leaf) for leaf in leaves]
+            if ids != self._ids and self._ids:
+                # Others: their successors, or what has nothing to do with them.
+                found = Found.CHANGED if self._are_successors(leaves) else Found.GONE
+            self._ids = ids
+            if found is Found.GONE:
+                self._begin_anew()
+                self._ids = ids
+        elif found is not Found.SAME:
+            return
+        if found is Found.CHANGED:
+            self._passes = 1
+            self._step_ended()
+        if self._loss is None:
+            self._loss = _number_of(roots)
+        if leaves is not None and len(self._losses) >= _CHANGES:
+            losses, loss = self._losses, self._loss
+            self._begin_anew()
+            self._found(leaves, losses, loss)
+        elif leaves is not None:
+            self._changes.remember(leaves)
+            self._shapes = [leaf.shape for leaf in leaves]
+            self._elements = [elements_of(leaf) for leaf in leaves[:_COMPARED]]
+
+    def _step_ended(self) -> None:
+        loss, self._loss = self._loss, None
+        self._losses.append(torch.tensor(torch.nan) if loss is None else loss)
+
+    def _are_successors(self, leaves: list[torch.Tensor]) -> bool:
+        """Whether these are what an update made of those before: near them, yet others all over."""
+        if [leaf.shape for leaf in leaves] != self._shapes:
+            return False
+        for leaf, before in zip(leaves[:_COMPARED], self._elements, strict=True):
+            now = elements_of(leaf)
+            size = sum(map(abs, before))
+            away = sum(abs(a - b) for a, b in zip(now, before, strict=True))
+            others = sum(a != b for a, b in zip(now, before, strict=True))
+            if 2 * others > len(before) and away < _NEAR * size:
+                return True
+        return False
+
+
+def _number_of(roots: Any) -> torch.Tensor | None:
+    """The value of what a backward pass begins with, where that is one number."""
+    root = roots[0] if isinstance(roots, (list, tuple)) and roots else roots
+    if type(root) is not torch.Tensor or root.numel() != 1 or capturing_graph(root):
+        return None
+    with own_operations():
+        return root.detach().clone()

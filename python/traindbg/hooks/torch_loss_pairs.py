@@ -1,0 +1,162 @@
+"""Whether a loss that is written out takes each prediction with the data of all samples.
+
+A prediction (n, 1) and a target (n,) make (n, n) wherever they are added, subtracted, multiplied or
+divided, and a mean of it is one number again. In the graph such an operation has one input that has
+a gradient, of n elements, and n * n where it ends; between it and the reduction of all of that are
+operations for each element alone.
+
+Pairs may be meant: of the difference of two predictions, both of which have a gradient; made by
+a dimension that was put in for them (`x[:, None]`); or with a matrix. What is reduced row by row
+first is meant, too: the risks of a Cox model, say.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+if TYPE_CHECKING:
+    import torch
+
+Shape = tuple[int, ...]
+
+_MOST_NODES = 64
+_FEWEST = 4  # samples: of fewer, n may be the number of anything
+_ADDED = frozenset({"AddBackward0", "SubBackward0"})
+_MULTIPLIED = frozenset({"DivBackward0", "MulBackward0"})
+_REDUCED = frozenset({"MeanBackward0", "SumBackward0"})  # all of it to one number
+# Of each element alone, such that its mean does not only depend on the mean of what goes in.
+_BENT = frozenset(
+    {
+        "AbsBackward0",
+        "ClampBackward0",
+        "ClampBackward1",
+        "ClampMaxBackward0",
+        "ClampMinBackward0",
+        "CoshBackward0",
+        "ErfBackward0",
+        "ExpBackward0",
+        "Expm1Backward0",
+        "HuberLossBackward0",
+        "LeakyReluBackward0",
+        "Log1PBackward0",
+        "LogAddExpBackward0",
+        "LogBackward0",
+        "LogSigmoidBackward0",
+        "MaximumBackward0",
+        "MinimumBackward0",
+        "MseLossBackward0",
+        "PowBackward0",
+        "ReciprocalBackward0",
+        "ReluBackward0",
+        "SigmoidBackward0",
+        "SmoothL1LossBackward0",
+        "SoftplusBackward0",
+        "SqrtBackward0",
+        "TanhBackward0",
+        "WhereBackward0",
+    }
+)
+_LINEAR = _ADDED | {"NegBackward0", "RsubBackward1", "ToCopyBackward0"}
+_GIVES_A_DIMENSION = frozenset({"ReshapeAliasBackward0", "UnsqueezeBackward0", "ViewBackward0"})
+
+
+class Pairs(NamedTuple):
+    """What was found of them."""
+
+    prediction: Shape = ()
+    result: Shape = ()  # empty: there are none, or they are meant
+    are_meant: bool = False
+
+
+def shape_at(node: Any, index: int) -> Shape | None:
+    """Of what the node gave, when it was computed, as its output of this index."""
+    known = getattr(node, "_input_metadata", None)
+    if known is None or index >= len(known):
+        return None
+    return tuple(int(size) for size in known[index].shape)
+
+
+def saved_by(node: Any, name: str) -> torch.Tensor | None:
+    """What the node keeps under this name.
+
+    None where somebody's hooks packed it (offloading, checkpoints): they may unpack it only once.
+    """
+    raw = getattr(node, f"_raw_saved_{name}", None)
+    if raw is None or getattr(raw, "unpack_hook", raw) is not None:
+        return None
+    found: torch.Tensor | None = getattr(node, f"_saved_{name}")
+    return found
+
+
+def _is_flat(shape: Shape | None, number: int) -> bool:
+    return shape in ((number,), (number, 1))
+
+
+def _was_put_in(edge: tuple[Any, int]) -> bool:
+    """Whether (n, 1) was made of (n,), so that it goes with another (n,) in pairs."""
+    node, index = edge
+    if node.name() not in _GIVES_A_DIMENSION:
+        return False
+    before = shape_at(*node.next_functions[0]) if node.next_functions[0][0] is not None else None
+    return before is not None and len(before) < len(shape_at(node, index) or ())
+
+
+def _goes_with_a_row(node: Any, position: int, prediction: Shape) -> bool:
+    """Of a product: whether the data are n values in the other form than the prediction."""
+    data = saved_by(node, "other" if position == 0 else "self")
+    number = prediction[0]
+    wanted = (number, 1) if len(prediction) == 1 else (number,)
+    return data is not None and tuple(data.shape) == wanted
+
+
+def _is_square(shape: Shape | None) -> bool:
+    return shape is not None and len(shape) == 2 and shape[0] == shape[1] >= _FEWEST
+
+
+def pairs_in(loss: torch.Tensor) -> Pairs:
+    """Looks from the loss back. Keeps nothing of the graph."""
+    nodes: list[tuple[Any, int, bool]] = [(loss.grad_fn, 0, False)]
+    seen: set[tuple[Any, bool]] = set()
+    found = Pairs()
+    while nodes and len(seen) < _MOST_NODES:
+        node, index, is_bent = nodes.pop(0)
+        if node is None or (node, is_bent) in seen:
+            continue
+        seen.add((node, is_bent))
+        name, shape = node.name(), shape_at(node, index)
+        if shape in ((), (1,)):
+            if name in _REDUCED:
+                is_bent = False
+            elif name not in _LINEAR and name not in _MULTIPLIED and name not in _BENT:
+                continue
+        elif name == "StackBackward0" and shape is not None and len(shape) == 1:
+            pass  # of several losses
+        elif not _is_square(shape):
+            continue
+        elif name in _ADDED or name in _MULTIPLIED:
+            assert shape is not None
+            inputs = [
+                (position, edge, given)
+                for position, edge in enumerate(node.next_functions)
+                if edge[0] is not None and (given := shape_at(*edge)) is not None
+            ]
+            flat = [each for each in inputs if _is_flat(each[2], shape[0])]
+            if len(inputs) == 2 and flat:  # a sum of both may be the model's own, by mistake
+                if name == "SubBackward0" and len(flat) == 2:
+                    return Pairs(are_meant=True)
+                continue
+            if flat:
+                position, edge, given = flat[0]
+                if _was_put_in(edge):
+                    return Pairs(are_meant=True)
+                if is_bent if name in _ADDED else _goes_with_a_row(node, position, given):
+                    found = Pairs(given, shape)
+                continue
+            if name in _MULTIPLIED and len(inputs) == 2:
+                is_bent = True
+        elif name in _BENT:
+            is_bent = True
+        elif name not in _LINEAR:
+            continue
+        nodes += [(*edge, is_bent) for edge in node.next_functions]
+    return found

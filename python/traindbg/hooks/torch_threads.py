@@ -1,0 +1,140 @@
+"""Whose training is recorded where several threads train at the same time: one of them.
+
+A recording is of one training, whose steps follow one another. What is more, a backward pass writes
+gradients without the interpreter's lock: to look at `.grad` in another thread meanwhile can end the
+process. So a thread that begins a backward pass waits until hooks that run in another one are left,
+and when that one is in the middle of a step, only one of the two is heard from then on, and what
+the other one trains is watched no more. Threads that train one after the other are all heard.
+"""
+
+from __future__ import annotations
+
+import threading
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from traindbg.hooks.torch_guard import guarded
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from traindbg._core import HotPath
+    from traindbg.hooks.torch_guard import Guard
+    from traindbg.hooks.torch_watched import WatchedModels
+    from traindbg.hooks.torch_watcher import Watcher
+
+# Of a thread that is not heard, without a step of the one that is: that one has stopped training.
+_PASSES_UNTIL_HEARD = 100
+_MOST_SECONDS = 60.0  # to wait for hooks of another thread; they take milliseconds
+_MOST_NODES = 30_000
+_this_thread = threading.get_ident
+
+
+def _is_alive(thread: int) -> bool:
+    return any(each.ident == thread for each in threading.enumerate())
+
+
+def _leaves_of(root: torch.Tensor | None) -> set[int]:
+    """The ids of the parameters that a loss comes from."""
+    found: set[int] = set()
+    waiting: list[Any] = [None if root is None else root.grad_fn]
+    known: set[Any] = set()
+    while waiting and len(known) < _MOST_NODES:
+        node = waiting.pop()
+        if node is None or node in known:
+            continue
+        known.add(node)
+        leaf = getattr(node, "variable", None)
+        if leaf is not None:
+            found.add(id(leaf))
+        waiting.extend(following for following, _ in node.next_functions)
+    return found
+
+
+class Threads:
+    """One per recording. `lose` is told of models that are watched no more."""
+
+    def __init__(
+        self,
+        guard: Guard,
+        hot: HotPath,
+        watched: WatchedModels,
+        lose: Callable[[list[Watcher]], None],
+    ) -> None:
+        self.only: int | None = None  # the one that is heard; None: all
+        self._guard = guard
+        self._hot = hot
+        self._watched = watched
+        self._lose = lose
+        self._last: int | None = None  # that began a backward pass which was heard
+        self._its: Watcher | None = None  # of the model that it trains; None: not known to be any
+        self._trains: int | None = None  # the one that ended a step
+        self._silent = (0, 0)  # passes that were not heard, and after how many steps
+
+    def hears_backward(self, tensors: Any) -> bool:
+        """A backward pass is about to begin in this thread: whether it is heard."""
+        this, root = _this_thread(), tensors
+        if isinstance(tensors, (list, tuple)):
+            root = tensors[0] if tensors else None
+        if not isinstance(root, torch.Tensor):
+            root = None
+        if this == self._last:
+            if self._its is None and threading.active_count() > 1:
+                self._its = guarded("threads", self._watcher_of, root)
+            return True
+        if self._last is not None and not guarded("threads", self._takes_over, this, root):
+            return False
+        self._last, self._its = this, guarded("threads", self._watcher_of, root)
+        return True
+
+    def may_look_at_gradients(self) -> bool:
+        """At the end of a step: whether no other thread may be computing some."""
+        self._trains = _this_thread()
+        return self._last is None or self._last == self._trains or not _is_alive(self._last)
+
+    def _watcher_of(self, root: torch.Tensor | None) -> Watcher | None:
+        return self._watched.watcher_of(_leaves_of(root))
+
+    def _takes_over(self, this: int, root: torch.Tensor | None) -> bool:
+        """Whether this thread is heard although the pass before was another one's."""
+        lock = self._guard.lock
+        if not lock.acquire(timeout=_MOST_SECONDS):
+            return False
+        try:
+            last = self._last
+            if last is None or not _is_alive(last):
+                self.only = None
+                return True
+            if self.only is not None:
+                return self._is_heard_again(root)
+            if self._hot.first_backward:
+                return True  # between two steps
+            ours, theirs = self._watcher_of(root), self._its
+            if ours is None:
+                return False  # a pass that trains nothing that is watched
+            if theirs is None:
+                return True  # theirs was such a one
+            is_ours = self._trains == this  # and the other one has not ended a step
+            self.only = this if is_ours else last
+            if is_ours and theirs is not ours:
+                self._lose([each for each in self._watched.watchers if each is not ours])
+            else:
+                self._lose([ours])
+            return is_ours
+        finally:
+            lock.release()
+
+    def _is_heard_again(self, root: torch.Tensor | None) -> bool:
+        """A pass of a thread that is not heard any more."""
+        steps = self._hot.steps
+        passes = self._silent[0] + 1 if self._silent[1] == steps else 1
+        self._silent = (passes, steps)
+        if passes > _PASSES_UNTIL_HEARD:
+            self.only = None
+            return True
+        if len(self._watched.watchers) > 1:
+            ours = self._watcher_of(root)
+            if ours is not None:
+                self._lose([ours])  # it was made, or is watched, since
+        return False
