@@ -167,6 +167,7 @@ TEST(ReduceChannels, WhichDimensionCountsThem) {
     EXPECT_EQ(model::channel_dimension(Role::kWeight, 4), 0U);
     EXPECT_EQ(model::channel_dimension(Role::kGradient, 2), 0U);
     EXPECT_EQ(model::channel_dimension(Role::kWeightUpdate, 3), 0U);
+    EXPECT_EQ(model::channel_dimension(Role::kBuffer, 3), 0U);
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <string>
 #include <vector>
 
@@ -97,6 +98,18 @@ TEST(HookJson, WithoutCollectionsThoseOfTheHookOrTheLosses) {
     EXPECT_EQ(all.captures.size(), 9U);
     ASSERT_EQ(all.collections.size(), 1U);
     EXPECT_EQ(all.collections[0], (model::CollectionSpec{"default", {"conv1"}, {}}));
+}
+
+TEST(HookJson, BuffersAreNotOfAllAndMayBeNamedBesideIt) {
+    const auto has_buffers = [](const Settings& settings) {
+        return std::any_of(settings.captures.begin(), settings.captures.end(),
+                           [](const auto& capture) { return capture.collection == "buffers"; });
+    };
+    EXPECT_FALSE(has_buffers(read(R"({"CollectionConfigurations": [{"CollectionName": "all"}]})")));
+    const Settings named =
+        read(R"({"CollectionConfigurations": [{"CollectionName": "all"}, {"CollectionName": "buffers"}]})");
+    EXPECT_TRUE(has_buffers(named));
+    EXPECT_TRUE(named.collections.empty()) << "it is one of ours and needs no pattern";
 }
 
 TEST(HookJson, LossesAreSavedWhateverElseIs) {

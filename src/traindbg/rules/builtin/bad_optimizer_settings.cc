@@ -32,7 +32,8 @@ const model::RuleInfo kBadOptimizerSettings = {
         "its steps add up to, over 1 - momentum, is above 0.5. Betas: the first beta of Adam or its like is "
         "0.99 or more and "
         "above the second. Epsilon: that of Adam or RMSprop is more than `eps` times the typical √v of the "
-        "weight matrices (the root of exp_avg_sq or square_avg), RMSprop's 0.1 or more, and the typical "
+        "weight matrices (the root of exp_avg_sq or square_avg) and more than `eps` times the usual 1e-8, "
+        "RMSprop's 0.1 or more, and the typical "
         "update "
         "(‖Δw‖ / ‖w‖) was never above "
         "1e-3 (with RMSprop's momentum m: over 1 - m). Decay: Adagrad's lr_decay is 0.01 or more, and has "
@@ -49,7 +50,8 @@ const model::RuleInfo kBadOptimizerSettings = {
     .fix = "Use momentum=0.9, betas=(0.9, 0.999), eps=1e-8, lr_decay=0.",
     .healthy =
         "Adam with equal betas or without momentum (a first beta of 0); an epsilon of 1e-3 whose updates "
-        "are as usual.",
+        "are as usual. Gradients so small that the usual epsilon swallows them, too: that is no setting, "
+        "and other rules tell where they are lost.",
     .cost = "Optimizer state at steps 20 and 50; a copy of the weights at few steps; the loss.",
     .original = "",
     .source = "Kingma, Ba, \"Adam: a method for stochastic optimization\", ICLR 2015",
@@ -169,7 +171,8 @@ class BadOptimizerSettings final : public Rule {
         const double momentum = optimizer_setting(*step.meta, "momentum").value_or(0);
         const double usual = 1e-3 / (1 - std::clamp(momentum, 0.0, 0.99));
         const double typical = updates_.count() > 1 ? updates_.worst().typical : updates_.highest();
-        if (*eps <= eps_ * root_ || typical > usual) return;
+        // Where the usual epsilon would swallow the gradients as well, they are at fault, and not it.
+        if (*eps <= eps_ * std::max(root_, kUsualEps) || typical > usual) return;
         // Recipes of reinforcement learning have 0.01 on purpose.
         if (step.meta->optimizers.front().type == "RMSprop" && *eps < 0.1) return;
         model::Finding finding;
@@ -199,6 +202,7 @@ class BadOptimizerSettings final : public Rule {
         fire(std::move(finding), "lr_decay", !has_come_far(), sink);
     }
 
+    static constexpr double kUsualEps = 1e-8;
     double eps_;
     std::uint64_t patience_;
     std::uint64_t judged_ = 0;

@@ -1,6 +1,8 @@
 // An embedding of which only a few rows are ever looked up: numbers that were mapped wrongly.
 
 #include <algorithm>
+#include <array>
+#include <cstddef>
 #include <map>
 #include <string>
 #include <vector>
@@ -22,8 +24,9 @@ const model::RuleInfo kEmbeddingRowsUnused = {
         "At `looks` captured steps or more, the rows of an embedding whose gradient was not all 0 are "
         "together at most `share` of its rows (of `rows` or more), and none was new in the later half of the "
         "steps. A note (info) for tables of more than 20,000 rows or with more than 200 rows in use, as "
-        "large vocabularies and small data have; else a warning, also where the rows in use are the first "
-        "128, 256, 32,768 or 65,536 and all of them, as a cast to 8 or 16 bits leaves.",
+        "large vocabularies and small data have; else a warning. It is one, too, where the rows in use are "
+        "the first 128, 256, 32,768 or 65,536 and all of them, as a cast to 8 or 16 bits leaves, whatever "
+        "`share` they are, of a table that has twice as many or more.",
     .why =
         "What should have a row of its own shares one with others, so that the model cannot tell them "
         "apart. The loss falls all the same, part of the way.",
@@ -105,12 +108,22 @@ class EmbeddingRowsUnused final : public Rule {
         if (now < 4 || last + 1 != now || first_unused != now) table.is_prefix = false;
     }
 
+    // The rows in use are all that 8 or 16 bits can number, with a sign or without, and no other.
+    static bool is_range_of_bits(const Table& table) {
+        constexpr std::array<std::size_t, 4> kRanges = {128, 256, 32'768, 65'536};
+        if (std::find(kRanges.begin(), kRanges.end(), table.in_use) == kRanges.end()) return false;
+        const auto end = table.used.begin() + static_cast<std::ptrdiff_t>(table.in_use);
+        return std::all_of(table.used.begin(), end, [](bool is_used) { return is_used; });
+    }
+
     void judge(const model::StepView& step, Table& table, FindingSink& sink) {
         if (table.looks < needed_) return;
         ++judged_;
         const auto rows = static_cast<double>(table.used.size());
         const bool few = static_cast<double>(table.in_use) <= share_ * rows;
-        if (!few || table.is_prefix || 2 * table.last_new > table.looks) {
+        // A table for bytes and some more signs has nearly as many rows as there are bytes.
+        const bool is_cast = is_range_of_bits(table) && 2 * table.in_use <= table.used.size();
+        if ((!few && !is_cast) || table.is_prefix || 2 * table.last_new > table.looks) {
             if (table.firing) sink.clear(table.module);
             table.firing = false;
             return;
@@ -122,8 +135,6 @@ class EmbeddingRowsUnused final : public Rule {
             if (!table.used[first]) first = i;
             last = i;
         }
-        const bool is_cast = table.in_use == last + 1 && (table.in_use == 128 || table.in_use == 256 ||
-                                                          table.in_use == 32'768 || table.in_use == 65'536);
         const bool is_large = !is_cast && (rows > 20'000 || table.in_use > 200);
         model::Finding finding;
         finding.key = table.module;

@@ -1,4 +1,7 @@
-// Frozen layers of random weights.
+// Frozen layers of random weights, and optimizers that go on stepping what was frozen.
+
+#include <map>
+#include <string>
 
 #include "traindbg/base/format.h"
 #include "traindbg/rules/builtin/builtin.h"
@@ -10,39 +13,62 @@ namespace {
 const model::RuleInfo kFrozenParameters = {
     .name = "frozen_parameters",
     .title = "Frozen parameters",
-    .summary = "Layers are frozen although their weights are random: nothing was trained or loaded there.",
+    .summary =
+        "Layers are frozen although their weights are random, or an optimizer steps on for nothing: all that "
+        "it trained was frozen.",
     .when =
         "At each of `steps` looks in a row, a module that the training step calls with gradients enabled "
         "has parameters none of which requires gradients, and a weight of it still has the very "
         "distribution that an initialiser gives: uniform up to the bound of one of the usual schemes, or "
-        "normal of one of their deviations. Its values do not change.",
+        "normal of one of their deviations. Its values do not change. Or, at each of `turns` looks in a row, "
+        "one of several optimizers, which has trained before, steps after a backward pass of its own, and "
+        "none of its parameters requires a gradient or has one. No threshold.",
     .why =
         "Freezing is for weights that know something. Random ones let the other layers learn only what "
-        "random features allow.",
+        "random features allow. An optimizer whose parameters were all frozen changes nothing. In a GAN "
+        "whose discriminator is frozen for the turn of the generator and not unfrozen for its own, the "
+        "generator "
+        "plays on against an opponent that does not learn.",
     .fix =
         "Load the checkpoint before training (check what load_state_dict reports as missing), or "
-        "unfreeze: requires_grad_(True), and make the optimizer after that.",
+        "unfreeze: requires_grad_(True), and make the optimizer after that. Where several models take turns: "
+        "requires_grad_(True) before each turn of the one that was frozen.",
     .healthy =
-        "Weights that were loaded or trained: their distribution is another one. Modules that run under "
+        "Weights that were loaded or trained: load_state_dict copied them, or their distribution is another "
+        "one. Modules that run under "
         "torch.no_grad(): targets of distillation, momentum encoders. Averages of other weights: they "
-        "change. Small tensors, biases and norms, of which that cannot be told.",
+        "change. Small tensors, biases and norms, of which that cannot be told. An optimizer that shares its "
+        "backward passes with another one, and whose part is frozen meanwhile; one that trains again later.",
     .cost =
         "The distribution of frozen weights once, and the order in which modules are called at no more "
-        "than six steps; nothing where no module is frozen.",
+        "than six steps; nothing where no module is frozen. Of several optimizers, whether their parameters "
+        "require gradients.",
     .original = "",
     .source =
         "Jiang et al., \"Training with Confidence: Catching Silent Errors in Deep Learning Training with "
         "Automated Proactive Checks\", OSDI 2025 (the fault, not the method); mmpretrain issue 702",
     .severity = model::Severity::kWarning,
-    .parameters = {{"steps", "steps", 3, 2, 1000, "looks in a row that must show it"}},
+    .parameters = {{"steps", "steps", 3, 2, 1000, "looks in a row that must show it"},
+                   {"turns", "steps", 5, 2, 1000, "looks in a row at turns that train nothing"}},
 };
 
 class FrozenParameters final : public Rule {
   public:
-    explicit FrozenParameters(const Parameters& parameters) : seen_(parameters.at("steps")) {}
+    explicit FrozenParameters(const Parameters& parameters)
+        : seen_(parameters.at("steps")), turns_(parameters.at("turns")) {}
 
     void on_step(const model::StepView& step, FindingSink& sink) override {
         if (step.mode() != model::Mode::kTrain) return;
+        judge_modules(step, sink);
+        judge_turns(step, sink);
+    }
+    [[nodiscard]] std::uint64_t steps_judged() const override { return seen_.judged(); }
+    [[nodiscard]] std::string why_not_judged() const override {
+        return "no training step was seen from its beginning to its end";
+    }
+
+  private:
+    void judge_modules(const model::StepView& step, FindingSink& sink) {
         const std::optional<LoopFact> frozen = loop_fact(step, "frozen_fresh_modules");
         if (!frozen) return;
         const bool shows = frozen->value > 0;
@@ -63,14 +89,34 @@ class FrozenParameters final : public Rule {
             frozen->place);
         sink.fire(std::move(finding));
     }
-    [[nodiscard]] std::uint64_t steps_judged() const override { return seen_.judged(); }
-    [[nodiscard]] std::string why_not_judged() const override {
-        return "no training step was seen from its beginning to its end";
+
+    // Of each optimizer; a step that does not tell of one, saw no turn of it.
+    void judge_turns(const model::StepView& step, FindingSink& sink) {
+        for (const LoopFact& turn : loop_facts(step, "frozen_turn")) {
+            const std::string key = base::format("turn of {}", turn.place);
+            InARow& seen = in_turn_.try_emplace(key, turns_).first->second;
+            const bool shows = turn.value > 0;
+            if (!shows && seen.is_enough()) sink.clear(key);
+            seen.add(step, shows);
+            if (!seen.is_enough()) continue;
+            model::Finding finding = loop_finding(key, model::Severity::kWarning, seen, turn);
+            finding.message = base::format(
+                "The optimizer of {} steps for nothing since step {}: at all of the {} steps looked at, none "
+                "of its {:.0f} parameters requires a gradient any more. Something froze them after they were "
+                "trained.",
+                turn.place, seen.first(), seen.count(), turn.value);
+            finding.fix = base::format(
+                "Call requires_grad_(True) on {} before each of its turns, or requires_grad_(False) only for "
+                "the turn of the other one.",
+                turn.place);
+            sink.fire(std::move(finding));
+        }
     }
 
-  private:
     static constexpr const char* kKey = "frozen";
     InARow seen_;
+    double turns_;
+    std::map<std::string, InARow> in_turn_;  // by the keys of their findings
 };
 
 std::vector<model::Requirement> frozen_parameters_needs(const Parameters&) {

@@ -167,7 +167,11 @@ class GradientsNotCleared final : public Rule {
         const bool same = step.step() == used_step_ + 1 && used_norm_ > 0 &&
                           std::abs(sample.statistics.l2 - used_norm_) <= 1e-5 * used_norm_;
         if (same) finding.message += base::format(" It is the very gradient that step {} used.", used_step_);
-        finding.fix = "Call optimizer.zero_grad() once per optimizer step, before loss.backward().";
+        finding.fix =
+            step.meta->optimizers.empty()
+                ? "Set the gradients to None once per update of the weights, before loss.backward(): "
+                  "model.zero_grad() does."
+                : "Call optimizer.zero_grad() once per optimizer step, before loss.backward().";
         finding.evidence.push_back({"largest gradient before backward", largest, "expected", 0});
         finding.evidence.push_back(
             {"steps in a row", static_cast<double>(in_a_row_), "limit", static_cast<double>(needed_)});

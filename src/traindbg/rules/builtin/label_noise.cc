@@ -34,7 +34,10 @@ const model::RuleInfo kLabelNoise = {
         "trained then. Judged only where nothing else makes the training harder: the model has no dropout, "
         "the training's rows come again bit for bit, so that they are not augmented, and both parts have "
         "about "
-        "the same labels: the mean of the evaluation's lies among those of the training's batches. Or, of 40 "
+        "the same labels: the mean of the evaluation's lies among those of the training's batches. Where it "
+        "does "
+        "not, what "
+        "the evaluation contradicts of each class counts with the training's share of that class. Or, of 40 "
         "or "
         "more rows that came again, the share that had another class than before is at least 60 % of what it "
         "would be if classes were dealt out anew each time, and the loss is still above 85 % of that of "
@@ -84,6 +87,7 @@ class LabelNoise final : public Rule {
             // A row that was looked at twice is known again, unless it is another one each time.
             comes_again_ = looked && looked->value > 1.5 * known->value;
         }
+        if (!is_evaluation) classes_.observe(step);
         const auto labels = loop_fact(step, "labels_counted");
         const auto missed = loop_fact(step, "labels_missed");
         const auto mean = loop_fact(step, "labels_mean");
@@ -91,6 +95,8 @@ class LabelNoise final : public Rule {
         const Counted now = {labels->value, missed->value * labels->value, mean->value * labels->value,
                              step_};
         if (is_evaluation) {
+            if (open_.labels == 0) classes_.age();
+            classes_.observe(step);
             open_ = sum(open_, now);
             return;
         }
@@ -121,12 +127,52 @@ class LabelNoise final : public Rule {
         [[nodiscard]] double share() const { return labels > 0 ? missed / labels : 0; }
         [[nodiscard]] double mean() const { return labels > 0 ? sum / labels : 0; }
     };
+    // Both parts by class. Where the training has its classes in other shares, as a sampler deals them out,
+    // it is as hard as the evaluation with these shares.
+    class Classes {
+      public:
+        void observe(const model::StepView& step) {
+            const bool is_evaluation = step.mode() == model::Mode::kEval;
+            for (const model::ClassSample& sample : step.record->classes) {
+                const auto& labels = sample.counts.labels;
+                add(is_evaluation ? evaluated_ : trained_, labels);
+                if (is_evaluation) add(hits_, sample.counts.hits);
+            }
+        }
+        // Another evaluation begins: the model was less trained at those before.
+        void age() {
+            for (double& count : evaluated_) count /= 2;
+            for (double& count : hits_) count /= 2;
+        }
+        // What share of labels the evaluation contradicts, with the training's shares; 1 where it is not
+        // known.
+        [[nodiscard]] double missed() const {
+            double all = 0, missed = 0;
+            for (std::size_t i = 0; i < trained_.size(); ++i) {
+                all += trained_[i];
+                const bool is_known = i < evaluated_.size() && evaluated_[i] >= kFewestOfClass;
+                const double found = is_known && i < hits_.size() ? hits_[i] / evaluated_[i] : 0;
+                missed += trained_[i] * (1 - found);
+            }
+            return all > 0 ? missed / all : 1;
+        }
+
+      private:
+        static constexpr double kFewestOfClass = 10;
+        template <typename Counts>
+        static void add(std::vector<double>& to, const Counts& counts) {
+            if (to.size() < counts.size()) to.resize(counts.size());
+            for (std::size_t i = 0; i < counts.size(); ++i) to[i] += counts[i];
+        }
+        std::vector<double> trained_, evaluated_, hits_;
+    };
     // Another model, of another fold, say: what was counted is not of it.
     void begin_anew(FindingSink& sink) {
         if (is_changing_) sink.clear("changed");
         is_changing_ = false;
         guessing_ = Guessing();
         evaluated_.clear();
+        classes_ = Classes();
         training_.clear();
         open_ = {};
         comes_again_ = any_ = false;
@@ -208,19 +254,20 @@ class LabelNoise final : public Rule {
         // Batches differ in their labels' mean by chance; both parts must lie among them.
         const double around = 0.1 * std::max(highest_mean_ - lowest_mean_, 1e-9);
         const bool alike = theirs.mean() > lowest_mean_ - around && theirs.mean() < highest_mean_ + around;
+        const double expected = alike ? theirs.share() : std::max(theirs.share(), classes_.missed());
         // An evaluation that is beside several looks counts once.
         const double evaluated =
             theirs.labels * static_cast<double>(evaluations.size()) / static_cast<double>(looks);
         const double error = std::sqrt(ours.share() * (1 - ours.share()) / ours.labels +
-                                       theirs.share() * (1 - theirs.share()) / evaluated);
+                                       expected * (1 - expected) / evaluated);
         // A jump of the loss is one look's; wrong labels are in all of them.
         const double others = (ours.missed - worst.missed) / std::max(ours.labels - worst.labels, 1.0);
         const bool in_all = others >= kOfOthers * missed_ && least >= kOfLeast * ours.share();
-        const bool on = alike && ours.share() >= missed_ && in_all &&
-                        theirs.share() <= ratio_ * ours.share() && ours.share() - theirs.share() > 4 * error;
+        const bool on = ours.share() >= missed_ && in_all && expected <= ratio_ * ours.share() &&
+                        ours.share() - expected > 4 * error;
         if (on) {
             if (!fired_) first_ = step_;
-            fire(ours, theirs, sink);
+            fire(ours, theirs, expected, sink);
         } else if (fired_) {
             // Wrong labels that were learned by heart are no longer contradicted.
             if (ours.share() >= missed_) sink.clear("labels");
@@ -228,7 +275,7 @@ class LabelNoise final : public Rule {
         fired_ = fired_ || on;
     }
 
-    void fire(const Counted& ours, const Counted& theirs, FindingSink& sink) const {
+    void fire(const Counted& ours, const Counted& theirs, double expected, FindingSink& sink) const {
         model::Finding finding;
         finding.key = "labels";
         finding.severity = model::Severity::kWarning;
@@ -236,16 +283,18 @@ class LabelNoise final : public Rule {
         finding.tensor = "loss";
         finding.message = base::format(
             "Up to step {} the model contradicts {:.0f} % of the labels that it is trained on; of those of "
-            "evaluations before it contradicted {:.0f} %, with unchanged inputs and no dropout. About {:.0f} "
-            "% "
+            "evaluations before it contradicted {:.0f} %{}, with unchanged inputs and no dropout. About "
+            "{:.0f} % "
             "of the training's labels look wrong.",
-            step_, 100 * ours.share(), 100 * theirs.share(), 100 * (ours.share() - theirs.share()));
+            step_, 100 * ours.share(), 100 * expected,
+            expected > theirs.share() ? ", weighted as the training has its classes" : "",
+            100 * (ours.share() - expected));
         finding.fix =
             "Look at the training rows with the largest loss: correct or drop wrong labels, and find where "
             "they "
             "come from. Until then keep the checkpoint of the best evaluation.";
         finding.evidence.push_back(
-            {"training labels contradicted", ours.share(), "evaluation labels contradicted", theirs.share()});
+            {"training labels contradicted", ours.share(), "evaluation labels contradicted", expected});
         finding.evidence.push_back(
             {"training labels looked at", ours.labels, "evaluation labels", theirs.labels});
         finding.plots = {{"loop/labels_missed", "value"}, {"loss", "value"}};
@@ -260,6 +309,7 @@ class LabelNoise final : public Rule {
     Guessing guessing_;
     bool comes_again_ = false, fired_ = false, any_ = false, is_changing_ = false;
     double lowest_mean_ = 0, highest_mean_ = 0;
+    Classes classes_;
     std::vector<Counted> training_, evaluated_;
     Counted open_;
 };
@@ -268,6 +318,9 @@ std::vector<model::Requirement> label_noise_needs(const Parameters&) {
     std::vector<model::Requirement> all = row_requirements(kLabelNoise.name);
     all.push_back({"losses", model::Mode::kTrain, model::What::kStatistics, {.every = 1}, kLabelNoise.name});
     all.push_back({"losses", model::Mode::kEval, model::What::kStatistics, {.every = 1}, kLabelNoise.name});
+    for (const model::Mode mode : {model::Mode::kTrain, model::Mode::kEval})
+        all.push_back(
+            {"classes", mode, model::What::kClasses, {.every = 5, .dense_until = 20}, kLabelNoise.name});
     return all;
 }
 

@@ -3,11 +3,13 @@
 #include <algorithm>
 #include <cmath>
 #include <optional>
+#include <vector>
 
 #include "traindbg/base/format.h"
 #include "traindbg/base/text.h"
 #include "traindbg/rules/builtin/builtin.h"
 #include "traindbg/rules/loop_facts.h"
+#include "traindbg/rules/robust.h"
 #include "traindbg/rules/settings.h"
 #include "traindbg/rules/summed_loss.h"
 #include "traindbg/rules/training_loss.h"
@@ -37,7 +39,14 @@ const model::RuleInfo kLearningRateTooHigh = {
         "third of it where nothing was learned (warning). Or a typical update of steps 1 to 10 was above "
         "half of "
         "the weights, the loss was highest in those steps, 10 % above its start, and after three times "
-        "`patience` steps it is above 30 % of its start (warning).",
+        "`patience` steps it is above 30 % of its start (warning). Or the typical updates of the first three "
+        "steps add up to more than half of the weights, the median loss of the three steps after the first "
+        "is "
+        "above the first loss and guessing, the highest is among the first 12 and 10 % above these (where "
+        "the "
+        "labels do not tell what guessing gives, `jump` times the first and four times the noise above it), "
+        "and after three times `patience` steps the loss is above 60 % of guessing, or of its start "
+        "(warning).",
     .why =
         "An update that is a tenth of the weights forgets what was learned before. The loss jumps about or "
         "settles where guessing would be; units die on the way.",
@@ -82,12 +91,18 @@ class LearningRateTooHigh final : public Rule {
 
     void on_step(const model::StepView& step, FindingSink& sink) override {
         if (step.mode() != model::Mode::kTrain) return;
-        updates_.observe(step);
+        if (loop_fact(step, "trainings")) {  // another one: its first updates are not seen
+            moved_ = 0;
+            after_moves_.clear();
+        }
+        if (updates_.observe(step) && step.step() < kFirstMoves) moved_ += updates_.last().typical;
         summed_.observe(step);
         const double highest = loss_.highest();
         const double usual = loss_.count() >= 10 ? loss_.level() : 0, noise = loss_.noise();
         const std::vector<double> before(loss_.recent().values().begin(), loss_.recent().values().end());
         if (!loss_.observe(step)) return;
+        if (loss_.count() > 1 && after_moves_.size() < kFirstMoves)
+            after_moves_.push_back(loss_.recent().last(1).front());
         if (loss_.count() > 10 && loss_.highest() > highest) {
             const double strays = std::max(noise, (part_of(before, 0.95) - usual) / 2);
             surprise_ = strays > 0 ? (loss_.highest() - usual) / strays : kSurprise;
@@ -121,10 +136,12 @@ class LearningRateTooHigh final : public Rule {
     static constexpr std::uint64_t kFirst = 12;
     static constexpr double kSurprise = 15;
     static constexpr double kReplaced = 0.5;
+    static constexpr model::StepIndex kFirstMoves = 3;
 
     // Of the worst look of the first steps, where the finding is about that.
     [[nodiscard]] bool is_about_worst() const {
-        return std::string_view(firing_) == "wrecked" || updates_.last().typical <= update_;
+        const std::string_view key = firing_;
+        return key == "wrecked" || key == "replaced" || updates_.last().typical <= update_;
     }
     // Most of the last looks but the first one, whose weights may be anything.
     [[nodiscard]] bool mostly_above(double limit) const {
@@ -139,6 +156,17 @@ class LearningRateTooHigh final : public Rule {
     }
     [[nodiscard]] double worst_start() const {
         return std::max(loss_.start(), loss_.base_rate().value_or(0));
+    }
+
+    // The loss rose by the first updates, not by chance: of a fresh classifier, which guesses, it hardly
+    // strays.
+    [[nodiscard]] bool did_moves_harm() const {
+        if (after_moves_.size() < kFirstMoves || loss_.highest_step() > 12 || loss_.has_vague_start())
+            return false;
+        const double before = std::max(worst_start(), loss_.first()), highest = loss_.highest();
+        if (median(after_moves_) <= before) return false;
+        return loss_.base_rate() ? highest > 1.1 * before
+                                 : highest > jump_ * before && highest - before > 4 * loss_.noise();
     }
 
     // The key of what is seen.
@@ -165,6 +193,11 @@ class LearningRateTooHigh final : public Rule {
         if (was_replaced && loss_.count() >= 3 * patience_ && loss_.highest_step() <= 12 &&
             loss_.highest() > 1.1 * loss_.start() && level > 0.3 * start)
             return "wrecked";
+        // Adam's first updates are of one size, the rate's, and go one way: a few of them replace as much.
+        // What they broke may be learned anew, slowly.
+        if (moved_ > kReplaced && loss_.count() >= 3 * patience_ && did_moves_harm() &&
+            !loss_.has_learned_much())
+            return "replaced";
         // Nothing moves any more, once units have died of the first steps.
         // One loss alone says little where batches are small and any loss is far from the one before.
         const double far = jump_ * worst_start(), highest = loss_.highest();
@@ -208,6 +241,12 @@ class LearningRateTooHigh final : public Rule {
                 "after {} steps it is {}.",
                 what, human_number(loss_.start()), human_number(loss_.highest()), loss_.highest_step(),
                 loss_.count(), human_number(loss_.level()));
+        else if (key == "replaced")
+            finding.message = base::format(
+                "Typical updates of the first three steps add up to {} times the weights' own size: most of "
+                "what was drawn is gone. The loss jumped from {} to {} at step {}; after {} steps it is {}.",
+                human_number(moved_), human_number(loss_.start()), human_number(loss_.highest()),
+                loss_.highest_step(), loss_.count(), human_number(loss_.level()));
         else
             finding.message =
                 base::format("{}; the loss jumped from {} to {} at step {} and stands still at {} since.",
@@ -228,7 +267,9 @@ class LearningRateTooHigh final : public Rule {
     std::uint64_t patience_;
     std::uint64_t judged_ = 0;
     const char* firing_ = nullptr;
-    double peak_ = 0;      // largest median of ten losses in a row
+    double peak_ = 0;                  // largest median of ten losses in a row
+    double moved_ = 0;                 // typical updates of the first steps, added up
+    std::vector<double> after_moves_;  // losses after each of these steps
     double surprise_ = 0;  // of the highest loss: its distance from the level, in units of the noise
     WeightUpdates updates_;
     TrainingLoss loss_;

@@ -7,6 +7,7 @@
 #include "traindbg/base/format.h"
 #include "traindbg/base/text.h"
 #include "traindbg/rules/builtin/builtin.h"
+#include "traindbg/rules/evaluation_loss.h"
 #include "traindbg/rules/loss_arguments.h"
 #include "traindbg/rules/settings.h"
 #include "traindbg/rules/training_loss.h"
@@ -30,7 +31,9 @@ const model::RuleInfo kLearningRateTooLow = {
         "guessing (the entropy of the labels, or for a regression their variance), "
         "and the rate that would make usual updates (1e-3) is one that people use. Not while the rate "
         "rises (it is judged when the training is over), nor where clipping or weights in 16 bits are what "
-        "makes the updates small.",
+        "makes the updates small. Where no loss of the training is seen, as inside of torch.func, three "
+        "evaluations and more tell: the last is above 95 % of guessing and within 5 % of the first, and no "
+        "update was above five times `update`.",
     .why =
         "A training that moves a thousandth as far as it could at each step takes a thousand times longer.",
     .fix = "Raise the learning rate until updates are about a thousandth of the weights; check the schedule.",
@@ -56,6 +59,7 @@ class LearningRateTooLow final : public Rule {
           zero_steps_(static_cast<std::uint64_t>(parameters.at("zero_steps"))) {}
 
     void on_step(const model::StepView& step, FindingSink& sink) override {
+        const bool is_evaluated = evaluation_.observe(step);
         if (step.mode() != model::Mode::kTrain) return;
         rates_.observe(step);
         clipping_.observe(step);
@@ -63,15 +67,21 @@ class LearningRateTooLow final : public Rule {
         const bool has_loss = loss_.observe(step);
         guessing_.observe(step);
         judge_zero(step, sink);
-        if (!has_loss) return;
+        if (!has_loss && loss_.count() > 0) return;
         last_ = step.step();
         rate_setting_ = *step.meta;
+        if (!has_loss) {
+            if (is_evaluated) judge_unseen(sink);
+            return;
+        }
         if (updates_.count() < 3) return;
         ++judged_;
         if (loss_.count() < patience_ || (!looked && loss_.count() != patience_ && !firing_)) return;
         judge_low(sink);
     }
     void on_end(FindingSink& sink) override {
+        evaluation_.end();
+        judge_unseen(sink);
         // A short training is judged when it is over.
         const bool is_short = loss_.count() >= 30 && loss_.count() < patience_;
         // It is over, and the rate was rising to its end.
@@ -80,7 +90,7 @@ class LearningRateTooLow final : public Rule {
     }
     [[nodiscard]] std::uint64_t steps_judged() const override { return judged_; }
     [[nodiscard]] std::string why_not_judged() const override {
-        return loss_.count() == 0 ? "no training loss was seen"
+        return loss_.count() == 0 ? "no training loss was seen, nor three evaluations of a classification"
                                   : "updates of fewer than three steps were seen";
     }
 
@@ -110,19 +120,23 @@ class LearningRateTooLow final : public Rule {
         sink.fire(std::move(finding));
     }
 
-    [[nodiscard]] bool is_low() {
-        if (loss_.is_game() || !loss_.is_known_function()) return false;
-        if (!rates_.is_known() || !(rates_.peak() > 0)) return false;
+    // Updates are small, and by the rate.
+    [[nodiscard]] bool are_small() {
+        if (loss_.is_game() || !rates_.is_known() || !(rates_.peak() > 0)) return false;
         if (rates_.is_warming_up(last_) && !is_over_) return false;
         const double ratio = updates_.highest();
         if (!(ratio > 0) || ratio > 5 * update_) return false;
         if (updates_.are_rounded()) return false;
         if (clipping_.count() > 0 && clipping_.highest() < 0.1) return false;
-        const std::optional<double> base = loss_.base_rate();
-        if (base && loss_.level() < 0.6 * *base) return false;
         // What would make usual updates. Beyond what anybody uses the gradient is at fault, not the rate.
         wanted_ = rates_.peak() * 1e-3 / ratio;
-        if (wanted_ > (updates_follow_gradients(rate_setting_) ? 2 : 0.05)) return false;
+        return wanted_ <= (updates_follow_gradients(rate_setting_) ? 2 : 0.05);
+    }
+    [[nodiscard]] bool is_low() {
+        if (!loss_.is_known_function() || !are_small()) return false;
+        const double ratio = updates_.highest();
+        const std::optional<double> base = loss_.base_rate();
+        if (base && loss_.level() < 0.6 * *base) return false;
         const double start = loss_.start();
         if (!(start > 0)) return false;
         const double gain = (start - loss_.level()) / start;
@@ -142,6 +156,54 @@ class LearningRateTooLow final : public Rule {
         return gain < 0.25 && (is_guess || is_over_ || trend < -3 || ratio < 0.03 * update_);
     }
 
+    // No loss of the training is seen: what evaluations say of guessing has to do.
+    void judge_unseen(FindingSink& sink) {
+        if (loss_.count() > 0 || updates_.count() < 3 || evaluation_.count() < kEvaluations) return;
+        const std::optional<double> guessing = evaluation_.label_entropy();
+        if (!guessing || last_ + 1 < patience_) return;
+        ++judged_;
+        const double first = evaluation_.first(), last = evaluation_.last();
+        const bool is_guess = last > 0.95 * *guessing && std::abs(first - last) < 0.05 * first;
+        if (!is_guess || !are_small()) {
+            if (firing_) sink.clear("low");
+            firing_ = false;
+            return;
+        }
+        firing_ = true;
+        model::Finding finding = low(evaluation_.function());
+        finding.message = base::format(
+            "With a learning rate of {} no update was ever above {} times the weights' own size (usual is "
+            "0.001), and the loss of {} evaluations went from {} to {}, where guessing gives {}; that of the "
+            "training was not seen.",
+            human_number(rates_.peak()), human_number(updates_.highest()), evaluation_.count(),
+            human_number(first), human_number(last), human_number(*guessing));
+        finding.fix = base::format(
+            "Raise the learning rate from {} to about {}, or the limit that gradients are cut at, where the "
+            "loop does that by hand.",
+            human_number(rates_.peak()), raised_rate());
+        finding.evidence.push_back({"evaluation loss", last, "of guessing", *guessing});
+        sink.fire(std::move(finding));
+    }
+
+    [[nodiscard]] std::string raised_rate() const {
+        return human_number(round_for_people(std::max(wanted_, 10 * rates_.peak())));
+    }
+    // What is said of updates, wherever the loss is from.
+    [[nodiscard]] model::Finding low(const std::string& loss) const {
+        const WeightUpdates::Look& look = updates_.last();
+        model::Finding finding;
+        finding.key = "low";
+        finding.severity = model::Severity::kWarning;
+        finding.first_step = 0;
+        finding.step = last_;
+        finding.tensor = "update_ratio/" + look.place;
+        finding.layer = look.place.substr(0, look.place.rfind('.'));
+        finding.evidence.push_back({"update / weight", updates_.highest(), "limit", update_});
+        finding.evidence.push_back({"learning rate", rates_.peak(), "would give usual updates", wanted_});
+        finding.plots = {{finding.tensor, "value"}, {loss, "value"}};
+        return finding;
+    }
+
     void judge_low(FindingSink& sink) {
         if (!is_low()) {
             if (firing_) sink.clear("low");
@@ -149,32 +211,24 @@ class LearningRateTooLow final : public Rule {
             return;
         }
         firing_ = true;
-        const WeightUpdates::Look& look = updates_.last();
-        model::Finding finding;
-        finding.key = "low";
-        finding.first_step = 0;
-        finding.step = last_;
-        finding.tensor = "update_ratio/" + look.place;
-        finding.layer = look.place.substr(0, look.place.rfind('.'));
+        model::Finding finding = low(loss_.tensor());
         finding.message = base::format(
             "With a learning rate of {} no update was ever above {} times the weights' own size (usual is "
             "0.001), and after {} steps the loss is {}, {} at the start.",
             human_number(rates_.peak()), human_number(updates_.highest()), loss_.count(),
             human_number(loss_.level()), human_number(loss_.start()));
-        finding.fix =
-            is_over_
-                ? base::format(
-                      "Shorten the warm-up: the rate was still rising when the training ended, at "
-                      "{}.",
-                      human_number(rates_.peak()))
-                : base::format("Raise the learning rate from {} to about {}.", human_number(rates_.peak()),
-                               human_number(round_for_people(std::max(wanted_, 10 * rates_.peak()))));
-        finding.evidence.push_back({"update / weight", updates_.highest(), "limit", update_});
+        finding.fix = is_over_
+                          ? base::format(
+                                "Shorten the warm-up: the rate was still rising when the training ended, at "
+                                "{}.",
+                                human_number(rates_.peak()))
+                          : base::format("Raise the learning rate from {} to about {}.",
+                                         human_number(rates_.peak()), raised_rate());
         finding.evidence.push_back({"loss", loss_.level(), "at the start", loss_.start()});
-        finding.evidence.push_back({"learning rate", rates_.peak(), "would give usual updates", wanted_});
-        finding.plots = {{finding.tensor, "value"}, {loss_.tensor(), "value"}};
         sink.fire(std::move(finding));
     }
+
+    static constexpr std::uint64_t kEvaluations = 3;
 
     double update_;
     std::uint64_t patience_, zero_steps_;
@@ -188,12 +242,15 @@ class LearningRateTooLow final : public Rule {
     Clipping clipping_;
     TrainingLoss loss_;
     Guessing guessing_;
+    EvaluationLoss evaluation_;
 };
 
 std::vector<model::Requirement> learning_rate_too_low_needs(const Parameters&) {
     std::vector<model::Requirement> all = loss_requirements(kLearningRateTooLow.name);
     all.push_back(update_requirement(kLearningRateTooLow.name));
     all.push_back(rate_requirement(kLearningRateTooLow.name));
+    all.push_back(evaluation_loss_requirement(kLearningRateTooLow.name));
+    all.push_back(evaluation_classes_requirement(kLearningRateTooLow.name));
     for (model::Requirement& more : argument_requirements(kLearningRateTooLow.name))
         all.push_back(std::move(more));
     return all;

@@ -19,7 +19,9 @@ const model::RuleInfo kLossShapeBroadcast = {
     .when =
         "A loss that compares element by element is given a prediction and a target of shapes with different "
         "numbers of dimensions, whose common shape after broadcasting has more elements than either: (32, 1) "
-        "and (32,) become (32, 32). Fires at the first step at which both are captured; exact.",
+        "and (32,) become (32, 32). Of a loss that is written out, its graph is looked at: n predictions go "
+        "with data that have no gradient, n * n values come of it, and all of them go into the loss one by "
+        "one. Fires at the first step at which both are captured; exact.",
     .why =
         "Each prediction is pulled to all targets of the batch, so the model learns their mean and nothing "
         "else. The loss falls to the variance of the targets and looks like a model that is too small.",
@@ -29,8 +31,8 @@ const model::RuleInfo kLossShapeBroadcast = {
     .healthy =
         "One target for all predictions, a row of weights or targets for the whole batch, several critics "
         "against one target: the prediction keeps its shape. Pairs that are made on purpose, by dimensions "
-        "of "
-        "size one in both (quantile regression).",
+        "of size one in both (quantile regression), by a dimension that is put in for them, or of the "
+        "predictions among themselves (energy distance, ranking).",
     .cost = "Shapes only: the loss functions' arguments are looked at at the first 10 steps and every 50th.",
     .original = "",
     .source = "PyTorch documentation, torch.nn.functional.mse_loss: sizes that differ are broadcast",
@@ -118,9 +120,9 @@ class LossShapeBroadcast final : public Rule {
         finding.severity = model::Severity::kError;
         finding.tensor = "loss";
         finding.message = base::format(
-            "The loss subtracts a target from a prediction of shape {} and gets {}: each prediction is "
-            "compared with "
-            "the targets of all samples.",
+            "The loss takes a prediction of shape {} together with a target and gets {}: each prediction "
+            "goes "
+            "with the targets of all samples.",
             in_words(given->shape), in_words(both->shape));
         finding.fix = given->shape.size() == 2
                           ? "Give both one shape: prediction.squeeze(-1), or target.unsqueeze(-1)."

@@ -14,7 +14,7 @@ const model::RuleInfo kParametersNotInOptimizer = {
         "Parameters of the model require gradients and get them, but no optimizer was given them: they "
         "never change.",
     .when =
-        "At each of `steps` looks in a row from the second step on, a parameter of a watched model "
+        "At every look over `steps` steps in a row, from the second step on, a parameter of a watched model "
         "requires gradients and has one, no optimizer of the process holds it (also none that has not "
         "stepped yet), and its values do not change otherwise. Error where such weights still have the "
         "distribution that an initialiser gives; info where they do not, because then they were trained "
@@ -39,22 +39,26 @@ const model::RuleInfo kParametersNotInOptimizer = {
         "Jiang et al., \"Training with Confidence: Catching Silent Errors in Deep Learning Training with "
         "Automated Proactive Checks\", OSDI 2025 (the fault, not the method); accelerate issue 2665",
     .severity = model::Severity::kError,
-    .parameters = {{"steps", "steps", 5, 2, 1000, "looks in a row that must show it"}},
+    .parameters = {{"steps", "steps", 5, 2, 1000, "in a row, of which every look must show it"}},
 };
 
 class ParametersNotInOptimizer final : public Rule {
   public:
-    explicit ParametersNotInOptimizer(const Parameters& parameters) : seen_(parameters.at("steps")) {}
+    explicit ParametersNotInOptimizer(const Parameters& parameters)
+        : steps_(parameters.at("steps")), seen_(parameters.at("steps")) {}
 
     void on_step(const model::StepView& step, FindingSink& sink) override {
         if (step.mode() != model::Mode::kTrain) return;
         const std::optional<LoopFact> left_out = loop_fact(step, "not_in_optimizer");
         if (!left_out) return;
         const bool shows = left_out->value > 0;
-        if (!shows && seen_.is_enough())
+        if (!shows && is_firing_)
             for (const char* key : {kKey, kUnknown, kLoaded}) sink.clear(key);
         seen_.add(step, shows);
-        if (!seen_.is_enough()) return;
+        // Steps and not looks, which are at every step at first and 25 steps apart later.
+        const auto lasts = static_cast<double>(step.step() - seen_.first() + 1);
+        is_firing_ = shows && lasts >= steps_;
+        if (!is_firing_) return;
         const std::optional<LoopFact> fresh = loop_fact(step, "not_in_optimizer_fresh");
         const std::optional<LoopFact> loaded = loop_fact(step, "not_in_optimizer_loaded");
         const bool is_fresh = fresh && fresh->value > 0;
@@ -64,6 +68,7 @@ class ParametersNotInOptimizer final : public Rule {
                                      ? loop_finding(kLoaded, model::Severity::kInfo, seen_, *left_out)
                                      : loop_finding(kUnknown, model::Severity::kWarning, seen_, *left_out);
         finding.places = static_cast<std::uint64_t>(left_out->value);
+        finding.evidence = {{"steps in a row", lasts, "limit", steps_}};
         finding.message = base::format(
             "{:.0f} parameters, the first of them in {}, get gradients, but no optimizer "
             "has them: they never change.{}",
@@ -89,7 +94,9 @@ class ParametersNotInOptimizer final : public Rule {
     static constexpr const char* kKey = "optimizer";
     static constexpr const char* kUnknown = "optimizer, perhaps";
     static constexpr const char* kLoaded = "optimizer, loaded weights";
+    double steps_;
     InARow seen_;
+    bool is_firing_ = false;
 };
 
 std::vector<model::Requirement> parameters_not_in_optimizer_needs(const Parameters&) {

@@ -27,7 +27,10 @@ const model::RuleInfo kRepresentationCollapse = {
         "was, "
         "or a thousandth of the size of the values, at `looks` looks in a row from step `patience` on. Of a "
         "cosine_embedding_loss whose targets are all 1, and of which both vectors have a gradient, so that "
-        "nothing pushes apart, 15 % of what it was and of the size of the values is enough.",
+        "nothing pushes apart, 15 % of what it was and of the size of the values is enough. Where models "
+        "return one value a sample, as the distance of a pair, the same is asked of the last layer that was "
+        "called two to four times in a step, once for each input; not where several optimizers play against "
+        "each other.",
     .why =
         "Vectors that are all equal have every two views of a sample at distance 0, so the loss is content; "
         "a generator of one picture has lost what it was asked to draw. Nothing can be told from them.",
@@ -40,8 +43,9 @@ const model::RuleInfo kRepresentationCollapse = {
         "sample, as of a critic; small batches; the first steps of a deep network, whose random vectors are "
         "much alike.",
     .cost =
-        "The deviation of what the model returns, of up to 64 samples and 4,096 values each, at the first "
-        "ten steps, then every 25th, and from about 800 steps on every 100th.",
+        "The deviation of what the model, or a layer that is called again, returns, of up to 64 samples and "
+        "4,096 values each, at the first ten steps, then every 25th, and from about 800 steps on every "
+        "100th.",
     .original = "",
     .source =
         "Bardes, Ponce, LeCun, \"VICReg: Variance-invariance-covariance regularization for self-supervised "
@@ -65,15 +69,17 @@ class RepresentationCollapse final : public Rule {
     void on_step(const model::StepView& step, FindingSink& sink) override {
         if (step.mode() != model::Mode::kTrain) return;
         look_at_labels(step, sink);
+        game_.observe(step);
         if (is_supervised_) return;
-        for (const LoopFact& deviation : loop_facts(step, "output_deviation"))
-            for (const LoopFact& size : loop_facts(step, "output_size"))
-                if (size.place == deviation.place) look(step, deviation, size.value, sink);
+        look_at(step, "output_deviation", "output_size", sink);
+        // Of a critic no output need differ any more, once its opponent is as good.
+        if (!game_.is_on()) look_at(step, "branch_deviation", "branch_size", sink);
     }
     [[nodiscard]] std::uint64_t steps_judged() const override { return is_supervised_ ? 0 : judged_; }
     [[nodiscard]] std::string why_not_judged() const override {
         return is_supervised_ ? "the loss is given labels"
-                              : "no model was seen that returns several values for each of 8 samples or more";
+                              : "no model or repeated layer was seen that returns several values for each of "
+                                "8 samples or more";
     }
 
   private:
@@ -101,6 +107,13 @@ class RepresentationCollapse final : public Rule {
             is_supervised_ = true;
             for (const auto& [place, output] : outputs_) sink.clear(place);
         }
+    }
+
+    void look_at(const model::StepView& step, std::string_view deviations, std::string_view sizes,
+                 FindingSink& sink) {
+        for (const LoopFact& deviation : loop_facts(step, deviations))
+            for (const LoopFact& size : loop_facts(step, sizes))
+                if (size.place == deviation.place) look(step, deviation, size.value, sink);
     }
 
     void look(const model::StepView& step, const LoopFact& deviation, double size, FindingSink& sink) {
@@ -146,6 +159,7 @@ class RepresentationCollapse final : public Rule {
     std::uint64_t judged_ = 0;
     bool is_supervised_ = false, targets_are_made_ = false;
     bool is_only_pulled_ = false;  // a loss of pairs that has no pair to push apart
+    Game game_;
     std::map<std::string, Output, std::less<>> outputs_;
 };
 

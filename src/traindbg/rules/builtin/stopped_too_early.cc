@@ -6,6 +6,7 @@
 #include "traindbg/base/format.h"
 #include "traindbg/base/text.h"
 #include "traindbg/rules/builtin/builtin.h"
+#include "traindbg/rules/evaluation_loss.h"
 #include "traindbg/rules/robust.h"
 #include "traindbg/rules/training_loss.h"
 #include "traindbg/rules/updates.h"
@@ -56,14 +57,13 @@ class StoppedTooEarly final : public Rule {
           fall_(parameters.at("fall")) {}
 
     void on_step(const model::StepView& step, FindingSink&) override {
-        if (step.mode() == model::Mode::kEval) return note_evaluation(step);
+        evaluation_.observe(step);
         if (step.mode() != model::Mode::kTrain) return;
-        close_evaluation();
         rates_.observe(step);
         if (loss_.observe(step)) last_ = step.step();
     }
     void on_end(FindingSink& sink) override {
-        close_evaluation();
+        evaluation_.end();
         if (is_evaluation_steep()) return fire_evaluation(sink);
         if (loss_.count() < std::min(min_steps_, kFewSteps) || loss_.is_game() || !loss_.is_known_function())
             return;
@@ -104,30 +104,12 @@ class StoppedTooEarly final : public Rule {
     }
 
   private:
-    void note_evaluation(const model::StepView& step) {
-        for (const model::ScalarSample& sample : step.record->scalars) {
-            const model::TensorInfo& info = step.info(sample.tensor);
-            if (!is_first_loss(info) || !std::isfinite(sample.value)) continue;
-            if (function_.empty()) function_ = info.name;
-            if (info.name != function_) continue;
-            sum_ += sample.value;
-            ++count_;
-        }
-    }
-    void close_evaluation() {
-        if (count_ == 0) return;
-        before_ = now_;
-        now_ = sum_ / static_cast<double>(count_);
-        in_a_row_ = evaluations_ > 0 && now_ < before_ ? in_a_row_ + 1 : 0;
-        if (evaluations_++ == 0) first_ = now_;
-        sum_ = 0;
-        count_ = 0;
-    }
     // Each evaluation was better than the one before, and the last one by much.
     [[nodiscard]] bool is_evaluation_steep() const {
         return loss_.count() >= kFewSteps && !loss_.is_game() && loss_.is_known_function() &&
-               in_a_row_ >= kEvaluations && in_a_row_ + 1 == evaluations_ && now_ > 0 &&
-               now_ < (1 - fall_) * before_ && now_ > kLeftInEvaluation * loss_.start() &&
+               evaluation_.in_a_row() >= kEvaluations && evaluation_.in_a_row() + 1 == evaluation_.count() &&
+               evaluation_.last() > 0 && evaluation_.last() < (1 - fall_) * evaluation_.before() &&
+               evaluation_.last() > kLeftInEvaluation * loss_.start() &&
                !(rates_.is_known() && rates_.now() < 0.5 * rates_.peak());
     }
     void fire_evaluation(FindingSink& sink) const {
@@ -135,18 +117,20 @@ class StoppedTooEarly final : public Rule {
         finding.key = "evaluation";
         finding.severity = model::Severity::kWarning;
         finding.step = finding.first_step = last_;
-        finding.tensor = function_;
+        finding.tensor = evaluation_.function();
         finding.message = base::format(
             "The training ended after {} evaluations, each better than the one before, the last by {:.0f} %: "
             "from {} to {}; the first was {}.",
-            evaluations_, 100 * (1 - now_ / before_), human_number(before_), human_number(now_),
-            human_number(first_));
+            evaluation_.count(), 100 * (1 - evaluation_.last() / evaluation_.before()),
+            human_number(evaluation_.before()), human_number(evaluation_.last()),
+            human_number(evaluation_.first()));
         finding.fix =
             "Train for more epochs; of early stopping, look at its patience and at the least gain that "
             "counts "
             "(min_delta).";
-        finding.evidence.push_back({"evaluation loss", now_, "the one before", before_});
-        finding.plots = {{function_, "value"}};
+        finding.evidence.push_back(
+            {"evaluation loss", evaluation_.last(), "the one before", evaluation_.before()});
+        finding.plots = {{evaluation_.function(), "value"}};
         sink.fire(std::move(finding));
     }
 
@@ -159,9 +143,7 @@ class StoppedTooEarly final : public Rule {
     double gain_;
     double steep_;
     double fall_;
-    std::string function_;  // that evaluations are told by
-    double sum_ = 0, first_ = 0, before_ = 0, now_ = 0;
-    std::uint64_t count_ = 0, evaluations_ = 0, in_a_row_ = 0;
+    EvaluationLoss evaluation_;
     model::StepIndex last_ = 0;
     LearningRates rates_;
     TrainingLoss loss_;
@@ -170,8 +152,7 @@ class StoppedTooEarly final : public Rule {
 std::vector<model::Requirement> stopped_too_early_needs(const Parameters&) {
     std::vector<model::Requirement> all = loss_requirements(kStoppedTooEarly.name);
     all.push_back(rate_requirement(kStoppedTooEarly.name));
-    all.push_back(
-        {"losses", model::Mode::kEval, model::What::kStatistics, {.every = 1}, kStoppedTooEarly.name});
+    all.push_back(evaluation_loss_requirement(kStoppedTooEarly.name));
     return all;
 }
 

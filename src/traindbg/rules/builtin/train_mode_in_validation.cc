@@ -102,9 +102,15 @@ class TrainModeInValidation final : public Rule {
         }
         const double rows = number("rows_in_train_mode");
         const std::optional<LoopFact> modules = loop_fact(step, "modules_called_in_train");
-        if (modules && number("others_in_eval") > 0) {
+        if (modules) {
+            modules_ = modules->value;
+            place_ = modules->place;
+            tensor_ = modules->tensor;
+        }
+        // Of every such evaluation it is told that there are modules, but which ones at some steps only.
+        if (modules_ > 0 && number("others_in_eval") > 0) {
             ++judged_;
-            if (++forgotten_ >= 2) fire_forgotten(*modules, sink);
+            if (++forgotten_ >= 2) fire_forgotten(sink);
             return;
         }
         if (rows <= 0 || !modules) return;
@@ -119,9 +125,6 @@ class TrainModeInValidation final : public Rule {
         const bool is_seldom = static_cast<double>(since) >= 10 * number("rows_in_train_mode_steps");
         unscored_ = is_other_data && is_seldom ? unscored_ + 1 : 0;
         if (unscored_ < 2 || has_proper_unscored_) return;
-        modules_ = modules->value;
-        place_ = modules->place;
-        tensor_ = modules->tensor;
         fire(sink, static_cast<std::uint64_t>(number("rows_in_train_mode_batches")));
     }
     // One is over: the training goes on.
@@ -134,24 +137,24 @@ class TrainModeInValidation final : public Rule {
         other_ = proper_ = false;
     }
     // Part of a network in several modules.
-    void fire_forgotten(const LoopFact& modules, FindingSink& sink) const {
+    void fire_forgotten(FindingSink& sink) const {
         if (game_.is_on()) return;
         model::Finding finding;
         finding.key = "forgotten";
         finding.severity = model::Severity::kWarning;
-        finding.layer = modules.place;
-        finding.tensor = modules.tensor;
-        finding.places = static_cast<std::uint64_t>(modules.value);
+        finding.layer = place_;
+        finding.tensor = tensor_;
+        finding.places = static_cast<std::uint64_t>(modules_);
         finding.message = base::format(
             "{} evaluations, the last before step {}, set other modules to evaluation mode and call this one "
             "in "
             "training mode: {:.0f} of its modules (the first is {}) act as in training. What is evaluated is "
             "worse than it need be and another each time, and batch norm learns from the validation data.",
-            forgotten_, train_step_, modules.value, modules.place);
+            forgotten_, train_step_, modules_, place_);
         finding.fix =
             "Call eval() on every module of the network, and train() on each after it; or put them "
             "into one nn.ModuleDict.";
-        finding.evidence.push_back({"modules in training mode", modules.value, "expected", 0});
+        finding.evidence.push_back({"modules in training mode", modules_, "expected", 0});
         finding.plots = {{"loss", "value"}};
         sink.fire(std::move(finding));
     }

@@ -26,7 +26,7 @@ std::optional<std::string> behind(const TensorInfo& info) {
 // What we alone record of a training.
 bool is_of_ours(Role role) {
     return role == Role::kLoop || role == Role::kClasses || role == Role::kWeightUpdate ||
-           role == Role::kGradientBefore;
+           role == Role::kGradientBefore || role == Role::kBuffer;
 }
 
 // "validation-rmse" of "metric/validation-rmse".
