@@ -19,14 +19,20 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import diagnosis
+from measure.outcomes import Outcome, Task
+from measure.pages import Part
+from measure.programs import ROOT, Program, gallery
+from measure.recording import directory_of, import_once, run_all
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-PAGE = diagnosis.ROOT / "docs" / "gallery.md"
-IMAGES = diagnosis.ROOT / "docs" / "images" / "faults"
-BEGIN, END = "<!-- pictures begin: gallery_plots.py -->", "<!-- pictures end -->"
+IMAGES = ROOT / "docs" / "images" / "faults"
+PAGE = Part(
+    ROOT / "docs" / "gallery.md",
+    "<!-- pictures begin: gallery_plots.py -->",
+    "<!-- pictures end -->",
+)
 
 WIDTH, HEIGHT = 640, 220
 LEFT, RIGHT, TOP, BOTTOM = 56, 12, 14, 34
@@ -173,18 +179,18 @@ def picture(
     return "\n".join(out) + "\n"
 
 
-def shown(programs: list[diagnosis.Program]) -> list[diagnosis.Program]:
+def shown(programs: list[Program]) -> list[Program]:
     """One program of each kind: the first by name."""
-    kinds: dict[str, diagnosis.Program] = {}
+    kinds: dict[str, Program] = {}
     for program in sorted(programs, key=lambda program: program.name):
         if program.kind:
             kinds.setdefault(program.kind, program)
     return list(kinds.values())
 
 
-def section(program: diagnosis.Program, outcome: diagnosis.Outcome) -> str:
+def section(program: Program, outcome: Outcome) -> str:
     """What the page says of one kind."""
-    file = program.path.relative_to(diagnosis.ROOT)
+    file = program.path.relative_to(ROOT)
     finding = outcome.right_finding
     lines = [
         f"### {program.kind}",
@@ -214,19 +220,19 @@ def main() -> int:
     parser.add_argument("--only", metavar="KIND", action="append", default=[], help="these kinds")
     parser.add_argument("--jobs", type=int, default=2, metavar="N", help="default: 2")
     options = parser.parse_args()
-    programs = shown(diagnosis.gallery())
+    programs = shown(gallery())
     unknown = set(options.only) - {program.kind for program in programs}
     if unknown:
         print(f"gallery_plots.py: no kind is called {', '.join(sorted(unknown))}", file=sys.stderr)
         return 2
     if options.only:
         programs = [program for program in programs if program.kind in options.only]
-    diagnosis.import_once()
+    import_once()
     IMAGES.mkdir(parents=True, exist_ok=True)
-    tasks = [diagnosis.Task(p, is_faulty, 0) for p in programs for is_faulty in (True, False)]
+    tasks = [Task(p, is_faulty, 0) for p in programs for is_faulty in (True, False)]
     sections = []
     with tempfile.TemporaryDirectory(prefix="traindbg-gallery-") as temporary:
-        outcomes = diagnosis.run_all(tasks, options.jobs, 60, keep=Path(temporary))
+        outcomes = run_all(tasks, options.jobs, 60, keep=Path(temporary))
         failed = [outcome for outcome in outcomes if outcome.error]
         for outcome in failed:
             print(
@@ -238,24 +244,20 @@ def main() -> int:
             if not faulty.task.is_faulty:
                 continue
             program = faulty.task.program
-            stem = f"{program.name.replace('/', '-')}"
+            runs = [
+                directory_of(Task(program, is_faulty, 0), Path(temporary)) / "run"
+                for is_faulty in (True, False)
+            ]
             finding = faulty.right_finding
             drawn = picture(
-                curves_of(Path(temporary) / f"{stem}-faulty-0" / "run"),
-                curves_of(Path(temporary) / f"{stem}-healthy-0" / "run"),
+                curves_of(runs[0]),
+                curves_of(runs[1]),
                 None if finding is None else float(finding["step"]),
             )
             (IMAGES / f"{program.kind}.svg").write_text(drawn, encoding="utf-8")
             sections.append(section(program, faulty))
     if not options.only:
-        page = PAGE.read_text(encoding="utf-8")
-        before, begin, rest = page.partition(BEGIN)
-        _, end, after = rest.partition(END)
-        if not begin or not end:
-            print(f"gallery_plots.py: {PAGE}: the marks are missing", file=sys.stderr)
-            return 1
-        body = "\n\n".join(sections)
-        PAGE.write_text(f"{before}{BEGIN}\n\n{body}\n\n{END}{after}", encoding="utf-8")
+        PAGE.write("\n\n".join(sections))
     return 0
 
 

@@ -181,15 +181,14 @@ class _Hooks:
             from traindbg.hooks import torch_patches
 
             self._state = torch_patches.state
-            self._listener, self._hot = self._state.listener, self._state.hot
+            self._who = self._state.listener, self._state.hot, self._state.threads
             self._listened = list(torch_patches._entered.items())
 
     def switch(self, *, on: bool) -> None:
         if self._state is None:
             return
         # One list of hooks serves all optimizers of a process; they are silent without a listener.
-        self._state.listener = self._listener if on else None
-        self._state.hot = self._hot if on else None
+        self._state.listen(*(self._who if on else (None, None, None)))
         for function, listened in self._listened:
             function.__code__ = listened.entered if on else listened.code
 

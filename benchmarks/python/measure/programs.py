@@ -1,0 +1,96 @@
+"""The programs of the gallery (docs/faults.md), and what each says of itself."""
+
+from __future__ import annotations
+
+import ast
+import fnmatch
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from measure.errors import MeasureError
+
+ROOT = Path(__file__).resolve().parents[3]
+GALLERY = ROOT / "examples"
+CONSTANTS = {
+    "KIND": str,
+    "ACCEPT": tuple,
+    "PLACE": tuple,
+    "SILENT": bool,
+    "EXACT": bool,
+    "EARLY": bool,
+}
+
+
+class Program(NamedTuple):
+    """A script of the gallery. `kind` is empty for those of examples/healthy."""
+
+    name: str  # "faults/redundant_softmax_digits"
+    path: Path
+    title: str  # the first sentence of its docstring
+    kind: str = ""
+    accept: tuple[str, ...] = ()  # other kinds that are right, too
+    place: tuple[str, ...] = ()  # patterns of layers and tensors, or one of WORDS_OF_PLACES
+    silent: bool = False  # the training loss still falls
+    exact: bool = False  # to be told without a threshold
+    early: bool = False  # there from the first steps on
+    odd: str = ""  # of a healthy training: what looks wrong and is not
+
+
+def constants_of(path: Path) -> tuple[str, dict[str, Any]]:
+    """The docstring and the constants of a script, without running it.
+
+    Raises MeasureError, which names the script, where it cannot be read.
+    """
+    try:
+        tree = ast.parse(path.read_text(encoding="utf-8"), str(path))
+    except OSError as error:
+        raise MeasureError(f"{path}: {error.strerror or error}") from None
+    except SyntaxError as error:
+        raise MeasureError(f"{path}: line {error.lineno}: {error.msg}") from None
+    except ValueError as error:  # bytes that are no text, or a NUL
+        raise MeasureError(f"{path}: {error}") from None
+    found: dict[str, Any] = {}
+    for node in tree.body:
+        if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
+            name = node.targets[0].id
+            if name in CONSTANTS or name == "ODD":
+                try:
+                    found[name] = ast.literal_eval(node.value)
+                except ValueError:
+                    raise MeasureError(f"{path}: {name} is computed; write its value") from None
+    return ast.get_docstring(tree) or "", found
+
+
+def gallery(root: Path = GALLERY) -> list[Program]:
+    """All programs below `root`, by name. Raises MeasureError where one does not tell of itself."""
+    programs = []
+    for path in sorted((root / "faults").glob("*.py")):
+        if path.stem == "data":
+            continue
+        doc, found = constants_of(path)
+        for name, kind in CONSTANTS.items():
+            if not isinstance(found.get(name), kind):
+                raise MeasureError(f"{path}: {name} is missing, or no {kind.__name__}")
+        values = {name.lower(): found[name] for name in CONSTANTS}
+        programs.append(Program(f"faults/{path.stem}", path, first_sentence(doc), **values))
+    for path in sorted((root / "healthy").glob("*.py")):
+        if path.stem == "data":
+            continue
+        doc, found = constants_of(path)
+        if not isinstance(found.get("ODD"), str):
+            raise MeasureError(f"{path}: ODD is missing, or no str")
+        programs.append(
+            Program(f"healthy/{path.stem}", path, first_sentence(doc), odd=found["ODD"])
+        )
+    return programs
+
+
+def first_sentence(doc: str) -> str:
+    return " ".join(doc.split("\n\n", maxsplit=1)[0].split())
+
+
+def matches(program: Program, globs: list[str]) -> bool:
+    short = program.path.stem
+    return not globs or any(
+        fnmatch.fnmatchcase(name, glob) for name in (program.name, short) for glob in globs
+    )
