@@ -27,7 +27,7 @@ endef
 
 .PHONY: help
 help: ## list the targets
-	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  make %-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 .PHONY: demo
 demo: setup-demo install ## build, then watch a healthy training and three faulty ones
@@ -192,6 +192,13 @@ bench-judge: setup-demo ## measure how fast a run is judged, and how soon a find
 	@build/bench/benchmarks/cpp/judge_bench
 	@build/bench/benchmarks/cpp/judge_latency_bench
 	@build/bench/benchmarks/cpp/judge_latency_bench --processes 2
+
+# Some twenty minutes for each of SEEDS. What was measured before an interruption is kept.
+.PHONY: bench-diagnosis
+bench-diagnosis: setup-demo install ## measure what is found in the gallery of faults, into benchmarks/RESULTS.md
+	@mkdir -p $(RESULTS)
+	@$(PY) benchmarks/python/diagnosis.py --beside --write --seeds $(or $(SEEDS),0 1 2) --jobs $(JOBS) \
+	    --resume $(RESULTS)/diagnosis.jsonl --json $(RESULTS)/diagnosis.json
 
 .PHONY: bench-cpp
 bench-cpp: setup-demo ## measure the reducer and a step's cost in C++

@@ -398,6 +398,67 @@ def test_what_a_model_returns_differs_from_sample_to_sample(tmp_path: Path) -> N
     assert sizes[-1] == pytest.approx(float(out.square().mean().sqrt()), rel=1e-5)
 
 
+class Distance(nn.Module):
+    """One value a sample: how far apart two inputs lie."""
+
+    def __init__(self, calls: int = 2, width: int = 5) -> None:
+        super().__init__()
+        self.hidden, self.last = nn.Linear(12, 8), nn.Linear(8, width)
+        self.calls = calls
+
+    def embed(self, x: torch.Tensor) -> torch.Tensor:
+        return self.last(F.relu(self.hidden(x)))
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        branches = [self.embed(x + number) for number in range(self.calls)]
+        return (branches[0] - branches[-1]).square().sum(1)
+
+
+@pytest.mark.parametrize(
+    ("net", "is_told"),
+    [
+        (Distance(), True),
+        (Distance(calls=4), True),
+        (Distance(calls=1), False),  # no branches
+        (Distance(calls=5), False),  # steps through time
+        (Distance(width=1), False),  # a critic that is asked twice
+    ],
+)
+def test_a_layer_that_is_called_for_each_of_a_pair(
+    tmp_path: Path, net: Distance, is_told: bool
+) -> None:
+    x, _ = data(0)
+    with torch.no_grad():
+        out = net.embed(x + net.calls - 1)
+    with td.watch(net, run_dir=tmp_path / "run", supervise=False):
+        optimizer = torch.optim.SGD(net.parameters(), lr=0.0)
+        train(net, optimizer, 4, lambda m, _: m(x).mean())
+    _, deviations = fact(tmp_path / "run", "loop/branch_deviation/last")
+    _, sizes = fact(tmp_path / "run", "loop/branch_size/last")
+    assert bool(deviations) == is_told
+    if is_told:
+        expected = float((out - out.mean(0)).square().mean().sqrt())
+        assert deviations[-1] == pytest.approx(expected, rel=1e-5)
+        assert sizes[-1] == pytest.approx(float(out.square().mean().sqrt()), rel=1e-5)
+    assert not any(
+        "branch" in name and "last" not in name for name in td.Run(tmp_path / "run").names()
+    )
+
+
+def test_what_a_model_returns_is_enough(tmp_path: Path) -> None:
+    model = mlp()
+
+    def loss_of(module: nn.Module, step: int) -> torch.Tensor:
+        x, _ = data(step)
+        return (module(x) - module(x + 1)).square().mean()
+
+    with td.watch(model, run_dir=tmp_path / "run", supervise=False):
+        train(model, torch.optim.SGD(model.parameters(), lr=0.0), 4, loss_of)
+    names = td.Run(tmp_path / "run").names()
+    assert "loop/output_deviation/model" in names
+    assert not any("branch" in name for name in names)
+
+
 def test_steps_that_the_loop_leaves_out(tmp_path: Path) -> None:
     torch.manual_seed(7)
     model = mlp()

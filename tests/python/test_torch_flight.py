@@ -104,7 +104,7 @@ def test_neither_changes_the_training(tmp_path: Path, kind: str) -> None:
 
 
 def test_a_budget_is_kept_and_told(tmp_path: Path) -> None:
-    # Ten seconds' worth is there from the start: a share so small is used up at once.
+    # One second's worth is there from the start: a share so small is used up at once.
     net = model()
     everything = ["weights", "biases", "gradients", "inputs", "outputs", "activations"]
     with td.watch(
@@ -124,7 +124,7 @@ def test_a_budget_is_kept_and_told(tmp_path: Path) -> None:
     assert last["steps_due"] == 300
     assert len(taken) == 300 - last["steps_left_out"]
     assert taken[0] == 0
-    assert len(taken) < 100, "10 us are there to begin with, and a step costs more"
+    assert len(taken) < 100, "1 us is there to begin with, and a step costs more"
 
 
 @pytest.mark.parametrize(

@@ -208,6 +208,18 @@ def test_the_hot_path_keeps_neither_model_nor_recording_alive(tmp_path) -> None:
     assert recording() is None
 
 
+def test_losses_are_heard_after_one_that_raised(tmp_path) -> None:
+    model = SmallCNN()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
+    settings = {"rules": [], "collect": ["losses"]}
+    with td.watch(model, optimizer, run_dir=tmp_path / "run", supervise=False, **settings):
+        with pytest.raises(ValueError, match="batch_size"):
+            F.cross_entropy(torch.zeros(3, 2), torch.zeros(4, dtype=torch.long))
+        assert not torch_patches.state.inside_loss
+        plain(model, optimizer)
+    assert td.Run(tmp_path / "run").scalars("loss/cross_entropy").steps.tolist() == list(range(48))
+
+
 class Interrupted(torch.optim.SGD):
     """Reads its groups through Python code, in which Ctrl-C may arrive."""
 

@@ -1,0 +1,73 @@
+"""Trainings that change their weights by hand, under `traindbg run`: found, judged, stopped."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from trainings import run_plain, run_training
+
+SCRIPT = """
+import sys
+import torch
+from torch import nn
+from torch.nn import functional as F
+
+fault = sys.argv[1]
+torch.manual_seed(0)
+inputs = torch.randn(1024, 10)
+labels = (inputs @ torch.randn(10, 4) + 0.3 * torch.randn(1024, 4)).argmax(1)
+model = nn.Sequential(nn.Linear(10, 32), nn.ReLU(), nn.Dropout(0.1), nn.Linear(32, 4))
+rate = 0.1
+for epoch in range(8):
+    model.train()
+    for part in torch.randperm(768).split(32):
+        loss = F.cross_entropy(model(inputs[part]), labels[part])
+        loss.backward()
+        if fault == "rate" and epoch == 3:
+            rate = 1e20
+        with torch.no_grad():
+            for p in model.parameters():
+                if fault != "no update":
+                    p -= rate * p.grad
+                if fault != "not cleared":
+                    p.grad.zero_()
+    model.eval()
+    with torch.no_grad():
+        F.cross_entropy(model(inputs[768:]), labels[768:])
+print(float(loss), sum(float(p.double().sum()) for p in model.parameters()))
+"""
+
+
+@pytest.fixture
+def script(tmp_path: Path) -> Path:
+    path = tmp_path / "train.py"
+    path.write_text(SCRIPT)
+    return path
+
+
+def test_a_healthy_loop_is_recorded_without_a_finding_and_is_the_same(tmp_path, script) -> None:
+    outcome = run_training(tmp_path / "runs", script, "healthy")
+    assert outcome.code == 0, outcome.stderr
+    assert outcome.steps() == 192
+    assert outcome.verdict["findings"] == []
+    assert outcome.stdout == run_plain(script, "healthy").stdout
+
+
+def test_gradients_that_are_never_cleared_are_found(tmp_path, script) -> None:
+    outcome = run_training(tmp_path / "runs", script, "not cleared")
+    assert "gradients_not_cleared" in outcome.rules_fired("error")
+
+
+def test_a_loop_that_is_to_stop_stops_after_an_update(tmp_path, script) -> None:
+    options = ("--rules", "non_finite", "--on-finding", "stop")
+    outcome = run_training(tmp_path / "runs", script, "rate", options=options)
+    assert outcome.code == 90, outcome.stderr
+    assert outcome.rules_fired("error") == {"non_finite"}
+    assert outcome.steps() < 192
+
+
+def test_a_loop_that_updates_nothing_is_no_training(tmp_path, script) -> None:
+    outcome = run_training(tmp_path / "runs", script, "no update")
+    assert outcome.code == 0, outcome.stderr
+    assert "no model was seen" in outcome.stderr

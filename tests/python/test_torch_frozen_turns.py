@@ -1,0 +1,109 @@
+"""Optimizers that go on stepping what was frozen, and frozen weights that were loaded."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import torch
+from torch import nn
+from torch.nn import functional as F
+
+import traindbg as td
+
+
+class Pair(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.generator = nn.Linear(4, 2)
+        self.discriminator = nn.Sequential(nn.Linear(2, 8), nn.ReLU(), nn.Linear(8, 1))
+
+
+def turns(run_dir: Path, name: str = "discriminator.0") -> list[float]:
+    run = td.Run(run_dir)
+    full = f"loop/frozen_turn/{name}"
+    return [float(value) for value in run.scalars(full)[1]] if full in run else []
+
+
+@pytest.mark.parametrize("first", ["discriminator", "generator"])
+@pytest.mark.parametrize("how", ["lost", "set back", "rests"])
+def test_a_discriminator_that_is_frozen_in_its_own_turn(
+    tmp_path: Path, first: str, how: str
+) -> None:
+    torch.manual_seed(0)
+    model = Pair()
+    generator, discriminator = model.generator, model.discriminator
+    opt_g = torch.optim.Adam(generator.parameters(), lr=0.01)
+    opt_d = torch.optim.Adam(discriminator.parameters(), lr=0.01)
+
+    def turn_of_discriminator(step: int) -> None:
+        if how == "set back" or (how == "rests" and step in (0, 1, 4, 5, 6)):
+            discriminator.requires_grad_(True)
+        fake = generator(torch.randn(16, 4))
+        loss = F.softplus(-discriminator(torch.randn(16, 2))).mean()
+        loss = loss + F.softplus(discriminator(fake)).mean()
+        opt_d.zero_grad()
+        loss.backward()
+        opt_d.step()
+
+    def turn_of_generator() -> None:
+        discriminator.requires_grad_(False)
+        loss = F.softplus(-discriminator(generator(torch.randn(16, 4)))).mean()
+        opt_g.zero_grad()
+        loss.backward()
+        opt_g.step()
+
+    with td.watch(model, run_dir=tmp_path / "run", supervise=False):
+        for step in range(8):
+            if first == "generator" and step > 0:
+                turn_of_generator()
+            turn_of_discriminator(step)
+            if first == "discriminator":
+                turn_of_generator()
+    found = turns(tmp_path / "run")
+    if how == "lost":
+        assert found == [4.0] * 7
+    elif how == "set back":
+        assert found == []
+    else:
+        assert 0.0 in found
+        assert 4.0 in found
+
+
+def test_a_part_that_is_frozen_for_a_while_and_steps_with_the_others(tmp_path: Path) -> None:
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 2))
+    optimizers = [torch.optim.SGD(model[i].parameters(), lr=0.01) for i in (0, 2)]
+    with td.watch(model, run_dir=tmp_path / "run", supervise=False):
+        for step in range(8):
+            if step == 2:
+                model[0].requires_grad_(False)
+            for optimizer in optimizers:
+                optimizer.zero_grad()
+            model(torch.randn(16, 4)).square().mean().backward()
+            for optimizer in optimizers:
+                optimizer.step()
+    assert turns(tmp_path / "run", "0") == []
+
+
+@pytest.mark.parametrize("how", ["loaded", "no key matches", "drawn again"])
+def test_frozen_weights_that_look_as_drawn(tmp_path: Path, how: str) -> None:
+    """Weights that a short training left nearly as they were drawn."""
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(16, 32), nn.ReLU(), nn.Linear(32, 2))
+    checkpoint = nn.Linear(16, 32).state_dict()
+    if how == "no key matches":
+        checkpoint = {f"module.{name}": value for name, value in checkpoint.items()}
+    with td.watch(model, run_dir=tmp_path / "run", supervise=False):
+        model[0].load_state_dict(checkpoint, strict=False)
+        if how == "drawn again":
+            model[0].reset_parameters()
+        model[0].requires_grad_(False)
+        optimizer = torch.optim.SGD(model[2].parameters(), lr=0.1)
+        for _ in range(6):
+            optimizer.zero_grad()
+            model(torch.randn(16, 16)).square().mean().backward()
+            optimizer.step()
+    run = td.Run(tmp_path / "run")
+    name = "loop/frozen_fresh_modules/0"
+    assert (name in run) == (how != "loaded")

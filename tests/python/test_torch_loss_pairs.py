@@ -1,0 +1,109 @@
+"""Whether a written-out loss takes each prediction with the data of all samples, by its graph."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+import torch
+from torch import nn
+
+from traindbg.hooks.torch_loss_graph import compared_shapes
+from traindbg.hooks.torch_loss_pairs import pairs_in
+
+Loss = Callable[[torch.Tensor, torch.Tensor], torch.Tensor]
+
+
+def pinball(column: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+    error = y - column
+    return torch.maximum(0.1 * error, -0.9 * error).mean()
+
+
+def columns() -> torch.Tensor:
+    torch.manual_seed(0)
+    out: torch.Tensor = nn.Linear(3, 2)(torch.randn(8, 3))
+    return out
+
+
+def energy(p: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+    return 2 * (p[:, None] - y).abs().mean() - (p[:, None] - p).abs().mean()
+
+
+def cox(risk: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+    at_risk = (y[:, None] <= y).float()
+    return ((risk.exp() * at_risk).sum(1).log() - risk).mean()
+
+
+FAULTS: dict[str, Loss] = {
+    "pinball": pinball,
+    "several pinballs": lambda p, y: pinball(p, y) + pinball(p, y) + 0.0,
+    "stacked": lambda p, y: torch.stack([pinball(p, y), pinball(p, y)]).mean(),
+    "log-cosh": lambda p, y: (p - y).cosh().log().mean(),
+    "Charbonnier": lambda p, y: torch.sqrt((p - y) ** 2 + 1e-3).mean(),
+    "times itself": lambda p, y: ((p - y) * (p - y)).sum() / len(y),
+    "cross entropy": lambda p, y: -(y.sigmoid() * p.sigmoid().log()).mean(),
+    "advantages": lambda p, y: -(p.log_softmax(0) * y).mean(),
+    "over a scale": lambda p, y: (p / y).mean(),
+    "product, bent": lambda p, y: torch.where(y > 0, (p * y).exp(), p * y).mean(),
+}
+
+
+@pytest.mark.parametrize("name", FAULTS)
+@pytest.mark.parametrize("is_flat", [False, True])
+def test_each_prediction_goes_with_the_data_of_all_samples(name: str, is_flat: bool) -> None:
+    prediction, y = columns()[:, 0:1], torch.randn(8)
+    if is_flat:
+        prediction, y = prediction[:, 0], y[:, None]
+    loss = FAULTS[name](prediction, y)
+    shape = tuple(prediction.shape)
+    assert compared_shapes(loss) == (shape, (8, 8))
+    loss.backward()  # the graph is as it was
+
+
+@pytest.mark.parametrize("name", FAULTS)
+@pytest.mark.parametrize("is_flat", [False, True])
+def test_each_prediction_goes_with_its_own(name: str, is_flat: bool) -> None:
+    prediction, y = columns()[:, 0:1], torch.randn(8, 1)
+    if is_flat:
+        prediction, y = prediction[:, 0], y[:, 0]
+    pairs = pairs_in(FAULTS[name](prediction, y))
+    assert pairs.result == ()
+
+
+MEANT: dict[str, Loss] = {
+    "energy distance": energy,
+    "kernel": lambda p, y: (-((p.unsqueeze(1) - y) ** 2)).exp().mean(),
+    "of a column": lambda p, y: (p.view(-1, 1) - y).square().mean(),
+    "with itself": lambda p, y: ((p - p[:, None]).square() * (y - y[:, None]).sign()).mean(),
+    "a graph": lambda p, y: (p * (y * y[:, None])).mean(),
+    "Cox": cox,
+    "one number for all": lambda p, y: (p.mean() - y).square().mean(),
+    "one row for all": lambda p, y: (p - torch.outer(y[:3], y)).square().mean(),
+    "a mean of differences": lambda p, y: (p + y[:, None]).mean(),
+}
+
+
+@pytest.mark.parametrize("name", MEANT)
+def test_pairs_that_are_meant(name: str) -> None:
+    prediction, y = columns()[:, 0], torch.randn(8)
+    loss = MEANT[name](prediction, y)
+    assert pairs_in(loss).result == ()
+    shapes = compared_shapes(loss)
+    assert shapes is None or shapes[1] != (8, 8)
+
+
+def test_what_the_model_itself_makes_of_all_pairs_is_left_to_others() -> None:
+    column, y = columns(), torch.randn(8)
+    loss = (column[:, 0] + column[:, 1:2] - y).square().mean()
+    assert not pairs_in(loss).are_meant
+    assert compared_shapes(loss) == ((8, 8), (8, 8))
+
+
+def test_what_was_packed_is_left_alone() -> None:
+    def unpack(_: torch.Tensor) -> torch.Tensor:
+        raise AssertionError("unpacked")
+
+    prediction, y = columns()[:, 0:1], torch.randn(8)
+    with torch.autograd.graph.saved_tensors_hooks(lambda tensor: tensor, unpack):
+        loss = -(y.sigmoid() * prediction.sigmoid().log()).mean()
+    assert pairs_in(loss).result == ()
