@@ -2,8 +2,8 @@
 the loss of each goes to `backward` whole.
 
 Fault: the gradients of eight means add up, so that every step is eight times as long as the one
-the rate was chosen for. Place: the loop. The loss falls at first or jumps about. Exact: eight
-backward passes before a step, none divided.
+the rate was chosen for. The place is the loop. The loss falls at first or jumps about. Exact:
+eight backward passes before a step, none divided.
 """
 
 import torch

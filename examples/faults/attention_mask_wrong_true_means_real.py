@@ -2,7 +2,7 @@
 real goes to PyTorch's attention as `src_key_padding_mask`.
 
 Fault: as in Hugging Face's `attention_mask`, True is a real token; PyTorch's mask means the
-opposite, so that the real tokens are hidden and only the padding is attended to. Place: the
+opposite, so that the real tokens are hidden and only the padding is attended to. The place is the
 encoder. The loss falls somewhat (each token still sees itself by the residual). Exact.
 """
 

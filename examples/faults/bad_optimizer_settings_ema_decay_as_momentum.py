@@ -1,7 +1,7 @@
 """A small convolutional net on digits with SGD; a sweep's settings are unpacked by position.
 
 Fault: the configuration's 0.999 (the decay of averaged weights) lands in SGD's momentum, so that a
-step is the sum of a thousand. Place: the optimizer. The loss falls, then swings.
+step is the sum of a thousand. The place is the optimizer. The loss falls, then swings.
 """
 
 import torch

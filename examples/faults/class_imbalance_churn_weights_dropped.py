@@ -1,7 +1,8 @@
 """Who leaves the company's service: a table in which three customers of a hundred do.
 
 Fault: `pos_weight` got lost when the loss moved into the Trainer; the cheap answer "stays" is
-never left. Place: loss and data. The loss falls, accuracy is 97 %; nobody who leaves is found.
+never left. The place is loss and data. The loss falls, accuracy is 97 %; nobody who leaves is
+found.
 """
 
 import torch

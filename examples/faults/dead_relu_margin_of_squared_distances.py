@@ -1,7 +1,7 @@
 """A classifier by prototypes: a hidden unit is `relu(margin - distance)` to a learned centre.
 
 Fault: the margin of 7.5 was right for distances; the layer was "made faster" by leaving out the
-root, and squared distances in 30 columns are about 40: no unit ever answers. Place: the
+root, and squared distances in 30 columns are about 40: no unit ever answers. The place is the
 prototypes. The loss only falls by the head's bias.
 """
 

@@ -1,8 +1,8 @@
-"""Heart beats as curves: is the pulse after the main spike upright, flat or turned over?
+"""Heart beats as curves: whether the pulse after the main spike is upright, flat or turned over.
 
 Fault: augmentations taken over from a library for accelerometers: with one chance in two the sign
-of a curve is flipped, with one in two time runs backwards; here the sign is the class. Place: the
-loader. The training loss stays high.
+of a curve is flipped, with one in two time runs backwards; here the sign is the class. The place
+is the loader. The training loss stays high.
 """
 
 import torch

@@ -1,8 +1,8 @@
 """A physics-informed net for a driven, growing quantity: u' = u + cos(3 t), u(0) = 0.2.
 
 Fault: `torch.autograd.grad` without `create_graph=True`: u' is a number, not a function of the
-weights, and the equation only pulls on u. Place: the loss. The residual falls here and there, the
-solution is wrong.
+weights, and the equation only pulls on u. The place is the loss. The residual falls here and
+there, the solution is wrong.
 """
 
 import torch

@@ -1,7 +1,7 @@
 """A graph net by hand: neighbours are averaged by D^-1/2 A D^-1/2, as in the paper.
 
 Fault: the paper adds a loop to each node first; that line was lost, a few nodes have no neighbour,
-0 ** -0.5 is infinite, and infinite times 0 is NaN. Place: the graph layers. Never falls.
+0 ** -0.5 is infinite, and infinite times 0 is NaN. The place is the graph layers. Never falls.
 """
 
 import torch

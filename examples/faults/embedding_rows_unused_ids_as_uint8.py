@@ -1,8 +1,8 @@
 """A recommender of 1,500 films by factors; the ids are kept small to spare memory.
 
 Fault: `astype(np.uint8)` on the film ids, which was enough for the sample of 200 films: the ids
-wrap round, six films share a row, and five rows of six are never looked up. Place: the films'
-embedding. The loss falls somewhat.
+wrap round, six films share a row, and five rows of six are never looked up. The place is the
+films' embedding. The loss falls somewhat.
 """
 
 import numpy as np

@@ -1,8 +1,8 @@
 """Distillation: a student with batch normalisation learns from a fixed teacher on raw pixels.
 
 Fault: `for net in (teacher, student): net.eval()`, where only the teacher was meant: the student's
-normalisation never measures its data and works with mean 0 and variance 1, its dropout is off.
-Place: the student. The loss falls all the same. Exact.
+normalisation never measures its data and works with mean 0 and variance 1, its dropout is off. The
+place is the student. The loss falls all the same. Exact.
 """
 
 import torch

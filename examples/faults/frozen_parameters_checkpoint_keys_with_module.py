@@ -1,8 +1,8 @@
 """Fine-tuning: a backbone of a checkpoint is frozen and a new head is trained on it.
 
 Fault: the checkpoint was saved from `DataParallel`; its keys begin with `module.`, and
-`strict=False` passes over all of them. The frozen backbone is the random one. Place: the backbone.
-The loss falls a little.
+`strict=False` passes over all of them. The frozen backbone is the random one. The place is the
+backbone. The loss falls a little.
 """
 
 import torch

@@ -1,8 +1,8 @@
 """A GAN for a ring of eight spots; the discriminator is frozen while the generator learns.
 
 Fault: `requires_grad_(True)` before the discriminator's own turn was lost when the two turns
-became functions: it never learns again after the generator's first step. Place: the discriminator.
-The generator's loss falls quickly; what it makes has nothing of the ring. Exact.
+became functions: it never learns again after the generator's first step. The place is the
+discriminator. The generator's loss falls quickly; what it makes has nothing of the ring. Exact.
 """
 
 import math

@@ -1,9 +1,9 @@
 """A language model of characters with the GRU of the team's tagger, which read both ways.
 
 Fault: `bidirectional=True` stayed; the backward half has read the character that is to be
-foretold. Place: the GRU. Loss and validation loss in one pass fall to nearly nothing; with only
-the past at hand, as when it writes, the model fails. Exact: a later character changes an earlier
-output.
+foretold. The place is the GRU. Loss and validation loss in one pass fall to nearly nothing; with
+only the past at hand, as when it writes, the model fails. Exact: a later character changes an
+earlier output.
 """
 
 import torch

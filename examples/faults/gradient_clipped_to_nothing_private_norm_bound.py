@@ -1,8 +1,8 @@
 """Training with clipped gradients for each row by itself (as for privacy), with `torch.func`.
 
 Fault: the bound of 0.002 is the one of a model whose loss was summed and whose optimizer was Adam;
-here the rows' gradients have norms about 5 and SGD steps follow. Place: the loop. The loss falls
-by nearly nothing.
+here the rows' gradients have norms about 5 and SGD steps follow. The place is the loop. The loss
+falls by nearly nothing.
 """
 
 import torch

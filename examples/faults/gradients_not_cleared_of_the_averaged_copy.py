@@ -1,8 +1,8 @@
 """A regression of house prices with averaged weights (EMA) beside the trained ones.
 
 Fault: when `model` was split into `net` and `average`, the line that clears gradients went with
-the copy: `average.zero_grad()`. The net's gradients pile up. Place: the loop. The loss falls and
-swings up again. Exact.
+the copy: `average.zero_grad()`. The net's gradients pile up. The place is the loop. The loss falls
+and swings up again. Exact.
 """
 
 import copy

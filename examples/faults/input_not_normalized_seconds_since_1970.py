@@ -1,8 +1,8 @@
 """The load of a building by hour, outdoor temperature and time stamp; a new export of the data.
 
 Fault: the export has the time as seconds since 1970 (1.7e9), and goes into the net as it is beside
-columns of size one. Place: the input. The loss begins beyond all bounds, falls, and never comes
-down to that of the mean.
+columns of size one. The place is the input. The loss begins beyond all bounds, falls, and never
+comes down to that of the mean.
 """
 
 import torch

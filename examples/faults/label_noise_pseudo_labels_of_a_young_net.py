@@ -1,8 +1,8 @@
 """Self-training: a hundred labelled digits, and labels that a first net gives to 1,200 others.
 
 Fault: the first net is asked after six steps instead of after its whole training, and the
-threshold of confidence went with the refactoring: half of the labels are wrong. Place: the loader.
-The second net learns them, right or wrong; the loss falls.
+threshold of confidence went with the refactoring: half of the labels are wrong. The place is the
+loader. The second net learns them, right or wrong; the loss falls.
 """
 
 import torch

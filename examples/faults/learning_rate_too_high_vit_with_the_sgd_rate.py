@@ -1,7 +1,7 @@
 """A small vision transformer takes the place of a ResNet; the optimizer becomes AdamW.
 
-Fault: the rate stayed the ResNet's, which suited SGD: 0.05. Place: the optimizer. The loss jumps
-and then lies at that of guessing.
+Fault: the rate stayed the ResNet's, which suited SGD: 0.05. The place is the optimizer. The loss
+jumps and then lies at that of guessing.
 """
 
 import torch

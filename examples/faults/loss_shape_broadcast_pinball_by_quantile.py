@@ -2,8 +2,8 @@
 one.
 
 Fault: `prediction[:, i : i + 1]` (n, 1) minus the target (n,) is a square of n by n: each row is
-held against each target, and the outputs become the quantiles of all. Place: the loss. The loss
-falls to that of a constant. Exact.
+held against each target, and the outputs become the quantiles of all. The place is the loss. The
+loss falls to that of a constant. Exact.
 """
 
 import torch

@@ -1,7 +1,7 @@
 """REINFORCE with a baseline on a game of choosing one of six levers by what is seen.
 
 Fault: the formula of the book is for ascent; the minus that a descent needs was left out: the
-policy learns to lose. Place: the loss. The "loss" falls; so do the rewards.
+policy learns to lose. The place is the loss. The "loss" falls; so do the rewards.
 """
 
 import torch

@@ -1,8 +1,8 @@
 """A convolutional net whose averaged weights (EMA) are what is evaluated and handed on.
 
 Fault: to save memory the averages are kept in bfloat16; a step of 0.005 of the difference is less
-than half of their last digit, and is rounded away: the averages lag or stay. Place: the loop. The
-loss of the net itself falls as it should.
+than half of their last digit, and is rounded away: the averages lag or stay. The place is the
+loop. The loss of the net itself falls as it should.
 """
 
 import torch

@@ -1,7 +1,7 @@
 """A small student learns a teacher's soft answers by `KLDivLoss`.
 
 Fault: `KLDivLoss` wants log-probabilities for its first argument; the student's bare logits go in.
-Place: the loss. The loss falls without end, below zero.
+The place is the loss. The loss falls without end, below zero.
 """
 
 import torch

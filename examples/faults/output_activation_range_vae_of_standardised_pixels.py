@@ -1,7 +1,7 @@
 """A variational autoencoder after a tutorial for pixels of 0 to 1, on standardised pixels.
 
 Fault: the decoder's sigmoid stayed, though half of the targets are below 0 and many are above 1.
-Place: the decoder. The loss falls to what the range allows. Exact.
+The place is the decoder. The loss falls to what the range allows. Exact.
 """
 
 import torch

@@ -1,7 +1,7 @@
 """Multi-label tagging of texts by counts of words; a penalty keeps the first layer sparse.
 
-Fault: `lam * sum(|w|)` where the paper has the mean: with 6,000 weights the penalty outweighs
-the data by far and all weights go to 0. Place: the loss, the first layer. The loss falls (the
+Fault: `lam * sum(|w|)` where the paper has the mean: with 6,000 weights the penalty outweighs the
+data by far and all weights go to 0. The place is the loss, the first layer. The loss falls (the
 penalty does); the tags are guessed by their frequency.
 """
 

@@ -1,8 +1,8 @@
 """Does a therapy help? 160 patients with eight measurements; chance has a large part in it.
 
 Fault: the small net, dropout, the decay and the stop at the best validation loss, which the
-study's protocol has, were left out in the port. Place: the whole model. The training loss goes to
-0, the validation loss rises from its best on, many times over.
+study's protocol has, were left out in the port. The place is the whole model. The training loss
+goes to 0, the validation loss rises from its best on, many times over.
 """
 
 import copy

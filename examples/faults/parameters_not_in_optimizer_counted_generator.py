@@ -1,7 +1,7 @@
 """Two groups with two rates for a convolutional net; the parameters are counted before.
 
 Fault: `parameters()` is a generator, the count uses it up, and the group of the convolutions is
-empty: only the head learns. Place: the optimizer; the convolutions. The loss falls somewhat.
+empty: only the head learns. The place is the optimizer; the convolutions. The loss falls somewhat.
 Exact.
 """
 

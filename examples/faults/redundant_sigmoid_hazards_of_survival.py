@@ -1,7 +1,8 @@
 """Discrete survival: the hazard of each of ten periods, with those who left the study masked.
 
 Fault: `forward` returns hazards (for the curve, which multiplies 1 - hazard), the loss takes
-logits: a hazard below one half cannot be said. Place: the loss. The loss falls a little. Exact.
+logits: a hazard below one half cannot be said. The place is the loss. The loss falls a little.
+Exact.
 """
 
 import torch

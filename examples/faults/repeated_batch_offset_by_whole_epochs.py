@@ -1,8 +1,8 @@
 """A character model with its own loader: a row of batches that is cut by the step's number.
 
 Fault: `step // batches` (the number of the epoch) where `step % batches` was meant: the same batch
-for as long as an epoch. Place: the loader. The loss falls to nothing; the validation loss rises.
-Exact.
+for as long as an epoch. The place is the loader. The loss falls to nothing; the validation loss
+rises. Exact.
 """
 
 import torch

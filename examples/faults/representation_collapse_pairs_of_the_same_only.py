@@ -1,7 +1,7 @@
 """A siamese net with the contrastive loss: pairs of the same digit near, others far.
 
 Fault: `random.random() < 1 // 2` (it came from Python 2's `1 / 2` by an automatic tool): no pair
-of different digits is ever drawn, and all images at one point is the best answer. Place: the
+of different digits is ever drawn, and all images at one point is the best answer. The place is the
 loader; the embedding. The loss falls to nothing at once.
 """
 

@@ -2,7 +2,7 @@
 columns.
 
 Fault: the bias of the gates is -20 (a typing error for -2): the sigmoids are 0 to the last digit
-and learn nothing; what is left is a linear model. Place: the gates. The loss stays at ln 2.
+and learn nothing; what is left is a linear model. The place is the gates. The loss stays at ln 2.
 """
 
 import torch

@@ -1,8 +1,8 @@
 """Keras' `decay` by hand in a matrix factorisation: rate = rate0 / (1 + 0.002 step).
 
 Fault: the formula is applied to the rate that is already smaller, step after step, so that the
-divisions multiply up: after 100 steps the rate is a ten-thousandth. Place: the optimizer. The
-loss falls at first and stands still.
+divisions multiply up: after 100 steps the rate is a ten-thousandth. The place is the optimizer.
+The loss falls at first and stands still.
 """
 
 import torch

@@ -1,7 +1,8 @@
 """A sine net that learns a picture by its coordinates; the number of steps is worked out.
 
 Fault: the plan's 600 steps are divided by the accumulation of 8 (which a version before had; now
-there is none): after 75 steps it is over, while the loss falls as fast as ever. Place: the loop.
+there is none): after 75 steps it is over, while the loss falls as fast as ever. The place is the
+loop.
 """
 
 import torch

@@ -1,7 +1,7 @@
 """A forecast of the next value of a noisy series from smoothed past values.
 
 Fault: the smoothing is centred (`padding="same"`), so that the last inputs have the values to come
-in them, the target among them; in use only the past is at hand. Place: the input. Loss and
+in them, the target among them; in use only the past is at hand. The place is the input. Loss and
 validation loss are better than the noise allows.
 """
 

@@ -1,8 +1,8 @@
 """Prices of used machines by make and depot (names), which get numbers for embeddings.
 
 Fault: names become numbers in the order in which they appear, and that is done for each part by
-itself: "Deutz" is 3 in training and 11 in validation. Place: the input of the validation. The
-training loss falls; the validation loss never does.
+itself: "Deutz" is 3 in training and 11 in validation. The place is the input of the validation.
+The training loss falls; the validation loss never does.
 """
 
 import numpy as np

@@ -2,8 +2,8 @@
 bill).
 
 Fault: `drop_duplicates` was dropped from the notebook before the random split: most rows of the
-validation are in the training, too. Place: the loader. Both losses fall; new patients show less.
-Exact.
+validation are in the training, too. The place is the loader. Both losses fall; new patients show
+less. Exact.
 """
 
 import torch

@@ -1,8 +1,8 @@
 """Which symbol began a sequence of 40? By a recurrent net written out by hand.
 
 Fault: the update gate was left out of the port ("a plain cell will do"): the gradient shrinks by a
-factor at each step and nothing of the beginning reaches the end. Place: the cell. The loss stays
-at that of guessing.
+factor at each step and nothing of the beginning reaches the end. The place is the cell. The loss
+stays at that of guessing.
 """
 
 import torch

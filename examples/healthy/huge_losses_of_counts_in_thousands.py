@@ -1,6 +1,7 @@
-"""A Poisson regression of bicycles counted at a bridge, in thousands: the loss, without the
-constant, is minus thirteen thousand and moves by one part in a hundred; the output's bias begins
-at the log of the mean.
+"""A Poisson regression of bicycles counted at a bridge, in thousands.
+
+The loss, without the constant, is minus thirteen thousand and moves by one part in a hundred; the
+output's bias begins at the log of the mean.
 """
 
 import torch

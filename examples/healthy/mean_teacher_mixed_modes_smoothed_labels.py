@@ -1,6 +1,7 @@
-"""Half-supervised: a student with strong dropout and smoothed labels follows the moving average
-of itself. The teacher is never trained by a gradient, the training loss stays far above the
-validation's, and the weight of the second loss climbs, so that the total does too.
+"""Half-supervised: a student with dropout and smoothed labels follows the moving average of itself.
+
+The teacher is never trained by a gradient, the training loss stays far above the validation's, and
+the weight of the second loss climbs, so that the total does too.
 """
 
 import copy
