@@ -29,6 +29,9 @@ _PASSES_UNTIL_HEARD = 100
 _MOST_SECONDS = 60.0  # to wait for hooks of another thread; they take milliseconds
 _MOST_NODES = 30_000
 _this_thread = threading.get_ident
+# Where a compiler follows a backward pass into what is called here, it warns of builtin functions
+# that it does not know.
+_is_compiling = torch.compiler.is_compiling
 
 
 def _is_alive(thread: int) -> bool:
@@ -74,6 +77,8 @@ class Threads:
 
     def hears_backward(self, tensors: Any) -> bool:
         """A backward pass is about to begin in this thread: whether it is heard."""
+        if _is_compiling():
+            return True
         this, root = _this_thread(), tensors
         if isinstance(tensors, (list, tuple)):
             root = tensors[0] if tensors else None
@@ -90,6 +95,8 @@ class Threads:
 
     def may_look_at_gradients(self) -> bool:
         """At the end of a step: whether no other thread may be computing some."""
+        if _is_compiling():
+            return True
         self._trains = _this_thread()
         return self._last is None or self._last == self._trains or not _is_alive(self._last)
 
