@@ -11,6 +11,7 @@ from torch import nn
 from torch.nn import functional as F
 
 import traindbg as td
+from traindbg.hooks import torch_threads
 
 STEPS = 3
 
@@ -120,15 +121,59 @@ def test_the_one_that_made_steps_is_recorded_although_the_other_began_this_one(r
     assert [watcher.is_active for watcher in both] == [False, True]
 
 
+class Waits(torch.autograd.Function):
+    """Whose backward lets another thread go, and waits for it."""
+
+    @staticmethod
+    def forward(ctx, x, meanwhile):
+        ctx.meanwhile = meanwhile
+        return x.clone()
+
+    @staticmethod
+    def backward(ctx, gradient):
+        ctx.meanwhile()
+        return gradient, None
+
+
 def test_one_model_in_two_threads_ends_the_recording(run_dir, other):
     mine = Trained()
     others = Trained(mine.model)
     (watcher,) = watched(run_dir, mine)
     mine.step()
-    mine.backward()
-    other.does(others.backward)
+    loss = mine.model(torch.ones(4, 3)).sum()
+    Waits.apply(loss, lambda: other.does(others.backward)).backward()
     assert not watcher.is_active
     assert said(td.Run(run_dir)) == ["what other threads train at the same time"]
+
+
+def test_a_training_that_goes_from_thread_to_thread_is_one(run_dir, other):
+    """Also where a pass had no step."""
+    mine = Trained()
+    (watcher,) = watched(run_dir, mine)
+    mine.step()
+    mine.backward()  # its step is left out
+    for _ in range(STEPS):
+        other.does(mine.step)
+        mine.backward()
+    mine.step()
+    assert watcher.is_active
+    watcher.detach()
+    run = td.Run(run_dir)
+    assert said(run) == []
+    assert len(run.steps()) == STEPS + 2
+
+
+def test_a_pass_inside_of_a_pass_is_part_of_it_in_whatever_thread(run_dir, other, monkeypatch):
+    """On a device a recomputation runs in the thread that computes its gradients."""
+    mine = Trained()
+    (watcher,) = watched(run_dir, mine)
+    mine.step()
+    main = threading.get_ident()
+    monkeypatch.setattr(torch_threads, "in_backward", lambda: threading.get_ident() != main)
+    loss = mine.model(torch.ones(4, 3)).sum()
+    Waits.apply(loss, lambda: other.does(Trained(mine.model).backward)).backward()
+    mine.optimizer.step()
+    assert watcher.is_active
 
 
 def test_passes_of_other_models_in_other_threads_disturb_nobody(run_dir, other):

@@ -30,6 +30,7 @@ from traindbg.hooks.torch_guard import guarded
 from traindbg.hooks.torch_names import unwrap
 from traindbg.hooks.torch_recording import Recording
 from traindbg.hooks.torch_shards import agreed, rank_of_process
+from traindbg.hooks.torch_sources import sources
 from traindbg.hooks.torch_watcher import Watcher
 
 if TYPE_CHECKING:
@@ -376,6 +377,7 @@ def _begin(
     _prepare_process()
     patches.acquire()
     recordings.current = recording
+    sources.open()
     recording.listen()
     recording.ends.listen()
     guarded("notebook", notebook.run_begins, recording.session.run_directory)

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from traindbg._core import HotPath, Session
 
 STRIKES = 3
-_MOST_SECONDS = 60.0  # that a hook waits for one in another thread
+_MOST_SECONDS = 10.0  # that a hook waits for one in another thread
 failures: dict[str, int] = {}  # by feature, in this process
 # What the hot path carries of an ordinary step.
 _OF_HOT_PATH = ("losses", "backward", "optimizer", "steps")
@@ -69,6 +69,7 @@ class Guard:
     def __init__(self, session: Session, hot: HotPath, close: Callable[[], None]) -> None:
         self.dead = False
         self.lock = threading.RLock()  # held by the thread that runs a hook; see `torch_threads`
+        self.patience = _MOST_SECONDS  # to wait for it; none is left when it was in vain
         self.hot = hot  # holds the time's account
         self._session = session
         self._close = close  # the recording
@@ -104,7 +105,8 @@ def boundary(feature: str) -> Callable[[_F], _F]:
             if guard.dead or failures.get(feature, 0) >= STRIKES:
                 return None
             begin = time.perf_counter_ns()
-            if not guard.lock.acquire(timeout=_MOST_SECONDS):
+            if not guard.lock.acquire(timeout=guard.patience):
+                guard.patience = 0.0
                 return None
             try:
                 with _unheard():

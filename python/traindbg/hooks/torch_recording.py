@@ -151,7 +151,6 @@ class Recording:
 
     def listen(self) -> None:
         """Is told from now on; there is one such recording in a process."""
-        sources.open()
         patches.state.listen(self, self.hot, self.threads)
         patches.state.corrections = self._corrections if self._corrections.is_wanted else None
 

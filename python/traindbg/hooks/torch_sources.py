@@ -106,7 +106,7 @@ class Sources:
     ) -> list[dict[str, str | int]]:
         """All lines, for the description of a process; `models` with their names' prefixes."""
         self.has_changed = False
-        found = {what: line for what, line in self._lines.items() if line is not None}
+        found = {what: line for what, line in list(self._lines.items()) if line is not None}
         for model, prefix in models:
             own = self._line_of_class(type(model))
             if own is not None:

@@ -9,12 +9,14 @@ the other one trains is watched no more. Threads that train one after the other 
 
 from __future__ import annotations
 
+import sys
 import threading
 from typing import TYPE_CHECKING, Any
 
 import torch
 
 from traindbg.hooks.torch_guard import guarded
+from traindbg.hooks.torch_in_backward import in_backward
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -26,7 +28,9 @@ if TYPE_CHECKING:
 
 # Of a thread that is not heard, without a step of the one that is: that one has stopped training.
 _PASSES_UNTIL_HEARD = 100
-_MOST_SECONDS = 60.0  # to wait for hooks of another thread; they take milliseconds
+_MOST_SECONDS = 10.0  # to wait for hooks of another thread; they take milliseconds
+_MOST_LOOKS = 3  # for the model that a thread's passes train
+_RUNS_A_PASS = "_engine_run_backward"  # PyTorch's, while the interpreter's lock is given away
 _MOST_NODES = 30_000
 _this_thread = threading.get_ident
 # Where a compiler follows a backward pass into what is called here, it warns of builtin functions
@@ -36,6 +40,16 @@ _is_compiling = torch.compiler.is_compiling
 
 def _is_alive(thread: int) -> bool:
     return any(each.ident == thread for each in threading.enumerate())
+
+
+def _is_in_pass(thread: int) -> bool:
+    """Whether a thread is inside of a backward pass now, and may write gradients."""
+    frame = sys._current_frames().get(thread)
+    while frame is not None:
+        if frame.f_code.co_name == _RUNS_A_PASS:
+            return True
+        frame = frame.f_back
+    return False
 
 
 def _leaves_of(root: torch.Tensor | None) -> set[int]:
@@ -72,12 +86,15 @@ class Threads:
         self._lose = lose
         self._last: int | None = None  # that began a backward pass which was heard
         self._its: Watcher | None = None  # of the model that it trains; None: not known to be any
+        self._looks = 0  # for that
         self._trains: int | None = None  # the one that ended a step
         self._silent = (0, 0)  # passes that were not heard, and after how many steps
 
     def hears_backward(self, tensors: Any) -> bool:
         """A backward pass is about to begin in this thread: whether it is heard."""
-        if _is_compiling():
+        # A pass inside of another one is part of it: a recomputation, on a device in the thread
+        # that computes its gradients.
+        if _is_compiling() or in_backward():
             return True
         this, root = _this_thread(), tensors
         if isinstance(tensors, (list, tuple)):
@@ -85,12 +102,14 @@ class Threads:
         if not isinstance(root, torch.Tensor):
             root = None
         if this == self._last:
-            if self._its is None and threading.active_count() > 1:
+            if self._its is None and self._looks < _MOST_LOOKS and threading.active_count() > 1:
+                self._looks += 1
                 self._its = guarded("threads", self._watcher_of, root)
             return True
         if self._last is not None and not guarded("threads", self._takes_over, this, root):
             return False
         self._last, self._its = this, guarded("threads", self._watcher_of, root)
+        self._looks = 1
         return True
 
     def may_look_at_gradients(self) -> bool:
@@ -122,6 +141,8 @@ class Threads:
                 return False  # a pass that trains nothing that is watched
             if theirs is None:
                 return True  # theirs was such a one
+            if theirs is ours and not _is_in_pass(last):
+                return True  # one training that goes from thread to thread
             is_ours = self._trains == this  # and the other one has not ended a step
             self.only = this if is_ours else last
             if is_ours and theirs is not ours:
