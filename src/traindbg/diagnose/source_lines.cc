@@ -91,7 +91,7 @@ constexpr std::array kTable = {
 };
 
 // Of other kinds: where the layer is made, or the loss is computed.
-constexpr Places kUsual = {kLayer, kLoss};
+constexpr Places kOtherKinds = {kLayer, kLoss};
 
 const SourceLine* find(const model::WorkerMeta& meta, std::string_view what) {
     const auto found = std::find_if(meta.sources.begin(), meta.sources.end(),
@@ -139,7 +139,7 @@ std::vector<SourceLine> source_lines(std::string_view kind, const model::Finding
     if (meta.sources.empty()) return lines;
     const auto known =
         std::find_if(kTable.begin(), kTable.end(), [&](const KindPlaces& row) { return row.kind == kind; });
-    for (const std::string_view place : known == kTable.end() ? kUsual : known->places) {
+    for (const std::string_view place : known == kTable.end() ? kOtherKinds : known->places) {
         const SourceLine* line = line_at(place, finding, meta);
         if (line == nullptr) continue;
         // One statement may do two of these.
