@@ -12,7 +12,7 @@ constexpr std::uint64_t kMillisecond = 1'000'000;
 
 // What a training is like: how long its steps take without capture, what capture takes of a step that is
 // looked at as far as it measures itself, and beside that. Milliseconds.
-struct Training {
+struct SteppedTraining {
     double own = 10;
     double measured = 5;
     double beside = 0;
@@ -49,7 +49,7 @@ struct Training {
 TEST(Budget, WithoutAShareNothingIsLimited) {
     Budget budget(0);
     EXPECT_FALSE(budget.is_limited());
-    Training().run(budget, 1000);
+    SteppedTraining().run(budget, 1000);
     EXPECT_FALSE(budget.wants_comparison());
 }
 
@@ -58,7 +58,7 @@ TEST(Budget, KeepsTheCostWithinItsShareFromTheBeginning) {
         for (const double beside : {0.0, 0.5, 8.0}) {
             Budget budget(share);
             EXPECT_TRUE(budget.is_limited());
-            Training training{.beside = beside};
+            SteppedTraining training{.beside = beside};
             const double one = training.measured + beside;
             for (int i = 0; i < 100; ++i) {
                 training.run(budget, 100);
@@ -74,7 +74,7 @@ TEST(Budget, KeepsTheCostWithinItsShareFromTheBeginning) {
 
 TEST(Budget, BeginsWithWhatOneSecondEarns) {
     Budget budget(0.02);
-    Training training;
+    SteppedTraining training;
     training.run(budget, 10);
     EXPECT_EQ(training.taken, 5) << "20 ms, 5 ms each, and the one that overdraws the account";
     EXPECT_TRUE(budget.is_overdrawn());
@@ -82,17 +82,17 @@ TEST(Budget, BeginsWithWhatOneSecondEarns) {
 
 TEST(Budget, SavesNoMoreThanOneSecondEarns) {
     Budget budget(0.02);
-    Training quiet{.every = 1'000'000};
+    SteppedTraining quiet{.every = 1'000'000};
     quiet.step = 1;
     quiet.run(budget, 10'000);  // in which nothing was due
-    Training training;
+    SteppedTraining training;
     training.run(budget, 1000);
     EXPECT_LE(training.cost, 0.02 * (training.time + 1'000) + 5);
 }
 
 TEST(Budget, WhatCostsLessThanItsShareIsLeftOutOnlyToBeComparedWith) {
     Budget budget(0.7);
-    Training training{.beside = 1};
+    SteppedTraining training{.beside = 1};
     training.run(budget, 10'000);
     EXPECT_GE(training.taken, 10'000 * 64 / 65 - 3);
     EXPECT_LE(training.taken, 10'000 * 64 / 65 + 3);
@@ -102,19 +102,19 @@ TEST(Budget, WhatCostsLessThanItsShareIsLeftOutOnlyToBeComparedWith) {
 
 TEST(Budget, WhereOtherStepsAreNotDueNothingIsLeftOutToBeComparedWith) {
     Budget budget(0.7);
-    Training training{.beside = 1, .every = 10};
+    SteppedTraining training{.beside = 1, .every = 10};
     training.run(budget, 10'000);
     EXPECT_EQ(training.taken, 1'000);
 }
 
 TEST(Budget, APauseIsNeitherPaidForNorEarnsAnything) {
-    Training even{.every = 10};
+    SteppedTraining even{.every = 10};
     Budget budget(0.02);
     even.run(budget, 1'000);
     // Five seconds of something else in each step that is due, and in each fiftieth of the others. Only what
     // is there before it is known what is typical may be earned: a second's worth, which pays four steps.
     for (const int place : {0, 1}) {
-        Training waits{
+        SteppedTraining waits{
             .also = [&](int step) { return step % (place == 0 ? 10 : 50) == place ? 5'000.0 : 0.0; },
             .every = 10};
         Budget other(0.02);
@@ -126,11 +126,12 @@ TEST(Budget, APauseIsNeitherPaidForNorEarnsAnything) {
 
 TEST(Budget, SlowFirstStepsAreNotPaidFor) {
     for (const double measured : {0.5, 5.0, 20.0}) {
-        Training even{.measured = measured};
+        SteppedTraining even{.measured = measured};
         Budget budget(0.02);
         even.run(budget, 2'000);
         for (const double longer : {25.0, 2'000.0}) {
-            Training slow{.measured = measured, .also = [&](int step) { return step < 2 ? longer : 0.0; }};
+            SteppedTraining slow{.measured = measured,
+                                 .also = [&](int step) { return step < 2 ? longer : 0.0; }};
             Budget other(0.02);
             slow.run(other, 2'000);
             EXPECT_GE(slow.taken, even.taken) << measured << " and " << longer;
@@ -139,7 +140,7 @@ TEST(Budget, SlowFirstStepsAreNotPaidFor) {
 }
 
 TEST(Budget, StepsThatWereSlowByChanceWhileTheyWereLookedAtAreNotPaidForAgainAndAgain) {
-    Training training{.measured = 0.5, .also = [](int step) { return step < 18 ? 25.0 : 0.0; }};
+    SteppedTraining training{.measured = 0.5, .also = [](int step) { return step < 18 ? 25.0 : 0.0; }};
     Budget budget(0.02);
     training.run(budget, 18);
     EXPECT_EQ(training.taken, 18) << "0.5 ms each, while there was nothing to compare them with";
@@ -149,7 +150,7 @@ TEST(Budget, StepsThatWereSlowByChanceWhileTheyWereLookedAtAreNotPaidForAgainAnd
 
 TEST(Budget, AfterAPhaseOfOtherStepsItGoesByThose) {
     Budget budget(0.1);
-    Training training{.measured = 1, .beside = 1, .every = 5};
+    SteppedTraining training{.measured = 1, .beside = 1, .every = 5};
     training.run(budget, 500);
     EXPECT_EQ(training.taken, 100) << "4 % of the time";
     training.own = 40;  // longer sequences, say
@@ -193,7 +194,7 @@ TEST(Budget, AStepWhoseTimeIsNotKnownEarnsNothing) {
 
 TEST(Budget, WhereCaptureWaitsForWhatTheStepWouldWaitForWhatWasMeasuredIsPaid) {
     Budget budget(0.02);
-    Training training{.own = 10, .measured = 5, .beside = -5};  // an accelerator's queue
+    SteppedTraining training{.own = 10, .measured = 5, .beside = -5};  // an accelerator's queue
     training.run(budget, 1'000);
     EXPECT_LE(5.0 * training.taken, 0.02 * (training.time + 1'000) + 5);
 }
