@@ -37,7 +37,7 @@ Budget::Kind& Budget::kind_of(std::uint32_t looked_at) noexcept {
 }
 
 void Budget::learn_typical(double nanos) noexcept {
-    looked_at_since_ = 0;
+    looked_at_since_ = left_out_in_vain_ = 0;
     typical_.add(nanos);
     if (typical_.count() != kFew) return;
     for (Kind& kind : kinds_) {
@@ -85,6 +85,10 @@ void Budget::account(const StepCost& step) noexcept {
         more = unmeasured(kind_of(step.looked_at), nanos, is_comparable);
     } else if (is_comparable) {
         learn_typical(nanos);
+    } else if (wants_comparison() && ++left_out_in_vain_ >= kFew) {
+        // An evaluation follows every step now, say: steps are not left out for ever to no use.
+        left_out_in_vain_ = looked_at_since_ = 0;
+        whole_steps_ = std::min(whole_steps_, kFirstSteps);
     }
     const double earned = std::min(nanos, most_earned(step.looked_at != 0));
     own_ += earned;

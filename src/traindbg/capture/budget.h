@@ -84,7 +84,8 @@ class Budget {
     RecentMedian<kRecent> typical_;  // of steps at which nothing was looked at
     std::array<Kind, kMostKinds> kinds_{};
     std::uint64_t whole_steps_ = 0;
-    std::uint64_t looked_at_since_ = 0;  // whole steps since the last one at which nothing was looked at
+    std::uint64_t looked_at_since_ = 0;   // whole steps since the last one at which nothing was looked at
+    std::uint64_t left_out_in_vain_ = 0;  // steps that were to be compared with, and could not be
 };
 
 }  // namespace traindbg::capture

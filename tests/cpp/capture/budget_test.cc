@@ -171,6 +171,24 @@ TEST(Budget, AStepThatIsNoWholeOneIsComparedWithNothing) {
     EXPECT_FALSE(budget.is_overdrawn());
 }
 
+TEST(Budget, WhereNoStepIsAWholeOneAnyMoreStepsAreNotLeftOutForEver) {
+    Budget budget(0.5);
+    int taken = 0;
+    const auto step = [&](bool is_whole) {
+        const bool is_taken = !budget.is_overdrawn() && !budget.wants_comparison();
+        budget.account({.nanos = 10 * kMillisecond,
+                        .cost_nanos = is_taken ? kMillisecond : 0,
+                        .looked_at = is_taken ? 1U : 0U,
+                        .is_whole = is_whole});
+        taken += is_taken ? 1 : 0;
+    };
+    for (int i = 0; i < 1000 && !budget.wants_comparison(); ++i) step(true);
+    ASSERT_TRUE(budget.wants_comparison());
+    taken = 0;
+    for (int i = 0; i < 300; ++i) step(false);  // an evaluation follows each
+    EXPECT_GE(taken, 290);
+}
+
 TEST(Budget, StepsThatCostDifferentlyArePaidForAsTheirKind) {
     Budget budget(0.5);
     double cost = 0, time = 0;
