@@ -54,6 +54,7 @@ constexpr std::array kTable = {
     KindPlaces{"unshuffled_data", {"loader", "loop"}},
     KindPlaces{"targets_in_order", {"loader", "loop"}},
     KindPlaces{"class_imbalance", {kLoss, "loader"}},
+    KindPlaces{"single_class_labels", {"loader", "loop", kLoss}},
     KindPlaces{"target_leak", {"loader", "loop"}},
     KindPlaces{"label_noise", {"loader", "loop"}},
     KindPlaces{"label_misalignment", {"loader", "loop"}},
@@ -69,6 +70,9 @@ constexpr std::array kTable = {
     KindPlaces{"posterior_collapse", {kLoss, "model"}},
     KindPlaces{"no_nonlinearity", {kLayer, "model"}},
     KindPlaces{"poor_weight_init", {kLayer, "model"}},
+    KindPlaces{"dead_relu", {kLayer, "model"}},
+    KindPlaces{"saturated_activation", {kLayer, "model"}},
+    KindPlaces{"dying_relu", {"optimizer", kLayer}},
     // Optimizers and numbers.
     KindPlaces{"learning_rate_too_high", {"optimizer", "schedule"}},
     KindPlaces{"learning_rate_too_low", {"optimizer", "schedule"}},
@@ -90,7 +94,7 @@ constexpr std::array kTable = {
     KindPlaces{"stopped_too_early", {"loop"}},
 };
 
-// Of other kinds: where the layer is made, or the loss is computed.
+// Of other kinds, also those of rules of users: where the layer is made, else where the loss is computed.
 constexpr Places kOtherKinds = {kLayer, kLoss};
 
 const SourceLine* find(const model::WorkerMeta& meta, std::string_view what) {
@@ -147,6 +151,7 @@ std::vector<SourceLine> source_lines(std::string_view kind, const model::Finding
             return other.file == line->file && other.line == line->line;
         });
         if (!is_known) lines.push_back(*line);
+        if (known == kTable.end()) break;
     }
     return lines;
 }

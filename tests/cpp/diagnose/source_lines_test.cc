@@ -50,7 +50,9 @@ TEST(SourceLines, OfALoopAreItsCalls) {
 }
 
 TEST(SourceLines, OfALayerAreWhereItIsMadeOrWhatItIsIn) {
-    EXPECT_EQ(lines("dead_relu", "encoder.fc1"), (Lines{"net.py:31", "train.py:38"}));
+    EXPECT_EQ(lines("dead_relu", "encoder.fc1"), (Lines{"net.py:31", "net.py:10"}));
+    EXPECT_EQ(lines("a_rule_of_mine", "encoder.fc1"), Lines{"net.py:31"}) << "and no loss";
+    EXPECT_EQ(lines("a_rule_of_mine"), Lines{"train.py:38"});
     EXPECT_EQ(lines("detached_graph", "encoder.fc2"), (Lines{"net.py:12", "net.py:10"}));
     EXPECT_EQ(lines("detached_graph", "decoder"), Lines{"net.py:10"});
 }
