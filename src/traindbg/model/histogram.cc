@@ -95,10 +95,12 @@ void spread(Histogram& into, double lower, double upper, std::uint64_t count) {
     }
     std::uint64_t given = 0;
     const int last = bin_of(upper);
-    const double width = upper / 2 - lower / 2;  // halves, because the difference may not be finite
+    // By halves where the difference is not finite; only there, because half of the smallest number is 0.
+    const double scale = std::isfinite(upper - lower) ? 1.0 : 0.5;
+    const double width = upper * scale - lower * scale;
     for (int bin = bin_of(lower); bin <= last && given < count; ++bin) {
         const double end = std::min(upper, edges(bin).upper);
-        const double share = bin == last ? 1.0 : std::clamp((end / 2 - lower / 2) / width, 0.0, 1.0);
+        const double share = bin == last ? 1.0 : std::clamp((end * scale - lower * scale) / width, 0.0, 1.0);
         const double until = std::round(share * static_cast<double>(count));
         // A double may round a large count up beyond itself.
         const std::uint64_t reached =

@@ -115,6 +115,7 @@ TEST(Histogram, SpreadGivesEachBinItsShare) {
 
 TEST(Histogram, SpreadLosesNothingWhateverTheBucket) {
     constexpr double kMost = std::numeric_limits<double>::max();
+    constexpr double kSmallest = std::numeric_limits<double>::denorm_min();  // half of it is 0
     for (const auto& [lower, upper] : std::vector<std::pair<double, double>>{{-kMost, kMost},
                                                                              {-kMost, -1.0},
                                                                              {0, 0},
@@ -125,6 +126,7 @@ TEST(Histogram, SpreadLosesNothingWhateverTheBucket) {
                                                                              {kNan, 1},
                                                                              {kNan, kNan},
                                                                              {0, 1e-300},
+                                                                             {0, kSmallest},
                                                                              {-1e-12, 1e-12}}) {
         for (const std::uint64_t count : {std::uint64_t{1}, std::uint64_t{7}, (std::uint64_t{1} << 63) + 1}) {
             Histogram histogram;
