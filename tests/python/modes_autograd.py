@@ -116,6 +116,25 @@ def penalties_on_gradients(t: Training) -> None:
         t.stepped()
 
 
+@mode()
+def slopes_without_a_graph(t: Training) -> None:
+    """The loss is made of numbers that its weights led to, whose way is followed."""
+    model = nn.Sequential(nn.Linear(6, 8), nn.Softplus(), nn.Linear(8, CLASSES))
+    optimizer = sgd(model)
+    t.watch(model, optimizer)
+    for x, y in batches():
+        optimizer.zero_grad()
+        x.requires_grad_()
+        output = model(x)
+        (slopes,) = torch.autograd.grad(output.sum(), x, retain_graph=True)
+        penalty = (slopes.norm(dim=1) - 1).square().mean()
+        loss = t.loss(F.cross_entropy(output, y) + penalty, slopes, x, output)
+        loss.backward()
+        optimizer.step()
+        del x, y, output, slopes, penalty, loss
+        t.stepped()
+
+
 @mode(holds=("weights", "losses", "inputs", "outputs"))
 def gradients_that_are_asked_for(t: Training) -> None:
     """`torch.autograd.grad` in the place of `backward`, which is never called."""

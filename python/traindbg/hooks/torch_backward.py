@@ -144,6 +144,7 @@ class BackwardObserver:
         """`torch.autograd.grad`; `goes_on`: gradients are wanted of what it returns."""
         roots = outputs if isinstance(outputs, (list, tuple)) else [outputs]
         root = whole_here(roots[0]) if roots else None
+        guarded("slopes", self._facts.loop.slopes.grad_begins, outputs, inputs, goes_on)
         self._is_of_training = self._by_hand.wants(root, inputs)
         if self._is_of_training:
             self._by_hand.pass_begins(root)
@@ -153,6 +154,7 @@ class BackwardObserver:
     @boundary("loop")
     def grad_ended(self, inputs: Sequence[Any], gradients: Any, retains: bool) -> None:
         """It returned the gradients."""
+        guarded("slopes", self._facts.loop.slopes.grad_ended, gradients)
         if self._is_of_training:
             self._is_of_training = False
             self._ended(retains)

@@ -60,7 +60,7 @@ def _next(node: Any) -> list[Any]:
     return [other for other, _ in node.next_functions if other is not None]
 
 
-class _Follower(_python_dispatch.TorchDispatchMode):  # type: ignore[misc]
+class Follower(_python_dispatch.TorchDispatchMode):  # type: ignore[misc]
     """Knows of which parameters the values in a storage were computed, by the storage."""
 
     def __init__(self, sources: dict[str, list[nn.Parameter]]) -> None:
@@ -71,6 +71,11 @@ class _Follower(_python_dispatch.TorchDispatchMode):  # type: ignore[misc]
         for name, parameters in sources.items():
             for parameter in _tensors(parameters):
                 self._add(parameter, frozenset({name}))
+
+    def add(self, name: str, tensors: Iterable[torch.Tensor]) -> None:
+        """One more source, from now on."""
+        for tensor in _tensors(tuple(tensors)):
+            self._add(tensor, frozenset({name}))
 
     def of(self, tensor: torch.Tensor) -> frozenset[str]:
         """The names of the sources of a tensor."""
@@ -113,7 +118,7 @@ class Flow:
         self.found: frozenset[str] = _NONE  # what a loss depends on without a graph that says so
         self._roots = {id(model) for model, _ in models}
         self._sources = sources
-        self._follower: _Follower | None = None
+        self._follower: Follower | None = None
         self._inside = 0  # calls of the root that is followed, which may call itself
         self._root = 0
         self._is_marked = False
@@ -141,7 +146,7 @@ class Flow:
             guarded("flow", self._enter)
 
     def _enter(self) -> None:
-        follower = _Follower(self._sources)
+        follower = Follower(self._sources)
         follower.__enter__()
         self._follower = follower
 
@@ -155,7 +160,7 @@ class Flow:
             guarded("flow", self._mark, self._follower, output)
             self._leave()
 
-    def _mark(self, follower: _Follower, output: Any) -> None:
+    def _mark(self, follower: Follower, output: Any) -> None:
         """Leaves the sources of what the model returned at its nodes."""
         self._is_marked = True
         for _, tensor in tensors_in(output):

@@ -27,6 +27,7 @@ from traindbg.hooks.torch_norms import Norms
 from traindbg.hooks.torch_parameters import number_of
 from traindbg.hooks.torch_resume import checkpoints, is_fresh
 from traindbg.hooks.torch_shards import local_part
+from traindbg.hooks.torch_slopes import Slopes
 from traindbg.hooks.torch_through_time import ThroughTime
 from traindbg.hooks.torch_untrained import Calls, Untrained, first_elements
 
@@ -186,6 +187,7 @@ class LoopObserver:
         self._looks = 0  # steps that were due
         self._times: ThroughTime | None = None
         self._untrained = Untrained(teller, models)
+        self.slopes = Slopes(teller, models)
         self._first: set[str] = set()  # modules that run before all that are trained, and are not
 
     # Moments of a step.
@@ -200,6 +202,7 @@ class LoopObserver:
             self._watched.extend(map(weakref.ref, model.parameters()))
         self._before = self._gradients()
         self._untrained.begin()
+        self.slopes.begin()
         is_few = self._calls_seen < _MOST_CALLS_SEEN
         wants_calls = self._wants_calls and (is_few or self._untrained.wants_calls())
         if wants_calls and not compiler_in_use():
@@ -223,6 +226,7 @@ class LoopObserver:
         if self._times is not None:
             self._times.end()
         self._untrained.clear()
+        self.slopes.clear()
         self._calls, self._pass_before = None, None
         self._outputs, self._norms, self._times = None, None, None
         self._target_is_made = False
@@ -263,6 +267,7 @@ class LoopObserver:
         found = root_of(root, is_scaled) if isinstance(root, torch.Tensor) else None
         self._roots.append(found or Root())
         self._untrained.backward_begins(root, self._passes)
+        self.slopes.backward_begins(root)
 
     def returned(self) -> dict[int, torch.Tensor]:
         """What models returned since the last call, by the numbers in the graph. Forgets it."""
@@ -367,6 +372,7 @@ class LoopObserver:
         reached = self._tell_gradients(optimizer, held)
         self._tell_passes()
         self._tell_values()
+        self.slopes.tell()
         self._tell_modes(held)
         self._tell_left_out(step)
         self._tell_calls(held, optimizer, reached)
@@ -378,6 +384,7 @@ class LoopObserver:
             return
         self.is_open = False
         self._tell_values()
+        self.slopes.tell()
         self._tell_modes([])
         if self._reached:  # torch.autograd.grad leaves no trace in a parameter
             held: list[torch.Tensor] = [p for p in self._parameters() if p.requires_grad]

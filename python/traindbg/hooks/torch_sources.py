@@ -79,7 +79,11 @@ class Sources:
     def note(self, what: str) -> None:
         """Something happens now, `what` as in the core's `SourceLine`."""
         if self.is_open and what not in self._lines:
-            self._put(what, self._users_line())
+            self.put(what, self._users_line())
+
+    def here(self) -> Line | None:
+        """Where the training is now, to be `put` when it is known what that means."""
+        return self._users_line() if self.is_open else None
 
     def made(self, thing: Any) -> None:
         """An optimizer, a loader or a schedule is being made."""
@@ -91,7 +95,12 @@ class Sources:
         if self.is_open and what not in self._lines and _is_key(thing):
             line = self._made.get(thing)
             if line is not None:
-                self._put(what, line)
+                self.put(what, line)
+
+    def put(self, what: str, line: Line | None) -> None:
+        """`what` happens in this line."""
+        self._lines[what] = line
+        self.has_changed = self.has_changed or line is not None
 
     def registered(self, module: Any) -> None:
         """A module becomes part of another one, mostly in the statement that makes it."""
@@ -130,10 +139,6 @@ class Sources:
         """It is over. What was made stays known: another training may use it."""
         self._lines.clear()
         self.is_open = False
-
-    def _put(self, what: str, line: Line | None) -> None:
-        self._lines[what] = line
-        self.has_changed = self.has_changed or line is not None
 
     def _users_line(self) -> Line | None:
         frame: FrameType | None = sys._getframe(1)

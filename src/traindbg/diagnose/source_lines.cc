@@ -32,7 +32,7 @@ constexpr std::array kTable = {
     KindPlaces{"loss_sign_flipped", {"backward", kLoss}},
     KindPlaces{"parameters_not_in_optimizer", {"optimizer", kLayer}},
     KindPlaces{"unregistered_parameters", {kLayer, "model"}},
-    KindPlaces{"detached_graph", {kLayer, "model"}},
+    KindPlaces{"detached_graph", {"slope", kLayer, "model"}},
     KindPlaces{"eval_mode_while_training", {"eval", "step"}},
     KindPlaces{"train_mode_in_validation", {kEvaluation, "evaluation_loop"}},
     KindPlaces{"accumulation_not_averaged", {"backward", kLoss}},

@@ -22,7 +22,9 @@ const model::RuleInfo kDetachedGraph = {
         "values, the loss is computed from that, and no path of the graph leads back. Warning, over "
         "`steps_zero` steps: they have gradients that are exactly 0 at every look, because of a factor or a "
         "mask of 0 between them and modules that are trained. Warning at the end of a training of "
-        "`steps_uncalled` steps or more: weights as an initialiser drew them that nothing called. No other "
+        "`steps_uncalled` steps or more: weights as an initialiser drew them that nothing called. And error "
+        "at two looks in a row: torch.autograd.grad took a slope at some points without create_graph=True, "
+        "the loss is computed from it, and trains the very weights that the slope depends on. No other "
         "threshold.",
     .why =
         "These modules stay as they were initialised, and the rest learns from random features, or "
@@ -37,13 +39,16 @@ const model::RuleInfo kDetachedGraph = {
         "change, or are those of another module. Frozen parameters, and those of another optimizer. "
         "Parameters that the optimizer has state of: they were trained before. Stopped gradients of modules "
         "that get one by another path, straight-through estimators. A loss with the weight 0, dead units "
-        "(dead_relu tells of those). A loaded backbone that runs under torch.no_grad(), loaded parts that "
+        "(dead_relu tells of those). Slopes that a model is given, as adversarial examples are made of, and "
+        "slopes of weights. A loaded backbone that runs under torch.no_grad(), loaded parts that "
         "nothing calls (info).",
     .cost =
         "Only where a parameter of the optimizer has no gradient, or one of 0: the order in which modules "
         "are called, at no more than 24 steps and in three evaluations; the operations of two forward "
         "passes, followed by the memory that they write; a look at what two backward passes hand on. Else a "
-        "glance at each module's gradient, once.",
+        "glance at each module's gradient, once. Where torch.autograd.grad is called, the operations of "
+        "three "
+        "steps from there to the backward pass, followed likewise.",
     .original = "",
     .source =
         "Jiang et al., \"Training with Confidence: Catching Silent Errors in Deep Learning Training with "
@@ -82,6 +87,7 @@ class DetachedGraph final : public Rule {
           zeroed_(2),
           uncalled_(2),
           unused_(2),
+          slopes_(2),
           steps_zero_(parameters.at("steps_zero")),
           steps_uncalled_(parameters.at("steps_uncalled")) {}
 
@@ -92,6 +98,7 @@ class DetachedGraph final : public Rule {
         judge_zeroed(step, sink);
         judge_uncalled(step, sink);
         judge_unused(step, sink);
+        judge_slopes(step, sink);
     }
 
     void on_end(FindingSink& sink) override {
@@ -218,6 +225,20 @@ class DetachedGraph final : public Rule {
         sink.fire(std::move(finding));
     }
 
+    // Part of the loss is a number to the weights that it is made of.
+    void judge_slopes(const model::StepView& step, FindingSink& sink) {
+        if (!slopes_.observe(step, "slopes_without_graph") || !slopes_.seen.is_enough()) return;
+        model::Finding finding = found(kSlope, model::Severity::kError, slopes_);
+        finding.message =
+            "The loss is computed from a slope that torch.autograd.grad took without create_graph=True: it "
+            "is "
+            "a constant to the weights that it depends on, and they are not trained by it.";
+        finding.fix =
+            "Give torch.autograd.grad create_graph=True where its result is part of the loss. If it is meant "
+            "as a constant weight, nothing is wrong.";
+        sink.fire(std::move(finding));
+    }
+
     static model::Finding found(const char* key, model::Severity severity, const Told& told) {
         model::Finding finding = loop_finding(key, severity, told.seen, *told.fact);
         finding.places = static_cast<std::uint64_t>(told.fact->value);
@@ -235,13 +256,14 @@ class DetachedGraph final : public Rule {
     static constexpr const char* kMayCome = "not called yet";
     static constexpr const char* kForgotten = "not called";
     static constexpr const char* kUnused = "not used";
+    static constexpr const char* kSlope = "slope";
     static constexpr const char* kLeave =
         "Nothing, if these weights are meant to stay: then requires_grad_(False), and leave them out of the "
         "optimizer.";
     static constexpr const char* kElse =
         "If it is meant to stay as it is: requires_grad_(False), and leave it out of the optimizer.";
 
-    Told first_, cut_, zeroed_, uncalled_, unused_;
+    Told first_, cut_, zeroed_, uncalled_, unused_, slopes_;
     bool off_ = false;  // what is cut runs where gradients are off, at each look that heard it
     double steps_zero_, steps_uncalled_;
     std::optional<model::Finding> forgotten_;  // told at the end
