@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from traindbg import _core
+from traindbg.hooks.torch_averages import Averages
 from traindbg.hooks.torch_data import batches_in_storage, closest_column, missed_labels, sizes
 from traindbg.hooks.torch_device import capturing_graph, own_operations
 from traindbg.hooks.torch_frozen_turns import FrozenTurns
@@ -54,6 +55,7 @@ class Facts:
         self.sequences = SequenceObserver()
         self.hazards = HazardObserver()
         self.unstepped = Unstepped()
+        self._averages = Averages(watched)
         self.is_forgotten = False  # the model, by an evaluation that set others to its mode
         self._rows = Rows()
         self._neighbours = Neighbours()
@@ -78,6 +80,7 @@ class Facts:
         self.sequences.clear()
         self.hazards.clear()
         self._held.clear()
+        self._averages.clear()
 
     # A forward pass.
 
@@ -245,6 +248,7 @@ class Facts:
         guarded("graphs", self._tell_held)
         guarded("rows", self._tell_unscored)
         guarded("schedules", schedules.look, optimizer)
+        guarded("averages", self._tell_averages)
 
     def ends_by_hand(self) -> None:
         """A step ends that no optimizer made: tells what does not speak of one."""
@@ -263,6 +267,12 @@ class Facts:
         """Which operations of the step under way may make what is not finite."""
         for name, line, place in self.hazards.facts():
             self._tensors.fact(name, line, place)
+
+    def _tell_averages(self) -> None:
+        """Whether averages of the weights still follow them."""
+        found = self._averages.look(self._hot.steps, list(self._watched.tables))
+        if found is not None:
+            self._tensors.fact("averages_lost", found.lost, found.place)
 
     def _tell_held(self) -> None:
         """How many of the graphs of losses that were marked are still there."""

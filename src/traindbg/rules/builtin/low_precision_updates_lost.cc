@@ -7,6 +7,7 @@
 #include "traindbg/base/format.h"
 #include "traindbg/base/text.h"
 #include "traindbg/rules/builtin/builtin.h"
+#include "traindbg/rules/loop_facts.h"
 #include "traindbg/rules/settings.h"
 #include "traindbg/rules/training_loss.h"
 #include "traindbg/rules/updates.h"
@@ -30,7 +31,9 @@ const model::RuleInfo kLowPrecisionUpdatesLost = {
         "entries stay as they are at two looks in a row, with no less than 45 % of the highest rate. And, be "
         "it that the training learns, a single matrix or embedding of which more "
         "than `frozen` of the entries that had a gradient stay as they are at five looks or more, and at all "
-        "of them, while half of its entries or more have one.",
+        "of them, while half of its entries or more have one. And, whatever the weights are in, an average "
+        "of them that is kept in 16 bits: at two looks in a row, 25 steps apart, more than `behind` of its "
+        "entries that are more than 3 % from their weights have not changed, while others have.",
     .why =
         "bfloat16 has 8 significant bits: a weight of 1 cannot change by less than 0.004. What is rounded "
         "away at every step never adds up.",
@@ -42,12 +45,15 @@ const model::RuleInfo kLowPrecisionUpdatesLost = {
         "weights are float32; 16-bit trainings that learn.",
     .cost =
         "A copy of the weights at the first three steps, a few more below 100, and then every 100th; the "
-        "loss.",
+        "loss. Once, at step 25, a search among all objects for averages in 16 bits; three looks at the "
+        "first "
+        "65,536 values of 16 of them.",
     .original = "UnchangedTensor",
     .source = "Micikevicius et al., \"Mixed precision training\", ICLR 2018",
     .severity = model::Severity::kWarning,
     .parameters = {{"share", "share", 0.5, 0.01, 1, "entries with a gradient that do not change"},
                    {"frozen", "share", 0.85, 0.01, 1, "the same, of a single matrix"},
+                   {"behind", "share", 0.15, 0.01, 1, "entries of an average that are far and do not change"},
                    {"patience", "steps", 30, 5, 1e9, "steps after which it judges"}},
 };
 
@@ -60,6 +66,7 @@ class LowPrecisionUpdatesLost final : public Rule {
     explicit LowPrecisionUpdatesLost(const Parameters& parameters)
         : share_(parameters.at("share")),
           frozen_(parameters.at("frozen")),
+          behind_(parameters.at("behind")),
           patience_(static_cast<std::uint64_t>(parameters.at("patience"))) {}
 
     void on_step(const model::StepView& step, FindingSink& sink) override {
@@ -68,14 +75,17 @@ class LowPrecisionUpdatesLost final : public Rule {
         loss_.observe(step);
         last_ = step.step();
         look(step);
+        judge_averages(step, sink);
         if (looks_ >= 3 && loss_.count() >= patience_) judge(sink);
         if (loss_.count() >= patience_ && !is_firing_warning()) judge_layers(sink);
     }
     void on_end(FindingSink& sink) override {
         if (looks_ >= 3 && loss_.count() < patience_ && loss_.count() >= 10) judge(sink);
     }
-    [[nodiscard]] std::uint64_t steps_judged() const override { return looks_; }
-    [[nodiscard]] std::string why_not_judged() const override { return "no weights in 16 bits were seen"; }
+    [[nodiscard]] std::uint64_t steps_judged() const override { return looks_ + averages_.judged(); }
+    [[nodiscard]] std::string why_not_judged() const override {
+        return "no weights in 16 bits were seen, nor averages of them";
+    }
 
   private:
     void look(const model::StepView& step) {
@@ -141,6 +151,25 @@ class LowPrecisionUpdatesLost final : public Rule {
         const auto changed = count - static_cast<double>(sample.statistics.zero);
         layer.share = 1 - std::min(1.0, changed / found->second);
         if (layer.share > frozen_) ++layer.lost;
+    }
+
+    // Averages of weights, and targets that follow by a small factor.
+    void judge_averages(const model::StepView& step, FindingSink& sink) {
+        const std::optional<LoopFact> fact = loop_fact(step, "averages_lost");
+        if (!fact) return;
+        averages_.add(step, fact->value > behind_);
+        if (!averages_.is_enough()) return;
+        model::Finding finding = loop_finding("average", model::Severity::kWarning, averages_, *fact);
+        finding.message = base::format(
+            "An average of the weights that is kept in 16 bits no longer follows them: {:.0f} % of its "
+            "entries that are far from the weights did not change in 25 steps, most of all those of {}.",
+            100 * fact->value, fact->place);
+        finding.fix =
+            "Keep the average in float32. What is added to it at each step, 1 - decay of the difference, is "
+            "less "
+            "than half of the last bit of a number of 16 bits.";
+        finding.evidence.push_back({"entries that do not change", fact->value, "limit", behind_});
+        sink.fire(std::move(finding));
     }
 
     [[nodiscard]] bool is_firing_warning() const {
@@ -214,7 +243,7 @@ class LowPrecisionUpdatesLost final : public Rule {
 
     std::map<std::string, Layer> layers_;
     bool is_frozen_ = false;
-    double share_, frozen_;
+    double share_, frozen_, behind_;
     std::uint64_t patience_;
     std::uint64_t looks_ = 0, lost_looks_ = 0;
     model::StepIndex first_ = 0, last_ = 0;
@@ -223,6 +252,7 @@ class LowPrecisionUpdatesLost final : public Rule {
     std::string worst_, dtype_;
     std::uint64_t most_lost_ = 0;  // looks in a row
     const char* firing_ = nullptr;
+    InARow averages_{2};
     static constexpr double kMostly = 0.7;
     static constexpr model::StepIndex kLate = 100;
     LearningRates rates_;
@@ -236,6 +266,7 @@ std::vector<model::Requirement> low_precision_updates_lost_needs(const Parameter
     updates.collection = "gradients";
     all.push_back(std::move(updates));
     all.push_back(rate_requirement(kLowPrecisionUpdatesLost.name));
+    all.push_back(loop_requirement(kLowPrecisionUpdatesLost.name));
     return all;
 }
 
