@@ -44,7 +44,7 @@ const model::RuleInfo kStoppedTooEarly = {
                    {"gain", "share", 0.2, 0.001, 1, "fall of the loss over the last third"},
                    {"steep", "share", 0.22, 0.05, 1,
                     "of the whole fall, between the first and the last quarter of that third"},
-                   {"fall", "share", 0.3, 0.01, 1,
+                   {"fall", "share", 0.15, 0.01, 1,
                     "of the evaluation before the last one, by which that was better"}},
 };
 
