@@ -120,35 +120,61 @@ nb::object ForwardPath::after_raise(nb::handle module, nb::handle args, nb::hand
 }
 
 bool ForwardPath::take(nb::handle place, nb::handle output) noexcept {
-    if (mode == 0 || output.type().ptr() != tensor_type_.ptr()) return false;
+    const bool is_tuple = PyTuple_CheckExact(output.ptr()) != 0;
+    if (mode == 0 || (!is_tuple && output.type().ptr() != tensor_type_.ptr())) return false;
     const Timed timed(hot_.nanos);
-    const nb::object id = nb::steal(PyObject_GetAttr(place.ptr(), names().taken_as));
-    if (!id.is_valid() || PyLong_CheckExact(id.ptr()) == 0) {  // it was not named yet
+    const nb::object ids = nb::steal(PyObject_GetAttr(place.ptr(), names().taken_as));
+    const bool is_named = ids.is_valid() && is_tuple == (PyTuple_CheckExact(ids.ptr()) != 0);
+    if (!is_named) {
         PyErr_Clear();
         return false;
     }
-    if (transforms_.ptr() != Py_None) {
-        const nb::object wraps = nb::steal(PyObject_CallNoArgs(transforms_.ptr()));
-        if (wraps.ptr() != Py_None) {
-            PyErr_Clear();
+    if (is_wrapping()) return false;
+    if (!is_tuple) return take_as(ids, output);
+    if (PyTuple_GET_SIZE(ids.ptr()) != PyTuple_GET_SIZE(output.ptr())) return false;
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(ids.ptr()); ++i) {
+        PyObject* const id = PyTuple_GET_ITEM(ids.ptr(), i);
+        PyObject* const part = PyTuple_GET_ITEM(output.ptr(), i);
+        if (id == Py_None && part == Py_None) continue;
+        // What was taken before it is taken once, also when all of it is looked at again.
+        if (reinterpret_cast<PyObject*>(Py_TYPE(part)) != tensor_type_.ptr() || !take_as(id, part))
             return false;
-        }
     }
+    return true;
+}
+
+bool ForwardPath::function_returned(nb::handle id, nb::handle output) noexcept {
+    if (mode == 0 || output.type().ptr() != tensor_type_.ptr()) return false;
+    const Timed timed(hot_.nanos);
+    return !is_wrapping() && take_as(id, output);
+}
+
+// Whether values are wrapped, or that is not known.
+bool ForwardPath::is_wrapping() const noexcept {
+    if (transforms_.is_none()) return false;
+    const nb::object wraps = nb::steal(PyObject_CallNoArgs(transforms_.ptr()));
+    if (!wraps.is_valid()) PyErr_Clear();
+    return !wraps.is_valid() || !wraps.is_none();
+}
+
+bool ForwardPath::take_as(nb::handle id, nb::handle tensor) noexcept {
+    if (PyLong_CheckExact(id.ptr()) == 0) return false;  // it was not named yet
     const unsigned long number = PyLong_AsUnsignedLong(id.ptr());
     if (PyErr_Occurred() != nullptr) {
         PyErr_Clear();
         return false;
     }
-    return session_.observe(mode, static_cast<model::TensorId>(number), output);
+    return session_.observe(mode, static_cast<model::TensorId>(number), tensor);
 }
 
 int ForwardPath::traverse(PyObject* self, visitproc visit, void* arg) noexcept {
     Py_VISIT(Py_TYPE(self));
     if (!nb::inst_ready(self)) return 0;
     const ForwardPath& path = *nb::inst_ptr<ForwardPath>(self);
-    return visit_all(visit, arg,
-                     {path.known, path.running, path.tensor_type_, path.transforms_, path.root_, path.before_,
-                      path.after_, path.leaf_called_});
+    const int stopped = visit_all(visit, arg,
+                                  {path.known, path.running, path.tensor_type_, path.transforms_, path.root_,
+                                   path.before_, path.after_, path.leaf_called_});
+    return stopped != 0 ? stopped : path.structure_.traverse(visit, arg);
 }
 
 int ForwardPath::clear(PyObject* self) noexcept {
@@ -158,34 +184,83 @@ int ForwardPath::clear(PyObject* self) noexcept {
     path.before_.reset();
     path.after_.reset();
     path.leaf_called_.reset();
+    path.structure_.clear();
     return 0;
 }
 
-nb::list structure_of(nb::handle root) {
-    nb::list structure;
-    std::unordered_set<PyObject*> known{root.ptr()};
-    std::vector<nb::object> modules{nb::borrow(root)};
-    for (std::size_t i = 0; i < modules.size(); ++i) {  // it grows
-        const nb::object children = nb::steal(PyObject_GetAttr(modules[i].ptr(), names().modules));
-        if (!children.is_valid()) throw nb::python_error();
-        const auto add = [&](PyObject* name, PyObject* child) {
-            structure.append(nb::handle(name));
-            structure.append(nb::steal(PyLong_FromVoidPtr(child)));
-            structure.append(nb::handle(reinterpret_cast<PyObject*>(Py_TYPE(child))));
-            if (child != Py_None && known.insert(child).second) modules.push_back(nb::borrow(child));
-        };
-        structure.append(PyObject_Size(children.ptr()));
-        if (PyDict_CheckExact(children.ptr()) != 0) {
-            PyObject* name = nullptr;
-            PyObject* child = nullptr;
-            for (Py_ssize_t position = 0; PyDict_Next(children.ptr(), &position, &name, &child) != 0;)
-                add(name, child);
-        } else {  // of a scripted module
-            for (const nb::handle item : nb::steal(PyMapping_Items(children.ptr())))
-                add(nb::object(item[0]).ptr(), nb::object(item[1]).ptr());
-        }
+namespace {
+
+// Calls `visit(name, module)` for each part of a module, until it gives false. False: it did.
+template <typename Visit>
+bool for_each_part(nb::handle module, Visit&& visit) {
+    const nb::object parts = nb::steal(PyObject_GetAttr(module.ptr(), names().modules));
+    if (!parts.is_valid()) throw nb::python_error();
+    if (PyDict_CheckExact(parts.ptr()) != 0) {
+        PyObject* name = nullptr;
+        PyObject* part = nullptr;
+        for (Py_ssize_t position = 0; PyDict_Next(parts.ptr(), &position, &name, &part) != 0;)
+            if (!visit(nb::handle(name), nb::handle(part))) return false;
+        return true;
     }
-    return structure;
+    for (const nb::handle item : nb::steal(PyMapping_Items(parts.ptr())))  // of a scripted module
+        if (!visit(nb::object(item[0]), nb::object(item[1]))) return false;
+    return true;
+}
+
+}  // namespace
+
+bool ForwardPath::Structure::is_same(nb::handle root) {
+    if (is_as_taken(root)) return true;
+    take(root);
+    return false;
+}
+
+bool ForwardPath::Structure::is_as_taken(nb::handle root) const {
+    if (modules_.empty() || modules_.front().module != root.ptr()) return false;
+    auto part = parts_.begin();
+    for (const Module& each : modules_) {  // each was found in one before, so that it is alive
+        const auto end = part + static_cast<std::ptrdiff_t>(each.parts);
+        const bool has_same_parts = for_each_part(each.module, [&](nb::handle name, nb::handle module) {
+            const bool is_same = part != end && part->name.is(name) && part->module == module.ptr() &&
+                                 part->type.is(module.type());
+            if (is_same) ++part;
+            return is_same;
+        });
+        if (!has_same_parts || part != end) return false;
+    }
+    return true;
+}
+
+void ForwardPath::Structure::take(nb::handle root) {
+    clear();
+    std::vector<Module> modules;
+    std::vector<Part> parts;
+    std::unordered_set<PyObject*> known{root.ptr()};
+    std::vector<nb::object> waiting{nb::borrow(root)};
+    for (std::size_t i = 0; i < waiting.size(); ++i) {  // it grows
+        const std::size_t before = parts.size();
+        for_each_part(nb::object(waiting[i]), [&](nb::handle name, nb::handle module) {
+            parts.push_back({nb::borrow(name), module.ptr(), nb::borrow(module.type())});
+            if (!module.is_none() && known.insert(module.ptr()).second) waiting.push_back(nb::borrow(module));
+            return true;
+        });
+        modules.push_back({waiting[i].ptr(), parts.size() - before});
+    }
+    modules_ = std::move(modules);
+    parts_ = std::move(parts);
+}
+
+int ForwardPath::Structure::traverse(visitproc visit, void* arg) const noexcept {
+    for (const Part& each : parts_) {
+        Py_VISIT(each.name.ptr());
+        Py_VISIT(each.type.ptr());
+    }
+    return 0;
+}
+
+void ForwardPath::Structure::clear() noexcept {
+    modules_.clear();
+    const std::vector<Part> ended = std::exchange(parts_, {});  // their ends may run code
 }
 
 void bind_forward_path(nb::module_& module) {
@@ -215,6 +290,10 @@ void bind_forward_path(nb::module_& module) {
             "Modules of the pass are called without PyTorch's detour for hooks, if nothing speaks against "
             "it, "
             "and leaves of its own without the function mode `mode`. Whether they are.")
+        .def("function_returned", &ForwardPath::function_returned, "id"_a, "output"_a.none(),
+             "Whether the output of a function was taken under this id.")
+        .def("has_same_structure", &ForwardPath::has_same_structure, "root"_a,
+             "Whether the root has the modules inside that it had at the last call.")
         .def_static("restore", &module_calls::restore, "Calls of modules are PyTorch's own again.")
         .def_rw("armed", &ForwardPath::armed)
         .def_rw("thread", &ForwardPath::thread)
@@ -233,9 +312,6 @@ void bind_forward_path(nb::module_& module) {
             [](ForwardPath& path, nb::list running) { path.running = std::move(running); },
             nb::for_getter(nb::sig("def running(self) -> list[typing.Any]")),
             nb::for_setter(nb::sig("def running(self, running: list[typing.Any], /) -> None")));
-    module.def("structure_of", &structure_of, "root"_a,
-               nb::sig("def structure_of(root: object) -> list[object]"),
-               "All that names and kinds of the modules inside follow from, to be compared.");
 }
 
 }  // namespace traindbg::bindings

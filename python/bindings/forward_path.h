@@ -12,7 +12,9 @@
 
 #include <nanobind/nanobind.h>
 
+#include <cstddef>
 #include <cstdint>
+#include <vector>
 
 #include "hot_path.h"
 #include "session.h"
@@ -23,6 +25,33 @@ namespace traindbg::bindings {
 // call while it is under way is none of it.
 class ForwardPath {
   public:
+    // What the names and kinds of the modules inside of the root follow from, as it was looked at last. It
+    // is compared at every pass, so nothing is made for that. Names are compared by their addresses: who
+    // puts in an equal one has all looked at anew.
+    class Structure {
+      public:
+        // Whether it is what it was; else what it is now is taken. Raises what `_modules` raises.
+        bool is_same(nanobind::handle root);
+        int traverse(visitproc visit, void* arg) const noexcept;
+        void clear() noexcept;
+
+      private:
+        struct Part {
+            nanobind::object name;
+            PyObject* module;  // to be compared only; also None
+            nanobind::object type;
+        };
+        struct Module {
+            PyObject* module;  // to be compared only, until it was found in its parent
+            std::size_t parts;
+        };
+        bool is_as_taken(nanobind::handle root) const;
+        void take(nanobind::handle root);
+
+        std::vector<Module> modules_;  // breadth first
+        std::vector<Part> parts_;      // of each of them, one after the other
+    };
+
     // `tensor_type`: the exact type of tensors that are read here. `transforms`: called without arguments
     // it returns None unless values are wrapped (torch.func); None where there is nothing of the kind.
     // `session` and `hot` must outlive this.
@@ -53,6 +82,10 @@ class ForwardPath {
     void part_begins(nanobind::handle place) noexcept;
     void part_left(nanobind::handle place) noexcept;
     void part_returned(nanobind::handle place, nanobind::handle output);
+    // Whether the output of a function was taken: a plain tensor, where outputs are taken here.
+    bool function_returned(nanobind::handle id, nanobind::handle output) noexcept;
+    // Whether the root has the modules inside that it had at the last call.
+    bool has_same_structure(nanobind::handle root) { return structure_.is_same(root); }
     // The place of a module, or nothing.
     [[nodiscard]] nanobind::object place_of(nanobind::handle module) const noexcept;
     // Whether a module may be the root. It is not, where that is gone and something else lies there.
@@ -75,8 +108,10 @@ class ForwardPath {
 
   private:
     bool is_root(nanobind::handle module) const noexcept;
-    // Whether the output of a leaf was taken.
+    // Whether the output of a leaf was taken: a tensor, or a tuple of tensors and Nones.
     bool take(nanobind::handle place, nanobind::handle output) noexcept;
+    bool take_as(nanobind::handle id, nanobind::handle tensor) noexcept;
+    [[nodiscard]] bool is_wrapping() const noexcept;
 
     Session& session_;
     HotPath& hot_;
@@ -87,9 +122,7 @@ class ForwardPath {
     nanobind::object before_;
     nanobind::object after_;
     nanobind::object leaf_called_;
+    Structure structure_;
 };
-
-// All that names and kinds of the modules inside of `root` follow from, as a list to be compared.
-nanobind::list structure_of(nanobind::handle root);
 
 }  // namespace traindbg::bindings

@@ -22,6 +22,7 @@ using model::Role;
 
 constexpr std::size_t kMostHeld = 1024;
 constexpr std::size_t kMostTaken = 64;
+constexpr std::size_t kMostKnown = 16;
 constexpr int kTrain = static_cast<int>(model::Mode::kTrain);
 constexpr RoleMask kForward = capture::kForwardRoles;
 // What an optimizer's step needs the other hooks for: before it, and after it.
@@ -68,8 +69,8 @@ std::optional<model::TensorId> id_in(const nb::dict& ids, model::TensorId id) no
 
 }  // namespace
 
-HotPath::HotPath(Session& session, nb::type_object tensor_type, nb::callable is_grad_enabled)
-    : session_(session), tensor_type_(std::move(tensor_type)), is_grad_enabled_(std::move(is_grad_enabled)) {}
+HotPath::HotPath(Session& session, nb::type_object tensor_type)
+    : session_(session), tensor_type_(std::move(tensor_type)) {}
 
 void HotPath::arm(const nb::list& models, nb::object optimizer, std::vector<double> rates, nb::dict losses,
                   nb::object classifiers, nb::set evaluations, const nb::list& others) {
@@ -99,31 +100,42 @@ void HotPath::arm(const nb::list& models, nb::object optimizer, std::vector<doub
     losses_ = std::move(losses);
     classifiers_ = std::move(classifiers);
     evaluations_ = std::move(evaluations);
+    known_.clear();
     is_armed_ = true;
 }
 
 void HotPath::disarm() noexcept { is_armed_ = false; }
 
-bool HotPath::is_training() const {
-    bool has_one = false;
-    for (std::size_t i = 0; !has_one && i < models_.size(); ++i) {  // a property may arm anew
+[[gnu::hot]] bool HotPath::has_model_in_training() const {
+    for (std::size_t i = 0; i < models_.size(); ++i) {  // a property may arm anew
         const nb::object model = alive(models_[i]);
-        has_one = model.is_valid() && attribute(model, names().training).ptr() == Py_True;
+        if (model.is_valid() && attribute(model, names().training).ptr() == Py_True) return true;
     }
-    if (!has_one) return false;
-    PyObject* enabled = PyObject_CallNoArgs(is_grad_enabled_.ptr());
-    if (enabled == nullptr) forget_error();
-    Py_XDECREF(enabled);  // True and False live for ever
-    return enabled == Py_True;
+    return false;
 }
 
-bool HotPath::is_driver(nb::handle optimizer) const noexcept {
+[[gnu::hot]] const HotPath::Known* HotPath::find_known(nb::handle name) noexcept {
+    for (const Known& each : known_)
+        if (each.name.ptr() == name.ptr()) return &each;
+    const std::optional<model::TensorId> id = id_in(losses_, name);
+    if (!id) return nullptr;
+    const int is_classifier = PySet_Contains(classifiers_.ptr(), name.ptr());
+    if (is_classifier < 0) PyErr_Clear();
+    try {
+        if (known_.size() >= kMostKnown) known_.clear();
+        return &known_.emplace_back(Known{nb::borrow(name), *id, is_classifier != 0});
+    } catch (...) {  // out of memory
+        return nullptr;
+    }
+}
+
+[[gnu::hot]] bool HotPath::is_driver(nb::handle optimizer) const noexcept {
     return alive(optimizer_).ptr() == optimizer.ptr();
 }
 
 bool HotPath::has_open_evaluation() const noexcept { return PySet_GET_SIZE(evaluations_.ptr()) != 0; }
 
-bool HotPath::settings_are_unchanged(nb::handle optimizer) const {
+[[gnu::hot]] bool HotPath::settings_are_unchanged(nb::handle optimizer) const {
     const nb::object groups = attribute(optimizer, names().param_groups);
     if (group_count(groups) != static_cast<Py_ssize_t>(rates_.size())) return false;
     for (std::size_t i = 0; i < rates_.size(); ++i) {
@@ -137,7 +149,7 @@ bool HotPath::settings_are_unchanged(nb::handle optimizer) const {
     return true;
 }
 
-bool HotPath::hold(model::TensorId id, nb::handle value) noexcept {
+[[gnu::hot]] bool HotPath::hold(model::TensorId id, nb::handle value) noexcept {
     TensorReader reader;
     tensor::TensorView view;
     if (reader.read(value.ptr(), view) != Readable::kYes || view.element_count() != 1) return false;
@@ -152,19 +164,31 @@ bool HotPath::hold(model::TensorId id, nb::handle value) noexcept {
     }
 }
 
-void HotPath::record(const std::vector<Held>& held, const nb::dict* ids) noexcept {
-    for (const Held& each : held) {
-        const std::optional<model::TensorId> id = ids == nullptr ? each.id : id_in(*ids, each.id);
+void HotPath::record(const std::vector<model::ScalarSample>& held, const nb::dict* ids) noexcept {
+    for (const model::ScalarSample& each : held) {
+        const std::optional<model::TensorId> id = ids == nullptr ? each.tensor : id_in(*ids, each.tensor);
         if (id) session_.observe_scalar(kTrain, *id, each.value);
     }
 }
 
-void HotPath::release() noexcept {
-    record(held_, nullptr);
+[[gnu::hot]] void HotPath::give_to_driver() noexcept {
+    if (of_driver_.empty()) {
+        of_driver_.swap(held_);
+        return;
+    }
+    session_.observe_scalars(kTrain, of_driver_);  // of a step that raised
+    of_driver_.swap(held_);
     held_.clear();
 }
 
-void HotPath::record_others() noexcept {
+void HotPath::release() noexcept {
+    for (std::vector<model::ScalarSample>* losses : {&of_driver_, &held_}) {
+        if (!losses->empty()) session_.observe_scalars(kTrain, *losses);
+        losses->clear();
+    }
+}
+
+[[gnu::hot]] void HotPath::record_others() noexcept {
     for (const Taken& taken : taken_) {
         const bool is_shared = taken.passes == passes;  // they are the last ones
         record(taken.held, is_shared ? nullptr : &taken.ids);
@@ -184,7 +208,7 @@ namespace {
 template <typename AllHeld>
 nb::list pairs_of(const AllHeld& held) {
     nb::list out;
-    for (const auto& each : held) out.append(nb::make_tuple(each.id, each.value));
+    for (const auto& each : held) out.append(nb::make_tuple(each.tensor, each.value));
     return out;
 }
 }  // namespace
@@ -211,8 +235,8 @@ const HotPath::Other* HotPath::find_other(nb::handle optimizer) const noexcept {
 bool HotPath::give_to(const Other& other) {
     if (held_.empty()) return true;
     if (taken_.size() >= kMostTaken) return false;
-    for (const Held& each : held_)
-        if (!id_in(other.ids, each.id)) return false;
+    for (const model::ScalarSample& each : held_)
+        if (!id_in(other.ids, each.tensor)) return false;
     taken_.push_back({other.name, other.ids, passes, std::move(held_)});
     begin_losses();
     turn_ends(other.name);
@@ -241,13 +265,13 @@ nb::object HotPath::whose_turn() {
     return turns_.size() < turns_before_.size() ? turns_before_[turns_.size()] : nb::object(nb::str(""));
 }
 
-std::uint32_t HotPath::calls_of(model::TensorId id) const noexcept {
+[[gnu::hot]] std::uint32_t HotPath::calls_of(model::TensorId id) const noexcept {
     for (const Calls& each : calls_)
         if (each.id == id) return each.count;
     return 0;
 }
 
-std::uint32_t HotPath::count_call(model::TensorId id) noexcept {
+[[gnu::hot]] std::uint32_t HotPath::count_call(model::TensorId id) noexcept {
     for (Calls& each : calls_)
         if (each.id == id) return ++each.count;
     try {
@@ -257,57 +281,59 @@ std::uint32_t HotPath::count_call(model::TensorId id) noexcept {
     return 1;
 }
 
-std::uint32_t HotPath::count_pass(bool retains) noexcept {
+[[gnu::hot]] std::uint32_t HotPath::count_pass(bool retains) noexcept {
     passes_of_graph_ = retains_ ? passes_of_graph_ + 1 : 1;
     if (!retains) calls_.clear();
     retains_ = retains;
     return passes_of_graph_;
 }
 
-bool HotPath::loss_computed(nb::handle name, nb::handle value) {
+// A further call in one pass has a name of its own.
+model::TensorId HotPath::id_of_further(nb::handle name, std::uint32_t number) const noexcept {
+    const nb::object further = nb::steal(PyUnicode_FromFormat("%U#%u", name.ptr(), number));
+    if (!further.is_valid()) PyErr_Clear();
+    return further.is_valid() ? id_in(losses_, further).value_or(capture::kNoTensor) : capture::kNoTensor;
+}
+
+[[gnu::hot]] bool HotPath::loss_computed(nb::handle name, nb::handle value) {
     if (!is_armed_ || value.type().ptr() != tensor_type_.ptr() || has_open_evaluation()) return false;
     if ((due & (kArguments | mask_of(Role::kLoop))) != 0) return false;
     const Timed timed(nanos);
-    const std::optional<model::TensorId> first = id_in(losses_, name);
-    if (!first) return false;
-    const std::uint32_t calls = calls_of(*first);
-    if ((due & mask_of(Role::kClasses)) != 0 && PySet_Contains(classifiers_.ptr(), name.ptr()) != 0) {
-        PyErr_Clear();
-        return false;
-    }
-    if (!is_training() || attribute(value, names().requires_grad).ptr() != Py_True) return false;
+    const Known* const known = find_known(name);
+    if (known == nullptr || (known->is_classifier && (due & mask_of(Role::kClasses)) != 0)) return false;
+    const model::TensorId first = known->id;
+    const std::uint32_t calls = calls_of(first);
+    // What requires a gradient was computed with gradients on.
+    if (attribute(value, names().requires_grad).ptr() != Py_True || !has_model_in_training()) return false;
     if (calls > kMostCalls) return true;  // not looked at, which was said
-    std::optional<model::TensorId> id = first;
-    if (calls > 0) {  // a further call in one pass has a name of its own
-        const nb::object further = nb::steal(PyUnicode_FromFormat("%U#%u", name.ptr(), calls + 1));
-        if (!further.is_valid()) PyErr_Clear();
-        id = further.is_valid() ? id_in(losses_, further) : std::nullopt;
+    if (!ignores_losses()) {
+        const model::TensorId id = calls == 0 ? first : id_of_further(name, calls + 1);
+        if (id == capture::kNoTensor || !hold(id, value)) return false;
     }
-    if (!id || !hold(*id, value)) return false;
-    count_call(*first);
+    count_call(first);
     return true;
 }
 
-bool HotPath::backward_begins(nb::handle root, bool retains) noexcept {
+[[gnu::hot]] bool HotPath::backward_begins(nb::handle root, bool retains) noexcept {
     if (!is_armed_ || root_loss < 0 || has_scaler || retains_ || has_open_evaluation()) return false;
     if (root.type().ptr() != tensor_type_.ptr()) return false;
     if ((due & (mask_of(Role::kLoop) | mask_of(Role::kGradientBefore))) != 0) return false;
     if (passes >= kOrdinaryPasses) return false;
     const Timed timed(nanos);
-    if (!hold(static_cast<model::TensorId>(root_loss), root)) return false;
+    if (!ignores_losses() && !hold(static_cast<model::TensorId>(root_loss), root)) return false;
     count_pass(retains);
     ++passes;
     first_backward = false;
     return true;
 }
 
-bool HotPath::optimizer_will_step(nb::handle optimizer) {
+[[gnu::hot]] bool HotPath::optimizer_will_step(nb::handle optimizer) {
     if (!is_armed_ || has_others || has_open_evaluation() || (due & kBeforeStep) != 0) return false;
     const Timed timed(nanos);
     if (is_driver(optimizer)) {
         if (!settings_are_unchanged(optimizer)) return false;
         record_others();
-        release();
+        give_to_driver();
         return true;
     }
     const Other* const other = find_other(optimizer);
@@ -317,7 +343,7 @@ bool HotPath::optimizer_will_step(nb::handle optimizer) {
     return group_count(attribute(optimizer, names().param_groups)) == known.groups && give_to(known);
 }
 
-std::int64_t HotPath::optimizer_stepped(nb::handle optimizer) noexcept {
+[[gnu::hot]] std::int64_t HotPath::optimizer_stepped(nb::handle optimizer) noexcept {
     if (!is_armed_ || has_deferred || watches_mode || (due & kEndOfStep) != 0) return kNotHandled;
     const Timed timed(nanos);
     if (is_driver(optimizer)) {
@@ -333,13 +359,13 @@ std::int64_t HotPath::optimizer_stepped(nb::handle optimizer) noexcept {
     return kNothingToDo;
 }
 
-RoleMask HotPath::end_step() noexcept {
-    session_.account(std::exchange(nanos, 0));
-    release();
+[[gnu::hot]] RoleMask HotPath::end_step() noexcept {
+    give_to_driver();
     calls_.clear();
     passes_of_graph_ = 0;
     retains_ = false;
-    const RoleMask answer = session_.end_step();
+    const RoleMask answer = session_.end_step(std::exchange(nanos, 0), of_driver_);
+    of_driver_.clear();
     due = answer & ~kAsked;
     ++steps;
     foreign_steps = 0;
@@ -354,10 +380,8 @@ void bind_hot_path(nb::module_& module) {
     module.attr("NOT_HANDLED") = HotPath::kNotHandled;
     module.attr("MOST_CALLS") = HotPath::kMostCalls;
     nb::class_<HotPath>(module, "HotPath", "The four moments of an ordinary training step, in native code.")
-        .def(nb::init<Session&, nb::type_object, nb::callable>(), nb::keep_alive<1, 2>(), "session"_a,
-             "tensor_type"_a, "is_grad_enabled"_a,
-             nb::sig("def __init__(self, session: Session, tensor_type: type, "
-                     "is_grad_enabled: collections.abc.Callable[[], bool]) -> None"))
+        .def(nb::init<Session&, nb::type_object>(), nb::keep_alive<1, 2>(), "session"_a, "tensor_type"_a,
+             nb::sig("def __init__(self, session: Session, tensor_type: type) -> None"))
         .def(
             "arm", &HotPath::arm, "models"_a, "optimizer"_a, "rates"_a, "losses"_a, "classifiers"_a,
             "evaluations"_a, "others"_a,
@@ -405,7 +429,9 @@ void bind_hot_path(nb::module_& module) {
         .def_rw("has_scaler", &HotPath::has_scaler)
         .def_rw("has_deferred", &HotPath::has_deferred)
         .def_rw("has_others", &HotPath::has_others)
-        .def_rw("watches_mode", &HotPath::watches_mode);
+        .def_rw("watches_mode", &HotPath::watches_mode)
+        .def_rw("only_thread", &HotPath::only_thread)
+        .def_rw("settled_thread", &HotPath::settled_thread);
 }
 
 }  // namespace traindbg::bindings

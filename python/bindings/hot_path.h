@@ -6,6 +6,10 @@
 // moments of such a step are handled here. Each method answers whether it has; if not, nothing was
 // done, and the hook written in Python does all of it.
 //
+// What runs at every step is cold: between two calls PyTorch has used more memory than the caches hold. So
+// it costs by what it touches, and its functions, here and in the core, are [[gnu::hot]]: the linker puts
+// those side by side, into few pages.
+//
 // The Python side (hooks/torch_recording.py) says with `arm` what an ordinary step looks like, and shares the
 // counters below. Threads: everything needs the GIL. Nothing is raised but what an attribute of the
 // user's own raises that is no Exception, such as Ctrl-C; `arm` raises TypeError.
@@ -17,14 +21,14 @@
 #include <vector>
 
 #include "session.h"
+#include "traindbg/model/step_record.h"
 
 namespace traindbg::bindings {
 
 class HotPath {
   public:
-    // `tensor_type` is the exact type of values that are looked at; `is_grad_enabled()` tells training
-    // from evaluation. `session` must outlive this.
-    HotPath(Session& session, nanobind::type_object tensor_type, nanobind::callable is_grad_enabled);
+    // `tensor_type` is the exact type of values that are looked at. `session` must outlive this.
+    HotPath(Session& session, nanobind::type_object tensor_type);
 
     // From now on a step is ordinary when one of the models behind the weak references `models` is in
     // training mode, the optimizer behind `optimizer`, which drives, has as many parameter groups as `rates`,
@@ -94,6 +98,9 @@ class HotPath {
     bool has_deferred = false;        // something waits on a device for the end of the step
     bool has_others = false;          // the Python side has losses of others to record at the next step
     bool watches_mode = false;        // steps may be made in evaluation mode: their ends are looked at
+    // Of several threads that train (hooks/torch_threads.py), by their idents.
+    unsigned long only_thread = 0;     // the one that is heard; 0: all
+    unsigned long settled_thread = 0;  // whose backward passes are heard without a further look; 0: none's
 
   private:
     // An optimizer that steps beside the one that drives; see `arm`.
@@ -104,19 +111,21 @@ class HotPath {
         std::uint64_t drives_after;
         nanobind::dict ids;
     };
-    struct Held {
-        model::TensorId id;
-        double value;
-    };
     // What was held when another optimizer was about to step.
     struct Taken {
         nanobind::object name;
         nanobind::dict ids;
         std::uint64_t passes;
-        std::vector<Held> held;
+        std::vector<model::ScalarSample> held;
+    };
+    // A loss function that was met: its name, as the training's wrapper of it holds it, and the loss's id.
+    struct Known {
+        nanobind::object name;
+        model::TensorId id;
+        bool is_classifier;
     };
 
-    bool is_training() const;
+    bool has_model_in_training() const;
     bool is_driver(nanobind::handle optimizer) const noexcept;
     bool has_open_evaluation() const noexcept;
     bool settings_are_unchanged(nanobind::handle optimizer) const;
@@ -124,8 +133,16 @@ class HotPath {
     [[nodiscard]] const Other* find_other(nanobind::handle optimizer) const noexcept;
     // What is held is the loss of `other`, which is about to step. False: nothing was done.
     bool give_to(const Other& other);
-    void record(const std::vector<Held>& held, const nanobind::dict* ids) noexcept;
+    void record(const std::vector<model::ScalarSample>& held, const nanobind::dict* ids) noexcept;
     void record_others() noexcept;
+    [[nodiscard]] const Known* find_known(nanobind::handle name) noexcept;
+    [[nodiscard]] model::TensorId id_of_further(nanobind::handle name, std::uint32_t number) const noexcept;
+    // What is held is of the optimizer that drives: the session is told at the end of its step.
+    void give_to_driver() noexcept;
+    // Nobody wants to know losses, nor whose they are.
+    [[nodiscard]] bool ignores_losses() const noexcept {
+        return others_.empty() && session_.ignores_losses();
+    }
     // What was held is gone: the next loss is a first one.
     void begin_losses() noexcept;
     void reach_turn() noexcept;
@@ -137,14 +154,15 @@ class HotPath {
 
     Session& session_;
     nanobind::type_object tensor_type_;
-    nanobind::callable is_grad_enabled_;
     bool is_armed_ = false;
     std::vector<nanobind::object> models_;  // weak references
     nanobind::object optimizer_;            // a weak reference
     std::vector<Other> others_;
     std::vector<double> rates_;
-    std::vector<Held> held_;
+    std::vector<model::ScalarSample> held_;
+    std::vector<model::ScalarSample> of_driver_;  // held when it was about to step: told at the step's end
     std::vector<Taken> taken_;
+    std::vector<Known> known_;
     // The optimizers that stepped in the step `turns_of_`, beside the one that drives, and in the one before.
     std::uint64_t turns_of_ = 0;
     std::vector<nanobind::object> turns_;

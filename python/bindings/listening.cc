@@ -22,7 +22,7 @@ thread_local bool inside_loss = false;
 // Names, made once.
 struct Names {
     PyObject* reduction = PyUnicode_InternFromString("reduction");
-    PyObject* only = PyUnicode_InternFromString("only");
+    PyObject* mean = PyUnicode_InternFromString("mean");
     PyObject* hears_backward = PyUnicode_InternFromString("hears_backward");
 };
 const Names& names() {
@@ -99,11 +99,12 @@ nb::object make_heard(vectorcallfunc call, nb::handle listening, nb::handle orig
 }
 
 // Whether a call asks for the sum of a loss, which is recorded as a mean.
-bool is_sum(PyObject* const* args, Py_ssize_t positional, PyObject* keywords) noexcept {
+[[gnu::hot]] bool is_sum(PyObject* const* args, Py_ssize_t positional, PyObject* keywords) noexcept {
     const Py_ssize_t count = keywords == nullptr ? 0 : PyTuple_GET_SIZE(keywords);
     for (Py_ssize_t i = 0; i < count; ++i) {
         if (PyTuple_GET_ITEM(keywords, i) != names().reduction) continue;
         PyObject* const value = args[positional + i];
+        if (value == names().mean) return false;
         return PyUnicode_Check(value) == 0 || PyUnicode_CompareWithASCIIString(value, "sum") == 0;
     }
     return false;
@@ -126,7 +127,8 @@ nb::object call_rest(PyObject* rest, nb::handle value, PyObject* const* args, Py
     return nb::steal(result);
 }
 
-PyObject* loss_called(PyObject* self, PyObject* const* args, std::size_t flags, PyObject* keywords) {
+[[gnu::hot]] PyObject* loss_called(PyObject* self, PyObject* const* args, std::size_t flags,
+                                   PyObject* keywords) {
     const Heard& heard = heard_of(self);
     try {
         if (heard.state == nullptr || inside_loss || !heard.state->is_on())
@@ -145,7 +147,8 @@ PyObject* loss_called(PyObject* self, PyObject* const* args, std::size_t flags, 
     }
 }
 
-PyObject* backward_called(PyObject* self, PyObject* const* args, std::size_t flags, PyObject* keywords) {
+[[gnu::hot]] PyObject* backward_called(PyObject* self, PyObject* const* args, std::size_t flags,
+                                       PyObject* keywords) {
     const Heard& heard = heard_of(self);
     bool is_done = heard.state == nullptr;
     try {
@@ -163,8 +166,7 @@ PyObject* backward_called(PyObject* self, PyObject* const* args, std::size_t fla
 
 }  // namespace
 
-Listening::Listening(nb::object transforms, nb::callable is_tracing)
-    : transforms_(std::move(transforms)), is_tracing_(std::move(is_tracing)) {}
+Listening::Listening(nb::callable is_tracing) : is_tracing_(std::move(is_tracing)) {}
 
 void Listening::listen(nb::object listener, nb::object hot, nb::object threads) {
     path_ = hot.is_none() ? nullptr : nb::cast<HotPath*>(hot);
@@ -174,53 +176,48 @@ void Listening::listen(nb::object listener, nb::object hot, nb::object threads) 
     threads_ = std::move(threads);
 }
 
-bool Listening::is_on() const {
-    if (listener_.is_none() || threads_.is_none()) return !listener_.is_none();
-    const nb::object only = attribute(threads_, names().only);
-    if (!only.is_valid() || only.is_none()) return true;
-    const unsigned long thread = PyLong_AsUnsignedLong(only.ptr());
-    if (PyErr_Occurred() != nullptr) PyErr_Clear();
-    return thread == PyThread_get_thread_ident();
+[[gnu::hot]] bool Listening::is_on() const {
+    if (listener_.is_none()) return false;
+    const unsigned long only = path_ == nullptr ? 0 : path_->only_thread;
+    return only == 0 || only == PyThread_get_thread_ident();
 }
 
 bool Listening::is_inside_loss() noexcept { return inside_loss; }
 void Listening::set_inside_loss(bool inside) noexcept { inside_loss = inside; }
 
-bool Listening::loss_computed(nb::handle name, nb::handle value) {
+[[gnu::hot]] bool Listening::loss_computed(nb::handle name, nb::handle value) {
     if (path_ == nullptr) return false;
     const nb::object kept = hot_;  // what is asked may be code of the user's
-    for (const nb::object& asked : {transforms_, is_tracing_}) {
-        if (asked.is_none()) continue;
-        const nb::object answer = nb::steal(PyObject_CallNoArgs(asked.ptr()));
-        if (answer.is_valid() && (answer.is_none() || answer.ptr() == Py_False)) continue;
-        if (!answer.is_valid()) forget_error();
-        return false;
-    }
-    return path_->loss_computed(name, value);
+    const nb::object traces = nb::steal(PyObject_CallNoArgs(is_tracing_.ptr()));
+    if (!traces.is_valid()) forget_error();
+    // A value that torch.func has wrapped cannot be read, so that it is not handled.
+    return traces.ptr() == Py_False && path_->loss_computed(name, value);
 }
 
-bool Listening::backward_begins(nb::handle root, bool retains) {
+[[gnu::hot]] bool Listening::backward_begins(nb::handle root, bool retains) {
     if (listener_.is_none()) return true;
     const nb::object kept = hot_, threads = threads_;
-    if (!threads.is_none()) {
+    const bool is_settled = path_ != nullptr && path_->settled_thread == PyThread_get_thread_ident();
+    if (!is_settled && !threads.is_none()) {
         const nb::object heard =
             nb::steal(PyObject_CallMethodOneArg(threads.ptr(), names().hears_backward, root.ptr()));
         if (!heard.is_valid()) forget_error();
         if (heard.is_valid() && heard.ptr() != Py_True) return true;
-        if (!heard.is_valid() || !is_on()) return false;
+        if (!heard.is_valid()) return false;
     }
+    if (!is_on()) return false;
     if (path_ == nullptr || (path_->due & (kLoop | ~capture::kAllRoles)) != 0) return false;
     return path_->backward_begins(root, retains);
 }
 
-bool Listening::optimizer_will_step(nb::handle optimizer) {
+[[gnu::hot]] bool Listening::optimizer_will_step(nb::handle optimizer) {
     if (!is_on()) return true;
     if (path_ == nullptr || !corrections.is_none()) return false;
     const nb::object kept = hot_;
     return path_->optimizer_will_step(optimizer);
 }
 
-std::int64_t Listening::optimizer_stepped(nb::handle optimizer) {
+[[gnu::hot]] std::int64_t Listening::optimizer_stepped(nb::handle optimizer) {
     if (!is_on()) return HotPath::kNothingToDo;
     if (path_ == nullptr || !corrections.is_none()) return HotPath::kNotHandled;
     return path_->optimizer_stepped(optimizer);
@@ -248,9 +245,8 @@ void bind_listening(nb::module_& module) {
                                         {Py_tp_clear, reinterpret_cast<void*>(&Listening::clear)},
                                         {0, nullptr}};
     nb::class_<Listening>(module, "Listening", nb::type_slots(state_slots), "Who listens in this process.")
-        .def(nb::init<nb::object, nb::callable>(), "transforms"_a.none(), "is_tracing"_a,
-             nb::sig("def __init__(self, transforms: collections.abc.Callable[[], object] | None, "
-                     "is_tracing: collections.abc.Callable[[], bool]) -> None"))
+        .def(nb::init<nb::callable>(), "is_tracing"_a,
+             nb::sig("def __init__(self, is_tracing: collections.abc.Callable[[], bool]) -> None"))
         .def("optimizer_will_step", &Listening::optimizer_will_step, "optimizer"_a,
              "Whether there is nothing more to do before the step.")
         .def("optimizer_stepped", &Listening::optimizer_stepped, "optimizer"_a,

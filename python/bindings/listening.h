@@ -21,12 +21,11 @@ namespace traindbg::bindings {
 // (hooks/torch_threads.py): in all others nobody listens then.
 class Listening {
   public:
-    // `transforms`: called without arguments it returns None unless values are wrapped (torch.func); None
-    // where there is nothing of the kind. `is_tracing`: whether torch.jit traces.
-    Listening(nanobind::object transforms, nanobind::callable is_tracing);
+    // `is_tracing`: whether torch.jit traces.
+    explicit Listening(nanobind::callable is_tracing);
 
     // From now on `listener` is told of what `hot`, a HotPath, leaves over; None: nobody is. `threads` knows
-    // which thread is heard (`only`, None: all), and of which backward passes (`hears_backward(root)`).
+    // which backward passes are heard (`hears_backward(root)`), where `hot` does not.
     void listen(nanobind::object listener, nanobind::object hot, nanobind::object threads);
     [[nodiscard]] nanobind::object listener() const { return is_on() ? listener_ : nanobind::none(); }
     [[nodiscard]] nanobind::object hot() const { return is_on() ? hot_ : nanobind::none(); }
@@ -56,7 +55,6 @@ class Listening {
     static int clear(PyObject* self) noexcept;
 
   private:
-    nanobind::object transforms_;
     nanobind::object is_tracing_;
     nanobind::object listener_ = nanobind::none();
     nanobind::object hot_ = nanobind::none();

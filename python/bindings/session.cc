@@ -93,6 +93,7 @@ void Session::event(const std::string& kind, const std::string& json) {
 
 void Session::ask_for(const std::string& config_json) {
     const model::CaptureConfig config = value_or_raise(model::capture_config_from_json(config_json));
+    ignores_losses_ = false;
     if (const Inside inside(*this); inside) raise_if_error(session_->ask_for(config));
 }
 
@@ -255,6 +256,10 @@ void Session::observe_scalar(int mode, model::TensorId id, double value) noexcep
     if (const Inside inside(*this); inside) session_->observe_scalar(mode_of(mode), id, value);
 }
 
+[[gnu::hot]] void Session::observe_scalars(int mode, std::span<const model::ScalarSample> scalars) noexcept {
+    if (const Inside inside(*this); inside) session_->observe_scalars(mode_of(mode), scalars);
+}
+
 // Takes the value of a tensor with one element. False when it lives on a device.
 bool Session::observe_scalar_tensor(int mode, model::TensorId id, nb::handle tensor) noexcept {
     TensorReader reader;
@@ -305,6 +310,7 @@ void Session::observe_statistics(int mode, model::TensorId id, const model::Stat
         session_->observe_statistics(mode_of(mode), id, statistics, units);
 }
 void Session::capture_everything_for(std::uint64_t steps) noexcept {
+    ignores_losses_ = false;
     if (const Inside inside(*this); inside) session_->capture_everything_for(steps);
 }
 
@@ -312,18 +318,15 @@ void Session::keep_flight(const std::string& reason) noexcept {
     if (const Inside inside(*this); inside) session_->keep_flight(reason);
 }
 
-// Of `nanos` that a hook took in all, what was not spent in here goes to the step's account: the
-// core counts its own time.
-void Session::account(std::uint64_t nanos) noexcept {
+[[gnu::hot]] RoleMask Session::end_step(std::uint64_t nanos,
+                                        std::span<const model::ScalarSample> losses) noexcept {
     const std::uint64_t inside_nanos = inside_nanos_.exchange(0, std::memory_order_relaxed);
-    const Inside inside(*this, false);
-    if (inside && nanos > inside_nanos) session_->add_cost(nanos - inside_nanos);
-}
-
-RoleMask Session::end_step() noexcept {
     const Inside inside(*this);
     if (!inside) return 0;
+    if (nanos > inside_nanos) session_->add_cost(nanos - inside_nanos);
+    if (!losses.empty()) session_->observe_scalars(model::Mode::kTrain, losses);
     const capture::StepDirective directive = session_->end_step();
+    ignores_losses_ = directive.ignores_losses;
     return directive.due | (directive.stop_requested ? kStopRequested : 0) |
            (directive.plan_changed ? kPlanChanged : 0) | (directive.correction_asked ? kCorrectionAsked : 0);
 }
@@ -471,10 +474,10 @@ void bind_session(nb::module_& module) {
         .def("capture_everything_for", &Session::capture_everything_for, "steps"_a)
         .def("keep_flight", &Session::keep_flight, "reason"_a,
              "What the flight recorder holds is kept, with the next few steps.")
-        .def("account", &Session::account, "nanos"_a, "Adds a hook's whole time to the step's account.")
-        .def("end_step", &Session::end_step,
-             "Ends the TRAIN step: the roles due at the next one, with STOP_REQUESTED, PLAN_CHANGED and "
-             "CORRECTION_ASKED.")
+        .def(
+            "end_step", [](Session& self) { return self.end_step(0, {}); },
+            "Ends the TRAIN step: the roles due at the next one, with STOP_REQUESTED, PLAN_CHANGED and "
+            "CORRECTION_ASKED.")
         .def("take_corrections", &Session::take_corrections,
              nb::sig("def take_corrections(self) -> tuple[int, int, int]"),
              "How often since the last call a lower learning rate and a roll-back were asked for, and the "

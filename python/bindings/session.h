@@ -14,6 +14,7 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -22,6 +23,7 @@
 #include "traindbg/base/fork_generation.h"
 #include "traindbg/capture/capture_session.h"
 #include "traindbg/capture/tensor_copies.h"
+#include "traindbg/model/step_record.h"
 
 namespace traindbg::bindings {
 
@@ -68,6 +70,7 @@ class Session {
                          const std::vector<model::TensorId>& ratios, const CopiedTensors& before,
                          const nanobind::list& tensors) noexcept;
     void observe_scalar(int mode, model::TensorId id, double value) noexcept;
+    void observe_scalars(int mode, std::span<const model::ScalarSample> scalars) noexcept;
     // Takes the value of a tensor with one element. False when it lives on a device.
     bool observe_scalar_tensor(int mode, model::TensorId id, nanobind::handle tensor) noexcept;
     bool observe_classes(int mode, model::TensorId id, nanobind::handle logits,
@@ -81,10 +84,11 @@ class Session {
     void capture_everything_for(std::uint64_t steps) noexcept;
     void keep_flight(const std::string& reason) noexcept;
 
-    // Of `nanos` that a hook took in all, what was not spent in here goes to the step's account: the
-    // core counts its own time.
-    void account(std::uint64_t nanos) noexcept;
-    capture::RoleMask end_step() noexcept;
+    // Of `nanos` that hooks took in all, what was not spent in here goes to the step's account: the core
+    // counts its own time. `losses`: of the step that ends, which nobody was told of yet.
+    capture::RoleMask end_step(std::uint64_t nanos, std::span<const model::ScalarSample> losses) noexcept;
+    // Losses of the TRAIN step under way need not be observed. Guarded by the GIL.
+    [[nodiscard]] bool ignores_losses() const noexcept { return ignores_losses_; }
     void end_eval_step() noexcept;
     // (lower_lr, roll_back, bad_since): how often each was asked for since the last call.
     nanobind::tuple take_corrections();
@@ -140,6 +144,7 @@ class Session {
     const std::uint32_t generation_ = base::fork_generation();
     std::atomic<std::uint64_t> inside_nanos_{0};
     std::uint64_t unreadable_ = 0;  // guarded by the GIL
+    bool ignores_losses_ = false;
     std::vector<tensor::TensorView> views_;
     std::vector<model::TensorId> view_ids_;
 };

@@ -218,7 +218,7 @@ TensorReader::~TensorReader() {
     for (PyObject* reference : references_) Py_DECREF(reference);
 }
 
-Readable TensorReader::read(PyObject* object, tensor::TensorView& view) noexcept {
+[[gnu::hot]] Readable TensorReader::read(PyObject* object, tensor::TensorView& view) noexcept {
     try {
         const TypeFacts facts = facts_of(Py_TYPE(object));
         if (facts.is_wrapper) {
@@ -241,8 +241,8 @@ Readable TensorReader::read(PyObject* object, tensor::TensorView& view) noexcept
     }
 }
 
-Readable TensorReader::read_through_table(PyObject* object, const void* table_address,
-                                          tensor::TensorView& view) {
+[[gnu::hot]] Readable TensorReader::read_through_table(PyObject* object, const void* table_address,
+                                                       tensor::TensorView& view) {
     const auto* table = static_cast<const dlpack::ExchangeTable*>(table_address);
     dlpack::Tensor seen{};
     if (table->describe(object, &seen) != 0) {

@@ -13,6 +13,7 @@ from torch.nn import functional as F
 from trainings import fingerprint
 
 import traindbg as td
+from traindbg.hooks.torch_collapse import directions_of, in_order
 from traindbg.hooks.torch_resume import checkpoints
 
 Answer = tuple[list[int], list[float]]
@@ -105,6 +106,30 @@ def test_adagrad_that_begins_anew(tmp_path: Path, is_loaded: bool) -> None:
         train(model, optimizer, 15)
     _, values = fact(tmp_path / "run", "loop/optimizer_state_lost")
     assert values == ([0] if is_loaded else [0, 2])
+
+
+@pytest.mark.parametrize(
+    ("how", "lost"),
+    [("another", [0, 3]), ("with_another_rate", [0]), ("it_steps", [0])],
+)
+def test_the_state_was_given_to_another_optimizer(
+    tmp_path: Path, how: str, lost: list[int]
+) -> None:
+    torch.manual_seed(1)
+    model = mlp()
+    with td.watch(model, run_dir=tmp_path / "run", supervise=False):
+        optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
+        train(model, optimizer, 15)
+        weights, state = model.state_dict(), optimizer.state_dict()
+        model.load_state_dict(weights)
+        optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
+        optimizer.load_state_dict(state)
+        if how != "it_steps":
+            rate = 0.01 if how == "another" else 0.001
+            optimizer = torch.optim.Adam(model.parameters(), lr=rate)
+        train(model, optimizer, 15)
+    _, values = fact(tmp_path / "run", "loop/optimizer_state_lost")
+    assert values == lost
 
 
 def normed() -> nn.Sequential:
@@ -396,6 +421,77 @@ def test_what_a_model_returns_differs_from_sample_to_sample(tmp_path: Path) -> N
     expected = float((out - out.mean(0)).square().mean().sqrt())
     assert deviations[-1] == pytest.approx(expected, rel=1e-5)
     assert sizes[-1] == pytest.approx(float(out.square().mean().sqrt()), rel=1e-5)
+    _, directions = fact(tmp_path / "run", "loop/output_directions/model")
+    e = torch.linalg.svdvals((out - out.mean(0)).double()).square()
+    assert directions[-1] == pytest.approx(float(e.sum().square() / e.square().sum()), rel=1e-4)
+
+
+def test_directions_are_as_many_as_rows_spread_in() -> None:
+    torch.manual_seed(0)
+    even = torch.eye(8).repeat(8, 1) - 0.125
+    assert float(directions_of(1e-20 * even)) == pytest.approx(7)
+    copies = torch.randn(64, 1) * torch.ones(40) + 3
+    assert float(directions_of(copies)) == pytest.approx(1)
+    assert float(directions_of(torch.full((16, 4), 0.3))) == 0
+    assert not torch.isfinite(directions_of(torch.full((16, 4), torch.nan)))
+
+
+def test_rows_of_positions_are_in_order() -> None:
+    def share(rows: torch.Tensor) -> float | None:
+        found = in_order(rows)
+        return None if found is None else float(found)
+
+    assert share(torch.arange(12)) == 1
+    assert share(torch.arange(12).expand(8, 12)) == 1
+    assert share(torch.arange(12).flip(0)[None]) == 1
+    assert share(torch.tensor([[0, 1, 2, 2], [3, 0, 1, 2]])) == 0.5
+    assert share(torch.tensor([5, 2, 9, 1])) == 0
+    assert share(torch.tensor([[5], [2], [9]])) == 0
+    assert share(torch.tensor(3)) is None
+    assert share(torch.tensor([3, 4])) is None
+    assert share(torch.rand(4, 4)) is None
+
+
+class Words(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.words, self.positions = nn.Embedding(30, 8), nn.Embedding(16, 8)
+        self.head = nn.Linear(8, 2)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.head((self.words(x) + self.positions(torch.arange(x.shape[1]))).mean(1))
+
+
+def test_how_embeddings_are_looked_up_is_told(tmp_path: Path) -> None:
+    torch.manual_seed(0)
+    model = Words()
+    with td.watch(model, run_dir=tmp_path / "run", supervise=False):
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        for _ in range(4):
+            loss = F.cross_entropy(model(torch.randint(0, 30, (8, 10))), torch.randint(0, 2, (8,)))
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+    assert fact(tmp_path / "run", "loop/rows_in_order/positions")[1][-1] == 1
+    assert fact(tmp_path / "run", "loop/rows_in_order/words")[1][-1] == 0
+
+
+def test_the_layer_with_fewest_directions_is_named(tmp_path: Path) -> None:
+    torch.manual_seed(6)
+    layers = [nn.Linear(12, 32), nn.Tanh(), nn.Linear(32, 24), nn.Tanh(), nn.Linear(24, 24)]
+    model = nn.Sequential(*layers, nn.Linear(24, 20))
+    with torch.no_grad():
+        model[2].weight[:] = model[2].weight[0].clone()
+    with td.watch(model, run_dir=tmp_path / "run", supervise=False):
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.0)
+        x, y = data(0, 64)
+        train(model, optimizer, 4, lambda m, s: F.cross_entropy(m(x), y))
+    _, given = fact(tmp_path / "run", "loop/input_directions")
+    _, fewest = fact(tmp_path / "run", "loop/given_directions/4")
+    _, units = fact(tmp_path / "run", "loop/given_units/4")
+    assert given[-1] > 8
+    assert fewest[-1] == pytest.approx(1, abs=0.01)
+    assert units[-1] == 24
 
 
 class Distance(nn.Module):

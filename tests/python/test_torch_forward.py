@@ -81,6 +81,42 @@ model = nn.Sequential(Block(), nn.Sequential(Block(), Block()), nn.Linear(8, 3),
     assert len(short["slow"]) == leaves, "in the first pass, to be named"
 
 
+def test_tuples_and_functions_go_the_short_way_once_they_are_named(program):
+    seen = program("""
+from traindbg.hooks.torch_forward_sink import ForwardSink
+
+slow = []
+long_way = ForwardSink.function_output
+ForwardSink.function_output = lambda *a: (slow.append(a[2:5]), long_way(*a))[1]
+
+class Root(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.mix = nn.MultiheadAttention(8, 2, batch_first=True)
+        self.lasts = nn.GRU(8, 8, batch_first=True)
+
+    def forward(self, x):
+        mixed, nothing = self.mix(x[None], x[None], x[None], need_weights=False)
+        assert nothing is None
+        out, last = self.lasts(F.relu(mixed))
+        return torch.tanh(out) + F.relu(last)
+
+result = train(Root(), steps=3)
+print(json.dumps({**result, "functions": slow}))
+""")
+    assert {name: len(steps) for name, steps in seen["found"].items()} == {
+        "input/0": 3,
+        "output/mix.0": 3,
+        "output/lasts.0": 3,
+        "output/lasts.1": 3,
+        "activation/model.relu": 3,
+        "activation/model.tanh": 3,
+        "activation/model.relu#2": 3,
+    }
+    assert seen["slow"] == ["mix", "lasts", "lasts"], "in the first pass, to be named"
+    assert seen["functions"] == [["relu", "relu", 1], ["tanh", "tanh", 1], ["relu", "relu", 2]]
+
+
 def test_outputs_of_changing_kinds_have_the_names_of_each(program):
     seen = program("""
 class Changing(nn.Module):

@@ -154,6 +154,36 @@ def cosine(scores, labels):
     return ((scores[1:] * scores[:-1]).sum(1) / norms).mean()
 
 
+def squared_distances(scores):
+    product = scores @ scores.T
+    square = product.diag()
+    return (square[:, None] - 2 * product + square[None, :]).clamp(min=0)
+
+
+def distance_matrix(scores, labels):
+    return squared_distances(scores).sqrt().mean()
+
+
+def raised_distance_matrix(scores, labels):
+    return squared_distances(scores).clamp(min=1e-6).sqrt().mean()
+
+
+def roots_of_squares(scores, labels):
+    return (scores[1:] - scores[:-1]).square().pow(0.5).mean()
+
+
+def roots_of_sizes(scores, labels):
+    return scores.abs().sqrt().mean()
+
+
+def roots_of_raised_sizes(scores, labels):
+    return (scores.abs() + 1e-6).sqrt().mean()
+
+
+def powers_of_sizes(scores, labels):
+    return scores.abs().pow(1.5).mean()
+
+
 def masked_mean(scores, labels):
     loss = F.cross_entropy(scores, labels, reduction="none")
     weight = F.softplus(scores[:, 0])
@@ -161,7 +191,13 @@ def masked_mean(scores, labels):
 
 
 LOSSES = {
-    "divides_by_measure": {"distances": distances, "masked mean": masked_mean},
+    "divides_by_measure": {
+        "distances": distances,
+        "distance matrix": distance_matrix,
+        "masked mean": masked_mean,
+        "roots of sizes": roots_of_sizes,
+        "roots of squares": roots_of_squares,
+    },
     "logs_probability": {
         "by hand": cross_entropy_by_hand,
         "binary": binary_by_hand,
@@ -226,6 +262,14 @@ def test_nothing_is_told_of_safe_forms(run_dir, name):
 def test_of_a_loss_it_is_told_by_its_graph(run_dir, fact, name):
     train(run_dir, lambda h: h, LOSSES[fact][name])
     assert told(run_dir) == {fact: ""}
+
+
+@pytest.mark.parametrize(
+    "loss_of", [raised_distance_matrix, roots_of_raised_sizes, powers_of_sizes]
+)
+def test_nothing_is_told_of_roots_that_are_kept_from_zero(run_dir, loss_of):
+    train(run_dir, lambda h: h, loss_of)
+    assert told(run_dir) == {}
 
 
 def over_one(h):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections import Counter
 
 import pytest
@@ -16,6 +17,7 @@ from traindbg.hooks.torch_backward import BackwardObserver
 from traindbg.hooks.torch_guard import STRIKES
 from traindbg.hooks.torch_loss_observer import LossObserver
 from traindbg.hooks.torch_recording import Recording
+from traindbg.hooks.torch_threads import Threads
 
 
 def batches() -> list[tuple[torch.Tensor, torch.Tensor]]:
@@ -99,6 +101,38 @@ def with_a_new_group(model: nn.Module, optimizer: torch.optim.Optimizer) -> None
     plain(model, optimizer)
 
 
+def with_a_step_that_raises(model: nn.Module, optimizer: torch.optim.Optimizer) -> None:
+    plain(model, optimizer)
+
+    def fail(*_) -> None:
+        raise ValueError("no step")
+
+    handle = optimizer.register_step_pre_hook(fail)
+    for number, (images, labels) in enumerate(batches()):
+        if number == 2:
+            handle.remove()
+        optimizer.zero_grad()
+        F.cross_entropy(model(images), labels).backward()
+        with contextlib.suppress(ValueError):
+            optimizer.step()
+
+
+class Wrapping(torch.optim.SGD):
+    """An optimizer that has another one of the same parameters step inside of its own step."""
+
+    def __init__(self, inner: torch.optim.Optimizer) -> None:
+        super().__init__([p for group in inner.param_groups for p in group["params"]], lr=0.01)
+        self.inner = inner
+
+    def step(self, closure=None):
+        self.inner.step()
+        return super().step(closure)
+
+
+def with_an_optimizer_inside_of_another(model: nn.Module, optimizer: torch.optim.Optimizer) -> None:
+    plain(model, Wrapping(optimizer))
+
+
 def fields(value) -> str:
     """All that an object of the extension says of itself."""
     if not type(value).__module__.startswith("traindbg"):
@@ -148,6 +182,8 @@ OPTIMIZERS = {"rules": [], "collect": ["optimizer_state", "weight_updates"], "ev
         with_a_second_optimizer,
         with_a_loss_that_turns_bad,
         with_a_new_group,
+        with_a_step_that_raises,
+        with_an_optimizer_inside_of_another,
     ],
 )
 def test_it_records_what_the_hooks_in_python_record(train, settings, tmp_path, monkeypatch) -> None:
@@ -181,6 +217,46 @@ def test_ordinary_steps_reach_no_hook_in_python(tmp_path, calls) -> None:
     steps = record(plain, tmp_path / "run", rules=[], collect=["losses"])
     assert len([step for step in steps if step[0] == "train"]) == 48
     assert set(calls.values()) <= {1, 2}, calls  # until it is known what an ordinary step is
+
+
+def test_whose_a_pass_is_is_not_asked_at_every_step(tmp_path, monkeypatch) -> None:
+    asked = []
+    hears = Threads.hears_backward
+    monkeypatch.setattr(
+        Threads, "hears_backward", lambda self, root: (asked.append(root), hears(self, root))[1]
+    )
+    record(plain, tmp_path / "run", rules=[], collect=["losses"])
+    assert len(asked) <= 3, "until it is known which model the thread trains"
+
+
+def test_losses_are_recorded_from_where_somebody_asks_for_them(tmp_path) -> None:
+    model, other = SmallCNN(), nn.Linear(2, 1)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
+    with td.watch(model, optimizer, run_dir=tmp_path / "run", rules=[], supervise=False):
+        plain(model, optimizer)  # 48 steps of which nobody wants anything
+        with td.watch(other, rules=[], collect=["losses"]):
+            images, labels = batches()[0]
+            optimizer.zero_grad()
+            F.cross_entropy(model(images), labels).backward()
+            optimizer.step()
+    step = td.Run(tmp_path / "run").step(48)
+    assert set(step.scalars) == {"loss", "loss/cross_entropy"}
+
+
+def test_evaluations_are_told_apart_where_nobody_asks_for_anything(tmp_path) -> None:
+    model = SmallCNN()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
+    with td.watch(model, optimizer, run_dir=tmp_path / "run", rules=[], supervise=False):
+        for _ in range(2):
+            with_evaluation(model, optimizer)
+            with torch.no_grad():
+                F.cross_entropy(model(batches()[0][0]), batches()[0][1])
+            td.log("accuracy", 0.5)
+    run = td.Run(tmp_path / "run")
+    assert [step.mode for step in run.iter_steps("eval") if "metric/accuracy" in step.scalars] == [
+        "eval",
+        "eval",
+    ]
 
 
 def test_steps_between_those_that_look_at_the_optimizer_are_ordinary(tmp_path, calls) -> None:

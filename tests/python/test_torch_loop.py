@@ -78,6 +78,19 @@ class Parts(nn.Module):
         return out
 
 
+class Plain:
+    """Holds what is to be trained, and is no module."""
+
+    def __init__(self, kind: str) -> None:
+        self.gain = nn.Parameter(torch.ones(12))
+        self.layers = [nn.Linear(12, 12)]
+        if kind == "object_of_loaded":
+            self.layers[0].weight.data.mul_(1.3)
+
+    def __call__(self, x: torch.Tensor) -> torch.Tensor:
+        return self.layers[0](x)
+
+
 class Hidden(nn.Module):
     def __init__(self, kind: str) -> None:
         super().__init__()
@@ -89,6 +102,8 @@ class Hidden(nn.Module):
             self.gain = nn.Parameter(torch.ones(12)).unsqueeze(0)
         if kind == "view_in_list":
             self.gains = [[nn.Parameter(torch.ones(12)).unsqueeze(0)]]
+        if kind.startswith("object"):
+            self.parts = {"plain": Plain(kind)}
         self.kind = kind
         self.head = nn.Linear(12, 3)
         self.seen = None
@@ -102,6 +117,10 @@ class Hidden(nn.Module):
             x = x * self.gain
         if self.kind == "view_in_list":
             x = x * self.gains[0][0]
+        if self.kind == "object":
+            x = x * self.parts["plain"].gain
+        if self.kind.startswith("object_of"):
+            x = x + self.parts["plain"](x)
         return self.head(x)
 
 
@@ -207,7 +226,33 @@ def left_out(watch, kind: str):
                 parameter.data.sub_(parameter.grad, alpha=0.1)
 
 
+def table(watch, kind: str):
+    """A frozen table of vectors; those that were learned lie along few directions."""
+    rows = 0.4 * torch.randn(200, 16)
+    if kind == "table_learned":
+        rows = torch.randn(200, 4) @ torch.randn(4, 16) + 0.1 * rows
+    if kind == "table_of_waves":
+        angles = torch.arange(200.0)[:, None] / 100 ** (torch.arange(8) / 8)
+        rows = torch.cat([angles.sin(), angles.cos()], 1)
+    rows[0] = 0
+    model = nn.Sequential(nn.Embedding.from_pretrained(rows), nn.Flatten(), nn.Linear(64, 3))
+    if kind == "table_loaded":
+        watch(model)
+        model[0].load_state_dict(model[0].state_dict())
+    else:
+        watch(model)
+    optimizer = sgd(model[2])
+    for step in range(STEPS):
+        ids = torch.randint(0, 200, (16, 4), generator=torch.Generator().manual_seed(step))
+        optimizer.zero_grad()
+        F.cross_entropy(model(ids), ids[:, 0] % 3).backward()
+        optimizer.step()
+
+
 def frozen(watch, kind: str):
+    if kind.startswith("table"):
+        table(watch, kind)
+        return
     model = Parts()
     model.body.requires_grad_(False)
     if kind == "loaded":
@@ -455,11 +500,18 @@ CASES = {
         ("new_head", "head_only"),
         ("all", "two_optimizers", "loaded_backbone", "by_hand"),
     ),
-    "frozen_parameters": (frozen, ("random",), ("loaded", "no_grad", "averaged")),
+    "frozen_parameters": (
+        frozen,
+        ("random", "table"),
+        (
+            *("loaded", "no_grad", "averaged"),
+            *("table_learned", "table_of_waves", "table_loaded"),
+        ),
+    ),
     "unregistered_parameters": (
         hidden,
-        ("list", "tensor", "view", "view_in_list"),
-        ("module_list", "input"),
+        ("list", "tensor", "view", "view_in_list", "object", "object_of_module"),
+        ("module_list", "input", "object_of_loaded"),
     ),
     "no_nonlinearity": (
         nonlinearity,

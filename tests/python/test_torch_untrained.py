@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import gc
+import math
 import weakref
 
 import pytest
@@ -16,13 +17,49 @@ import traindbg as td
 from traindbg.hooks import torch_recording
 
 STEPS = 56
-FACTS = ("cut_modules", "uncalled_modules", "unused_modules", "zeroed_modules", "detached_modules")
+FACTS = (
+    "cut_parameters",
+    "cut_modules",
+    "uncalled_modules",
+    "unused_modules",
+    "zeroed_modules",
+    "detached_modules",
+)
 
 
 def batch(step: int) -> tuple[torch.Tensor, torch.Tensor]:
     generator = torch.Generator().manual_seed(step)
     x = torch.randn(16, 12, generator=generator)
     return x, (x[:, 0] > 0).long() + (x[:, 1] > 0).long()
+
+
+class Scale(nn.Module):
+    """Two parameters, of which the second is used as `kind` says."""
+
+    def __init__(self, kind: str) -> None:
+        super().__init__()
+        self.kind = kind
+        self.first = nn.Parameter(torch.tensor(0.5))
+        second = torch.tensor([0.5, 0.7])
+        self.second = nn.Parameter(second[:1] if kind == "scale_of_shared_storage" else second)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        kind, second = self.kind, self.second
+        if kind == "scale_number":
+            factor = math.exp(second[0].item())
+        elif kind == "scale_detached":
+            factor = second.detach().exp().mean()
+        elif kind == "scale_changed":  # an average, say
+            factor = second.detach().exp().mean()
+            second.data.add_(0.01)
+        elif kind == "scale_checked":
+            assert not bool(second.isnan().any())
+            factor = 1.0
+        elif kind == "scale_trained":
+            factor = second.mean() * second[0].item()
+        else:
+            factor = 1.0
+        return x * self.first * factor
 
 
 class Branches(nn.Module):
@@ -40,6 +77,8 @@ class Branches(nn.Module):
             self.branch = nn.Sequential(nn.Linear(12, 32))
         if kind == "target":
             self.branch[0].load_state_dict(self.trunk.state_dict())
+        if kind.startswith("scale"):
+            self.scale = Scale(kind)
         if kind == "dead":
             nn.init.constant_(self.branch[2].bias, -50.0)
 
@@ -76,6 +115,8 @@ class Branches(nn.Module):
             h = h + extra.masked_fill(torch.ones_like(extra, dtype=torch.bool), 0.0)
         elif kind == "dead":
             h = h + F.relu(branch(h))
+        elif kind.startswith("scale"):
+            h = h + self.scale(branch(h))
         elif kind == "returned":
             return self.head(h), branch(h)
         elif kind == "shape":
@@ -156,6 +197,11 @@ def test_a_branch_is_cut_off_whose_values_are_used(kind, run_dir):
     assert bool(off.values.any()) == (kind == "no_grad")
 
 
+@pytest.mark.parametrize("kind", ["scale_number", "scale_detached"])
+def test_a_parameter_is_cut_off_beside_another_one_that_is_trained(kind, run_dir):
+    assert facts_of(kind, run_dir) == {"cut_parameters": ("scale.second", 1)}
+
+
 @pytest.mark.parametrize("kind", ["times_0", "masked"])
 def test_a_branch_is_multiplied_by_zero(kind, run_dir):
     assert facts_of(kind, run_dir) == {"zeroed_modules": ("branch", 2)}
@@ -175,6 +221,8 @@ def test_an_output_that_nobody_uses_is_not_one_that_is_cut_off(kind, run_dir):
     [
         *("average", "target", "straight_through", "stopped_once", "dead", "returned"),
         *("from_later_on", "at_some_steps"),
+        *("scale_changed", "scale_checked", "scale_trained", "scale_unused"),
+        "scale_of_shared_storage",
     ],
 )
 def test_what_looks_alike_is_not_told(kind, run_dir):
@@ -187,7 +235,9 @@ def test_what_an_evaluation_calls_is_not_forgotten(run_dir):
     assert facts_of("in_evaluation", run_dir) == {"unused_modules": ("branch", 2)}
 
 
-@pytest.mark.parametrize("kind", ["detach", "data_in_place", "times_0", "forgotten"])
+@pytest.mark.parametrize(
+    "kind", ["detach", "data_in_place", "times_0", "forgotten", "scale_number"]
+)
 def test_results_are_the_same_bits(kind, run_dir):
     alone = fingerprint(*train(kind))
     watched = train(kind, lambda model: td.watch(model, run_dir=run_dir, supervise=False))

@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 _FEWEST_ROWS = 8
 _MOST_ROWS = 64
 _MOST_VALUES = 4096  # of a row
+_MOST_COLUMNS = 512  # by which directions are counted
+_MOST_LAYERS = 16  # of a model, whose directions are counted
 _MOST_TENSORS = 4  # of what a model returns
 _MOST_BRANCHES = 4  # calls of one layer; more of them are steps through time
 
@@ -46,6 +48,24 @@ class Spread(NamedTuple):
     suffix: str  # which part of what it returned
     deviation: torch.Tensor
     size: torch.Tensor  # root mean square of all values
+    directions: torch.Tensor
+    units: int  # values of a sample
+    turn: torch.Tensor  # by which samples point another way than their mean; 0 to 1
+
+
+class Given(NamedTuple):
+    """What a layer with a matrix was given first."""
+
+    layer: nn.Module
+    directions: torch.Tensor
+    units: int
+
+
+class LookedUp(NamedTuple):
+    """What an embedding was asked for first."""
+
+    layer: nn.Module
+    in_order: torch.Tensor  # the share of samples whose rows ascend or descend, as positions do
 
 
 class Branch(NamedTuple):
@@ -100,6 +120,37 @@ def _deviation(rows: torch.Tensor) -> torch.Tensor:
     return (rows - rows.mean(0)).square().mean().sqrt()
 
 
+def in_order(rows: torch.Tensor) -> torch.Tensor | None:
+    """In what share of samples the rows' numbers never turn back. None: there are too few."""
+    if type(rows) is not torch.Tensor or rows.is_floating_point() or rows.dim() == 0:
+        return None
+    length = rows.shape[-1] if rows.dim() > 1 and rows.shape[-1] > 2 else rows.numel()
+    if length < 3 or rows.layout != torch.strided or capturing_graph(rows):
+        return None
+    part = rows.detach().reshape(-1, length)[:_MOST_ROWS, :_MOST_VALUES]
+    steps = part[:, 1:] - part[:, :-1]
+    return ((steps >= 0).all(1) | (steps <= 0).all(1)).float().mean()
+
+
+def turn_of(rows: torch.Tensor) -> torch.Tensor:
+    """How far the rows' unit vectors lie from their mean, whatever the rows' lengths: 0 to 1."""
+    units = rows / torch.linalg.vector_norm(rows, dim=1, keepdim=True).clamp_min(1e-30)
+    return (units - units.mean(0)).square().sum(1).mean().sqrt()
+
+
+def directions_of(rows: torch.Tensor) -> torch.Tensor:
+    """How many directions rows spread in, as their participation ratio; 0 where all are equal.
+
+    That is (sum of e)^2 / (sum of e^2) of the eigenvalues e of their covariance: n where n of them
+    are equal and the others 0. Of a matrix of products of rows it needs no decomposition.
+    """
+    x = rows[:, :_MOST_COLUMNS]
+    x = x - x.mean(0)
+    x = x / x.abs().max().clamp_min(1e-30)  # squares of squares are taken
+    products = x @ x.t()
+    return products.diagonal().sum().square() / products.square().sum().clamp_min(1e-30)
+
+
 class Outputs:
     """Listens in one training step."""
 
@@ -129,6 +180,8 @@ class Outputs:
                     self._parts.setdefault(id(module), []).append(part)
         self._seen: set[int] = set()
         self._calls: dict[int, int] = {}  # of layers with a matrix, by id
+        self._given: list[Given] = []  # in the order of their first calls
+        self.looked_up: dict[int, LookedUp] = {}  # by the embedding's id
         self._branch: Branch | None = None
         self._thread = threading.get_ident()
         self._handle = register_module_forward_hook(self._called)
@@ -154,9 +207,15 @@ class Outputs:
         """
         return None if self.spreads else self._branch
 
+    def given(self) -> list[Given]:
+        """What layers with a matrix were given first, in order. Empty: by several models."""
+        return self._given if len(self._roots) == 1 else []
+
     def end(self) -> None:
         self.forget()
         self._branch = None
+        self._given = []
+        self.looked_up = {}
         self._handle.remove()
         our_hooks.discard(self._handle.id)
 
@@ -166,7 +225,8 @@ class Outputs:
         key = id(module)
         is_taken = (key in self._roots or key in self._parts) and key not in self._seen
         is_layer = guarded("outputs", _has_matrix, module)
-        if not is_taken and not is_layer:
+        is_table = isinstance(module, torch.nn.Embedding) and key not in self.looked_up
+        if not is_taken and not is_layer and not is_table:
             return
         if threading.get_ident() != self._thread:
             return
@@ -178,7 +238,9 @@ class Outputs:
             self._seen.add(key)
             guarded("outputs", self._take, key, output)
         if is_layer and not is_transforming():
-            guarded("outputs", self._take_call, module, output)
+            guarded("outputs", self._take_call, module, args, output)
+        if is_table and not is_transforming():
+            guarded("outputs", self._take_rows, module, args)
 
     def _take(self, key: int, output: Any) -> None:
         if key in self._roots:
@@ -192,8 +254,16 @@ class Outputs:
                         self.returned[mark] = tensor.detach()
                     rows = _rows(tensor)
                     if rows is not None:
-                        size = rows.square().mean().sqrt()
-                        spread = Spread(self._roots[key], suffix, _deviation(rows), size)
+                        size, place = rows.square().mean().sqrt(), self._roots[key]
+                        spread = Spread(
+                            place,
+                            suffix,
+                            _deviation(rows),
+                            size,
+                            directions_of(rows),
+                            tensor.numel() // tensor.shape[0],
+                            turn_of(rows),
+                        )
                         self.spreads.append(spread)
         for latent, is_mean, along in self._parts.get(key, ()):
             if type(output) is torch.Tensor and output.dim() > 1:
@@ -205,9 +275,10 @@ class Outputs:
                     else:
                         self._take_latent(latent, is_mean, output)
 
-    def _take_call(self, module: nn.Module, output: Any) -> None:
+    def _take_call(self, module: nn.Module, args: Any, output: Any) -> None:
         calls = self._calls[id(module)] = self._calls.get(id(module), 0) + 1
         if calls == 1:
+            self._take_given(module, args)
             return
         self._branch = None
         if calls <= _MOST_BRANCHES and type(output) is torch.Tensor:
@@ -216,6 +287,22 @@ class Outputs:
                 if rows is not None:
                     size = rows.square().mean().sqrt()
                     self._branch = Branch(module, _deviation(rows), size)
+
+    def _take_rows(self, module: nn.Module, args: Any) -> None:
+        if len(self.looked_up) < _MOST_LAYERS and args:
+            with own_operations():
+                found = in_order(args[0])
+            if found is not None:
+                self.looked_up[id(module)] = LookedUp(module, found)
+
+    def _take_given(self, module: nn.Module, args: Any) -> None:
+        if len(self._given) >= _MOST_LAYERS or not args:
+            return
+        with own_operations():
+            rows = _rows(args[0])
+            if rows is not None:
+                units = args[0].numel() // args[0].shape[0]
+                self._given.append(Given(module, directions_of(rows), units))
 
     def _take_latent(self, latent: Latent, is_mean: bool, output: torch.Tensor) -> None:
         rows = _rows(output)

@@ -22,7 +22,8 @@ def compiler_in_use() -> bool:
     """Whether torch.compile was used in this process, though perhaps nothing is compiled yet."""
     frames = sys.modules.get("torch._dynamo.eval_frame")
     # What only switches the compiler off is registered there too, with a callback of None.
-    return any(callable(backend) for backend in getattr(frames, "cached_backends", {}).values())
+    backends = getattr(frames, "cached_backends", {})
+    return bool(backends) and any(callable(backend) for backend in backends.values())
 
 
 class _Stance:

@@ -13,6 +13,7 @@ import torch
 
 from traindbg.hooks.torch_device import own_operations, widest_of
 from traindbg.hooks.torch_guard import guarded
+from traindbg.hooks.torch_passes import Pass
 from traindbg.hooks.torch_sources import sources
 
 if TYPE_CHECKING:
@@ -33,6 +34,9 @@ class LoaderSizes:
         self.settings: dict[str, str] = {}  # of the one with the most batches, as facts of a run
         # By the id of the data: another loader may be made for each.
         self._passes: dict[int, int] = {}
+        # The pass under way, if it gives each row once and there is no other data.
+        self.drawing: Pass | None = None
+        self._begun = 0
 
     @property
     def passes(self) -> int:
@@ -44,6 +48,10 @@ class LoaderSizes:
         data = id(getattr(loader, "dataset", loader))
         if data in self._passes or len(self._passes) < _MOST_DATA:
             self._passes[data] = self._passes.get(data, 0) + 1
+        self._begun += 1
+        self.drawing = None
+        if len(self._passes) == 1 and _draws_once(loader):
+            self.drawing = Pass(self._begun, len(loader.sampler))
         if isinstance(getattr(loader, "dataset", None), torch.utils.data.IterableDataset):
             # Its length, if there is one, may be anything.
             self.stream_workers = max(self.stream_workers, int(loader.num_workers))
@@ -52,6 +60,19 @@ class LoaderSizes:
         if batches >= self.batches:
             self.settings = _settings_of(loader)
         self.batches = max(self.batches, batches)
+
+
+def _draws_once(loader: Any) -> bool:
+    """Whether one pass gives each row at most once, by samplers whose order is known."""
+    data = torch.utils.data
+    if isinstance(getattr(loader, "dataset", None), data.IterableDataset):
+        return False
+    if type(getattr(loader, "batch_sampler", None)) is not data.BatchSampler:
+        return False
+    sampler = loader.sampler
+    if type(sampler) is data.RandomSampler:
+        return not sampler.replacement and len(sampler) <= len(loader.dataset)
+    return type(sampler) is data.SequentialSampler
 
 
 def _settings_of(loader: Any) -> dict[str, str]:

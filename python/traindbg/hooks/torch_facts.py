@@ -27,6 +27,7 @@ from traindbg.hooks.torch_random import RandomStates
 from traindbg.hooks.torch_rows import Rows
 from traindbg.hooks.torch_schedules import schedules
 from traindbg.hooks.torch_sequences import SequenceObserver
+from traindbg.hooks.torch_unsaid import UnsaidModes
 from traindbg.hooks.torch_unstepped import Unstepped
 
 if TYPE_CHECKING:
@@ -37,7 +38,14 @@ if TYPE_CHECKING:
 _TRAIN = _core.TRAIN
 _EVAL = _core.EVAL
 _LOOP = _core.ROLE_BITS["loop"]
+_OF_CLASSES = ("cross_entropy", "nll_loss")
 _WHOLE_EPOCHS = 3  # two of them are over, so that a schedule should have been stepped
+
+
+def _gives_scores(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
+    """Whether a loss function is given a score for each class of each row."""
+    given = args[0] if args else kwargs.get("input")
+    return name in _OF_CLASSES and isinstance(given, torch.Tensor) and given.dim() == 2
 
 
 class Facts:
@@ -54,6 +62,7 @@ class Facts:
         self.random = RandomStates()
         self.sequences = SequenceObserver()
         self.hazards = HazardObserver()
+        self.unsaid = UnsaidModes()
         self.unstepped = Unstepped()
         self._averages = Averages(watched)
         self.is_forgotten = False  # the model, by an evaluation that set others to its mode
@@ -69,6 +78,7 @@ class Facts:
         self._neighbours.forget()
         self.random.forget()
         self.turns.forget()
+        self.unsaid.forget()
         modes.clear()
         self.is_forgotten = False
 
@@ -89,14 +99,25 @@ class Facts:
         self.sequences.begin(bool(self._hot.due & _LOOP), model)
         self.hazards.begin(bool(self._hot.due & _LOOP))
 
+    def evaluation_begins(self, model: torch.nn.Module) -> bool:
+        """A forward pass of an evaluation; whether more than its inputs is to be looked at."""
+        if not self.are_followed:
+            return False
+        if self.unsaid.is_over(self._hot.steps):
+            self.tell_unsaid()
+        return self.unsaid.begins(model, self._hot.steps)
+
     def called_again(self) -> None:
         """The model is called again before the step ends, which is not looked at."""
         self._neighbours.called_again()
+        self._rows.called_again()
 
     def input_given(self, mode: int, number: int, tensor: torch.Tensor) -> None:
         """The model is given its input number `number`."""
         if self.are_followed:
             guarded("rows", self._look_at_rows, mode, number, tensor)
+        if mode == _EVAL and number == 0:
+            self.unsaid.given(tensor, self._hot.steps)
         if mode == _TRAIN and self._hot.due & _LOOP and len(self._watched.watchers) == 1:
             guarded("neighbours", self._neighbours.given, number, tensor)
         if number == 0 and mode == _TRAIN and self._hot.due & _LOOP:
@@ -119,7 +140,7 @@ class Facts:
             return
         if mode == _TRAIN:
             batches = max(batches_in_storage(tensor), float(sizes.batches))
-            self._rows.trained(tensor, batches)
+            self._rows.trained(tensor, batches, sizes.drawing, self._hot.steps)
             self._hot.has_deferred = self._hot.has_deferred or self._rows.wait
         else:
             trained = [model for model, _ in self._watched.models() if model.training]
@@ -139,7 +160,7 @@ class Facts:
             guarded("graphs", self._held.loss_computed, self._hot.steps, value)
             guarded("sequences", self.sequences.loss_computed, args, kwargs)
             labels = args[1] if len(args) > 1 else kwargs.get("target")
-            guarded("rows", self._rows.labelled, labels)
+            guarded("rows", self._rows.labelled, labels, _gives_scores(name, args, kwargs))
             guarded("neighbours", self._ask_neighbours, name, labels)
         elif not torch.is_grad_enabled() and self._may_be_of_a_watched_model():
             self.loop.evaluated(args, kwargs)
@@ -303,6 +324,11 @@ class Facts:
         if labelled is not None:
             for name, value in labelled._asdict().items():
                 self._tensors.fact(name, value)
+        again = self._rows.read_again() if self._hot.due & _LOOP else None
+        if again is not None:
+            for name, value in again._asdict().items():
+                if again.pass_rows_again > 0 or not name.startswith("pass_row_"):
+                    self._tensors.fact(name, value)
 
     def tell_idle_schedule(self, is_whole: bool) -> None:
         """At the end: that the schedule does nothing, with how often the data was gone through.
@@ -312,6 +338,12 @@ class Facts:
         found = schedules.idle() if self.are_followed and self._hot.steps > 0 else None
         if found is not None and (is_whole or sizes.passes >= _WHOLE_EPOCHS):
             self._tensors.tell("/".join(found), sizes.passes, always=True)
+
+    def tell_unsaid(self) -> None:
+        """After an evaluation: where dropout was on in it, though the model was not to train."""
+        for place, line in self.unsaid.read().items():
+            name = f"dropout_in_evaluation/{place}".rstrip("/")
+            self._tensors.tell(name, line, always=True)
 
     def tell_unstepped(self) -> None:
         """At the end: that there never was an optimizer step."""

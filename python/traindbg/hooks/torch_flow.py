@@ -40,6 +40,7 @@ _OF_SHAPE_ALONE = frozenset(
 _BY_ZERO = frozenset(
     {"MaskedFillBackward0", "MaskedFillBackward1", "MulBackward0", "MulBackward1", "WhereBackward0"}
 )
+_AS_NUMBER = "_local_scalar_dense"  # .item(), float(...)
 _NONE: frozenset[str] = frozenset()
 
 _is_compiling = torch.compiler.is_compiling
@@ -66,6 +67,7 @@ class Follower(_python_dispatch.TorchDispatchMode):  # type: ignore[misc]
     def __init__(self, sources: dict[str, list[nn.Parameter]]) -> None:
         super().__init__()
         self.is_on = True
+        self.read: frozenset[str] = _NONE  # sources of values that became Python's numbers
         # A weak reference keeps the address, not the memory: no other storage is taken for it.
         self._known: dict[int, tuple[frozenset[str], StorageWeakRef]] = {}
         for name, parameters in sources.items():
@@ -93,6 +95,10 @@ class Follower(_python_dispatch.TorchDispatchMode):  # type: ignore[misc]
     def _follow(self, operation: Any, args: Any, kwargs: Any, result: Any) -> None:
         given = [*_tensors(args), *_tensors(tuple(kwargs.values()))]
         names = _NONE.union(*map(self.of, given))
+        # Of what is true or false, as an assertion asks, nothing is computed.
+        is_number = names and operation.overloadpacket.__name__ == _AS_NUMBER
+        if is_number and any(tensor.is_floating_point() for tensor in given):
+            self.read |= names
         if not names or operation.overloadpacket.__name__ in _OF_SHAPE_ALONE:
             return
         for tensor in _tensors(result):  # what is written in place is returned, too
@@ -112,12 +118,17 @@ class Flow:
         self,
         models: Iterable[tuple[nn.Module, str]],
         sources: dict[str, list[nn.Parameter]],
+        numbers: Iterable[str] = (),
     ) -> None:
-        """`sources`: by the name that is told of them."""
+        """`sources`: by the name that is told of them.
+
+        Of those named in `numbers` a value that is read as a number of Python's is used, too.
+        """
         self.was_followed = False  # a pass was, and what it gave a loss is known
         self.found: frozenset[str] = _NONE  # what a loss depends on without a graph that says so
         self._roots = {id(model) for model, _ in models}
         self._sources = sources
+        self._numbers = frozenset(numbers)
         self._follower: Follower | None = None
         self._inside = 0  # calls of the root that is followed, which may call itself
         self._root = 0
@@ -165,7 +176,7 @@ class Flow:
         self._is_marked = True
         for _, tensor in tensors_in(output):
             if type(tensor) is torch.Tensor and tensor.grad_fn is not None:
-                names = follower.of(tensor)
+                names = follower.of(tensor) | (follower.read & self._numbers)
                 if names:
                     tensor.grad_fn.metadata[_KEY] = names
 

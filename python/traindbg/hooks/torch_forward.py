@@ -26,7 +26,7 @@ from torch.overrides import TorchFunctionMode
 from traindbg import _core
 from traindbg.hooks.torch_attention import ATTENTION_FUNCTIONS, NotMadeError, attention_map
 from traindbg.hooks.torch_compiled import HiddenFromCompiler, our_hooks
-from traindbg.hooks.torch_hazards import WATCHED
+from traindbg.hooks.torch_hazards import WATCHED as HAZARDS
 from traindbg.hooks.torch_names import (
     ACTIVATION_FUNCTIONS,
     activation_kind,
@@ -35,6 +35,7 @@ from traindbg.hooks.torch_names import (
     tensors_in,
 )
 from traindbg.hooks.torch_sequences import MIXERS
+from traindbg.hooks.torch_unsaid import WATCHED as DROPOUTS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -44,6 +45,7 @@ if TYPE_CHECKING:
 
 
 NOTHING, INPUTS, EVERYTHING = range(3)
+_RISKED = HAZARDS | DROPOUTS
 _CALL = torch.nn.Module._call_impl.__code__
 # Looked up once, because they are asked at every call. Dynamo knows the function by any name.
 _is_compiling = torch.compiler.is_compiling
@@ -53,6 +55,7 @@ class Place:
     """A module of a watched model: where it is, what it is."""
 
     __slots__ = (
+        "function_ids",
         "ids",
         "is_leaf",
         "is_quiet",
@@ -61,6 +64,7 @@ class Place:
         "layer",
         "module_type",
         "name",
+        "output_ids",
         "taken_as",
     )
 
@@ -74,7 +78,10 @@ class Place:
         self.is_quiet = self.is_leaf and type(module).__module__.startswith("torch.nn.modules.")
         self.is_seen = False  # in a pass that was looked at
         self.ids: dict[str, int] = {}  # the sink's, of what it knows of this place
-        self.taken_as: int | None = None  # the one of its output, where that is one plain tensor
+        self.output_ids: dict[str, int] = {}  # of its outputs, by their suffixes
+        self.function_ids: dict[tuple[str, int], int] = {}  # of functions' outputs, by the call
+        # The one of its output, where that is one plain tensor; those of a tuple of such and Nones.
+        self.taken_as: int | tuple[int | None, ...] | None = None
 
 
 def _names_above(name: str) -> Iterator[str]:
@@ -105,7 +112,7 @@ class Sink(Protocol):
     compiled again for that; `wants_functions`, whether something of them is due;
     `wants_attention`, whether attention maps are to be made in it; `wants_mixers`, whether it is
     told of functions that carry something along a sequence; `wants_hazards`, of those that may make
-    what is not finite. `part_begins` announces, where the root
+    what is not finite, or drop values in an evaluation. `part_begins` announces, where the root
     is not called, a part that is called by the training itself.
     """
 
@@ -138,7 +145,7 @@ class _FunctionMode(TorchFunctionMode):  # type: ignore[misc]
     """Tells of activation functions: their word, their kind, what they returned.
 
     `attended` hears of calls that attend: the function, its arguments, what it returned; `mixed`
-    the same of those that carry something along a sequence, `risked` of those of `WATCHED`.
+    the same of those that carry something along a sequence, `risked` of those of `_RISKED`.
     """
 
     def __init__(
@@ -172,7 +179,7 @@ class _FunctionMode(TorchFunctionMode):  # type: ignore[misc]
         risked = self._risked
         if called is None or _is_compiling():
             return result
-        if risked is not None and func in WATCHED:
+        if risked is not None and func in _RISKED:
             risked(func, args, kwargs or {}, result)
         known = ACTIVATION_FUNCTIONS.get(func)
         if known is not None:
@@ -215,7 +222,6 @@ class ForwardObserver:
         self._uncompiled: tuple[Any, Any] | None = None
         self._hidden: HiddenFromCompiler | None = None
         self._mode: _FunctionMode | None = None
-        self._structure: list[object] = []  # of the root when it was looked at last
         self._places: dict[int, Place] = {}  # of its modules inside, by id
         self._repeats: dict[tuple[str, str], int] = {}
         self._inputs = 0
@@ -400,14 +406,13 @@ class ForwardObserver:
         return root is not None and root.training and torch.is_grad_enabled()
 
     def _enter(self, root: torch.nn.Module) -> None:
-        structure = _core.structure_of(root)
-        if structure != self._structure:
+        if not self._path.has_same_structure(root):
+            self._places = {}  # should the next line fail
             self._places = {
                 id(module): Place(self._prefix + path, module, layer)
                 for layer, (path, module) in enumerate(root.named_modules())
                 if layer > 0
             }
-            self._structure = structure
         self._path.known = self._places
         if self.counts_unseen:
             for place in self._places.values():
@@ -437,6 +442,11 @@ class ForwardObserver:
         place.is_seen = True
         for suffix, tensor in tensors_in(output):
             self._sink.module_output(place, suffix, tensor)
+        if type(output) is tuple and all(
+            part is None or type(part) is torch.Tensor for part in output
+        ):
+            ids = (place.output_ids.get(f".{number}") for number in range(len(output)))
+            place.taken_as = tuple(ids)
 
     def _innermost(self) -> Place:
         """The place whose forward runs."""
@@ -450,6 +460,9 @@ class ForwardObserver:
                 return  # inside an activation module, whose output is looked at
             number = self._repeats.get((place.name, function), 0) + 1
             self._repeats[(place.name, function)] = number
+            known = place.function_ids.get((function, number))
+            if known is not None and self._path.function_returned(known, result):
+                return
             self._sink.function_output(place, function, kind, number, result)
         except Exception as error:
             self._sink.failed("activations", error)

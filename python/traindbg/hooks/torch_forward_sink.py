@@ -96,6 +96,8 @@ class ForwardSink:
         self.now = mode
         if mode == 0:
             return NOTHING
+        if mode == _EVAL and self._facts.evaluation_begins(root):
+            return EVERYTHING
         if mode == _TRAIN:
             self._hot.forward_seen = True
             self._looked_at = self._micro.number
@@ -149,8 +151,10 @@ class ForwardSink:
         role, mark = "output" if place.kind == "none" else "activation", self._mark()
         name = f"{role}/{place.name}{suffix}{mark}"
         tensor_id = self._tensors.place_id(name, role, place, place.kind, tensor)
-        if not suffix and not mark:
-            place.taken_as = tensor_id
+        if not mark:
+            place.output_ids[suffix] = tensor_id
+            if not suffix:
+                place.taken_as = tensor_id
         self._tensors.take(self.now, tensor_id, tensor)
 
     @boundary("activations")
@@ -160,9 +164,11 @@ class ForwardSink:
         if patches.is_transforming():
             self.transformed()
             return
-        repeat = f"#{number}" if number > 1 else ""
-        name = f"activation/{place.name}.{function}{repeat}{self._mark()}"
+        repeat, mark = f"#{number}" if number > 1 else "", self._mark()
+        name = f"activation/{place.name}.{function}{repeat}{mark}"
         tensor_id = self._tensors.place_id(name, "activation", place, kind, tensor)
+        if not mark:
+            place.function_ids[function, number] = tensor_id
         self._tensors.take(self.now, tensor_id, tensor)
 
     def wants_attention(self) -> bool:
@@ -196,7 +202,8 @@ class ForwardSink:
         self._facts.sequences.called(place.name, function, args, kwargs, result)
 
     def wants_hazards(self) -> bool:
-        is_open = self.now == _TRAIN and self._facts.hazards.is_open
+        facts = self._facts
+        is_open = facts.hazards.is_open if self.now == _TRAIN else facts.unsaid.is_open
         return is_open and not patches.is_transforming()
 
     @boundary("hazards")
@@ -204,7 +211,10 @@ class ForwardSink:
         self, place: Place, function: Any, args: Any, kwargs: Any, result: Any
     ) -> None:
         name = "" if place.name == "model" else place.name
-        self._facts.hazards.called(name, function, args, kwargs, result)
+        if self.now == _TRAIN:
+            self._facts.hazards.called(name, function, args, kwargs, result)
+        else:
+            self._facts.unsaid.called(name, function, args, kwargs)
 
     @boundary("forward")
     def forward_raised(self) -> None:

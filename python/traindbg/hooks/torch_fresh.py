@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 _LEAST = 64  # elements from which on a distribution can be told
 _LEAST_NORMAL = 512
 _LEAST_DRAWN = 256
+_LEAST_OF_TABLE = 1024
 _MOST = 1 << 20  # that are looked at
 _MOST_ROWS, _MOST_COLUMNS = 1024, 256
 _NORMALS = (0.02, 0.01, 1.0)  # standard deviations that models use whatever their size
@@ -128,3 +129,20 @@ def looks_drawn(parameter: torch.Tensor) -> bool:
     # The largest singular value of a random matrix (Marchenko, Pastur).
     is_random = largest < 1.1 * deviation * (math.sqrt(rows) + math.sqrt(columns))
     return is_random and (is_normal or is_uniform)
+
+
+def looks_random_table(module: nn.Module, parameter: torch.Tensor) -> bool:
+    """Whether the rows of an embedding look drawn at random, all in one way. Rows of 0 are padding.
+
+    Such a table tells its rows apart and says nothing of what they stand for: one that was learned
+    has directions along which related ones lie. Waits for a device.
+    """
+    table = local_part(parameter.detach())
+    if not isinstance(module, (nn.Embedding, nn.EmbeddingBag)) or table.dim() != 2:
+        return False
+    if table.numel() < _LEAST_OF_TABLE or capturing_graph(table):
+        return False
+    with own_operations():
+        table = table[:_MOST_ROWS]
+        table = table[table.any(1)]
+    return table.numel() >= _LEAST_OF_TABLE and looks_drawn(table)

@@ -7,6 +7,7 @@ that runs the hooks of those who offload it. No node is kept.
 
 from __future__ import annotations
 
+from types import ModuleType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import torch
@@ -14,6 +15,7 @@ from torch import nn
 
 from traindbg.hooks.torch_device import own_operations
 from traindbg.hooks.torch_hazards import hazards_in, is_log_of_probability
+from traindbg.hooks.torch_resume import is_fresh
 from traindbg.hooks.torch_through_time import FEWEST_USES
 
 if TYPE_CHECKING:
@@ -496,20 +498,49 @@ def _layer_before(
     return before, is_strict
 
 
-def _held(value: Any, depth: int) -> Iterator[tuple[str, Any]]:
-    """What lists and dicts hold, with where: `[0]`, `['key']`."""
+def _fields(value: Any) -> dict[str, Any] | None:
+    """The attributes of an object of a class of the user's own; None: it is something else.
+
+    Asked past what its class has to say about that: proxies would wake up.
+    """
+    kind = type(value)
+    if issubclass(kind, (nn.Module, torch.Tensor, type, torch.optim.Optimizer, ModuleType)):
+        return None
+    if kind.__module__.partition(".")[0] in ("builtins", "functools", "torch"):
+        return None
+    try:
+        fields = object.__getattribute__(value, "__dict__")
+    except (AttributeError, TypeError):
+        return None
+    return fields if type(fields) is dict and len(fields) <= _MOST_HELD else None
+
+
+def _held(value: Any, depth: int, seen: set[int]) -> Iterator[tuple[str, Any, bool]]:
+    """What lists, dicts and plain objects hold: where (`[0]`, `['key']`, `.name`), and it.
+
+    The last is whether an object is among those that hold it. `seen`: ids of objects; each is
+    looked into once.
+    """
+    items: list[tuple[str, Any]]
+    is_object = False
     if isinstance(value, (list, tuple)):
-        items: list[tuple[Any, Any]] = list(enumerate(value[:_MOST_HELD]))
+        items = [(f"[{key!r}]", item) for key, item in enumerate(value[:_MOST_HELD])]
     elif isinstance(value, dict) and len(value) <= _MOST_HELD:
-        items = list(value.items())
+        items = [(f"[{key!r}]", item) for key, item in value.items()]
+    elif id(value) not in seen and (fields := _fields(value)) is not None:
+        seen.add(id(value))
+        items = [(f".{key}", item) for key, item in list(fields.items())]
+        is_object = True
     else:
         return
     for key, item in items:
-        if depth > 0 and isinstance(item, (list, tuple, dict)):
-            for where, inner in _held(item, depth - 1):
-                yield f"[{key!r}]{where}", inner
-        else:
-            yield f"[{key!r}]", item
+        is_deeper = False
+        if depth > 0 and not isinstance(item, (torch.Tensor, nn.Module)):
+            for where, inner, is_in_object in _held(item, depth - 1, seen):
+                is_deeper = True
+                yield f"{key}{where}", inner, is_object or is_in_object
+        if not is_deeper:
+            yield key, item, is_object
 
 
 def _is_made_of(value: Any, leaf: torch.Tensor) -> bool:
@@ -528,9 +559,12 @@ def _is_made_of(value: Any, leaf: torch.Tensor) -> bool:
 def holder_of(leaf: torch.Tensor, model: nn.Module) -> str:
     """Where a module of `model` holds a leaf unknown to PyTorch: in a list or dict, or plainly.
 
-    Also a view of one, as of `nn.Parameter(...).unsqueeze(0)`. Empty where none does. A module that
-    was hidden as an attribute is not looked into.
+    Also a view of one, as of `nn.Parameter(...).unsqueeze(0)`, and one in an object whose class is
+    no module. Empty where none does. A module that was hidden as an attribute is not looked into,
+    and one that such an object holds, only if its weights are as an initialiser drew them: a loaded
+    network is kept out of the model that way, on purpose.
     """
+    seen: set[int] = set()
     for path, module in model.named_modules():
         where = f"{path}." if path else ""
         for name, value in list(vars(module).items()):
@@ -538,11 +572,26 @@ def holder_of(leaf: torch.Tensor, model: nn.Module) -> str:
                 continue
             if value is leaf or _is_made_of(value, leaf):
                 return f"{where}{name}"
-            for inside, item in _held(value, 2):
+            for inside, item, is_in_object in _held(value, 2, seen):
                 if item is leaf or _is_made_of(item, leaf):
                     return f"{where}{name}{inside}"
                 if isinstance(item, nn.Module):
-                    for inner, parameter in item.named_parameters():
-                        if parameter is leaf:
-                            return f"{where}{name}{inside}.{inner}"
+                    found = _within(leaf, item, is_in_object)
+                    if found:
+                        return f"{where}{name}{inside}.{found}"
+    return ""
+
+
+def _within(leaf: torch.Tensor, module: nn.Module, only_drawn: bool) -> str:
+    """The name of a parameter of a module; empty: it has no such one.
+
+    `only_drawn`: nor where the weights beside it are not as an initialiser drew them.
+    """
+    for path, part in module.named_modules():
+        own = list(part.named_parameters(recurse=False))
+        for name, parameter in own:
+            if parameter is leaf:
+                fresh = [is_fresh(part, other, p) for other, p in own] if only_drawn else [True]
+                is_drawn = True in fresh and False not in fresh
+                return f"{path}.{name}".lstrip(".") if is_drawn else ""
     return ""

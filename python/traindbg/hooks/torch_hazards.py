@@ -248,6 +248,8 @@ _NORMS = re.compile(r"(LinalgVectorNorm|Norm|Std|Var|Mean|Sum)Backward\d+")
 _SUM_NODES = frozenset({"SumBackward0", "SumBackward1"})
 _LOG_NODES = frozenset({"LogBackward0", "Log2Backward0", "Log10Backward0"})
 _PROBABILITY_NODES = frozenset({"SigmoidBackward0", "SoftmaxBackward0"})
+_CLAMP_NODES = frozenset({"ClampBackward1", "ClampMinBackward0"})  # at numbers
+_NONNEGATIVE_NODES = frozenset({"AbsBackward0", "ReluBackward0"})
 
 
 def _edges(node: Any) -> list[Any]:
@@ -292,6 +294,27 @@ def _is_measure(node: Any) -> bool:
         inner = _behind(_edges(node)[0])
         return inner is None or inner.name() not in ("ExpBackward0", *_PROBABILITY_NODES)
     return False
+
+
+def _is_root(node: Any) -> bool:
+    """Whose derivative at 0 is infinite."""
+    exponent = getattr(node, "_saved_exponent", None) if node.name() == "PowBackward0" else None
+    return node.name() == "SqrtBackward0" or (isinstance(exponent, float) and 0 < exponent < 1)
+
+
+def _is_least_at_zero(node: Any) -> bool:
+    """What is cut off at 0, a size or a square: 0 is the lowest of its values, and one of them."""
+    node = _behind(node)
+    if node is None:
+        return False
+    name = node.name()
+    if name in _CLAMP_NODES:
+        return _is_number(getattr(node, "_saved_min", None), 0)
+    if name == "PowBackward0":
+        return _is_number(getattr(node, "_saved_exponent", None), 2)
+    edges = _edges(node)
+    is_square = name == "MulBackward0" and len(edges) == 2 and edges[0] is not None
+    return name in _NONNEGATIVE_NODES or (is_square and edges[0] is edges[1])
 
 
 def _is_probability(node: Any) -> bool:
@@ -339,6 +362,8 @@ def hazards_in(nodes: Iterable[Any]) -> list[str]:
         elif name in ("ReciprocalBackward0", "RsqrtBackward0"):
             if _is_measure(_edges(node)[0]):
                 found.add(DIVIDES)
-        elif name == "SqrtBackward0" and _is_measure(_edges(node)[0]):
-            found.add(DIVIDES)  # its derivative divides by it
+        elif _is_root(node):
+            inner = _edges(node)[0]
+            if _is_measure(inner) or _is_least_at_zero(inner):
+                found.add(DIVIDES)  # its derivative divides by it
     return sorted(found)

@@ -42,13 +42,16 @@ class KeptGradients:
         )
         self._cleared: weakref.WeakSet[torch.optim.Optimizer] = weakref.WeakSet()
         self._stepped: weakref.WeakSet[torch.optim.Optimizer] = weakref.WeakSet()  # after a pass
+        self._is_clear = True
 
     def clear(self) -> None:
         """A step begins in which nothing is looked at."""
-        self.__init__()  # type: ignore[misc]
+        if not self._is_clear:  # at nearly every step it is
+            self.__init__()  # type: ignore[misc]
 
     def pass_begins(self, tables: Mapping[torch.optim.Optimizer, Parameters]) -> None:
         """A backward pass begins."""
+        self._is_clear = False
         self._stepped.clear()
         if len(tables) < 2:
             return
@@ -72,6 +75,7 @@ class KeptGradients:
 
     def will_step(self, optimizer: torch.optim.Optimizer, table: Parameters) -> bool | None:
         """Whether what its last step used is still there; None: that is not known."""
+        self._is_clear = False
         since = self._since.pop(optimizer, None)
         passes, is_cleared = self._passes.pop(optimizer, 0), optimizer in self._cleared
         self._cleared.discard(optimizer)
@@ -84,6 +88,7 @@ class KeptGradients:
 
     def shares_pass(self, optimizer: torch.optim.Optimizer) -> bool:
         """Whether another one stepped after the same backward pass. Called before its step."""
+        self._is_clear = False
         others = any(other is not optimizer for other in self._stepped)
         self._stepped.add(optimizer)
         return others

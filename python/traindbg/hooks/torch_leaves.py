@@ -40,7 +40,7 @@ def leaves_of(roots: Any) -> list[torch.Tensor]:
     return leaves[::-1]
 
 
-def _held_as(thing: Any, holders: Sequence[Any]) -> tuple[str, Any]:
+def held_as(thing: Any, holders: Sequence[Any]) -> tuple[str, Any]:
     """Under which name one of these holds the thing; the list that does, where it has no name."""
     for holder in holders:
         if type(holder) is dict:
@@ -73,10 +73,10 @@ def names_of(leaves: Sequence[torch.Tensor]) -> list[str]:
             names.append(f"tensor{number}")
             continue
         others = [holder for holder in gc.get_referrers(leaf) if holder is not leaves]
-        name, holder = _held_as(leaf, others)
+        name, holder = held_as(leaf, others)
         if holder is not None:
             if id(holder) not in lists:
-                found, outer = _held_as(holder, gc.get_referrers(holder))
+                found, outer = held_as(holder, gc.get_referrers(holder))
                 lists[id(holder)] = "" if outer is not None else found
             name = f"{lists[id(holder)]}.{name}" if lists[id(holder)] else ""
         del others, holder

@@ -23,9 +23,11 @@ from traindbg.hooks.torch_collapse import Outputs
 from traindbg.hooks.torch_compiled import compiler_in_use
 from traindbg.hooks.torch_device import capturing_graph, own_operations
 from traindbg.hooks.torch_graph import Graph, Root, holder_of, look_at_graph, mark_loss, root_of
+from traindbg.hooks.torch_loss_angles import compares_directions
 from traindbg.hooks.torch_norms import Norms
+from traindbg.hooks.torch_outside import Outside
 from traindbg.hooks.torch_parameters import number_of
-from traindbg.hooks.torch_resume import checkpoints, is_fresh
+from traindbg.hooks.torch_resume import checkpoints, is_fresh, is_random_table
 from traindbg.hooks.torch_shards import local_part
 from traindbg.hooks.torch_slopes import Slopes
 from traindbg.hooks.torch_through_time import ThroughTime
@@ -34,6 +36,7 @@ from traindbg.hooks.torch_untrained import Calls, Untrained, first_elements
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from traindbg.hooks.torch_collapse import Given
     from traindbg.hooks.torch_graph import Latent
     from traindbg.hooks.torch_parameters import Owner
     from traindbg.hooks.torch_watched import WatchedModels
@@ -50,6 +53,7 @@ _DENSE_LOOKS = 40
 _SPARSE_LOOKS = 4
 _FIRST_LOOKS = 10
 _STRONG_DROPOUT = 0.5  # above it, the strongest one is told
+_FEWEST_UNITS = 16  # of a layer whose directions are told
 
 _State = tuple[int, int]  # a gradient: its id and version
 
@@ -170,6 +174,7 @@ class LoopObserver:
         self._calls_seen = 0
         self._wants_calls = False
         self._left_out: dict[int, tuple[float, ...]] = {}  # of no optimizer: their first elements
+        self._outside = Outside()
         self._searched: set[int] = set()  # for which all optimizers were gone through
         self._elsewhere: set[int] = set()  # that some optimizer has, or that are trained by hand
         self._frozen: dict[int, tuple[float, ...]] = {}
@@ -182,6 +187,7 @@ class LoopObserver:
         self._scaled = 0  # passes whose loss a GradScaler multiplied
         self._target_is_made = False  # a loss was given a target that has a gradient
         self._latents: list[Latent] = []
+        self._compares_directions = False  # the loss, and nothing else
         self._outputs: Outputs | None = None
         self._norms: Norms | None = None
         self._looks = 0  # steps that were due
@@ -319,6 +325,7 @@ class LoopObserver:
     def look_at(self, root: torch.Tensor) -> Graph | None:
         """Tells what the graph of a loss shows, and returns it, not to be kept."""
         self._graphs += 1
+        self._compares_directions = compares_directions(root)
         owners = self._models.owners()
         has_dropout = any(
             isinstance(module, nn.modules.dropout._DropoutNd) and module.p > 0 and module.training
@@ -339,9 +346,13 @@ class LoopObserver:
             tell("is_linear", float(bool(graph.linear)), graph.linear)
         before, self._strangers = self._strangers, {}
         found: list[tuple[torch.Tensor, str]] = []
+        outside: list[torch.Tensor] = []
         for leaf in graph.leaves:
-            place = "" if id(leaf) in owners else self._holder(leaf)
+            if id(leaf) in owners:
+                continue
+            place = self._holder(leaf)
             if not place:
+                outside.append(leaf)
                 continue
             if self._is_by_hand or not isinstance(leaf, nn.Parameter):
                 # An input is another tensor each time, and what is changed by hand is trained.
@@ -353,6 +364,7 @@ class LoopObserver:
             known = _in_any_optimizer()
             found = [(leaf, place) for leaf, place in found if id(leaf) not in known]
         tell("unregistered_parameters", len(found), found[0][1] if found else "")
+        self._outside.graph_seen(outside, self._parameters())
         return graph
 
     def _holder(self, leaf: torch.Tensor) -> str:
@@ -468,6 +480,22 @@ class LoopObserver:
             is_told = follow and alike and self._adds_up and not self._retained
             tell("undivided_passes", len(roots) if is_told else 0)
 
+    def _tell_directions(self, given: list[Given]) -> None:
+        """Of what the first layer is given, and where fewest of them are left.
+
+        What the last layer is given is left out: there as many directions stay as are asked for.
+        """
+        tell = self._teller.fact
+        if given:
+            tell("input_directions", float(given[0].directions))
+        hidden = [one for one in given[1:-1] if one.units >= _FEWEST_UNITS]
+        if hidden:
+            fewest = min(hidden, key=lambda one: float(one.directions))
+            for name, module in self.modules().items():
+                if module is fewest.layer:
+                    tell("given_directions", float(fewest.directions), name)
+                    tell("given_units", fewest.units, name)
+
     def _tell_values(self) -> None:
         """Tells what was seen of outputs, batch norms and gradients. Waits for a device."""
         tell = self._teller.fact
@@ -488,12 +516,22 @@ class LoopObserver:
             for spread in self._outputs.spreads:
                 tell("output_deviation", float(spread.deviation), spread.place + spread.suffix)
                 tell("output_size", float(spread.size), spread.place + spread.suffix)
+                tell("output_directions", float(spread.directions), spread.place + spread.suffix)
+                tell("output_units", spread.units, spread.place + spread.suffix)
+                if self._compares_directions:
+                    tell("output_turn", float(spread.turn), spread.place + spread.suffix)
+            self._tell_directions(self._outputs.given())
             branch = self._outputs.branch()
             if branch is not None:
                 for name, module in self.modules().items():
                     if module is branch.layer:
                         tell("branch_deviation", float(branch.deviation), name)
                         tell("branch_size", float(branch.size), name)
+            if self._outputs.looked_up:
+                for name, module in self.modules().items():
+                    rows = self._outputs.looked_up.get(id(module))
+                    if rows is not None:
+                        tell("rows_in_order", float(rows.in_order), name)
             if self._outputs.target is not None:
                 tell("target_deviation", float(self._outputs.target))
             for place, told, variables in self._outputs.information():
@@ -629,6 +667,10 @@ class LoopObserver:
                 kept.append((parameter, owner))
         if step == 0:
             return  # its other optimizer may have yet to be made
+        outside = self._outside.told(_in_any_optimizer)
+        if outside is not None:
+            self._teller.fact("outside_optimizer", outside.count, outside.place)
+            self._teller.fact("outside_optimizer_fresh", float(outside.is_fresh))
         count = len(kept) + max(0, len(found) - _MOST_CANDIDATES)
         self._teller.fact("not_in_optimizer", count, kept[0][1].module if kept else "")
         if kept:
@@ -681,6 +723,7 @@ class LoopObserver:
             self._teller.fact("detached_modules", 0)
             self._teller.fact("frozen_fresh_modules", 0)
             self._untrained.tell(mine, set(), set(), None, self._ever_reached)
+            self._untrained.tell_parts([], self._ever_reached)
             return
         in_optimizer = {id(parameter) for parameter in held}
 
@@ -693,6 +736,14 @@ class LoopObserver:
             )
 
         missed = [path for path, _, own in mine if reached and is_missed(own)]
+        parts = [
+            (f"{path}.{name}", module, [(name, p)])
+            for path, module, own in mine
+            if reached and any(id(p) in self._ever_reached for _, p in own)
+            for name, p in own
+            if is_missed([(name, p)])
+        ]
+        self._untrained.tell_parts(parts, self._ever_reached)
         frozen = self._frozen_in(mine)
         self._wants_calls = bool(missed or frozen)
         calls = self._calls
@@ -746,7 +797,8 @@ class LoopObserver:
             first = self._frozen.get(id(weight))
             if first is None:
                 fresh = [is_fresh(module, name, p) for name, p in own]
-                if True not in fresh or False in fresh:
+                is_random = True in fresh and False not in fresh
+                if not is_random and not is_random_table(module, weight):
                     continue
                 self._frozen[id(weight)] = first_elements(weight)
             elif first != first_elements(weight):

@@ -137,8 +137,9 @@ class LossObserver:
             if is_shared:  # they are the last ones
                 self._hot.take_back_turn()
         self._hot.release()
-        self._record(_Taken("", self._hot.passes, [], self._waiting), "")
-        self._waiting = []
+        if self._waiting:
+            self._record(_Taken("", self._hot.passes, [], self._waiting), "")
+            self._waiting = []
 
     def _bring_others(self) -> None:
         """What the hot path gave to others is recorded with what was given to them here."""

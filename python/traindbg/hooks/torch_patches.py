@@ -73,6 +73,9 @@ if TYPE_CHECKING:
 
 # Looked up once, because they are asked at every step. Dynamo knows the function by any name.
 _is_compiling = torch.compiler.is_compiling
+# The same, in a third of the time, but for code that a compiler runs and does not read: what is not
+# ordinary asks about that.
+_is_read = getattr(torch.compiler, "is_dynamo_compiling", _is_compiling)
 _is_tracing = getattr(torch._C, "_is_tracing", torch.jit.is_tracing)
 transforms = getattr(getattr(torch._C, "_functorch", None), "peek_interpreter_stack", None)
 
@@ -190,7 +193,7 @@ class _Shared(Protocol):
         """See `HotPath.optimizer_stepped`."""
 
 
-state: _Shared = Listening(transforms, _is_tracing)
+state: _Shared = Listening(_is_tracing)
 _local = _State()
 _users = 0
 _undo: list[Callable[[], None]] = []
@@ -224,7 +227,7 @@ def _loss_computed(
     args: tuple[Any, ...],
     kwargs: dict[str, Any],
 ) -> None:
-    listener = state.listener
+    listener = None if _is_compiling() else state.listener
     if listener is not None and is_transforming():
         listener.transformed()
     elif listener is not None and not _is_tracing():
@@ -533,7 +536,7 @@ def _make_listened(
     if natively is not None:  # which no compiler can read
         compiles, native = f"{key}_compiles", f"{key}_native"
         called = f"({key} if {compiles}() else {native})"
-        added |= {compiles: _is_compiling, native: natively(original, ours)}
+        added |= {compiles: _is_read, native: natively(original, ours)}
     entered = _code_that_calls(called, code)
     function.__globals__.update(added)
     for each in added:
@@ -675,9 +678,9 @@ class _ListeningModule:
 def _before_step(
     optimizer: torch.optim.Optimizer, args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> tuple[tuple[Any, ...], dict[str, Any]] | None:
-    if _is_compiling() or state.optimizer_will_step(optimizer):
+    if _is_read() or state.optimizer_will_step(optimizer):
         return None
-    listener = state.listener
+    listener = None if _is_compiling() else state.listener
     if listener is None:
         return None
     corrections = state.corrections
@@ -707,11 +710,11 @@ def _heard_before_step(
 
 
 def _after_step(optimizer: torch.optim.Optimizer, args: Any, kwargs: Any) -> None:
-    if _is_compiling():
+    if _is_read():
         return
     answer = state.optimizer_stepped(optimizer)
-    listener = state.listener
-    if answer == NOTHING_TO_DO or listener is None:
+    listener = None if answer == NOTHING_TO_DO or _is_compiling() else state.listener
+    if listener is None:
         return
     corrections, hot = state.corrections, state.hot
     if corrections is not None:

@@ -70,7 +70,7 @@ class Recording:
 
     def __init__(self, run_dir: str, plan: str) -> None:
         self.session = _core.Session(run_dir, plan, rank_of_process())
-        self.hot = _core.HotPath(self.session, torch.Tensor, torch.is_grad_enabled)
+        self.hot = _core.HotPath(self.session, torch.Tensor)
         self.guard = Guard(self.session, self.hot, self.close)
         self.watched = WatchedModels()
         self.threads = Threads(self.guard, self.hot, self.watched, self._lose)
@@ -237,6 +237,7 @@ class Recording:
             guarded("closing", self._facts.tell_unstepped)
         is_whole = not self._exception and not self._is_stopped
         guarded("closing", self._facts.tell_idle_schedule, is_whole)
+        guarded("closing", self._facts.tell_unsaid)
         guarded("closing", self._flush)
         if self.compilation.is_in_use and self.hot.steps == 0:
             guarded("closing", self.unseen.steps)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import torch
 
-from traindbg.hooks.torch_fresh import looks_drawn, looks_fresh
+from traindbg.hooks.torch_fresh import looks_drawn, looks_fresh, looks_random_table
 from traindbg.hooks.torch_guard import guarded
 
 if TYPE_CHECKING:
@@ -107,11 +107,20 @@ class MadeAs(NamedTuple):
             )
         )
 
+    @property
+    def is_alive(self) -> bool:
+        """Whether all of the parameters are there."""
+        return all(parameter() is not None for parameter in self.parameters)
+
 
 def made_as(optimizer: torch.optim.Optimizer) -> MadeAs | None:
     """None: it keeps no state, or was given one."""
     if not _keeps_state(optimizer) or checkpoints.was_given(optimizer):
         return None
+    return _described(optimizer)
+
+
+def _described(optimizer: torch.optim.Optimizer) -> MadeAs | None:
     settings = _settings(optimizer.param_groups)
     parameters = tuple(weakref.ref(p) for group in optimizer.param_groups for p in group["params"])
     return None if settings is None else MadeAs(type(optimizer).__name__, settings, parameters)
@@ -134,6 +143,7 @@ class Checkpoints:
         self._at_hand: dict[Settings, None] = {}  # of which states were read or taken
         self._trained: dict[tuple[str, Settings], None] = {}  # that drove a training before
         self._given: weakref.WeakSet[torch.optim.Optimizer] = weakref.WeakSet()  # a state
+        self._given_as: list[MadeAs] = []  # how those were made, which may be gone
         self._loaded: dict[int, _Loaded] = {}  # by ids of parameters
 
     def clear(self) -> None:
@@ -164,6 +174,15 @@ class Checkpoints:
         is_young = self.from_the_start and 1 <= parameter._version <= _MOST_INITIALISED
         return not (is_young and looks_drawn(parameter))
 
+    def was_changed(self, parameter: torch.Tensor) -> bool:
+        """Whether a parameter was given a value, or written to more often than to begin with."""
+        return self._was_loaded(parameter) or parameter._version > _MOST_INITIALISED
+
+    def was_initialised(self, parameter: torch.Tensor) -> bool:
+        """Whether a parameter was written to in place, as to begin with, and nothing else."""
+        is_young = self.from_the_start and 1 <= parameter._version <= _MOST_INITIALISED
+        return is_young and not self._was_loaded(parameter)
+
     def _was_loaded(self, parameter: torch.Tensor) -> bool:
         known = self._loaded.get(id(parameter))
         return known is not None and known.parameter() is parameter
@@ -175,8 +194,16 @@ class Checkpoints:
 
     def optimizer_loaded(self, optimizer: torch.optim.Optimizer, state: Any) -> None:
         """An optimizer was given a state."""
-        if isinstance(state, dict) and state.get("state") and type(optimizer).__hash__ is not None:
-            self._given.add(optimizer)
+        if not isinstance(state, dict) or not state.get("state"):
+            return
+        if type(optimizer).__hash__ is None:
+            return
+        self._given.add(optimizer)
+        made = _described(optimizer)
+        if made is not None and any(map(_has_stepped, dict(state["state"]).values())):
+            self._given_as = [known for known in self._given_as if known.is_alive]
+            if len(self._given_as) < _MOST_STATES:
+                self._given_as.append(made)
 
     def model_loaded(self, model: torch.nn.Module, result: Any) -> None:
         """A model was given weights."""
@@ -197,9 +224,10 @@ class Checkpoints:
     def what_was_lost(self, optimizer: torch.optim.Optimizer) -> int:
         """Of an optimizer before its first step.
 
-        2: it begins anew on weights that were loaded, and a state of just such an optimizer was
-        read or taken before. 1: the same, but no such state was seen, an optimizer like it has
-        trained in this process. 0: neither.
+        3: its parameters are as they were loaded, and it is made just like an optimizer for them
+        that was given a state: nothing stepped with that. 2: it begins anew on weights that were
+        loaded, and a state of just such an optimizer was read or taken before. 1: the same, but no
+        such state was seen, an optimizer like it has trained in this process. 0: none of it.
         """
         parameters = [p for group in optimizer.param_groups for p in group["params"]]
         if not parameters or optimizer in self._given or not _keeps_state(optimizer):
@@ -211,6 +239,10 @@ class Checkpoints:
         settings = _settings(optimizer.param_groups)
         if settings is None:
             return 0
+        made = _described(optimizer)
+        was_given = made is not None and any(map(made.is_like, self._given_as))
+        if was_given and all(map(self.holds_loaded, parameters)):
+            return 3
         if settings in self._at_hand:
             return 2
         return int((type(optimizer).__name__, settings) in self._trained)
@@ -231,6 +263,11 @@ def is_fresh(module: torch.nn.Module | None, name: str, parameter: torch.Tensor)
     """
     looks_so = looks_fresh(module, name, parameter)
     return False if looks_so and checkpoints.holds_loaded(parameter) else looks_so
+
+
+def is_random_table(module: torch.nn.Module, parameter: torch.Tensor) -> bool:
+    """Whether the rows of an embedding are random numbers, which nothing trained or loaded."""
+    return not checkpoints.was_changed(parameter) and looks_random_table(module, parameter)
 
 
 def listening_load(original: Callable[..., Any]) -> Callable[..., Any]:

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import torch
 
 from traindbg.hooks.torch_device import capturing_graph, own_operations
+from traindbg.hooks.torch_passes import Batch, Pass, Passes, RowsAgain
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -77,6 +78,14 @@ def fingerprints(inputs: torch.Tensor) -> torch.Tensor | None:
         return torch.stack([mixed[:, :middle].sum(1), mixed[:, middle:].sum(1)], 1)
 
 
+def changes(inputs: torch.Tensor) -> torch.Tensor:
+    """Of each row that has fingerprints: how often a value differs from the one before."""
+    with own_operations():
+        x = inputs.detach()[:_MOST_ROWS]
+        x = x.reshape(x.shape[0], -1)[:, : 4 * _MOST_VALUES]
+        return (x[:, 1:] != x[:, :-1]).sum(1)
+
+
 def _pairs(values: Iterable[int]) -> int:
     """How many pairs are equal."""
     return sum(count * (count - 1) // 2 for count in Counter(values).values())
@@ -131,6 +140,18 @@ class _Unread(NamedTuple):
     prints: torch.Tensor
     labels: torch.Tensor | None = None  # of the first rows, of a batch of the training
     others: torch.Tensor | None = None  # fingerprints of its further inputs
+    drawn: _Drawn | None = None  # a batch of a pass that gives each row once
+
+
+class _Drawn(NamedTuple):
+    """See `torch_passes.Batch`."""
+
+    of: Pass
+    step: int
+    changes: torch.Tensor
+    values: int
+    are_classes: bool = False
+    is_whole: bool = True  # all that belongs to a row was seen
 
 
 class Rows:
@@ -149,6 +170,7 @@ class Rows:
         self._of_training = 0.0
         self._unread: list[_Unread] = []  # in order
         self._is_open = False  # the last of them is of the training and has no labels yet
+        self._passes = Passes()
         self._classes: dict[int, int] = {}  # by the rows' fingerprints
         self._of_class: Counter[int] = Counter()
         self._again = self._changed = self._twice = 0
@@ -181,8 +203,13 @@ class Rows:
             self._unscored_seen += 1
             self._unscored.append((prints, in_evaluation_mode))
 
-    def trained(self, inputs: torch.Tensor, batches: float) -> None:
-        """A batch of the training, of so many; 1: that is not known."""
+    def trained(
+        self, inputs: torch.Tensor, batches: float, of: Pass | None = None, step: int = 0
+    ) -> None:
+        """A batch of the training, of so many; 1: that is not known.
+
+        `of`: the pass over the data, if that gives each row once.
+        """
         self._pass_on()
         self._is_open = False
         prints = fingerprints(inputs)
@@ -190,7 +217,10 @@ class Rows:
             self._batch = inputs.shape[0]
             if batches > 1:
                 self._of_training = max(self._of_training, batches * self._batch)
-            self._unread.append(_Unread(None, prints))
+            drawn = None
+            if of is not None:
+                drawn = _Drawn(of, step, changes(inputs), inputs.numel() // self._batch)
+            self._unread.append(_Unread(None, prints, drawn=drawn))
             self._is_open = True
 
     def further_input(self, inputs: torch.Tensor) -> None:
@@ -199,21 +229,33 @@ class Rows:
             return
         dense = type(inputs) is torch.Tensor and inputs.layout is torch.strided
         if not dense or inputs.dim() < 1 or inputs.shape[0] != self._batch:
-            self._is_open = False
+            self.more_belongs()
             return
         with own_operations():
             x = inputs.detach()[:_MOST_ROWS].reshape(min(self._batch, _MOST_ROWS), -1)
             found = fingerprints(torch.cat([x, x], 1))  # a single value, too
         if found is None:
-            self._is_open = False
+            self.more_belongs()
             return
         last = self._unread[-1]
         with own_operations():
             mixed = found[:, 0] if last.others is None else last.others * 31 + found[:, 0]
         self._unread[-1] = last._replace(others=mixed)
 
-    def labelled(self, labels: Any) -> None:
-        """A loss was given these for the training's batch."""
+    def more_belongs(self) -> None:
+        """To the rows of the training's batch than is seen of them."""
+        self._is_open = False
+        self.called_again()
+
+    def called_again(self) -> None:
+        """The model is, in this step, with other rows or with more of the same."""
+        if not self._unread or self._unread[-1].drawn is None:
+            return
+        last = self._unread[-1]
+        self._unread[-1] = last._replace(drawn=last.drawn._replace(is_whole=False))
+
+    def labelled(self, labels: Any, are_classes: bool = False) -> None:
+        """A loss was given these for the training's batch, and a score for each class."""
         is_open, self._is_open = self._is_open, False
         if not is_open or type(labels) is not torch.Tensor or labels.numel() != self._batch:
             return
@@ -221,7 +263,9 @@ class Rows:
             return
         with own_operations():
             kept = labels.detach().reshape(-1)[:_MOST_ROWS].clone()
-        self._unread[-1] = self._unread[-1]._replace(labels=kept)
+        last = self._unread[-1]
+        drawn = None if last.drawn is None else last.drawn._replace(are_classes=are_classes)
+        self._unread[-1] = last._replace(labels=kept, drawn=drawn)
 
     def given(self, inputs: torch.Tensor, in_evaluation_mode: bool, step: int) -> None:
         """A batch of what may be an evaluation, before so many-th step of the training."""
@@ -245,18 +289,34 @@ class Rows:
         found: list[Evaluated] = []
         if any(capturing_graph(each.prints) for each in unread):
             return found  # reading would break the capture
-        for size, prints, labels, others in unread:
+        for size, prints, labels, others, drawn in unread:
             if size is None:
                 rows = prints.tolist()
                 self._learn(rows)
-                if labels is not None:
-                    more = [] if others is None else others.tolist()
-                    for row, other in zip(rows, more, strict=False):
-                        row.append(other)
-                    self._remember(rows, labels.tolist())
+                more = [] if others is None else others.tolist()
+                for row, other in zip(rows, more, strict=False):
+                    row.append(other)
+                of_rows = None if labels is None else labels.tolist()
+                if of_rows is not None:
+                    self._remember(rows, of_rows)
+                if drawn is not None:
+                    self._pass(drawn, rows, of_rows)
             else:
                 found.append(self._compare(size, prints.tolist()))
         return found
+
+    def _pass(self, drawn: _Drawn, rows: list[list[int]], labels: list[float] | None) -> None:
+        if not drawn.is_whole:
+            self._passes.unknown()
+            return
+        changed = drawn.changes.tolist()
+        of, step, values, kinds = drawn.of, drawn.step, drawn.values, drawn.are_classes
+        batch = Batch(of, step, self._batch, changed, values, kinds)
+        self._passes.batch(batch, rows, labels)
+
+    def read_again(self) -> RowsAgain | None:
+        """What is known of rows that come several times in one pass, after `read`."""
+        return self._passes.told()
 
     def read_labelled(self) -> Labelled | None:
         """What is known of rows that came again, after `read`. None: too little, or all alike.

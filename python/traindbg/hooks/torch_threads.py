@@ -79,7 +79,6 @@ class Threads:
         watched: WatchedModels,
         lose: Callable[[list[Watcher]], None],
     ) -> None:
-        self.only: int | None = None  # the one that is heard; None: all
         self._guard = guard
         self._hot = hot
         self._watched = watched
@@ -105,12 +104,19 @@ class Threads:
             if self._its is None and self._looks < _MOST_LOOKS and threading.active_count() > 1:
                 self._looks += 1
                 self._its = guarded("threads", self._watcher_of, root)
+                self._settle()
             return True
         if self._last is not None and not guarded("threads", self._takes_over, this, root):
             return False
         self._last, self._its = this, guarded("threads", self._watcher_of, root)
         self._looks = 1
+        self._settle()
         return True
+
+    def _settle(self) -> None:
+        """Of a thread whose passes were looked at, native code need not ask any more."""
+        is_known = self._its is not None or self._looks >= _MOST_LOOKS
+        self._hot.settled_thread = (self._last or 0) if is_known else 0
 
     def may_look_at_gradients(self) -> bool:
         """At the end of a step: whether no other thread may be computing some."""
@@ -130,9 +136,9 @@ class Threads:
         try:
             last = self._last
             if last is None or not _is_alive(last):
-                self.only = None
+                self._hot.only_thread = 0
                 return True
-            if self.only is not None:
+            if self._hot.only_thread != 0:
                 return self._is_heard_again(root)
             if self._hot.first_backward:
                 return True  # between two steps
@@ -144,7 +150,7 @@ class Threads:
             if theirs is ours and not _is_in_pass(last):
                 return True  # one training that goes from thread to thread
             is_ours = self._trains == this  # and the other one has not ended a step
-            self.only = this if is_ours else last
+            self._hot.only_thread = this if is_ours else last
             if is_ours and theirs is not ours:
                 self._lose([each for each in self._watched.watchers if each is not ours])
             else:
@@ -159,7 +165,7 @@ class Threads:
         passes = self._silent[0] + 1 if self._silent[1] == steps else 1
         self._silent = (passes, steps)
         if passes > _PASSES_UNTIL_HEARD:
-            self.only = None
+            self._hot.only_thread = 0
             return True
         if len(self._watched.watchers) > 1:
             ours = self._watcher_of(root)

@@ -128,6 +128,13 @@ def _outermost(place: str, places: Iterable[str], chosen: set[str]) -> str:
     return place
 
 
+def _has_own_storage(parameter: nn.Parameter) -> bool:
+    if type(parameter) is not nn.Parameter or parameter.layout != torch.strided:
+        return False
+    size = parameter.numel() * parameter.element_size()
+    return bool(parameter.untyped_storage().nbytes() == size)
+
+
 class Untrained:
     """Follows the steps that are due. One per recording."""
 
@@ -140,6 +147,8 @@ class Untrained:
         self._steps_heard = 0
         self._followed = 0
         self._suspects: list[str] = []  # whose values are to be followed
+        self._parts: list[str] = []  # the same of single parameters, beside others that are trained
+        self._parts_followed = 0
         self._cut: set[str] = set()
         self._uncalled: list[str] = []
         self._evaluations = 0
@@ -161,17 +170,18 @@ class Untrained:
 
     def begin(self) -> None:
         """A step begins that is due."""
-        if self._suspects and self._followed < _MOST_FOLLOWED and not compiler_in_use():
-            self._followed += 1
-            suspects = set(self._suspects)
-            self._flow = Flow(
-                self._models.models(),
-                {
-                    place: [p for _, p in own if p.requires_grad]
-                    for place, _, own in self._places()
-                    if place in suspects
-                },
-            )
+        suspects = set(self._suspects) if self._followed < _MOST_FOLLOWED else set()
+        parts = set(self._parts) if self._parts_followed < _MOST_FOLLOWED else set()
+        if not (suspects or parts) or compiler_in_use():
+            return
+        self._followed += bool(suspects)
+        self._parts_followed += bool(parts)
+        sources: dict[str, list[nn.Parameter]] = {}
+        for place, _, own in self._places():
+            if place in suspects:
+                sources[place] = [p for _, p in own if p.requires_grad]
+            sources.update({f"{place}.{n}": [p] for n, p in own if f"{place}.{n}" in parts})
+        self._flow = Flow(self._models.models(), sources, parts)
 
     def clear(self) -> None:
         """Takes everything off that listens in a step."""
@@ -273,6 +283,24 @@ class Untrained:
             fresh = [True in _fresh(*modules[place]) for place in uncalled[:_MOST_MODULES]]
             self._teller.fact("uncalled_modules_fresh", float(any(fresh)))
         self._tell("unused_modules", unused if is_followed else [], every)
+
+    def tell_parts(self, parts: Places, trained: set[int]) -> None:
+        """Of single parameters that never had a gradient, of modules others of which had one.
+
+        `parts`: each as a place of its own. `trained`: ids of parameters that had a gradient.
+        """
+        # Where several lie in one storage, their values cannot be told apart.
+        alone = [part for part in parts if _has_own_storage(part[2][0][1])]
+        candidates = self._untouched(alone, {place for place, _, _ in alone}, trained)
+        self._parts = [place for place in candidates if place not in self._cut]
+        if self._flow is not None and self._flow.was_followed:
+            self._cut |= self._flow.found
+        cut = [place for place in candidates if place in self._cut]
+        if cut:
+            self._told.add("cut_parameters")
+            self._teller.fact("cut_parameters", len(cut), cut[0])
+        elif "cut_parameters" in self._told:
+            self._teller.fact("cut_parameters", 0)
 
     def tell_zeros(self, places: Places, trained: set[int]) -> None:
         """Of modules whose gradients were all zero at every look. `trained`: ids, in this step."""

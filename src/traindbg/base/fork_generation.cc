@@ -17,6 +17,6 @@ void enter_child() { generation.fetch_add(1, std::memory_order_relaxed); }
 
 }  // namespace
 
-std::uint32_t fork_generation() noexcept { return generation.load(std::memory_order_relaxed); }
+[[gnu::hot]] std::uint32_t fork_generation() noexcept { return generation.load(std::memory_order_relaxed); }
 
 }  // namespace traindbg::base

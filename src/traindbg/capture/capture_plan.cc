@@ -162,13 +162,13 @@ Result<CapturePlan> CapturePlan::make(model::CaptureConfig config) {
     return CapturePlan(std::move(config), std::move(patterns));
 }
 
-void CapturePlan::begin_step(Mode mode, StepIndex step, std::int64_t now) noexcept {
+[[gnu::hot]] void CapturePlan::begin_step(Mode mode, StepIndex step, std::int64_t now) noexcept {
     const std::uint32_t bit = 1U << static_cast<unsigned>(mode);
     for (Timed& timed : timed_) timed.due_in &= ~bit;
     look_again(mode, step, now);
 }
 
-void CapturePlan::look_again(Mode mode, StepIndex step, std::int64_t now) noexcept {
+[[gnu::hot]] void CapturePlan::look_again(Mode mode, StepIndex step, std::int64_t now) noexcept {
     const std::uint32_t bit = 1U << static_cast<unsigned>(mode);
     for (Timed& timed : timed_) {
         if ((timed.due_in & bit) != 0) continue;
@@ -220,7 +220,7 @@ RoleMask CapturePlan::roles_where(const IsDue& is_due) const noexcept {
     return mask;
 }
 
-RoleMask CapturePlan::due_roles(Mode mode, StepIndex step) const noexcept {
+[[gnu::hot]] RoleMask CapturePlan::due_roles(Mode mode, StepIndex step) const noexcept {
     return roles_where([&](std::size_t i) { return is_due(i, mode, step); });
 }
 

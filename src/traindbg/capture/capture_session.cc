@@ -174,7 +174,7 @@ class CaptureSession::Impl {
 
     void event(std::string_view kind, std::string_view json) { writer_->event(kind, json); }
 
-    [[nodiscard]] RoleMask due(Mode mode) noexcept {
+    [[gnu::hot]] [[nodiscard]] RoleMask due(Mode mode) noexcept {
         const Current* current = find(mode);
         if (current == nullptr) return 0;
         // An evaluation's step counts from the end of the one before, which may be long ago.
@@ -288,7 +288,7 @@ class CaptureSession::Impl {
         add_statistics(*current, wanted, id, statistics, units);
     }
 
-    void observe_scalar(Mode mode, TensorId id, double value) {
+    [[gnu::hot]] void observe_scalar(Mode mode, TensorId id, double value) {
         Current* current = find(mode);
         if (current == nullptr || id >= slots_.size()) return;
         if (slots_[id].role == Role::kLoss) watch_loss(id, std::isfinite(value));
@@ -316,7 +316,7 @@ class CaptureSession::Impl {
         total_cost_.fetch_add(nanos, std::memory_order_relaxed);
     }
 
-    void end(Mode mode) {
+    [[gnu::hot]] void end(Mode mode) {
         Current& current = mode == Mode::kEval ? eval_ : train_;
         StepRecord& record = current.record;
         const std::int64_t now = base::monotonic_nanos();
@@ -375,11 +375,12 @@ class CaptureSession::Impl {
         return 2 + std::min<StepIndex>(static_cast<StepIndex>(kNanosAhead / nanos), kMostStepsToAgree - 2);
     }
 
-    [[nodiscard]] StepDirective directive() noexcept {
+    [[gnu::hot]] [[nodiscard]] StepDirective directive() noexcept {
         StepDirective out;
         out.due = due(Mode::kTrain);
         out.plan_changed = std::exchange(plan_changed_, false);
         out.stop_requested = control_ && control_->stop_requested() && leaves_now();
+        out.ignores_losses = plan_.config().requirements.empty() && !flight_ && !everything();
         out.correction_asked = control_ && is_correction_asked(control_->corrections_asked());
         if (out.stop_requested && !stop_seen_) {
             stop_seen_ = true;
@@ -477,7 +478,7 @@ class CaptureSession::Impl {
 
     // What the TRAIN step `next` and those after it are captured by, if somebody has put another plan into
     // the run. Without one this is a load and two comparisons.
-    void follow_plan(StepIndex next) {
+    [[gnu::hot]] void follow_plan(StepIndex next) {
         if (!control_) return;
         const std::uint32_t announced = control_->plans_announced();
         if (announced == plans_seen_ && !changes_.is_looking()) return;
@@ -933,6 +934,13 @@ void CaptureSession::observe_scalar(Mode mode, TensorId tensor, double value) no
     guarded(*impl_, [&] { impl_->observe_scalar(mode, tensor, value); });
 }
 
+[[gnu::hot]] void CaptureSession::observe_scalars(Mode mode,
+                                                  std::span<const model::ScalarSample> scalars) noexcept {
+    guarded(*impl_, [&] {
+        for (const model::ScalarSample& each : scalars) impl_->observe_scalar(mode, each.tensor, each.value);
+    });
+}
+
 void CaptureSession::observe_classes(Mode mode, TensorId tensor, const TensorView& logits,
                                      const TensorView& labels) noexcept {
     guarded(*impl_, [&] { impl_->observe_classes(mode, tensor, logits, labels); });
@@ -981,7 +989,7 @@ storage::CorrectionsAsked CaptureSession::take_corrections() noexcept {
 }
 bool CaptureSession::checkpoint_asked() const noexcept { return impl_->alive() && impl_->checkpoint_asked(); }
 
-StepDirective CaptureSession::end_step() noexcept {
+[[gnu::hot]] StepDirective CaptureSession::end_step() noexcept {
     StepDirective directive;
     guarded(*impl_, [&] {
         impl_->end(Mode::kTrain);

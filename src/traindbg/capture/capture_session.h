@@ -61,6 +61,9 @@ struct StepDirective {
     bool plan_changed =
         false;  // `plan` is another one from now on: what was derived of it is to be asked again
     bool correction_asked = false;  // `take_corrections` has something to do
+    // Losses are of no use at the next step: nobody asks for anything, so that nothing follows from one that
+    // is not finite.
+    bool ignores_losses = false;
 };
 
 class CaptureSession {
@@ -102,6 +105,8 @@ class CaptureSession {
                        std::span<const tensor::TensorView> views) noexcept;
     // A number. Those of role METRIC are always kept: the user handed them over for that.
     void observe_scalar(model::Mode mode, model::TensorId tensor, double value) noexcept;
+    // The same for many.
+    void observe_scalars(model::Mode mode, std::span<const model::ScalarSample> scalars) noexcept;
     void observe_classes(model::Mode mode, model::TensorId tensor, const tensor::TensorView& logits,
                          const tensor::TensorView& labels) noexcept;
     // What an optimizer's step did to a tensor: of `after - before` what is due of the tensor `update`, and

@@ -249,9 +249,11 @@ std::optional<Weight> learning_rate_too_high(const Symptoms& symptoms) {
     for (const std::string& reason : reasons) text += (text.empty() ? "" : "; ") + reason;
     text[0] = text[0] >= 'a' && text[0] <= 'z' ? static_cast<char>(text[0] - 'a' + 'A') : text[0];
     const double factor = ratio > 0.1 ? std::clamp(0.05 / ratio, 0.01, 0.1) : 0.1;
-    // Updates are too large where inputs are, too, and where weights start too large or too small.
+    // Updates are too large where inputs are, too, where weights start too large or too small, and where
+    // values grow from layer to layer before any update.
     const bool is_from_elsewhere = symptoms.find("input_not_normalized", "inputs") != nullptr ||
-                                   symptoms.find("poor_weight_init") != nullptr;
+                                   symptoms.find("poor_weight_init") != nullptr ||
+                                   symptoms.find("exploding_gradient", "depth") != nullptr;
     const double most = is_from_elsewhere ? 0.8 : 0.9;
     if (summed != nullptr)
         return Weight{std::min(score, most),
@@ -285,7 +287,17 @@ std::optional<Weight> vanishing_gradient(const Symptoms& symptoms) {
         finding->fix};
 }
 
-std::optional<Weight> exploding_in_time(const Symptoms& symptoms) {
+std::optional<Weight> exploding_by_itself(const Symptoms& symptoms) {
+    if (const Finding* depth = symptoms.find("exploding_gradient", "depth"))
+        return Weight{// Weights or inputs that are far too large are why.
+                      symptoms.find("poor_weight_init") != nullptr ||
+                              symptoms.find("input_not_normalized", "inputs") != nullptr
+                          ? 0.8
+                          : 0.92,
+                      depth->message +
+                          " Refuted if it does not grow with the default initialisation, or with "
+                          "normalised blocks, and is lost all the same.",
+                      depth->fix};
     const Finding* finding = symptoms.find("exploding_gradient", "time");
     if (finding == nullptr) return std::nullopt;
     // What is so before the second update is no work of the learning rate.
@@ -415,8 +427,8 @@ std::optional<Weight> zero_division(const Symptoms& symptoms) {
     return Weight{
         0.8,
         base::format("Values were of ordinary size until {} was not finite, and there is a division by "
-                     "a norm, a deviation or a sum to which nothing is added. Refuted if no row of "
-                     "that step makes the divisor 0.",
+                     "a norm, a deviation or a sum to which nothing is added, or the root of what may be 0. "
+                     "Refuted if no row of that step makes it 0.",
                      finding->tensor),
         finding->fix};
 }
@@ -440,6 +452,11 @@ std::optional<Weight> dying(const Symptoms& symptoms) {
 std::optional<Weight> saturated(const Symptoms& symptoms) {
     const Finding* finding = symptoms.find("saturated_activation");
     if (finding == nullptr) return std::nullopt;
+    if (finding->key == "gates")
+        return Weight{0.86,
+                      finding->message +
+                          " Refuted if the training is no better with the biases that PyTorch gives them.",
+                      finding->fix};
     if (finding->key == "flat" && flat_from_start(*finding))
         return Weight{
             0.84,
@@ -532,7 +549,7 @@ const std::vector<Hypothesis>& hypotheses() {
          true},
         {"exploding_gradient",
          "Exploding gradients",
-         &exploding_in_time,
+         &exploding_by_itself,
          {"exploding_gradient", "loss_not_decreasing", "non_finite", "class_imbalance", "loss_spike"},
          {"dead_relu", "saturated_activation"}},
         {"unshuffled_data",

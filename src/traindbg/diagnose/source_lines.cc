@@ -57,6 +57,7 @@ constexpr std::array kTable = {
     KindPlaces{"single_class_labels", {"loader", "loop", kLoss}},
     KindPlaces{"target_leak", {"loader", "loop"}},
     KindPlaces{"label_noise", {"loader", "loop"}},
+    KindPlaces{"duplicated_rows", {"loader", "loop"}},
     KindPlaces{"label_misalignment", {"loader", "loop"}},
     KindPlaces{"nan_input", {"loader", "loop"}},
     KindPlaces{"input_not_normalized", {"loader", "loop"}},

@@ -199,7 +199,12 @@ void add_differences(const KernelTable& kernel, DType dtype, const std::byte* be
     }
 }
 
-double to_double(DType dtype, const std::byte* data) noexcept {
+[[gnu::hot]] double to_double(DType dtype, const std::byte* data) noexcept {
+    if (dtype == DType::kFloat32) {  // nearly always
+        float value = 0;
+        std::memcpy(&value, data, sizeof(value));
+        return static_cast<double>(value);
+    }
     if (fits_float(dtype)) {
         // The table with the plainest code will do for one element.
         float value = 0;

@@ -587,7 +587,13 @@ Result<ClassCounts> class_counts(const TensorView& logits, const TensorView& lab
     return out;
 }
 
-Result<double> scalar_value(const TensorView& view) {
+[[gnu::hot]] Result<double> scalar_value(const TensorView& view) {
+    // A loss is read at every step, where all that is touched beside it is out of the caches.
+    const bool is_plain =
+        view.data != nullptr && is_real(view.dtype) &&
+        (view.strides.empty() || view.strides.size() == view.shape.size()) &&
+        std::all_of(view.shape.begin(), view.shape.end(), [](std::int64_t extent) { return extent == 1; });
+    if (is_plain) return to_double(view.dtype, static_cast<const std::byte*>(view.data));
     TRAINDBG_ASSIGN_OR_RETURN(const CheckedView checked, CheckedView::make(view));
     if (!is_real(view.dtype))
         return Status(Code::kUnsupported,

@@ -30,6 +30,7 @@ const std::vector<RuleEntry>& builtin_rules() {
         builtin::detached_graph(),               //
         builtin::detached_loss(),                //
         builtin::duplicate_shards(),             //
+        builtin::duplicated_rows(),              //
         builtin::embedding_rows_unused(),        //
         builtin::eval_mode_while_training(),     //
         builtin::exploding_gradient(),           //
@@ -60,8 +61,10 @@ const std::vector<RuleEntry>& builtin_rules() {
         builtin::over_regularized(),             //
         builtin::overfit(),                      //
         builtin::parameters_not_in_optimizer(),  //
+        builtin::plateau(),                      //
         builtin::poor_weight_init(),             //
         builtin::posterior_collapse(),           //
+        builtin::rank_collapse(),                //
         builtin::repeated_batch(),               //
         builtin::replica_divergence(),           //
         builtin::representation_collapse(),      //

@@ -158,7 +158,7 @@ void ControlBlock::request_stop() noexcept {
     constexpr std::uint32_t kStop = 1;
     put(offsetof(Page, stop), &kStop, sizeof(kStop));
 }
-bool ControlBlock::stop_requested() const noexcept { return load(page_->stop) != 0; }
+[[gnu::hot]] bool ControlBlock::stop_requested() const noexcept { return load(page_->stop) != 0; }
 
 void ControlBlock::announce_stop_step(std::uint64_t step) noexcept {
     put(offsetof(Page, stop_step), &step, sizeof(step));
@@ -177,7 +177,7 @@ void ControlBlock::announce_plan() noexcept {
     const std::uint32_t next = plans_announced() + 1;
     put(offsetof(Page, plans), &next, sizeof(next));
 }
-std::uint32_t ControlBlock::plans_announced() const noexcept {
+[[gnu::hot]] std::uint32_t ControlBlock::plans_announced() const noexcept {
     return load(page_->plans, std::memory_order_acquire);
 }
 
@@ -195,7 +195,7 @@ void ControlBlock::request_checkpoint() noexcept {
     constexpr std::uint32_t kCheckpoint = 1;
     put(offsetof(Page, checkpoint), &kCheckpoint, sizeof(kCheckpoint));
 }
-CorrectionsAsked ControlBlock::corrections_asked() const noexcept {
+[[gnu::hot]] CorrectionsAsked ControlBlock::corrections_asked() const noexcept {
     CorrectionsAsked out;
     out.lower_lr = load(page_->lower_lr);
     out.roll_back = load(page_->roll_back, std::memory_order_acquire);
@@ -210,7 +210,7 @@ void ControlBlock::put_step(std::uint64_t step, std::int64_t nanos) noexcept {
     put(offsetof(Page, step), words.data(), sizeof(words));
     written_nanos_.store(nanos, std::memory_order_relaxed);
 }
-void ControlBlock::publish_step(std::uint64_t step) noexcept {
+[[gnu::hot]] void ControlBlock::publish_step(std::uint64_t step) noexcept {
     const std::int64_t now = base::monotonic_nanos();
     step_.store(step, std::memory_order_relaxed);
     step_nanos_.store(now, std::memory_order_relaxed);

@@ -213,6 +213,36 @@ TEST(CaptureSession, WithoutRequirementsStepsPassUnrecorded) {
     EXPECT_TRUE(read_back("/run", files).steps.empty());
 }
 
+TEST(CaptureSession, LossesAreIgnoredWhereNobodyAsksForAnything) {
+    const TemporaryDirectory directory;
+    auto idle = open(directory.path() + "/idle", {});
+    EXPECT_TRUE(idle->end_step().ignores_losses);
+    idle->capture_everything_for(1);
+    EXPECT_FALSE(idle->end_step().ignores_losses);
+    // Weights would be kept when a loss turns bad.
+    EXPECT_FALSE(open(directory.path() + "/asks", {need("weights", 1000)})->end_step().ignores_losses);
+    SessionOptions options;
+    options.run_directory = directory.path() + "/flight";
+    options.config.flight.steps = 4;
+    auto flight = CaptureSession::open(std::move(options));
+    ASSERT_TRUE(flight);
+    EXPECT_FALSE((*flight)->end_step().ignores_losses);
+}
+
+TEST(CaptureSession, ManyNumbersAreTakenAsEachAlone) {
+    storage::MemoryFileSystem files;
+    auto session = open("/run", {need("losses", 1)}, files);
+    const TensorId first = session->register_tensor(tensor("loss/a", Role::kLoss));
+    const TensorId second = session->register_tensor(tensor("loss/b", Role::kLoss));
+    const std::vector<model::ScalarSample> losses = {{first, 1}, {second, 2}, {first, 3}};
+    session->observe_scalars(Mode::kTrain, losses);
+    std::ignore = session->end_step();
+    session->close(10s);
+    const Recorded recorded = read_back("/run", files);
+    ASSERT_EQ(recorded.steps.size(), 1U);
+    EXPECT_EQ(recorded.steps[0].scalars, (std::vector<model::ScalarSample>{{first, 1}, {second, 2}}));
+}
+
 TEST(CaptureSession, ATensorMetTwiceInAStepKeepsItsFirstSample) {
     storage::MemoryFileSystem files;
     auto session = open("/run", {need("outputs", 1), need("losses", 1)}, files);

@@ -23,9 +23,8 @@ const model::RuleInfo kBadOptimizerSettings = {
     .name = "bad_optimizer_settings",
     .title = "Bad optimizer settings",
     .summary =
-        "A momentum of 1 or more, betas in the wrong order, an epsilon larger than the gradients, or a rate "
-        "that "
-        "decays to nothing.",
+        "A momentum of 1 or more, betas in the wrong order, an epsilon larger than the gradients, a "
+        "dampening that takes the momentum back, or a rate that decays to nothing.",
     .when =
         "Momentum (error): SGD's is 1 or more. Long momentum: SGD's is 0.995 or more, and the learning rate "
         "that "
@@ -38,7 +37,12 @@ const model::RuleInfo kBadOptimizerSettings = {
         "(‖Δw‖ / ‖w‖) was never above "
         "1e-3 (with RMSprop's momentum m: over 1 - m). Decay: Adagrad's lr_decay is 0.01 or more, and has "
         "divided the "
-        "learning rate by more than 20. These are "
+        "learning rate by more than 20. Dampening: SGD's is 0.5 or more beside a momentum of 0.5 or more; a "
+        "warning where, after 200 steps or at the end, the loss is above 60 % of what guessing gives (of its "
+        "start, where that is not known) and still falls (Mann-Kendall z < -3 over its second half), and the "
+        "typical update would "
+        "be below 0.05 without it, or a dampening of 1 and more where it is above 60 %; else a note (info). "
+        "The others are "
         "judged after `patience` steps and are warnings; a long momentum, an epsilon or a decay is a note "
         "(info) where the "
         "loss is "
@@ -46,12 +50,13 @@ const model::RuleInfo kBadOptimizerSettings = {
     .why =
         "With a momentum of 1 no step is ever forgotten, and the weights run away. With betas exchanged a "
         "step follows the gradients of a thousand steps ago, scaled by those of the last ten. With a large "
-        "epsilon Adam is plain gradient descent at a tiny rate.",
-    .fix = "Use momentum=0.9, betas=(0.9, 0.999), eps=1e-8, lr_decay=0.",
+        "epsilon Adam is plain gradient descent at a tiny rate. A dampening as large as the momentum makes "
+        "each step a mean of gradients in place of their sum: with 0.9 it is a tenth as long.",
+    .fix = "Use momentum=0.9, dampening=0, betas=(0.9, 0.999), eps=1e-8, lr_decay=0.",
     .healthy =
         "Adam with equal betas or without momentum (a first beta of 0); an epsilon of 1e-3 whose updates "
         "are as usual. Gradients so small that the usual epsilon swallows them, too: that is no setting, "
-        "and other rules tell where they are lost.",
+        "and other rules tell where they are lost. A dampening with a learning rate that makes up for it.",
     .cost = "Optimizer state at steps 20 and 50; a copy of the weights at few steps; the loss.",
     .original = "",
     .source = "Kingma, Ba, \"Adam: a method for stochastic optimization\", ICLR 2015",
@@ -77,6 +82,14 @@ class BadOptimizerSettings final : public Rule {
         judge_betas(step, sink);
         judge_eps(step, sink);
         judge_decay(step, sink);
+        dampening_ = optimizer_setting(*step.meta, "dampening").value_or(0);
+        momentum_ = optimizer_setting(*step.meta, "momentum").value_or(0);
+        rate_ = optimizer_setting(*step.meta, "lr").value_or(0);
+        // Now and then: of a hundred looks at noise one shows a trend.
+        if (loss_.count() >= kLearned && loss_.count() % kLooks == 0) judge_dampening(sink);
+    }
+    void on_end(FindingSink& sink) override {
+        if (loss_.count() >= patience_) judge_dampening(sink);
     }
     [[nodiscard]] std::uint64_t steps_judged() const override { return judged_; }
     [[nodiscard]] std::string why_not_judged() const override { return "no optimizer was described"; }
@@ -202,11 +215,47 @@ class BadOptimizerSettings final : public Rule {
         fire(std::move(finding), "lr_decay", !has_come_far(), sink);
     }
 
+    // Steps are a mean of gradients where momentum alone makes a sum of them.
+    void judge_dampening(FindingSink& sink) {
+        if (dampening_ < 0.5 || momentum_ < 0.5 || momentum_ >= 1) return;
+        const double left = 1 - dampening_;
+        const bool is_nothing = left <= 0;  // but for the first step
+        const double typical = updates_.count() > 1 ? updates_.worst().typical : updates_.highest();
+        // Whoever chose the rate for it has steps as long as anybody's.
+        const bool is_short = typical > 0 && typical < kLongUpdate * left;
+        // More steps of the kind help: it still falls, in the second half as well.
+        const auto means = loss_.blocks().means();
+        const double trend = trend_z(means.last(means.size() / 2));
+        is_slow_ = !loss_.is_game() && !loss_.has_learned_much() && trend < (is_slow_ ? -1 : -3);
+        const bool is_alarm = is_nothing ? !loss_.has_learned_much() : is_short && is_slow_;
+        model::Finding finding;
+        finding.message = base::format(
+            "SGD has a dampening of {} beside a momentum of {}: only {} of each gradient is added, so that "
+            "steps are as long as with a learning rate of {} and no momentum; a typical update was at most "
+            "{} times the weights' own size.",
+            human_number(dampening_), human_number(momentum_), human_number(left),
+            human_number(rate_ * left / (1 - momentum_)), human_number(typical));
+        finding.fix =
+            is_nothing ? std::string("Leave dampening at 0, its default.")
+                       : base::format(
+                             "Leave dampening at 0, its default, or raise the learning rate from {} to about "
+                             "{}.",
+                             human_number(rate_), human_number(round_for_people(rate_ / left)));
+        finding.evidence.push_back({"dampening", dampening_, "usual", 0});
+        finding.evidence.push_back({"update / weight", typical, "limit", kLongUpdate * left});
+        fire(std::move(finding), "dampening", is_alarm, sink);
+    }
+
+    static constexpr std::uint64_t kLearned = 200;  // steps by which something is
+    static constexpr std::uint64_t kLooks = 100;    // steps from one to the next
+    static constexpr double kLongUpdate = 0.05;     // beside the weights, from which on steps are too long
     static constexpr double kUsualEps = 1e-8;
     double eps_;
     std::uint64_t patience_;
     std::uint64_t judged_ = 0;
     double root_ = 0;
+    double dampening_ = 0, momentum_ = 0, rate_ = 0;
+    bool is_slow_ = false;
     WeightUpdates updates_;
     TrainingLoss loss_;
 };

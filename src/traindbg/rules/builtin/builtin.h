@@ -18,6 +18,7 @@ namespace traindbg::rules::builtin {
 [[nodiscard]] RuleEntry detached_graph();
 [[nodiscard]] RuleEntry detached_loss();
 [[nodiscard]] RuleEntry duplicate_shards();
+[[nodiscard]] RuleEntry duplicated_rows();
 [[nodiscard]] RuleEntry embedding_rows_unused();
 [[nodiscard]] RuleEntry eval_mode_while_training();
 [[nodiscard]] RuleEntry exploding_gradient();
@@ -48,8 +49,10 @@ namespace traindbg::rules::builtin {
 [[nodiscard]] RuleEntry over_regularized();
 [[nodiscard]] RuleEntry overfit();
 [[nodiscard]] RuleEntry parameters_not_in_optimizer();
+[[nodiscard]] RuleEntry plateau();
 [[nodiscard]] RuleEntry poor_weight_init();
 [[nodiscard]] RuleEntry posterior_collapse();
+[[nodiscard]] RuleEntry rank_collapse();
 [[nodiscard]] RuleEntry repeated_batch();
 [[nodiscard]] RuleEntry replica_divergence();
 [[nodiscard]] RuleEntry representation_collapse();

@@ -19,7 +19,10 @@ const model::RuleInfo kDetachedGraph = {
         "Of modules whose parameters require gradients, that the optimizer holds, that never had a gradient "
         "while others have one, and whose values nothing else changes. Error at `steps` looks in a row: "
         "they are called before all that is trained; or what the model returns is computed from their "
-        "values, the loss is computed from that, and no path of the graph leads back. Warning, over "
+        "values, the loss is computed from that, and no path of the graph leads back; or so it is with "
+        "single "
+        "parameters of a module others of which are trained, whose values may also be read as numbers in the "
+        "model's forward pass. Warning, over "
         "`steps_zero` steps: they have gradients that are exactly 0 at every look, because of a factor or a "
         "mask of 0 between them and modules that are trained. Warning at the end of a training of "
         "`steps_uncalled` steps or more: weights as an initialiser drew them that nothing called. And error "
@@ -30,12 +33,14 @@ const model::RuleInfo kDetachedGraph = {
         "These modules stay as they were initialised, and the rest learns from random features, or "
         "without them. The loss still falls, which hides it.",
     .fix =
-        "Look behind the last module named for .detach(), .data, .numpy(), torch.tensor(...), argmax or "
+        "Look behind the last module named for .detach(), .data, .item(), .numpy(), torch.tensor(...), "
+        "argmax or "
         "torch.no_grad(), and remove it; call what forward() has forgotten. If the part is meant to stay as "
         "it is: requires_grad_(False), and leave it out of the optimizer.",
     .healthy =
         "Experts, branches and tasks that are called at some steps only. Heads that an evaluation calls. "
-        "Heads and poolers whose output nobody uses (info). Teachers, targets and averages: their values "
+        "Heads and poolers whose output nobody uses (info), single parameters that nothing uses. Teachers, "
+        "targets and averages: their values "
         "change, or are those of another module. Frozen parameters, and those of another optimizer. "
         "Parameters that the optimizer has state of: they were trained before. Stopped gradients of modules "
         "that get one by another path, straight-through estimators. A loss with the weight 0, dead units "
@@ -87,6 +92,7 @@ class DetachedGraph final : public Rule {
           zeroed_(2),
           uncalled_(2),
           unused_(2),
+          part_(parameters.at("steps")),
           slopes_(2),
           steps_zero_(parameters.at("steps_zero")),
           steps_uncalled_(parameters.at("steps_uncalled")) {}
@@ -95,6 +101,7 @@ class DetachedGraph final : public Rule {
         if (step.mode() != model::Mode::kTrain) return;
         judge_first(step, sink);
         judge_cut(step, sink);
+        judge_part(step, sink);
         judge_zeroed(step, sink);
         judge_uncalled(step, sink);
         judge_unused(step, sink);
@@ -156,6 +163,23 @@ class DetachedGraph final : public Rule {
                          "Remove what cuts the graph behind {}: .detach(), .data, argmax, torch.tensor(...) "
                          "or torch.no_grad(). {}",
                          cut_.fact->place, kElse);
+        sink.fire(std::move(finding));
+    }
+
+    // The same of single parameters of modules others of which are trained.
+    void judge_part(const model::StepView& step, FindingSink& sink) {
+        if (!part_.observe(step, "cut_parameters") && part_.is_over()) clear(sink, {kPart});
+        if (!part_.fact || !part_.seen.is_enough()) return;
+        model::Finding finding = found(kPart, model::Severity::kError, part_);
+        finding.message = base::format(
+            "{:.0f} parameters{} never got a gradient, although the optimizer holds them and what the model "
+            "returns is computed from their values: these are read as numbers, or the graph is cut behind "
+            "them.",
+            part_.fact->value, and_more(*part_.fact));
+        finding.fix = base::format(
+            "Compute with {} as it is: torch.exp(p) instead of math.exp(p.item()), and no .detach(), .data, "
+            ".item(), float() or torch.tensor(...) of it. {}",
+            part_.fact->place, kElse);
         sink.fire(std::move(finding));
     }
 
@@ -252,6 +276,7 @@ class DetachedGraph final : public Rule {
     static constexpr const char* kMeant = "graph of loaded weights";
     static constexpr const char* kBranch = "branch";
     static constexpr const char* kBranchMeant = "branch of loaded weights";
+    static constexpr const char* kPart = "parameter";
     static constexpr const char* kZero = "zero";
     static constexpr const char* kMayCome = "not called yet";
     static constexpr const char* kForgotten = "not called";
@@ -263,7 +288,7 @@ class DetachedGraph final : public Rule {
     static constexpr const char* kElse =
         "If it is meant to stay as it is: requires_grad_(False), and leave it out of the optimizer.";
 
-    Told first_, cut_, zeroed_, uncalled_, unused_, slopes_;
+    Told first_, cut_, zeroed_, uncalled_, unused_, part_, slopes_;
     bool off_ = false;  // what is cut runs where gradients are off, at each look that heard it
     double steps_zero_, steps_uncalled_;
     std::optional<model::Finding> forgotten_;  // told at the end

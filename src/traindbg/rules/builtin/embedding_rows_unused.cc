@@ -4,12 +4,14 @@
 #include <array>
 #include <cstddef>
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
 #include "traindbg/base/format.h"
 #include "traindbg/base/text.h"
 #include "traindbg/rules/builtin/builtin.h"
+#include "traindbg/rules/loop_facts.h"
 #include "traindbg/rules/settings.h"
 #include "traindbg/rules/training_loss.h"
 
@@ -23,7 +25,12 @@ const model::RuleInfo kEmbeddingRowsUnused = {
     .when =
         "At `looks` captured steps or more, the rows of an embedding whose gradient was not all 0 are "
         "together at most `share` of its rows (of `rows` or more), and none was new in the later half of the "
-        "steps. A note (info) for tables of more than 20,000 rows or with more than 200 rows in use, as "
+        "steps. Where they are the first rows, all of them at every step, only if they are looked up in no "
+        "order, which positions are not; that is a note in a training that has learned or is in its first "
+        "100 "
+        "steps, because there may "
+        "be no more of them. A note (info) for tables of more than 20,000 rows or with more than 200 rows in "
+        "use, as "
         "large vocabularies and small data have; else a warning. It is one, too, where the rows in use are "
         "the first 128, 256, 32,768 or 65,536 and all of them, as a cast to 8 or 16 bits leaves, whatever "
         "`share` they are, of a table that has twice as many or more.",
@@ -35,7 +42,8 @@ const model::RuleInfo kEmbeddingRowsUnused = {
         "large as there are values.",
     .healthy =
         "Rows that come up one by one, as rare words do; positions, which are the first rows, all of them "
-        "at every step; a table that is frozen; a gradient that is 0 throughout. Sparse gradients are not "
+        "at every step, in order; a table that is frozen; a gradient that is 0 throughout. Sparse gradients "
+        "are not "
         "looked at.",
     .cost =
         "Extremes of each row of all gradients at the first three steps, a few more below 100 "
@@ -54,6 +62,7 @@ struct Table {
     std::size_t in_use = 0;
     std::uint64_t looks = 0, last_new = 0;  // the look that showed a new row last
     bool is_prefix = true;                  // the first rows and all of them, whenever it was looked at
+    bool is_unordered = false;              // samples look up rows that go up and down: no positions
     bool firing = false;
 };
 
@@ -66,6 +75,10 @@ class EmbeddingRowsUnused final : public Rule {
 
     void on_step(const model::StepView& step, FindingSink& sink) override {
         if (step.mode() != model::Mode::kTrain) return;
+        loss_.observe(step);
+        for (const LoopFact& order : loop_facts(step, "rows_in_order")) {
+            if (order.value < kMostInOrder) unordered_.emplace(order.place);
+        }
         for (const model::ChannelSample& sample : step.record->channels) {
             const model::TensorInfo& info = step.info(sample.tensor);
             if (info.role != model::Role::kGradient || info.shape.size() != 2 ||
@@ -74,6 +87,7 @@ class EmbeddingRowsUnused final : public Rule {
             Table& table = tables_[sample.tensor];
             table.name = info.name;
             table.module = info.module;
+            table.is_unordered = unordered_.contains(table.module);
             look(table, sample.channels);
             judge(step, table, sink);
         }
@@ -123,7 +137,8 @@ class EmbeddingRowsUnused final : public Rule {
         const bool few = static_cast<double>(table.in_use) <= share_ * rows;
         // A table for bytes and some more signs has nearly as many rows as there are bytes.
         const bool is_cast = is_range_of_bits(table) && 2 * table.in_use <= table.used.size();
-        if ((!few && !is_cast) || table.is_prefix || 2 * table.last_new > table.looks) {
+        const bool may_be_positions = table.is_prefix && !table.is_unordered;
+        if ((!few && !is_cast) || may_be_positions || 2 * table.last_new > table.looks) {
             if (table.firing) sink.clear(table.module);
             table.firing = false;
             return;
@@ -136,9 +151,12 @@ class EmbeddingRowsUnused final : public Rule {
             last = i;
         }
         const bool is_large = !is_cast && (rows > 20'000 || table.in_use > 200);
+        // A table that is larger than it need be does no harm.
+        const bool is_harmless =
+            table.is_prefix && !is_cast && (loss_.has_learned() || loss_.count() < kPatience);
         model::Finding finding;
         finding.key = table.module;
-        finding.severity = is_large ? model::Severity::kInfo : model::Severity::kWarning;
+        finding.severity = is_large || is_harmless ? model::Severity::kInfo : model::Severity::kWarning;
         finding.first_step = 0;
         finding.tensor = table.name;
         finding.layer = table.module;
@@ -153,13 +171,20 @@ class EmbeddingRowsUnused final : public Rule {
             "Check how numbers are mapped to the rows of {}: {} that makes them alike; if so few are right, "
             "make the table as small.",
             table.module,
-            is_cast ? "a cast to 8 or 16 bits, or a modulo," : "a clamp, a modulo, an offset or a cast");
+            is_cast           ? "a cast to 8 or 16 bits, or a modulo,"
+            : table.is_prefix ? "a clamp, a modulo or a cast, or fields without an offset each,"
+                              : "a clamp, a modulo, an offset or a cast");
         finding.evidence.push_back({"rows in use", static_cast<double>(table.in_use), "of", rows});
         finding.plots = {{table.name, "zero"}};
         sink.fire(std::move(finding));
     }
 
+    static constexpr std::uint64_t kPatience = 100;  // steps in which a training may begin to learn
+    static constexpr double kMostInOrder = 0.5;      // of samples, by chance or because all are alike
+
     double share_;
+    TrainingLoss loss_;
+    std::set<std::string, std::less<>> unordered_;  // embeddings
     std::size_t rows_;
     std::uint64_t needed_;
     std::uint64_t judged_ = 0;
@@ -168,12 +193,15 @@ class EmbeddingRowsUnused final : public Rule {
 
 std::vector<model::Requirement> embedding_rows_unused_needs(const Parameters&) {
     constexpr auto kWhat = model::What::kStatistics | model::What::kChannels;
-    return {{"gradients",
-             model::Mode::kTrain,
-             kWhat,
-             {.every = 50, .dense_until = 3},
-             kEmbeddingRowsUnused.name,
-             {10, 20, 30, 70}}};
+    std::vector<model::Requirement> all = loss_requirements(kEmbeddingRowsUnused.name);
+    all.push_back(loop_requirement(kEmbeddingRowsUnused.name));
+    all.push_back({"gradients",
+                   model::Mode::kTrain,
+                   kWhat,
+                   {.every = 50, .dense_until = 3},
+                   kEmbeddingRowsUnused.name,
+                   {10, 20, 30, 70}});
+    return all;
 }
 
 }  // namespace

@@ -36,19 +36,26 @@ const model::RuleInfo kExplodingGradient = {
         "is above the level that it had before, and never for a training that learns. In time: a layer is "
         "used eight times or more, one use after the other, as in a recurrent network, the gradient that "
         "comes back to its first uses is more than `growth` times that of its last ones, and within 50 steps "
-        "of that look the loss is not finite.",
+        "of that look the loss is not finite. In depth: at the first step, before any update, what the last "
+        "layers with weights return is more than `growth` times as large as what the first of them returns, "
+        "the typical layer lies in between (twice the first, half of the largest), "
+        "the norm of all gradients is above that of all weights, and within 10 steps the loss is not finite.",
     .why =
         "A step that changes the weights by more than they are forgets what was learned; from there the loss "
         "jumps about, units die, and the next stop is infinity.",
     .fix =
         "Lower the learning rate; clip gradients (`torch.nn.utils.clip_grad_norm_`); for recurrent nets clip "
-        "anyway. Take the mean of a loss that is summed over the batch.",
+        "anyway. Take the mean of a loss that is summed over the batch. Where values grow from layer to "
+        "layer "
+        "before the first update: normalise in each block, or initialise smaller.",
     .healthy =
         "One spike from an odd batch; gradients that grow from almost nothing when a training leaves a "
         "plateau; large gradients of a loss that is summed, with a learning rate to match; Adam, whose "
         "updates "
         "do not depend on the gradients' size.",
-    .cost = "One pass over all gradients at the first 20 steps and then every 10th; weights at few steps.",
+    .cost =
+        "One pass over all gradients at the first 20 steps and then every 10th; weights at few steps; "
+        "outputs of all layers at the first.",
     .original = "ExplodingTensor",
     .source =
         "Pascanu, Mikolov, Bengio, \"On the difficulty of training recurrent neural networks\", ICML 2013",
@@ -65,6 +72,7 @@ class ExplodingGradient final : public Rule {
     void on_step(const model::StepView& step, FindingSink& sink) override {
         if (step.mode() != model::Mode::kTrain) return;
         look_at_time(step, sink);
+        look_at_depth(step, sink);
         summed_.observe(step);
         if (loss_.observe(step) && !loss_.recent().values().empty())
             last_loss_ = loss_.recent().values().back();
@@ -154,6 +162,81 @@ class ExplodingGradient final : public Rule {
         sink.fire(std::move(finding));
     }
 
+    static bool is_weighted(std::string_view type) {
+        return type.find("Linear") != std::string_view::npos || type.find("Conv") != std::string_view::npos;
+    }
+    // What no update has changed yet grows from layer to layer, and then out of all bounds: it is not the
+    // steps that are too large, but what they are taken from.
+    void look_at_depth(const model::StepView& step, FindingSink& sink) {
+        if (step.step() == 0) measure_depth(step);
+        if (depth_last_.empty() || is_deep_) return;
+        if (step.step() > kSoon) return;
+        for (const model::ScalarSample& sample : step.record->scalars)
+            if (step.info(sample.tensor).role == model::Role::kLoss && !std::isfinite(sample.value))
+                is_deep_ = true;
+        if (!is_deep_) return;
+        ++judged_;
+        model::Finding finding;
+        finding.key = "depth";
+        finding.severity = model::Severity::kError;
+        finding.first_step = 0;
+        finding.tensor = base::format("output/{}", depth_last_);
+        finding.layer = depth_last_;
+        finding.message = base::format(
+            "Before the first update values grow {}-fold from {} to {}, over {} layers with weights; the "
+            "gradient norm is {} then, that of the weights {}, and the loss is not finite from step {} on.",
+            human_number(depth_ratio_), depth_first_, depth_last_, depth_layers_, human_number(depth_norm_),
+            human_number(depth_weights_), step.step());
+        finding.fix =
+            "Put a normalisation (torch.nn.LayerNorm, BatchNorm) into each block, or start smaller: residual "
+            "branches with a last layer of zeros, or each scaled by 1 / √(number of blocks); "
+            "torch.nn.init.kaiming_normal_ where there is no skip connection.";
+        finding.evidence.push_back(
+            {"growth from the first layer to the last", depth_ratio_, "limit", growth_});
+        finding.evidence.push_back({"gradient norm", depth_norm_, "weight norm", depth_weights_});
+        if (!loss_.tensor().empty()) finding.plots = {{loss_.tensor(), "value"}};
+        sink.fire(std::move(finding));
+    }
+    void measure_depth(const model::StepView& step) {
+        struct Output {
+            std::int32_t layer;
+            double size;
+            std::string module;
+        };
+        std::vector<Output> outputs;
+        double gradients2 = 0, weights2 = 0;
+        for (const model::TensorSample& sample : step.record->tensors) {
+            const model::TensorInfo& info = step.info(sample.tensor);
+            const model::Statistics& values = sample.statistics;
+            if (info.role == model::Role::kGradient) gradients2 += values.l2 * values.l2;
+            if (info.role == model::Role::kWeight) weights2 += values.l2 * values.l2;
+            if (info.role != model::Role::kOutput || !is_weighted(info.module_type) || values.finite() == 0)
+                continue;
+            outputs.push_back(
+                {info.layer, values.l2 / std::sqrt(static_cast<double>(values.finite())), info.module});
+        }
+        if (outputs.size() < 4 || !(gradients2 > weights2)) return;
+        std::stable_sort(outputs.begin(), outputs.end(),
+                         [](const Output& a, const Output& b) { return a.layer < b.layer; });
+        // A head may be narrow, with small weights: the last three tell it together.
+        const auto largest =
+            std::max_element(outputs.end() - 3, outputs.end(),
+                             [](const Output& a, const Output& b) { return a.size < b.size; });
+        const Output& first = outputs.front();
+        if (!(first.size > 0) || !(largest->size > growth_ * first.size)) return;
+        // Little by little: a branch with an input of its own may be large from its first layer on.
+        std::vector<double> sizes;
+        for (const Output& output : outputs) sizes.push_back(output.size);
+        const double middle = median(std::move(sizes));
+        if (middle < 2 * first.size || 2 * middle > largest->size) return;
+        depth_ratio_ = largest->size / first.size;
+        depth_first_ = first.module;
+        depth_last_ = largest->module;
+        depth_layers_ = outputs.size();
+        depth_norm_ = std::sqrt(gradients2);
+        depth_weights_ = std::sqrt(weights2);
+    }
+
     [[nodiscard]] double update_ratio(const model::StepView& step, double norm) const {
         if (!updates_follow_gradients(*step.meta) || weight_norm_ <= 0) return 0;
         return optimizer_setting(*step.meta, "lr").value_or(0) * norm / weight_norm_;
@@ -240,6 +323,11 @@ class ExplodingGradient final : public Rule {
     double time_ratio_ = 0, time_uses_ = 0;
     model::StepIndex time_step_ = 0;
     bool is_lost_ = false;
+    static constexpr model::StepIndex kSoon = 10;
+    std::string depth_first_, depth_last_;  // between which values grow at the first step; empty: nowhere
+    double depth_ratio_ = 0, depth_norm_ = 0, depth_weights_ = 0;
+    std::size_t depth_layers_ = 0;
+    bool is_deep_ = false;
     TrainingLoss loss_;
     SummedLoss summed_;
     double last_loss_ = 0, weight_norm_ = 0, first_norm_ = 0, usual_ = 0, peak_ = 0;
@@ -259,6 +347,11 @@ std::vector<model::Requirement> exploding_gradient_needs(const Parameters&) {
                    model::Mode::kTrain,
                    kStatistics,
                    {.every = 50, .dense_until = 2},
+                   kExplodingGradient.name});
+    all.push_back({"outputs",
+                   model::Mode::kTrain,
+                   kStatistics,
+                   {.every = 0, .dense_until = 1},
                    kExplodingGradient.name});
     all.push_back(loop_requirement(kExplodingGradient.name));
     return all;

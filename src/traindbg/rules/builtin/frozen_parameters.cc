@@ -20,7 +20,9 @@ const model::RuleInfo kFrozenParameters = {
         "At each of `steps` looks in a row, a module that the training step calls with gradients enabled "
         "has parameters none of which requires gradients, and a weight of it still has the very "
         "distribution that an initialiser gives: uniform up to the bound of one of the usual schemes, or "
-        "normal of one of their deviations. Its values do not change. Or, at each of `turns` looks in a row, "
+        "normal of one of their deviations; the table of an embedding, uniform or normal numbers of whatever "
+        "size, in which no direction stands out. Its values do not change. Or, at each of `turns` looks in a "
+        "row, "
         "one of several optimizers, which has trained before, steps after a backward pass of its own, and "
         "none of its parameters requires a gradient or has one. No threshold.",
     .why =
@@ -32,7 +34,9 @@ const model::RuleInfo kFrozenParameters = {
     .fix =
         "Load the checkpoint before training (check what load_state_dict reports as missing), or "
         "unfreeze: requires_grad_(True), and make the optimizer after that. Where several models take turns: "
-        "requires_grad_(True) before each turn of the one that was frozen.",
+        "requires_grad_(True) before each turn of the one that was frozen. nn.Embedding.from_pretrained "
+        "freezes "
+        "unless it is given freeze=False.",
     .healthy =
         "Weights that were loaded or trained: load_state_dict copied them, or their distribution is another "
         "one. Modules that run under "
@@ -84,8 +88,7 @@ class FrozenParameters final : public Rule {
             frozen->value, and_more(*frozen));
         finding.fix = base::format(
             "Load trained weights into {0} before training, or unfreeze it: {0}.requires_grad_(True), before "
-            "the "
-            "optimizer is made.",
+            "the optimizer is made (nn.Embedding.from_pretrained: freeze=False).",
             frozen->place);
         sink.fire(std::move(finding));
     }

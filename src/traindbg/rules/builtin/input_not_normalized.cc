@@ -23,7 +23,7 @@ const model::RuleInfo kInputNotNormalized = {
         "badly.",
     .when =
         "An input of floating point of the model has a root mean square above `size` or below one over "
-        "fifty, "
+        "fifty (then of the values that are not zero, where most are), "
         "or, in the first batches, a feature (an index of dimension 1; of the last one where there are "
         "three) "
         "whose range is more than `ratio` times that of the median one and above 10, or whose values lie ten "
@@ -42,7 +42,7 @@ const model::RuleInfo kInputNotNormalized = {
         "then transforms.Normalize); or put BatchNorm in front.",
     .healthy =
         "Inputs of any size with which the training learns well; inputs that meet BatchNorm or LayerNorm "
-        "first; "
+        "first; sparse matrices, as that of a graph, and one-hot vectors; "
         "token and category numbers; trainings with several optimizers.",
     .cost =
         "One pass over the model's inputs at the first 10 steps and then at every 50th, with the extremes of "
@@ -141,6 +141,13 @@ class InputNotNormalized final : public Rule {
                first->module_type.find("Embedding") != std::string::npos;
     }
 
+    // A matrix of mostly zeros is not small because of them: what it is multiplied with adds up what is left.
+    static double size_of_values(const model::Statistics& values) {
+        const auto count = static_cast<double>(values.finite());
+        const auto zero = static_cast<double>(values.zero);
+        return values.l2 / std::sqrt(2 * zero > count ? std::max(count - zero, 1.0) : count);
+    }
+
     // Which input is worst, and how.
     bool find_worst(const model::StepView& step) {
         if (is_normalised_by_the_model(step)) return false;
@@ -148,6 +155,7 @@ class InputNotNormalized final : public Rule {
         bool any = false;
         for (const auto& [id, input] : inputs_) {
             const double rms = std::hypot(input.values.mean, input.values.std);
+            const double size = size_of_values(input.values);
             std::vector<double> ranges;
             for (std::size_t i = 0; i < input.low.size(); ++i)
                 if (input.high[i] > input.low[i])
@@ -163,8 +171,8 @@ class InputNotNormalized final : public Rule {
             } else if (rms > size_) {
                 badness = rms / size_;
                 how = "large";
-            } else if (rms > 0 && rms < 0.02) {
-                badness = 0.02 / rms;
+            } else if (size > 0 && size < 0.02) {
+                badness = 0.02 / size;
                 how = "small";
             } else if (input.values.std > 0 && std::abs(input.values.mean) > kFarOff * input.values.std) {
                 badness = std::abs(input.values.mean) / input.values.std / kFarOff;
@@ -174,7 +182,7 @@ class InputNotNormalized final : public Rule {
             worst = badness;
             any = true;
             how_ = how;
-            rms_ = rms;
+            rms_ = std::string_view(how) == "small" ? size : rms;
             widest_ = widest;
             usual_ = usual;
             tensor_ = step.info(id).name;

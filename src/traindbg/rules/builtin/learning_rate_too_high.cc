@@ -113,7 +113,7 @@ class LearningRateTooHigh final : public Rule {
         if (loss_.is_game() || !loss_.is_known_function() || searches_along_lines(*step.meta)) return;
         const char* found = judge(step);
         if (found == nullptr) {
-            if (firing_ != nullptr && loss_.has_learned_much()) {
+            if (firing_ != nullptr && (loss_.has_learned_much() || has_set_off())) {
                 sink.clear(firing_);
                 firing_ = nullptr;
             }
@@ -138,6 +138,16 @@ class LearningRateTooHigh final : public Rule {
     static constexpr double kReplaced = 0.5;
     static constexpr model::StepIndex kFirstMoves = 3;
 
+    // Updates become smaller by themselves, as Adagrad's do: less than half of what the first ones were.
+    [[nodiscard]] bool is_settling() const {
+        const double first = updates_.looks().front().typical, last = updates_.last().typical;
+        return last < first / 2;
+    }
+    // A training that stood still at first, with updates that have become small since, learns after all.
+    [[nodiscard]] bool has_set_off() const {
+        return std::string_view(firing_) == "stalled" && updates_.last().typical <= update_ / 3 &&
+               loss_.has_learned();
+    }
     // Of the worst look of the first steps, where the finding is about that.
     [[nodiscard]] bool is_about_worst() const {
         const std::string_view key = firing_;
@@ -179,9 +189,9 @@ class LearningRateTooHigh final : public Rule {
             const bool above = level > 1.2 * std::max(start, loss_.base_rate().value_or(0)) && least > start;
             if (above && level - start > 3 * loss_.noise() / std::sqrt(10.0)) return "above_start";
             // The first updates of Adam and RMSprop are large in any training: one whose updates have become
-            // small is given more time.
-            const bool did_harm =
-                updates_.last().typical > update_ || loss_.highest() > jump_ * worst_start();
+            // small, or become small, is given more time.
+            const bool did_harm = (updates_.last().typical > update_ && !is_settling()) ||
+                                  loss_.highest() > jump_ * worst_start();
             if (loss_.count() >= (did_harm ? 1 : 4) * patience_ && !loss_.has_learned()) return "stalled";
         }
         // A step that replaced half of each matrix made another network of it, which may learn what is left

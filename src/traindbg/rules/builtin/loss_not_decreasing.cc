@@ -59,7 +59,8 @@ const model::RuleInfo kLossNotDecreasing = {
         "is about "
         "to leave, because its gradients grow; a loss made by hand that need not fall (policy gradients), "
         "and "
-        "trainings with several optimizers (GANs): those get a note (info).",
+        "trainings with several optimizers (GANs): those get a note (info), and so does a loss that rises "
+        "while evaluations get better by a quarter, because what is trained on became harder.",
     .cost =
         "One number a step; the classes of every 5th batch; gradients at the first 20 steps and then every "
         "10th; a comparison of some hundred rows of the first inputs with each other, once.",
@@ -87,6 +88,7 @@ class LossNotDecreasing final : public Rule {
         if (evaluated_ > 0) {
             const double evaluation = sum_ / static_cast<double>(evaluated_);
             best_evaluation_ = std::min(best_evaluation_, evaluation);
+            last_evaluation_ = evaluation;
             // Lower than what the model is trained with it may be by dropout alone.
             const double gain = tolerance_ * std::abs(loss_.start());
             const bool agrees = evaluation < loss_.start() - gain && evaluation > loss_.level() - gain;
@@ -102,6 +104,7 @@ class LossNotDecreasing final : public Rule {
             if (n == 10 || level < best_) {
                 best_ = level;
                 best_step_ = step.step();
+                evaluation_at_best_ = last_evaluation_;
             }
             relapsed_ = has_relapsed(level) ? relapsed_ + 1 : 0;
         }
@@ -132,6 +135,7 @@ class LossNotDecreasing final : public Rule {
     static constexpr std::uint64_t kShort = 100;  // fewest steps of a run that is judged at its end
     static constexpr std::uint64_t kGradientsEvery = 10;
     static constexpr std::uint64_t kFewEvaluations = 3;
+    static constexpr double kMuchBetter = 0.75;
 
     // The typical size of a weight matrix's gradient, each matrix counting the same, as a logarithm. On a
     // plateau that a training is about to leave it grows long before the loss falls.
@@ -200,6 +204,13 @@ class LossNotDecreasing final : public Rule {
         return base && unlike && loss_.classes() > 2 && loss_.classes() <= kMostClasses &&
                neighbours_.rows() >= kFewestRows && std::abs(*unlike - 1) < kNear &&
                loss_.level() > 0.9 * *base && (evaluations_ == 0 || best_evaluation_ > 0.95 * *base);
+    }
+
+    // Evaluations are much better than when the training's loss was at its best: what is trained on became
+    // harder, as it does where a model is given more and more of its own outputs.
+    [[nodiscard]] bool is_harder() const {
+        return evaluations_ >= kFewEvaluations && evaluation_at_best_ > 0 &&
+               last_evaluation_ < kMuchBetter * evaluation_at_best_;
     }
 
     [[nodiscard]] bool is_rising() const {
@@ -284,7 +295,7 @@ class LossNotDecreasing final : public Rule {
             base ? base::format("; guessing gives {}", human_number(*base)) : std::string();
         const std::string rate = capitalised(lower_learning_rate(meta_, 0.1));
         if (key == "rising") {
-            finding.severity = note_only ? model::Severity::kInfo : model::Severity::kError;
+            finding.severity = note_only || is_harder() ? model::Severity::kInfo : model::Severity::kError;
             if (!loss_.is_known_function() && !loss_.is_game() && level > 100 * loss_.start())
                 finding.severity = model::Severity::kWarning;
             finding.message =
@@ -292,7 +303,7 @@ class LossNotDecreasing final : public Rule {
                              human_number(level), last_, human_number(loss_.start()), guess);
             finding.fix = rate + ".";
         } else if (key == "relapse") {
-            finding.severity = note_only ? model::Severity::kInfo : model::Severity::kWarning;
+            finding.severity = note_only || is_harder() ? model::Severity::kInfo : model::Severity::kWarning;
             finding.message = base::format(
                 "The loss fell back: it was {} around step {}, and has been around {} for {} steps; it "
                 "started at {}{}.",
@@ -301,7 +312,7 @@ class LossNotDecreasing final : public Rule {
             finding.fix = rate + ", or let it decay; clip gradients if single batches throw it off.";
             finding.evidence.push_back({"best loss", best_, "at step", static_cast<double>(best_step_)});
         } else {
-            finding.severity = note_only ? model::Severity::kInfo : model::Severity::kWarning;
+            finding.severity = note_only || is_harder() ? model::Severity::kInfo : model::Severity::kWarning;
             const bool jumped =
                 loss_.start() > 0 && loss_.highest() > 2 * loss_.start() && loss_.highest() > 2 * level;
             finding.message =
@@ -326,6 +337,12 @@ class LossNotDecreasing final : public Rule {
                       "model.parameters(), and the learning rate; try whether the model can learn one batch "
                       "by heart.";
         }
+        if (!loss_.is_game() && is_harder())
+            finding.fix = base::format(
+                "Nothing, if what is trained on became harder: evaluations gave {} when the loss was at its "
+                "best, and "
+                "give {} now. Else: {}",
+                human_number(evaluation_at_best_), human_number(last_evaluation_), finding.fix);
         if (loss_.is_game())
             finding.fix =
                 "Nothing, if the optimizers work against each other, as in a GAN: such losses need not "
@@ -343,6 +360,7 @@ class LossNotDecreasing final : public Rule {
     double best_evaluation_ = std::numeric_limits<double>::infinity();
     double sum_ = 0;  // of the evaluation that goes on, of `evaluated_` steps
     std::uint64_t evaluated_ = 0, evaluations_ = 0;
+    double last_evaluation_ = 0, evaluation_at_best_ = 0;
     std::uint64_t agreed_in_a_row_ = 0;  // evaluations that were below the first losses, as training was
     model::StepIndex best_step_ = 0, last_ = 0;
     model::WorkerMeta meta_;

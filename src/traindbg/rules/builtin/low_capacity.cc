@@ -26,11 +26,11 @@ const model::RuleInfo kLowCapacity = {
     .when =
         "The last layer, which makes what the loss is given, has one input, or fewer than a `narrow`th of "
         "its "
-        "outputs, of which there are at least eight, and at most 16; or no layer in front of it has more "
+        "outputs, of which there are at least eight, and at most four; or no layer in front of it has more "
         "than "
         "four units, and there are two or more; and after `steps` steps, or at the end "
-        "of a run of half of that, the loss is above `share` of what guessing gives, has fallen by less than "
-        "15 % "
+        "of a run of half of that, the loss is above `share` of what guessing gives (and below twice that), "
+        "has fallen by less than 15 % "
         "over the last third of the run, and the learning rate has not come to an end. Or the whole model is "
         "one matrix, or has no layer of more than eight units in front of the last one, and, of the first "
         "some "
@@ -63,8 +63,9 @@ const model::RuleInfo kLowCapacity = {
                    {"neighbours", "share", 0.3, 0.01, 1, "difference of labels between nearest inputs"}},
 };
 
-constexpr double kMostInputs = 16;
-constexpr std::int64_t kTiny = 4;  // units, of a net that is no wider anywhere
+constexpr double kMostInputs = 4;    // more may tell many outputs apart, as vectors of words do
+constexpr double kIncomparable = 2;  // times what guessing gives: no layer is so narrow
+constexpr std::int64_t kTiny = 4;    // units, of a net that is no wider anywhere
 constexpr std::int64_t kFarTooNarrow = 8;
 
 class LowCapacity final : public Rule {
@@ -131,7 +132,10 @@ class LowCapacity final : public Rule {
             return;
         }
         if (layers_.size() >= 1000) return;
-        layers_.push_back({info.module, info.layer, info.shape[0], info.shape[1], width});
+        // What a transposed convolution is given comes first.
+        const bool is_transposed = info.module_type.find("ConvTranspose") != std::string::npos;
+        const std::int64_t out = info.shape[is_transposed ? 1 : 0], in = info.shape[is_transposed ? 0 : 1];
+        layers_.push_back({info.module, info.layer, out, in, is_transposed ? out : width});
     }
 
     [[nodiscard]] std::optional<Narrow> narrow_layer() const {
@@ -186,7 +190,7 @@ class LowCapacity final : public Rule {
         const std::optional<Narrow> narrow = narrow_layer();
         const std::optional<double> share = narrow ? share_of(*narrow) : std::nullopt;
         if (!share || guessing_.loss().is_game()) return;
-        const bool on = *share > share_ && !is_falling() && !is_over();
+        const bool on = *share > share_ && *share < kIncomparable && !is_falling() && !is_over();
         if (on) fire(*narrow, *share, sink);
         else if (fired_ && *share < 0.9 * share_) sink.clear("layer");
         fired_ = fired_ || on;

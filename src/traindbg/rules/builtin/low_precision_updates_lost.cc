@@ -21,7 +21,8 @@ const model::RuleInfo kLowPrecisionUpdatesLost = {
     .name = "low_precision_updates_lost",
     .title = "Updates lost in low precision",
     .summary =
-        "Weights kept in 16 bits do not change, because each update is less than half of their last bit.",
+        "Weights kept in 16 bits, or very large ones in 32, do not change, because each update is less than "
+        "half of their last bit.",
     .when =
         "Of the weight matrices in bfloat16, float16 or 8 bits, most have, at three steps that were looked "
         "at, an update of exactly 0 in more than `share` of the entries that had a gradient, with a "
@@ -31,21 +32,29 @@ const model::RuleInfo kLowPrecisionUpdatesLost = {
         "entries stay as they are at two looks in a row, with no less than 45 % of the highest rate. And, be "
         "it that the training learns, a single matrix or embedding of which more "
         "than `frozen` of the entries that had a gradient stay as they are at five looks or more, and at all "
-        "of them, while half of its entries or more have one. And, whatever the weights are in, an average "
+        "of them, while half of its entries or more have one. So it is, too, with a parameter in float32 "
+        "whose "
+        "root mean square is above 100, where the typical step (the learning rate; with plain SGD times the "
+        "gradient, over 1 - momentum) is less than half of the last bit of a number of that size, and would "
+        "change a number of size 1. And, whatever the weights are in, an average "
         "of them that is kept in 16 bits: at two looks in a row, 25 steps apart, more than `behind` of its "
         "entries that are more than 3 % from their weights have not changed, while others have.",
     .why =
-        "bfloat16 has 8 significant bits: a weight of 1 cannot change by less than 0.004. What is rounded "
+        "bfloat16 has 8 significant bits: a weight of 1 cannot change by less than 0.004. float32 has 24: a "
+        "coordinate of five million metres cannot change by less than half a metre. What is rounded "
         "away at every step never adds up.",
     .fix =
         "Keep the weights in float32 and compute in 16 bits under torch.autocast, or use an optimizer with "
-        "float32 master weights or stochastic rounding.",
+        "float32 master weights or stochastic rounding. Of a large parameter learn the difference from a "
+        "fixed offset.",
     .healthy =
         "Entries without a gradient, such as embedding rows that are not in the batch; autocast, whose "
-        "weights are float32; 16-bit trainings that learn.",
+        "weights are float32; 16-bit trainings that learn; weights of usual size that stay as they are "
+        "because their gradients vanish or the rate is tiny.",
     .cost =
         "A copy of the weights at the first three steps, a few more below 100, and then every 100th; the "
-        "loss. Once, at step 25, a search among all objects for averages in 16 bits; three looks at the "
+        "weights' size at the first; the loss. Once, at step 25, a search among all objects for averages in "
+        "16 bits; three looks at the "
         "first "
         "65,536 values of 16 of them.",
     .original = "UnchangedTensor",
@@ -56,6 +65,10 @@ const model::RuleInfo kLowPrecisionUpdatesLost = {
                    {"behind", "share", 0.15, 0.01, 1, "entries of an average that are far and do not change"},
                    {"patience", "steps", 30, 5, 1e9, "steps after which it judges"}},
 };
+
+constexpr const char* kKeepInFloat32 =
+    "Keep the model in float32 (no model.half() or model.to(torch.bfloat16)) and run the forward pass under "
+    "torch.autocast; or use an optimizer with float32 master weights.";
 
 bool is_small(tensor::DType dtype) {
     return dtype == tensor::DType::kBFloat16 || dtype == tensor::DType::kFloat16;
@@ -82,26 +95,41 @@ class LowPrecisionUpdatesLost final : public Rule {
     void on_end(FindingSink& sink) override {
         if (looks_ >= 3 && loss_.count() < patience_ && loss_.count() >= 10) judge(sink);
     }
-    [[nodiscard]] std::uint64_t steps_judged() const override { return looks_ + averages_.judged(); }
+    [[nodiscard]] std::uint64_t steps_judged() const override {
+        return looks_ + large_looks_ + averages_.judged();
+    }
     [[nodiscard]] std::string why_not_judged() const override {
-        return "no weights in 16 bits were seen, nor averages of them";
+        return "no weights in 16 bits were seen, nor averages of them, nor very large weights";
     }
 
   private:
     void look(const model::StepView& step) {
-        std::map<std::string_view, double, std::less<>> alive;  // entries with a gradient
+        std::map<std::string_view, double, std::less<>> alive;   // entries with a gradient
+        std::map<std::string_view, double, std::less<>> slopes;  // their root mean square
         for (const model::TensorSample& sample : step.record->tensors) {
             const model::TensorInfo& info = step.info(sample.tensor);
+            if (step.step() == 0 && (info.role == model::Role::kWeight || info.role == model::Role::kBias))
+                note_size(info, sample.statistics);
             if (info.role != model::Role::kGradient || sample.statistics.not_finite() > 0) continue;
             alive[place_of(info.name)] =
                 static_cast<double>(sample.statistics.count - sample.statistics.zero);
+            slopes[place_of(info.name)] = rms_of(sample.statistics);
         }
         std::size_t all = 0, lost = 0, mostly = 0;
         double worst = -1;
+        // Where the rate itself is near its end, small updates are meant.
+        const bool is_at_rate = !rates_.is_known() || rates_.now() > 0.45 * rates_.peak();
         for (const model::TensorSample& sample : step.record->tensors) {
             const model::TensorInfo& info = step.info(sample.tensor);
-            if (info.role != model::Role::kWeightUpdate || !is_small(info.dtype)) continue;
-            look_at_layer(step, sample, alive);
+            if (info.role != model::Role::kWeightUpdate) continue;
+            if (!is_small(info.dtype)) {
+                const auto slope = slopes.find(place_of(info.name));
+                if (slope == slopes.end() || !sizes_.contains(place_of(info.name)) || !is_at_rate) continue;
+                ++large_looks_;
+                look_at_layer(step, sample, alive, is_too_large(step, info, slope->second));
+                continue;
+            }
+            look_at_layer(step, sample, alive, true);
             if (!is_matrix(info)) continue;
             const auto found = alive.find(place_of(info.name));
             if (found == alive.end() || !(found->second > 0)) continue;
@@ -118,8 +146,6 @@ class LowPrecisionUpdatesLost final : public Rule {
         }
         if (all == 0 || (rates_.is_known() && !(rates_.now() > 0))) return;
         ++looks_;
-        // Where the rate itself is near its end, small updates are meant.
-        const bool is_at_rate = !rates_.is_known() || rates_.now() > 0.45 * rates_.peak();
         if (is_at_rate) most_lost_ = 2 * mostly > all ? most_lost_ + 1 : 0;
         if (2 * lost > all) {
             if (lost_looks_++ == 0) first_ = step.step();
@@ -128,18 +154,45 @@ class LowPrecisionUpdatesLost final : public Rule {
         }
     }
 
+    static double rms_of(const model::Statistics& values) {
+        return values.finite() == 0 ? 0 : values.l2 / std::sqrt(static_cast<double>(values.finite()));
+    }
+    void note_size(const model::TensorInfo& info, const model::Statistics& values) {
+        const double size = rms_of(values);
+        if (info.dtype == tensor::DType::kFloat32 && size > kLargeWeights && std::isfinite(size))
+            sizes_[std::string(place_of(info.name))] = size;
+    }
+    // Whether a step that would change a number of size 1 is less than half of the last bit of these. Where
+    // it would change neither, it is the gradient or the rate that is small.
+    [[nodiscard]] bool is_too_large(const model::StepView& step, const model::TensorInfo& info,
+                                    double slope) const {
+        constexpr double kHalfOfLastBit = 0x1p-24;  // of 1 in float32
+        const auto size = sizes_.find(place_of(info.name));
+        if (size == sizes_.end() || info.dtype != tensor::DType::kFloat32 || !rates_.is_known()) return false;
+        double typical = rates_.now();
+        if (updates_follow_gradients(*step.meta)) {
+            const double momentum = optimizer_setting(*step.meta, "momentum").value_or(0);
+            typical *= slope / (1 - std::clamp(momentum, 0.0, 0.99));
+        }
+        const double half = kHalfOfLastBit * std::exp2(std::floor(std::log2(size->second)));
+        return typical > kHalfOfLastBit && typical < half;
+    }
+
     struct Layer {
         std::string name, module;
+        double size = 0;  // where that is why; 0: the element type is
         std::uint64_t looks = 0, lost = 0;
         double share = 0;
         model::StepIndex first = 0;
     };
 
+    // `can_be_lost`: its numbers are too coarse for the step.
     void look_at_layer(const model::StepView& step, const model::TensorSample& sample,
-                       const std::map<std::string_view, double, std::less<>>& alive) {
+                       const std::map<std::string_view, double, std::less<>>& alive, bool can_be_lost) {
         const model::TensorInfo& info = step.info(sample.tensor);
         const auto found = alive.find(place_of(info.name));
-        if (info.shape.size() < 2 || found == alive.end()) return;
+        const auto size = sizes_.find(place_of(info.name));
+        if ((info.shape.size() < 2 && size == sizes_.end()) || found == alive.end()) return;
         const auto count = static_cast<double>(sample.statistics.count);
         if (found->second < 0.5 * count || (rates_.is_known() && !(rates_.now() > 0))) return;
         Layer& layer = layers_[info.name];
@@ -147,10 +200,11 @@ class LowPrecisionUpdatesLost final : public Rule {
             layer.name = info.name;
             layer.module = info.module;
             layer.first = step.step();
+            if (size != sizes_.end()) layer.size = size->second;
         }
         const auto changed = count - static_cast<double>(sample.statistics.zero);
         layer.share = 1 - std::min(1.0, changed / found->second);
-        if (layer.share > frozen_) ++layer.lost;
+        if (can_be_lost && layer.share > frozen_) ++layer.lost;
     }
 
     // Averages of weights, and targets that follow by a small factor.
@@ -198,11 +252,15 @@ class LowPrecisionUpdatesLost final : public Rule {
         finding.places = places;
         finding.message = base::format(
             "{} hardly moves: {:.0f} % of its entries that had a gradient did not change at any of {} steps "
-            "looked at. It is kept in 16 bits, and the updates are less than half of the last bit.",
-            place_in_words(worst->name), 100 * worst->share, worst->looks);
-        finding.fix =
-            "Keep the model in float32 (no model.half() or model.to(torch.bfloat16)) and run the forward "
-            "pass under torch.autocast; or use an optimizer with float32 master weights.";
+            "looked at. {}, and the updates are less than half of the last bit.",
+            place_in_words(worst->name), 100 * worst->share, worst->looks,
+            worst->size > 0
+                ? base::format("It is kept in float32, at a size of {}", human_number(worst->size))
+                : "It is kept in 16 bits");
+        finding.fix = worst->size > 0
+                          ? "Keep the large part as a constant and learn the difference from it (centre + "
+                            "parameter), or scale the parameter to about unit size, or keep it in float64."
+                          : kKeepInFloat32;
         finding.evidence.push_back({"entries that do not change", worst->share, "limit", frozen_});
         finding.plots = {{worst->name, "zero"}};
         sink.fire(std::move(finding));
@@ -231,9 +289,7 @@ class LowPrecisionUpdatesLost final : public Rule {
             "is {}, {} at the start.",
             100 * share_now_, place_in_words(worst_), dtype_, lost_looks_, looks_,
             human_number(loss_.level()), human_number(loss_.start()));
-        finding.fix =
-            "Keep the model in float32 (no model.half() or model.to(torch.bfloat16)) and run the forward "
-            "pass under torch.autocast; or use an optimizer with float32 master weights.";
+        finding.fix = kKeepInFloat32;
         finding.evidence.push_back({"entries that do not change", share_now_, "limit", share_});
         finding.evidence.push_back({"loss", loss_.level(), "at the start", loss_.start()});
         finding.plots = {{worst_, "zero"}};
@@ -241,11 +297,13 @@ class LowPrecisionUpdatesLost final : public Rule {
         sink.fire(std::move(finding));
     }
 
+    static constexpr double kLargeWeights = 100;        // far above what networks are made of
+    std::map<std::string, double, std::less<>> sizes_;  // of large ones in float32, at the first step
     std::map<std::string, Layer> layers_;
     bool is_frozen_ = false;
     double share_, frozen_, behind_;
     std::uint64_t patience_;
-    std::uint64_t looks_ = 0, lost_looks_ = 0;
+    std::uint64_t looks_ = 0, lost_looks_ = 0, large_looks_ = 0;
     model::StepIndex first_ = 0, last_ = 0;
     std::size_t places_ = 1;
     double share_now_ = 0;
@@ -265,6 +323,12 @@ std::vector<model::Requirement> low_precision_updates_lost_needs(const Parameter
     all.push_back(updates);
     updates.collection = "gradients";
     all.push_back(std::move(updates));
+    for (const char* parameters : {"weights", "biases"})
+        all.push_back({parameters,
+                       model::Mode::kTrain,
+                       model::What::kStatistics,
+                       {.every = 0, .dense_until = 1},
+                       kLowPrecisionUpdatesLost.name});
     all.push_back(rate_requirement(kLowPrecisionUpdatesLost.name));
     all.push_back(loop_requirement(kLowPrecisionUpdatesLost.name));
     return all;

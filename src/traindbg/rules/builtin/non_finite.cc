@@ -34,7 +34,9 @@ const model::RuleInfo kNonFinite = {
         "output while loss and gradients stay finite is a note (info); an infinity there is nothing, masks "
         "are made "
         "of it. Where values had not grown before, and the model or its loss divides by a norm, a deviation "
-        "or a sum to which nothing is added, or takes the logarithm of a softmax or sigmoid, that is named "
+        "or a sum to which nothing is added, takes the root of such a one or of what is cut off at 0, or "
+        "takes "
+        "the logarithm of a softmax or sigmoid, that is named "
         "(`division_by_zero_norm`, `unstable_log_softmax`).",
     .why =
         "NaN spreads: after one optimizer step every weight that it touches is NaN, and nothing that follows "
@@ -266,12 +268,14 @@ class NonFinite final : public Rule {
         if (!hazard.place.empty() || origin_->pass != Pass::kForward) finding_.layer = hazard.place;
         if (hazard.is_division) {
             finding_.message += base::format(
-                " {} divides by a norm, a deviation or a sum to which nothing is added: where that is 0, the "
-                "quotient is NaN, or its derivative.",
+                " {} divides by a norm, a deviation or a sum to which nothing is added, or takes its root, "
+                "or "
+                "that of what is cut off at 0: where that is 0, the quotient is NaN, or the derivative.",
                 where);
             finding_.fix =
                 "Keep the divisor from 0: torch.nn.functional.normalize(x, dim=-1), x / (norm + 1e-8), "
-                "(x.square().sum(-1) + 1e-8).sqrt(), or total / count.clamp(min=1).";
+                "(x.square().sum(-1) + 1e-8).sqrt(), squares.clamp(min=1e-8).sqrt(), or "
+                "total / count.clamp(min=1).";
         } else {
             finding_.message += base::format(
                 " {} takes the logarithm of a softmax or sigmoid, which is 0 in floating point where scores "

@@ -27,7 +27,8 @@ const model::RuleInfo kOverRegularized = {
     .summary =
         "A penalty on the weights outweighs the loss and takes them away, or dropout takes nearly all units.",
     .when =
-        "The norm of all weight matrices fell, at each of the last looks, to less than `shrink` of what it "
+        "The norm of all weight matrices (where there are none, of all embeddings of more than one column) "
+        "fell, at each of the last looks, to less than `shrink` of what it "
         "was at the start, and the loss has not come far: it is no lower than at the start, or more than "
         "half of it (or of guessing, the entropy of the labels) and without a downward trend over the "
         "second half (Mann-Kendall z > -2.5). Where the optimizer has a `weight_decay`, it must pull harder "
@@ -37,7 +38,8 @@ const model::RuleInfo kOverRegularized = {
         "backward() is called on exceeds the one loss function's value by more than that value at the start, "
         "the excess and the norm of the weights fall to less than `shrink`, the total falls, and of its fall "
         "less than a fifth is the loss function's own, whose value is no better than four fifths of the best "
-        "constant answer. Dropout: a module drops more than `dropout` of its values, and after three times "
+        "constant answer, or the norm is below a twentieth of what it was. Dropout: a module drops more than "
+        "`dropout` of its values, and after three times "
         "`patience` steps, or at the end, the training loss is above half of its start (or of guessing), or "
         "above three times the "
         "evaluation loss.",
@@ -78,13 +80,21 @@ class OverRegularized final : public Rule {
         note_excess(step);
         note_dropout(step, sink);
         look_for_a_penalty(step);
-        double weights2 = 0, gradients2 = 0;
+        double weights2 = 0, gradients2 = 0, tables2 = 0, table_gradients2 = 0;
         for (const model::TensorSample& sample : step.record->tensors) {
             const model::TensorInfo& info = step.info(sample.tensor);
-            if (!is_matrix(info) || sample.statistics.not_finite() > 0) continue;
+            if (sample.statistics.not_finite() > 0) continue;
             const double square = sample.statistics.l2 * sample.statistics.l2;
-            if (info.role == model::Role::kWeight) weights2 += square;
-            if (info.role == model::Role::kGradient) gradients2 += square;
+            const bool is_weight = info.role == model::Role::kWeight;
+            if (!is_weight && info.role != model::Role::kGradient) continue;
+            if (is_matrix(info)) (is_weight ? weights2 : gradients2) += square;
+            else if (is_table(info)) (is_weight ? tables2 : table_gradients2) += square;
+        }
+        has_matrices_ = has_matrices_ || weights2 > 0;
+        // A factorisation has tables alone: they are what it is made of.
+        if (!has_matrices_) {
+            weights2 = tables2;
+            gradients2 = table_gradients2;
         }
         if (gradients2 > 0) gradient_norm_ = std::sqrt(gradients2);
         if (weights2 > 0) {
@@ -120,6 +130,13 @@ class OverRegularized final : public Rule {
 
   private:
     static constexpr const char* kKey = "weights";
+    static constexpr double kGone = 0.05;  // of the norm at the start: nothing is left to predict by
+
+    // Of an embedding that gives more than a number for each row.
+    [[nodiscard]] static bool is_table(const model::TensorInfo& info) {
+        return info.shape.size() == 2 && info.shape[1] > 1 &&
+               info.module_type.find("Embedding") != std::string::npos;
+    }
 
     void note_evaluation(const model::StepView& step) {
         for (const model::ScalarSample& sample : step.record->scalars)
@@ -158,7 +175,8 @@ class OverRegularized final : public Rule {
         const double value = median({values.begin(), values.end()});
         const double fall = before - now;
         const std::optional<double> share = guessing_.share();
-        const bool is_poor = share ? *share > 0.8 : !(value < 0.8 * value_before);
+        const bool is_poor =
+            norm_ < kGone * first_norm_ || (share ? *share > 0.8 : !(value < 0.8 * value_before));
         const bool shows = before > value_before && value_before > 0 && now < shrink_ * before &&
                            norm_ < shrink_ * first_norm_ &&
                            value_before - value < 0.2 * (fall + value_before - value) && is_poor;
@@ -310,7 +328,7 @@ class OverRegularized final : public Rule {
     std::uint64_t judged_ = 0, norms_ = 0, falls_ = 0;
     std::uint64_t bare_ = 0, with_more_ = 0;  // steps whose loss is a function's alone, and others
     double first_norm_ = 0, norm_ = 0, gradient_norm_ = 0;
-    bool firing_ = false, has_several_ = false, is_dropping_ = false;
+    bool firing_ = false, has_several_ = false, is_dropping_ = false, has_matrices_ = false;
     double dropped_ = 0;
     std::string dropout_place_, function_;
     std::vector<double> first_excess_, first_value_;

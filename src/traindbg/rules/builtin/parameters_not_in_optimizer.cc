@@ -18,7 +18,10 @@ const model::RuleInfo kParametersNotInOptimizer = {
         "requires gradients and has one, no optimizer of the process holds it (also none that has not "
         "stepped yet), and its values do not change otherwise. Error where such weights still have the "
         "distribution that an initialiser gives; info where they do not, because then they were trained "
-        "or loaded before; warning where that cannot be told.",
+        "or loaded before; warning where that cannot be told. The same of parameters of no watched model "
+        "that "
+        "the graph of the loss ends in, as those of a criterion are: warning where they are as they were "
+        "drawn, else info.",
     .why =
         "backward() computes gradients that nobody uses. The part stays random; the rest learns to work "
         "around it, so that the loss falls, only less far.",
@@ -29,9 +32,11 @@ const model::RuleInfo kParametersNotInOptimizer = {
     .healthy =
         "Several optimizers that step in turn or seldom, as in a GAN: all that exist count. Parameters "
         "that a loop changes by hand. Frozen parameters, and those without a gradient. A loaded model of "
-        "which only the head is trained (info).",
+        "which only the head is trained (info). Networks in a loss whose weights were loaded (info); copies "
+        "of what is trained, as targets are.",
     .cost =
-        "A look at the parameters' gradients at the first 10 steps and then every 25th. Where one is "
+        "A look at the parameters' gradients at the first 10 steps and then every 25th, and at the ends of "
+        "the loss's graph at three. Where one is "
         "found for the first time: a search for optimizers among the objects of the process, and the "
         "distribution of those weights.",
     .original = "",
@@ -45,10 +50,11 @@ const model::RuleInfo kParametersNotInOptimizer = {
 class ParametersNotInOptimizer final : public Rule {
   public:
     explicit ParametersNotInOptimizer(const Parameters& parameters)
-        : steps_(parameters.at("steps")), seen_(parameters.at("steps")) {}
+        : steps_(parameters.at("steps")), seen_(parameters.at("steps")), outside_(parameters.at("steps")) {}
 
     void on_step(const model::StepView& step, FindingSink& sink) override {
         if (step.mode() != model::Mode::kTrain) return;
+        judge_outside(step, sink);
         const std::optional<LoopFact> left_out = loop_fact(step, "not_in_optimizer");
         if (!left_out) return;
         const bool shows = left_out->value > 0;
@@ -91,12 +97,48 @@ class ParametersNotInOptimizer final : public Rule {
     }
 
   private:
+    // What the loss has beside the model.
+    void judge_outside(const model::StepView& step, FindingSink& sink) {
+        const std::optional<LoopFact> found = loop_fact(step, "outside_optimizer");
+        if (!found) return;
+        const bool shows = found->value > 0;
+        if (!shows && is_firing_outside_)
+            for (const char* key : {kOutside, kOutsideNote}) sink.clear(key);
+        outside_.add(step, shows);
+        const auto lasts = static_cast<double>(step.step() - outside_.first() + 1);
+        is_firing_outside_ = shows && lasts >= steps_;
+        if (!is_firing_outside_) return;
+        const std::optional<LoopFact> fresh = loop_fact(step, "outside_optimizer_fresh");
+        const bool is_fresh = fresh && fresh->value > 0;
+        model::Finding finding = is_fresh
+                                     ? loop_finding(kOutside, model::Severity::kWarning, outside_, *found)
+                                     : loop_finding(kOutsideNote, model::Severity::kInfo, outside_, *found);
+        finding.places = static_cast<std::uint64_t>(found->value);
+        finding.evidence = {{"steps in a row", lasts, "limit", steps_}};
+        finding.message = base::format(
+            "The loss depends on {:.0f} parameters beside the model, the first of them in {}: they get "
+            "gradients, but no optimizer has them, and they never change.{}",
+            found->value, found->place, is_fresh ? " Their values are as they were drawn." : "");
+        finding.fix =
+            is_fresh ? base::format(
+                           "Give what {0} has to the optimizer, too, beside model.parameters(). If it is "
+                           "meant to stay as it is: requires_grad_(False).",
+                           found->place)
+                     : base::format(
+                           "Nothing, if {} is meant to stay as it is; requires_grad_(False) saves the time "
+                           "for its gradients. Else give its parameters to the optimizer.",
+                           found->place);
+        sink.fire(std::move(finding));
+    }
+
+    static constexpr const char* kOutside = "beside the model";
+    static constexpr const char* kOutsideNote = "beside the model, perhaps meant";
     static constexpr const char* kKey = "optimizer";
     static constexpr const char* kUnknown = "optimizer, perhaps";
     static constexpr const char* kLoaded = "optimizer, loaded weights";
     double steps_;
-    InARow seen_;
-    bool is_firing_ = false;
+    InARow seen_, outside_;
+    bool is_firing_ = false, is_firing_outside_ = false;
 };
 
 std::vector<model::Requirement> parameters_not_in_optimizer_needs(const Parameters&) {

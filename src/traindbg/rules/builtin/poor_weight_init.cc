@@ -30,8 +30,11 @@ const model::RuleInfo kPoorWeightInit = {
         "The units of a layer start alike and stay so, or the weights start far too large or too small.",
     .when =
         "Alike (error; warning if the training learns all the same): before the first update and after the "
-        "second, every row of a hidden layer's weight has the same least and largest value as the others, "
-        "and so has every row of its gradient (a recurrent or attention layer may have four kinds of rows). "
+        "second, every row of the weight of a hidden layer, or of a matrix that is of no layer, such as the "
+        "means of a mixture, has the same least and largest value as the others, "
+        "and so has every row of its gradient (a recurrent or attention layer may have four kinds of rows; "
+        "what "
+        "is of no layer, half as many as rows after the first update). "
         "Copies (warning): so it is with some rows, at least two and a twentieth of a matrix, and others of "
         "the same matrix. "
         "Zeros (error): two weight matrices that can be multiplied, of one module or of modules next to each "
@@ -51,7 +54,9 @@ const model::RuleInfo kPoorWeightInit = {
         "one to the next, and "
         "after `patience` steps (25, where the typical matrix is below a tenth of that) nothing is learned, "
         "or "
-        "what the model returns differs from sample to sample by less than a quarter of what targets do.",
+        "what the model returns differs from sample to sample by less than a quarter of what targets do. Of "
+        "a loss made by hand, which need not fall: it is below `small` in all matrices and below a tenth of "
+        "that in the typical one, at the start and still after `patience` steps.",
     .why =
         "Units that start alike get the same gradient and stay alike for ever: the layer is as good as one "
         "unit. With weights that are too large a model is sure of nonsense, units saturate and gradients "
@@ -91,8 +96,10 @@ struct Matrix {
     std::int32_t layer = -1;
     std::string name;  // of the weight
     std::string module;
-    double gain = 0;       // std · √fan_in before the first update
-    bool is_alike = true;  // wherever it was looked at
+    bool is_layer = false;
+    std::size_t kinds = 1;  // of rows that started as one
+    double gain = 0;        // std · √fan_in before the first update
+    bool is_alike = true;   // wherever it was looked at
     int weight_looks = 0, gradient_looks = 0;
     bool starts_alike = false;
     bool starts_constant = false;  // one value, and not 0
@@ -129,16 +136,15 @@ bool are_neighbours(const Zeros& a, const Zeros& b) {
 // Every channel has the extremes of every other one, or of one of four kinds.
 constexpr std::int64_t kShortestRow = 8;
 
-bool are_alike(const model::ChannelStatistics& channels) {
+// How many kinds of channels there are, one more than `most` where there are more.
+std::size_t kinds_in(const model::ChannelStatistics& channels, std::size_t most) {
     const std::size_t n = channels.channels();
-    if (n < 2) return false;
     double size = 0;
     for (std::size_t i = 0; i < n; ++i)
         size = std::max({size, std::abs(static_cast<double>(channels.min[i])),
                          std::abs(static_cast<double>(channels.max[i]))});
     // The same sum, added up in another order.
     const double near = 1e-5 * size;
-    const std::size_t most = n >= 16 && n % 4 == 0 ? 4 : n >= 12 && n % 3 == 0 ? 3 : 1;
     std::vector<std::size_t> kinds;
     for (std::size_t i = 0; i < n; ++i) {
         const bool known = std::any_of(kinds.begin(), kinds.end(), [&](std::size_t k) {
@@ -146,10 +152,16 @@ bool are_alike(const model::ChannelStatistics& channels) {
                    std::abs(channels.max[i] - channels.max[k]) <= near;
         });
         if (known) continue;
-        if (kinds.size() == most) return false;
         kinds.push_back(i);
+        if (kinds.size() > most) break;
     }
-    return true;
+    return kinds.size();
+}
+
+bool are_alike(const model::ChannelStatistics& channels) {
+    const std::size_t n = channels.channels();
+    const std::size_t most = n >= 16 && n % 4 == 0 ? 4 : n >= 12 && n % 3 == 0 ? 3 : 1;
+    return n >= 2 && kinds_in(channels, most) <= most;
 }
 
 // Each row whose extremes are those of one before it, exactly: of random numbers no two are. Rows of one
@@ -216,6 +228,7 @@ class PoorWeightInit final : public Rule {
                 measure_guess(step);
             }
         }
+        if (loss_.count() >= patience_) look_at_sizes_again(step);
         if (step.step() + 1 == kLooks) {
             find_alike();
             judge_copies(sink);
@@ -249,6 +262,7 @@ class PoorWeightInit final : public Rule {
             one.name = info.name;
             one.module = info.module;
             one.layer = info.layer;
+            one.is_layer = is_layer(info.module_type);
         }
         return one;
     }
@@ -261,8 +275,13 @@ class PoorWeightInit final : public Rule {
             const model::ChannelStatistics& channels = sample.channels;
             if (channels.channels() < 2) continue;
             Matrix& one = matrix(info);
-            const bool alike =
-                has_several_parts(info.module_type) ? are_alike(channels) : are_all_one(channels);
+            bool alike = has_several_parts(info.module_type) ? are_alike(channels) : are_all_one(channels);
+            if (!alike && step.step() > 0 && one.starts_alike && !is_layer(info.module_type)) {
+                // What began as one parts by rounding, which an optimizer makes larger, into some kinds.
+                const std::size_t most = channels.channels() / 2, kinds = kinds_in(channels, most);
+                alike = kinds <= most;
+                one.kinds = std::max(one.kinds, kinds);
+            }
             one.is_alike = one.is_alike && alike;
             if (!is_weight || step.step() > 0) keep_alike(one.copies, channels, !is_weight);
             if (is_weight) {
@@ -391,6 +410,19 @@ class PoorWeightInit final : public Rule {
             matrix(info).gain = gain_of(info, s);
         }
     }
+    // Of the same matrices, when the training should have set off.
+    void look_at_sizes_again(const model::StepView& step) {
+        std::vector<double> gains;
+        for (const model::TensorSample& sample : step.record->tensors) {
+            const model::TensorInfo& info = step.info(sample.tensor);
+            if (info.role != model::Role::kWeight || !is_matrix(info) || sample.statistics.count == 0)
+                continue;
+            const auto known = matrices_.find(std::string(place_of(info.name)));
+            if (known != matrices_.end() && known->second.gain > 0)
+                gains.push_back(gain_of(info, sample.statistics));
+        }
+        if (!gains.empty()) gain_now_ = median(std::move(gains));
+    }
     // How far what a layer returns differs from sample to sample: of its typical channel, greatest less
     // least.
     void measure_outputs(const model::StepView& step) {
@@ -410,6 +442,8 @@ class PoorWeightInit final : public Rule {
     static double rms(const model::Statistics& s) {
         return s.finite() == 0 ? 0 : s.l2 / std::sqrt(static_cast<double>(s.finite()));
     }
+    // Which multiplies what it is given by its matrix.
+    static bool is_layer(std::string_view type) { return is_weighted(type) || has_several_parts(type); }
     static bool is_weighted(std::string_view type) {
         return type.find("Linear") != std::string_view::npos || type.find("Conv") != std::string_view::npos;
     }
@@ -443,9 +477,13 @@ class PoorWeightInit final : public Rule {
         std::size_t hidden = 0;
         for (const auto& [place, one] : matrices_) last = std::max(last, one.layer);
         for (const auto& [place, one] : matrices_) {
-            if (one.layer == last || one.name.empty() || one.gradient_looks == 0) continue;
-            ++hidden;
-            if (one.starts_constant) constant_.push_back(&one);
+            if (one.name.empty() || one.gradient_looks == 0) continue;
+            // The last layer may be a head, which may start at zero. What multiplies nothing, such as the
+            // means of a mixture, is no head, wherever it is.
+            const bool is_last = one.layer == last;
+            if (is_last && (one.is_layer || !one.has_gradient)) continue;
+            hidden += is_last ? 0 : 1;
+            if (one.starts_constant && !is_last) constant_.push_back(&one);
             const bool seen = one.weight_looks >= 2 && one.gradient_looks >= 2;
             // What is alike later alone has lost its gradient.
             if (seen && one.is_alike && one.starts_alike) alike_.push_back(&one);
@@ -472,6 +510,12 @@ class PoorWeightInit final : public Rule {
             "{} updates{}: they stay alike for ever.",
             place_in_words(first.name), kLooks - 1,
             alike_.size() > 1 ? base::format("; so it is in {} layers", alike_.size()) : std::string());
+        if (first.kinds > 1)
+            finding.message = base::format(
+                "All rows of {} start as one and get the same gradient, and after {} updates they are of {} "
+                "kinds, which differ by rounding alone{}: they do not come apart.",
+                place_in_words(first.name), kLooks - 1, first.kinds,
+                alike_.size() > 1 ? base::format("; so it is in {} matrices", alike_.size()) : std::string());
         if (!first.has_gradient)
             finding.message = base::format(
                 "All units of {} start with the same weights and get a gradient of exactly 0{}: they never "
@@ -622,13 +666,23 @@ class PoorWeightInit final : public Rule {
         return !loss_.has_learned() || (outputs_differ_ && *outputs_differ_ < kSame);
     }
 
+    // A loss made by hand need not fall. That no signal gets through the network, it shows by itself: all
+    // weights are small, the typical one far too small, at the start and still.
+    [[nodiscard]] bool is_dead() const {
+        const auto all = sized();
+        return typical_gain() < small_ / 10 && gain_now_ && *gain_now_ < small_ / 10 &&
+               outputs_.size() >= 3 &&
+               std::ranges::all_of(all, [&](const Matrix* one) { return one->gain < small_; });
+    }
+
     void judge_small(FindingSink& sink) {
         // Far too small, there is little to wait for.
         const bool is_tiny = loss_.count() == kTinyPatience && typical_gain() < small_ / 10;
         if ((loss_.count() < patience_ && !is_tiny && !is_small_) || loss_.is_game()) return;
         if (is_small_) {
-            if (is_idle()) return fire_small(sink);
-            if (!loss_.has_learned_much()) return;  // a lucky batch, or the bias alone
+            if (loss_.is_known_function() ? is_idle() : is_dead()) return fire_small(sink);
+            // A lucky batch, or the bias alone.
+            if (loss_.is_known_function() && !loss_.has_learned_much()) return;
             sink.clear("small");
             is_small_ = false;
             is_small_over_ = true;
@@ -636,7 +690,7 @@ class PoorWeightInit final : public Rule {
         }
         // One look may fall on a lucky moment.
         const bool is_due = is_tiny || (loss_.count() <= 6 * patience_ && loss_.count() % patience_ == 0);
-        if (is_small_over_ || !is_due || !is_idle() || !loss_.is_known_function()) return;
+        if (is_small_over_ || !is_due || !(loss_.is_known_function() ? is_idle() : is_dead())) return;
         const auto all = sized();
         if (all.size() < 3 || (outputs_.size() < 3 && (has_norms_ || !(typical_gain() < small_ / 10))))
             return;
@@ -697,6 +751,7 @@ class PoorWeightInit final : public Rule {
     double squared_ = 0;  // the first mean squared error
     double square_ = 0, typical_ = 0, shrinks_ = 1;
     std::size_t low_ = 0;
+    std::optional<double> gain_now_;        // of the typical matrix, once the training should have set off
     std::optional<double> outputs_differ_;  // from sample to sample, as a part of what targets do
     bool is_large_ = false, is_stuck_ = false, is_small_ = false;
     const Matrix* worst_ = nullptr;

@@ -4,10 +4,12 @@
 #include <cmath>
 #include <map>
 #include <string>
+#include <vector>
 
 #include "traindbg/base/format.h"
 #include "traindbg/base/text.h"
 #include "traindbg/rules/builtin/builtin.h"
+#include "traindbg/rules/data_labels.h"
 #include "traindbg/rules/loop_facts.h"
 
 namespace traindbg::rules {
@@ -27,7 +29,11 @@ const model::RuleInfo kRepresentationCollapse = {
         "was, "
         "or a thousandth of the size of the values, at `looks` looks in a row from step `patience` on. Of a "
         "cosine_embedding_loss whose targets are all 1, and of which both vectors have a gradient, so that "
-        "nothing pushes apart, 15 % of what it was and of the size of the values is enough. Where models "
+        "nothing pushes apart, 15 % of what it was and of the size of the values is enough. Of a loss that "
+        "is "
+        "nothing but cosines, each with a gradient on both sides, lengths do not count: by how much samples "
+        "point another way than their mean is, of everything that is returned, less than 15 % of what it "
+        "was. Where models "
         "return one value a sample, as the distance of a pair, the same is asked of the last layer that was "
         "called two to four times in a step, once for each input; not where several optimizers play against "
         "each other.",
@@ -58,12 +64,14 @@ const model::RuleInfo kRepresentationCollapse = {
 
 constexpr double kNothing = 1e-3;  // of the size of the values
 constexpr double kShareOfPulled = 0.15;
+constexpr const char* kTurn = "directions";
 
 class RepresentationCollapse final : public Rule {
   public:
     explicit RepresentationCollapse(const Parameters& parameters)
         : share_(parameters.at("share")),
           looks_(parameters.at("looks")),
+          turned_(looks_),
           patience_(static_cast<std::uint64_t>(parameters.at("patience"))) {}
 
     void on_step(const model::StepView& step, FindingSink& sink) override {
@@ -72,6 +80,7 @@ class RepresentationCollapse final : public Rule {
         game_.observe(step);
         if (is_supervised_) return;
         look_at(step, "output_deviation", "output_size", sink);
+        look_at_turns(step, sink);
         // Of a critic no output need differ any more, once its opponent is as good.
         if (!game_.is_on()) look_at(step, "branch_deviation", "branch_size", sink);
     }
@@ -92,21 +101,14 @@ class RepresentationCollapse final : public Rule {
 
     void look_at_labels(const model::StepView& step, FindingSink& sink) {
         if (is_supervised_) return;
-        if (loop_fact(step, "target_has_gradient")) targets_are_made_ = true;
+        labels_.observe(step);
         for (const model::TensorSample& sample : step.record->tensors)
             if (step.info(sample.tensor).name == "label/cosine_embedding_loss")
                 is_only_pulled_ = sample.statistics.min == 1 && sample.statistics.max == 1;
-        if (targets_are_made_) return;
-        for (const model::TensorSample& sample : step.record->tensors) {
-            if (step.info(sample.tensor).role != model::Role::kLabel) continue;
-            const model::Statistics& s = sample.statistics;
-            if (s.finite() == 0 || s.min == s.max) continue;
-            const auto last = static_cast<double>(s.count - 1);
-            const bool are_numbers = s.min == 0 && s.max == last && std::abs(s.mean - last / 2) < 1e-3 * last;
-            if (are_numbers) continue;
-            is_supervised_ = true;
-            for (const auto& [place, output] : outputs_) sink.clear(place);
-        }
+        if (!labels_.are_given()) return;
+        is_supervised_ = true;
+        for (const auto& [place, output] : outputs_) sink.clear(place);
+        sink.clear(kTurn);
     }
 
     void look_at(const model::StepView& step, std::string_view deviations, std::string_view sizes,
@@ -127,7 +129,7 @@ class RepresentationCollapse final : public Rule {
         if (step.step() < patience_) return;
         // Targets far from 0 and a policy that is not sure yet are much alike from the start, and stay so.
         const bool is_pulled =
-            is_only_pulled_ && targets_are_made_ && deviation.value < kShareOfPulled * size;
+            is_only_pulled_ && labels_.are_made() && deviation.value < kShareOfPulled * size;
         const double share = is_pulled ? kShareOfPulled : share_;
         const bool shows = deviation.value < share * output.start || deviation.value < kNothing * size ||
                            (deviation.value < share_ * size && deviation.value < 0.5 * output.start);
@@ -154,22 +156,54 @@ class RepresentationCollapse final : public Rule {
         sink.fire(std::move(finding));
     }
 
+    // Cosines know no length: samples that all point one way are all the same to the loss. What a predictor
+    // returns may do so for a while, and then what it predicts does not.
+    void look_at_turns(const model::StepView& step, FindingSink& sink) {
+        const std::vector<LoopFact> turns = loop_facts(step, "output_turn");
+        if (turns.empty()) return;
+        const auto most = std::max_element(turns.begin(), turns.end(),
+                                           [](const auto& a, const auto& b) { return a.value < b.value; });
+        if (!std::isfinite(most->value)) return;
+        ++judged_;
+        if (first_turns_ < 3) {
+            ++first_turns_;
+            first_turn_ = std::max(first_turn_, most->value);
+        }
+        if (step.step() < patience_) return;
+        const bool shows = most->value < kShareOfPulled * first_turn_;
+        if (!shows && turned_.is_enough()) sink.clear(kTurn);
+        turned_.add(step, shows);
+        if (!turned_.is_enough()) return;
+        model::Finding finding = loop_finding(kTurn, model::Severity::kWarning, turned_, *most);
+        finding.message = base::format(
+            "All that the model returns points nearly the same way for all samples of a batch: unit vectors "
+            "of {} lie {} from their mean at step {}, and {} in the first steps. The loss is made of cosines "
+            "alone, and both sides of each have a gradient.",
+            most->place, human_number(most->value), step.step(), human_number(first_turn_));
+        finding.fix =
+            "Detach one side of each cosine (z.detach()) and let the other be predicted from its view, or "
+            "compare with other samples, too (a contrastive loss).";
+        finding.evidence.insert(finding.evidence.begin(),
+                                {"from their mean direction", most->value, "at the start", first_turn_});
+        finding.plots.insert(finding.plots.begin(), {std::string(most->tensor), "value"});
+        sink.fire(std::move(finding));
+    }
+
     double share_, looks_;
+    InARow turned_;
+    int first_turns_ = 0;
+    double first_turn_ = 0;  // the largest of the first looks
     std::uint64_t patience_;
     std::uint64_t judged_ = 0;
-    bool is_supervised_ = false, targets_are_made_ = false;
+    bool is_supervised_ = false;
+    DataLabels labels_;
     bool is_only_pulled_ = false;  // a loss of pairs that has no pair to push apart
     Game game_;
     std::map<std::string, Output, std::less<>> outputs_;
 };
 
 std::vector<model::Requirement> representation_collapse_needs(const Parameters&) {
-    return {loop_requirement(kRepresentationCollapse.name),
-            {"labels",
-             model::Mode::kTrain,
-             model::What::kStatistics,
-             {.every = 50, .dense_until = 10},
-             kRepresentationCollapse.name}};
+    return {loop_requirement(kRepresentationCollapse.name), label_requirement(kRepresentationCollapse.name)};
 }
 
 }  // namespace

@@ -27,7 +27,9 @@ const model::RuleInfo kResumeLostOptimizerState = {
         "rate before any schedule, the same settings) was read by torch.load() or taken by state_dict() in "
         "this process, or an optimizer like it trained here before. Where a training was seen before in "
         "this process, the loss must go on where it had been: at most a quarter of the way back to its "
-        "start; and it must be the only one before. Judged after `patience` steps. Or, without any loading: "
+        "start; and it must be the only one before. What the loss does is not asked where an optimizer made "
+        "just like it, for the same parameters, was given a state and then made no step. Judged after "
+        "`patience` steps. Or, without any loading: "
         "an "
         "optimizer of the same kind and settings takes the place of another for the same parameters, twice "
         "or more, and the loss goes on where it was each time, so that the weights did not begin anew.",
@@ -84,6 +86,8 @@ class ResumeLostOptimizerState final : public Rule {
     static constexpr const char* kKey = "state";
     static constexpr const char* kAgain = "made_anew";
     static constexpr int kAfter = 5;  // losses
+    // Of `optimizer_state_lost`: another optimizer for the same parameters had the state, and never stepped.
+    static constexpr double kGivenToAnother = 3;
 
     void begin(const model::StepView& step, double lost, FindingSink& sink) {
         lost_ = lost;
@@ -137,6 +141,7 @@ class ResumeLostOptimizerState final : public Rule {
 
     // The same task: the loss is about where it was, and not at its start again.
     [[nodiscard]] bool goes_on() const {
+        if (lost_ >= kGivenToAnother) return true;
         if (!before_) return lost_ >= 2;
         if (trainings_ > 2 || before_->count() < 20 || loss_.count() == 0) return false;
         const double learned = before_->start() - before_->level();
@@ -159,16 +164,21 @@ class ResumeLostOptimizerState final : public Rule {
             "{} begins anew at step {} on weights that were loaded: load_state_dict() was not called on it, "
             "though {}.",
             type, first_step_,
-            lost_ >= 2 ? "a state of just such an optimizer was saved or read before"
-                       : "one with the same settings trained these weights");
+            lost_ >= kGivenToAnother ? "it was called on another one, made just like it for the same "
+                                       "parameters, which has made no "
+                                       "step since"
+            : lost_ >= 2             ? "a state of just such an optimizer was saved or read before"
+                                     : "one with the same settings trained these weights");
         if (before_) {
             finding.message += base::format(" The loss was {} before; the first {} losses after it reach {}.",
                                             human_number(before_->level()), since_, human_number(top_));
             finding.evidence.push_back({"highest loss after resuming", top_, "before", before_->level()});
         }
         finding.fix =
-            "Call optimizer.load_state_dict(checkpoint[\"optimizer\"]) after the model's, before the first "
-            "step; save and load the schedule's state in the same way.";
+            lost_ >= kGivenToAnother
+                ? "Make the optimizer once, and call its load_state_dict() after that."
+                : "Call optimizer.load_state_dict(checkpoint[\"optimizer\"]) after the model's, before the "
+                  "first step; save and load the schedule's state in the same way.";
         finding.evidence.push_back({"state of the optimizer at its first step", 0, "expected", 1});
         if (!loss_.tensor().empty()) finding.plots = {{loss_.tensor(), "value"}};
         finding.plots.emplace_back("loop/learning_rate", "value");

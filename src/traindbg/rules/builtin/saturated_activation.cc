@@ -1,9 +1,12 @@
 // tanh or sigmoid units at their flat ends, where the derivative is almost zero.
 
 #include <algorithm>
+#include <cmath>
 #include <iterator>
 #include <map>
 #include <optional>
+#include <string>
+#include <vector>
 
 #include "traindbg/base/format.h"
 #include "traindbg/base/text.h"
@@ -20,7 +23,9 @@ namespace {
 const model::RuleInfo kSaturatedActivation = {
     .name = "saturated_activation",
     .title = "Saturated activation",
-    .summary = "A tanh or sigmoid layer is at its flat ends, where hardly any gradient passes.",
+    .summary =
+        "A tanh or sigmoid layer, or all gates of an LSTM or GRU, are at their flat ends, where hardly any "
+        "gradient passes.",
     .when =
         "At least `share` of a hidden tanh or sigmoid layer's values lie at the flat ends (tanh beyond 0.97 "
         "in "
@@ -33,7 +38,11 @@ const model::RuleInfo kSaturatedActivation = {
         "labels are not counted; below 15 % of that, where several layers were like this), and, after 200 "
         "steps, below a fifth of it or three times the share by "
         "which "
-        "labels of nearest inputs differ, whichever is more. The model's own output is not looked at.",
+        "labels of nearest inputs differ, whichever is more. The model's own output is not looked at. Gates: "
+        "at the first step all biases of an LSTM or GRU, those of input and state added up, are above "
+        "`bias`, "
+        "or all below its negative, and so beyond the reach of what the weights add: a warning likewise "
+        "while the training has not come far, a note if it has.",
     .why =
         "At the flat ends the derivative is below 6 % of its largest value (3 % of the input's change for "
         "sigmoid), so each such layer cuts the gradient of all layers before it; the units can hardly come "
@@ -42,14 +51,15 @@ const model::RuleInfo kSaturatedActivation = {
         "From the start: initialise with torch.nn.init.xavier_uniform_, standardise the inputs. Later: lower "
         "the "
         "learning rate. Between layers ReLU does not saturate; LayerNorm or BatchNorm in front keeps values "
-        "in the middle.",
+        "in the middle. Of an LSTM only the biases of the forget gate, the second quarter, are to be 1.",
     .healthy =
         "The sigmoid at the output of a confident classifier; the tanh at the output of an image generator; "
         "gates "
-        "of a model that learns.",
+        "of a model that learns; large biases of the forget gate alone.",
     .cost =
         "One pass over the activations' outputs at the first 5 steps, then every 10th up to step 100 and "
-        "every 25th after; the weights at the first; a comparison of some hundred rows of the first inputs "
+        "every 25th after; weights and biases at the first; a comparison of some hundred rows of the first "
+        "inputs "
         "with "
         "each other, once.",
     .original = "SaturatedActivation",
@@ -59,19 +69,26 @@ const model::RuleInfo kSaturatedActivation = {
         "2010",
     .severity = model::Severity::kWarning,
     .parameters = {{"share", "share", 0.6, 0.05, 1, "values at the flat ends"},
+                   {"bias", "size", 3.5, 1, 1e3, "of all biases of gates, that is too large"},
                    {"window", "captures", 5, 2, 1000, "captured batches in a row that must show it"}},
 };
 
 class SaturatedActivation final : public Rule {
   public:
     explicit SaturatedActivation(const Parameters& parameters)
-        : share_(parameters.at("share")), window_(static_cast<std::size_t>(parameters.at("window"))) {}
+        : share_(parameters.at("share")),
+          bias_(parameters.at("bias")),
+          window_(static_cast<std::size_t>(parameters.at("window"))) {}
 
     void on_step(const model::StepView& step, FindingSink& sink) override {
         if (step.mode() != model::Mode::kTrain) return;
         loss_.observe(step);
         neighbours_.observe(step);
-        if (step.step() == 0) note_gains(step);
+        if (step.step() == 0) {
+            note_gains(step);
+            note_gates(step);
+        }
+        if (!gates_.empty() && loss_.count() >= kPatience) fire_gates(sink);
         bool any = false;
         for (const model::TensorSample& sample : step.record->tensors) {
             const model::TensorInfo& info = step.info(sample.tensor);
@@ -91,15 +108,20 @@ class SaturatedActivation final : public Rule {
         ++judged_;
         judge(step, sink);
     }
+    void on_end(FindingSink& sink) override {
+        if (!gates_.empty() && loss_.count() >= kShort && loss_.count() < kPatience) fire_gates(sink);
+    }
     [[nodiscard]] std::uint64_t steps_judged() const override { return judged_; }
     [[nodiscard]] std::string why_not_judged() const override {
-        return "no tanh or sigmoid in the model was seen";
+        return "no tanh or sigmoid in the model was seen, nor biases of gates at the first step";
     }
 
   private:
     // Of weights that saturate what follows them when they are given standardised values.
     static constexpr double kLargeGain = 3;
     static constexpr double kFar = 0.15;  // of guessing, or of the start
+    // A training that begins saturated may still find its way: wait before it is a fault.
+    static constexpr std::uint64_t kPatience = 50, kShort = 20;
 
     struct Layer {
         explicit Layer(std::size_t window) : shares(window) {}
@@ -119,6 +141,69 @@ class SaturatedActivation final : public Rule {
                 gains_[info.layer] = std::max(gains_[info.layer], gain_of(info, sample.statistics));
         }
     }
+    // A recurrent layer, or a layer of a stack of them, whose gates are all at the same flat end.
+    struct Gates {
+        std::string module, tensor;
+        double low = 0, high = 0;  // of the biases, added up
+    };
+    // The kernels of these compute their gates inside: their biases tell where these are.
+    void note_gates(const model::StepView& step) {
+        std::map<std::string, Gates> all;
+        for (const model::TensorSample& sample : step.record->tensors) {
+            const model::TensorInfo& info = step.info(sample.tensor);
+            const model::Statistics& values = sample.statistics;
+            const bool is_gated = info.module_type.starts_with("LSTM") || info.module_type.starts_with("GRU");
+            if (!is_gated || info.role != model::Role::kBias || values.finite() == 0) continue;
+            // "bias_ih_l0" and "bias_hh_l0" are added up.
+            std::string name(place_of(info.name));
+            std::size_t which = name.rfind("bias_ih");
+            if (which == std::string::npos) which = name.rfind("bias_hh");
+            if (which == std::string::npos) continue;
+            name.erase(which, 7);
+            Gates& gates = all[name];
+            gates.module = info.module;
+            gates.tensor = info.name;
+            gates.low += values.min;
+            gates.high += values.max;
+        }
+        if (!all.empty()) ++judged_;
+        for (auto& [name, gates] : all)
+            if (gates.low > bias_ || gates.high < -bias_) gates_.push_back(std::move(gates));
+    }
+    void fire_gates(FindingSink& sink) {
+        const bool learns = has_come_far(1) && !is_behind_inputs();
+        const Gates& first = gates_.front();
+        sink.clear(learns ? "gates" : "gates_learning");
+        model::Finding finding;
+        finding.key = learns ? "gates_learning" : "gates";
+        finding.severity = learns ? model::Severity::kInfo : model::Severity::kWarning;
+        finding.first_step = 0;
+        finding.tensor = first.tensor;
+        finding.layer = first.module;
+        finding.places = gates_.size();
+        const bool is_open = first.low > 0;
+        finding.message = base::format(
+            "All biases of {} begin {} (those of input and state added up): every gate is {} whatever the "
+            "input is{}.",
+            first.module,
+            first.low < first.high ? base::format("between {} and {}", base::human_number(first.low),
+                                                  base::human_number(first.high))
+                                   : base::format("at {}", base::human_number(first.low)),
+            is_open ? "open" : "closed", learns ? "; the training learns all the same" : "");
+        finding.fix = base::format(
+            "Leave the biases of {} as PyTorch makes them; to remember from the start, set those of the "
+            "forget gate alone: in an LSTM bias_ih_l0[hidden_size : 2 * hidden_size] to 1.",
+            first.module);
+        finding.evidence.push_back(
+            {"least size of a bias", is_open ? first.low : -first.high, "limit", bias_});
+        finding.evidence.push_back({"values at the flat ends at the first step", 1, "", 0});
+        if (loss_.count() > 0)
+            finding.evidence.push_back({"loss", loss_.level(), "at the start", loss_.start()});
+        finding.plots = {{first.tensor, "min"}, {first.tensor, "max"}};
+        if (!loss_.tensor().empty()) finding.plots.emplace_back(loss_.tensor(), "value");
+        sink.fire(std::move(finding));
+    }
+
     // What the weights before a layer did to a signal at the first step.
     [[nodiscard]] std::optional<double> gain_before(std::int32_t layer) const {
         const auto after = gains_.lower_bound(layer);
@@ -165,8 +250,7 @@ class SaturatedActivation final : public Rule {
         if (firing_ != key && !firing_.empty()) sink.clear(firing_);
         firing_ = key;
         if (worst == nullptr) return;
-        // A training that begins saturated may still find its way: wait before it is a fault.
-        if (loss_.count() > 0 && loss_.count() < 50) {
+        if (loss_.count() > 0 && loss_.count() < kPatience) {
             firing_.clear();
             return;
         }
@@ -208,8 +292,9 @@ class SaturatedActivation final : public Rule {
         sink.fire(std::move(finding));
     }
 
-    double share_;
+    double share_, bias_;
     std::size_t window_;
+    std::vector<Gates> gates_;
     std::uint64_t judged_ = 0;
     std::map<model::TensorId, Layer> layers_;
     std::map<std::int32_t, double> gains_;  // by layer
@@ -229,11 +314,12 @@ std::vector<model::Requirement> saturated_activation_needs(const Parameters&) {
                    kWhat,
                    {.every = 10, .dense_until = 5, .end = 100},
                    kSaturatedActivation.name});
-    all.push_back({"weights",
-                   model::Mode::kTrain,
-                   model::What::kStatistics,
-                   {.every = 0, .dense_until = 1},
-                   kSaturatedActivation.name});
+    for (const char* parameters : {"weights", "biases"})
+        all.push_back({parameters,
+                       model::Mode::kTrain,
+                       model::What::kStatistics,
+                       {.every = 0, .dense_until = 1},
+                       kSaturatedActivation.name});
     all.push_back(
         {"activations", model::Mode::kTrain, kWhat, {.every = 25, .start = 100}, kSaturatedActivation.name});
     return all;

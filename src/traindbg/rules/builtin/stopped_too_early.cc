@@ -28,8 +28,8 @@ const model::RuleInfo kStoppedTooEarly = {
         "`steep` of all that the training has gained, so that it hardly slowed down, it began no higher than "
         "the training, and more than 60 % of the first loss is left; or where, of four evaluations and more, "
         "each "
-        "was better than the one before, the last by more than `fall` and to more than 15 % of the first "
-        "loss, at no less than half of the highest "
+        "was better than the one before, the last by more than `fall` and to more than 40 % of the first "
+        "loss, or by more than twice `fall` and to more than 15 %, at no less than half of the highest "
         "rate.",
     .why = "What is still falling is not at its best.",
     .fix = "Train for more epochs, with a schedule of that length, while the evaluation loss falls too.",
@@ -108,9 +108,14 @@ class StoppedTooEarly final : public Rule {
     [[nodiscard]] bool is_evaluation_steep() const {
         return loss_.count() >= kFewSteps && !loss_.is_game() && loss_.is_known_function() &&
                evaluation_.in_a_row() >= kEvaluations && evaluation_.in_a_row() + 1 == evaluation_.count() &&
-               evaluation_.last() > 0 && evaluation_.last() < (1 - fall_) * evaluation_.before() &&
-               evaluation_.last() > kLeftInEvaluation * loss_.start() &&
+               evaluation_.last() > 0 && is_steep(evaluation_.last() / evaluation_.before()) &&
                !(rates_.is_known() && rates_.now() < 0.5 * rates_.peak());
+    }
+    // The more is left of the first loss, the less it takes to say that it would have gone on.
+    [[nodiscard]] bool is_steep(double of_before) const {
+        const double left = evaluation_.last() / loss_.start();
+        return (of_before < 1 - fall_ && left > kMuchLeft) ||
+               (of_before < 1 - 2 * fall_ && left > kLeftInEvaluation);
     }
     void fire_evaluation(FindingSink& sink) const {
         model::Finding finding;
@@ -135,7 +140,7 @@ class StoppedTooEarly final : public Rule {
     }
 
     static constexpr std::uint64_t kFewSteps = 40, kEvaluations = 3;
-    static constexpr double kLeftInEvaluation = 0.15;  // of the first loss
+    static constexpr double kLeftInEvaluation = 0.15, kMuchLeft = 0.4;  // of the first loss
     // Of the first loss: with less left, a training that goes on to fall is a matter of taste.
     static constexpr double kLeft = 0.6;
 

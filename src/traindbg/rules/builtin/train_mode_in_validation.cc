@@ -25,17 +25,25 @@ const model::RuleInfo kTrainModeInValidation = {
         "of a "
         "network in several modules, in two evaluations it is called without gradients in training mode "
         "while "
-        "another module, which goes from mode to mode, is in evaluation mode.",
+        "another module, which goes from mode to mode, is in evaluation mode. Or, in two evaluations, or the "
+        "only one, all modules are in evaluation mode, and code of the model drops values by a function that "
+        "is not told of the mode: F.dropout without `training`, or attention with a dropout_p above 0.",
     .why =
         "The numbers that decide about checkpoints and early stopping are wrong: too high and noisy with "
         "dropout, dependent on the batch with batch norm, whose running statistics take in validation "
         "data.",
-    .fix = "model.eval() before the evaluation and model.train() after it.",
+    .fix =
+        "model.eval() before the evaluation and model.train() after it; F.dropout(x, p, "
+        "training=self.training), or nn.Dropout.",
     .healthy =
         "The loss of a training batch, computed once more for the log. A generator or a teacher that runs "
         "without gradients: no loss is computed of it. Several optimizers. Dropout that alone is switched "
-        "on to sample a model in evaluation mode. Recomputing batch norm's statistics: no loss.",
-    .cost = "A look at the modules' flags at the first 50 evaluated batches and then every 10th.",
+        "on to sample a model in evaluation mode, and F.dropout with `training=True`, which is meant; a "
+        "model "
+        "that is given the same input several times. Recomputing batch norm's statistics: no loss.",
+    .cost =
+        "A look at the modules' flags at the first 50 evaluated batches and then every 10th. The functions "
+        "that the first two batches of the first four evaluations call are listened to.",
     .original = "",
     .source =
         "Jiang et al., \"Training with Confidence: Catching Silent Errors in Deep Learning Training with "
@@ -60,6 +68,7 @@ class TrainModeInValidation final : public Rule {
             train_step_ = step.step();
             if (length_ > 0) end_evaluation(sink);
             on_unscored(step, sink);
+            on_unsaid(step, sink);
             return;
         }
         if (step.mode() != model::Mode::kEval) return;
@@ -81,6 +90,7 @@ class TrainModeInValidation final : public Rule {
     void on_end(FindingSink& sink) override {
         // A single batch of another size may be the last one of an epoch, where every batch is evaluated.
         if (length_ > 0 && !proper_ && (length_ >= batches_ || (other_ && !alike_))) fire(sink);
+        if (unsaid_ == 1) fire_unsaid(sink);
     }
     [[nodiscard]] std::uint64_t steps_judged() const override { return judged_; }
     [[nodiscard]] std::string why_not_judged() const override {
@@ -126,6 +136,37 @@ class TrainModeInValidation final : public Rule {
         unscored_ = is_other_data && is_seldom ? unscored_ + 1 : 0;
         if (unscored_ < 2 || has_proper_unscored_) return;
         fire(sink, static_cast<std::uint64_t>(number("rows_in_train_mode_batches")));
+    }
+    // After an evaluation in which a function dropped values, as it was not told of the mode.
+    void on_unsaid(const model::StepView& step, FindingSink& sink) {
+        const std::vector<LoopFact> told = loop_facts(step, "dropout_in_evaluation");
+        if (told.empty()) return;
+        ++judged_;
+        place_ = told.front().place;
+        tensor_ = told.front().tensor;
+        line_ = told.front().value;
+        places_ = told.size();
+        if (++unsaid_ >= 2) fire_unsaid(sink);
+    }
+    void fire_unsaid(FindingSink& sink) const {
+        model::Finding finding;
+        finding.key = "unsaid";
+        finding.severity = model::Severity::kWarning;
+        finding.layer = place_;
+        finding.tensor = tensor_;
+        finding.places = places_;
+        finding.message = base::format(
+            "{} drops values in evaluations, too (line {:.0f} of its code; seen {}): the model is "
+            "in evaluation mode, but the function is not told so. What is evaluated is worse than it need be "
+            "and another each time.",
+            place_.empty() ? "The model" : place_, line_,
+            unsaid_ == 1 ? std::string("once") : base::format("{} times", unsaid_));
+        finding.fix =
+            "Tell it: F.dropout(x, p, training=self.training), or dropout_p=p if self.training else 0.0 for "
+            "attention. Or use nn.Dropout, which model.eval() reaches.";
+        finding.evidence.push_back({"evaluations with dropout", static_cast<double>(unsaid_), "expected", 0});
+        finding.plots = {{"loss", "value"}};
+        sink.fire(std::move(finding));
     }
     // One is over: the training goes on.
     void end_evaluation(FindingSink& sink) {
@@ -189,6 +230,9 @@ class TrainModeInValidation final : public Rule {
     bool other_ = false;        // one was of another size than those of the training
     bool proper_ = false;       // one was in evaluation mode
     int forgotten_ = 0;         // evaluations that others were set to
+    std::uint64_t unsaid_ = 0;  // evaluations in which a function dropped values
+    std::uint64_t places_ = 0;  // that did so
+    double line_ = 0;           // of the first one's code
     int unscored_ = 0;          // evaluations without a loss that show it, in a row
     model::StepIndex last_unscored_ = 0;
     bool has_proper_unscored_ = false;

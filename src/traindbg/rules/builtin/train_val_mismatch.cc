@@ -27,7 +27,10 @@ const model::RuleInfo kTrainValMismatch = {
         "by "
         "more than `scale` times, and in either case by more than six times what training batches differ "
         "among "
-        "themselves. A warning if the evaluation's loss is more than 1.3 times that of the training, or not "
+        "themselves; not where both have exact zeros in a hundredth of their values or more, and the values "
+        "that are not "
+        "zero have the same mean and spread. A warning if the evaluation's loss is more than 1.3 times that "
+        "of the training, or not "
         "known; else a note (info). destructive_augmentation (warning): the training's inputs are other ones "
         "each time, spread more than `noise` times as wide as the evaluation's or hold exact zeros in a "
         "fifth "
@@ -42,8 +45,10 @@ const model::RuleInfo kTrainValMismatch = {
         "them to "
         "both; leave out of the evaluation only what is random.",
     .healthy =
-        "Augmentation; parts of data that differ a little; noise that is added in training only; numbers of "
-        "tokens and categories, which are not looked at.",
+        "Augmentation; parts of data that differ a little; noise that is added in training only; batches "
+        "that "
+        "are padded with more zeros in one part than in the other; numbers of tokens and categories, which "
+        "are not looked at.",
     .cost =
         "One pass over the model's inputs at the first 10 steps and then at every 50th, of the training and "
         "of "
@@ -114,6 +119,9 @@ class TrainValMismatch final : public Rule {
     }
 
   private:
+    static constexpr double kAlike = 0.15;      // of the spread of the values that are not zero
+    static constexpr double kSomeZeros = 0.01;  // of the values
+
     struct Side {
         model::Statistics all;
         std::uint64_t batches = 0;
@@ -131,6 +139,28 @@ class TrainValMismatch final : public Rule {
     }
     static double share_of_zeros(const model::Statistics& values) {
         return static_cast<double>(values.zero) / static_cast<double>(values.count);
+    }
+    // What padding leaves as it is.
+    struct NotZero {
+        double mean = 0, std = 0;
+    };
+    static NotZero not_zero(const model::Statistics& values) {
+        const auto count = static_cast<double>(values.count);
+        const double rest = count - static_cast<double>(values.zero);
+        if (!(rest > 0)) return {};
+        const double mean = values.mean * count / rest;
+        const double square = (values.std * values.std + values.mean * values.mean) * count / rest;
+        return {mean, std::sqrt(std::max(0.0, square - mean * mean))};
+    }
+    // Both have zeros, one of them more, and the other values are alike. Zeros that one of them alone has, or
+    // next to alone, are values that a model never met.
+    static bool is_padding(const Input& input) {
+        const model::Statistics& ours = input.training.all;
+        const model::Statistics& theirs = input.evaluation.all;
+        if (std::min(share_of_zeros(ours), share_of_zeros(theirs)) < kSomeZeros) return false;
+        const NotZero a = not_zero(ours), b = not_zero(theirs);
+        return a.std > 0 && std::abs(a.mean - b.mean) <= kAlike * a.std &&
+               std::abs(a.std - b.std) <= kAlike * a.std;
     }
     // What is random in the training's inputs is more than what they say.
     [[nodiscard]] bool is_destroyed(const Input& input) const {
@@ -179,10 +209,11 @@ class TrainValMismatch final : public Rule {
         const bool is_scaled = times > scale_ && std::abs(theirs.std - ours.std) > 6 * std_noise;
         const std::optional<double> ratio = loss_ratio();
         const bool is_random = is_destroyed(input);
-        const char* key = is_random                 ? "augmentation"
-                          : !is_moved && !is_scaled ? ""
-                          : !ratio || *ratio > 1.3  ? "inputs"
-                                                    : "inputs_harmless";
+        const bool differ = (is_moved || is_scaled) && !is_padding(input);
+        const char* key = is_random                ? "augmentation"
+                          : !differ                ? ""
+                          : !ratio || *ratio > 1.3 ? "inputs"
+                                                   : "inputs_harmless";
         const std::string wanted = *key == '\0' ? "" : base::format("{} {}", key, id);
         if (!input.firing.empty() && input.firing != wanted) sink.clear(input.firing);
         input.firing = wanted;

@@ -1,0 +1,179 @@
+// Rows of the training data that are there several times.
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "traindbg/base/format.h"
+#include "traindbg/rules/builtin/builtin.h"
+#include "traindbg/rules/loop_facts.h"
+
+namespace traindbg::rules {
+namespace {
+
+const model::RuleInfo kDuplicatedRows = {
+    .name = "duplicated_rows",
+    .title = "Rows that are there several times",
+    .summary =
+        "Rows of the training data come several times in one pass over it, and with other labels each time.",
+    .when =
+        "A DataLoader draws each row once in a pass (shuffle without replacement, or in order), and of the "
+        "rows "
+        "that are looked at in one pass, at least `rows`, and about `share` of all in the data, are equal "
+        "bit "
+        "for bit, in all inputs of the model, to rows that came before in it. A note (info): copies may be "
+        "meant. A warning where, in a classification of inputs of floating point, the copies contradict each "
+        "other: `labelled` or more of them have a label, and the share that has another class than before is "
+        "at least `contradicting` of what it would be if classes were dealt out anew. Rows of which one half "
+        "is alike as often as the whole are alike by nature and not judged, nor are rows of hardly more than "
+        "one value, a batch that is given once more, and steps in which the model is called several times.",
+    .why =
+        "Each copy is one more weight on its row: the loss says how well the copied rows are known. With "
+        "other "
+        "labels for equal inputs there is nothing to learn: a join that multiplied rows, a default that "
+        "stands "
+        "for what could not be read, an index that is not used. Copies that are split afterwards leak into "
+        "the evaluation.",
+    .fix =
+        "Look at the rows that are named: drop_duplicates() where copies are not meant; raise where a file "
+        "cannot be read instead of returning another; join by a key that is unique (validate=\"one_to_one\" "
+        "in pandas).",
+    .healthy =
+        "Sampling with replacement or by weights; augmentation, which makes each copy another row; rows of "
+        "few values that are equal by nature; rows that are copied on purpose to balance classes or to make "
+        "a pass longer, which is a note.",
+    .cost =
+        "At the first 100 steps and then at every 50th, where the data comes from a DataLoader: fingerprints "
+        "of up to 64 rows, as for train_val_overlap. At most 16,384 rows of one pass are remembered.",
+    .original = "",
+    .source =
+        "Lee et al., \"Deduplicating training data makes language models better\", ACL 2022; Barz, Denzler, "
+        "\"Do we train on test data? Purging CIFAR of near-duplicates\", J. Imaging 2020",
+    .severity = model::Severity::kWarning,
+    .parameters = {{"share", "share", 0.05, 0.001, 1, "of the rows of a pass that came before in it"},
+                   {"rows", "rows", 20, 2, 1e6, "that came before, of those that were looked at"},
+                   {"labelled", "rows", 30, 2, 1e6, "that came before and have a label, to be judged by it"},
+                   {"contradicting", "share", 0.6, 0.1, 1,
+                    "of the contradictions that there would be by chance"}},
+};
+
+class DuplicatedRows final : public Rule {
+  public:
+    explicit DuplicatedRows(const Parameters& parameters)
+        : share_(parameters.at("share")),
+          rows_(parameters.at("rows")),
+          labelled_(parameters.at("labelled")),
+          contradicting_(parameters.at("contradicting")) {}
+
+    void on_step(const model::StepView& step, FindingSink& sink) override {
+        if (step.mode() != model::Mode::kTrain) return;
+        look_at_input(step);
+        const auto looked = loop_fact(step, "pass_rows");
+        const auto of = loop_fact(step, "pass_rows_of");
+        const auto again = loop_fact(step, "pass_rows_again");
+        if (!looked || !of || !again || looked->value < 1) return;
+        ++judged_;
+        const double half = number(step, "pass_rows_half_again");
+        // Of a part of the rows only that part of the copies is seen.
+        const double part = of->value > looked->value ? looked->value / of->value : 1;
+        const double share = std::min(1.0, again->value / looked->value / part);
+        const bool are_copies = again->value >= rows_ && share >= share_ && half <= 0.1 * again->value;
+        std::string key;
+        if (are_copies) key = contradict(step) ? "contradicting" : "copies";
+        if (key != firing_ && !firing_.empty()) sink.clear(firing_);
+        firing_ = key;
+        if (!key.empty()) fire(step, looked->value, of->value, again->value, share, sink);
+    }
+    [[nodiscard]] std::uint64_t steps_judged() const override { return judged_; }
+    [[nodiscard]] std::string why_not_judged() const override {
+        return "no DataLoader was seen that draws each row once, into one model that is called once in a "
+               "step";
+    }
+
+  private:
+    static double number(const model::StepView& step, std::string_view fact) {
+        const auto found = loop_fact(step, fact);
+        return found ? found->value : 0;
+    }
+
+    void look_at_input(const model::StepView& step) {
+        for (const model::TensorSample& sample : step.record->tensors) {
+            const model::TensorInfo& info = step.info(sample.tensor);
+            if (info.role != model::Role::kInput) continue;
+            using tensor::DType;
+            is_discrete_ = info.dtype != DType::kFloat16 && info.dtype != DType::kBFloat16 &&
+                           info.dtype != DType::kFloat32 && info.dtype != DType::kFloat64;
+            return;
+        }
+    }
+
+    // What the copies of a row are labelled as has little to do with the row.
+    [[nodiscard]] bool contradict(const model::StepView& step) const {
+        const double labelled = number(step, "pass_rows_labelled");
+        return !is_discrete_ && labelled >= labelled_ &&
+               number(step, "pass_rows_contradicting") >=
+                   contradicting_ * number(step, "pass_rows_by_chance") * labelled &&
+               number(step, "pass_rows_by_chance") > 0.1;
+    }
+
+    void fire(const model::StepView& step, double looked, double of, double again, double share,
+              FindingSink& sink) const {
+        const bool is_contradiction = firing_ == "contradicting";
+        model::Finding finding;
+        finding.key = firing_;
+        finding.severity = is_contradiction ? model::Severity::kWarning : model::Severity::kInfo;
+        finding.first_step = static_cast<model::StepIndex>(number(step, "pass_row_again_step"));
+        finding.tensor = "input/0";
+        finding.message = base::format(
+            "{:.0f} of {:.0f} rows that were looked at in one pass over the data came before in it, bit for "
+            "bit, although the loader draws each row once (row {:.0f} of the batch at step {:.0f} is row "
+            "{:.0f} of that at step {:.0f})",
+            again, looked, number(step, "pass_row_again"), number(step, "pass_row_again_step"),
+            number(step, "pass_row_before"), number(step, "pass_row_before_step"));
+        finding.message +=
+            of > 1.02 * looked
+                ? base::format("; of all {:.0f} rows that may be about {:.0f} %.", of, 100 * share)
+                : std::string(".");
+        const double labelled = number(step, "pass_rows_labelled");
+        const double contradicting = number(step, "pass_rows_contradicting");
+        if (contradicting > 0) {
+            finding.message +=
+                base::format(" {:.0f} of {:.0f} with a label have another class than the same row had before",
+                             contradicting, labelled);
+            finding.message += is_contradiction ? ", about as many as if classes were dealt out by chance."
+                                                : std::string(".");
+        }
+        finding.fix =
+            is_contradiction
+                ? "Look at these rows: a default that is returned for what cannot be read, a join by a key "
+                  "that is not unique, an index that is not used. Their labels cannot be learned."
+                : "Nothing, if rows are copied on purpose, as to balance classes; else drop_duplicates(), "
+                  "before the data is split.";
+        finding.evidence.push_back(
+            {"share of the rows that came before in the pass", share, "limit", share_});
+        finding.evidence.push_back({"rows that came before", again, "of", looked});
+        if (labelled > 0)
+            finding.evidence.push_back({"copies of another class", contradicting, "by chance",
+                                        number(step, "pass_rows_by_chance") * labelled});
+        finding.plots = {{"loss", "value"}};
+        sink.fire(std::move(finding));
+    }
+
+    double share_, rows_, labelled_, contradicting_;
+    std::uint64_t judged_ = 0;
+    bool is_discrete_ = true;
+    std::string firing_;
+};
+
+std::vector<model::Requirement> duplicated_rows_needs(const Parameters&) {
+    return row_requirements(kDuplicatedRows.name);
+}
+
+}  // namespace
+
+RuleEntry builtin::duplicated_rows() {
+    return {&kDuplicatedRows, &duplicated_rows_needs,
+            [](const Parameters& p) -> std::unique_ptr<Rule> { return std::make_unique<DuplicatedRows>(p); }};
+}
+
+}  // namespace traindbg::rules

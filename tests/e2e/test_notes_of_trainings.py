@@ -1,0 +1,173 @@
+"""Notes that are no alarms, of real trainings: plateaus, copied rows, units that say the same.
+
+Each has its healthy twin: the same script with another word.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from trainings import run_training
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+PLATEAU = """
+import sys
+
+import torch
+from torch import nn
+from torch.nn import functional as F
+
+kind = sys.argv[1]
+torch.manual_seed(0)
+truth = torch.randn(20, 4)
+is_of_amounts = kind.startswith("noise_floor")
+if is_of_amounts:
+    model = nn.Linear(20, 4)
+    optimizer = torch.optim.Adam(model.parameters(), lr=1e-3)
+else:
+    model = nn.Sequential(nn.Linear(20, 64), nn.ReLU(), nn.Linear(64, 4))
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.6 if kind == "rate_too_large" else 0.05)
+schedule = torch.optim.lr_scheduler.StepLR(optimizer, 1500, 0.1)
+for step in range({"noise_floor": 2400, "noise_floor_ended": 450}.get(kind, 1000)):
+    x = torch.randn(64, 20)
+    if is_of_amounts:
+        loss = F.mse_loss(model(x), x @ truth / 4 + torch.randn(64, 4))
+    else:
+        loss = F.cross_entropy(model(x), (x @ truth).argmax(1))
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+    schedule.step()
+"""
+
+COPIES = """
+import sys
+
+import torch
+from torch import nn
+from torch.nn import functional as F
+from torch.utils.data import DataLoader, TensorDataset
+
+kind = sys.argv[1]
+torch.manual_seed(0)
+x, truth = torch.randn(600, 20), torch.randn(20, 4)
+y = (x @ truth).argmax(1)
+rows = torch.arange(600)
+if kind == "exported_twice":
+    rows = rows.repeat(2)
+elif kind == "rare_class_copied":
+    rows = torch.cat([rows, (y == 0).nonzero().flatten().repeat(3)])
+model = nn.Sequential(nn.Linear(20, 64), nn.ReLU(), nn.Linear(64, 4))
+optimizer = torch.optim.Adam(model.parameters(), lr=3e-3)
+for _ in range(3):
+    for inputs, labels in DataLoader(TensorDataset(x[rows], y[rows]), 32, shuffle=True):
+        if kind == "copies_augmented":
+            inputs = inputs + 0.1 * torch.randn_like(inputs)
+        optimizer.zero_grad()
+        F.cross_entropy(model(inputs), labels).backward()
+        optimizer.step()
+"""
+
+RANK = """
+import sys
+
+import torch
+from sklearn.datasets import load_digits
+from torch import nn
+from torch.nn import functional as F
+
+kind = sys.argv[1]
+torch.manual_seed(0)
+x = torch.tensor(load_digits().images, dtype=torch.float32)
+x = (x - x.mean()) / x.std()
+model = nn.Sequential(
+    nn.Flatten(), nn.Linear(64, 128), nn.BatchNorm1d(128), nn.ReLU(), nn.Linear(128, 32)
+)
+optimizer = torch.optim.Adam(model.parameters(), lr=2e-3)
+
+
+def view(batch):
+    shift = torch.randint(-1, 2, (2,)).tolist()
+    return torch.roll(batch, shift, (1, 2)) + 0.3 * torch.randn_like(batch)
+
+
+def off_diagonal(matrix):
+    return matrix[~torch.eye(len(matrix), dtype=torch.bool)]
+
+
+def even(z):
+    return (z - z.mean(0)) / (z.std(0) + 1e-5)
+
+
+for step in range(300):
+    batch = x[torch.randint(len(x), (128,))]
+    a, b = model(view(batch)), model(view(batch))
+    if kind.startswith("vicreg"):
+        loss = 25 * F.mse_loss(a, b)
+        for z in (a, b):
+            loss = loss + 12.5 * torch.relu(1 - (z.var(0) + 1e-4).sqrt()).mean()
+            if kind == "vicreg":
+                loss = loss + off_diagonal(z.T.cov()).square().sum() / 32
+    else:
+        both = even(a).T @ even(b) / 128
+        loss = (both.diagonal() - 1).square().sum()
+        if kind == "barlow":
+            loss = loss + 0.02 * off_diagonal(both).square().sum()
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+"""
+
+
+def findings(tmp_path: Path, script: str, kind: str, rule: str) -> list[dict[str, Any]]:
+    path = tmp_path / "train.py"
+    path.write_text(script)
+    outcome = run_training(tmp_path / "runs", path, kind, options=("--no-report",))
+    assert outcome.code == 0, outcome.stderr
+    return [finding for finding in outcome.verdict["findings"] if finding["rule"] == rule]
+
+
+@pytest.mark.parametrize(
+    ("kind", "what", "before"),
+    [
+        ("noise_floor", "was 0.001 then and is 0.0001", 1200),
+        ("rate_too_large", "was 0.6 all that time", 500),
+    ],
+)
+def test_a_training_that_stands_still_is_a_note_with_its_step(
+    tmp_path: Path, kind: str, what: str, before: int
+) -> None:
+    (found,) = findings(tmp_path, PLATEAU, kind, "plateau")
+    assert found["severity"] == "info"
+    assert found["first_step"] < before
+    assert what in found["message"]
+
+
+@pytest.mark.parametrize("kind", ["noise_floor_ended", "falls"])
+def test_a_training_that_ends_in_time_has_no_plateau(tmp_path: Path, kind: str) -> None:
+    assert findings(tmp_path, PLATEAU, kind, "plateau") == []
+
+
+@pytest.mark.parametrize("kind", ["exported_twice", "rare_class_copied"])
+def test_copied_rows_are_a_note(tmp_path: Path, kind: str) -> None:
+    (found,) = findings(tmp_path, COPIES, kind, "duplicated_rows")
+    assert (found["severity"], found["key"]) == ("info", "copies")
+
+
+@pytest.mark.parametrize("kind", ["copies_augmented", "each_once"])
+def test_rows_that_come_once_are_left_alone(tmp_path: Path, kind: str) -> None:
+    assert findings(tmp_path, COPIES, kind, "duplicated_rows") == []
+
+
+@pytest.mark.parametrize("kind", ["vicreg_without_covariance", "diagonal_alone"])
+def test_values_that_say_the_same_are_a_note(tmp_path: Path, kind: str) -> None:
+    (found,) = findings(tmp_path, RANK, kind, "rank_collapse")
+    assert (found["severity"], found["layer"]) == ("info", "model")
+
+
+@pytest.mark.parametrize("kind", ["vicreg", "barlow"])
+def test_values_that_are_pushed_apart_are_left_alone(tmp_path: Path, kind: str) -> None:
+    assert findings(tmp_path, RANK, kind, "rank_collapse") == []

@@ -1,0 +1,89 @@
+"""Losses that are nothing but cosines, told by their graphs, and directions that become one."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+torch = pytest.importorskip("torch")
+
+from torch import nn
+from torch.nn import functional as F
+
+import traindbg as td
+from traindbg.hooks.torch_collapse import turn_of
+from traindbg.hooks.torch_loss_angles import compares_directions
+
+
+def vectors() -> tuple[torch.Tensor, torch.Tensor]:
+    torch.manual_seed(0)
+    return torch.randn(12, 6, requires_grad=True), torch.randn(12, 6, requires_grad=True)
+
+
+def unit(x: torch.Tensor) -> torch.Tensor:
+    return x / x.norm(dim=1, keepdim=True)
+
+
+def test_cosines_with_a_gradient_on_both_sides() -> None:
+    a, b = vectors()
+    cosine = F.cosine_similarity(a, b, dim=1)
+    assert compares_directions(-cosine.mean())
+    assert compares_directions(1 - cosine.mean())
+    assert compares_directions(-(cosine.mean() / 2 + F.cosine_similarity(b, a).mean() * 0.5))
+    assert compares_directions(2 - 2 * (F.normalize(a) * F.normalize(b)).sum(1).mean())
+    assert compares_directions(-(unit(a) * unit(b)).sum())
+    assert compares_directions(-cosine.mean() * torch.tensor(1024.0))  # a GradScaler's
+
+
+def test_other_losses() -> None:
+    a, b = vectors()
+    cosine = F.cosine_similarity(a, b, dim=1)
+    assert not compares_directions(-F.cosine_similarity(a, b.detach(), dim=1).mean())
+    assert not compares_directions(-cosine.mean() + (1 - a.std(0)).relu().mean())
+    assert not compares_directions((a - b).square().mean())
+    assert not compares_directions(a.mean())
+    assert not compares_directions(a.detach().mean())
+    scores = F.normalize(a) @ F.normalize(b).t() / 0.1
+    assert not compares_directions(F.cross_entropy(scores, torch.arange(12)))
+    assert not compares_directions(-(a * b).sum(1).mean())
+
+
+def test_directions_know_no_length() -> None:
+    torch.manual_seed(0)
+    one = torch.randn(1, 8)
+    assert float(turn_of(torch.rand(64, 1) * one)) == pytest.approx(0, abs=1e-5)
+    assert float(turn_of(torch.randn(64, 200))) == pytest.approx(1, abs=0.05)
+    assert float(turn_of(torch.zeros(8, 4))) == 0
+
+
+class Views(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.layer = nn.Linear(6, 5)
+
+    def forward(self, x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        return self.layer(x), self.layer(x + 0.1)
+
+
+@pytest.mark.parametrize("is_detached", [False, True])
+def test_the_turn_is_told_where_both_sides_have_a_gradient(
+    tmp_path: Path, is_detached: bool
+) -> None:
+    torch.manual_seed(1)
+    model = Views()
+    x = torch.randn(16, 6)
+    expected = float(turn_of(model(x)[0].detach()))
+    with td.watch(model, run_dir=tmp_path / "run", supervise=False):
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.0)
+        for _ in range(4):
+            a, b = model(x)
+            loss = -F.cosine_similarity(a, b.detach() if is_detached else b, dim=1).mean()
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+    run = td.Run(tmp_path / "run")
+    name = "loop/output_turn/model.0"
+    assert (name in run.names()) == (not is_detached)
+    if not is_detached:
+        assert run.scalars(name).values[-1] == pytest.approx(expected, rel=1e-4)

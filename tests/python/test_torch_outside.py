@@ -1,0 +1,120 @@
+"""What is told of parameters of a loss that no watched model and no optimizer has, with twins."""
+
+from __future__ import annotations
+
+import copy
+import gc
+import weakref
+
+import pytest
+import torch
+from torch import nn
+from torch.nn import functional as F
+
+import traindbg as td
+from traindbg.hooks.torch_resume import checkpoints
+
+STEPS = 12
+
+
+class Criterion(nn.Module):
+    """Scores of neighbouring classes, as a conditional random field has them."""
+
+    def __init__(self, kind: str) -> None:
+        super().__init__()
+        self.scores = nn.Parameter(torch.empty(3, 3).uniform_(-0.1, 0.1))
+        if kind == "filter":
+            self.scores.data = torch.tensor([[1.0, 2, 1], [0, 0, 0], [-1, -2, -1]])
+        if kind == "constant":
+            self.scores = nn.Parameter(torch.ones(3, 3))
+
+    def forward(self, out: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+        return F.cross_entropy(out + self.scores[y.roll(1)], y)
+
+
+class Features(nn.Module):
+    """Compares outputs by what a network makes of them."""
+
+    def __init__(self, net: nn.Module) -> None:
+        super().__init__()
+        self.net = net
+
+    def forward(self, out: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+        return F.mse_loss(self.net(out), self.net(F.one_hot(y, 3).float()))
+
+
+def train(kind: str, run_dir) -> dict[str, list[float]]:
+    torch.manual_seed(3)
+    model = nn.Sequential(nn.Linear(12, 16), nn.ReLU(), nn.Linear(16, 3))
+    with td.watch(model, run_dir=run_dir, supervise=False):
+        crf: nn.Module = Criterion(kind)
+        if kind.startswith("features"):
+            net = nn.Sequential(nn.Linear(3, 128), nn.Tanh(), nn.Linear(128, 8))
+            crf = Features(net)
+            if kind == "features_loaded":
+                net.load_state_dict({k: 1.0 * v for k, v in net.state_dict().items()})
+            if kind == "features_given":
+                for parameter in net.parameters():
+                    parameter.data = parameter.data**3  # as no initialiser draws them
+        if kind == "target":
+            crf = Features(nn.Linear(3, 3))
+            crf.net = copy.deepcopy(model[2])
+            model[0] = nn.Linear(12, 16)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        other = torch.optim.SGD(crf.parameters(), lr=0.1) if kind == "other optimizer" else None
+        for step in range(STEPS):
+            generator = torch.Generator().manual_seed(step)
+            x = torch.randn(16, 12, generator=generator)
+            y = (x[:, 0] > 0).long() + (x[:, 1] > 0).long()
+            if kind == "made anew":
+                crf = Criterion(kind)
+            out = model(x)
+            if kind == "target":
+                loss = F.cross_entropy(out, y) + crf.net(model[:2](x)).square().mean()
+            else:
+                loss = crf(out, y)
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+            if other is not None and step % 5 == 4:
+                other.step()
+            if kind == "by hand":
+                crf.scores.data.sub_(crf.scores.grad, alpha=0.1)
+        kept = weakref.ref(next(crf.parameters()))
+        del crf, other, loss, out
+        optimizer.zero_grad()
+        gc.collect()
+        assert kept() is None
+    run = td.Run(run_dir)
+    return {
+        name.removeprefix("loop/"): [float(value) for value in run.scalars(name).values]
+        for name in run.names()
+        if name.startswith("loop/outside")
+    }
+
+
+@pytest.fixture(autouse=True)
+def _listened_from_the_start(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(checkpoints, "from_the_start", True)
+
+
+def test_a_criterion_has_parameters_that_nobody_trains(run_dir):
+    told = train("criterion", run_dir)
+    assert set(told.pop("outside_optimizer_fresh")) == {1.0}
+    assert [set(values) for values in told.values()] == [{1.0}]
+
+
+@pytest.mark.parametrize("kind", ["filter", "constant", "features_loaded", "features_given"])
+def test_what_may_be_meant_to_stay_is_not_as_it_was_drawn(kind, run_dir):
+    told = train(kind, run_dir)
+    assert set(told["outside_optimizer_fresh"]) == {0.0}
+
+
+def test_a_network_in_the_loss_is_as_it_was_drawn(run_dir):
+    told = train("features", run_dir)
+    assert set(told["outside_optimizer_fresh"]) == {1.0}
+
+
+@pytest.mark.parametrize("kind", ["other optimizer", "by hand", "made anew", "target"])
+def test_what_is_trained_or_a_target_is_not_told(kind, run_dir):
+    assert not any(any(values) for values in train(kind, run_dir).values())
