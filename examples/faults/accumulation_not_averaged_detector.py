@@ -1,8 +1,8 @@
 """One-stage detector trained with micro-batches of 4 and GRAD_ACCUM = 8 "as on the big GPU".
 
 Each micro-batch's loss is a mean and is not divided by 8, so the accumulated gradient is eight
-times that of the batch of 32 for which lr=0.1 and momentum were tuned. The twin divides. Place: the
-loop.
+times that of the batch of 32 for which lr=0.1 and momentum were tuned. The twin divides. The
+place is the loop.
 """
 
 import torch

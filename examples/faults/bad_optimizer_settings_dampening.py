@@ -2,8 +2,8 @@
 the paper".
 
 dampening = momentum makes the step a mean instead of a sum of gradients: ten times smaller than
-what lr=0.05 with momentum was chosen for. The twin leaves it 0. Place: the optimizer. The loss
-falls slowly (silent).
+what lr=0.05 with momentum was chosen for. The twin leaves it 0. The place is the optimizer. The
+loss falls slowly (silent).
 """
 
 import math

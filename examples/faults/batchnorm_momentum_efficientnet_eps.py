@@ -4,8 +4,8 @@ swapped.
 TensorFlow's EfficientNet has momentum 0.99 and epsilon 1e-3, in PyTorch momentum 0.01 and eps
 1e-3; here the keyword arguments come out as momentum=1e-3 (and eps=1e-2, harmless). After a few
 hundred steps the running statistics have moved only a part of the way, so that evaluation does
-not see the net that was trained. The twin leaves the default momentum. Place: the batch norms.
-Silent.
+not see the net that was trained. The twin leaves the default momentum. The place is the batch
+norms. Silent.
 """
 
 import torch

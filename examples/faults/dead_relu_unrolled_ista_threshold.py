@@ -2,7 +2,7 @@
 
 z = relu(W x + S z - theta): with theta several times what the scale of W x calls for, hardly a
 unit is ever active, the code is 0 and no gradient comes back - not even to theta. The twin
-divides by the Lipschitz constant L, as W and S are. Place: the shrinkage and what feeds it.
+divides by the Lipschitz constant L, as W and S are. The place is the shrinkage and what feeds it.
 """
 
 import torch

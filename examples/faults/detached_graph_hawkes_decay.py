@@ -2,7 +2,7 @@
 
 `math.exp(self.log_decay.item())` gives a Python number: the decay gets no gradient and stays at
 its first guess, while the other parameters learn (silent). The twin uses self.log_decay.exp().
-Place: the kernel. Exact.
+The place is the kernel. Exact.
 """
 
 import math

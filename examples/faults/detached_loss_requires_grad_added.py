@@ -3,7 +3,7 @@ method.
 
 backward() complained that "element 0 of tensors does not require grad", and the first answer
 found was loss.requires_grad_(True). Now nothing complains, and nothing is learnt. The twin calls
-model(x). Place: the loss. Exact.
+model(x). The place is the loss. Exact.
 """
 
 import math

@@ -2,7 +2,7 @@
 
 On its diagonal every point meets itself: sqrt has slope 1/0 there, times a 0 gives NaN in the
 gradients of the first step, though the loss itself looks fine. The twin adds 1e-12 before the
-root where the square is 0. Place: the loss and what is before it.
+root where the square is 0. The place is the loss and what is before it.
 """
 
 import torch

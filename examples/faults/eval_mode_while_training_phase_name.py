@@ -1,9 +1,9 @@
 """The two-phase loop of the transfer-learning tutorial, with phases renamed to "fit" and "valid".
 
 `model.train(phase == "train")` was not renamed with them: it is False in both phases, so that the
-batch norms use their initial statistics (mean 0, variance 1) and never learn others, and dropout is
-off. The twin compares with "fit". The loss falls (silent). Place: the batch norms, the whole model.
-Exact.
+batch norms use their initial statistics (mean 0, variance 1) and never learn others, and dropout
+is off. The twin compares with "fit". The loss falls (silent). The place is the batch norms, the
+whole model. Exact.
 """
 
 import torch

@@ -3,7 +3,7 @@ it.
 
 `nn.Embedding.from_pretrained` freezes by default. Hardly any word of this domain is in the table,
 so the others get random vectors, which nobody ever trains. The twin passes freeze=False. The loss
-falls all the same, since the layers above learn. Place: the embedding. Exact.
+falls all the same, since the layers above learn. The place is the embedding. Exact.
 """
 
 import numpy as np

@@ -3,7 +3,7 @@ swapped.
 
 Meant were clipping 0.02 and eps 1e-3; with clipping=1e-3 (and eps=0.02) each unit's gradient is
 cut to a thousandth of its weight norm, on every step, for SGD with a rate of 0.1. The twin's
-order is right. The loss falls slowly (silent). Place: the loop.
+order is right. The loss falls slowly (silent). The place is the loop.
 """
 
 import torch

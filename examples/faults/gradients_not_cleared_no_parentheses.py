@@ -1,7 +1,7 @@
 """Trainer class for an LSTM load forecaster; `self.optimizer.zero_grad` stands there without ().
 
-Nothing is called, the gradients of all batches add up, and the steps grow and swing. Place: the
-loop. Exact after a few steps.
+Nothing is called, the gradients of all batches add up, and the steps grow and swing. The place is
+the loop. Exact after a few steps.
 """
 
 import math

@@ -1,7 +1,7 @@
 """Which language is a surname from? A GRU by characters, with one-cycle and AdamW.
 
 max_lr=0.5 is from a "super-convergence" post that trained a ResNet by SGD; for AdamW and a GRU it
-is a hundred times too much. The twin has 5e-3. Place: the optimizer.
+is a hundred times too much. The twin has 5e-3. The place is the optimizer.
 """
 
 import random

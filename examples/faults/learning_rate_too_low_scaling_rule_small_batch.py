@@ -1,8 +1,8 @@
 """MLP-Mixer on the 8x8 digits with DeiT's rule lr = 5e-4 * batch_size * world_size / 512.
 
 The rule is for batches of 1024 on eight GPUs and 300 epochs; with a batch of 16 on one it gives
-1.6e-5, and the training crawls. The twin keeps 2e-3. The loss falls a little (silent). Place: the
-optimizer.
+1.6e-5, and the training crawls. The twin keeps 2e-3. The loss falls a little (silent). The place
+is the optimizer.
 """
 
 import argparse

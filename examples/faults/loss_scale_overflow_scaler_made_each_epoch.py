@@ -2,8 +2,8 @@
 over pixels.
 
 Each epoch begins with the scale of 2**24 again and spends most of its batches on halving it: the
-gradients overflow and step() is skipped. The twin makes one scaler before the epochs. Place: the
-loop. The loss falls in the few steps that are taken (silent).
+gradients overflow and step() is skipped. The twin makes one scaler before the epochs. The place
+is the loop. The loss falls in the few steps that are taken (silent).
 """
 
 import torch

@@ -2,7 +2,7 @@
 large.
 
 Minimising it drives the estimate away from the clean signal, and the "loss" falls to -30 dB and
-below, which looks splendid (silent). The twin returns -si_snr. Place: the loss.
+below, which looks splendid (silent). The twin returns -si_snr. The place is the loss.
 """
 
 import torch

@@ -2,7 +2,7 @@
 
 At five million metres float32 has a resolution of half a metre: Adam's steps of 5 cm are rounded
 away, and the beacons stay where they were guessed. The twin takes float64. The loss falls by the
-delays, which do learn (silent). Place: the positions.
+delays, which do learn (silent). The place is the positions.
 """
 
 import torch

@@ -3,7 +3,7 @@
 lambda = 0.02 is Koren's, for the rows of the one rating at hand and summed over ratings; added to
 a mean loss as 0.02 * ||P||^2 + 0.02 * ||Q||^2 of all users and items it is hundreds of times as
 strong: the factors shrink to nothing, and all that is predicted are the biases. The twin
-penalises the rows of the batch, averaged. Place: the tables and the loss. The loss falls
+penalises the rows of the batch, averaged. The place is the tables and the loss. The loss falls
 (silent).
 """
 

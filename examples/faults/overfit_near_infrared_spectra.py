@@ -2,7 +2,7 @@
 wide MLP.
 
 Trained for a fixed 100 epochs: the training error goes to nothing while that of the validation
-set turns after a dozen. The twin stops where it turns and keeps the best weights. Place: the
+set turns after a dozen. The twin stops where it turns and keeps the best weights. The place is the
 whole model. The training loss falls (silent).
 """
 

@@ -1,7 +1,7 @@
 """Tagger with a CRF; the CRF is made as the criterion, and the optimizer gets model.parameters().
 
 Its transition scores get gradients and never move: the tagger decides each token by itself. The
-twin adds crf.parameters(). The net learns (silent). Place: the CRF. Exact.
+twin adds crf.parameters(). The net learns (silent). The place is the CRF. Exact.
 """
 
 import torch

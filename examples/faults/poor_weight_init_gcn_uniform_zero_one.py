@@ -1,7 +1,7 @@
 """Homework GCN: the weights of the graph convolution are `torch.empty(...).uniform_()`, 0 to 1.
 
 All positive and of size 0.5: each layer multiplies the features by its width, the first logits are
-in the hundreds. The twin draws from Glorot's range. Place: the graph convolutions.
+in the hundreds. The twin draws from Glorot's range. The place is the graph convolutions.
 """
 
 import torch

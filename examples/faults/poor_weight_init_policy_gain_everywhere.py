@@ -2,7 +2,7 @@
 
 `layer_init(layer, std=0.01)` is meant for the last layer of the policy, so that it begins near
 uniform. Here it is the default and the hidden layers were not given sqrt(2): the signal dies on its
-way up and with it the gradient. Place: all the layers.
+way up and with it the gradient. The place is all the layers.
 """
 
 import numpy as np

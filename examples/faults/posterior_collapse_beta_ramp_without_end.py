@@ -1,8 +1,9 @@
-"""Convolutional VAE of drawn shapes; the KL weight is ramped up "over two epochs" and never capped.
+"""Convolutional VAE of drawn shapes; the KL weight is ramped up "over two epochs" and never
+capped.
 
-`beta = epoch / 2` goes on to 12: the KL term outweighs the reconstruction, and the latent space is
-given up, some epochs after all looked well. The twin has min(1, ...). Place: the encoder's outputs
-and the loss. The loss (with its growing weight) does not say so.
+`beta = epoch / 2` goes on to 12: the KL term outweighs the reconstruction, and the latent space
+is given up, some epochs after all looked well. The twin has min(1, ...). The place is the
+encoder's outputs and the loss. The loss (with its growing weight) does not say so.
 """
 
 import torch

@@ -2,7 +2,7 @@
 
 In the paper's pseudo-code `D(p, z)` begins with `z = z.detach()`; it was left out when the loss
 was written with F.cosine_similarity. All windows get the same embedding and the loss runs to -1
-(silent). Place: the encoder/projector, the loss.
+(silent). The place is the encoder/projector, the loss.
 """
 
 import torch

@@ -2,8 +2,8 @@
 
 The optimizer's state is saved and loaded - and then the optimizer is built anew, for the rate of
 the config: Adagrad's sums begin at 0 again, and the first steps of each session are as large as
-those of an untrained net. The twin builds first and loads then. Place: the loop, the optimizer.
-The loss falls otherwise (silent).
+those of an untrained net. The twin builds first and loads then. The place is the loop, the
+optimizer. The loss falls otherwise (silent).
 """
 
 import io

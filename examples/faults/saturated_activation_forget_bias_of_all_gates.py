@@ -3,7 +3,7 @@ gates.
 
 Every bias of the LSTM is filled with 5 (and there are two bias vectors, which add up to 10),
 instead of 1 for the forget gate's quarter of one of them: input gate, candidate and output gate
-are saturated at 1, the state counts the steps and hardly hears the input. Place: the LSTM.
+are saturated at 1, the state counts the steps and hardly hears the input. The place is the LSTM.
 """
 
 import torch

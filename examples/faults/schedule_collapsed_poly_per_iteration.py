@@ -2,7 +2,8 @@
 batch.
 
 After as many batches as there were to be epochs the rate is exactly 0 and stays there. The twin
-gives the number of batches. The loss has fallen a little by then (silent). Place: the scheduler.
+gives the number of batches. The loss has fallen a little by then (silent). The place is the
+scheduler.
 """
 
 import torch

@@ -1,9 +1,9 @@
-"""Does a patient come back within a month? The head has one output, the labels were made float
-with `unsqueeze(1)` to stop the error messages, and the criterion is `nn.CrossEntropyLoss`: its
-softmax is over a single score.
+"""Whether a patient comes back within a month: the head has one output, the loss is
+cross-entropy.
 
-The loss is exactly 0 from the first step, all gradients are 0. The place is the loss (or the
-head).
+The labels were made float with `unsqueeze(1)` to stop the error messages; the softmax of
+`nn.CrossEntropyLoss` is over a single score. The loss is exactly 0 from the first step, all
+gradients are 0. The place is the loss (or the head).
 """
 
 import torch

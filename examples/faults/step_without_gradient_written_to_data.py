@@ -2,7 +2,7 @@
 
 The gradients come from torch.autograd.grad, are centred, and are assigned with
 `p.data.grad = g`. `p.data` is a new tensor each time, so p.grad stays None and step() does nothing.
-The twin writes p.grad. Place: the loop. Exact.
+The twin writes p.grad. The place is the loop. Exact.
 """
 
 import torch

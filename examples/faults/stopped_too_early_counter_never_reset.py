@@ -1,8 +1,9 @@
-"""Regression of a noisy field with a Fourier-feature net and small batches; early stopping by hand.
+"""Regression of a noisy field with a Fourier-feature net and small batches; early stopping by
+hand.
 
 The counter of epochs without improvement is never set back to 0 when there is one: after five
-setbacks in all, however far apart, training ends - long before it has converged. Place: the loop.
-The loss falls (silent).
+setbacks in all, however far apart, training ends - long before it has converged. The place is the
+loop. The loss falls (silent).
 """
 
 import math

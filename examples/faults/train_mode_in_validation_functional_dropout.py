@@ -3,7 +3,7 @@ default.
 
 model.eval() does not reach it: half of the features are dropped in validation as well, the
 figures are too low and differ from call to call, and the best epoch is chosen by chance. The twin
-passes training=self.training. Place: the model. The loss falls (silent).
+passes training=self.training. The place is the model. The loss falls (silent).
 """
 
 import torch

@@ -2,7 +2,7 @@
 class (`class PairwiseInteraction:` - the `(nn.Module)` was lost when it moved to its own file).
 
 Its factors take part in the forward pass and get gradients, but model.parameters() does not know
-them. The rest learns (silent). Place: the interaction. Exact.
+them. The rest learns (silent). The place is the interaction. Exact.
 """
 
 import torch

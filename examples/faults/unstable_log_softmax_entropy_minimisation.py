@@ -2,7 +2,7 @@
 
 The entropy is written -(p * torch.log(p)).sum(1) with p = softmax(logits / 0.05), sharpened. As
 soon as a probability underflows to 0, 0 * log(0) is NaN, and so is everything after. The twin
-multiplies p with log_softmax. Place: the loss.
+multiplies p with log_softmax. The place is the loss.
 """
 
 import torch
