@@ -32,6 +32,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 _seen: weakref.WeakSet[Any] = weakref.WeakSet()
+# Of optimizers no model of which was found: how many steps until the next search, and after it.
+_searches: weakref.WeakKeyDictionary[Any, tuple[int, int]] = weakref.WeakKeyDictionary()
 _installed = False
 _leaves: list[Leaves] = []  # watched in the place of models
 
@@ -80,9 +82,19 @@ def find_root(parameters: Iterable[torch.Tensor]) -> torch.nn.Module | None:
     return best
 
 
+def _is_to_be_searched(optimizer: Any) -> bool:
+    """Whether to look for its model now: each time that none is found, twice as many steps go by.
+
+    A search goes through all objects. What holds a lone parameter, a multiplier say, is no module.
+    """
+    left, then = _searches.get(optimizer, (0, 0))
+    _searches[optimizer] = (left - 1, then) if left > 0 else (then, max(1, 2 * then))
+    return left == 0
+
+
 def on_optimizer(optimizer: Any) -> None:
     """Watches the model of an optimizer that nobody watches yet."""
-    if type(optimizer).__hash__ is None or optimizer in _seen:
+    if type(optimizer).__hash__ is None or optimizer in _seen or not _is_to_be_searched(optimizer):
         return
     parameters = [p for group in optimizer.param_groups for p in group["params"]]
     if hook.is_watched(parameters):

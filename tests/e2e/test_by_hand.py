@@ -71,3 +71,49 @@ def test_a_loop_that_updates_nothing_is_no_training(tmp_path, script) -> None:
     outcome = run_training(tmp_path / "runs", script, "no update")
     assert outcome.code == 0, outcome.stderr
     assert "no model was seen" in outcome.stderr
+
+
+LONE_PARAMETER = """
+import torch
+from torch import nn
+from torch.nn import functional as F
+
+torch.manual_seed(0)
+model = nn.Linear(10, 4)
+multiplier = nn.Parameter(torch.zeros(()))
+descent = torch.optim.SGD(model.parameters(), lr=0.1)
+ascent = torch.optim.SGD([multiplier], lr=0.01, maximize=True)
+from traindbg import _autostart
+
+searches = 0
+original = _autostart.find_root
+
+
+def find_root(parameters):
+    global searches
+    searches += 1
+    return original(parameters)
+
+
+_autostart.find_root = find_root
+for step in range(200):
+    x = torch.randn(32, 10)
+    loss = F.cross_entropy(model(x), x[:, :4].argmax(1))
+    loss = loss + multiplier * (model.weight.square().mean() - 0.1)
+    descent.zero_grad()
+    ascent.zero_grad()
+    loss.backward()
+    descent.step()
+    ascent.step()
+print(searches)
+"""
+
+
+def test_the_model_of_a_lone_parameter_is_seldom_searched_for(tmp_path) -> None:
+    """A search goes through all objects of the process."""
+    path = tmp_path / "train.py"
+    path.write_text(LONE_PARAMETER)
+    outcome = run_training(tmp_path / "runs", path)
+    assert outcome.code == 0, outcome.stderr
+    assert outcome.steps() == 200
+    assert 1 <= int(outcome.stdout.split()[-1]) <= 10

@@ -43,23 +43,27 @@ class Features(nn.Module):
         return F.mse_loss(self.net(out), self.net(F.one_hot(y, 3).float()))
 
 
+def criterion_of(kind: str, model: nn.Sequential) -> nn.Module:
+    if kind == "target":
+        copied = Features(copy.deepcopy(model[2]))
+        model[0] = nn.Linear(12, 16)
+        return copied
+    if not kind.startswith("features"):
+        return Criterion(kind)
+    net = nn.Sequential(nn.Linear(3, 128), nn.Tanh(), nn.Linear(128, 8))
+    if kind == "features_loaded":
+        net.load_state_dict({k: 1.0 * v for k, v in net.state_dict().items()})
+    if kind == "features_given":
+        for parameter in net.parameters():
+            parameter.data = parameter.data**3  # as no initialiser draws them
+    return Features(net)
+
+
 def train(kind: str, run_dir) -> dict[str, list[float]]:
     torch.manual_seed(3)
     model = nn.Sequential(nn.Linear(12, 16), nn.ReLU(), nn.Linear(16, 3))
     with td.watch(model, run_dir=run_dir, supervise=False):
-        crf: nn.Module = Criterion(kind)
-        if kind.startswith("features"):
-            net = nn.Sequential(nn.Linear(3, 128), nn.Tanh(), nn.Linear(128, 8))
-            crf = Features(net)
-            if kind == "features_loaded":
-                net.load_state_dict({k: 1.0 * v for k, v in net.state_dict().items()})
-            if kind == "features_given":
-                for parameter in net.parameters():
-                    parameter.data = parameter.data**3  # as no initialiser draws them
-        if kind == "target":
-            crf = Features(nn.Linear(3, 3))
-            crf.net = copy.deepcopy(model[2])
-            model[0] = nn.Linear(12, 16)
+        crf = criterion_of(kind, model)
         optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
         other = torch.optim.SGD(crf.parameters(), lr=0.1) if kind == "other optimizer" else None
         for step in range(STEPS):

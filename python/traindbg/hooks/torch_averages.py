@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import torch
 
 from traindbg.hooks.torch_device import capturing_graph, own_operations
+from traindbg.hooks.torch_parameters import has_memory
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -60,9 +61,7 @@ def _is_candidate(thing: Any, shapes: set[torch.Size]) -> bool:
         return False
     if thing.shape not in shapes or thing.grad_fn is not None or not thing.is_contiguous():
         return False
-    # A wrapper may have taken the memory away for now.
-    held = thing.untyped_storage().nbytes()
-    return held >= (thing.storage_offset() + thing.numel()) * thing.element_size()
+    return has_memory(thing)
 
 
 class Averages:
@@ -103,8 +102,9 @@ class Averages:
                     others.update(map(id, state.values()))
         shapes = {weight.shape for _, weight in weights}
         found: list[_Average] = []
-        for thing in gc.get_objects():
-            if type(thing) in _PLAIN and id(thing) not in others and _is_candidate(thing, shapes):
+        tensors = [thing for thing in gc.get_objects() if type(thing) in _PLAIN]
+        for thing in tensors:
+            if id(thing) not in others and _is_candidate(thing, shapes):
                 average = _nearest(thing, weights)
                 if average is not None:
                     found.append(average)

@@ -669,7 +669,7 @@ class LoopObserver:
             return  # its other optimizer may have yet to be made
         outside = self._outside.told(_in_any_optimizer)
         if outside is not None:
-            self._teller.fact("outside_optimizer", outside.count, outside.place)
+            self._teller.fact("outside_optimizer", outside.parameters, outside.place)
             self._teller.fact("outside_optimizer_fresh", float(outside.is_fresh))
         count = len(kept) + max(0, len(found) - _MOST_CANDIDATES)
         self._teller.fact("not_in_optimizer", count, kept[0][1].module if kept else "")

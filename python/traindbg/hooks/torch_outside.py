@@ -18,7 +18,7 @@ from torch import nn
 from traindbg.hooks.torch_fresh import looks_drawn
 from traindbg.hooks.torch_leaves import held_as
 from traindbg.hooks.torch_names import class_name
-from traindbg.hooks.torch_parameters import number_of
+from traindbg.hooks.torch_parameters import has_memory, number_of
 from traindbg.hooks.torch_resume import checkpoints
 from traindbg.hooks.torch_untrained import first_elements
 
@@ -33,7 +33,7 @@ _LARGE = 256  # elements of a matrix that show their distribution
 class Told(NamedTuple):
     """Of the parameters that stay as they are."""
 
-    count: int
+    parameters: int
     place: str  # the module that has the first of them
     is_fresh: bool
 
@@ -99,6 +99,7 @@ class Outside:
                 type(leaf) is not nn.Parameter
                 or number_of(leaf) == 0
                 or id(leaf) in self._elsewhere
+                or not has_memory(leaf)
             ):
                 continue
             known = self._known.get(id(leaf))
@@ -122,7 +123,8 @@ class Outside:
         kept: list[nn.Parameter] = []
         for key, known in list(self._known.items()):
             parameter = known.parameter()
-            if parameter is None or not parameter.requires_grad or _state(parameter) != known.state:
+            is_there = parameter is not None and parameter.requires_grad and has_memory(parameter)
+            if parameter is None or not is_there or _state(parameter) != known.state:
                 self._elsewhere.add(key)
                 del self._known[key]
             elif parameter.grad is not None:

@@ -84,6 +84,13 @@ def number_of(parameter: torch.Tensor) -> int:
     return 0 if torch.nn.parameter.is_lazy(parameter) else parameter.numel()
 
 
+def has_memory(tensor: torch.Tensor) -> bool:
+    """Not where a wrapper has taken it away for now, as FSDP does between the passes."""
+    held: int = tensor.untyped_storage().nbytes()
+    needed: int = (tensor.storage_offset() + tensor.numel()) * tensor.element_size()
+    return held >= needed
+
+
 def learning_rates(optimizer: torch.optim.Optimizer) -> tuple[float, ...]:
     """Of all groups, as far as they can be known without waiting for a device."""
     rates = (group.get("lr") for group in optimizer.param_groups)

@@ -249,10 +249,11 @@ class Rows:
 
     def called_again(self) -> None:
         """The model is, in this step, with other rows or with more of the same."""
-        if not self._unread or self._unread[-1].drawn is None:
+        if not self._unread:
             return
         last = self._unread[-1]
-        self._unread[-1] = last._replace(drawn=last.drawn._replace(is_whole=False))
+        if last.drawn is not None:
+            self._unread[-1] = last._replace(drawn=last.drawn._replace(is_whole=False))
 
     def labelled(self, labels: Any, are_classes: bool = False) -> None:
         """A loss was given these for the training's batch, and a score for each class."""

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from traindbg.hooks.torch_watched import WatchedModels
 
 _MOST_FOLLOWED = 3  # steps
-_MOST_STEPS = 50  # due ones, in which it is waited for a slope
+_MOST_STEPS = 10  # due ones, in which it is waited for a slope
 _SOURCE = "slope"
 
 _is_compiling = torch.compiler.is_compiling

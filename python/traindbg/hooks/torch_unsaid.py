@@ -64,9 +64,12 @@ def leaves_unsaid(frame: FrameType, word: str, position: int) -> bool:
     """
     # The frame may be at an inline cache behind the call.
     past = [i for i in dis.get_instructions(frame.f_code) if i.offset <= frame.f_lasti]
-    if len(past) < 2 or past[-1].opname not in _CALLS or past[-1].arg is None:
+    if len(past) < 2:
         return False
     call, before = past[-1], past[-2]
+    given = call.arg
+    if call.opname not in _CALLS or given is None:
+        return False
     names: tuple[Any, ...] = ()
     if call.opname.endswith("_KW"):
         if before.opname != "LOAD_CONST":
@@ -75,7 +78,7 @@ def leaves_unsaid(frame: FrameType, word: str, position: int) -> bool:
     else:  # of Python 3.11 and 3.12 there may be another instruction between
         near = [i for i in past[-3:-1] if i.opname == "KW_NAMES"]
         names = _constant(frame, near[0]) if near else ()
-    return word not in names and call.arg - len(names) <= position
+    return word not in names and given - len(names) <= position
 
 
 def _constant(frame: FrameType, instruction: dis.Instruction) -> tuple[Any, ...]:
