@@ -41,6 +41,7 @@ class Told(NamedTuple):
 class _Known(NamedTuple):
     parameter: weakref.ref[nn.Parameter]
     state: tuple[int, tuple[float, ...]]
+    is_lasting: bool  # it was in two graphs, and is not made anew for each step
 
 
 def _state(parameter: nn.Parameter) -> tuple[int, tuple[float, ...]]:
@@ -83,7 +84,6 @@ class Outside:
     def __init__(self) -> None:
         self._known: dict[int, _Known] = {}
         self._elsewhere: set[int] = set()  # ids of what something else changes, or an optimizer has
-        self._are_seen_again = False  # they were in two graphs
         self._asked: list[int] = []  # ids of those of which the next two are known
         self._place = ""
         self._is_fresh = False
@@ -104,22 +104,19 @@ class Outside:
                 continue
             known = self._known.get(id(leaf))
             if known is not None and known.parameter() is leaf:
-                new[id(leaf)] = known
+                new[id(leaf)] = known._replace(is_lasting=True)
                 continue
             if copies is None:
                 copies = {first_elements(p) for p in watched if p.shape in shapes}
             state = _state(leaf)
             if len(set(state[1])) > 1 and state[1] in copies:
                 self._elsewhere.add(id(leaf))
-            elif not self._are_seen_again:
-                new[id(leaf)] = _Known(weakref.ref(leaf), state)
-        self._are_seen_again = self._are_seen_again or bool(new.keys() & self._known.keys())
+            else:
+                new[id(leaf)] = _Known(weakref.ref(leaf), state, is_lasting=False)
         self._known = new
 
     def told(self, in_any_optimizer: Callable[[], set[int]]) -> Told | None:
         """At a step; None: there is nothing to tell, as far as it is known."""
-        if not self._are_seen_again:
-            return None
         kept: list[nn.Parameter] = []
         for key, known in list(self._known.items()):
             parameter = known.parameter()
@@ -127,7 +124,7 @@ class Outside:
             if parameter is None or not is_there or _state(parameter) != known.state:
                 self._elsewhere.add(key)
                 del self._known[key]
-            elif parameter.grad is not None:
+            elif known.is_lasting and parameter.grad is not None:
                 kept.append(parameter)
         if kept and [id(parameter) for parameter in kept] != self._asked:
             held = in_any_optimizer()
