@@ -12,7 +12,7 @@ from torch.nn import functional as F
 from torch.utils.data import DataLoader, TensorDataset
 
 import traindbg as td
-from traindbg.hooks.torch_data import batches_in_storage, closest_column
+from traindbg.hooks.torch_data import batches_in_storage, closest_column, places_in_containers
 from traindbg.hooks.torch_loss_graph import compared_shapes
 
 RULES = ["repeated_batch", "target_leak", "loss_shape_broadcast"]
@@ -225,3 +225,25 @@ def test_losses_and_random_numbers_are_the_same(run_dir):
         return seen
 
     assert losses(watched=False) == losses(watched=True)
+
+
+def test_batches_that_were_written_into_one_buffer() -> None:
+    buffer, label = torch.zeros(4, 3), torch.zeros(4)
+    assert places_in_containers(buffer) == 0
+    staged = [(buffer, label) for _ in range(12)]
+    assert places_in_containers(staged[0][0]) == 12
+    inputs = [torch.zeros(4, 3)] * 12
+    assert places_in_containers(inputs[0]) == 12
+    apart = [(buffer.clone(), label) for _ in range(12)]
+    assert places_in_containers(apart[3][0]) == 0
+
+
+def test_data_that_is_held_in_few_places_is_not_looked_for(monkeypatch) -> None:
+    def no_search(*_: object) -> list[object]:
+        raise AssertionError("all objects were gone through")
+
+    monkeypatch.setattr("gc.get_referrers", no_search)
+    x = torch.zeros(64, 8)
+    data, parts = (x, torch.zeros(64)), {"x": x}
+    assert places_in_containers(data[0]) == 0
+    assert parts["x"] is x

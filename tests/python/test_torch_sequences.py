@@ -366,6 +366,33 @@ def test_a_mask_of_numbers_that_hides_nothing(run_dir):
     assert fact(run, "masks_added") == ({1}, "part")
 
 
+def test_a_mask_of_numbers_that_is_added_to_scores_written_out(run_dir):
+    """As it is, in place, turned into what hides, and as a bias for some pairs, which is meant."""
+
+    def mixed(name, bias):
+        def mix(model, h, ids):
+            scores = h @ h.transpose(1, 2) / h.shape[-1] ** 0.5
+            return bias(scores, (ids != 0).float()[:, None, :]).softmax(-1) @ h
+
+        run, _, _ = train(run_dir / name, model_of(mix, None), pad=True)
+        return fact(run, "masks_added")
+
+    assert mixed("added", lambda scores, mask: scores + mask) == ({1}, "model")
+    assert mixed("in place", lambda scores, mask: scores.add_(mask)) == ({1}, "model")
+    assert mixed("turned", lambda scores, mask: scores + (1 - mask) * -1e4) == ({0}, "")
+    assert mixed("causal", lambda scores, mask: scores + torch.ones_like(scores[0]).tril()) == (
+        {1},
+        "model",
+    )
+    near = torch.eye(512).roll(1, 0)
+    assert mixed(
+        "graph", lambda scores, _: scores + near[: scores.shape[1], : scores.shape[1]]
+    ) == (
+        {0},
+        "",
+    )
+
+
 @pytest.mark.parametrize(
     "name", ["no mask", "both directions", "multi-head", "by hand", "hidden of heads"]
 )

@@ -119,6 +119,15 @@ def sample(model) -> list[float]:
     return [F.cross_entropy(scores, Y[32:]).item()]
 
 
+def sample_in_batches(model) -> list[float]:
+    """The same, of a loader that is gone through several times."""
+    model.eval()
+    with torch.no_grad():
+        passes = [[model(part.clone()) for part in X[32:].split(32)] for _ in range(3)]
+    scores = torch.stack([torch.cat(each) for each in passes]).mean(0)
+    return [F.cross_entropy(scores, Y[32:]).item()]
+
+
 def sample_with_a_part(model) -> list[float]:
     model.eval()
     model[1].train()
@@ -139,10 +148,44 @@ def explain(model) -> list[float]:
 
 
 @pytest.mark.parametrize(
-    "evaluate", [sample, sample_with_a_part, validate_in_training_mode, explain]
+    "evaluate", [sample, sample_in_batches, sample_with_a_part, validate_in_training_mode, explain]
 )
 def test_other_evaluations_are_not_looked_at(run_dir, evaluate):
     assert told(run_dir, UNSAID["position"], evaluate) == []
+
+
+def test_sampling_takes_back_what_was_told(run_dir):
+    """An evaluation once, and later Monte-Carlo dropout."""
+    evaluations = iter([validate, validate, sample_in_batches, validate])
+
+    def evaluate(model):
+        return next(evaluations, validate)(model)
+
+    torch.manual_seed(0)
+    train(make(UNSAID["position"]), evaluate, run_dir)
+    run = td.Run(run_dir)
+    assert run.names("^loop/dropout_in_evaluation")
+    assert run.names("^loop/evaluation_is_sampled")
+
+
+def test_evaluations_are_counted_also_those_without(run_dir):
+    evaluations = iter([False, True, True, True])
+    torch.manual_seed(0)
+
+    def drop(module, h):
+        return h if module.training or next(evaluations, True) else F.dropout(h)
+
+    train(make(drop), validate, run_dir)
+    run = td.Run(run_dir)
+    assert run.names("^loop/dropout_in_evaluation") == ["loop/dropout_in_evaluation/2"]
+    assert max(run.scalars("loop/evaluations_heard").values) == 4
+
+
+def test_names_of_an_inner_call_are_not_taken_for_the_outer_one(run_dir):
+    def half(h, training):
+        return h / 2 if training else h
+
+    assert told(run_dir, lambda module, h: F.dropout(half(h, training=module.training)))
 
 
 def test_the_line_is_that_of_the_call(run_dir):

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 _FEWEST_ROWS = 8
 _MOST_ROWS = 64
 _MOST_VALUES = 4096  # of a row
+_COUNTING = 0.75  # of the changes from one number to the next, by which positions are told
 _MOST_COLUMNS = 512  # by which directions are counted
 _MOST_LAYERS = 16  # of a model, whose directions are counted
 _MOST_TENSORS = 4  # of what a model returns
@@ -65,7 +66,7 @@ class LookedUp(NamedTuple):
     """What an embedding was asked for first."""
 
     layer: nn.Module
-    in_order: torch.Tensor  # the share of samples whose rows ascend or descend, as positions do
+    in_order: torch.Tensor  # the share of samples whose rows count up or down, as positions do
 
 
 class Branch(NamedTuple):
@@ -121,7 +122,11 @@ def _deviation(rows: torch.Tensor) -> torch.Tensor:
 
 
 def in_order(rows: torch.Tensor) -> torch.Tensor | None:
-    """In what share of samples the rows' numbers never turn back. None: there are too few."""
+    """In what share of samples the rows' numbers count up or down, or never turn back.
+
+    Positions count by one, also where padding comes before them, or where they begin again with
+    each of several documents. None: there are too few.
+    """
     if type(rows) is not torch.Tensor or rows.is_floating_point() or rows.dim() == 0:
         return None
     length = rows.shape[-1] if rows.dim() > 1 and rows.shape[-1] > 2 else rows.numel()
@@ -129,7 +134,9 @@ def in_order(rows: torch.Tensor) -> torch.Tensor | None:
         return None
     part = rows.detach().reshape(-1, length)[:_MOST_ROWS, :_MOST_VALUES]
     steps = part[:, 1:] - part[:, :-1]
-    return ((steps >= 0).all(1) | (steps <= 0).all(1)).float().mean()
+    changes = _COUNTING * (steps != 0).sum(1)
+    counts = ((steps == 1).sum(1) >= changes) | ((steps == -1).sum(1) >= changes)
+    return (counts | (steps >= 0).all(1) | (steps <= 0).all(1)).float().mean()
 
 
 def turn_of(rows: torch.Tensor) -> torch.Tensor:

@@ -13,7 +13,13 @@ import torch
 
 from traindbg import _core
 from traindbg.hooks.torch_averages import Averages
-from traindbg.hooks.torch_data import batches_in_storage, closest_column, missed_labels, sizes
+from traindbg.hooks.torch_data import (
+    batches_in_storage,
+    closest_column,
+    missed_labels,
+    places_in_containers,
+    sizes,
+)
 from traindbg.hooks.torch_device import capturing_graph, own_operations
 from traindbg.hooks.torch_frozen_turns import FrozenTurns
 from traindbg.hooks.torch_guard import guarded
@@ -103,8 +109,11 @@ class Facts:
         """A forward pass of an evaluation; whether more than its inputs is to be looked at."""
         if not self.are_followed:
             return False
+        return bool(guarded("unsaid", self._listen_to_modes, model))
+
+    def _listen_to_modes(self, model: torch.nn.Module) -> bool:
         if self.unsaid.is_over(self._hot.steps):
-            self.tell_unsaid()
+            self.tell_unsaid(others=1)
         return self.unsaid.begins(model, self._hot.steps)
 
     def called_again(self) -> None:
@@ -117,7 +126,7 @@ class Facts:
         if self.are_followed:
             guarded("rows", self._look_at_rows, mode, number, tensor)
         if mode == _EVAL and number == 0:
-            self.unsaid.given(tensor, self._hot.steps)
+            guarded("unsaid", self.unsaid.given, tensor, self._hot.steps)
         if mode == _TRAIN and self._hot.due & _LOOP and len(self._watched.watchers) == 1:
             guarded("neighbours", self._neighbours.given, number, tensor)
         if number == 0 and mode == _TRAIN and self._hot.due & _LOOP:
@@ -129,6 +138,8 @@ class Facts:
             if self._last_input is not None:
                 is_kept = self._last_input() is tensor  # the very same, made once
                 self._tensors.tell("input_is_kept", float(is_kept))
+                if is_kept and (places := places_in_containers(tensor)):
+                    self._tensors.tell("input_in_containers", places)
             self._input = self._last_input = weakref.ref(tensor)
 
     def _look_at_rows(self, mode: int, number: int, tensor: torch.Tensor) -> None:
@@ -339,9 +350,18 @@ class Facts:
         if found is not None and (is_whole or sizes.passes >= _WHOLE_EPOCHS):
             self._tensors.tell("/".join(found), sizes.passes, always=True)
 
-    def tell_unsaid(self) -> None:
-        """After an evaluation: where dropout was on in it, though the model was not to train."""
-        for place, line in self.unsaid.read().items():
+    def tell_unsaid(self, others: int = 0) -> None:
+        """After an evaluation: where dropout was on in it, though the model was not to train.
+
+        `others`: how many are known to come.
+        """
+        heard = self.unsaid.read()
+        if heard.is_sampled:
+            self._tensors.tell("evaluation_is_sampled", 1, always=True)
+            return
+        if heard.evaluations > 0:
+            self._tensors.tell("evaluations_heard", heard.evaluations + others, always=True)
+        for place, line in heard.lines.items():
             name = f"dropout_in_evaluation/{place}".rstrip("/")
             self._tensors.tell(name, line, always=True)
 

@@ -13,7 +13,7 @@ import torch
 from traindbg import _core
 from traindbg.hooks import torch_patches as patches
 from traindbg.hooks.torch_forward import EVERYTHING, INPUTS, NOTHING, Place
-from traindbg.hooks.torch_guard import boundary
+from traindbg.hooks.torch_guard import boundary, guarded
 
 if TYPE_CHECKING:
     from traindbg.hooks.torch_by_hand import ByHand
@@ -214,7 +214,7 @@ class ForwardSink:
         if self.now == _TRAIN:
             self._facts.hazards.called(name, function, args, kwargs, result)
         else:
-            self._facts.unsaid.called(name, function, args, kwargs)
+            guarded("unsaid", self._facts.unsaid.called, name, function, args, kwargs)
 
     @boundary("forward")
     def forward_raised(self) -> None:

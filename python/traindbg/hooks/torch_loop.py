@@ -24,6 +24,7 @@ from traindbg.hooks.torch_compiled import compiler_in_use
 from traindbg.hooks.torch_device import capturing_graph, own_operations
 from traindbg.hooks.torch_graph import Graph, Root, holder_of, look_at_graph, mark_loss, root_of
 from traindbg.hooks.torch_loss_angles import compares_directions
+from traindbg.hooks.torch_loss_scores import is_made_of_raw_scores
 from traindbg.hooks.torch_norms import Norms
 from traindbg.hooks.torch_outside import Outside
 from traindbg.hooks.torch_parameters import number_of
@@ -336,6 +337,8 @@ class LoopObserver:
         if graph is None:
             return None  # too large, or of a PyTorch that does not show it
         tell = self._teller.fact
+        if is_made_of_raw_scores(root):
+            tell("loss_is_raw_scores", 1)
         self._latents = graph.latents
         if graph.repeated:
             self._times = ThroughTime(graph.repeated)

@@ -60,6 +60,8 @@ _PASSING = _named(
     "div", "div_", "__truediv__", "true_divide", "dropout", "dropout_", "clone", "contiguous",
     "float", "to", "type_as",
 )  # fmt: skip
+# By which scores are given a mask before the softmax.
+_ADDING = _named("add", "add_", "__add__", "__radd__", "__iadd__")
 MIXERS: frozenset[Any] = (
     frozenset({_multi_head, _sdpa, torch.conv1d, functional.pad})
     | _SOFTMAXES
@@ -67,6 +69,7 @@ MIXERS: frozenset[Any] = (
     | _ROLLS
     | _HIDING
     | _PASSING
+    | _ADDING
 )
 
 
@@ -93,6 +96,13 @@ class _Call(NamedTuple):
     length: int
     sees_later: bool = False
     sight: _Sight | None = None  # of attention, which says it then
+
+
+class _Sum(NamedTuple):
+    """Scores and what has no gradient, a mask perhaps."""
+
+    result: weakref.ref[torch.Tensor]
+    added: torch.Tensor
 
 
 class _Weights(NamedTuple):
@@ -129,6 +139,22 @@ def _is_added_by_mistake(mask: torch.Tensor | None) -> bool:
     if mask is None or not mask.is_floating_point() or mask.numel() > _MOST_CELLS:
         return False
     return bool(((mask == 0) | (mask == 1)).all() & (mask == 0).any() & (mask == 1).any())
+
+
+def _is_mask_added_to_scores(mask: torch.Tensor, scores: torch.Tensor) -> bool:
+    """The same of scores that are written out, [..., queries, keys] or [rows, keys].
+
+    Ones and zeros may be a bias that is meant, for neighbours in a graph say: what hides padding
+    has all zeros at one end of the keys, what hides later positions is a whole triangle.
+    """
+    if mask.dim() == 0 or mask.shape[-1] != scores.shape[-1] or not _is_added_by_mistake(mask):
+        return False
+    mask = mask.detach()
+    if mask.dim() > 1 and scores.dim() > 2 and mask.shape[-2] > 1:
+        ones = torch.ones_like(mask)
+        return torch.equal(mask, ones.tril()) or torch.equal(mask, ones.triu(1))
+    turns = (mask[..., 1:] != mask[..., :-1]).sum(-1)
+    return bool((turns <= 1).all())
 
 
 def _is_plain(value: Any) -> bool:
@@ -420,6 +446,7 @@ class SequenceObserver:
         self._masks: list[tuple[str, torch.Tensor]] = []
         self._cells = 0
         self._weights: dict[int, _Weights] = {}  # by the results' ids
+        self._sums: dict[int, _Sum] = {}  # the same
         self._next: Next | None = None
         self._has_twin = False  # another input is as long
         self._models: set[int] = set()  # that were called, by their ids
@@ -460,6 +487,9 @@ class SequenceObserver:
         """One of MIXERS was called and has returned."""
         if not self.is_open:
             return
+        if function in _ADDING:
+            self._added_to(args, result)
+            return
         if function in _HIDING or function in _PASSING:
             self._weights_used(function, args, kwargs, result)
             return
@@ -481,6 +511,26 @@ class SequenceObserver:
                 shown, is_added = of(args, kwargs)
                 self._attention_called(place, shown, is_added)
 
+    def _added_to(self, args: Any, result: Any) -> None:
+        """A sum; what it added is kept, as it may be a mask for the softmax that comes next."""
+        if type(result) is not torch.Tensor or result.dim() not in (2, 3, 4):
+            return
+        if len(args) != 2 or len(self._sums) >= _MOST_CALLS or result.grad_fn is None:
+            return
+        for added, to in (args, args[::-1]):
+            if type(added) is not torch.Tensor or added.requires_grad or added.numel() < _FEWEST:
+                continue
+            if added.numel() <= _MOST_CELLS and getattr(to, "requires_grad", False):
+                self._sums[id(result)] = _Sum(weakref.ref(result), added)
+                return
+
+    def _is_given_sum(self, scores: Any) -> bool:
+        """Whether a softmax is given scores to which a mask of ones and zeros was added."""
+        known = self._sums.get(id(scores))
+        if known is None or known.result() is not scores or capturing_graph(scores):
+            return False
+        return _is_plain(known.added) and _is_mask_added_to_scores(known.added, scores)
+
     def _softmax_called(self, place: str, args: Any, kwargs: Any, result: Any) -> None:
         if not isinstance(result, torch.Tensor) or result.dim() not in (2, 3, 4):
             return
@@ -499,7 +549,9 @@ class SequenceObserver:
             if node is None or not any(map(compares_positions, _edges(node))):
                 return
         calls, masks = len(self._calls), len(self._masks)
-        self._attention_called(place, _of_softmax(weights), False)
+        scores = args[0] if args else kwargs.get("input")
+        is_added = not is_turned and self._is_given_sum(scores)
+        self._attention_called(place, _of_softmax(weights), is_added)
         self._weights[id(result)] = _Weights(
             weakref.ref(result),
             calls if len(self._calls) > calls else None,

@@ -6,9 +6,10 @@
 `model.eval()` reaches modules, not functions. The first batches of few evaluations are looked at:
 the model is in evaluation mode with all of its modules, and no gradients are made. Where the call
 says `training`, whatever it says is meant: some generators keep their dropout. Nor is a model
-looked at that is given the same input twice in one evaluation, as for Monte-Carlo dropout.
+looked at that is given the same input several times in one evaluation, as for Monte-Carlo dropout:
+the same tensor twice in a row, or values that the evaluation began with for the third time.
 
-What a call says is read from its instruction. No tensor is kept.
+What a call says is read from its instruction. No tensor is kept, but the first values of one.
 """
 
 from __future__ import annotations
@@ -16,11 +17,14 @@ from __future__ import annotations
 import dis
 import sys
 import weakref
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import torch
 from torch import nn
 from torch.nn import functional
+
+from traindbg.hooks.torch_device import capturing_graph, own_operations
+from traindbg.hooks.torch_shards import has_values
 
 if TYPE_CHECKING:
     from types import FrameType
@@ -38,6 +42,9 @@ _LEFT_ALONE = (nn.MultiheadAttention, nn.TransformerEncoder, nn.TransformerEncod
 _MOST_EVALUATIONS = 4
 _MOST_PASSES = 2  # of one
 _MOST_PLACES = 8
+_MOST_COMPARED = 64  # inputs of an evaluation
+_VALUES = 64  # of each
+_TIMES = 3  # that the first input comes: loss and accuracy may be computed apart
 _POSITION = 2  # of `training` among the arguments
 _RATE = 4  # of `dropout_p` among those of the attention
 _OUR_WAY = ("traindbg", "torch.overrides")
@@ -75,9 +82,9 @@ def leaves_unsaid(frame: FrameType, word: str, position: int) -> bool:
         if before.opname != "LOAD_CONST":
             return False
         names = _constant(frame, before)
-    else:  # of Python 3.11 and 3.12 there may be another instruction between
-        near = [i for i in past[-3:-1] if i.opname == "KW_NAMES"]
-        names = _constant(frame, near[0]) if near else ()
+    else:  # of Python 3.11 there is another instruction between
+        named = past[-3] if before.opname == "PRECALL" and len(past) > 2 else before
+        names = _constant(frame, named) if named.opname == "KW_NAMES" else ()
     return word not in names and given - len(names) <= position
 
 
@@ -89,8 +96,26 @@ def _constant(frame: FrameType, instruction: dis.Instruction) -> tuple[Any, ...]
     return value if isinstance(value, tuple) else ()
 
 
+def _some_values(tensor: torch.Tensor) -> list[Any]:
+    """Evenly over all of it; none where they cannot be asked for now."""
+    if capturing_graph(tensor):
+        return []
+    with own_operations():
+        flat = tensor.detach().flatten()
+        some: list[Any] = flat[:: -(-len(flat) // _VALUES)].tolist()
+        return some
+
+
 def _rate(value: Any) -> float:
     return float(value) if isinstance(value, (int, float)) else 0.0
+
+
+class Heard(NamedTuple):
+    """What was heard of an evaluation that is over."""
+
+    lines: dict[str, int]  # of code, by the modules that they are of
+    evaluations: int  # that were listened to, up to this one
+    is_sampled: bool  # on purpose: what was told before does not hold
 
 
 class UnsaidModes:
@@ -106,7 +131,11 @@ class UnsaidModes:
         self._evaluations = 0
         self._since = -1  # how many steps were made before the evaluation under way
         self._passes = 0  # that were looked at in it
+        self._is_under_way = False
         self._input: weakref.ref[torch.Tensor] | None = None
+        self._first: tuple[Any, ...] = ()  # of the first input: its shape, and few values
+        self._inputs = 0
+        self._times = 0  # that it came
         self._found: dict[str, int] = {}
 
     def begins(self, model: torch.nn.Module, steps: int) -> bool:
@@ -118,7 +147,8 @@ class UnsaidModes:
             if self._evaluations >= _MOST_EVALUATIONS:
                 return False
             self._evaluations += 1
-            self._since, self._passes, self._input = steps, 0, None
+            self._since, self._passes, self._input, self._is_under_way = steps, 0, None, True
+            self._first, self._inputs, self._times = (), 0, 0
         if self._passes >= _MOST_PASSES:
             return False
         self._passes += 1
@@ -132,10 +162,24 @@ class UnsaidModes:
         """The input of a pass without gradients, also of one that is not looked at."""
         if steps != self._since or self._is_sampled:
             return
-        if self._input is not None and self._input() is tensor:
+        is_again = self._input is not None and self._input() is tensor
+        self._input = weakref.ref(tensor)
+        if is_again or self._comes_again(tensor):
             self._is_sampled, self.is_open = True, False
             self._found.clear()
-        self._input = weakref.ref(tensor)
+
+    def _comes_again(self, tensor: torch.Tensor) -> bool:
+        """Whether the first input comes for the third time, in any tensor. Waits for a device."""
+        self._inputs += 1
+        shape = tuple(tensor.shape)
+        if self._inputs > _MOST_COMPARED or (self._first and shape != self._first[0]):
+            return False
+        if tensor.numel() == 0 or not has_values(tensor):
+            return False
+        values = (shape, *_some_values(tensor))
+        self._first = self._first or values
+        self._times += len(values) > 1 and values == self._first
+        return self._times >= _TIMES
 
     def called(self, place: str, function: Any, args: Any, kwargs: Any) -> None:
         """Some function was called in a pass that is looked at."""
@@ -155,9 +199,9 @@ class UnsaidModes:
 
     def is_over(self, steps: int) -> bool:
         """Whether another evaluation begins than the one that was looked at."""
-        return bool(self._found) and steps != self._since
+        return self._is_under_way and steps != self._since
 
-    def read(self) -> dict[str, int]:
-        """Of the evaluation that is over: lines of code, by the modules that they are of."""
-        found, self._found = self._found, {}
-        return found
+    def read(self) -> Heard:
+        """Of the evaluation that is over."""
+        found, self._found, self._is_under_way = self._found, {}, False
+        return Heard(found, self._evaluations, self._is_sampled)

@@ -128,6 +128,20 @@ Result<Seen> look_at(const std::string& path, storage::FileSystem& files) {
     return seen;
 }
 
+// A probe takes every step, and of a fast training more steps than it asked for until it stops: facts of the
+// loop that are told once, from so many batches on, come there and not where the plan looks. Those of the
+// first `steps` steps are the same each time.
+void forget_later_facts(Seen& seen, std::uint64_t steps) {
+    std::vector<bool> is_early(seen.tensors.size());
+    for (const StepRecord& record : seen.records) {
+        if (record.mode == Mode::kTrain && record.step >= steps) break;
+        for (const auto& sample : record.scalars)
+            if (sample.tensor < is_early.size()) is_early[sample.tensor] = true;
+    }
+    for (std::size_t id = 0; id < seen.tensors.size(); ++id)
+        if (seen.tensors[id].role == model::Role::kLoop && !is_early[id]) seen.tensors[id] = TensorInfo{};
+}
+
 // What finding and naming a tensor takes, from what was recorded: the rest of the time, by tensor.
 double nanos_per_tensor(const PlanCosts& costs, const Seen& seen) {
     double rest = 0;
@@ -300,11 +314,12 @@ class ExplainPlanVerb final : public Verb {
             console.complain(spawn_failure(command_, probed->spawn_error));
             return exit_code_of_exec_error(probed->spawn_error);
         }
-        const auto seen = look_at(run, files_);
+        auto seen = look_at(run, files_);
         if (probed->was_interrupted)
             return fail(console, {Code::kUnavailable, printable(command_.front()) + ": was interrupted"});
         if (probed->steps == 0 || !seen.is_ok() || seen->tensors.empty())
             return fail(console, {Code::kUnavailable, why_nothing(*probed)});
+        forget_later_facts(*seen, options.steps);
         if (const int code = exit_code_of_wait_status(probed->wait_status); !probed->was_asked && code != 0)
             console.warn(
                 base::format("{}: ended with code {} after {} training steps; what it shows until "

@@ -8,6 +8,7 @@
 #include "traindbg/base/format.h"
 #include "traindbg/base/text.h"
 #include "traindbg/rules/builtin/builtin.h"
+#include "traindbg/rules/loop_facts.h"
 #include "traindbg/rules/loss_arguments.h"
 #include "traindbg/rules/settings.h"
 
@@ -30,7 +31,9 @@ const model::RuleInfo kLossInputRange = {
         "loss with logits gets exactly what a sigmoid in the model returned, or the sigmoid of what a module "
         "returned; where neither can be seen, values that reach from below 0.1 to above 0.9 and in 30 looks "
         "and 50 steps never leave [0, 1]. missing_softmax: nll_loss, kl_div or ctc_loss gets values above "
-        "zero, which no log-probability is (error), or probabilities without their logarithm.",
+        "zero, which no log-probability is (error), or probabilities without their logarithm; or a loss that "
+        "is written out is, in the graphs of two steps, nothing but a weighted sum of what a last layer "
+        "gave, with rows of labels that sum to one or one score picked of each row (error).",
     .why =
         "A softmax or sigmoid twice over cannot be sure of anything: with C classes the loss stays above "
         "ln(1 + (C-1)/e), gradients are small, and training looks slow but plausible. Without log_softmax "
@@ -45,7 +48,8 @@ const model::RuleInfo kLossInputRange = {
         "cross_entropy, which changes nothing; probabilities in mse_loss or binary_cross_entropy.",
     .cost =
         "One pass over what the loss functions are given at the first 10 steps and then at every 50th, and "
-        "over what the modules return at the first 5 and every 50th.",
+        "over what the modules return at the first 5 and every 50th. Three times the last operations of a "
+        "loss are looked at.",
     .original = "",
     .source = "Ben Braiek, Khomh, \"Testing Feedforward Neural Networks Training Programs\", TOSEM 2022",
     .severity = model::Severity::kError,
@@ -71,6 +75,11 @@ class LossInputRange final : public Rule {
     void on_step(const model::StepView& step, FindingSink& sink) override {
         if (step.mode() != model::Mode::kTrain) return;
         bool any = false;
+        if (const auto raw = loop_fact(step, "loss_is_raw_scores"); raw && raw->value > 0) {
+            any = true;
+            if (++raw_graphs_ == 1) first_raw_ = step.step();
+            if (raw_graphs_ >= 2) fire_written_out(step, sink);
+        }
         for (const LossCall& call : loss_calls(step)) {
             if (expected_by(call.function) == Expects::kOther) continue;
             any = true;
@@ -82,7 +91,8 @@ class LossInputRange final : public Rule {
     }
     [[nodiscard]] std::uint64_t steps_judged() const override { return judged_; }
     [[nodiscard]] std::string why_not_judged() const override {
-        return "no loss function of torch.nn.functional that expects logits or log-probabilities was seen";
+        return "no loss function of torch.nn.functional that expects logits or log-probabilities was seen, "
+               "and no loss that is a sum of scores";
     }
 
   private:
@@ -263,14 +273,37 @@ class LossInputRange final : public Rule {
         sink.fire(std::move(finding));
     }
 
+    void fire_written_out(const model::StepView& step, FindingSink& sink) const {
+        model::Finding finding;
+        finding.key = "missing_softmax written out";
+        finding.kind = "missing_softmax";
+        finding.severity = model::Severity::kError;
+        finding.first_step = first_raw_;
+        finding.tensor = "loss";
+        finding.message = base::format(
+            "The loss is a weighted sum of the last layer's scores and of nothing else, in {} graphs up to "
+            "step {}: the scores are multiplied with labels whose rows sum to one, or the label's score is "
+            "picked, without a log_softmax. It has no lower bound: larger scores pay whether they are right "
+            "or not.",
+            raw_graphs_, step.step());
+        finding.fix =
+            "Take log_softmax(output, dim=1) of the scores before they are multiplied with the labels, or "
+            "use cross_entropy, which also takes a row of probabilities for each sample.";
+        finding.evidence.push_back({"graphs looked at", static_cast<double>(raw_graphs_), "limit", 2});
+        sink.fire(std::move(finding));
+    }
+
     std::uint64_t looks_;
     std::uint64_t judged_ = 0;
+    std::uint64_t raw_graphs_ = 0;  // in which the loss is a sum of scores
+    model::StepIndex first_raw_ = 0;
     std::map<model::TensorId, Seen> seen_;
 };
 
 std::vector<model::Requirement> loss_input_range_needs(const Parameters&) {
     std::vector<model::Requirement> all = argument_requirements(kLossInputRange.name);
     for (model::Requirement& more : maker_requirements(kLossInputRange.name)) all.push_back(std::move(more));
+    all.push_back(loop_requirement(kLossInputRange.name));
     return all;
 }
 

@@ -106,6 +106,7 @@ class LossNotDecreasing final : public Rule {
                 best_step_ = step.step();
                 evaluation_at_best_ = last_evaluation_;
             }
+            if (level <= (best_ + loss_.start()) / 2) evaluations_before_rise_ = evaluations_;
             relapsed_ = has_relapsed(level) ? relapsed_ + 1 : 0;
         }
         last_ = step.step();
@@ -135,7 +136,8 @@ class LossNotDecreasing final : public Rule {
     static constexpr std::uint64_t kShort = 100;  // fewest steps of a run that is judged at its end
     static constexpr std::uint64_t kGradientsEvery = 10;
     static constexpr std::uint64_t kFewEvaluations = 3;
-    static constexpr double kMuchBetter = 0.75;
+    static constexpr double kMuchBetter = 0.75;  // a gain that is no evaluation's noise
+    static constexpr double kRunaway = 100;      // times the start
 
     // The typical size of a weight matrix's gradient, each matrix counting the same, as a logarithm. On a
     // plateau that a training is about to leave it grows long before the loss falls.
@@ -206,11 +208,13 @@ class LossNotDecreasing final : public Rule {
                loss_.level() > 0.9 * *base && (evaluations_ == 0 || best_evaluation_ > 0.95 * *base);
     }
 
-    // Evaluations are much better than when the training's loss was at its best: what is trained on became
-    // harder, as it does where a model is given more and more of its own outputs.
+    // Evaluations, one of them since the loss rose, are much better than when the training's loss was at its
+    // best: what is trained on became harder, as it does where a model is given more and more of its own
+    // outputs. That makes no loss a hundred times as large.
     [[nodiscard]] bool is_harder() const {
-        return evaluations_ >= kFewEvaluations && evaluation_at_best_ > 0 &&
-               last_evaluation_ < kMuchBetter * evaluation_at_best_;
+        return evaluations_ >= kFewEvaluations && evaluations_ > evaluations_before_rise_ &&
+               evaluation_at_best_ > 0 && last_evaluation_ < kMuchBetter * evaluation_at_best_ &&
+               loss_.level() <= kRunaway * loss_.start();
     }
 
     [[nodiscard]] bool is_rising() const {
@@ -220,7 +224,7 @@ class LossNotDecreasing final : public Rule {
         if (loss_.count() >= 8) {
             // A runaway: no need to wait for more of it.
             const bool far = std::all_of(five.begin(), five.end(),
-                                         [&](double value) { return value > 100 * loss_.start_top(); });
+                                         [&](double value) { return value > kRunaway * loss_.start_top(); });
             if (far && five.back() >= five.front()) return true;
         }
         // Beyond all bounds from its first steps on: the largest of these is no measure then.
@@ -296,7 +300,7 @@ class LossNotDecreasing final : public Rule {
         const std::string rate = capitalised(lower_learning_rate(meta_, 0.1));
         if (key == "rising") {
             finding.severity = note_only || is_harder() ? model::Severity::kInfo : model::Severity::kError;
-            if (!loss_.is_known_function() && !loss_.is_game() && level > 100 * loss_.start())
+            if (!loss_.is_known_function() && !loss_.is_game() && level > kRunaway * loss_.start())
                 finding.severity = model::Severity::kWarning;
             finding.message =
                 base::format("The loss rises: {} over the last ten steps up to step {}, {} at the start{}.",
@@ -361,6 +365,7 @@ class LossNotDecreasing final : public Rule {
     double sum_ = 0;  // of the evaluation that goes on, of `evaluated_` steps
     std::uint64_t evaluated_ = 0, evaluations_ = 0;
     double last_evaluation_ = 0, evaluation_at_best_ = 0;
+    std::uint64_t evaluations_before_rise_ = 0;  // until the loss had risen half the way to its start
     std::uint64_t agreed_in_a_row_ = 0;  // evaluations that were below the first losses, as training was
     model::StepIndex best_step_ = 0, last_ = 0;
     model::WorkerMeta meta_;

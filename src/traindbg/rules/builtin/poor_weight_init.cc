@@ -136,6 +136,8 @@ bool are_neighbours(const Zeros& a, const Zeros& b) {
 // Every channel has the extremes of every other one, or of one of four kinds.
 constexpr std::int64_t kShortestRow = 8;
 
+constexpr std::size_t kMostKinds = 64;  // each channel is compared with one of each
+
 // How many kinds of channels there are, one more than `most` where there are more.
 std::size_t kinds_in(const model::ChannelStatistics& channels, std::size_t most) {
     const std::size_t n = channels.channels();
@@ -156,6 +158,17 @@ std::size_t kinds_in(const model::ChannelStatistics& channels, std::size_t most)
         if (kinds.size() > most) break;
     }
     return kinds.size();
+}
+
+// The channels lie within this share of their size of each other: gradients of units that were one and came
+// apart by rounding do, and gradients of some rows alone do not.
+constexpr double kNearlyOne = 0.05;
+bool are_nearly_one(const model::ChannelStatistics& channels) {
+    const auto [low_min, high_min] = std::minmax_element(channels.min.begin(), channels.min.end());
+    const auto [low_max, high_max] = std::minmax_element(channels.max.begin(), channels.max.end());
+    if (low_min == channels.min.end() || low_max == channels.max.end()) return false;
+    const double size = std::max(std::abs(*low_min), std::abs(*high_max));
+    return *high_min - *low_min <= kNearlyOne * size && *high_max - *low_max <= kNearlyOne * size;
 }
 
 bool are_alike(const model::ChannelStatistics& channels) {
@@ -276,9 +289,11 @@ class PoorWeightInit final : public Rule {
             if (channels.channels() < 2) continue;
             Matrix& one = matrix(info);
             bool alike = has_several_parts(info.module_type) ? are_alike(channels) : are_all_one(channels);
-            if (!alike && step.step() > 0 && one.starts_alike && !is_layer(info.module_type)) {
+            if (!alike && step.step() > 0 && one.is_alike && one.starts_alike &&
+                !is_layer(info.module_type) && (is_weight || are_nearly_one(channels))) {
                 // What began as one parts by rounding, which an optimizer makes larger, into some kinds.
-                const std::size_t most = channels.channels() / 2, kinds = kinds_in(channels, most);
+                const std::size_t most = std::min(channels.channels() / 2, kMostKinds);
+                const std::size_t kinds = kinds_in(channels, most);
                 alike = kinds <= most;
                 one.kinds = std::max(one.kinds, kinds);
             }

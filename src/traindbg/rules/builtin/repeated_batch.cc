@@ -27,7 +27,9 @@ const model::RuleInfo kRepeatedBatch = {
         "batch is a slice of a tensor with at least four times as many rows, or one evaluation has at least "
         "two "
         "batches of the same size, or, after three times as many steps, it has 2^n rows (8 to 256) of at "
-        "least 5 values, is another tensor each time, and no loader has one batch only (warning). Without "
+        "least 5 values, is another tensor each time, and no loader has one batch only (warning), or the "
+        "very same tensor lies "
+        "in four places of lists, as batches do that were all written into one buffer. Without "
         "such a sign it is a note (info) after three times as "
         "many steps: "
         "training on all data at once looks the same. It is a note, too, where the very same tensor is given "
@@ -73,6 +75,7 @@ class RepeatedBatch final : public Rule {
             const std::string& name = step.info(sample.tensor).name;
             if (name == "loop/batches_in_loader") in_loader_ = std::max(in_loader_, sample.value);
             else if (name == "loop/input_is_kept") is_kept_ = sample.value != 0;
+            else if (name == "loop/input_in_containers") in_containers_ = sample.value;
             else if (name == "loop/batches_in_storage") in_storage_ = std::max(in_storage_, sample.value);
         }
         if (values_ == 0) std::tie(values_, size_) = inputs_of(step);
@@ -112,6 +115,7 @@ class RepeatedBatch final : public Rule {
     [[nodiscard]] const char* more_data() const {
         if (in_loader_ > 1) return "loader";
         if (in_storage_ >= 4) return "storage";
+        if (is_in_many_places()) return "containers";
         if (most_evaluated_ >= 2) return "evaluation";
         // A loader of one batch has no more.
         if (looks_like_batch_ && !is_kept_ && in_loader_ != 1 && in_a_row_ >= 3 * steps_) return "size";
@@ -141,7 +145,11 @@ class RepeatedBatch final : public Rule {
     }
 
     // Whoever evaluates on other data wants the model to learn more than this one batch.
-    [[nodiscard]] bool is_on_purpose() const { return is_kept_ && !(in_loader_ > 1 && evaluates_others_); }
+    [[nodiscard]] bool is_on_purpose() const {
+        return is_kept_ && !is_in_many_places() && !(in_loader_ > 1 && evaluates_others_);
+    }
+    // Batches that were put aside one after the other, and are one tensor that was written over.
+    [[nodiscard]] bool is_in_many_places() const { return is_kept_ && in_containers_ >= kPlaces; }
 
     void on_evaluation(const model::StepView& step) {
         const auto [values, size] = inputs_of(step);
@@ -201,6 +209,13 @@ class RepeatedBatch final : public Rule {
             finding.message +=
                 base::format("; it is a slice of a tensor with {:.0f} times as many rows.", in_storage_);
             finding.evidence.push_back({"rows of the tensor it is cut from, in batches", in_storage_, "", 0});
+        } else if (sign == "containers") {
+            finding.message += base::format(
+                "; this one tensor lies in {:.0f} places of lists, as batches do that were all "
+                "written into one buffer.",
+                in_containers_);
+            finding.evidence.push_back(
+                {"places of the tensor in containers", in_containers_, "limit", kPlaces});
         } else if (sign == "evaluation") {
             finding.message += base::format("; an evaluation has {} batches of this size.", most_evaluated_);
             finding.evidence.push_back(
@@ -211,7 +226,7 @@ class RepeatedBatch final : public Rule {
         } else {
             finding.message += "; nothing shows that there is more data.";
         }
-        if (is_kept_)
+        if (is_kept_ && sign != "containers")
             finding.message +=
                 is_on_purpose() ? " It is one tensor, made once, as where a batch is memorised on purpose."
                                 : " It is one tensor, taken once, and the model is evaluated on other data.";
@@ -221,6 +236,9 @@ class RepeatedBatch final : public Rule {
             sign == "size" ? "Look at what chooses the rows: a seed that is set in the function that draws "
                              "them, an index "
                              "that stays. If this is all the data, nothing."
+            : sign == "containers" ? "Put copies aside (batch.clone()), or a buffer for each batch: what is "
+                                     "written into a buffer "
+                                     "later changes all that refer to it."
             : sign.empty()
                 ? "Nothing, if this is all the data; else go through it batch by batch."
                 : "Go through the loader (for x, y in loader); next(iter(loader)) begins anew at each call. "
@@ -231,6 +249,7 @@ class RepeatedBatch final : public Rule {
 
     static constexpr const char* kSeed = "seed";
     static constexpr std::uint64_t kEvaluations = 2;
+    static constexpr double kPlaces = 4;
     std::uint64_t steps_;
     model::StepIndex seed_since_ = 0;
     std::uint64_t judged_ = 0, in_a_row_ = 0, others_ = 0, last_ = 0;
@@ -240,7 +259,8 @@ class RepeatedBatch final : public Rule {
     std::uint64_t evaluated_ = 0, most_evaluated_ = 0;  // batches of that size in one evaluation
     double in_loader_ = 0, in_storage_ = 0;
     bool looks_like_batch_ = false;
-    bool is_kept_ = false;  // the very same tensor was given at the last look
+    double in_containers_ = 0;  // places at which that tensor lay, at the last look
+    bool is_kept_ = false;      // the very same tensor was given at the last look
     model::StepIndex first_ = 0;
     std::string tensor_, firing_;
 };

@@ -40,7 +40,7 @@ const model::RuleInfo kTrainModeInValidation = {
         "without gradients: no loss is computed of it. Several optimizers. Dropout that alone is switched "
         "on to sample a model in evaluation mode, and F.dropout with `training=True`, which is meant; a "
         "model "
-        "that is given the same input several times. Recomputing batch norm's statistics: no loss.",
+        "that is given the same input several times in an evaluation. Recomputing batch norm's statistics: no loss.",
     .cost =
         "A look at the modules' flags at the first 50 evaluated batches and then every 10th. The functions "
         "that the first two batches of the first four evaluations call are listened to.",
@@ -90,7 +90,7 @@ class TrainModeInValidation final : public Rule {
     void on_end(FindingSink& sink) override {
         // A single batch of another size may be the last one of an epoch, where every batch is evaluated.
         if (length_ > 0 && !proper_ && (length_ >= batches_ || (other_ && !alike_))) fire(sink);
-        if (unsaid_ == 1) fire_unsaid(sink);
+        if (unsaid_ == 1 && heard_ == 1 && !is_sampled_) fire_unsaid(sink);
     }
     [[nodiscard]] std::uint64_t steps_judged() const override { return judged_; }
     [[nodiscard]] std::string why_not_judged() const override {
@@ -139,6 +139,13 @@ class TrainModeInValidation final : public Rule {
     }
     // After an evaluation in which a function dropped values, as it was not told of the mode.
     void on_unsaid(const model::StepView& step, FindingSink& sink) {
+        if (loop_fact(step, "evaluation_is_sampled")) {  // it was meant, all along
+            is_sampled_ = true;
+            sink.clear(kUnsaid);
+        }
+        if (is_sampled_) return;
+        if (const auto heard = loop_fact(step, "evaluations_heard"))
+            heard_ = static_cast<std::uint64_t>(heard->value);
         const std::vector<LoopFact> told = loop_facts(step, "dropout_in_evaluation");
         if (told.empty()) return;
         ++judged_;
@@ -150,7 +157,7 @@ class TrainModeInValidation final : public Rule {
     }
     void fire_unsaid(FindingSink& sink) const {
         model::Finding finding;
-        finding.key = "unsaid";
+        finding.key = kUnsaid;
         finding.severity = model::Severity::kWarning;
         finding.layer = place_;
         finding.tensor = tensor_;
@@ -224,6 +231,7 @@ class TrainModeInValidation final : public Rule {
         sink.fire(std::move(finding));
     }
 
+    static constexpr const char* kUnsaid = "unsaid";
     std::uint64_t batches_;
     std::uint64_t judged_ = 0, shown_ = 0;
     std::uint64_t length_ = 0;  // batches of the evaluation under way
@@ -231,6 +239,8 @@ class TrainModeInValidation final : public Rule {
     bool proper_ = false;       // one was in evaluation mode
     int forgotten_ = 0;         // evaluations that others were set to
     std::uint64_t unsaid_ = 0;  // evaluations in which a function dropped values
+    std::uint64_t heard_ = 0;   // those that were listened to
+    bool is_sampled_ = false;   // the same input several times: it is meant
     std::uint64_t places_ = 0;  // that did so
     double line_ = 0;           // of the first one's code
     int unscored_ = 0;          // evaluations without a loss that show it, in a row

@@ -1,0 +1,78 @@
+"""Losses that are weighted sums of raw scores, told by their graphs."""
+
+from __future__ import annotations
+
+import pytest
+
+torch = pytest.importorskip("torch")
+
+from torch import nn
+from torch.nn import functional as F
+
+from traindbg.hooks.torch_loss_scores import is_made_of_raw_scores
+
+CLASSES, ROWS = 4, 5
+torch.manual_seed(0)
+NET = nn.Sequential(nn.Linear(6, 8), nn.ReLU(), nn.Linear(8, CLASSES))
+X, Y = torch.randn(ROWS, 6), torch.tensor([0, 3, 1, 2, 1])
+ONE_HOT = F.one_hot(Y, CLASSES).float()
+SOFT = torch.softmax(torch.randn(ROWS, CLASSES), 1)
+
+
+def test_labels_times_scores() -> None:
+    assert is_made_of_raw_scores(-(SOFT * NET(X)).sum(1).mean())
+    assert is_made_of_raw_scores(-(NET(X) * ONE_HOT).sum() / ROWS)
+    assert is_made_of_raw_scores(torch.sum(-SOFT * NET(X), dim=-1).mean())
+    assert is_made_of_raw_scores(-(ONE_HOT * NET(X) / 2).sum(1).mean() * 1024.0)
+    penalty = sum(weight.pow(2).sum() for weight in NET.parameters())
+    assert is_made_of_raw_scores(-(ONE_HOT * NET(X)).sum(1).mean() + 1e-4 * penalty)
+
+
+def test_picked_scores() -> None:
+    assert is_made_of_raw_scores(-NET(X).gather(1, Y[:, None]).mean())
+    assert is_made_of_raw_scores(-NET(X)[torch.arange(ROWS), Y].mean())
+    assert is_made_of_raw_scores(-(NET(X).gather(1, Y[:, None])[:, 0] * torch.rand(ROWS)).mean())
+
+
+def test_convolutions_give_scores_too() -> None:
+    net = nn.Sequential(nn.Conv1d(1, CLASSES, 3), nn.Flatten(2))
+    scores = net(torch.randn(ROWS, 1, 3)).squeeze(2)
+    assert is_made_of_raw_scores(-(SOFT * scores).sum(1).mean())
+
+
+def test_other_losses() -> None:
+    scores = NET(X)
+    right = (ONE_HOT * scores).sum(1)
+    for loss in (
+        F.cross_entropy(scores, Y),
+        F.nll_loss(scores, Y),  # a function of its own, whose argument is looked at
+        -(SOFT * scores.log_softmax(1)).sum(1).mean(),
+        -(SOFT * scores.softmax(1)).sum(1).mean(),  # an expected reward
+        -scores.log_softmax(1).gather(1, Y[:, None]).mean(),
+        (torch.logsumexp(scores, 1) - right).mean(),  # cross-entropy, written out
+        (right - 1).square().mean(),  # values of actions
+        F.relu(1 + scores - right[:, None]).sum(1).mean(),  # a hinge
+        -scores.mean(),  # a critic
+        -scores[:, 0].mean(),
+        -scores[Y < 2].mean(),
+        (torch.randn(ROWS, CLASSES) * scores).sum(1).mean(),
+        scores.detach().sum(),
+    ):
+        assert not is_made_of_raw_scores(loss)
+
+
+def test_two_scores_are_no_classes() -> None:
+    critics = nn.Linear(6, 2)(X)
+    weights = torch.full((ROWS, 2), 0.5)
+    assert not is_made_of_raw_scores(-(weights * critics).sum(1).mean())
+
+
+def test_nothing_is_left_behind() -> None:
+    loss = -(SOFT * NET(X)).sum(1).mean()
+    before = torch.get_rng_state()
+    assert is_made_of_raw_scores(loss)
+    assert torch.equal(before, torch.get_rng_state())
+    assert loss.requires_grad
+    loss.backward()
+    assert all(parameter.grad is not None for parameter in NET.parameters())
+    NET.zero_grad()
