@@ -218,13 +218,18 @@ bool ForwardPath::Structure::is_same(nb::handle root) {
 bool ForwardPath::Structure::is_as_taken(nb::handle root) const {
     if (modules_.empty() || modules_.front().module != root.ptr()) return false;
     auto part = parts_.begin();
-    for (const Module& each : modules_) {  // each was found in one before, so that it is alive
+    // Each was found in one before; asking for parts may run code that puts others in their place.
+    std::vector<nb::object> alive;
+    alive.reserve(parts_.size());
+    for (const Module& each : modules_) {
         const auto end = part + static_cast<std::ptrdiff_t>(each.parts);
         const bool has_same_parts = for_each_part(each.module, [&](nb::handle name, nb::handle module) {
             const bool is_same = part != end && part->name.is(name) && part->module == module.ptr() &&
                                  part->type.is(module.type());
-            if (is_same) ++part;
-            return is_same;
+            if (!is_same) return false;
+            ++part;
+            if (!module.is_none()) alive.push_back(nb::borrow(module));
+            return true;
         });
         if (!has_same_parts || part != end) return false;
     }

@@ -12,7 +12,12 @@ from torch.nn import functional as F
 from torch.utils.data import DataLoader, TensorDataset
 
 import traindbg as td
-from traindbg.hooks.torch_data import batches_in_storage, closest_column, places_in_containers
+from traindbg.hooks.torch_data import (
+    batches_in_storage,
+    closest_column,
+    one_sided_column,
+    places_in_containers,
+)
 from traindbg.hooks.torch_loss_graph import compared_shapes
 
 RULES = ["repeated_batch", "target_leak", "loss_shape_broadcast"]
@@ -84,6 +89,26 @@ def test_the_column_that_is_the_label_is_named(run_dir, units):
     run = train(run_dir, ((each, each[:, 4:5] * units + 2) for each in x))
     assert numbers(run, "label_in_input_correlation") == pytest.approx([1, 1, 1], abs=1e-9)
     assert numbers(run, "label_in_input_column") == [4, 4, 4]
+
+
+def test_a_column_that_is_filled_in_for_one_label_alone():
+    torch.manual_seed(0)
+    x, y = torch.randn(200, 6), (torch.rand(200) < 0.3).float()
+    recovered = y * (torch.rand(200) < 0.9) * torch.rand(200)
+    x[:, 3] = (recovered - recovered.mean()) / recovered.std()
+    for labels in (y, 1 - y, y[:, None], y.long()):
+        found = one_sided_column(x, labels)
+        assert found is not None
+        agreement, column, rows = found
+        assert column == 3
+        assert agreement > 0.95
+        assert rows == (recovered > 0).sum()
+    x[(y == 0).nonzero()[0], 3] = 5.0  # one row of the other label
+    found = one_sided_column(x, y)
+    assert found is not None
+    assert found[0] < 0.9
+    assert one_sided_column(torch.randn(200, 6), torch.randn(200))[0] == 0
+    assert one_sided_column(torch.randn(200, 6), torch.zeros(200))[0] == 0
 
 
 def test_what_is_no_table_with_one_label_for_each_row_is_not_compared():

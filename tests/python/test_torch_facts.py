@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import io
 from collections.abc import Callable
 from pathlib import Path
@@ -108,26 +109,55 @@ def test_adagrad_that_begins_anew(tmp_path: Path, is_loaded: bool) -> None:
     assert values == ([0] if is_loaded else [0, 2])
 
 
+class WritesToData(torch.optim.Adam):
+    """No version tells of what it writes."""
+
+    def step(self, closure: None = None) -> None:
+        for group in self.param_groups:
+            for parameter in group["params"]:
+                self.state[parameter]["step"] = self.state[parameter].get("step", 0) + 1
+                parameter.data.sub_(parameter.grad, alpha=group["lr"])
+
+
 @pytest.mark.parametrize(
     ("how", "lost"),
-    [("another", [0, 3]), ("with_another_rate", [0]), ("it_steps", [0])],
+    [
+        ("another", [0, 3]),
+        ("weights_after_it", [0, 3]),
+        ("with_another_rate", [0]),
+        ("it_steps", [0]),
+        ("it_stepped", [0, 2]),
+        ("it_stepped_and_is_gone", [0, 2]),
+        ("it_stepped_unseen", [0, 2]),
+    ],
 )
 def test_the_state_was_given_to_another_optimizer(
     tmp_path: Path, how: str, lost: list[int]
 ) -> None:
     torch.manual_seed(1)
+    kind = WritesToData if how == "it_stepped_unseen" else torch.optim.Adam
     model = mlp()
     with td.watch(model, run_dir=tmp_path / "run", supervise=False):
-        optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
+        optimizer = kind(model.parameters(), lr=0.01)
         train(model, optimizer, 15)
-        weights, state = model.state_dict(), optimizer.state_dict()
-        model.load_state_dict(weights)
-        optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
+        weights, state = copy.deepcopy((model.state_dict(), optimizer.state_dict()))
+        if how != "weights_after_it":
+            model.load_state_dict(weights)
+        optimizer = kind(model.parameters(), lr=0.01)
         optimizer.load_state_dict(state)
+        if how == "weights_after_it":
+            model.load_state_dict(weights)
+        kept = None
+        if how.startswith("it_stepped"):  # and then there is a second phase, from the best weights
+            train(model, optimizer, 15)
+            weights = copy.deepcopy(model.state_dict())
+            train(model, optimizer, 5)
+            model.load_state_dict(weights)
+            kept = None if how == "it_stepped_and_is_gone" else optimizer
         if how != "it_steps":
-            rate = 0.01 if how == "another" else 0.001
-            optimizer = torch.optim.Adam(model.parameters(), lr=rate)
+            optimizer = kind(model.parameters(), lr=0.001 if how == "with_another_rate" else 0.01)
         train(model, optimizer, 15)
+        del kept
     _, values = fact(tmp_path / "run", "loop/optimizer_state_lost")
     assert values == lost
 
@@ -450,6 +480,18 @@ def test_rows_of_positions_are_in_order() -> None:
     assert share(torch.tensor(3)) is None
     assert share(torch.tensor([3, 4])) is None
     assert share(torch.rand(4, 4)) is None
+
+
+def test_positions_that_begin_again_or_after_padding_count_too() -> None:
+    positions = torch.arange(2, 42)
+    padded = torch.stack([torch.cat([torch.ones(k), positions[: 40 - k]]) for k in (3, 9, 0, 25)])
+    packed = torch.cat([torch.arange(length) for length in (7, 12, 4, 9)]).expand(3, -1)
+    ended = torch.stack([torch.where(positions < k, positions, 0) for k in (20, 30, 42)])
+    for rows in (padded.long(), packed, ended, positions.flip(0).expand(3, -1)):
+        assert float(in_order(rows)) == 1
+    torch.manual_seed(0)
+    for rows in (torch.randint(0, 2, (16, 24)), torch.randint(0, 12, (16, 24))):
+        assert float(in_order(rows)) < 0.1
 
 
 class Words(nn.Module):

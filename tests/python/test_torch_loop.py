@@ -751,6 +751,30 @@ def test_where_a_module_holds_what_it_did_not_register():
     assert holder_of(leaf, model) == ""
 
 
+class Proxy:
+    """Stands for something that may not be there, as proxies of web frameworks and configs do."""
+
+    @property
+    def __class__(self):
+        raise RuntimeError("outside of its context")
+
+    def __getattr__(self, name: str):
+        raise RuntimeError("outside of its context")
+
+
+class Key:
+    def __repr__(self) -> str:
+        raise RuntimeError("no name")
+
+
+def test_proxies_that_a_module_holds_are_not_woken_up():
+    model, leaf = nn.Sequential(nn.Linear(2, 2)), torch.ones(2, requires_grad=True)
+    model[0].__dict__.update(config=Proxy(), parts=[Proxy(), {Key(): leaf}])
+    assert holder_of(leaf, model) == "0.parts[1][a Key]"
+    model[0].parts = {"a": Proxy()}
+    assert holder_of(leaf, model) == ""
+
+
 def test_what_is_of_one_value_says_nothing_of_where_it_came_from():
     table = nn.Embedding(200, 4)
     assert looks_fresh(table, "table.weight", table.weight)

@@ -13,7 +13,7 @@ from torch.nn import functional as F
 
 import traindbg as td
 from traindbg.hooks.torch_collapse import turn_of
-from traindbg.hooks.torch_loss_angles import compares_directions
+from traindbg.hooks.torch_loss_angles import compares_directions, turns_away
 
 
 def vectors() -> tuple[torch.Tensor, torch.Tensor]:
@@ -36,6 +36,46 @@ def test_cosines_with_a_gradient_on_both_sides() -> None:
     assert compares_directions(-cosine.mean() * torch.tensor(1024.0))  # a GradScaler's
 
 
+def test_signs_and_factors_of_cosines() -> None:
+    a, b = vectors()
+    cosine = F.cosine_similarity(a, b, dim=1)
+    weights = torch.arange(12.0)
+    both = torch.tensor([1.0, -1.0] * 6)
+    assert compares_directions(-1 * cosine.mean())
+    assert compares_directions(cosine.mean() / -4)
+    assert compares_directions(torch.sub(2, cosine, alpha=2).mean())
+    assert compares_directions((weights * (1 - cosine)).sum() / weights.sum())
+    assert compares_directions((cosine * -weights).mean())
+    assert not compares_directions(cosine.mean())
+    assert not compares_directions((cosine * weights).mean())
+    assert not compares_directions((cosine * both).mean())
+    assert not compares_directions((both * (1 - cosine)).mean())
+    assert not compares_directions((cosine * 0).mean())
+    other = F.cosine_similarity(a, b.roll(1, 0), dim=1)
+    assert not compares_directions(other.mean() - cosine.mean())
+    assert not compares_directions((1 - cosine).mean() + other.mean() * 0.5)
+    assert not compares_directions(torch.add(-cosine, other, alpha=0.5).mean())
+    assert not compares_directions(torch.add(-cosine, -other, alpha=-0.5).mean())
+    assert not compares_directions((1 / (1 + cosine)).mean())
+
+
+def test_packed_factors_are_left_to_their_hooks() -> None:
+    a, b = vectors()
+    unpacked = []
+
+    def pack(tensor: torch.Tensor) -> torch.Tensor:
+        return tensor
+
+    def unpack(tensor: torch.Tensor) -> torch.Tensor:
+        unpacked.append(tensor)
+        return tensor
+
+    with torch.autograd.graph.saved_tensors_hooks(pack, unpack):
+        loss = -(F.cosine_similarity(a, b, dim=1) * torch.arange(12.0)).mean()
+    assert not compares_directions(loss)
+    assert not unpacked
+
+
 def test_other_losses() -> None:
     a, b = vectors()
     cosine = F.cosine_similarity(a, b, dim=1)
@@ -47,6 +87,23 @@ def test_other_losses() -> None:
     scores = F.normalize(a) @ F.normalize(b).t() / 0.1
     assert not compares_directions(F.cross_entropy(scores, torch.arange(12)))
     assert not compares_directions(-(a * b).sum(1).mean())
+
+
+def test_a_similarity_to_what_is_given_that_is_lowered() -> None:
+    a, b = vectors()
+    given = b.detach()
+    assert turns_away(F.cosine_similarity(a, given, dim=-1).mean())
+    assert turns_away((F.normalize(a) * F.normalize(given)).sum(1).mean())
+    assert turns_away(1 + F.cosine_similarity(given, a).mean() / 2)
+    assert not turns_away(-F.cosine_similarity(a, given).mean())
+    assert not turns_away((1 - F.cosine_similarity(a, given)).mean())
+    assert not turns_away(2 - 2 * (F.normalize(a) * F.normalize(given)).sum(1).mean())
+    assert not turns_away(F.cosine_similarity(a, b).mean())  # to keep two apart
+    assert not turns_away((F.cosine_similarity(a, given) - 0.2).relu().mean())
+    assert not turns_away((F.normalize(a) * given).sum(1).mean())  # scores
+    assert not turns_away(
+        F.cosine_similarity(a, given).mean() - F.cosine_similarity(a, given.flip(0)).mean()
+    )
 
 
 def test_directions_know_no_length() -> None:

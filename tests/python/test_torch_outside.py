@@ -12,6 +12,7 @@ from torch import nn
 from torch.nn import functional as F
 
 import traindbg as td
+from traindbg.hooks.torch_outside import Outside
 from traindbg.hooks.torch_resume import checkpoints
 
 STEPS = 12
@@ -51,6 +52,9 @@ def criterion_of(kind: str, model: nn.Sequential) -> nn.Module:
     if not kind.startswith("features"):
         return Criterion(kind)
     net = nn.Sequential(nn.Linear(3, 128), nn.Tanh(), nn.Linear(128, 8))
+    if kind == "features_large":
+        deep = [nn.Linear(8, 8) for _ in range(48)]
+        net = nn.Sequential(nn.Linear(3, 8), *deep, nn.Linear(8, 8))
     if kind == "features_loaded":
         net.load_state_dict({k: 1.0 * v for k, v in net.state_dict().items()})
     if kind == "features_given":
@@ -59,36 +63,42 @@ def criterion_of(kind: str, model: nn.Sequential) -> nn.Module:
     return Features(net)
 
 
-def train(kind: str, run_dir) -> dict[str, list[float]]:
+def step_by_step(kind: str, model: nn.Sequential, steps: int) -> None:
+    crf = criterion_of(kind, model)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    other = torch.optim.SGD(crf.parameters(), lr=0.1) if kind == "other optimizer" else None
+    for step in range(steps):
+        generator = torch.Generator().manual_seed(step)
+        x = torch.randn(16, 12, generator=generator)
+        y = (x[:, 0] > 0).long() + (x[:, 1] > 0).long()
+        if kind == "made anew":
+            crf = Criterion(kind)
+        out = model(x)
+        if kind == "target":
+            loss = F.cross_entropy(out, y) + crf.net(model[:2](x)).square().mean()
+        else:
+            loss = crf(out, y)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        if other is not None and step % 5 == 4:
+            other.step()
+        if kind == "by hand":
+            crf.scores.data.sub_(crf.scores.grad, alpha=0.1)
+    kept = weakref.ref(next(crf.parameters()))
+    del crf, other, loss, out
+    optimizer.zero_grad()
+    gc.collect()
+    assert kept() is None
+
+
+def train(run_dir, **kinds: int) -> dict[str, list[float]]:
+    """A model is trained by each kind for so many steps."""
     torch.manual_seed(3)
     model = nn.Sequential(nn.Linear(12, 16), nn.ReLU(), nn.Linear(16, 3))
     with td.watch(model, run_dir=run_dir, supervise=False):
-        crf = criterion_of(kind, model)
-        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
-        other = torch.optim.SGD(crf.parameters(), lr=0.1) if kind == "other optimizer" else None
-        for step in range(STEPS):
-            generator = torch.Generator().manual_seed(step)
-            x = torch.randn(16, 12, generator=generator)
-            y = (x[:, 0] > 0).long() + (x[:, 1] > 0).long()
-            if kind == "made anew":
-                crf = Criterion(kind)
-            out = model(x)
-            if kind == "target":
-                loss = F.cross_entropy(out, y) + crf.net(model[:2](x)).square().mean()
-            else:
-                loss = crf(out, y)
-            optimizer.zero_grad()
-            loss.backward()
-            optimizer.step()
-            if other is not None and step % 5 == 4:
-                other.step()
-            if kind == "by hand":
-                crf.scores.data.sub_(crf.scores.grad, alpha=0.1)
-        kept = weakref.ref(next(crf.parameters()))
-        del crf, other, loss, out
-        optimizer.zero_grad()
-        gc.collect()
-        assert kept() is None
+        for kind, steps in kinds.items():
+            step_by_step(kind, model, steps)
     run = td.Run(run_dir)
     return {
         name.removeprefix("loop/"): [float(value) for value in run.scalars(name).values]
@@ -103,22 +113,49 @@ def _listened_from_the_start(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_criterion_has_parameters_that_nobody_trains(run_dir):
-    told = train("criterion", run_dir)
+    told = train(run_dir, criterion=STEPS)
     assert set(told.pop("outside_optimizer_fresh")) == {1.0}
     assert [set(values) for values in told.values()] == [{1.0}]
 
 
+def test_of_a_large_network_it_is_said_how_much_was_not_looked_at(run_dir):
+    told = train(run_dir, features_large=STEPS)
+    assert [set(told[name]) for name in told if name.startswith("outside_optimizer/")] == [{64.0}]
+    assert set(told["outside_optimizer_more"]) == {36.0}
+
+
+def test_many_are_read_at_once():
+    model = nn.Linear(8, 8)
+    leaves = [nn.Parameter(torch.randn(8, 8)) for _ in range(60)]
+    outside = Outside()
+    activities = [torch.profiler.ProfilerActivity.CPU]
+    with torch.profiler.profile(activities=activities) as profile:
+        outside.graph_seen(leaves, model.parameters())
+    operations = {operation.key: operation.count for operation in profile.key_averages()}
+    assert operations["aten::cat"] == 2  # of the leaves, and of what they may be copies of
+    assert len(list(outside._changed())) == 0
+    with torch.no_grad():
+        leaves[3].data[0, 0] = 7.0
+        leaves[4].add_(1.0)
+    assert set(outside._changed()) == {id(leaves[3]), id(leaves[4])}
+
+
+def test_another_training_has_a_loss_of_its_own(run_dir):
+    told = train(run_dir, **{"other optimizer": 30, "criterion": 90})
+    assert set(told["outside_optimizer_fresh"]) == {1.0}
+
+
 @pytest.mark.parametrize("kind", ["filter", "constant", "features_loaded", "features_given"])
 def test_what_may_be_meant_to_stay_is_not_as_it_was_drawn(kind, run_dir):
-    told = train(kind, run_dir)
+    told = train(run_dir, **{kind: STEPS})
     assert set(told["outside_optimizer_fresh"]) == {0.0}
 
 
 def test_a_network_in_the_loss_is_as_it_was_drawn(run_dir):
-    told = train("features", run_dir)
+    told = train(run_dir, features=STEPS)
     assert set(told["outside_optimizer_fresh"]) == {1.0}
 
 
 @pytest.mark.parametrize("kind", ["other optimizer", "by hand", "made anew", "target"])
 def test_what_is_trained_or_a_target_is_not_told(kind, run_dir):
-    assert not any(any(values) for values in train(kind, run_dir).values())
+    assert not any(any(values) for values in train(run_dir, **{kind: STEPS}).values())

@@ -19,6 +19,7 @@ from traindbg.hooks import torch_recording
 STEPS = 56
 FACTS = (
     "cut_parameters",
+    "read_parameters",
     "cut_modules",
     "uncalled_modules",
     "unused_modules",
@@ -52,6 +53,20 @@ class Scale(nn.Module):
         elif kind == "scale_changed":  # an average, say
             factor = second.detach().exp().mean()
             second.data.add_(0.01)
+        elif kind == "scale_share":
+            factor = 1 / (1 + math.exp(-second[1].item()))
+        elif kind == "scale_tensor_of_number":
+            factor = torch.tensor([second[1].item()])
+        elif kind == "scale_clamp":
+            return (x * self.first).clamp(max=second[1].item())
+        elif kind == "scale_half":  # as a constant of the code may be
+            factor = second[0].item()
+        elif kind == "scale_logged":
+            self.shown = second[1].exp().item()
+            factor = 0.7
+        elif kind == "scale_asserted":
+            assert second[1].item() > 0
+            factor = 0.7
         elif kind == "scale_checked":
             assert not bool(second.isnan().any())
             factor = 1.0
@@ -197,9 +212,17 @@ def test_a_branch_is_cut_off_whose_values_are_used(kind, run_dir):
     assert bool(off.values.any()) == (kind == "no_grad")
 
 
-@pytest.mark.parametrize("kind", ["scale_number", "scale_detached"])
+@pytest.mark.parametrize(
+    "kind",
+    ["scale_number", "scale_share", "scale_tensor_of_number", "scale_clamp", "scale_detached"],
+)
 def test_a_parameter_is_cut_off_beside_another_one_that_is_trained(kind, run_dir):
     assert facts_of(kind, run_dir) == {"cut_parameters": ("scale.second", 1)}
+
+
+@pytest.mark.parametrize("kind", ["scale_logged", "scale_asserted", "scale_half"])
+def test_a_number_that_was_read_need_not_be_used(kind, run_dir):
+    assert facts_of(kind, run_dir) == {"read_parameters": ("scale.second", 1)}
 
 
 @pytest.mark.parametrize("kind", ["times_0", "masked"])

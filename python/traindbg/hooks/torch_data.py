@@ -204,6 +204,43 @@ def closest_column(
     return value, column, is_series
 
 
+def one_sided_column(
+    inputs: torch.Tensor, labels: torch.Tensor
+) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor] | None:
+    """Of a table, the column that tells a label of two best by whether it has its usual value.
+
+    A column that is filled in only once the label is known (a recovery after a default) has its
+    usual value, mostly 0, in all rows of the one label, and in few of the other. Returns the share
+    of rows in which the two agree, the column, and how many rows have another value than the usual
+    one; the share is 0 where no column has only rows of one label without its usual value. None
+    where it is no table with one label of 0 or 1 for each row. Cost: a sort of each column.
+    """
+    rows = labels.numel()
+    if (
+        inputs.dim() != 2
+        or inputs.shape[0] != rows
+        or inputs.shape[1] < 2
+        or rows < _FEWEST_ROWS
+        or inputs.numel() > _MOST_VALUES // 16
+        or not inputs.is_floating_point()
+        or inputs.layout is not torch.strided
+        or labels.layout is not torch.strided
+        or labels.is_complex()
+        or labels.device != inputs.device
+    ):
+        return None
+    table, wanted = inputs.detach(), labels.detach().reshape(rows, 1)
+    is_one, is_zero = wanted == 1, wanted == 0
+    is_other = table != table.mode(0).values
+    ones, zeros = (is_other & is_one).sum(0), (is_other & is_zero).sum(0)
+    agree_one = ones + (~is_other & is_zero).sum(0)
+    agree_zero = zeros + (~is_other & is_one).sum(0)
+    is_binary = (is_one | is_zero).all() & is_one.any() & is_zero.any()
+    agree = torch.maximum(agree_one * (zeros == 0), agree_zero * (ones == 0)) * is_binary
+    best, column = agree.max(0)
+    return best / rows, column, (ones + zeros)[column]
+
+
 _OF_TWO = {"binary_cross_entropy": 0.5, "binary_cross_entropy_with_logits": 0.0}
 
 

@@ -232,6 +232,7 @@ class Drivers:
         }
         if optimizer not in self._watched.tables and optimizer not in self._lost:
             self._lost[optimizer] = guarded("checkpoints", checkpoints.what_was_lost, optimizer)
+        guarded("checkpoints", checkpoints.steps, optimizer)
         table = Parameters()
         table.groups = len(optimizer.param_groups)
         model = watcher.model

@@ -17,6 +17,7 @@ from traindbg.hooks.torch_data import (
     batches_in_storage,
     closest_column,
     missed_labels,
+    one_sided_column,
     places_in_containers,
     sizes,
 )
@@ -62,7 +63,7 @@ class Facts:
         self._tensors = tensors
         self._watched = watched
         self._hot = hot
-        self.loop = LoopObserver(tensors, watched)
+        self.loop = LoopObserver(tensors, watched, hot)
         self.kept = KeptGradients()
         self.turns = FrozenTurns()
         self.random = RandomStates()
@@ -79,12 +80,14 @@ class Facts:
         self._last_input: weakref.ref[torch.Tensor] | None = None  # when it was looked at last
 
     def forget(self) -> None:
-        """What was remembered of data and evaluations is of another training or of other models."""
+        """What was remembered of data, losses and evaluations is of another training or models."""
         self._rows.forget()
         self._neighbours.forget()
         self.random.forget()
         self.turns.forget()
         self.unsaid.forget()
+        self.loop.forget()
+        self._averages.forget()
         modes.clear()
         self.is_forgotten = False
 
@@ -96,7 +99,6 @@ class Facts:
         self.sequences.clear()
         self.hazards.clear()
         self._held.clear()
-        self._averages.clear()
 
     # A forward pass.
 
@@ -238,6 +240,11 @@ class Facts:
             return
         with own_operations():
             found = closest_column(tensor, label)
+            one_sided = one_sided_column(tensor, label)
+        if one_sided is not None:
+            words = ("agreement", "column", "rows")
+            for word, value in zip(words, one_sided, strict=True):
+                self._tensors.tell(f"label_on_one_side_{word}", value)
         if found is not None:
             words = ("correlation", "column", "is_at_the_end")
             for word, value in zip(words, found, strict=True):
@@ -305,6 +312,7 @@ class Facts:
         found = self._averages.look(self._hot.steps, list(self._watched.tables))
         if found is not None:
             self._tensors.fact("averages_lost", found.lost, found.place)
+            self._tensors.fact("averages_steps", found.steps)
 
     def _tell_held(self) -> None:
         """How many of the graphs of losses that were marked are still there."""

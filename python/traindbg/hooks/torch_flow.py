@@ -2,12 +2,16 @@
 
 A parameter without a gradient may be one that nobody uses, or one whose values are used and whose
 graph is cut on the way; only the values tell which. `Flow` follows them through the operations of
-one forward pass, below autograd, by the memory that they lie in. `Zeros` listens at the nodes that
-lead to given parameters in one backward pass. No tensor and no node is kept beyond that.
+one forward pass, below autograd, by the memory that they lie in. One that became a number of
+Python's is known again where an operation is given the number, or a simple function of it. `Zeros`
+listens at the nodes that lead to given parameters in one backward pass. No tensor and no node is
+kept beyond that.
 """
 
 from __future__ import annotations
 
+import ctypes
+import math
 import threading
 from typing import TYPE_CHECKING, Any
 
@@ -41,6 +45,11 @@ _BY_ZERO = frozenset(
     {"MaskedFillBackward0", "MaskedFillBackward1", "MulBackward0", "MulBackward1", "WhereBackward0"}
 )
 _AS_NUMBER = "_local_scalar_dense"  # .item(), float(...)
+_OF_NUMBERS = "lift_fresh"  # torch.tensor(...)
+_MOST_READ = 256  # numbers that are known again
+_MOST_GIVEN = 16  # numbers in a list that an operation is given, or that a tensor is made of
+# Where 64 times a number is whole, as of 1 and 0.5, it may as well be a constant of the code.
+_PLAIN = 64
 _NONE: frozenset[str] = frozenset()
 
 _is_compiling = torch.compiler.is_compiling
@@ -61,13 +70,56 @@ def _next(node: Any) -> list[Any]:
     return [other for other, _ in node.next_functions if other is not None]
 
 
-class Follower(_python_dispatch.TorchDispatchMode):  # type: ignore[misc]
-    """Knows of which parameters the values in a storage were computed, by the storage."""
+def _key(number: float) -> float:
+    """Equal of numbers that differ by rounding and by their sign."""
+    return float(f"{abs(number):.11e}")
 
-    def __init__(self, sources: dict[str, list[nn.Parameter]]) -> None:
+
+def _made_of(number: float) -> set[float]:
+    """Keys of a number and of what is usually made of one that shall be positive, or a share."""
+    made = [number, 1 - number, 1 + number, number * number]
+    if number > 0:
+        made += [math.log(number), math.sqrt(number)]
+    if abs(number) < 80:
+        power = math.exp(number)
+        share = power / (1 + power)
+        made += [power, math.log1p(power), math.tanh(number), share, 1 - share]
+    made += [1 / one for one in made if one != 0]
+    made += [ctypes.c_float(one).value for one in made]
+    return {_key(one) for one in made if math.isfinite(one) and not (_PLAIN * one).is_integer()}
+
+
+def _numbers_in(value: Any) -> Iterator[float]:
+    """Of an operation's arguments."""
+    if type(value) is float:
+        yield value
+    elif isinstance(value, (list, tuple)):
+        yield from (item for item in value[:_MOST_GIVEN] if type(item) is float)
+
+
+def _numbers_of(tensor: torch.Tensor) -> list[float]:
+    """What a small tensor was just made of."""
+    if not (tensor.is_cpu and tensor.is_floating_point() and tensor.numel() <= _MOST_GIVEN):
+        return []
+    with own_operations():
+        return [float(number) for number in tensor.detach().reshape(-1).tolist()]
+
+
+class Follower(_python_dispatch.TorchDispatchMode):  # type: ignore[misc]
+    """Knows of which parameters the values in a storage were computed, by the storage.
+
+    Of those named in `numbers` also by way of a number of Python's.
+    """
+
+    def __init__(
+        self, sources: dict[str, list[nn.Parameter]], numbers: frozenset[str] = _NONE
+    ) -> None:
         super().__init__()
         self.is_on = True
-        self.read: frozenset[str] = _NONE  # sources of values that became Python's numbers
+        self.read: frozenset[str] = _NONE  # those that became such numbers
+        self._numbers = numbers
+        self._times_read = 0
+        self._made: dict[float, frozenset[str]] = {}  # what may be made of these, by their keys
         # A weak reference keeps the address, not the memory: no other storage is taken for it.
         self._known: dict[int, tuple[frozenset[str], StorageWeakRef]] = {}
         for name, parameters in sources.items():
@@ -93,16 +145,31 @@ class Follower(_python_dispatch.TorchDispatchMode):  # type: ignore[misc]
             self._known[storage._cdata] = names | before[0], before[1]
 
     def _follow(self, operation: Any, args: Any, kwargs: Any, result: Any) -> None:
+        name = operation.overloadpacket.__name__
         given = [*_tensors(args), *_tensors(tuple(kwargs.values()))]
         names = _NONE.union(*map(self.of, given))
+        if name == _AS_NUMBER:
+            self._read_as_number(names & self._numbers, result)
+        if name in _OF_SHAPE_ALONE:
+            names = _NONE
+        if self._made:
+            numbers = [n for value in (*args, *kwargs.values()) for n in _numbers_in(value)]
+            if name == _OF_NUMBERS:
+                numbers += [n for tensor in given for n in _numbers_of(tensor)]
+            names = names.union(*(self._made.get(_key(number), _NONE) for number in numbers))
+        if names:
+            for tensor in _tensors(result):  # what is written in place is returned, too
+                self._add(tensor, names)
+
+    def _read_as_number(self, names: frozenset[str], number: Any) -> None:
         # Of what is true or false, as an assertion asks, nothing is computed.
-        is_number = names and operation.overloadpacket.__name__ == _AS_NUMBER
-        if is_number and any(tensor.is_floating_point() for tensor in given):
-            self.read |= names
-        if not names or operation.overloadpacket.__name__ in _OF_SHAPE_ALONE:
+        if not names or type(number) is not float:
             return
-        for tensor in _tensors(result):  # what is written in place is returned, too
-            self._add(tensor, names)
+        self.read |= names
+        self._times_read += 1
+        if self._times_read <= _MOST_READ:
+            for key in _made_of(number):
+                self._made[key] = self._made.get(key, _NONE) | names
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         result = func(*args, **kwargs) if kwargs else func(*args)
@@ -120,12 +187,10 @@ class Flow:
         sources: dict[str, list[nn.Parameter]],
         numbers: Iterable[str] = (),
     ) -> None:
-        """`sources`: by the name that is told of them.
-
-        Of those named in `numbers` a value that is read as a number of Python's is used, too.
-        """
+        """`sources`: by the name that is told of them. `numbers`: see `Follower`."""
         self.was_followed = False  # a pass was, and what it gave a loss is known
         self.found: frozenset[str] = _NONE  # what a loss depends on without a graph that says so
+        self.read: frozenset[str] = _NONE  # what became a number, whatever that is for
         self._roots = {id(model) for model, _ in models}
         self._sources = sources
         self._numbers = frozenset(numbers)
@@ -157,7 +222,7 @@ class Flow:
             guarded("flow", self._enter)
 
     def _enter(self) -> None:
-        follower = Follower(self._sources)
+        follower = Follower(self._sources, self._numbers)
         follower.__enter__()
         self._follower = follower
 
@@ -174,9 +239,10 @@ class Flow:
     def _mark(self, follower: Follower, output: Any) -> None:
         """Leaves the sources of what the model returned at its nodes."""
         self._is_marked = True
+        self.read = follower.read
         for _, tensor in tensors_in(output):
             if type(tensor) is torch.Tensor and tensor.grad_fn is not None:
-                names = follower.of(tensor) | (follower.read & self._numbers)
+                names = follower.of(tensor)
                 if names:
                     tensor.grad_fn.metadata[_KEY] = names
 

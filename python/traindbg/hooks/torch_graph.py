@@ -7,6 +7,7 @@ that runs the hooks of those who offload it. No node is kept.
 
 from __future__ import annotations
 
+import itertools
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -28,6 +29,7 @@ _MOST_BACK = 8  # nodes between latent variables and their layers
 _MOST_LATENTS = 4
 _MOST_STEPS = 64  # along a chain
 _MOST_HELD = 1000  # things in a list or dict that are looked at
+_MOST_LOOKS = 10_000  # of an attribute, whatever it holds
 _FIRST_LABELS = 64
 _KEY = "traindbg"
 _NOTHING = object()  # there is a nonlinearity
@@ -506,13 +508,19 @@ def _fields(value: Any) -> dict[str, Any] | None:
     kind = type(value)
     if issubclass(kind, (nn.Module, torch.Tensor, type, torch.optim.Optimizer, ModuleType)):
         return None
-    if kind.__module__.partition(".")[0] in ("builtins", "functools", "torch"):
+    home = kind.__dict__.get("__module__")  # a class may have another idea of it
+    if type(home) is not str or home.partition(".")[0] in ("builtins", "functools", "torch"):
         return None
     try:
         fields = object.__getattribute__(value, "__dict__")
     except (AttributeError, TypeError):
         return None
     return fields if type(fields) is dict and len(fields) <= _MOST_HELD else None
+
+
+def _key(key: Any) -> str:
+    """As code would ask for it, of keys that have no say in that."""
+    return f"[{key!r}]" if type(key) in (str, int) else f"[a {type(key).__name__}]"
 
 
 def _held(value: Any, depth: int, seen: set[int]) -> Iterator[tuple[str, Any, bool]]:
@@ -523,10 +531,11 @@ def _held(value: Any, depth: int, seen: set[int]) -> Iterator[tuple[str, Any, bo
     """
     items: list[tuple[str, Any]]
     is_object = False
-    if isinstance(value, (list, tuple)):
-        items = [(f"[{key!r}]", item) for key, item in enumerate(value[:_MOST_HELD])]
-    elif isinstance(value, dict) and len(value) <= _MOST_HELD:
-        items = [(f"[{key!r}]", item) for key, item in value.items()]
+    kind = type(value)  # `isinstance` would ask a proxy for its class
+    if issubclass(kind, (list, tuple)):
+        items = [(f"[{key}]", item) for key, item in enumerate(value[:_MOST_HELD])]
+    elif issubclass(kind, dict) and len(value) <= _MOST_HELD:
+        items = [(_key(key), item) for key, item in list(value.items())]
     elif id(value) not in seen and (fields := _fields(value)) is not None:
         seen.add(id(value))
         items = [(f".{key}", item) for key, item in list(fields.items())]
@@ -535,7 +544,7 @@ def _held(value: Any, depth: int, seen: set[int]) -> Iterator[tuple[str, Any, bo
         return
     for key, item in items:
         is_deeper = False
-        if depth > 0 and not isinstance(item, (torch.Tensor, nn.Module)):
+        if depth > 0 and not issubclass(type(item), (torch.Tensor, nn.Module)):
             for where, inner, is_in_object in _held(item, depth - 1, seen):
                 is_deeper = True
                 yield f"{key}{where}", inner, is_object or is_in_object
@@ -545,7 +554,7 @@ def _held(value: Any, depth: int, seen: set[int]) -> Iterator[tuple[str, Any, bo
 
 def _is_made_of(value: Any, leaf: torch.Tensor) -> bool:
     """Whether a tensor is made of a leaf and of nothing else."""
-    node = value.grad_fn if isinstance(value, torch.Tensor) else None
+    node = value.grad_fn if issubclass(type(value), torch.Tensor) else None
     for _ in range(_MOST_BACK):
         if node is None:
             return False
@@ -572,10 +581,10 @@ def holder_of(leaf: torch.Tensor, model: nn.Module) -> str:
                 continue
             if value is leaf or _is_made_of(value, leaf):
                 return f"{where}{name}"
-            for inside, item, is_in_object in _held(value, 2, seen):
+            for inside, item, is_in_object in itertools.islice(_held(value, 2, seen), _MOST_LOOKS):
                 if item is leaf or _is_made_of(item, leaf):
                     return f"{where}{name}{inside}"
-                if isinstance(item, nn.Module):
+                if issubclass(type(item), nn.Module):
                     found = _within(leaf, item, is_in_object)
                     if found:
                         return f"{where}{name}{inside}.{found}"

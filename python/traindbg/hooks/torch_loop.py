@@ -23,7 +23,8 @@ from traindbg.hooks.torch_collapse import Outputs
 from traindbg.hooks.torch_compiled import compiler_in_use
 from traindbg.hooks.torch_device import capturing_graph, own_operations
 from traindbg.hooks.torch_graph import Graph, Root, holder_of, look_at_graph, mark_loss, root_of
-from traindbg.hooks.torch_loss_angles import compares_directions
+from traindbg.hooks.torch_guard import guarded
+from traindbg.hooks.torch_loss_angles import compares_directions, turns_away
 from traindbg.hooks.torch_loss_scores import is_made_of_raw_scores
 from traindbg.hooks.torch_norms import Norms
 from traindbg.hooks.torch_outside import Outside
@@ -37,6 +38,7 @@ from traindbg.hooks.torch_untrained import Calls, Untrained, first_elements
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from traindbg._core import HotPath
     from traindbg.hooks.torch_collapse import Given
     from traindbg.hooks.torch_graph import Latent
     from traindbg.hooks.torch_parameters import Owner
@@ -152,7 +154,7 @@ def _terms(target: Any, kwargs: dict[str, Any]) -> int:
 class LoopObserver:
     """Follows the steps that are due, from the end of the one before. One per recording."""
 
-    def __init__(self, teller: Teller, models: WatchedModels) -> None:
+    def __init__(self, teller: Teller, models: WatchedModels, hot: HotPath) -> None:
         self._teller = teller
         self._models = models
         self.is_open = False  # the step under way is due and was seen from its beginning
@@ -194,7 +196,7 @@ class LoopObserver:
         self._looks = 0  # steps that were due
         self._times: ThroughTime | None = None
         self._untrained = Untrained(teller, models)
-        self.slopes = Slopes(teller, models)
+        self.slopes = Slopes(teller, models, hot)
         self._first: set[str] = set()  # modules that run before all that are trained, and are not
 
     # Moments of a step.
@@ -243,6 +245,13 @@ class LoopObserver:
         self._adds_up = True
         self._passes = self._losses = self._scaled = 0
         self._calls_of = {}
+
+    def forget(self) -> None:
+        """The losses that were looked at are of another training, or of other models."""
+        self.slopes.forget()
+        self._outside = Outside()
+        self._graphs = 0
+        self._compares_directions = False
 
     def loss_computed(self, name: str, value: Any, args: Any, kwargs: dict[str, Any]) -> None:
         """In training, by a loss function."""
@@ -339,6 +348,8 @@ class LoopObserver:
         tell = self._teller.fact
         if is_made_of_raw_scores(root):
             tell("loss_is_raw_scores", 1)
+        if turns_away(root):
+            tell("loss_turns_away", 1)
         self._latents = graph.latents
         if graph.repeated:
             self._times = ThroughTime(graph.repeated)
@@ -372,9 +383,9 @@ class LoopObserver:
 
     def _holder(self, leaf: torch.Tensor) -> str:
         for model, prefix in self._models.models():
-            found = holder_of(leaf, model)
+            found = guarded("holders", holder_of, leaf, model)
             if found:
-                return prefix + found
+                return f"{prefix}{found}"
         return ""
 
     def will_step(self, optimizer: torch.optim.Optimizer, step: int) -> None:
@@ -674,6 +685,8 @@ class LoopObserver:
         if outside is not None:
             self._teller.fact("outside_optimizer", outside.parameters, outside.place)
             self._teller.fact("outside_optimizer_fresh", float(outside.is_fresh))
+            if outside.more > 0:
+                self._teller.fact("outside_optimizer_more", outside.more)
         count = len(kept) + max(0, len(found) - _MOST_CANDIDATES)
         self._teller.fact("not_in_optimizer", count, kept[0][1].module if kept else "")
         if kept:

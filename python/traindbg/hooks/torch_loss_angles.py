@@ -2,12 +2,17 @@
 
 Such a loss asks that samples point the same way, whatever their lengths, and lets both of what it
 compares move: it is least where all of them point one way. Where one side is detached (SimSiam,
-BYOL), or cosines of other pairs go into a softmax (contrastive losses), it is none of these.
+BYOL), cosines of other pairs go into a softmax (contrastive losses), or some of them are to be
+small (pairs that do not belong together), it is none of these. A cosine with what has no gradient,
+a teacher's output say, is one whose sign can be wrong.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
+
+from traindbg.hooks.torch_device import own_operations
+from traindbg.hooks.torch_loss_pairs import saved_by
 
 if TYPE_CHECKING:
     import torch
@@ -36,7 +41,7 @@ _RESHAPED = frozenset(
         "ViewBackward0",
     }
 )
-# What lies between a loss and its cosines: sums, means, signs and factors.
+# What lies between a loss and its cosines: sums, means and signs. Factors are looked at.
 _LINEAR = frozenset(
     {
         "AddBackward0",
@@ -50,6 +55,7 @@ _LINEAR = frozenset(
         "ToCopyBackward0",
     }
 )
+_TURNED_ROUND = frozenset({"NegBackward0", "RsubBackward1"})
 _NORMS = frozenset({"LinalgVectorNormBackward0", "NormBackward1", "NormBackward2"})
 _AROUND_NORMS = _RESHAPED | {"AddBackward0", "ClampMinBackward0", "MaximumBackward0"}
 
@@ -82,25 +88,94 @@ def _is_unit_vector(node: Any) -> bool:
     return divided is not None and _is_behind(by, _AROUND_NORMS, _NORMS)
 
 
-def compares_directions(loss: torch.Tensor) -> bool:
-    """Reads the graph of `loss`, and keeps nothing of it."""
-    nodes: list[Any] = [loss.grad_fn]
-    seen: set[Any] = set()
-    found = False
+def _sign_of_factor(node: Any, position: int) -> int:
+    """Of what the input at `position` of a product or quotient is multiplied with.
+
+    0 where its elements are of both signs, are all zero, or cannot be looked at.
+    """
+    factor = saved_by(node, "self" if position == 1 else "other")
+    if factor is None or factor.is_complex() or factor.numel() == 0:
+        return 0
+    with own_operations():
+        low, high = (float(each) for each in factor.detach().aminmax())
+    return 1 if low >= 0 and high > 0 else -1 if high <= 0 and low < 0 else 0
+
+
+def _signs_of_inputs(node: Any, inputs: list[Any]) -> list[int]:
+    """1 where the node's value rises with the input, -1 where it falls; 0: neither is known."""
+    name = node.name()
+    if name in ("DivBackward0", "MulBackward0"):
+        given = [position for position, other in enumerate(inputs) if other is not None]
+        is_divisor = name == "DivBackward0" and given != [0]
+        if len(given) != 1 or is_divisor:
+            return [0] * len(inputs)
+        return [_sign_of_factor(node, given[0])] * len(inputs)
+    if name in _TURNED_ROUND:
+        return [-1] * len(inputs)
+    second = -1 if name == "SubBackward0" else 1
+    factor = getattr(node, "_saved_alpha", 1)  # of the second
+    if name in ("AddBackward0", "SubBackward0") and len(inputs) == 2:
+        return [1, second if factor > 0 else -second]
+    return [1] * len(inputs)
+
+
+def _cosine(node: Any, inputs: list[Any]) -> int:
+    """How many of the two unit vectors whose cosine a node computes have a gradient; 0: it is none.
+
+    One without a gradient is what the node keeps of it: rows of length 1.
+    """
+    if node.name() != "MulBackward0" or len(inputs) != 2:
+        return 0
+    given = [position for position, other in enumerate(inputs) if other is not None]
+    if not all(_is_unit_vector(inputs[position]) for position in given):
+        return 0
+    if len(given) == 1:
+        other = saved_by(node, "other" if given[0] == 0 else "self")
+        if other is None or other.dim() < 2 or other.shape[-1] < 2 or other.is_complex():
+            return 0
+        with own_operations():
+            sizes = other.detach().square().sum(-1)
+            if not bool(((sizes - 1).abs() <= 1e-3).all()):
+                return 0
+    return len(given)
+
+
+def _cosines_in(loss: torch.Tensor) -> set[tuple[int, int]]:
+    """Of a loss that is made of cosines alone: how many of their sides have a gradient, and signs.
+
+    1: the loss rises with the cosine, -1: it falls. Empty where it is made of anything else.
+    """
+    nodes: list[tuple[Any, int]] = [(loss.grad_fn, 1)]
+    seen: set[tuple[Any, int]] = set()
+    found: set[tuple[int, int]] = set()
     while nodes:
-        node = nodes.pop()
-        if node is None or node in seen:
+        node, sign = nodes.pop()
+        if node is None or (node, sign) in seen:
             continue
-        seen.add(node)
+        seen.add((node, sign))
         if len(seen) > _MOST_NODES:
-            return False
+            return set()
         name, inputs = node.name(), _inputs(node)
-        if name == "MulBackward0" and len(inputs) == 2 and all(map(_is_unit_vector, inputs)):
-            found = True
-        elif name in _LINEAR:
-            nodes += inputs
-        elif name in ("DivBackward0", "MulBackward0") and inputs[-1] is None:
-            nodes.append(inputs[0])  # by a number
+        if sides := _cosine(node, inputs):
+            found.add((sides, sign))
+        elif name in _LINEAR or name in ("DivBackward0", "MulBackward0"):
+            for other, turn in zip(inputs, _signs_of_inputs(node, inputs), strict=True):
+                if other is not None and turn == 0:
+                    return set()
+                nodes.append((other, sign * turn))
         else:
-            return False
+            return set()
     return found
+
+
+def compares_directions(loss: torch.Tensor) -> bool:
+    """Reads the graph of `loss`, and keeps nothing of it. Where there are factors it may wait."""
+    return _cosines_in(loss) == {(2, -1)}
+
+
+def turns_away(loss: torch.Tensor) -> bool:
+    """Whether the loss is least where what is trained points away from all that it is given.
+
+    That is how a similarity to a teacher or a target is lowered that was to be raised.
+    """
+    return _cosines_in(loss) == {(1, 1)}

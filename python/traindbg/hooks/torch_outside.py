@@ -20,10 +20,10 @@ from traindbg.hooks.torch_leaves import held_as
 from traindbg.hooks.torch_names import class_name
 from traindbg.hooks.torch_parameters import has_memory, number_of
 from traindbg.hooks.torch_resume import checkpoints
-from traindbg.hooks.torch_untrained import first_elements
+from traindbg.hooks.torch_untrained import first_elements, first_elements_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
 _MOST = 64
 _FEWEST_DRAWN = 4  # elements, all of them different
@@ -36,16 +36,13 @@ class Told(NamedTuple):
     parameters: int
     place: str  # the module that has the first of them
     is_fresh: bool
+    more: int  # that the loss leads to, and that were not looked at
 
 
 class _Known(NamedTuple):
     parameter: weakref.ref[nn.Parameter]
     state: tuple[int, tuple[float, ...]]
     is_lasting: bool  # it was in two graphs, and is not made anew for each step
-
-
-def _state(parameter: nn.Parameter) -> tuple[int, tuple[float, ...]]:
-    return parameter._version, first_elements(parameter)
 
 
 def _is_drawn(parameter: nn.Parameter) -> bool | None:
@@ -62,20 +59,16 @@ def _is_drawn(parameter: nn.Parameter) -> bool | None:
 
 
 def _place_of(parameter: nn.Parameter) -> str:
-    """What holds a parameter, by the name that its holder has. Goes through all objects."""
-    for table in gc.get_referrers(parameter):
-        if type(table) is not dict:
-            continue
-        for holder in gc.get_referrers(table):
-            owners: list[Any] = [holder]
-            if type(holder) is dict and holder.get("_parameters") is table:
-                owners = gc.get_referrers(holder)
-            for owner in owners:
-                if issubclass(type(owner), nn.Module) and vars(owner).get("_parameters") is table:
-                    name, _ = held_as(owner, gc.get_referrers(owner))
-                    return name or class_name(owner)
-    name, _ = held_as(parameter, gc.get_referrers(parameter))
-    return name or "a parameter"
+    """What holds a parameter, by the name that its holder has. Goes through all objects, twice."""
+    holder: Any = parameter
+    for thing in gc.get_objects():
+        if issubclass(type(thing), nn.Module):  # isinstance() would wake up lazy objects
+            own = vars(thing).get("_parameters")
+            if type(own) is dict and any(value is parameter for value in own.values()):
+                holder = thing
+                break
+    name, _ = held_as(holder, gc.get_referrers(holder))
+    return name or ("a parameter" if holder is parameter else class_name(holder))
 
 
 class Outside:
@@ -84,6 +77,7 @@ class Outside:
     def __init__(self) -> None:
         self._known: dict[int, _Known] = {}
         self._elsewhere: set[int] = set()  # ids of what something else changes, or an optimizer has
+        self._more = 0  # that were too many to be looked at
         self._asked: list[int] = []  # ids of those of which the next two are known
         self._place = ""
         self._is_fresh = False
@@ -91,41 +85,54 @@ class Outside:
 
     def graph_seen(self, leaves: Sequence[torch.Tensor], watched: Iterable[nn.Parameter]) -> None:
         """`leaves`: those of a graph that no watched model has."""
+        found = [
+            leaf
+            for leaf in leaves
+            if type(leaf) is nn.Parameter
+            and number_of(leaf) > 0
+            and id(leaf) not in self._elsewhere
+            and has_memory(leaf)
+        ]
+        self._more = len(found[_MOST:])
         new: dict[int, _Known] = {}
-        shapes = {leaf.shape for leaf in leaves}
-        copies: set[tuple[float, ...]] | None = None
-        for leaf in leaves[:_MOST]:
-            if (
-                type(leaf) is not nn.Parameter
-                or number_of(leaf) == 0
-                or id(leaf) in self._elsewhere
-                or not has_memory(leaf)
-            ):
-                continue
+        unknown: list[nn.Parameter] = []
+        for leaf in found[:_MOST]:
             known = self._known.get(id(leaf))
             if known is not None and known.parameter() is leaf:
                 new[id(leaf)] = known._replace(is_lasting=True)
-                continue
-            if copies is None:
-                copies = {first_elements(p) for p in watched if p.shape in shapes}
-            state = _state(leaf)
-            if len(set(state[1])) > 1 and state[1] in copies:
+            else:
+                unknown.append(leaf)
+        shapes = {leaf.shape for leaf in unknown}
+        copies = set(first_elements_of([p for p in watched if p.shape in shapes]))
+        for leaf, first in zip(unknown, first_elements_of(unknown), strict=True):
+            if len(set(first)) > 1 and first in copies:
                 self._elsewhere.add(id(leaf))
             else:
+                state = leaf._version, first
                 new[id(leaf)] = _Known(weakref.ref(leaf), state, is_lasting=False)
         self._known = new
 
-    def told(self, in_any_optimizer: Callable[[], set[int]]) -> Told | None:
-        """At a step; None: there is nothing to tell, as far as it is known."""
-        kept: list[nn.Parameter] = []
-        for key, known in list(self._known.items()):
+    def _changed(self) -> Iterator[int]:
+        """Ids of those that something else changes, or that are gone."""
+        same: dict[int, nn.Parameter] = {}
+        for key, known in self._known.items():
             parameter = known.parameter()
             is_there = parameter is not None and parameter.requires_grad and has_memory(parameter)
-            if parameter is None or not is_there or _state(parameter) != known.state:
-                self._elsewhere.add(key)
-                del self._known[key]
-            elif known.is_lasting and parameter.grad is not None:
-                kept.append(parameter)
+            if parameter is not None and is_there and parameter._version == known.state[0]:
+                same[key] = parameter
+            else:
+                yield key
+        for key, first in zip(same, first_elements_of(list(same.values())), strict=True):
+            if first != self._known[key].state[1]:
+                yield key
+
+    def told(self, in_any_optimizer: Callable[[], set[int]]) -> Told | None:
+        """At a step; None: there is nothing to tell, as far as it is known."""
+        for key in list(self._changed()):
+            self._elsewhere.add(key)
+            del self._known[key]
+        lasting = [known.parameter() for known in self._known.values() if known.is_lasting]
+        kept = [p for p in lasting if p is not None and p.grad is not None]
         if kept and [id(parameter) for parameter in kept] != self._asked:
             held = in_any_optimizer()
             self._elsewhere |= held
@@ -138,4 +145,6 @@ class Outside:
         self._was_told = self._was_told or bool(kept)
         if not self._was_told:
             return None
-        return Told(len(kept), self._place, self._is_fresh) if kept else Told(0, "", False)
+        if not kept:
+            return Told(0, "", False, 0)
+        return Told(len(kept), self._place, self._is_fresh, self._more)

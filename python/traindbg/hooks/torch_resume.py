@@ -107,11 +107,6 @@ class MadeAs(NamedTuple):
             )
         )
 
-    @property
-    def is_alive(self) -> bool:
-        """Whether all of the parameters are there."""
-        return all(parameter() is not None for parameter in self.parameters)
-
 
 def made_as(optimizer: torch.optim.Optimizer) -> MadeAs | None:
     """None: it keeps no state, or was given one."""
@@ -126,11 +121,29 @@ def _described(optimizer: torch.optim.Optimizer) -> MadeAs | None:
     return None if settings is None else MadeAs(type(optimizer).__name__, settings, parameters)
 
 
+class _Given(NamedTuple):
+    """An optimizer that was given a state. It may be gone by now."""
+
+    optimizer: weakref.ref[torch.optim.Optimizer]
+    made: MadeAs
+    versions: tuple[int, ...]  # of its parameters, as it or a loading of weights left them
+
+    @property
+    def is_untouched(self) -> bool:
+        """Whether its parameters are there, and nothing was written to them since."""
+        return self.versions == _versions(self.made)
+
+
 class _Loaded(NamedTuple):
     """A parameter that was given a value."""
 
     parameter: weakref.ref[torch.Tensor]
     version: int  # as it was left
+
+
+def _versions(made: MadeAs) -> tuple[int, ...]:
+    known = (parameter() for parameter in made.parameters)
+    return tuple(parameter._version for parameter in known if parameter is not None)
 
 
 class Checkpoints:
@@ -143,7 +156,7 @@ class Checkpoints:
         self._at_hand: dict[Settings, None] = {}  # of which states were read or taken
         self._trained: dict[tuple[str, Settings], None] = {}  # that drove a training before
         self._given: weakref.WeakSet[torch.optim.Optimizer] = weakref.WeakSet()  # a state
-        self._given_as: list[MadeAs] = []  # how those were made, which may be gone
+        self._unused: list[_Given] = []  # of those: no step with that state was seen
         self._loaded: dict[int, _Loaded] = {}  # by ids of parameters
 
     def clear(self) -> None:
@@ -201,12 +214,21 @@ class Checkpoints:
         self._given.add(optimizer)
         made = _described(optimizer)
         if made is not None and any(map(_has_stepped, dict(state["state"]).values())):
-            self._given_as = [known for known in self._given_as if known.is_alive]
-            if len(self._given_as) < _MOST_STATES:
-                self._given_as.append(made)
+            self._drop_used()
+            if len(self._unused) < _MOST_STATES:
+                given = _Given(weakref.ref(optimizer), made, _versions(made))
+                self._unused.append(given)
+
+    def _drop_used(self) -> None:
+        self._unused = [known for known in self._unused if known.is_untouched]
+
+    def model_loads(self) -> None:
+        """A model is about to be given weights."""
+        self._drop_used()
 
     def model_loaded(self, model: torch.nn.Module, result: Any) -> None:
         """A model was given weights."""
+        self._unused = [known._replace(versions=_versions(known.made)) for known in self._unused]
         missing = set(getattr(result, "missing_keys", ()))
         alive = {k: known for k, known in self._loaded.items() if known.parameter() is not None}
         self._loaded = alive
@@ -214,6 +236,10 @@ class Checkpoints:
             if name not in missing:
                 known = _Loaded(weakref.ref(parameter), parameter._version)
                 self._loaded[id(parameter)] = known
+
+    def steps(self, optimizer: torch.optim.Optimizer) -> None:
+        """An optimizer is about to make its first step. Some write where no version tells of it."""
+        self._unused = [known for known in self._unused if known.optimizer() is not optimizer]
 
     def drives(self, optimizer: torch.optim.Optimizer) -> None:
         """An optimizer makes steps from now on."""
@@ -225,9 +251,10 @@ class Checkpoints:
         """Of an optimizer before its first step.
 
         3: its parameters are as they were loaded, and it is made just like an optimizer for them
-        that was given a state: nothing stepped with that. 2: it begins anew on weights that were
-        loaded, and a state of just such an optimizer was read or taken before. 1: the same, but no
-        such state was seen, an optimizer like it has trained in this process. 0: none of it.
+        that was given a state, since when nothing but loading wrote to them. 2: it begins anew on
+        weights that were loaded, and a state of just such an optimizer was read or taken before.
+        1: the same, but no such state was seen, an optimizer like it has trained in this process.
+        0: none of it.
         """
         parameters = [p for group in optimizer.param_groups for p in group["params"]]
         if not parameters or optimizer in self._given or not _keeps_state(optimizer):
@@ -240,7 +267,9 @@ class Checkpoints:
         if settings is None:
             return 0
         made = _described(optimizer)
-        was_given = made is not None and any(map(made.is_like, self._given_as))
+        was_given = made is not None and any(
+            known.is_untouched and made.is_like(known.made) for known in self._unused
+        )
         if was_given and all(map(self.holds_loaded, parameters)):
             return 3
         if settings in self._at_hand:
@@ -287,6 +316,7 @@ def listening_model(original: Callable[..., Any]) -> Callable[..., Any]:
 
     @functools.wraps(original)
     def load_state_dict(*args: Any, **kwargs: Any) -> Any:
+        guarded("checkpoints", checkpoints.model_loads)
         result = original(*args, **kwargs)
         if args and isinstance(args[0], torch.nn.Module):
             guarded("checkpoints", checkpoints.model_loaded, args[0], result)

@@ -152,7 +152,7 @@ def _is_mask_added_to_scores(mask: torch.Tensor, scores: torch.Tensor) -> bool:
     mask = mask.detach()
     if mask.dim() > 1 and scores.dim() > 2 and mask.shape[-2] > 1:
         ones = torch.ones_like(mask)
-        return torch.equal(mask, ones.tril()) or torch.equal(mask, ones.triu(1))
+        return any(torch.equal(mask, whole) for whole in (ones.tril(), ones.triu(1)))
     turns = (mask[..., 1:] != mask[..., :-1]).sum(-1)
     return bool((turns <= 1).all())
 

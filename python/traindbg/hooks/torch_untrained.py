@@ -8,6 +8,7 @@ a module is used all the same is followed through the values of two forward pass
 
 from __future__ import annotations
 
+import itertools
 import threading
 import weakref
 from typing import TYPE_CHECKING, Any, Protocol
@@ -25,7 +26,7 @@ from traindbg.hooks.torch_resume import is_fresh
 from traindbg.hooks.torch_shards import local_part
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     from traindbg.hooks.torch_watched import WatchedModels
 
@@ -55,6 +56,24 @@ def first_elements(parameter: torch.Tensor) -> tuple[float, ...]:
         return ()
     with own_operations():
         return tuple(local_part(parameter.detach()).flatten()[:FIRST_ELEMENTS].tolist())
+
+
+def first_elements_of(parameters: Sequence[torch.Tensor]) -> list[tuple[float, ...]]:
+    """The same of many. Waits once for each device and type of element."""
+    alike: dict[tuple[torch.device, torch.dtype], list[int]] = {}
+    parts: dict[int, torch.Tensor] = {}
+    with own_operations():
+        for number, parameter in enumerate(parameters):
+            if not capturing_graph(parameter):
+                parts[number] = local_part(parameter.detach()).flatten()[:FIRST_ELEMENTS]
+                kind = parts[number].device, parts[number].dtype
+                alike.setdefault(kind, []).append(number)
+        found: dict[int, tuple[float, ...]] = {}
+        for numbers in alike.values():
+            values = iter(torch.cat([parts[number] for number in numbers]).tolist())
+            for number in numbers:
+                found[number] = tuple(itertools.islice(values, parts[number].numel()))
+    return [found.get(number, ()) for number in range(len(parameters))]
 
 
 class Calls:
@@ -150,6 +169,7 @@ class Untrained:
         self._parts: list[str] = []  # the same of single parameters, beside others that are trained
         self._parts_followed = 0
         self._cut: set[str] = set()
+        self._read: set[str] = set()  # single parameters whose values became Python's numbers
         self._uncalled: list[str] = []
         self._evaluations = 0
         self._evaluation: _Evaluation | None = None
@@ -295,12 +315,20 @@ class Untrained:
         self._parts = [place for place in candidates if place not in self._cut]
         if self._flow is not None and self._flow.was_followed:
             self._cut |= self._flow.found
-        cut = [place for place in candidates if place in self._cut]
-        if cut:
-            self._told.add("cut_parameters")
-            self._teller.fact("cut_parameters", len(cut), cut[0])
-        elif "cut_parameters" in self._told:
-            self._teller.fact("cut_parameters", 0)
+            self._read |= self._flow.read
+        self._tell_places("cut_parameters", [p for p in candidates if p in self._cut])
+        # Once it is known that nothing is computed with the numbers, as far as that can be seen.
+        is_followed = self._parts_followed >= _MOST_FOLLOWED
+        rest = self._read - self._cut if is_followed else set()
+        self._tell_places("read_parameters", [p for p in candidates if p in rest])
+
+    def _tell_places(self, fact: str, places: list[str]) -> None:
+        """Tells how many there are and the first one; none only where there were some."""
+        if places:
+            self._told.add(fact)
+            self._teller.fact(fact, len(places), places[0])
+        elif fact in self._told:
+            self._teller.fact(fact, 0)
 
     def tell_zeros(self, places: Places, trained: set[int]) -> None:
         """Of modules whose gradients were all zero at every look. `trained`: ids, in this step."""
@@ -326,12 +354,9 @@ class Untrained:
         self._tell("zeroed_modules", found, [place for place, _, _ in places])
 
     def _tell(self, fact: str, chosen: list[str], places: list[str]) -> None:
-        """Tells how many there are and where; none only where there were some."""
-        if chosen:
-            self._told.add(fact)
-            self._teller.fact(fact, len(chosen), _outermost(chosen[0], places, set(chosen)))
-        elif fact in self._told:
-            self._teller.fact(fact, 0)
+        """The same of modules, by the outermost one that is chosen as a whole."""
+        first = [_outermost(chosen[0], places, set(chosen))] if chosen else []
+        self._tell_places(fact, [*first, *chosen[1:]])
 
     def _untouched(self, places: Places, missed: set[str], trained: set[int]) -> list[str]:
         """Of the missed ones, those that nothing has changed since they were seen first."""

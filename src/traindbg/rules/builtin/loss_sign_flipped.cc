@@ -25,7 +25,10 @@ const model::RuleInfo kLossSignFlipped = {
         "labels (a softmax's or sigmoid's logarithm, or logsigmoid) without a minus sign. Known are the "
         "losses of torch.nn.functional that are never "
         "negative. No threshold. Or (warning) a loss made by hand runs away downwards: the last ten are all "
-        "below minus `runaway` times the largest of the first five, or 1, and fall.",
+        "below minus `runaway` times the largest of the first five, or 1, and fall. Or (warning) the loss "
+        "is, "
+        "in the graphs of two steps, nothing but cosines between what is trained and what has no gradient, "
+        "such as a teacher's output, and rises with each of them.",
     .why =
         "The optimizer goes up the hill: the loss it is to lower grows without a bound, and the model "
         "learns to be wrong.",
@@ -60,6 +63,7 @@ class LossSignFlipped final : public Rule {
             return;
         }
         judge_runaway(step, sink);
+        judge_cosines(step, sink);
         const std::optional<LoopFact> sign = loop_fact(step, "loss_sign");
         if (!sign) return;
         const bool shows = sign->value < 0;
@@ -122,7 +126,33 @@ class LossSignFlipped final : public Rule {
         sink.fire(std::move(finding));
     }
 
+    void judge_cosines(const model::StepView& step, FindingSink& sink) {
+        const std::optional<LoopFact> away = loop_fact(step, "loss_turns_away");
+        if (!away || away->value <= 0) return;
+        if (away_++ == 0) away_since_ = step.step();
+        if (away_ < 2) return;
+        ++runs_;
+        model::Finding finding;
+        finding.key = "cosine";
+        finding.severity = model::Severity::kWarning;
+        finding.first_step = away_since_;
+        finding.tensor = loss_.tensor();
+        finding.message = base::format(
+            "The loss is a mean of cosines between what is trained and what has no gradient, such as a "
+            "teacher's output, and rises with them, in {} graphs up to step {}: it is least where the two "
+            "point opposite ways.",
+            away_, step.step());
+        finding.fix =
+            "Lower one minus the similarity: (1 - cosine_similarity(output, target)).mean(). If it is to "
+            "point away, nothing is wrong.";
+        finding.evidence.push_back({"graphs looked at", static_cast<double>(away_), "limit", 2});
+        finding.plots = {{"loss", "value"}};
+        sink.fire(std::move(finding));
+    }
+
     static constexpr const char* kKey = "sign";
+    std::uint64_t away_ = 0;  // graphs in which cosines are lowered
+    model::StepIndex away_since_ = 0;
     Game game_;
     bool runs_away_ = false;
     InARow seen_;

@@ -37,8 +37,9 @@ const model::RuleInfo kLowPrecisionUpdatesLost = {
         "root mean square is above 100, where the typical step (the learning rate; with plain SGD times the "
         "gradient, over 1 - momentum) is less than half of the last bit of a number of that size, and would "
         "change a number of size 1. And, whatever the weights are in, an average "
-        "of them that is kept in 16 bits: at two looks in a row, 25 steps apart, more than `behind` of its "
-        "entries that are more than 3 % from their weights have not changed, while others have.",
+        "of them that is kept in 16 bits: at two looks in a row, 25 steps or more apart, more than `behind` "
+        "of its entries that were more than 3 % from their weights at the look before, and still are, have "
+        "not changed, while others have.",
     .why =
         "bfloat16 has 8 significant bits: a weight of 1 cannot change by less than 0.004. float32 has 24: a "
         "coordinate of five million metres cannot change by less than half a metre. What is rounded "
@@ -50,13 +51,13 @@ const model::RuleInfo kLowPrecisionUpdatesLost = {
     .healthy =
         "Entries without a gradient, such as embedding rows that are not in the batch; autocast, whose "
         "weights are float32; 16-bit trainings that learn; weights of usual size that stay as they are "
-        "because their gradients vanish or the rate is tiny.",
+        "because their gradients vanish or the rate is tiny; copies of weights that are made anew now and "
+        "then.",
     .cost =
         "A copy of the weights at the first three steps, a few more below 100, and then every 100th; the "
         "weights' size at the first; the loss. Once, at step 25, a search among all objects for averages in "
-        "16 bits; three looks at the "
-        "first "
-        "65,536 values of 16 of them.",
+        "16 bits, among no more than 512 tensors and 512 weights of the same shapes; three looks at the "
+        "first 65,536 values of 16 of them.",
     .original = "UnchangedTensor",
     .source = "Micikevicius et al., \"Mixed precision training\", ICLR 2018",
     .severity = model::Severity::kWarning,
@@ -210,14 +211,16 @@ class LowPrecisionUpdatesLost final : public Rule {
     // Averages of weights, and targets that follow by a small factor.
     void judge_averages(const model::StepView& step, FindingSink& sink) {
         const std::optional<LoopFact> fact = loop_fact(step, "averages_lost");
+        const std::optional<LoopFact> steps = loop_fact(step, "averages_steps");
         if (!fact) return;
         averages_.add(step, fact->value > behind_);
         if (!averages_.is_enough()) return;
         model::Finding finding = loop_finding("average", model::Severity::kWarning, averages_, *fact);
         finding.message = base::format(
             "An average of the weights that is kept in 16 bits no longer follows them: {:.0f} % of its "
-            "entries that are far from the weights did not change in 25 steps, most of all those of {}.",
-            100 * fact->value, fact->place);
+            "entries that are far from the weights did not change {}, most of all those of {}.",
+            100 * fact->value,
+            steps ? base::format("in {:.0f} steps", steps->value) : "since the look before", fact->place);
         finding.fix =
             "Keep the average in float32. What is added to it at each step, 1 - decay of the difference, is "
             "less "

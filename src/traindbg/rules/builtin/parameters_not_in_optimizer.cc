@@ -36,7 +36,7 @@ const model::RuleInfo kParametersNotInOptimizer = {
         "of what is trained, as targets are.",
     .cost =
         "A look at the parameters' gradients at the first 10 steps and then every 25th, and at the ends of "
-        "the loss's graph at three. Where one is "
+        "the loss's graph at three, of which 64 parameters are looked at beside the model's. Where one is "
         "found for the first time: a search for optimizers among the objects of the process, and the "
         "distribution of those weights.",
     .original = "",
@@ -109,6 +109,7 @@ class ParametersNotInOptimizer final : public Rule {
         is_firing_outside_ = shows && lasts >= steps_;
         if (!is_firing_outside_) return;
         const std::optional<LoopFact> fresh = loop_fact(step, "outside_optimizer_fresh");
+        const std::optional<LoopFact> more = loop_fact(step, "outside_optimizer_more");
         const bool is_fresh = fresh && fresh->value > 0;
         model::Finding finding = is_fresh
                                      ? loop_finding(kOutside, model::Severity::kWarning, outside_, *found)
@@ -117,8 +118,9 @@ class ParametersNotInOptimizer final : public Rule {
         finding.evidence = {{"steps in a row", lasts, "limit", steps_}};
         finding.message = base::format(
             "The loss depends on {:.0f} parameters beside the model, the first of them in {}: they get "
-            "gradients, but no optimizer has them, and they never change.{}",
-            found->value, found->place, is_fresh ? " Their values are as they were drawn." : "");
+            "gradients, but no optimizer has them, and they never change.{}{}",
+            found->value, found->place, is_fresh ? " Their values are as they were drawn." : "",
+            more && more->value > 0 ? base::format(" {:.0f} more were not looked at.", more->value) : "");
         finding.fix =
             is_fresh ? base::format(
                            "Give what {0} has to the optimizer, too, beside model.parameters(). If it is "

@@ -30,11 +30,14 @@ const model::RuleInfo kPlateau = {
         "When the run is over, after `min_steps` steps and more with the loss of a known function: the "
         "training has learned, by more than twice the noise of its losses, and over at least the last "
         "`share` "
-        "of its steps the loss has no trend (Mann-Kendall z between -2 and 2.5), and its last third is below "
+        "of its steps the loss has no trend (Mann-Kendall z between -2 and 2.5, and of their first half "
+        "above "
+        "-2), and its last third is below "
         "its first by no more than `gain` of all that the loss fell before and a twentieth of what is left, "
         "or no more than noise explains (z > -1). Not where an evaluation was better in the later half of "
         "that time than all before it, nor where the learning rate was almost nothing (schedule_collapsed). "
-        "A "
+        "Losses "
+        "of a game, as in a GAN, are not judged. A "
         "note (info), as a training that has come to the noise of its data looks the same.",
     .why =
         "These steps cost as much as the others. The loss is at the floor of the data or of the model, or "
@@ -72,11 +75,12 @@ class Plateau final : public Rule {
     void on_step(const model::StepView& step, FindingSink&) override {
         const bool has_evaluated = evaluation_.observe(step);
         if (step.mode() != model::Mode::kTrain) return;
-        rates_.observe(step);
-        const std::uint64_t before = loss_.count();
-        if (!loss_.observe(step)) return;
-        if (loss_.count() <= before) begin_anew();  // another training in the same process
         if (has_evaluated) note_evaluation();
+        const std::uint64_t before = loss_.count();
+        const bool has_loss = loss_.observe(step);
+        if (has_loss && loss_.count() <= before) begin_anew();  // another training in the same process
+        rates_.observe(step);
+        if (!has_loss) return;
         levels_.add(loss_.recent().values().back());
         steps_.add(static_cast<double>(step.step()));
         learning_rates_.add(rates_.is_known() ? rates_.now() : 0);
@@ -110,6 +114,9 @@ class Plateau final : public Rule {
     void begin_anew() {
         levels_ = steps_ = learning_rates_ = {};
         evaluations_.clear();
+        evaluation_ = {};
+        evaluations_seen_ = 0;
+        rates_ = {};
     }
 
     // Every one, and of very many every second, fourth, and so on, the better of two.

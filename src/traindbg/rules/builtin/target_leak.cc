@@ -4,6 +4,7 @@
 
 #include "traindbg/base/format.h"
 #include "traindbg/rules/builtin/builtin.h"
+#include "traindbg/rules/loop_facts.h"
 #include "traindbg/rules/training_loss.h"
 
 namespace traindbg::rules {
@@ -18,7 +19,9 @@ const model::RuleInfo kTargetLeak = {
         "step "
         "of as many series of vectors, with one label for each row, and in `looks` of the first five steps "
         "one and the same column has a correlation with the "
-        "label whose size is 1 but for rounding (1e-6).",
+        "label whose size is 1 but for rounding (1e-6). Or, of labels 0 and 1, one and the same column has "
+        "its usual value in all rows of the one label, and another value in rows of the other alone, which "
+        "agrees with the label in `agreement` of the rows of each step and more.",
     .why =
         "The model copies that column. The loss falls far below what the problem allows, in validation, too, "
         "and "
@@ -30,22 +33,25 @@ const model::RuleInfo kTargetLeak = {
         "not looked at.",
     .cost =
         "At the first 5 steps one pass over the model's input, where it is a table of at most a million "
-        "values.",
+        "values; and a sort of its columns, of at most 65,536.",
     .original = "",
     .source =
         "Kapoor, Narayanan, \"Leakage and the reproducibility crisis in machine-learning-based science\", "
         "Patterns 2023",
     .severity = model::Severity::kWarning,
-    .parameters = {{"looks", "steps", 3, 1, 5, "steps that must show it"}},
+    .parameters = {{"looks", "steps", 3, 1, 5, "steps that must show it"},
+                   {"agreement", "share", 0.93, 0.5, 1, "of rows that a one-sided column tells right"}},
 };
 
 class TargetLeak final : public Rule {
   public:
     explicit TargetLeak(const Parameters& parameters)
-        : looks_(static_cast<std::uint64_t>(parameters.at("looks"))) {}
+        : looks_(static_cast<std::uint64_t>(parameters.at("looks"))),
+          agreement_(parameters.at("agreement")) {}
 
     void on_step(const model::StepView& step, FindingSink& sink) override {
         if (step.mode() != model::Mode::kTrain) return;
+        judge_one_sided(step, sink);
         double correlation = -1, column = -1;
         for (const model::ScalarSample& sample : step.record->scalars) {
             const std::string& name = step.info(sample.tensor).name;
@@ -73,6 +79,41 @@ class TargetLeak final : public Rule {
     }
 
   private:
+    void judge_one_sided(const model::StepView& step, FindingSink& sink) {
+        const std::optional<LoopFact> agreement = loop_fact(step, "label_on_one_side_agreement");
+        const std::optional<LoopFact> column = loop_fact(step, "label_on_one_side_column");
+        const std::optional<LoopFact> rows = loop_fact(step, "label_on_one_side_rows");
+        if (!agreement || !column || !rows) return;
+        if (agreement->value < agreement_ || (one_sided_ > 0 && column->value != one_sided_column_)) {
+            one_sided_ = 0;
+            one_sided_rows_ = 0;
+            if (agreement->value < agreement_) return;
+        }
+        if (one_sided_++ == 0) one_sided_since_ = step.step();
+        one_sided_column_ = column->value;
+        one_sided_rows_ += rows->value;
+        if (one_sided_ < looks_ || one_sided_rows_ < kFewestRows) return;
+        model::Finding finding;
+        finding.key = "one_sided";
+        finding.severity = model::Severity::kWarning;
+        finding.first_step = one_sided_since_;
+        finding.tensor = "input/0";
+        finding.message = base::format(
+            "Column {:.0f} of the model's input tells the label: in {} steps all rows of one label have its "
+            "usual value, and all {:.0f} rows with another value are of the other label. So looks what is "
+            "filled in once the label is known.",
+            one_sided_column_, one_sided_, one_sided_rows_);
+        finding.fix = base::format(
+            "Ask when column {:.0f} is known: if after the label, such as what was paid after a default, "
+            "remove it.",
+            one_sided_column_);
+        finding.evidence.push_back(
+            {"share of rows that the column tells right", agreement->value, "limit", agreement_});
+        finding.evidence.push_back({"column", one_sided_column_, "", 0});
+        finding.plots = {{"loss", "value"}};
+        sink.fire(std::move(finding));
+    }
+
     void fire(double correlation, FindingSink& sink) const {
         model::Finding finding;
         finding.key = "column";
@@ -95,7 +136,12 @@ class TargetLeak final : public Rule {
         sink.fire(std::move(finding));
     }
 
+    static constexpr double kFewestRows = 20;  // with another value than the usual one
     std::uint64_t looks_;
+    double agreement_;
+    std::uint64_t one_sided_ = 0;  // steps in a row
+    double one_sided_column_ = -1, one_sided_rows_ = 0;
+    model::StepIndex one_sided_since_ = 0;
     std::uint64_t judged_ = 0, in_a_row_ = 0;
     double column_ = -1;
     bool is_series_ = false;  // else a table
