@@ -169,7 +169,7 @@ def test_sampling_takes_back_what_was_told(run_dir):
 
 
 def test_evaluations_are_counted_also_those_without(run_dir):
-    evaluations = iter([False, True, True, True])
+    evaluations = iter([False, True, True, True])  # whether nothing is dropped
     torch.manual_seed(0)
 
     def drop(module, h):

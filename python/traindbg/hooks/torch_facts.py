@@ -364,11 +364,12 @@ class Facts:
         `others`: how many are known to come.
         """
         heard = self.unsaid.read()
+        if not heard.lines and not heard.is_told:
+            return  # a number told after the last step would be one more step
         if heard.is_sampled:
             self._tensors.tell("evaluation_is_sampled", 1, always=True)
             return
-        if heard.evaluations > 0:
-            self._tensors.tell("evaluations_heard", heard.evaluations + others, always=True)
+        self._tensors.tell("evaluations_heard", heard.evaluations + others, always=True)
         for place, line in heard.lines.items():
             name = f"dropout_in_evaluation/{place}".rstrip("/")
             self._tensors.tell(name, line, always=True)

@@ -116,6 +116,7 @@ class Heard(NamedTuple):
     lines: dict[str, int]  # of code, by the modules that they are of
     evaluations: int  # that were listened to, up to this one
     is_sampled: bool  # on purpose: what was told before does not hold
+    is_told: bool  # something was heard in an earlier one
 
 
 class UnsaidModes:
@@ -132,6 +133,7 @@ class UnsaidModes:
         self._since = -1  # how many steps were made before the evaluation under way
         self._passes = 0  # that were looked at in it
         self._is_under_way = False
+        self._is_told = False
         self._input: weakref.ref[torch.Tensor] | None = None
         self._first: tuple[Any, ...] = ()  # of the first input: its shape, and few values
         self._inputs = 0
@@ -204,4 +206,5 @@ class UnsaidModes:
     def read(self) -> Heard:
         """Of the evaluation that is over."""
         found, self._found, self._is_under_way = self._found, {}, False
-        return Heard(found, self._evaluations, self._is_sampled)
+        is_told, self._is_told = self._is_told, self._is_told or bool(found)
+        return Heard(found, self._evaluations, self._is_sampled, is_told)
