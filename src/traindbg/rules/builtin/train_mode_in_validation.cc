@@ -40,7 +40,8 @@ const model::RuleInfo kTrainModeInValidation = {
         "without gradients: no loss is computed of it. Several optimizers. Dropout that alone is switched "
         "on to sample a model in evaluation mode, and F.dropout with `training=True`, which is meant; a "
         "model "
-        "that is given the same input several times in an evaluation. Recomputing batch norm's statistics: no loss.",
+        "that is given the same input several times in an evaluation. Recomputing batch norm's statistics: "
+        "no loss.",
     .cost =
         "A look at the modules' flags at the first 50 evaluated batches and then every 10th. The functions "
         "that the first two batches of the first four evaluations call are listened to.",
