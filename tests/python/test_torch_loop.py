@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import gc
 import json
 import shutil
@@ -780,3 +781,26 @@ def test_what_is_of_one_value_says_nothing_of_where_it_came_from():
     assert looks_fresh(table, "table.weight", table.weight)
     nn.init.zeros_(table.weight)
     assert looks_fresh(table, "table.weight", table.weight) is None
+
+
+def test_old_gradients_of_a_network_whose_optimizer_is_gone(run_dir):
+    """Copies are trained in its place, as in meta-learning; the gradients of its last step stay."""
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(12, 6), nn.Tanh(), nn.Linear(6, 3))
+    copies = [copy.deepcopy(model) for _ in range(2)]
+    both = nn.ModuleList([model, *copies])
+    with td.watch(both, run_dir=run_dir, supervise=False, rules=["parameters_not_in_optimizer"]):
+        for net in (model, *copies):
+            optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+            for step in range(20):
+                x, y = batch(step)
+                optimizer.zero_grad()
+                F.cross_entropy(net(x), y).backward()
+                optimizer.step()
+            del optimizer
+    counts = {
+        value
+        for name in td.Run(run_dir).names("^loop/not_in_optimizer")
+        for value in td.Run(run_dir).scalars(name).values.tolist()
+    }
+    assert counts <= {0}

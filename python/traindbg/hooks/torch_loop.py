@@ -659,6 +659,7 @@ class LoopObserver:
             if (
                 parameter.requires_grad
                 and parameter.grad is not None
+                and key in self._reached  # in this step: others may have an old one
                 and key not in held
                 and key not in self._elsewhere
                 and key in owners
