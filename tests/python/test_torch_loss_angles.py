@@ -13,7 +13,15 @@ from torch.nn import functional as F
 
 import traindbg as td
 from traindbg.hooks.torch_collapse import turn_of
-from traindbg.hooks.torch_loss_angles import compares_directions, turns_away
+from traindbg.hooks.torch_loss_angles import AWAY, ONE_WAY, cosines_in
+
+
+def compares_directions(loss: torch.Tensor) -> bool:
+    return cosines_in(loss) == ONE_WAY
+
+
+def turns_away(loss: torch.Tensor) -> bool:
+    return cosines_in(loss) == AWAY
 
 
 def vectors() -> tuple[torch.Tensor, torch.Tensor]:

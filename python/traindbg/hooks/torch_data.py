@@ -22,9 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 _MOST_DATA = 64
-_FEW_REFERENCES = (
-    8  # to a tensor that a loop and our hooks hold; of more, containers are looked for
-)
+_FEW_REFERENCES = 8  # to a tensor, by a loop and our hooks; of more, containers are looked for
 
 
 class LoaderSizes:
@@ -151,7 +149,7 @@ def places_in_containers(tensor: torch.Tensor) -> int:
     A list of batches that were all written into one buffer has it once for each. What is handed
     from call to call lies in tuples, too, but these in no list. 0 where few refer to the tensor,
     which costs nothing; else all objects are gone through twice (milliseconds to tenths of a
-    second).
+    second): to be asked once for each tensor.
     """
     if sys.getrefcount(tensor) <= _FEW_REFERENCES:
         return 0

@@ -78,6 +78,7 @@ class Facts:
         self._held = GraphsHeld()
         self._input: weakref.ref[torch.Tensor] | None = None  # of the step under way
         self._last_input: weakref.ref[torch.Tensor] | None = None  # when it was looked at last
+        self._places: int | None = None  # of that in containers, where it was given twice
 
     def forget(self) -> None:
         """What was remembered of data, losses and evaluations is of another training or models."""
@@ -140,8 +141,11 @@ class Facts:
             if self._last_input is not None:
                 is_kept = self._last_input() is tensor  # the very same, made once
                 self._tensors.tell("input_is_kept", float(is_kept))
-                if is_kept and (places := places_in_containers(tensor)):
-                    self._tensors.tell("input_in_containers", places)
+                if not is_kept:
+                    self._places = None
+                elif self._places is None:
+                    self._places = places_in_containers(tensor)
+                self._tensors.tell("input_in_containers", self._places or 0)
             self._input = self._last_input = weakref.ref(tensor)
 
     def _look_at_rows(self, mode: int, number: int, tensor: torch.Tensor) -> None:

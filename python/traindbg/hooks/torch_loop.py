@@ -24,7 +24,7 @@ from traindbg.hooks.torch_compiled import compiler_in_use
 from traindbg.hooks.torch_device import capturing_graph, own_operations
 from traindbg.hooks.torch_graph import Graph, Root, holder_of, look_at_graph, mark_loss, root_of
 from traindbg.hooks.torch_guard import guarded
-from traindbg.hooks.torch_loss_angles import compares_directions, turns_away
+from traindbg.hooks.torch_loss_angles import AWAY, ONE_WAY, cosines_in
 from traindbg.hooks.torch_loss_scores import is_made_of_raw_scores
 from traindbg.hooks.torch_norms import Norms
 from traindbg.hooks.torch_outside import Outside
@@ -335,7 +335,8 @@ class LoopObserver:
     def look_at(self, root: torch.Tensor) -> Graph | None:
         """Tells what the graph of a loss shows, and returns it, not to be kept."""
         self._graphs += 1
-        self._compares_directions = compares_directions(root)
+        cosines = cosines_in(root)
+        self._compares_directions = cosines == ONE_WAY
         owners = self._models.owners()
         has_dropout = any(
             isinstance(module, nn.modules.dropout._DropoutNd) and module.p > 0 and module.training
@@ -348,7 +349,7 @@ class LoopObserver:
         tell = self._teller.fact
         if is_made_of_raw_scores(root):
             tell("loss_is_raw_scores", 1)
-        if turns_away(root):
+        if cosines == AWAY:
             tell("loss_turns_away", 1)
         self._latents = graph.latents
         if graph.repeated:

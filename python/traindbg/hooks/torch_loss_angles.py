@@ -9,13 +9,12 @@ a teacher's output say, is one whose sign can be wrong.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from traindbg.hooks.torch_device import own_operations
+import torch
+
+from traindbg.hooks.torch_device import capturing_graph, own_operations
 from traindbg.hooks.torch_loss_pairs import saved_by
-
-if TYPE_CHECKING:
-    import torch
 
 _MOST_NODES = 64
 _MOST_STEPS = 16
@@ -94,7 +93,12 @@ def _sign_of_factor(node: Any, position: int) -> int:
     0 where its elements are of both signs, are all zero, or cannot be looked at.
     """
     factor = saved_by(node, "self" if position == 1 else "other")
-    if factor is None or factor.is_complex() or factor.numel() == 0:
+    if (
+        factor is None
+        or type(factor) is not torch.Tensor
+        or factor.is_complex()
+        or factor.numel() == 0
+    ):
         return 0
     with own_operations():
         low, high = (float(each) for each in factor.detach().aminmax())
@@ -131,7 +135,9 @@ def _cosine(node: Any, inputs: list[Any]) -> int:
         return 0
     if len(given) == 1:
         other = saved_by(node, "other" if given[0] == 0 else "self")
-        if other is None or other.dim() < 2 or other.shape[-1] < 2 or other.is_complex():
+        if other is None or type(other) is not torch.Tensor or other.is_complex():
+            return 0
+        if other.dim() < 2 or other.shape[-1] < 2:
             return 0
         with own_operations():
             sizes = other.detach().square().sum(-1)
@@ -140,11 +146,14 @@ def _cosine(node: Any, inputs: list[Any]) -> int:
     return len(given)
 
 
-def _cosines_in(loss: torch.Tensor) -> set[tuple[int, int]]:
+def cosines_in(loss: torch.Tensor) -> set[tuple[int, int]]:
     """Of a loss that is made of cosines alone: how many of their sides have a gradient, and signs.
 
-    1: the loss rises with the cosine, -1: it falls. Empty where it is made of anything else.
+    1: the loss rises with the cosine, -1: it falls. Empty where it is made of anything else. Keeps
+    nothing of the graph. Where there are factors or constants it waits for a device.
     """
+    if capturing_graph(loss):
+        return set()
     nodes: list[tuple[Any, int]] = [(loss.grad_fn, 1)]
     seen: set[tuple[Any, int]] = set()
     found: set[tuple[int, int]] = set()
@@ -168,14 +177,8 @@ def _cosines_in(loss: torch.Tensor) -> set[tuple[int, int]]:
     return found
 
 
-def compares_directions(loss: torch.Tensor) -> bool:
-    """Reads the graph of `loss`, and keeps nothing of it. Where there are factors it may wait."""
-    return _cosines_in(loss) == {(2, -1)}
-
-
-def turns_away(loss: torch.Tensor) -> bool:
-    """Whether the loss is least where what is trained points away from all that it is given.
-
-    That is how a similarity to a teacher or a target is lowered that was to be raised.
-    """
-    return _cosines_in(loss) == {(1, 1)}
+# Of a loss that is least where what it compares points one way, whatever that is.
+ONE_WAY = {(2, -1)}
+# Of one that is least where what is trained points away from all that it is given. That is how a
+# similarity to a teacher or a target is lowered that was to be raised.
+AWAY = {(1, 1)}
