@@ -11,7 +11,7 @@ import socket
 import torch
 import torch.distributed as dist
 import torch.multiprocessing as mp
-from data import arguments, waves
+from data import arguments, leave_group, waves
 from torch import nn
 from torch.nn import functional as F
 from torch.nn.parallel import DistributedDataParallel
@@ -80,7 +80,7 @@ def work(rank, world, port):
                 f"epoch {epoch}: train {total:.3f}"
                 f" val {F.cross_entropy(out, y_val):.3f} accuracy {accuracy:.3f}"
             )
-    dist.destroy_process_group()
+    leave_group()
 
 
 if __name__ == "__main__":

@@ -9,7 +9,7 @@ import tempfile
 
 import torch
 import torch.distributed as dist
-from data import arguments, digits
+from data import arguments, digits, leave_group
 from torch import nn
 from torch.nn.parallel import DistributedDataParallel
 from torch.utils.data import DataLoader, TensorDataset
@@ -64,7 +64,7 @@ def work(rank, store, healthy, seed):
             nn.functional.cross_entropy(outputs, y_val)
     if rank == 0:
         print(f"loss {loss.item():.3f}, accuracy {accuracy:.3f}")
-    dist.destroy_process_group()
+    leave_group()
 
 
 if __name__ == "__main__":

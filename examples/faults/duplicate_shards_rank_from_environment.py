@@ -12,7 +12,7 @@ import torch
 import torch.distributed as dist
 import torch.multiprocessing as mp
 import torch.nn.functional as F
-from data import arguments
+from data import arguments, leave_group
 from torch import nn
 from torch.nn.parallel import DistributedDataParallel
 from torch.utils.data import DataLoader, Dataset
@@ -90,8 +90,7 @@ def train(rank, healthy, seed, port):
                 hits = [(model.module(x).argmax(1) == y).float().mean().item() for x, y in tests]
             even, odd = sum(hits[::2]) / 4, sum(hits[1::2]) / 4
             print(f"epoch {epoch}: loss {loss:.3f}, accuracy {even:.3f} and {odd:.3f}", flush=True)
-    dist.barrier()
-    dist.destroy_process_group()
+    leave_group()
 
 
 if __name__ == "__main__":

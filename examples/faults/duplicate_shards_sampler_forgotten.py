@@ -10,7 +10,7 @@ import tempfile
 import torch
 import torch.distributed as dist
 import torch.multiprocessing as mp
-from data import arguments, houses
+from data import arguments, houses, leave_group
 from torch import nn
 from torch.nn.parallel import DistributedDataParallel
 from torch.utils.data import DataLoader, TensorDataset
@@ -64,7 +64,7 @@ def train(rank, world, file, healthy, seed):
             val = criterion(model.module(x_val), y_val).item()
     if rank == 0:
         print(f"{steps} steps, train {loss.item():.3f}, validation {val:.3f}", flush=True)
-    dist.destroy_process_group()
+    leave_group()
 
 
 if __name__ == "__main__":

@@ -9,7 +9,7 @@ import tempfile
 
 import torch
 import torch.distributed as dist
-from data import arguments, wine
+from data import arguments, leave_group, wine
 from torch import nn
 from torch.nn.parallel import DistributedDataParallel
 from torch.utils.data import DataLoader, TensorDataset
@@ -62,7 +62,7 @@ def work(rank, store, healthy, seed):
         accuracy = (net(x_val).argmax(1) == y_val).float().mean().item()
     if rank == 0:
         print(f"loss {loss.item():.3f}, accuracy {accuracy:.3f}")
-    dist.destroy_process_group()
+    leave_group()
 
 
 if __name__ == "__main__":

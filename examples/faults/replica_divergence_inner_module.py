@@ -9,7 +9,7 @@ import tempfile
 
 import torch
 import torch.distributed as dist
-from data import arguments
+from data import arguments, leave_group
 from torch import nn
 from torch.nn.parallel import DistributedDataParallel
 
@@ -66,7 +66,7 @@ def work(rank, store, healthy, seed):
             optimizer.step()
     if rank == 0:
         print(f"loss {loss.item():.3f}")
-    dist.destroy_process_group()
+    leave_group()
 
 
 if __name__ == "__main__":

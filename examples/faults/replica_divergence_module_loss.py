@@ -12,7 +12,7 @@ import socket
 import torch
 import torch.distributed as dist
 import torch.multiprocessing as mp
-from data import arguments, images
+from data import arguments, images, leave_group
 from torch import nn
 from torch.nn import functional as F
 from torch.nn.parallel import DistributedDataParallel
@@ -73,7 +73,7 @@ def work(rank, world, port):
                 f"epoch {epoch}: loss {loss.item():.3f}"
                 f" val {F.cross_entropy(out, y_val):.3f} accuracy {accuracy:.3f}"
             )
-    dist.destroy_process_group()
+    leave_group()
 
 
 if __name__ == "__main__":

@@ -10,7 +10,7 @@ import tempfile
 
 import torch
 import torch.distributed as dist
-from data import arguments, digits
+from data import arguments, digits, leave_group
 from torch import nn
 from torch.nn import functional as F
 
@@ -54,7 +54,7 @@ def work(rank, store, healthy, seed):
         accuracy = (model(x_val).argmax(1) == y_val).float().mean().item()
     if rank == 0:
         print(f"loss {loss.item():.3f}, accuracy {accuracy:.3f}")
-    dist.destroy_process_group()
+    leave_group()
 
 
 if __name__ == "__main__":

@@ -5,7 +5,7 @@ import tempfile
 
 import torch
 import torch.distributed as dist
-from data import arguments, waves
+from data import arguments, leave_group, waves
 from torch import nn
 from torch.nn.parallel import DistributedDataParallel
 from torch.utils.data import DataLoader, TensorDataset
@@ -55,7 +55,7 @@ def work(rank, store, seed):
             accuracy = (outputs.argmax(1) == y_val).float().mean().item()
     if rank == 0:
         print(f"loss {loss.item():.3f}, accuracy {accuracy:.3f}")
-    dist.destroy_process_group()
+    leave_group()
 
 
 if __name__ == "__main__":

@@ -139,6 +139,7 @@ def start(task: Task, directory: Path, limit: int, check: list[str], plan: str) 
         return child
     code = 70
     try:
+        os.setpgid(0, 0)  # ranks that it starts end with it; see end_group
         signal.alarm(limit)
         output = os.open(directory / "output", os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
         os.dup2(output, 1)
@@ -317,6 +318,7 @@ def run_each(
             if child not in running:
                 continue
             task, directory, since = running.pop(child)
+            end_group(child)
             now = time.monotonic()
             done = outcome(task, directory, status, now - since)._replace(wall=now - before)
             before = now
@@ -326,9 +328,19 @@ def run_each(
             yield done
     finally:
         for child in running:
-            os.kill(child, signal.SIGKILL)
+            if not end_group(child):
+                os.kill(child, signal.SIGKILL)
             os.waitpid(child, 0)
         progress.close()
+
+
+def end_group(child: int) -> bool:
+    """Ends what a training has left behind; whether there was anything."""
+    try:
+        os.killpg(child, signal.SIGKILL)
+    except ProcessLookupError:  # also of a child that has not yet made its group
+        return False
+    return True
 
 
 def judge_again(tasks: list[Task], jobs: int, root: Path) -> list[Outcome]:
