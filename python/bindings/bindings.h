@@ -12,6 +12,7 @@ namespace traindbg::bindings {
 void bind_forward_path(nanobind::module_& module);  // after bind_hot_path
 void bind_hot_path(nanobind::module_& module);      // after bind_session
 void bind_listening(nanobind::module_& module);     // after bind_hot_path
+void bind_live_objects(nanobind::module_& module);
 void bind_reader(nanobind::module_& module);
 void bind_rules(nanobind::module_& module);
 void bind_session(nanobind::module_& module);

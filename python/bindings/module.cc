@@ -18,6 +18,7 @@ NB_MODULE(_core, module) {
     traindbg::bindings::bind_hot_path(module);
     traindbg::bindings::bind_forward_path(module);
     traindbg::bindings::bind_listening(module);
+    traindbg::bindings::bind_live_objects(module);
     traindbg::bindings::bind_reader(module);
     traindbg::bindings::bind_rules(module);
     traindbg::bindings::bind_settings(module);

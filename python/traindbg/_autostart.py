@@ -11,7 +11,6 @@ metrics that they know.
 from __future__ import annotations
 
 import functools
-import gc
 import os
 import weakref
 from typing import TYPE_CHECKING, Any
@@ -19,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch.optim.optimizer import register_optimizer_step_pre_hook
 
+from traindbg import _core
 from traindbg.hooks import torch as hook
 from traindbg.hooks import torch_patches as patches
 from traindbg.hooks import torch_recording as recordings
@@ -65,11 +65,8 @@ _search: Search
 def find_root(parameters: Iterable[torch.Tensor]) -> torch.nn.Module | None:
     """The outermost live module that holds most of `parameters`; None when there is none."""
     wanted = {id(parameter) for parameter in parameters}
-    modules: list[torch.nn.Module] = []
-    for thing in gc.get_objects():
-        # type(), not isinstance(): the latter would wake up lazy proxies of other packages.
-        if issubclass(type(thing), torch.nn.Module) and "_modules" in thing.__dict__:
-            modules.append(thing)
+    live: list[torch.nn.Module] = _core.instances_of(torch.nn.Module)
+    modules = [module for module in live if "_modules" in module.__dict__]
     inner = {id(child) for module in modules for child in module._modules.values()}
     best: torch.nn.Module | None = None
     most = 0

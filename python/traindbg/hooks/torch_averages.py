@@ -14,13 +14,13 @@ that were far when it is made.
 
 from __future__ import annotations
 
-import gc
 import weakref
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import torch
 from torch import nn
 
+from traindbg import _core
 from traindbg.hooks.torch_device import capturing_graph, own_operations
 from traindbg.hooks.torch_parameters import has_memory
 
@@ -165,9 +165,8 @@ def _search(
                 others.update(map(id, state.values()))
     kinds = {_kind(weight) for _, weight in weights}
     candidates: dict[_Kind, list[torch.Tensor]] = {}
-    tensors = [thing for thing in gc.get_objects() if type(thing) in _PLAIN]
     searched = 0
-    for thing in tensors:
+    for thing in _core.instances_of(_PLAIN, exact=True):
         if id(thing) not in others and _is_candidate(thing, kinds):
             candidates.setdefault(_kind(thing), []).append(thing)
             searched += 1

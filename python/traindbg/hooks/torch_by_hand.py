@@ -20,7 +20,6 @@ All of it ends when an optimizer that answers for a watched model steps: that on
 
 from __future__ import annotations
 
-import gc
 import weakref
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
@@ -94,13 +93,8 @@ class _Copy:
 
 def _optimizers_have(owned: set[int]) -> bool:
     """Whether an optimizer of PyTorch's has one of these. Goes through all objects."""
-    kinds: dict[type, bool] = {}
-    for thing in gc.get_objects():
-        kind = type(thing)  # isinstance() would wake up lazy proxies of other packages
-        is_one = kinds.get(kind)
-        if is_one is None:
-            is_one = kinds[kind] = issubclass(kind, torch.optim.Optimizer)
-        if is_one and "param_groups" in vars(thing):
+    for thing in _core.instances_of(torch.optim.Optimizer):
+        if "param_groups" in vars(thing):
             for group in thing.param_groups:
                 if any(id(parameter) in owned for parameter in group["params"]):
                     return True

@@ -11,7 +11,6 @@ weak references, ids, versions and numbers, and a tensor's first few elements.
 
 from __future__ import annotations
 
-import gc
 import itertools
 import weakref
 from typing import TYPE_CHECKING, Any, Protocol
@@ -19,6 +18,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import torch
 from torch import nn
 
+from traindbg import _core
 from traindbg.hooks.torch_collapse import Outputs
 from traindbg.hooks.torch_compiled import compiler_in_use
 from traindbg.hooks.torch_device import capturing_graph, own_operations
@@ -111,14 +111,8 @@ def _of(optimizer: torch.optim.Optimizer) -> list[torch.Tensor]:
 def _in_any_optimizer() -> set[int]:
     """Ids of the parameters of every optimizer of the process. Goes through all objects."""
     found: set[int] = set()
-    kinds: dict[type, bool] = {}
-    for thing in gc.get_objects():
-        # type(), not isinstance(): the latter would wake up lazy proxies of other packages.
-        kind = type(thing)
-        is_one = kinds.get(kind)
-        if is_one is None:
-            is_one = kinds[kind] = issubclass(kind, torch.optim.Optimizer)
-        if is_one and "param_groups" in vars(thing):
+    for thing in _core.instances_of(torch.optim.Optimizer):
+        if "param_groups" in vars(thing):
             found.update(id(parameter) for parameter in _of(thing))
     return found
 

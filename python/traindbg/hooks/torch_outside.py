@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import torch
 from torch import nn
 
+from traindbg import _core
 from traindbg.hooks.torch_fresh import looks_drawn
 from traindbg.hooks.torch_leaves import held_as
 from traindbg.hooks.torch_names import class_name
@@ -61,12 +62,11 @@ def _is_drawn(parameter: nn.Parameter) -> bool | None:
 def _place_of(parameter: nn.Parameter) -> str:
     """What holds a parameter, by the name that its holder has. Goes through all objects, twice."""
     holder: Any = parameter
-    for thing in gc.get_objects():
-        if issubclass(type(thing), nn.Module):  # isinstance() would wake up lazy objects
-            own = vars(thing).get("_parameters")
-            if type(own) is dict and any(value is parameter for value in own.values()):
-                holder = thing
-                break
+    for module in _core.instances_of(nn.Module):
+        own = vars(module).get("_parameters")
+        if type(own) is dict and any(value is parameter for value in own.values()):
+            holder = module
+            break
     name, _ = held_as(holder, gc.get_referrers(holder))
     return name or ("a parameter" if holder is parameter else class_name(holder))
 

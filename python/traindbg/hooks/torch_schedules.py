@@ -12,12 +12,12 @@ What is found is told at the end of a recording: until then a schedule may be ab
 from __future__ import annotations
 
 import functools
-import gc
 import weakref
 from typing import TYPE_CHECKING, Any
 
 from torch.optim import lr_scheduler
 
+from traindbg import _core
 from traindbg.hooks.torch_guard import guarded
 from traindbg.hooks.torch_sources import sources
 
@@ -147,8 +147,7 @@ class Schedules:
         """
         if not _is_wrapped(driver) or any(record.of() is driver for record in self._records):
             return
-        kind = lr_scheduler.LRScheduler
-        found = [thing for thing in gc.get_objects() if issubclass(type(thing), kind)]
+        found: list[Any] = _core.instances_of(lr_scheduler.LRScheduler)
         mine = [thing for thing in found if getattr(thing, "optimizer", None) is driver]
         for schedule in (*mine, *mine):  # again for those that are parts of others
             self.made(schedule, _was_stepped(schedule))
