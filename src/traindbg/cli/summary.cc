@@ -103,8 +103,13 @@ std::string summary_text(const Summary& summary, bool colour, std::size_t column
     }
     if (summary.totals) {
         const read::RunTotals& totals = *summary.totals;
-        text += line("recorded", base::format("{} steps, {}", totals.steps, base::human_bytes(totals.bytes)),
-                     colour);
+        const std::string evaluations = summary.evaluation_steps == 0
+                                            ? ""
+                                            : base::format(", {} of evaluations", summary.evaluation_steps);
+        text += line(
+            "recorded",
+            base::format("{} steps{}, {}", summary.train_steps, evaluations, base::human_bytes(totals.bytes)),
+            colour);
         text += line("cost",
                      base::format("{} of the time of the recorded steps ({}){}",
                                   share(totals.capture_nanos, totals.step_nanos),

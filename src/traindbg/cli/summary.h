@@ -22,6 +22,8 @@ struct Summary {
     model::RunEnd end;
     const Supervised* supervised = nullptr;
     std::optional<read::RunTotals> totals;
+    std::size_t train_steps = 0;  // recorded
+    std::size_t evaluation_steps = 0;
     std::uint64_t damaged_places = 0;
     read::WorkerGaps workers;                                // that are missing or stopped early
     std::vector<std::pair<std::string, std::string>> notes;  // label and text: what capture has to tell

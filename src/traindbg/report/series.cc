@@ -27,12 +27,15 @@ std::vector<Point> mean_by_step(const std::vector<Point>& points) {
 double running_median(const std::vector<Point>& points, std::size_t index, std::size_t reach) {
     constexpr std::size_t kMostPoints = 200;
     if (!std::isfinite(points[index].y)) return std::numeric_limits<double>::quiet_NaN();
-    reach = std::min({reach, index, points.size() - 1 - index});
+    const std::size_t after = std::min({reach, index, points.size() - 1 - index});
+    const std::size_t before = std::min(index, std::max(after, std::min(reach, index) / 2));
     const std::size_t stride = 1 + 2 * reach / kMostPoints;
     std::vector<double> values = {points[index].y};
-    for (std::size_t away = stride; away <= reach; away += stride)
-        for (const double y : {points[index - away].y, points[index + away].y})
-            if (std::isfinite(y)) values.push_back(y);
+    const auto take = [&](std::size_t place) {
+        if (std::isfinite(points[place].y)) values.push_back(points[place].y);
+    };
+    for (std::size_t away = stride; away <= before; away += stride) take(index - away);
+    for (std::size_t away = stride; away <= after; away += stride) take(index + away);
     const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
     std::nth_element(values.begin(), middle, values.end());
     return *middle;

@@ -36,9 +36,11 @@ struct Series {
 // `points` must be in the order of x.
 [[nodiscard]] std::vector<Point> mean_by_step(const std::vector<Point>& points);
 
-// The median of the finite values around `index`, at most `reach` points to either side (fewer near
-// the ends, so that the window stays centred). Unlike an average it neither lags behind a curve nor
-// lets one spike bend it. NaN where the value itself is not finite. Cost: about 200 points a call.
+// The median of the finite values around `index`, at most `reach` points to either side. Near the first
+// point there are fewer, so that the window stays centred on a curve that falls steeply; near the last one
+// at least half of them before it, so that the curve does not end in whatever the last value was. Unlike
+// an average it lets no spike bend it. NaN where the value itself is not finite. Cost: about 200 points a
+// call.
 [[nodiscard]] double running_median(const std::vector<Point>& points, std::size_t index, std::size_t reach);
 
 // The indexes that remain when `points` are cut to at most `most` (at least 4): first and last, and

@@ -289,6 +289,8 @@ class RunVerb final : public Verb {
             console.warn(run.status().message());
         } else {
             summary.totals = (*run)->totals();
+            summary.train_steps = (*run)->steps(model::Mode::kTrain).size();
+            summary.evaluation_steps = (*run)->steps(model::Mode::kEval).size();
             summary.workers = (*run)->worker_gaps();
             summary.damaged_places = (*run)->damage().size();
             summary.cut_off = supervised.attached && !(*run)->is_complete();
