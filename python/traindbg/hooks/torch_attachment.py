@@ -1,7 +1,8 @@
 """When watched models are attached to: at steps that need something of a forward pass.
 
-At all others nothing is attached. Where torch.compile or torch.export are at work there is more to
-it: what they trace calls no hooks, or must not. What was not seen is said.
+At all others nothing is attached, but while an evaluation may be under way (`torch_standby`). Where
+torch.compile or torch.export are at work there is more to it: what they trace calls no hooks, or
+must not. What was not seen is said.
 """
 
 from __future__ import annotations
@@ -76,6 +77,9 @@ class Attachment:
             if observer.armed or observer.observing:
                 observer.disarm()
             return
+        if not train and self._may_stand_by(model):
+            observer.arm_for_evaluations()
+            return
         observer.counts_unseen = self._compilation.is_in_use and observer.unseen is None
         observer.arm(self._compilation.is_in_use)
         may_call_parts = self._hot.steps >= 1 or self._calls_parts
@@ -83,6 +87,11 @@ class Attachment:
             # A step went by in which the training did not call the model itself: look at its parts.
             self._sink.now = _TRAIN
             observer.observe_without_root()
+
+    def _may_stand_by(self, model: torch.nn.Module) -> bool:
+        """Whether nothing is asked for but of an evaluation, whose beginning is heard."""
+        is_evaluation = not model.training or not torch.is_grad_enabled()
+        return not (self._micro.are_told_apart or self._compilation.is_in_use or is_evaluation)
 
     def check(self, watcher: Watcher) -> None:
         """After a step that wanted a forward pass: says so when one, or a part, was not seen."""

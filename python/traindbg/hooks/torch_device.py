@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import math
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch.utils._python_dispatch import _disable_current_modes
@@ -52,19 +52,46 @@ _may_be_cast: Callable[[], bool] = getattr(torch._C, "_is_any_autocast_enabled",
 
 
 @contextlib.contextmanager
-def own_operations() -> Iterator[None]:
-    """Operations of ours run in it: without gradients, and unheard by the training's modes.
-
-    Autocast would compute them in fewer bits than they are given. A dispatch mode hears every
-    operation. Selective checkpointing numbers them to find in the backward pass what it kept, and a
-    counter of FLOPs adds them up.
-    """
-    with torch.no_grad(), _without_autocast() if _may_be_cast() else contextlib.nullcontext():
+def _without_others() -> Iterator[None]:
+    """Without autocast and dispatch modes."""
+    with _without_autocast() if _may_be_cast() else contextlib.nullcontext():
         if torch._C._len_torch_dispatch_stack() == 0:
             yield
         else:
             with _disable_current_modes():
                 yield
+
+
+class own_operations:  # noqa: N801  (entered dozens of times in a step; a generator takes five times as long)
+    """Operations of ours run in it: without gradients, and unheard by the training's modes.
+
+    Autocast would compute them in fewer bits than they are given. A dispatch mode hears every
+    operation. Selective checkpointing numbers them to find in the backward pass what it kept, and a
+    counter of FLOPs adds them up. `torch.no_grad` is not used: it tells who waits for an evaluation
+    (`torch_standby`).
+    """
+
+    __slots__ = ("_before", "_others")
+
+    def __enter__(self) -> None:
+        self._others: contextlib.AbstractContextManager[None] | None = None
+        self._before = torch.is_grad_enabled()
+        torch._C._set_grad_enabled(False)
+        if _may_be_cast() or torch._C._len_torch_dispatch_stack() != 0:
+            try:
+                others = _without_others()
+                others.__enter__()
+            except BaseException:
+                torch._C._set_grad_enabled(self._before)
+                raise
+            self._others = others
+
+    def __exit__(self, *error: Any) -> None:
+        try:
+            if self._others is not None:
+                self._others.__exit__(*error)
+        finally:
+            torch._C._set_grad_enabled(self._before)
 
 
 def widest_of(tensor: torch.Tensor) -> torch.dtype:

@@ -35,6 +35,7 @@ from traindbg.hooks.torch_names import (
     tensors_in,
 )
 from traindbg.hooks.torch_sequences import MIXERS
+from traindbg.hooks.torch_standby import standby
 from traindbg.hooks.torch_unsaid import WATCHED as DROPOUTS
 
 if TYPE_CHECKING:
@@ -221,6 +222,7 @@ class ForwardObserver:
         self._beside_compiler = False
         self._uncompiled: tuple[Any, Any] | None = None
         self._hidden: HiddenFromCompiler | None = None
+        self._only_for_evaluations = False
         self._mode: _FunctionMode | None = None
         self._places: dict[int, Place] = {}  # of its modules inside, by id
         self._repeats: dict[tuple[str, str], int] = {}
@@ -253,6 +255,8 @@ class ForwardObserver:
 
         `beside_compiler`: torch.compile is in use in this process.
         """
+        standby.leave(self)
+        self._only_for_evaluations = False
         if self._handles and self._beside_compiler != beside_compiler and not self.observing:
             self.disarm()
         if not self._handles:
@@ -279,8 +283,25 @@ class ForwardObserver:
                 _core.ForwardPath.restore,
             )
 
+    def arm_for_evaluations(self) -> None:
+        """Takes everything off until an evaluation may begin. Not where compilers are at work."""
+        self.disarm()
+        self._only_for_evaluations = True
+        standby.wait(self)
+
+    def evaluation_may_begin(self) -> None:
+        """Attaches, until a pass of the training."""
+        self.arm(beside_compiler=False)
+        self._only_for_evaluations = True
+
+    def training_goes_on(self) -> None:
+        """No evaluation is under way."""
+        if self._only_for_evaluations and not self.observing:
+            self.arm_for_evaluations()
+
     def disarm(self) -> None:
         """Takes everything off."""
+        standby.leave(self)
         self._leave()
         if self._hidden is not None:
             self._hidden.stop()
@@ -367,6 +388,8 @@ class ForwardObserver:
             wanted = self._sink.wants_forward(root)
             if wanted == NOTHING:
                 self._pass_ends()
+                if is_training and self._only_for_evaluations:
+                    standby.training_goes_on()
                 return
             self._inputs = 0
             self._path.thread = threading.get_ident()

@@ -6,11 +6,12 @@ it: `torch.autograd.backward`, the losses of `torch.nn.functional`, `torch.amp.G
 (and those of classes that are derived from it). Nor has what changes gradients before the optimizer
 uses them: `GradScaler.unscale_`, `clip_grad_norm_`, `clip_grad_value_`; nor the steps that
 `GradScaler.step` leaves out; nor a `DataLoader` that is asked for its batches; nor what is loaded
-from a checkpoint (`torch_resume`); nor, while no optimizer steps, `torch.autograd.grad`. Beside
-them are `torch.jit.script`, which must see the originals, `torch.compile`, because what it compiles
-calls no hooks, `torch.export.export`, which cannot read a model with hooks, and the function by
-which PyTorch finds out that there are global hooks, to warn of them. Optimizer steps, and modules
-and parameters that are put into a module, have hooks of PyTorch's own.
+from a checkpoint (`torch_resume`); nor where an evaluation may begin (`torch_standby`); nor, while
+no optimizer steps, `torch.autograd.grad`. Beside them are `torch.jit.script`, which must see the
+originals, `torch.compile`, because what it compiles calls no hooks, `torch.export.export`, which
+cannot read a model with hooks, and the function by which PyTorch finds out that there are global
+hooks, to warn of them. Optimizer steps, and modules and parameters that are put into a module, have
+hooks of PyTorch's own.
 
 A function stays the same object: it is given other code, which calls ours, and its own code back
 (`_listen_inside`). So it is heard wherever somebody holds it, imported by name, in a
@@ -62,6 +63,13 @@ from traindbg.hooks.torch_resume import (
 from traindbg.hooks.torch_schedules import LISTENED, schedules
 from traindbg.hooks.torch_shards import wrappers
 from traindbg.hooks.torch_sources import sources
+from traindbg.hooks.torch_standby import (
+    listening_exit,
+    listening_inference,
+    listening_switch,
+    listening_train,
+    standby,
+)
 from traindbg.hooks.torch_sums import per_target
 
 if TYPE_CHECKING:
@@ -678,7 +686,10 @@ class _ListeningModule:
 def _before_step(
     optimizer: torch.optim.Optimizer, args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> tuple[tuple[Any, ...], dict[str, Any]] | None:
-    if _is_read() or state.optimizer_will_step(optimizer):
+    if _is_read():
+        return None
+    standby.in_step = True
+    if state.optimizer_will_step(optimizer):
         return None
     listener = None if _is_compiling() else state.listener
     if listener is None:
@@ -712,6 +723,7 @@ def _heard_before_step(
 def _after_step(optimizer: torch.optim.Optimizer, args: Any, kwargs: Any) -> None:
     if _is_read():
         return
+    standby.in_step = False
     answer = state.optimizer_stepped(optimizer)
     listener = None if answer == NOTHING_TO_DO or _is_compiling() else state.listener
     if listener is None:
@@ -808,6 +820,10 @@ def acquire() -> None:
     _replace(loader, "__init__", listening_init)
     _replace(loader, "__iter__", functools.partial(listening_iter, _loads_for_training))
     _replace(torch.nn.Module, "eval", functools.partial(listening_eval, _steps_made))
+    _replace(torch.nn.Module, "train", listening_train)
+    _replace(torch.set_grad_enabled, "__init__", listening_switch)
+    _replace(torch.inference_mode, "__enter__", listening_inference)
+    _replace(torch.enable_grad, "__exit__", listening_exit)
     _listen_inside(torch.serialization, "load", listening_load)
     _listen_inside(torch.nn.Module, "load_state_dict", listening_model)
     _listen_inside(torch.optim.Optimizer, "state_dict", listening_state)
