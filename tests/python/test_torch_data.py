@@ -116,8 +116,9 @@ def test_what_is_no_table_with_one_label_for_each_row_is_not_compared():
     assert closest_column(torch.randn(40, 6), y) is not None
     assert closest_column(torch.randn(40, 6), torch.randint(0, 3, (40,))) is not None
     assert closest_column(torch.randn(40, 1), y) is None
-    assert closest_column(torch.randn(40, 2, 6), y) is None  # no series
-    assert closest_column(torch.randn(6, 40, 2), y) is None
+    assert closest_column(torch.randn(40, 2, 2), y) is None  # no series
+    assert closest_column(torch.randn(2, 40, 6), y) is None
+    assert closest_column(torch.randn(6, 41, 2), y) is None
     assert closest_column(torch.randint(0, 9, (40, 6)), y) is None
     assert closest_column(torch.randn(8, 6), torch.randn(8)) is None
     assert closest_column(torch.randn(40, 6), torch.randn(40, 2)) is None
@@ -134,6 +135,27 @@ def test_of_series_the_last_step_is_compared():
     found = closest_column(x, y)  # the first step is what a memory is trained to give back
     assert found is not None
     assert found[0] < 0.9
+
+
+@pytest.mark.parametrize(
+    ("shape", "last", "early", "channel"),
+    [
+        ((40, 1, 25), (slice(None), 0, -1), (slice(None), 0, 0), 0),  # of convolutions
+        ((40, 4, 25), (slice(None), 3, -1), (slice(None), 2, 0), 3),
+        ((6, 40, 2), (-1, slice(None), 1), (0, slice(None), 1), 1),  # of recurrent layers
+    ],
+)
+def test_the_last_step_of_series_may_be_in_other_places(shape, last, early, channel):
+    x, y = torch.randn(shape), torch.randn(40, 1)
+    x[early] = y[:, 0]
+    found = closest_column(x, y)
+    assert found is not None
+    assert found[0] < 0.9
+    x[last] = y[:, 0] / 3 - 2
+    found = closest_column(x, y)
+    assert found is not None
+    assert found[0] == pytest.approx(1, abs=1e-6)
+    assert (found[1], found[2]) == (channel, True)
 
 
 @pytest.mark.parametrize("mended", [False, True])

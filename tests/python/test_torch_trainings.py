@@ -9,6 +9,7 @@ from torch.nn import functional as F
 
 import traindbg as td
 from traindbg.hooks import torch_recording
+from traindbg.hooks.torch_between import WeightsBetween
 
 
 def train(model, optimizer, steps: int) -> None:
@@ -113,6 +114,67 @@ def test_an_optimizer_of_the_same_settings_for_the_same_parameters_is_told(run_d
     assert facts(run_dir, "loop/optimizer_made_anew") == [(10, 1), (20, 2)]
     assert facts(run_dir, "loop/trainings") == [(10, 2), (20, 3)]
     assert td.Run(run_dir).steps().tolist() == list(range(30))
+
+
+@pytest.mark.parametrize("how", ["in place", "data", "assigned", "kept alive"])
+def test_weights_that_are_written_between_make_it_no_loss(run_dir, how: str):
+    model = nn.Linear(12, 6)
+    kept = []
+    with td.watch(model, run_dir=run_dir, supervise=False, rules=RULES):
+        for _ in range(5):
+            before = [p.detach().clone() for p in model.parameters()]
+            optimizer = torch.optim.Adam(model.parameters(), lr=0.05)
+            kept.append(optimizer if how == "kept alive" else None)
+            loop(model, optimizer, 10)
+            for parameter, old in zip(model.parameters(), before, strict=True):
+                if how == "data":
+                    parameter.data.lerp_(old, 0.5)
+                elif how == "assigned":
+                    parameter.data = old.lerp(parameter.data, 0.5)
+                else:
+                    with torch.no_grad():
+                        parameter.copy_(old.lerp(parameter, 0.5))
+    assert facts(run_dir, "loop/optimizer_made_anew") == [(10, 1)]
+
+
+@pytest.mark.parametrize("how", ["clamped", "swapped and put back", "one of them"])
+def test_what_leaves_the_weights_as_they_were_is_no_write(run_dir, how: str):
+    model = nn.Sequential(nn.Linear(12, 6), nn.BatchNorm1d(6))
+    with td.watch(model, run_dir=run_dir, supervise=False, rules=RULES):
+        for _ in range(4):
+            loop(model, torch.optim.Adam(model.parameters(), lr=0.05), 10)
+            with torch.no_grad():
+                for parameter in model.parameters():
+                    if how == "clamped":
+                        parameter.clamp_(-100, 100)
+                    elif how == "swapped and put back":
+                        own = parameter.clone()
+                        parameter.zero_()
+                        parameter.copy_(own)
+                if how == "one of them":
+                    model[1].bias.zero_()
+    assert facts(run_dir, "loop/optimizer_made_anew") == [(10, 1), (20, 2), (30, 3)]
+
+
+def test_ends_of_steps_are_looked_at_for_one_training_only(run_dir, monkeypatch):
+    looks = []
+    original = WeightsBetween.stepped
+    monkeypatch.setattr(WeightsBetween, "stepped", lambda self: looks.append(1) or original(self))
+    model = nn.Linear(12, 6)
+    with td.watch(model, run_dir=run_dir, supervise=False, rules=RULES):
+        for steps in (10, 12, 14, 16):
+            loop(model, torch.optim.Adam(model.parameters(), lr=0.05), steps)
+    assert len(looks) == 12
+
+
+def test_a_long_training_is_not_looked_at_to_its_end():
+    parameter = nn.Parameter(torch.zeros(3))
+    between = WeightsBetween()
+    between.begin([parameter], 20)
+    for _ in range(51):
+        between.stepped()
+    assert not between.is_on
+    assert not between.end()
 
 
 def test_an_optimizer_that_its_schedule_keeps_alive_is_taken_over_at_once(run_dir):

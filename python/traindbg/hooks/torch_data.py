@@ -163,6 +163,7 @@ def places_in_containers(tensor: torch.Tensor) -> int:
     return places
 
 
+_FEWEST_STEPS = 3  # of a series
 _FEWEST_ROWS = 24  # with fewer, two columns of zeros and ones are alike by chance
 _MOST_VALUES = 1 << 20
 
@@ -172,16 +173,13 @@ def closest_column(
 ) -> tuple[torch.Tensor, torch.Tensor, bool] | None:
     """Of a table of inputs, the size of the largest correlation with the labels, and its column.
 
-    One value each, on the inputs' device. Of series of vectors (rows, steps, values) the last step
-    is looked at, which the third says: there a window is that ends too late. None where they are no
-    real numbers with one label for each row, or too many or too few of them. Cost: one pass over
-    the table, in float64.
+    One value each, on the inputs' device. Of series the last step is looked at, which the third
+    says: there a window is that ends too late. None where they are no real numbers with one label
+    for each row, or too many or too few of them. Cost: one pass over the table, in float64.
     """
     rows = labels.numel()
-    is_series = inputs.dim() == 3 and inputs.shape[0] == rows and inputs.shape[1] >= 3
     if (
-        not (is_series or (inputs.dim() == 2 and inputs.shape[0] == rows and inputs.shape[1] >= 2))
-        or rows < _FEWEST_ROWS
+        rows < _FEWEST_ROWS
         or inputs.numel() > _MOST_VALUES
         or not inputs.is_floating_point()
         or inputs.layout is not torch.strided
@@ -190,8 +188,12 @@ def closest_column(
         or labels.device != inputs.device
     ):
         return None
+    ends = _last_steps(inputs, rows)
+    if ends is None and (inputs.dim() != 2 or inputs.shape[0] != rows or inputs.shape[1] < 2):
+        return None
     wide = widest_of(inputs)
-    table = (inputs[:, -1] if is_series else inputs).detach().to(wide)
+    parts = [inputs] if ends is None else ends
+    table = torch.cat([part.detach().to(wide) for part in parts], 1)
     table = table - table.mean(0)
     wanted = labels.detach().reshape(rows).to(wide)
     wanted = wanted - wanted.mean()
@@ -199,7 +201,27 @@ def closest_column(
     size = (table.square().sum(0) * wanted.square().sum()).sqrt()
     found = torch.where(size > 0, (wanted @ table).abs() / size.clamp_min(1e-300), 0.0)
     value, column = found.max(0)
-    return value, column, is_series
+    first = parts[0].shape[1]
+    return value, torch.where(column < first, column, column - first), ends is not None
+
+
+def _last_steps(inputs: torch.Tensor, rows: int) -> list[torch.Tensor] | None:
+    """Of as many series the last step, as one table; as two where either of two sizes may be steps.
+
+    Series are (rows, steps, values) or (steps, rows, values), as of recurrent layers, or (rows,
+    channels, steps), as of convolutions, where there are more steps than channels. None: no series.
+    """
+    if inputs.dim() != 3:
+        return None
+    if inputs.shape[0] != rows:
+        is_series = inputs.shape[1] == rows and inputs.shape[0] >= _FEWEST_STEPS
+        return [inputs[-1]] if is_series else None
+    ends = []
+    if inputs.shape[2] >= _FEWEST_STEPS and inputs.shape[1] < inputs.shape[2]:
+        ends.append(inputs[..., -1])
+    if inputs.shape[1] >= _FEWEST_STEPS:
+        ends.append(inputs[:, -1])
+    return ends or None
 
 
 def one_sided_column(

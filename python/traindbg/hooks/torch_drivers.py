@@ -10,6 +10,7 @@ import weakref
 from typing import TYPE_CHECKING, Any
 
 from traindbg import _core
+from traindbg.hooks.torch_between import WeightsBetween
 from traindbg.hooks.torch_description import description, optimizer_description
 from traindbg.hooks.torch_guard import guarded
 from traindbg.hooks.torch_parameters import (
@@ -86,6 +87,9 @@ class Drivers:
         self._made_as: MadeAs | None = None  # the optimizer that drives
         self._drove: weakref.WeakSet[torch.optim.Optimizer] = weakref.WeakSet()
         self._made_anew = 0  # how many were made just like the one before, one after the other
+        self.between = WeightsBetween()
+        self._are_written = False  # the weights, between such optimizers
+        self._drives_since = 0  # steps
         self._described: list[dict[str, Any]] = []  # the optimizers, as the run was told of them
         self._trainings = 0  # optimizers that drove the steps, one after the other
 
@@ -99,6 +103,7 @@ class Drivers:
         self._watched.tables.clear()
         self.forget_strangers()
         self.driver = None
+        self.between.forget()
 
     def forget_strangers(self) -> None:
         """One of those that step nothing of ours may be another model's, from now on."""
@@ -217,6 +222,8 @@ class Drivers:
             self._beside = None
             self._arm()
             return None
+        if self.between.is_on and optimizer not in self._drove:
+            guarded("checkpoints", self._look_between, optimizer)
         driver = self.driver() if self.driver is not None else None
         if driver is not None and self._hot.foreign_steps >= _STEPS_UNTIL_NEW_DRIVER:
             self._watched.tables.pop(driver, None)  # see expect_other
@@ -314,10 +321,12 @@ class Drivers:
         is_new = optimizer not in self._drove
         self._drove.add(optimizer)
         is_alike = is_new and made is not None and before is not None and made.is_like(before)
-        self._made_anew = self._made_anew + 1 if is_alike else 0
-        if is_alike and self._facts.are_followed:
+        self._are_written = self._are_written and is_alike
+        self._made_anew = self._made_anew + 1 if is_alike and not self._are_written else 0
+        if self._made_anew > 0 and self._facts.are_followed:
             # Whether the weights went on as well, or began anew, the loss tells.
             self._tensors.tell("optimizer_made_anew", self._made_anew, always=True)
+        guarded("checkpoints", self._begin_between, optimizer)
         if self._trainings > 1:
             self._facts.forget()
         if self._trainings > 1 and self._facts.are_followed:
@@ -328,6 +337,22 @@ class Drivers:
         self._arm()
         guarded("description", self.describe, optimizer)
         guarded("checkpoints", self._tell_lost_state, optimizer)
+
+    def _begin_between(self, optimizer: torch.optim.Optimizer) -> None:
+        """The first one that is made anew drives: what is written before the next one is told."""
+        if self._made_anew == 1 and self._facts.are_followed:
+            parameters = [p for group in optimizer.param_groups for p in group["params"]]
+            self.between.begin(parameters, self._hot.steps - self._drives_since)
+            self._hot.has_deferred = True  # ends of steps are no ordinary ones
+        else:
+            self.between.forget()
+        self._drives_since = self._hot.steps
+
+    def _look_between(self, optimizer: torch.optim.Optimizer) -> None:
+        """An optimizer is about to make its first step."""
+        made = made_as(optimizer)
+        if made is not None and self._made_as is not None and made.is_like(self._made_as):
+            self._are_written = self.between.end()
 
     def _lost_of(self, optimizer: torch.optim.Optimizer) -> int:
         """See `Checkpoints.what_was_lost`; asked before the optimizer's first step."""

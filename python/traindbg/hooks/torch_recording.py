@@ -440,6 +440,8 @@ class Recording:
     def _end_trained_step(self) -> int:
         """Ends a step in which weights were changed."""
         self._losses.release()
+        if self.drivers.between.is_on:
+            guarded("checkpoints", self.drivers.between.stepped)
         guarded("description", self.drivers.describe_again)
         if self.hot.due & BUFFERS:
             guarded("buffers", self._buffers.take)
@@ -535,7 +537,7 @@ class Recording:
     def drain(self) -> None:
         """Brings over what waits on devices."""
         if self.hot.has_deferred:
-            self.hot.has_deferred = False
+            self.hot.has_deferred = self.drivers.between.is_on
             try:
                 self.tensors.deferred.drain()
             except Exception as error:

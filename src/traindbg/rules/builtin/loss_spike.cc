@@ -33,7 +33,11 @@ const model::RuleInfo kLossSpike = {
         "twentieth of them exceeds, so that losses that jump often have to jump farther. A jump is a note "
         "(info). It is a warning where `patience` steps later at least 80 % of what had been learned is "
         "still lost (three standard errors allowed for), and the loss does not fall since (Mann-Kendall z > "
-        "-1.5). A loss that goes far above "
+        "-1.5). And it is one where a single batch led the training astray: its loss was above what had been "
+        "learned tenfold, those before and after it were usual, and then the median of 50 steps shows at "
+        "least "
+        "80 % of what had been learned lost; until the loss is back and that was less than a quarter of the "
+        "training. A loss that goes far above "
         "its "
         "start, or that is not finite any more, stays a note here: loss_not_decreasing, exploding_gradient "
         "and non_finite tell of it. After twice `patience` steps a level that is no warning is the usual "
@@ -88,9 +92,11 @@ class LossSpike final : public Rule {
         rate_ = rates_.is_known() ? rates_.now() : optimizer_setting(*step.meta, "lr");
         if (loss_.is_game() || !loss_.is_known_function()) {
             open_.reset();
+            batch_.reset();
             return;
         }
         if (loss_.count() >= kFirst) ++judged_;
+        if (batch_) follow_batch(sink);
         if (open_) return follow(step, sink);
         if (loss_.count() >= kFirst) look(step);
     }
@@ -116,9 +122,11 @@ class LossSpike final : public Rule {
     static constexpr model::StepIndex kNear = 10;  // steps between a jump and what may have made it
     static constexpr const char* kBack = "spike";
     static constexpr const char* kNotBack = "not_back";
+    static constexpr const char* kBatch = "batch";
 
     void begin_anew() {
         open_.reset();
+        batch_.reset();
         worst_.reset();
         told_ = 0;
         rate_step_ = 0;
@@ -141,6 +149,17 @@ class LossSpike final : public Rule {
         double rate_from = 0, rate_to = 0;  // where it rose just before
         model::StepIndex rate_step = 0;
         double gradient = 0, usual_gradient = 0;  // where one was seen near it
+    };
+
+    // One whose loss alone was far off, while the weights were as usual.
+    struct Batch {
+        model::StepIndex step = 0;
+        double usual = 0, near = 0, loss = 0;  // up to `near` a loss is usual
+        double line = 0;                       // above it most of what had been learned is lost
+        double next = 0;                       // the loss after it
+        std::uint64_t steps = 0;               // since then
+        std::uint64_t lost = 0;                // of them, until the loss was back; 0: it is not
+        bool is_warned = false;
     };
 
     [[nodiscard]] bool has_wild_loss(const model::StepView& step) const {
@@ -235,7 +254,55 @@ class LossSpike final : public Rule {
         if (!norms.empty() && norms_step_ + 1 >= jump.step) jump.gradient = norms.back();
         const auto since_peak = static_cast<model::StepIndex>(tested.end() - 1 - peak);
         jump.peak_step = step.step() - std::min(since_peak, step.step());
+        const double near = level + std::max(3 * usual.spread, 0.1 * scale);
+        const bool is_one_batch = one && tested[kTested - 2] <= near && value - level > 10 * scale;
+        if (!batch_ && is_one_batch && learned > 0.3 * loss_.start())
+            batch_ = Batch{step.step(), level, near, value, level + 0.8 * learned, 0, 0, 0, false};
         open_ = std::move(jump);
+    }
+
+    void follow_batch(FindingSink& sink) {
+        ++batch_->steps;
+        const double value = loss_.recent().values().back();
+        if (batch_->steps == 1) {
+            batch_->next = value;
+            if (value > batch_->near) batch_.reset();  // the weights, or the task
+            return;
+        }
+        if (batch_->steps == kLate + kTested) {
+            const auto late = loss_.recent().last(kLate);
+            const double now = median({late.begin(), late.end()});
+            const double error = 1.25 * noise_of(late) / std::sqrt(static_cast<double>(late.size()));
+            batch_->is_warned = now - 3 * error > batch_->line;
+            if (!batch_->is_warned) return batch_.reset();
+            sink.fire(finding_of_batch(now));
+        }
+        if (!batch_->is_warned) return;
+        if (batch_->lost == 0 && level_now() <= batch_->near) batch_->lost = batch_->steps;
+        if (batch_->lost == 0 || 4 * batch_->lost >= loss_.count()) return;
+        sink.clear(kBatch);
+        batch_.reset();
+    }
+    [[nodiscard]] model::Finding finding_of_batch(double now) const {
+        model::Finding found;
+        found.key = kBatch;
+        found.severity = model::Severity::kWarning;
+        found.first_step = batch_->step;
+        found.tensor = loss_.tensor();
+        found.message = base::format(
+            "The batch of step {} is unlike the others: its loss was {}, {} is usual, and {} was that of the "
+            "batch after it. What its gradient left in the optimizer led the training astray: over the next "
+            "{} steps the loss was {}, {} at the start.",
+            batch_->step, human_number(batch_->loss), human_number(batch_->usual), human_number(batch_->next),
+            kLate, human_number(now), human_number(loss_.start()));
+        found.fix = base::format(
+            "Look at the samples and targets of step {}: other units, a missing normalisation. Leave out "
+            "batches with such a loss, or clip gradients before the optimizer step.",
+            batch_->step);
+        found.evidence.push_back({"loss of the batch", batch_->loss, "usual", batch_->usual});
+        found.evidence.push_back({"loss since", now, "limit", batch_->line});
+        found.plots = {{loss_.tensor(), "value"}};
+        return found;
     }
 
     void follow(const model::StepView& step, FindingSink& sink) {
@@ -350,6 +417,7 @@ class LossSpike final : public Rule {
     std::uint64_t patience_;
     std::uint64_t judged_ = 0, told_ = 0;
     std::optional<Jump> open_;
+    std::optional<Batch> batch_;
     std::optional<model::Finding> worst_;
     double worst_peak_ = 0;
     std::optional<double> rate_;

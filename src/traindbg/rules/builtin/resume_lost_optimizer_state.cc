@@ -32,7 +32,8 @@ const model::RuleInfo kResumeLostOptimizerState = {
         "`patience` steps. Or, without any loading: "
         "an "
         "optimizer of the same kind and settings takes the place of another for the same parameters, twice "
-        "or more, and the loss goes on where it was each time, so that the weights did not begin anew.",
+        "or more, the loss goes on where it was each time, so that the weights did not begin anew, and "
+        "nothing but its predecessor's steps wrote to them before the second one began.",
     .why =
         "Momentum and the averages of Adam are gone. The first steps of Adam are full ones whatever the "
         "gradient's size, and a schedule that begins again brings back a rate that is long over: the loss "
@@ -42,9 +43,13 @@ const model::RuleInfo kResumeLostOptimizerState = {
         "scheduler.load_state_dict(), after the optimizer was made and before its first step.",
     .healthy =
         "Fine-tuning: another learning rate, a new head, a checkpoint of the model alone. Folds and rounds "
-        "that begin again from the same weights: their loss is back at its start. Plain SGD, which keeps "
+        "that begin again from the same weights: their loss is back at its start. Weights that are written "
+        "between two optimizers, as by a meta-update or an average over clients. Plain SGD, which keeps "
         "nothing.",
-    .cost = "Nothing at ordinary steps: calls that load and save are listened to.",
+    .cost =
+        "Nothing at ordinary steps: calls that load and save are listened to. Once an optimizer was made "
+        "anew: up to 64 elements of four parameters at each step until the next one is, at most 5000 "
+        "steps.",
     .original = "",
     .source = "PyTorch tutorials, Saving and loading a general checkpoint: the state of the optimizer",
     .severity = model::Severity::kWarning,

@@ -15,9 +15,9 @@ const model::RuleInfo kTargetLeak = {
     .title = "The input holds the label",
     .summary = "A column of the model's input is the label itself, perhaps in other units.",
     .when =
-        "The model's input is a table of at least 24 rows and two columns of floating point, or the last "
-        "step "
-        "of as many series of vectors, with one label for each row, and in `looks` of the first five steps "
+        "The model's input is a table of at least 24 rows and two columns of floating point, or as many "
+        "series, of which the last step is looked at, as (rows, steps, values), (steps, rows, values) or "
+        "(rows, channels, steps), with one label for each row, and in `looks` of the first five steps "
         "one and the same column has a correlation with the "
         "label whose size is 1 but for rounding (1e-6). Or, of labels 0 and 1, one and the same column has "
         "its usual value in all rows of the one label, and another value in rows of the other alone, which "

@@ -32,7 +32,8 @@ const model::RuleInfo kTrainValMismatch = {
         "zero have the same mean and spread. A warning if the evaluation's loss is more than 1.3 times that "
         "of the training, or not "
         "known; else a note (info). destructive_augmentation (warning): the training's inputs are other ones "
-        "each time, spread more than `noise` times as wide as the evaluation's or hold exact zeros in a "
+        "each time, but for those of which nothing is left, spread more than `noise` times as wide as the "
+        "evaluation's or hold exact zeros in a "
         "fifth "
         "more of their values, likewise beyond six times what batches differ, and after `steps` steps the "
         "training's loss is still above `high` of that of guessing.",
@@ -76,11 +77,7 @@ class TrainValMismatch final : public Rule {
         const bool is_evaluation = step.mode() == model::Mode::kEval;
         if (!is_evaluation && step.mode() != model::Mode::kTrain) return;
         guessing_.observe(step);
-        if (is_evaluation) {
-            const auto known = loop_fact(step, "rows_known"), looked = loop_fact(step, "rows_looked_at");
-            // Of 500 rows hardly any came again: they are augmented, or there are very many of them.
-            if (known && looked) are_others_ = looked->value >= 500 && known->value > 0.95 * looked->value;
-        }
+        note_rows(step);
         for (const model::ScalarSample& sample : step.record->scalars) {
             const model::TensorInfo& info = step.info(sample.tensor);
             if (!is_first_loss(info) || !std::isfinite(sample.value)) continue;
@@ -132,6 +129,18 @@ class TrainValMismatch final : public Rule {
         std::string firing;
     };
 
+    // With an evaluation's batch, or after an evaluation of which no loss was seen.
+    void note_rows(const model::StepView& step) {
+        const auto known = loop_fact(step, "rows_known"), looked = loop_fact(step, "rows_looked_at");
+        const auto pairs = loop_fact(step, "rows_pairs"), alike = loop_fact(step, "rows_alike");
+        if (!known || !looked) return;
+        // Of 500 rows hardly any came again: they are augmented, or there are very many of them. Those that
+        // are alike within a batch, as where nothing of a row is left, are one row that comes often.
+        const double wiped_out =
+            pairs && alike && pairs->value > 0 ? std::sqrt(alike->value / pairs->value) : 0;
+        are_others_ = looked->value >= 500 && known->value > (0.95 - wiped_out) * looked->value &&
+                      known->value > 0.5 * looked->value;
+    }
     static bool is_float(tensor::DType dtype) {
         using tensor::DType;
         return dtype == DType::kFloat16 || dtype == DType::kBFloat16 || dtype == DType::kFloat32 ||
