@@ -804,3 +804,25 @@ def test_old_gradients_of_a_network_whose_optimizer_is_gone(run_dir):
         for value in td.Run(run_dir).scalars(name).values.tolist()
     }
     assert counts <= {0}
+
+
+@pytest.mark.parametrize("kind", ["itself", "labels", "detached", "triplet"])
+def test_what_is_compared_with_itself_alone_is_told(run_dir, kind):
+    torch.manual_seed(0)
+    model = mlp()
+    optimizer = sgd(model)
+    with td.watch(model, run_dir=run_dir, supervise=False, rules=["representation_collapse"]):
+        for step in range(3):
+            x, y = batch(step)
+            a, b = model(x), model(x + 0.1)
+            if kind == "triplet":
+                loss = F.triplet_margin_loss(a, b, a.flip(0))
+            else:
+                loss = F.mse_loss(a, target=b.detach() if kind == "detached" else b)
+            if kind == "labels":
+                loss = loss + F.cross_entropy(a, y)
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+    told = td.Run(run_dir).names("^loop/compared_to_itself$")
+    assert bool(told) == (kind == "itself")

@@ -17,6 +17,7 @@ from torch import nn
 from traindbg.hooks.torch_device import own_operations
 from traindbg.hooks.torch_hazards import hazards_in, is_log_of_probability
 from traindbg.hooks.torch_resume import is_fresh
+from traindbg.hooks.torch_softmax_twice import given_to_first_softmax
 from traindbg.hooks.torch_through_time import FEWEST_USES
 
 if TYPE_CHECKING:
@@ -234,6 +235,8 @@ class Graph(NamedTuple):
     # kept.
     repeated: dict[str, list[Any]]
     hazards: list[str]  # the facts of `hazards_in`
+    # Of what gave the scores whose softmax is taken twice the layer, or empty; None: of none.
+    softmax_twice: str | None
 
 
 class Latent(NamedTuple):
@@ -374,6 +377,7 @@ def look_at_graph(
     is_linear = len(layers) > 1 and len(begins) == 1 and follows == len(layers) - 1
     if follows > 0 and not is_linear:  # with branches, as of residual blocks
         is_linear = _is_linear(layers)
+    twice = given_to_first_softmax(consumers)
     return Graph(
         list(leaves.values()),
         len(layers),
@@ -382,6 +386,7 @@ def look_at_graph(
         _latents_in(consumers, layers, owners),
         _repeated_in(layers, owners),
         hazards_in(consumers),
+        None if twice is None else _layer_behind(twice, layers, owners),
     )
 
 

@@ -139,6 +139,12 @@ def _samples(args: tuple[Any, ...], kwargs: dict[str, Any]) -> int:
     return given.shape[0] if isinstance(given, torch.Tensor) and given.dim() > 0 else 0
 
 
+def _are_made(args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
+    """Whether both of what a loss function compares has a gradient."""
+    both = [*args[:2], *(kwargs[key] for key in ("input", "target") if key in kwargs)]
+    return len(both) == 2 and all(isinstance(t, torch.Tensor) and t.requires_grad for t in both)
+
+
 def _terms(target: Any, kwargs: dict[str, Any]) -> int:
     """How many values a loss function adds up that is told to; 0 where it takes their mean."""
     is_sum = kwargs.get("reduction") == "sum" and isinstance(target, torch.Tensor)
@@ -183,6 +189,7 @@ class LoopObserver:
         self._calls_of: dict[str, int] = {}  # of each loss function, in the step under way
         self._scaled = 0  # passes whose loss a GradScaler multiplied
         self._target_is_made = False  # a loss was given a target that has a gradient
+        self._compared_to_itself: bool | None = None  # all that losses compare; None: there is none
         self._latents: list[Latent] = []
         self._compares_directions = False  # the loss, and nothing else
         self._outputs: Outputs | None = None
@@ -233,6 +240,7 @@ class LoopObserver:
         self._calls, self._pass_before = None, None
         self._outputs, self._norms, self._times = None, None, None
         self._target_is_made = False
+        self._compared_to_itself = None
         self._before, self._reached, self._roots = {}, {}, []
         self._perhaps_any, self._watched = [], []
         self.is_open = self._was_any = self._retained = False
@@ -249,6 +257,8 @@ class LoopObserver:
 
     def loss_computed(self, name: str, value: Any, args: Any, kwargs: dict[str, Any]) -> None:
         """In training, by a loss function."""
+        if self.is_open and self._compared_to_itself is not False:
+            self._compared_to_itself = name in _OF_DIFFERENCES and _are_made(args, kwargs)
         if self.is_open and isinstance(value, torch.Tensor) and value.numel() == 1:
             self._losses += 1
             self._calls_of[name] = self._calls_of.get(name, 0) + 1
@@ -343,6 +353,8 @@ class LoopObserver:
         tell = self._teller.fact
         if is_made_of_raw_scores(root):
             tell("loss_is_raw_scores", 1)
+        if graph.softmax_twice is not None:
+            tell("softmax_twice", 1, graph.softmax_twice)
         if cosines == AWAY:
             tell("loss_turns_away", 1)
         self._latents = graph.latents
@@ -517,6 +529,8 @@ class LoopObserver:
             tell("loss_is_summed", self._terms)
         if self._target_is_made:
             tell("target_has_gradient", 1)
+        if self._compared_to_itself:
+            tell("compared_to_itself", 1)
         if self._times is not None:
             for place, ratio, uses in self._times.ratios():
                 tell("gradient_through_time", ratio, place)

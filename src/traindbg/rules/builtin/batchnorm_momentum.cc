@@ -28,8 +28,11 @@ const model::RuleInfo kBatchnormMomentum = {
         "deviations; as a share) in the typical channel of some batch norm, at most of the last four looks "
         "after step 30, and one of these: more than `left` of the running values is still what they started "
         "with, because momentum is small for so few batches; momentum is 0.9 or more, so that they are "
-        "those of the last batch alone. And it does harm: the evaluation loss is more than 1.3 times the "
-        "training loss at two evaluations, or, at the end of a run without any, the gap is 2.5 times as "
+        "those of the last batch alone, and half of `gap` is enough. And it does harm: the evaluation loss "
+        "is "
+        "more than 1.3 times the training loss at the last two evaluations (of the last batch's statistics, "
+        "which may be lucky ones, at two of the last four, and with norms in evaluation mode), or, at the "
+        "end of a run without any, the gap is 2.5 times as "
         "large. Or momentum is 0, and the running statistics are still mean 0 and variance 1 after a batch "
         "was "
         "counted: no threshold. Or batches are too small: the loss is given `samples` samples or "
@@ -106,6 +109,8 @@ class BatchNormMomentum final : public Rule {
     // The loss of an evaluation of several batches is their mean.
     void note_evaluation(const model::StepView& step, FindingSink& sink) {
         static_cast<void>(sink);
+        if (const std::optional<LoopFact> on = loop_fact(step, "modules_in_train"))
+            is_evaluated_by_batch_ = on->value > 0;
         for (const model::ScalarSample& sample : step.record->scalars) {
             if (!is_first_loss(step.info(sample.tensor)) || !std::isfinite(sample.value)) continue;
             evaluation_ += sample.value;
@@ -129,13 +134,20 @@ class BatchNormMomentum final : public Rule {
         if (is_late && is_tiny()) return "batch";
         if (gaps_.values().size() < 2 || is_noise_) return nullptr;
         const auto looks = gaps_.last(4);
-        const auto off = std::count_if(looks.begin(), looks.end(), [&](double gap) { return gap > gap_; });
-        if (2 * static_cast<std::size_t>(off) <= looks.size()) return nullptr;
-        const auto harm = harm_.last(2);
-        const bool is_worse =
-            harm.size() == 2 && std::all_of(harm.begin(), harm.end(), [](double h) { return h > 1.3; });
-        if (is_worse && left_now_ > left_) return "start";
-        if (is_worse && momentum_ >= 0.9) return "last";
+        const auto are_mostly_off = [&](double limit) {
+            const auto off =
+                std::count_if(looks.begin(), looks.end(), [&](double gap) { return gap > limit; });
+            return 2 * static_cast<std::size_t>(off) > looks.size();
+        };
+        const auto worse_of = [&](std::size_t last) {
+            const auto harm = harm_.last(last);
+            return std::count_if(harm.begin(), harm.end(), [](double h) { return h > 1.3; });
+        };
+        // What one batch happens to be decides: some evaluations are lucky.
+        if (momentum_ >= 0.9 && !is_evaluated_by_batch_ && are_mostly_off(gap_ / 2) && worse_of(4) >= 2)
+            return "last";
+        if (!are_mostly_off(gap_)) return nullptr;
+        if (worse_of(2) == 2 && left_now_ > left_) return "start";
         // Nothing was evaluated yet, and what will be is another network.
         const double gap = median({looks.begin(), looks.end()});
         if (is_over && harm_.values().empty() && left_now_ > left_ && gap > 2.5 * gap_) return "start";
@@ -228,6 +240,7 @@ class BatchNormMomentum final : public Rule {
     }
 
     double gap_, left_, samples_;
+    bool is_evaluated_by_batch_ = false;  // modules act as in training there
     bool is_noise_ = false;  // the gaps are those of batches whose gradients are summed: of their noise
     std::uint64_t judged_ = 0, evaluated_ = 0;
     double evaluation_ = 0, batch_ = 0, momentum_ = 0, left_now_ = 0;
@@ -241,6 +254,7 @@ class BatchNormMomentum final : public Rule {
 std::vector<model::Requirement> batchnorm_momentum_needs(const Parameters&) {
     std::vector<model::Requirement> all = loss_requirements(kBatchnormMomentum.name);
     all.push_back(loop_requirement(kBatchnormMomentum.name));
+    all.push_back(loop_requirement(kBatchnormMomentum.name, model::Mode::kEval));
     all.push_back(
         {"losses", model::Mode::kEval, model::What::kStatistics, {.every = 1}, kBatchnormMomentum.name});
     return all;

@@ -26,8 +26,9 @@ const model::RuleInfo kLossInputRange = {
         "they are captured, `looks` at least, and in all of them. redundant_softmax: cross_entropy or a loss "
         "with logits gets values in [0, 1] whose mean is one over the number of classes, so that each row "
         "sums "
-        "to one (or over the number of rows: a softmax over the batch). redundant_sigmoid: cross_entropy or "
-        "a "
+        "to one (or over the number of rows: a softmax over the batch); or in the graphs of two steps the "
+        "logarithm of a softmax is taken of what a softmax along the same dimension gave, as a distribution "
+        "does that is given probabilities as logits. redundant_sigmoid: cross_entropy or a "
         "loss with logits gets exactly what a sigmoid in the model returned, or the sigmoid of what a module "
         "returned; where neither can be seen, values that reach from below 0.1 to above 0.9 and in 30 looks "
         "and 50 steps never leave [0, 1]. missing_softmax: nll_loss, kl_div or ctc_loss gets values above "
@@ -40,12 +41,13 @@ const model::RuleInfo kLossInputRange = {
         "the "
         "loss has no lower bound, and one large value pays for all wrong ones.",
     .fix =
-        "Give cross_entropy and binary_cross_entropy_with_logits the last layer's output as it is, and apply "
-        "softmax or sigmoid only where probabilities are reported. Give nll_loss, kl_div and ctc_loss "
-        "log_softmax(x, dim=1), or use cross_entropy instead of nll_loss.",
+        "Give cross_entropy, binary_cross_entropy_with_logits and distributions by their logits the last "
+        "layer's output as it is, and apply softmax or sigmoid only where probabilities are reported. Give "
+        "nll_loss, kl_div and ctc_loss log_softmax(x, dim=1), or use cross_entropy instead of nll_loss.",
     .healthy =
         "Logits that happen to lie in [0, 1] for a while; logits behind a ReLU; log_softmax in front of "
-        "cross_entropy, which changes nothing; probabilities in mse_loss or binary_cross_entropy.",
+        "cross_entropy, which changes nothing; probabilities in mse_loss or binary_cross_entropy, or given "
+        "to a distribution as probs.",
     .cost =
         "One pass over what the loss functions are given at the first 10 steps and then at every 50th, and "
         "over what the modules return at the first 5 and every 50th. Three times the last operations of a "
@@ -80,6 +82,11 @@ class LossInputRange final : public Rule {
             if (++raw_graphs_ == 1) first_raw_ = step.step();
             if (raw_graphs_ >= 2) fire_written_out(step, sink);
         }
+        if (const auto twice = loop_fact(step, "softmax_twice"); twice && twice->value > 0) {
+            any = true;
+            if (++twice_graphs_ == 1) first_twice_ = step.step();
+            if (twice_graphs_ >= 2) fire_twice_in_graph(step, twice->place, sink);
+        }
         for (const LossCall& call : loss_calls(step)) {
             if (expected_by(call.function) == Expects::kOther) continue;
             any = true;
@@ -92,7 +99,7 @@ class LossInputRange final : public Rule {
     [[nodiscard]] std::uint64_t steps_judged() const override { return judged_; }
     [[nodiscard]] std::string why_not_judged() const override {
         return "no loss function of torch.nn.functional that expects logits or log-probabilities was seen, "
-               "and no loss that is a sum of scores";
+               "and no loss that is a sum of scores or has two softmaxes in its graph";
     }
 
   private:
@@ -209,6 +216,37 @@ class LossInputRange final : public Rule {
         sink.fire(std::move(finding));
     }
 
+    // Whether a loss function is given a softmax, by the values: that is said of it.
+    [[nodiscard]] bool is_of_a_function() const {
+        return std::ranges::any_of(seen_, [](const auto& each) {
+            const Seen& seen = each.second;
+            return seen.sums[0] == seen.looks || seen.sums[1] == seen.looks;
+        });
+    }
+
+    void fire_twice_in_graph(const model::StepView& step, std::string_view place, FindingSink& sink) const {
+        if (is_of_a_function()) return;
+        model::Finding finding;
+        finding.key = "redundant_softmax in the graph";
+        finding.kind = "redundant_softmax";
+        finding.first_step = first_twice_;
+        finding.tensor = "loss";
+        finding.layer = place;
+        finding.message = base::format(
+            "The loss takes the logarithm of a softmax of what a softmax{} gave, in {} graphs up to step {}: "
+            "probabilities stand where logits are due. They differ by 1 at most, so no class can become "
+            "nearly certain or nearly impossible.",
+            place.empty() ? std::string() : base::format(" after {}", place_in_words(place)), twice_graphs_,
+            step.step());
+        finding.fix =
+            "Remove the first softmax, so that the last layer's output is what the loss or the distribution "
+            "is given as logits; or give a distribution the probabilities as such: "
+            "Categorical(probs=...) in place of Categorical(logits=...).";
+        finding.evidence.push_back({"graphs looked at", static_cast<double>(twice_graphs_), "limit", 2});
+        finding.plots = {{"loss", "value"}};
+        sink.fire(std::move(finding));
+    }
+
     void fire_sigmoid(const Seen& seen, const model::StepView& step, const LossCall& call, bool is_known,
                       FindingSink& sink) const {
         model::Finding finding = about(seen, call, "redundant_sigmoid");
@@ -295,8 +333,9 @@ class LossInputRange final : public Rule {
 
     std::uint64_t looks_;
     std::uint64_t judged_ = 0;
-    std::uint64_t raw_graphs_ = 0;  // in which the loss is a sum of scores
-    model::StepIndex first_raw_ = 0;
+    std::uint64_t raw_graphs_ = 0;    // in which the loss is a sum of scores
+    std::uint64_t twice_graphs_ = 0;  // in which it is made of a softmax of a softmax
+    model::StepIndex first_raw_ = 0, first_twice_ = 0;
     std::map<model::TensorId, Seen> seen_;
 };
 

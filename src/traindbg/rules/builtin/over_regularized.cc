@@ -41,8 +41,8 @@ const model::RuleInfo kOverRegularized = {
         "constant answer, or the norm is below a twentieth of what it was. Dropout: a module drops more than "
         "`dropout` of its values, and after three times "
         "`patience` steps, or at the end, the training loss is above half of its start (or of guessing), or "
-        "above three times the "
-        "evaluation loss.",
+        "above nine tenths of the best constant answer's, which what is dropped may lift the start far "
+        "above, while evaluations are above four fifths of that; or above three times the evaluation loss.",
     .why =
         "The penalty is there to choose among models that fit. Where it is stronger than the loss, the best "
         "model is the one whose weights are 0, and that is where the training goes.",
@@ -131,6 +131,7 @@ class OverRegularized final : public Rule {
   private:
     static constexpr const char* kKey = "weights";
     static constexpr double kGone = 0.05;  // of the norm at the start: nothing is left to predict by
+    static constexpr double kGuess = 0.9;  // of the loss of the best constant answer
 
     // Of an embedding that gives more than a number for each row.
     [[nodiscard]] static bool is_table(const model::TensorInfo& info) {
@@ -219,8 +220,12 @@ class OverRegularized final : public Rule {
         const auto last = evaluation_.last(5);
         const double evaluated = last.empty() ? 0 : median({last.begin(), last.end()});
         const bool is_slow = start > 0 && loss_.level() > 0.5 * start;
+        // What is left is scaled up, so that the first losses may lie far above guessing.
+        const std::optional<double> share = guessing_.share(), constant = guessing_.constant_loss();
+        const bool is_guess =
+            share && constant && *share > kGuess && !(evaluated > 0 && evaluated < 0.8 * *constant);
         const bool is_apart = evaluated > 0 && loss_.level() > 3 * evaluated;
-        if (!is_slow && !is_apart) {
+        if (!is_slow && !is_guess && !is_apart) {
             if (is_dropping_) sink.clear("dropout");
             is_dropping_ = false;
             return;
@@ -232,9 +237,11 @@ class OverRegularized final : public Rule {
         finding.layer = dropout_place_;
         finding.tensor = base::format("loop/dropout/{}", dropout_place_);
         finding.message = base::format(
-            "{} drops {:.0f} % of its values, and after {} steps the training loss is {}, {} at the start{}.",
+            "{} drops {:.0f} % of its values, and after {} steps the training loss is {}, {} at the "
+            "start{}{}.",
             dropout_place_, 100 * dropped_, loss_.count(), human_number(loss_.level()),
             human_number(loss_.start()),
+            is_guess ? base::format(", and a constant answer's {}", human_number(*constant)) : std::string(),
             evaluated > 0
                 ? base::format("; the evaluation loss, without dropout, is {}", human_number(evaluated))
                 : std::string());
@@ -244,6 +251,8 @@ class OverRegularized final : public Rule {
             dropped_ > 0.8 ? human_number(1 - dropped_) : std::string("0.2"));
         finding.evidence.push_back({"share dropped", dropped_, "limit", dropout_});
         finding.evidence.push_back({"loss", loss_.level(), "at the start", loss_.start()});
+        if (is_guess)
+            finding.evidence.push_back({"loss, as a share of a constant answer's", *share, "limit", kGuess});
         if (!loss_.tensor().empty()) finding.plots = {{loss_.tensor(), "value"}};
         sink.fire(std::move(finding));
     }

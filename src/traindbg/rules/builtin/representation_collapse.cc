@@ -29,8 +29,10 @@ const model::RuleInfo kRepresentationCollapse = {
         "was, "
         "or a thousandth of the size of the values, at `looks` looks in a row from step `patience` on. Of a "
         "cosine_embedding_loss whose targets are all 1, and of which both vectors have a gradient, so that "
-        "nothing pushes apart, 15 % of what it was and of the size of the values is enough. Of a loss that "
-        "is "
+        "nothing pushes apart, 15 % of what it was and of the size of the values is enough. Where all that "
+        "loss functions do is to compare by differences two things that have a gradient, a tenth of the size "
+        "is, if that is a third of what it was to the size at first, and samples spread in four directions "
+        "or more then. Of a loss that is "
         "nothing but cosines, each with a gradient on both sides, lengths do not count: by how much samples "
         "point another way than their mean is, of everything that is returned, less than 15 % of what it "
         "was. Where models "
@@ -64,6 +66,9 @@ const model::RuleInfo kRepresentationCollapse = {
 
 constexpr double kNothing = 1e-3;  // of the size of the values
 constexpr double kShareOfPulled = 0.15;
+// Of a model whose vectors are compared with each other alone: of the size, and of that share at the start.
+constexpr double kShareOfCompared = 0.1, kFallOfCompared = 1.0 / 3;
+constexpr double kFewestDirections = 4;  // at the start; values of a few actions have less
 constexpr const char* kTurn = "directions";
 
 class RepresentationCollapse final : public Rule {
@@ -95,13 +100,17 @@ class RepresentationCollapse final : public Rule {
     struct Output {
         explicit Output(double looks) : seen(looks) {}
         InARow seen;
-        double start = 0;  // the largest deviation of the first looks
+        double start = 0;        // the largest deviation of the first looks
+        double start_share = 0;  // of the size, likewise
+        double start_directions = 0;
         int first_looks = 0;
     };
 
     void look_at_labels(const model::StepView& step, FindingSink& sink) {
         if (is_supervised_) return;
         labels_.observe(step);
+        if (loop_fact(step, "backward_passes"))
+            is_compared_ = loop_fact(step, "compared_to_itself").has_value();
         for (const model::TensorSample& sample : step.record->tensors)
             if (step.info(sample.tensor).name == "label/cosine_embedding_loss")
                 is_only_pulled_ = sample.statistics.min == 1 && sample.statistics.max == 1;
@@ -115,24 +124,39 @@ class RepresentationCollapse final : public Rule {
                  FindingSink& sink) {
         for (const LoopFact& deviation : loop_facts(step, deviations))
             for (const LoopFact& size : loop_facts(step, sizes))
-                if (size.place == deviation.place) look(step, deviation, size.value, sink);
+                if (size.place == deviation.place)
+                    look(step, deviation, size.value, directions_of(step, deviation.place), sink);
     }
 
-    void look(const model::StepView& step, const LoopFact& deviation, double size, FindingSink& sink) {
+    // In how many directions samples of what is returned there spread; 0 where that is not told.
+    static double directions_of(const model::StepView& step, std::string_view place) {
+        for (const LoopFact& directions : loop_facts(step, "output_directions"))
+            if (directions.place == place) return directions.value;
+        return 0;
+    }
+
+    void look(const model::StepView& step, const LoopFact& deviation, double size, double directions,
+              FindingSink& sink) {
         if (!std::isfinite(deviation.value) || !std::isfinite(size)) return;
         ++judged_;
         Output& output = outputs_.try_emplace(std::string(deviation.place), looks_).first->second;
         if (output.first_looks < 3) {
             ++output.first_looks;
             output.start = std::max(output.start, deviation.value);
+            if (size > 0) output.start_share = std::max(output.start_share, deviation.value / size);
+            output.start_directions = std::max(output.start_directions, directions);
         }
         if (step.step() < patience_) return;
         // Targets far from 0 and a policy that is not sure yet are much alike from the start, and stay so.
         const bool is_pulled =
             is_only_pulled_ && labels_.are_made() && deviation.value < kShareOfPulled * size;
         const double share = is_pulled ? kShareOfPulled : share_;
-        const bool shows = deviation.value < share * output.start || deviation.value < kNothing * size ||
-                           (deviation.value < share_ * size && deviation.value < 0.5 * output.start);
+        const bool is_nothing = deviation.value < share * output.start || deviation.value < kNothing * size ||
+                                (deviation.value < share_ * size && deviation.value < 0.5 * output.start);
+        const bool is_common = is_compared_ && output.start_directions >= kFewestDirections &&
+                               deviation.value < kShareOfCompared * size &&
+                               deviation.value < kFallOfCompared * output.start_share * size;
+        const bool shows = is_nothing || is_common;
         if (!shows && output.seen.is_enough()) sink.clear(deviation.place);
         output.seen.add(step, shows);
         if (!output.seen.is_enough()) return;
@@ -150,6 +174,17 @@ class RepresentationCollapse final : public Rule {
             finding.fix =
                 "Give the loss pairs that do not belong together, too, with target -1: without them it is "
                 "content when all vectors are one.";
+        if (!is_nothing) {
+            finding.message = base::format(
+                "What {} returns is nearly the same for all samples of a batch: from sample to sample it "
+                "differs by {:.0f} % of the size of its values at step {}, and did by {:.0f} % in the first "
+                "steps. Loss functions compare it with what has a gradient itself, and with nothing else.",
+                deviation.place, 100 * deviation.value / size, step.step(), 100 * output.start_share);
+            finding.fix =
+                "See that the term that is to keep the vectors apart is taken over the samples of the batch, "
+                "not over the values of one sample (dim=0 of [batch, values]), and that it is not weighed "
+                "away; or detach one side of the comparison, or compare with other samples, too.";
+        }
         finding.evidence.insert(finding.evidence.begin(),
                                 {"deviation from sample to sample", deviation.value, "size", size});
         finding.plots.insert(finding.plots.begin(), {std::string(deviation.tensor), "value"});
@@ -197,6 +232,7 @@ class RepresentationCollapse final : public Rule {
     std::uint64_t judged_ = 0;
     bool is_supervised_ = false;
     DataLabels labels_;
+    bool is_compared_ = false;     // loss functions compare what has a gradient, and nothing else
     bool is_only_pulled_ = false;  // a loss of pairs that has no pair to push apart
     Game game_;
     std::map<std::string, Output, std::less<>> outputs_;

@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <iterator>
 #include <map>
+#include <numeric>
 #include <optional>
 #include <string>
 #include <vector>
@@ -11,6 +13,7 @@
 #include "traindbg/base/format.h"
 #include "traindbg/base/text.h"
 #include "traindbg/rules/builtin/builtin.h"
+#include "traindbg/rules/loss_arguments.h"
 #include "traindbg/rules/neighbours.h"
 #include "traindbg/rules/robust.h"
 #include "traindbg/rules/settings.h"
@@ -38,7 +41,11 @@ const model::RuleInfo kSaturatedActivation = {
         "labels are not counted; below 15 % of that, where several layers were like this), and, after 200 "
         "steps, below a fifth of it or three times the share by "
         "which "
-        "labels of nearest inputs differ, whichever is more. The model's own output is not looked at. Gates: "
+        "labels of nearest inputs differ, whichever is more. Of the model's own output something else is "
+        "asked, and only where the loss "
+        "compares what was made of it, of another number of values: 98 % of its values have been at the flat "
+        "ends since the first fifth of the training, 150 steps at least, and the loss is above 40 % of its "
+        "start and no lower than it was before. Gates: "
         "at the first step all biases of an LSTM or GRU, those of input and state added up, are above "
         "`bias`, "
         "or all below its negative, and so beyond the reach of what the weights add: a warning likewise "
@@ -61,7 +68,7 @@ const model::RuleInfo kSaturatedActivation = {
         "every 25th after; weights and biases at the first; a comparison of some hundred rows of the first "
         "inputs "
         "with "
-        "each other, once.",
+        "each other, once; and what loss functions are given.",
     .original = "SaturatedActivation",
     .source =
         "Glorot, Bengio, \"Understanding the difficulty of training deep feedforward neural networks\", "
@@ -103,10 +110,13 @@ class SaturatedActivation final : public Rule {
                                  static_cast<double>(sample.statistics.count);
             if (is_new) place->second.first_share = share;
             place->second.shares.add(share);
+            note_binary(place->second, share);
         }
+        if (loss_.count() >= kMiddle) least_ = std::min(least_.value_or(loss_.level()), loss_.level());
         if (!any) return;
         ++judged_;
         judge(step, sink);
+        judge_output(step, sink);
     }
     void on_end(FindingSink& sink) override {
         if (!gates_.empty() && loss_.count() >= kShort && loss_.count() < kPatience) fire_gates(sink);
@@ -122,11 +132,16 @@ class SaturatedActivation final : public Rule {
     static constexpr double kFar = 0.15;  // of guessing, or of the start
     // A training that begins saturated may still find its way: wait before it is a fault.
     static constexpr std::uint64_t kPatience = 50, kShort = 20;
+    // Of an output that the loss compares by way of something else.
+    static constexpr double kBinary = 0.98, kFarFromStart = 0.4, kNoLower = 0.9;
+    static constexpr std::uint64_t kMiddle = 10, kLong = 150, kFirstFifth = 5;
 
     struct Layer {
         explicit Layer(std::size_t window) : shares(window) {}
         Recent shares;
         double first_share = 0;
+        std::uint64_t binary_from = 0;       // losses until then; it has had two values since, or nearly
+        std::optional<double> least_before;  // level of the loss until then; nothing: it has more values
         [[nodiscard]] double lowest() const {
             const auto all = shares.values();
             return *std::min_element(all.begin(), all.end());
@@ -231,6 +246,75 @@ class SaturatedActivation final : public Rule {
         });
     }
 
+    void note_binary(Layer& layer, double share) const {
+        if (share < kBinary) layer.least_before.reset();
+        else if (!layer.least_before && least_) {
+            layer.binary_from = loss_.count();
+            layer.least_before = least_;
+        }
+    }
+    // What loss functions compare is of another number of values than this.
+    [[nodiscard]] static bool is_compared_otherwise(const model::StepView& step,
+                                                    const model::TensorInfo& info) {
+        const auto values = [](const model::TensorInfo& tensor) {
+            return std::accumulate(tensor.shape.begin(), tensor.shape.end(), std::int64_t{1},
+                                   std::multiplies<>());
+        };
+        bool any = false;
+        for (const model::TensorInfo& other : *step.tensors) {
+            if (other.role != model::Role::kPrediction) continue;
+            if (values(other) == values(info)) return false;
+            any = true;
+        }
+        return any;
+    }
+    // Codes that become binary by and by are meant; where they were it before the loss had fallen far,
+    // nothing is learned any more.
+    void judge_output(const model::StepView& step, FindingSink& sink) {
+        bool is_told = false;
+        for (const auto& [tensor, layer] : layers_) {
+            const model::TensorInfo& info = step.info(tensor);
+            if (!layer.shares.full() || layer.lowest() < kBinary || layer.first_share >= share_ ||
+                !layer.least_before || !loss_.is_known_function() || loss_.is_game())
+                continue;
+            const std::uint64_t since = loss_.count() - layer.binary_from;
+            const auto recent = loss_.recent().values();
+            const double now = median({recent.begin(), recent.end()});
+            if (since < kLong || since < (kFirstFifth - 1) * layer.binary_from ||
+                now < kNoLower * *layer.least_before || now < kFarFromStart * std::abs(loss_.start()) ||
+                !is_output(step, info) || !is_compared_otherwise(step, info))
+                continue;
+            is_told = true;
+            fire_output(info, layer, now, sink);
+            break;
+        }
+        if (!is_told) sink.clear("flat_output");
+    }
+    void fire_output(const model::TensorInfo& info, const Layer& layer, double now, FindingSink& sink) const {
+        model::Finding finding;
+        finding.key = "flat_output";
+        finding.severity = model::Severity::kWarning;
+        finding.tensor = info.name;
+        finding.layer = info.module;
+        finding.message = base::format(
+            "{:.0f} % of the values of {} ({}) lie at the flat ends in each of {} captured batches, {:.0f} % "
+            "at the first step: they are binary, and no gradient gets past them. The loss is at {}; before "
+            "they were it was at {}.",
+            100 * layer.lowest(), place_in_words(info.name), model::to_string(info.activation), window_,
+            100 * layer.first_share, base::human_number(now), base::human_number(*layer.least_before));
+        finding.fix = base::format(
+            "Keep what is given to {} small, by LayerNorm or a smaller factor; a factor that is to grow "
+            "until "
+            "the values are binary has to grow over the whole training, by the epoch and not by the batch.",
+            place_in_words(info.name));
+        finding.evidence.push_back({"values at the flat ends", layer.lowest(), "limit", kBinary});
+        finding.evidence.push_back({"values at the flat ends at the first step", layer.first_share, "", 0});
+        finding.evidence.push_back({"loss", now, "before they were binary", *layer.least_before});
+        finding.plots = {{info.name, "low"}, {info.name, "high"}};
+        if (!loss_.tensor().empty()) finding.plots.emplace_back(loss_.tensor(), "value");
+        sink.fire(std::move(finding));
+    }
+
     void judge(const model::StepView& step, FindingSink& sink) {
         const Place* worst = nullptr;
         std::uint64_t places = 0, from_first = 0;
@@ -299,6 +383,7 @@ class SaturatedActivation final : public Rule {
     std::map<model::TensorId, Layer> layers_;
     std::map<std::int32_t, double> gains_;  // by layer
     std::string firing_;
+    std::optional<double> least_;  // level of the loss until now
     Neighbours neighbours_;
     TrainingLoss loss_;
 };
@@ -306,6 +391,8 @@ class SaturatedActivation final : public Rule {
 std::vector<model::Requirement> saturated_activation_needs(const Parameters&) {
     std::vector<model::Requirement> all = loss_requirements(kSaturatedActivation.name);
     for (model::Requirement& more : neighbour_requirements(kSaturatedActivation.name))
+        all.push_back(std::move(more));
+    for (model::Requirement& more : argument_requirements(kSaturatedActivation.name))
         all.push_back(std::move(more));
     // Denser at first: units die early.
     constexpr auto kWhat = model::What::kStatistics | model::What::kUnits;
