@@ -14,6 +14,8 @@ void bind_hot_path(nanobind::module_& module);      // after bind_session
 void bind_listening(nanobind::module_& module);     // after bind_hot_path
 void bind_live_objects(nanobind::module_& module);
 void bind_reader(nanobind::module_& module);
+void bind_row_spread(nanobind::module_& module);
+void bind_rows(nanobind::module_& module);
 void bind_rules(nanobind::module_& module);
 void bind_session(nanobind::module_& module);
 void bind_settings(nanobind::module_& module);

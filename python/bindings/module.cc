@@ -20,6 +20,8 @@ NB_MODULE(_core, module) {
     traindbg::bindings::bind_listening(module);
     traindbg::bindings::bind_live_objects(module);
     traindbg::bindings::bind_reader(module);
+    traindbg::bindings::bind_row_spread(module);
+    traindbg::bindings::bind_rows(module);
     traindbg::bindings::bind_rules(module);
     traindbg::bindings::bind_settings(module);
     traindbg::bindings::bind_tables(module);

@@ -9,7 +9,7 @@ from torch.nn import functional as F
 from torch.utils.data import DataLoader, RandomSampler, TensorDataset, WeightedRandomSampler
 
 import traindbg as td
-from traindbg.hooks.torch_passes import Batch, Pass, Passes
+from traindbg.hooks.torch_passes import Pass
 from traindbg.hooks.torch_rows import Rows
 
 
@@ -133,12 +133,8 @@ def test_what_belongs_to_more_than_is_seen_is_not_judged(what: str):
 
 
 def test_what_is_remembered_is_bounded():
-    passes = Passes()
-    for step in range(2000):
-        rows = torch.randint(1 << 60, (64, 2)).tolist()
-        passes.batch(Batch(Pass(1, 10**6), step, 64, [9] * 64, 12, False), rows, None)
-    assert len(passes._first) <= 16_384
-    assert passes.told().pass_rows <= 16_384
+    found = seen(torch.randn(400 * 64, 12), size=64, of=Pass(1, 10**6))
+    assert found.pass_rows == 16_384
 
 
 def loader_of(kind: str, data: TensorDataset):

@@ -8,8 +8,10 @@ from torch import nn
 from torch.nn import functional as F
 
 import traindbg as td
+from traindbg import _core
 from traindbg.hooks.torch_data import missed_labels
-from traindbg.hooks.torch_rows import Rows, fingerprints
+from traindbg.hooks.torch_passes import Pass
+from traindbg.hooks.torch_rows import Rows, changes, fingerprints
 
 RULES = ["train_val_overlap", "label_noise"]
 
@@ -34,6 +36,52 @@ def test_equal_rows_have_equal_fingerprints(dtype):
     assert torch.equal(fingerprints(x[order]), found[order])
     assert torch.equal(fingerprints(x.t().contiguous().t()), found)  # however it lies in memory
     assert found.unique(dim=0).shape[0] == 20
+
+
+DTYPES = [
+    torch.float64,
+    torch.float32,
+    torch.float16,
+    torch.bfloat16,
+    torch.int64,
+    torch.int32,
+    torch.int16,
+    torch.int8,
+    torch.uint8,
+    torch.bool,
+]
+
+
+def ways_to_lie(x: torch.Tensor):
+    """The same values, wherever they are in memory."""
+    yield x
+    yield x.mT.contiguous().mT
+    yield x.transpose(0, -1).contiguous().transpose(0, -1)
+    yield x.repeat_interleave(2, 1)[:, ::2]
+    yield torch.cat([x.new_zeros(3), x.reshape(-1)])[3:].view(x.shape)
+
+
+@pytest.mark.parametrize("shape", [(2, 2), (5, 3, 4), (70, 255), (66, 257), (3, 7, 300), (4, 1500)])
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_the_core_makes_the_fingerprints_that_operations_make(dtype, shape):
+    torch.manual_seed(0)
+    x = torch.randn(shape).mul(3).round()
+    if dtype.is_floating_point:
+        x.view(-1)[:4] = torch.tensor([0.0, -0.0, torch.nan, torch.nan])
+    x = x > 0 if dtype is torch.bool else x.abs().to(dtype) if dtype is torch.uint8 else x.to(dtype)
+    for each in (*ways_to_lie(x), x[:1].expand(shape)):
+        prints = _core.row_prints(each, True)
+        assert prints.halves == [tuple(row) for row in fingerprints(each).tolist()]
+        assert prints.changes == changes(each).tolist()
+        assert prints.batch == len(x)
+
+
+def test_the_core_makes_no_fingerprints_of_what_it_cannot_read():
+    assert _core.row_prints(torch.randn(30)) is None
+    assert _core.row_prints(torch.randn(30, 1)) is None
+    assert _core.row_prints(torch.randn(4, 4).to_sparse()) is None
+    assert _core.row_prints(torch.randn(4, 4, dtype=torch.complex64)) is None
+    assert _core.row_prints(torch.randn(4, 4, device="meta")) is None
 
 
 def test_one_value_more_is_another_row():
@@ -146,7 +194,7 @@ def test_what_is_remembered_is_bounded():
     for _ in range(400):
         rows.trained(torch.randn(64, 4), 1.0)
         rows.read()
-    assert len(rows._known) < 17_000
+    assert rows.standing().rows_known < 17_000
 
 
 def test_a_forward_pass_without_a_loss_is_no_evaluation():
@@ -178,6 +226,41 @@ def test_batches_without_a_loss_are_counted_together():
     found, in_training = rows.read_unscored()
     assert found is None
     assert tuple(in_training or ()) == (1, 60, 40, 1)
+
+
+@pytest.mark.parametrize("kind", ["numbers", "bits", "copies"])
+def test_rows_of_a_device_are_the_same_rows(monkeypatch, kind: str):
+    torch.manual_seed(0)
+    here = Rows()
+    monkeypatch.setenv("TRAINDBG_DEVICE_PATH", "1")
+    there = Rows()
+    x = torch.randint(0, 2, (200, 12)) if kind == "bits" else torch.randn(200, 12)
+    x = x[torch.randint(200, (200,))] if kind == "copies" else x
+    y, lengths = torch.randint(4, (200,)), torch.randint(5, (200,))
+    told = []
+    for step in range(40):
+        chosen = torch.randperm(200)[:40]
+        of = Pass(1 + step // 5, 200)
+        batch, labels = x[chosen], (y[chosen] + (step % 7 == 0)) % 4
+        kept = batch.clone(), labels.clone()
+        for rows in (here, there):
+            rows.trained(batch, 5.0, of, step)
+            if step % 3 == 0:
+                rows.further_input(lengths[chosen])
+            rows.labelled(labels, are_classes=True)
+            batch.zero_()  # what is done to it afterwards is no matter
+            labels.zero_()
+            if step % 4 == 0:
+                rows.given(x[:50], in_evaluation_mode=True, step=step)
+                rows.evaluated()
+            if step % 5 == 0:
+                rows.given(x[50:90], in_evaluation_mode=step % 2 == 0, step=step)
+            told.append([rows.read(), rows.read_labelled(), rows.read_again(), rows.standing()])
+            told[-1].append(rows.read_unscored())
+            batch.copy_(kept[0])
+            labels.copy_(kept[1])
+    assert told[::2] == told[1::2]
+    assert told[-1][2].pass_rows == 200
 
 
 def train(run_dir, x, y, x_val, y_val) -> td.Run:

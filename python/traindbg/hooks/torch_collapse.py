@@ -1,19 +1,21 @@
 """How much of what a model is given is left in what it returns, and in its latent variables.
 
 For one step: a global hook hears the models of a recording, and the layers from which latent
-variables are drawn. What is kept of a tensor are a few numbers, on its device until they are asked
-for. The hook is taken off at the end of the step.
+variables are drawn. What is kept of a tensor are a few numbers. Of one in host memory the core
+takes them at once; else they stay on its device until they are asked for. The hook is taken off at
+the end of the step.
 """
 
 from __future__ import annotations
 
 import itertools
 import threading
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import torch
 from torch.nn.modules.module import register_module_forward_hook
 
+from traindbg import _core
 from traindbg.hooks.torch_compiled import our_hooks
 from traindbg.hooks.torch_device import capturing_graph, own_operations
 from traindbg.hooks.torch_guard import guarded
@@ -28,6 +30,7 @@ if TYPE_CHECKING:
 
     from traindbg.hooks.torch_graph import Latent
 
+# Of what is looked at of a batch; the same as in the core.
 _FEWEST_ROWS = 8
 _MOST_ROWS = 64
 _MOST_VALUES = 4096  # of a row
@@ -41,24 +44,26 @@ _TABLES = (torch.nn.Embedding, torch.nn.EmbeddingBag)
 _is_compiling = torch.compiler.is_compiling
 _graph_task = getattr(torch._C, "_current_graph_task_id", None)
 
+Number: TypeAlias = "float | torch.Tensor"  # on a device: a tensor of one element
+
 
 class Spread(NamedTuple):
     """Of what a model returned, from sample to sample; one value each."""
 
     place: str
     suffix: str  # which part of what it returned
-    deviation: torch.Tensor
-    size: torch.Tensor  # root mean square of all values
-    directions: torch.Tensor
+    deviation: Number
+    size: Number  # root mean square of all values
+    directions: Number
     units: int  # values of a sample
-    turn: torch.Tensor  # by which samples point another way than their mean; 0 to 1
+    turn: Number  # by which samples point another way than their mean; 0 to 1
 
 
 class Given(NamedTuple):
     """What a layer with a matrix was given first."""
 
     layer: nn.Module
-    directions: torch.Tensor
+    directions: Number
     units: int
 
 
@@ -73,8 +78,8 @@ class Branch(NamedTuple):
     """Of what a layer returned that is given one input after the other, as `Spread`."""
 
     layer: nn.Module
-    deviation: torch.Tensor
-    size: torch.Tensor
+    deviation: Number
+    size: Number
 
 
 # Of what models returned: a graph may outlive its step, and is not to be taken for another.
@@ -93,19 +98,26 @@ def _is_plain(tensor: torch.Tensor) -> bool:
 
 def _has_matrix(module: nn.Module) -> bool:
     parameters = module.__dict__.get("_parameters")
-    weight: Any = parameters.get("weight") if isinstance(parameters, dict) else None
-    if isinstance(module, _TABLES) or type(weight) is not torch.nn.Parameter:
+    if not parameters or not isinstance(parameters, dict):
+        return False
+    weight: Any = parameters.get("weight")
+    if type(weight) is not torch.nn.Parameter or isinstance(module, _TABLES):
         return False
     return bool(weight.dim() > 1)
 
 
+def _is_batch(tensor: Any) -> bool:
+    """Of enough samples, of several values each, that can be looked at now."""
+    if type(tensor) is not torch.Tensor or tensor.dim() < 2 or not tensor.is_floating_point():
+        return False
+    if tensor.shape[0] < _FEWEST_ROWS or tensor.numel() // tensor.shape[0] < 2:
+        return False
+    return tensor.layout == torch.strided and not capturing_graph(tensor)
+
+
 def _rows(tensor: torch.Tensor) -> torch.Tensor | None:
     """A batch as a table of some of its rows and columns. None: it is none."""
-    if type(tensor) is not torch.Tensor or tensor.dim() < 2 or not tensor.is_floating_point():
-        return None
-    if tensor.shape[0] < _FEWEST_ROWS or tensor.numel() // tensor.shape[0] < 2:
-        return None
-    if tensor.layout != torch.strided or capturing_graph(tensor):
+    if not _is_batch(tensor):
         return None
     part = tensor.detach()[:_MOST_ROWS]
     # Cut before it is made a table, which may be a copy.
@@ -116,9 +128,50 @@ def _rows(tensor: torch.Tensor) -> torch.Tensor | None:
     return part.reshape(part.shape[0], -1)[:, :_MOST_VALUES].float()
 
 
+def _deviation_and_size(batch: Any) -> tuple[Number, Number] | None:
+    """From row to row, of the typical column; and of all values. None: it is no batch."""
+    if not _is_batch(batch):
+        return None
+    found = _core.row_deviation(batch)
+    if found is not None:
+        return found
+    with own_operations():
+        rows = _rows(batch)
+        return None if rows is None else (_deviation(rows), _size(rows))
+
+
+def _directions(batch: Any) -> Number | None:
+    """As `directions_of`. None: it is no batch."""
+    if not _is_batch(batch):
+        return None
+    found = _core.row_directions(batch)
+    if found is not None:
+        return found
+    with own_operations():
+        rows = _rows(batch)
+        return None if rows is None else directions_of(rows)
+
+
+def _spread(batch: Any) -> tuple[Number, Number, Number, Number] | None:
+    """Deviation, size, directions and turn. None: it is no batch."""
+    if not _is_batch(batch):
+        return None
+    found = _core.row_spread(batch)
+    if found is not None:
+        return found
+    with own_operations():
+        rows = _rows(batch)
+        if rows is None:
+            return None
+        return _deviation(rows), _size(rows), directions_of(rows), turn_of(rows)
+
+
 def _deviation(rows: torch.Tensor) -> torch.Tensor:
-    """From row to row, of the typical column."""
     return (rows - rows.mean(0)).square().mean().sqrt()
+
+
+def _size(rows: torch.Tensor) -> torch.Tensor:
+    return rows.square().mean().sqrt()
 
 
 def in_order(rows: torch.Tensor) -> torch.Tensor | None:
@@ -168,9 +221,9 @@ class Outputs:
         modules: dict[str, nn.Module],
     ) -> None:
         self.spreads: list[Spread] = []
-        self.target: torch.Tensor | None = None  # as `deviation` of what a loss compares with
+        self.target: Number | None = None  # as `deviation` of what a loss compares with
         self.returned: dict[int, torch.Tensor] = {}  # by models, without gradients; see `forget`
-        self._takes_returned = True
+        self._keeps_returned = True
         self._roots = {id(model): prefix.rstrip(".") or "model" for model, prefix in models}
         self._latents = latents
         self._means: dict[str, torch.Tensor] = {}  # variance of each mean, by the layer's name
@@ -197,15 +250,14 @@ class Outputs:
     def forget(self) -> None:
         """Drops what models returned, the only tensors of the training's that are kept."""
         self.returned = {}
-        self._takes_returned = False
+        self._keeps_returned = False
 
     def compared_with(self, target: Any) -> None:
         """By a loss that is about differences."""
-        if self.target is None and isinstance(target, torch.Tensor):
-            with own_operations():
-                rows = _rows(target)
-                if rows is not None:
-                    self.target = _deviation(rows)
+        if self.target is None:
+            found = _deviation_and_size(target)
+            if found is not None:
+                self.target = found[0]
 
     def branch(self) -> Branch | None:
         """Of the last layer that several inputs went through, as the two images of a pair.
@@ -230,12 +282,18 @@ class Outputs:
         if _is_compiling():  # the rest would be compiled, or end the compiling
             return
         key = id(module)
+        is_one = key in self._roots or key in self._parts
+        if not is_one and not module.__dict__.get("_parameters"):  # most modules of a model
+            return
+        if threading.get_ident() == self._thread:
+            guarded("outputs", self._look, module, args, output)
+
+    def _look(self, module: nn.Module, args: Any, output: Any) -> None:
+        key = id(module)
         is_taken = (key in self._roots or key in self._parts) and key not in self._seen
-        is_layer = guarded("outputs", _has_matrix, module)
+        is_layer = _has_matrix(module)
         is_table = isinstance(module, torch.nn.Embedding) and key not in self.looked_up
         if not is_taken and not is_layer and not is_table:
-            return
-        if threading.get_ident() != self._thread:
             return
         if not module.training or not torch.is_grad_enabled():
             return
@@ -243,35 +301,18 @@ class Outputs:
             return
         if is_taken:
             self._seen.add(key)
-            guarded("outputs", self._take, key, output)
+            self._take(key, output)
         if is_layer and not is_transforming():
-            guarded("outputs", self._take_call, module, args, output)
+            self._take_call(module, args, output)
         if is_table and not is_transforming():
-            guarded("outputs", self._take_rows, module, args)
+            self._take_rows(module, args)
 
     def _take(self, key: int, output: Any) -> None:
         if key in self._roots:
             for number, (suffix, tensor) in enumerate(tensors_in(output, 2)):
                 if number >= _MOST_TENSORS:
                     break
-                with own_operations():
-                    if self._takes_returned and _is_plain(tensor):
-                        mark = next(_numbers)
-                        mark_returned(tensor, mark)
-                        self.returned[mark] = tensor.detach()
-                    rows = _rows(tensor)
-                    if rows is not None:
-                        size, place = rows.square().mean().sqrt(), self._roots[key]
-                        spread = Spread(
-                            place,
-                            suffix,
-                            _deviation(rows),
-                            size,
-                            directions_of(rows),
-                            tensor.numel() // tensor.shape[0],
-                            turn_of(rows),
-                        )
-                        self.spreads.append(spread)
+                self._take_returned(self._roots[key], suffix, tensor)
         for latent, is_mean, along in self._parts.get(key, ()):
             if type(output) is torch.Tensor and output.dim() > 1:
                 with own_operations():
@@ -282,18 +323,29 @@ class Outputs:
                     else:
                         self._take_latent(latent, is_mean, output)
 
+    def _take_returned(self, place: str, suffix: str, tensor: torch.Tensor) -> None:
+        if self._keeps_returned and _is_plain(tensor):
+            mark = next(_numbers)
+            mark_returned(tensor, mark)
+            with own_operations():
+                self.returned[mark] = tensor.detach()
+        found = _spread(tensor)
+        if found is not None:
+            deviation, size, directions, turn = found
+            units = tensor.numel() // tensor.shape[0]
+            spread = Spread(place, suffix, deviation, size, directions, units, turn)
+            self.spreads.append(spread)
+
     def _take_call(self, module: nn.Module, args: Any, output: Any) -> None:
         calls = self._calls[id(module)] = self._calls.get(id(module), 0) + 1
         if calls == 1:
             self._take_given(module, args)
             return
         self._branch = None
-        if calls <= _MOST_BRANCHES and type(output) is torch.Tensor:
-            with own_operations():
-                rows = _rows(output)
-                if rows is not None:
-                    size = rows.square().mean().sqrt()
-                    self._branch = Branch(module, _deviation(rows), size)
+        if calls <= _MOST_BRANCHES:
+            found = _deviation_and_size(output)
+            if found is not None:
+                self._branch = Branch(module, *found)
 
     def _take_rows(self, module: nn.Module, args: Any) -> None:
         if len(self.looked_up) < _MOST_LAYERS and args:
@@ -305,11 +357,10 @@ class Outputs:
     def _take_given(self, module: nn.Module, args: Any) -> None:
         if len(self._given) >= _MOST_LAYERS or not args:
             return
-        with own_operations():
-            rows = _rows(args[0])
-            if rows is not None:
-                units = args[0].numel() // args[0].shape[0]
-                self._given.append(Given(module, directions_of(rows), units))
+        directions = _directions(args[0])
+        if directions is not None:
+            units = args[0].numel() // args[0].shape[0]
+            self._given.append(Given(module, directions, units))
 
     def _take_latent(self, latent: Latent, is_mean: bool, output: torch.Tensor) -> None:
         rows = _rows(output)

@@ -5,30 +5,33 @@ places. Two fingerprints are made of a row, of the first and of the second half 
 where rows are alike because there are few different ones (words of a small grammar, bits), many
 are alike in one half only, and where the same data is there twice, hardly any is.
 
-What is kept are numbers: at most 16,384 rows. Fingerprints are made on the input's device, and are
-read when the step ends, where there is a wait for the device anyway.
+Here is what belongs to which rows, and what these are: of the training, or evaluated. The core
+makes fingerprints of what it can read in place (`capture/row_prints.h`), and remembers them, of at
+most 16,384 rows (`row_memory.h`, `row_passes.h`). On other devices operations make the same ones,
+which are read when the step ends, where there is a wait for the device anyway.
 """
 
 from __future__ import annotations
 
-import math
-from collections import Counter
+import os
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import torch
 
+from traindbg import _core
 from traindbg.hooks.torch_device import capturing_graph, own_operations
-from traindbg.hooks.torch_passes import Batch, Pass, Passes, RowsAgain
+from traindbg.hooks.torch_passes import RowsAgain
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
+    from traindbg.hooks.torch_passes import Pass
+
+# As the core has them.
 _MOST_ROWS = 64  # of a batch
 _MOST_VALUES = 256  # of a row
-_MOST_KNOWN = 16_384
 _MOST_UNSCORED = 4096  # batches, in all
 _MOST_UNREAD = 48
-_FEWEST_AGAIN = 40
 _INTEGER = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
 
 
@@ -57,7 +60,8 @@ def _factors_on(device: torch.device) -> torch.Tensor:
 def fingerprints(inputs: torch.Tensor) -> torch.Tensor | None:
     """Two for each of the first rows of a batch: a tensor [rows, 2] on the batch's device.
 
-    None where there are none: of what has no rows, or a single value in each.
+    By operations, on any device. None where there are none: of what has no rows, or a single value
+    in each.
     """
     if type(inputs) is not torch.Tensor or inputs.layout is not torch.strided or inputs.dim() < 2:
         return None
@@ -84,11 +88,6 @@ def changes(inputs: torch.Tensor) -> torch.Tensor:
         x = inputs.detach()[:_MOST_ROWS]
         x = x.reshape(x.shape[0], -1)[:, : 4 * _MOST_VALUES]
         return (x[:, 1:] != x[:, :-1]).sum(1)
-
-
-def _pairs(values: Iterable[int]) -> int:
-    """How many pairs are equal."""
-    return sum(count * (count - 1) // 2 for count in Counter(values).values())
 
 
 class Evaluated(NamedTuple):
@@ -133,54 +132,65 @@ class Labelled(NamedTuple):
     rows_again_by_chance: float  # the share of them, if classes were drawn anew each time
 
 
-class _Unread(NamedTuple):
-    """Fingerprints that were not read yet."""
+class _Seen:
+    """A batch whose rows wait to be read."""
 
-    rows: int | None  # of the batch, if it was evaluated
-    prints: torch.Tensor
-    labels: torch.Tensor | None = None  # of the first rows, of a batch of the training
-    others: torch.Tensor | None = None  # fingerprints of its further inputs
-    drawn: _Drawn | None = None  # a batch of a pass that gives each row once
+    __slots__ = (
+        "are_classes",
+        "in_evaluation_mode",
+        "is_trained",
+        "is_whole",
+        "later",
+        "of",
+        "prints",
+        "step",
+    )
+
+    def __init__(self, prints: _core.RowPrints, step: int) -> None:
+        self.prints = prints
+        self.step = step  # of the training
+        self.is_trained = False  # it is of the training
+        self.in_evaluation_mode = False  # the model is, to which it is given
+        # The pass that it is of, if that gives each row once; whether labels are classes, and
+        # whether all that belongs to a row was seen.
+        self.of: Pass | None = None
+        self.are_classes = False
+        self.is_whole = True
+        # What is on a device until it is read, and what takes it then.
+        self.later: list[tuple[Callable[[torch.Tensor], Any], torch.Tensor]] = []
+
+    def receive(self) -> None:
+        """Brings over what is on a device. Waits for it."""
+        if self.later:
+            with own_operations():
+                for put, tensor in self.later:
+                    put(tensor.cpu())
+            self.later.clear()
 
 
-class _Drawn(NamedTuple):
-    """See `torch_passes.Batch`."""
-
-    of: Pass
-    step: int
-    changes: torch.Tensor
-    values: int
-    are_classes: bool = False
-    is_whole: bool = True  # all that belongs to a row was seen
+def _are_out_of_reach(batches: Iterable[_Seen]) -> bool:
+    """To read them would break the capture of a CUDA graph."""
+    return any(capturing_graph(tensor) for seen in batches for _, tensor in seen.later)
 
 
 class Rows:
     """What is remembered of the rows of one training. One per recording, one thread."""
 
     def __init__(self) -> None:
+        self._may_read = os.environ.get("TRAINDBG_DEVICE_PATH") != "1"  # in place
         self.forget()
 
     def forget(self) -> None:
         """Another training begins."""
-        self._known: set[int] = set()
-        self._halves: tuple[set[int], set[int]] = (set(), set())
-        self._looked_at = self._pairs = self._alike = 0
-        self._half_alike = [0, 0]
+        self._memory = _core.RowMemory()
+        self._passes = _core.RowPasses()
         self._batch = 0  # rows of the training's last batch
         self._of_training = 0.0
-        self._unread: list[_Unread] = []  # in order
+        self._unread: list[_Seen] = []  # in order
         self._is_open = False  # the last of them is of the training and has no labels yet
-        self._passes = Passes()
-        self._classes: dict[int, int] = {}  # by the rows' fingerprints
-        self._of_class: Counter[int] = Counter()
-        self._again = self._changed = self._twice = 0
-        self._by_chance = 0.0  # how many came again because rows are alike
-        self._was_told = False
-        # Of a batch without gradients and without a loss yet: rows, fingerprints, if the model is
-        # in evaluation mode, and the step of the training.
-        self._waiting: tuple[int, torch.Tensor, bool, int] | None = None
-        # Of evaluations that had none, and whether the model was in evaluation mode.
-        self._unscored: list[tuple[torch.Tensor, bool]] = []
+        self._was_told = False  # of rows that came again with a class
+        self._waiting: _Seen | None = None  # without gradients, and without a loss yet
+        self._unscored: list[_Seen] = []  # those that had none
         self._unscored_seen = 0
         self._in_training_at = -1  # the last step with one in training mode
         self._in_training_steps = 0  # such steps since they were read
@@ -195,13 +205,31 @@ class Rows:
         waiting, self._waiting = self._waiting, None
         if waiting is None:
             return
-        _, prints, in_evaluation_mode, step = waiting
-        if not in_evaluation_mode and step != self._in_training_at:
-            self._in_training_at = step
+        if not waiting.in_evaluation_mode and waiting.step != self._in_training_at:
+            self._in_training_at = waiting.step
             self._in_training_steps += 1
         if len(self._unscored) < _MOST_UNREAD and self._unscored_seen < _MOST_UNSCORED:
             self._unscored_seen += 1
-            self._unscored.append((prints, in_evaluation_mode))
+            self._unscored.append(waiting)
+
+    def _look_at(
+        self, inputs: torch.Tensor, step: int, wants_changes: bool = False
+    ) -> _Seen | None:
+        """None: its rows have no fingerprints."""
+        if self._may_read and type(inputs) is torch.Tensor:
+            prints = _core.row_prints(inputs, wants_changes)
+            if prints is not None:
+                return _Seen(prints, step)
+        found = fingerprints(inputs)
+        if found is None:
+            return None
+        rows = inputs.shape[0]
+        prints = _core.RowPrints(rows, inputs.numel() // rows)
+        seen = _Seen(prints, step)
+        seen.later.append((prints.put_halves, found))
+        if wants_changes:
+            seen.later.append((prints.put_changes, changes(inputs)))
+        return seen
 
     def trained(
         self, inputs: torch.Tensor, batches: float, of: Pass | None = None, step: int = 0
@@ -212,22 +240,25 @@ class Rows:
         """
         self._pass_on()
         self._is_open = False
-        prints = fingerprints(inputs)
-        if prints is not None:
-            self._batch = inputs.shape[0]
+        seen = self._look_at(inputs, step, wants_changes=of is not None)
+        if seen is not None:
+            self._batch = seen.prints.batch
             if batches > 1:
                 self._of_training = max(self._of_training, batches * self._batch)
-            drawn = None
-            if of is not None:
-                drawn = _Drawn(of, step, changes(inputs), inputs.numel() // self._batch)
-            self._unread.append(_Unread(None, prints, drawn=drawn))
+            seen.is_trained = True
+            seen.of = of
+            self._unread.append(seen)
             self._is_open = True
 
     def further_input(self, inputs: torch.Tensor) -> None:
         """The training's batch has it, too: the first alone does not say which label belongs."""
         if not self._is_open:
             return
-        dense = type(inputs) is torch.Tensor and inputs.layout is torch.strided
+        last = self._unread[-1]
+        is_plain = type(inputs) is torch.Tensor
+        if self._may_read and is_plain and last.prints.take_further(inputs):
+            return
+        dense = is_plain and inputs.layout is torch.strided
         if not dense or inputs.dim() < 1 or inputs.shape[0] != self._batch:
             self.more_belongs()
             return
@@ -237,10 +268,8 @@ class Rows:
         if found is None:
             self.more_belongs()
             return
-        last = self._unread[-1]
         with own_operations():
-            mixed = found[:, 0] if last.others is None else last.others * 31 + found[:, 0]
-        self._unread[-1] = last._replace(others=mixed)
+            last.later.append((last.prints.put_further, found[:, 0].contiguous()))
 
     def more_belongs(self) -> None:
         """To the rows of the training's batch than is seen of them."""
@@ -249,37 +278,34 @@ class Rows:
 
     def called_again(self) -> None:
         """The model is, in this step, with other rows or with more of the same."""
-        if not self._unread:
-            return
-        last = self._unread[-1]
-        if last.drawn is not None:
-            self._unread[-1] = last._replace(drawn=last.drawn._replace(is_whole=False))
+        if self._unread:
+            self._unread[-1].is_whole = False
 
     def labelled(self, labels: Any, are_classes: bool = False) -> None:
         """A loss was given these for the training's batch, and a score for each class."""
         is_open, self._is_open = self._is_open, False
-        if not is_open or type(labels) is not torch.Tensor or labels.numel() != self._batch:
+        if not is_open or type(labels) is not torch.Tensor or labels.requires_grad:
             return
-        if labels.is_complex() or labels.requires_grad or capturing_graph(labels):
-            return
-        with own_operations():
-            kept = labels.detach().reshape(-1)[:_MOST_ROWS].clone()
         last = self._unread[-1]
-        drawn = None if last.drawn is None else last.drawn._replace(are_classes=are_classes)
-        self._unread[-1] = last._replace(labels=kept, drawn=drawn)
+        if not (self._may_read and last.prints.take_labels(labels)):
+            if labels.numel() != self._batch or labels.is_complex() or capturing_graph(labels):
+                return
+            with own_operations():
+                kept = labels.detach().reshape(-1)[:_MOST_ROWS].clone()
+            last.later.append((last.prints.put_labels, kept))
+        last.are_classes = are_classes
 
     def given(self, inputs: torch.Tensor, in_evaluation_mode: bool, step: int) -> None:
         """A batch of what may be an evaluation, before so many-th step of the training."""
         self._pass_on()
-        prints = fingerprints(inputs)
-        self._waiting = (
-            None if prints is None else (inputs.shape[0], prints, in_evaluation_mode, step)
-        )
+        self._waiting = self._look_at(inputs, step)
+        if self._waiting is not None:
+            self._waiting.in_evaluation_mode = in_evaluation_mode
 
     def evaluated(self) -> None:
         """A loss was computed of it, without gradients."""
         if self._waiting is not None:
-            self._unread.append(_Unread(*self._waiting[:2]))
+            self._unread.append(self._waiting)
             self._is_open = False
             self._waiting = None
 
@@ -288,69 +314,37 @@ class Rows:
         unread, self._unread = self._unread, []
         self._is_open = False
         found: list[Evaluated] = []
-        if any(capturing_graph(each.prints) for each in unread):
-            return found  # reading would break the capture
-        for size, prints, labels, others, drawn in unread:
-            if size is None:
-                rows = prints.tolist()
-                self._learn(rows)
-                more = [] if others is None else others.tolist()
-                for row, other in zip(rows, more, strict=False):
-                    row.append(other)
-                of_rows = None if labels is None else labels.tolist()
-                if of_rows is not None:
-                    self._remember(rows, of_rows)
-                if drawn is not None:
-                    self._pass(drawn, rows, of_rows)
-            else:
-                found.append(self._compare(size, prints.tolist()))
+        if _are_out_of_reach(unread):
+            return found
+        for seen in unread:
+            seen.receive()
+            if not seen.is_trained:
+                found.append(self._compare(seen.prints))
+                continue
+            self._memory.learn(seen.prints)
+            if seen.of is not None and seen.is_whole:
+                number, rows = seen.of
+                of_pass = number, rows, seen.step, self._batch
+                self._passes.batch(seen.prints, *of_pass, seen.are_classes)
+            elif seen.of is not None:
+                self._passes.unknown()
         return found
-
-    def _pass(self, drawn: _Drawn, rows: list[list[int]], labels: list[float] | None) -> None:
-        if not drawn.is_whole:
-            self._passes.unknown()
-            return
-        changed = drawn.changes.tolist()
-        of, step, values, kinds = drawn.of, drawn.step, drawn.values, drawn.are_classes
-        batch = Batch(of, step, self._batch, changed, values, kinds)
-        self._passes.batch(batch, rows, labels)
 
     def read_again(self) -> RowsAgain | None:
         """What is known of rows that come several times in one pass, after `read`."""
-        return self._passes.told()
+        told = self._passes.told()
+        return None if told is None else RowsAgain(*told)
 
     def read_labelled(self) -> Labelled | None:
         """What is known of rows that came again, after `read`. None: too little, or all alike.
 
         None of them, once that shows after all.
         """
-        are_alike = 20 * self._twice > len(self._classes) or self._again <= 2 * self._by_chance
-        if self._again < _FEWEST_AGAIN or are_alike:
+        found = self._memory.relabelled
+        if found is None:
             return Labelled(0, 0, 0.0) if self._was_told else None
         self._was_told = True
-        count = self._of_class.total()
-        same = sum(n * n for n in self._of_class.values()) / (count * count)
-        return Labelled(self._again, self._changed, 1 - same)
-
-    def _remember(self, rows: list[list[int]], labels: list[float]) -> None:
-        """The rows' classes; numbers that differ for each row are none."""
-        if len(set(labels)) == len(labels):
-            return
-        if not all(math.isfinite(label) and label == int(label) for label in labels):
-            return
-        whole = [hash(tuple(row)) for row in rows]
-        often = Counter(whole)
-        equal = self._alike / max(self._pairs, 1)  # the chance that two rows are
-        self._by_chance += equal * len(self._classes) * len(whole)
-        for row, label in zip(whole, map(int, labels), strict=False):
-            if often[row] > 1:
-                self._twice += 1  # what stands for many has many labels
-            elif row in self._classes:
-                self._again += 1
-                self._changed += self._classes[row] != label
-            elif len(self._classes) < _MOST_KNOWN:
-                self._classes[row] = label
-                self._of_class[label] += 1
+        return Labelled(*found)
 
     def read_unscored(self) -> tuple[Unscored | None, InTrainingMode | None]:
         """Of the batches that waited for a loss in vain; before `read`. None: there are none.
@@ -359,64 +353,41 @@ class Rows:
         """
         batches, self._unscored = self._unscored, []
         steps, self._in_training_steps = self._in_training_steps, 0
-        if any(capturing_graph(prints) for prints, _ in batches) or not self._known:
+        if not batches or self._memory.figures[0] == 0 or _are_out_of_reach(batches):
             return None, None
-        evaluated = [
-            prints.tolist() for prints, in_evaluation_mode in batches if in_evaluation_mode
-        ]
-        others = [
-            prints.tolist() for prints, in_evaluation_mode in batches if not in_evaluation_mode
-        ]
+        for seen in batches:
+            seen.receive()
+        evaluated = [seen.prints for seen in batches if seen.in_evaluation_mode]
+        others = [seen.prints for seen in batches if not seen.in_evaluation_mode]
         trained = half = without = longest = 0
-        for rows in evaluated:
-            known, alike = self._count(rows)
+        for prints in evaluated:
+            known, alike = self._memory.find(prints)
             trained += known
             half += alike
-            without = 0 if known else without + len(rows)
+            without = 0 if known else without + len(prints)
             longest = max(longest, without)
         count = sum(map(len, evaluated))
         unscored = Unscored(len(evaluated), count, trained, half, longest)
-        trained = sum(self._count(rows)[0] for rows in others)
+        trained = sum(self._memory.find(prints)[0] for prints in others)
         in_training = InTrainingMode(len(others), sum(map(len, others)), trained, steps)
         return unscored if evaluated else None, in_training if others else None
 
     def standing(self) -> Evaluated:
         """What is known of the training, as with a batch of no rows."""
-        return self._compare(0, [])
+        return self._compare(_core.RowPrints(0, 0))
 
-    def _learn(self, rows: list[list[int]]) -> None:
-        whole = [hash(tuple(row)) for row in rows]
-        alike = _pairs(whole)
-        self._looked_at += len(rows) if len(self._known) < _MOST_KNOWN else 0
-        self._pairs += len(rows) * (len(rows) - 1) // 2
-        self._alike += alike
-        for half in (0, 1):
-            self._half_alike[half] += _pairs(row[half] for row in rows) - alike
-        if len(self._known) < _MOST_KNOWN:
-            self._known.update(whole)
-            for half in (0, 1):
-                self._halves[half].update(row[half] for row in rows)
-
-    def _count(self, rows: list[list[int]]) -> tuple[int, int]:
-        """How many rows the training had, and of how many others it had both halves."""
-        known = [hash(tuple(row)) in self._known for row in rows]
-        half = sum(
-            not is_known and row[0] in self._halves[0] and row[1] in self._halves[1]
-            for is_known, row in zip(known, rows, strict=True)
-        )
-        return sum(known), half
-
-    def _compare(self, size: int, rows: list[list[int]]) -> Evaluated:
-        known, half = self._count(rows)
+    def _compare(self, rows: _core.RowPrints) -> Evaluated:
+        known, half = self._memory.find(rows)
+        in_all, looked_at, pairs, alike, half_alike = self._memory.figures
         return Evaluated(
             len(rows),
             known,
             half,
-            len(self._known),
+            in_all,
             self._of_training,
-            self._looked_at,
-            self._pairs,
-            self._alike,
-            min(self._half_alike),
-            int(size == self._batch),
+            looked_at,
+            pairs,
+            alike,
+            half_alike,
+            int(rows.batch == self._batch),
         )

@@ -609,6 +609,114 @@ void widen_extremes(const float* data, std::size_t n, float* minima, float* maxi
     }
 }
 
+// As many floats as a vector of doubles has lanes.
+using NarrowTag = hn::Rebind<float, DoubleTag>;
+
+HWY_INLINE hn::Vec<DoubleTag> load_wide(const float* data) {
+    return hn::PromoteTo(DoubleTag(), hn::LoadU(NarrowTag(), data));
+}
+
+double add_to_columns(const float* data, std::size_t n, double* sums) noexcept {
+    const DoubleTag tag;
+    const std::size_t lanes = hn::Lanes(tag);
+    auto first = hn::Zero(tag);
+    auto second = hn::Zero(tag);
+    std::size_t i = 0;
+    for (; i + 2 * lanes <= n; i += 2 * lanes) {
+        const auto a = load_wide(data + i);
+        const auto b = load_wide(data + i + lanes);
+        hn::StoreU(hn::Add(hn::LoadU(tag, sums + i), a), tag, sums + i);
+        hn::StoreU(hn::Add(hn::LoadU(tag, sums + i + lanes), b), tag, sums + i + lanes);
+        first = hn::MulAdd(a, a, first);
+        second = hn::MulAdd(b, b, second);
+    }
+    double squares = sum_of<double>(hn::Add(first, second));
+    for (; i < n; ++i) {
+        const auto x = static_cast<double>(data[i]);
+        sums[i] += x;
+        squares += x * x;
+    }
+    return squares;
+}
+
+void add_scaled(const float* data, std::size_t n, double factor, double* sums) noexcept {
+    const DoubleTag tag;
+    const std::size_t lanes = hn::Lanes(tag);
+    const auto factors = hn::Set(tag, factor);
+    std::size_t i = 0;
+    for (; i + lanes <= n; i += lanes)
+        hn::StoreU(hn::MulAdd(load_wide(data + i), factors, hn::LoadU(tag, sums + i)), tag, sums + i);
+    for (; i < n; ++i) sums[i] += static_cast<double>(data[i]) * factor;
+}
+
+double centre(const float* data, std::size_t n, const double* means, float* out) noexcept {
+    const DoubleTag tag;
+    const NarrowTag narrow;
+    const std::size_t lanes = hn::Lanes(tag);
+    auto first = hn::Zero(tag);
+    auto second = hn::Zero(tag);
+    std::size_t i = 0;
+    for (; i + 2 * lanes <= n; i += 2 * lanes) {
+        const auto a = hn::Sub(load_wide(data + i), hn::LoadU(tag, means + i));
+        const auto b = hn::Sub(load_wide(data + i + lanes), hn::LoadU(tag, means + i + lanes));
+        hn::StoreU(hn::DemoteTo(narrow, a), narrow, out + i);
+        hn::StoreU(hn::DemoteTo(narrow, b), narrow, out + i + lanes);
+        first = hn::MulAdd(a, a, first);
+        second = hn::MulAdd(b, b, second);
+    }
+    double squares = sum_of<double>(hn::Add(first, second));
+    for (; i < n; ++i) {
+        const double x = static_cast<double>(data[i]) - means[i];
+        out[i] = static_cast<float>(x);
+        squares += x * x;
+    }
+    return squares;
+}
+
+// The squares of the products of four rows with two, added up. Eight sums at a time are as many as an AVX2
+// CPU has registers for.
+HWY_INLINE double squares_of_block(const float* four, const float* two, std::size_t columns) {
+    const FloatTag tag;
+    const std::size_t lanes = hn::Lanes(tag);
+    auto a0 = hn::Zero(tag), a1 = a0, b0 = a0, b1 = a0, c0 = a0, c1 = a0, d0 = a0, d1 = a0;
+    for (std::size_t i = 0; i < columns; i += lanes) {
+        const auto x = hn::LoadU(tag, two + i);
+        const auto y = hn::LoadU(tag, two + columns + i);
+        const auto a = hn::LoadU(tag, four + i);
+        const auto b = hn::LoadU(tag, four + columns + i);
+        const auto c = hn::LoadU(tag, four + 2 * columns + i);
+        const auto d = hn::LoadU(tag, four + 3 * columns + i);
+        a0 = hn::MulAdd(a, x, a0);
+        a1 = hn::MulAdd(a, y, a1);
+        b0 = hn::MulAdd(b, x, b0);
+        b1 = hn::MulAdd(b, y, b1);
+        c0 = hn::MulAdd(c, x, c0);
+        c1 = hn::MulAdd(c, y, c1);
+        d0 = hn::MulAdd(d, x, d0);
+        d1 = hn::MulAdd(d, y, d1);
+    }
+    const auto square = [](auto v) HWY_ATTR {
+        const double sum = sum_of<float>(v);
+        return sum * sum;
+    };
+    return square(a0) + square(a1) + square(b0) + square(b1) + square(c0) + square(c1) + square(d0) +
+           square(d1);
+}
+
+double squared_products(const float* table, std::size_t rows, std::size_t columns) noexcept {
+    double total = 0;
+    for (std::size_t i = 0; i < rows; i += kRowBlock) {
+        const float* const four = table + i * columns;
+        for (std::size_t j = i; j < i + kRowBlock; j += 2)
+            total += squares_of_block(four, table + j * columns, columns);
+        double beside = 0;  // which comes twice: the table of products is symmetric
+        for (std::size_t j = i + kRowBlock; j < rows; j += 2)
+            beside += squares_of_block(four, table + j * columns, columns);
+        total += 2 * beside;
+    }
+    return total;
+}
+
 bool multiply(const double* data, std::size_t n, double* chains, std::int64_t& exponent) noexcept {
     const DoubleTag tag;
     const hn::RebindToUnsigned<DoubleTag> integers;
@@ -705,6 +813,10 @@ const KernelTable kTable = {kName,
                             count_outside,
                             find_extremes,
                             widen_extremes,
+                            add_to_columns,
+                            add_scaled,
+                            centre,
+                            squared_products,
                             multiply,
                             stream};
 

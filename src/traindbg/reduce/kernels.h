@@ -67,6 +67,9 @@ struct Extremes {
 // last bit whatever the width of the vectors.
 inline constexpr std::size_t kProductChains = 16;
 
+inline constexpr std::size_t kRowBlock = 4;
+inline constexpr std::size_t kColumnBlock = 16;
+
 struct KernelTable {
     std::string_view name;
 
@@ -99,6 +102,16 @@ struct KernelTable {
     // The same where data[i] is one more element of channel i. `zeros` are not to overflow.
     void (*widen_extremes)(const float* data, std::size_t n, float* minima, float* maxima,
                            std::uint32_t* zeros) noexcept;
+
+    // Of a row of a table: sums[i] += data[i]. The sum of the squares.
+    double (*add_to_columns)(const float* data, std::size_t n, double* sums) noexcept;
+    // The same of data[i] * factor, without squares.
+    void (*add_scaled)(const float* data, std::size_t n, double factor, double* sums) noexcept;
+    // out[i] = data[i] - means[i], taken in doubles. The sum of the squares of these.
+    double (*centre)(const float* data, std::size_t n, const double* means, float* out) noexcept;
+    // The sum of the squares of all products of two rows, each with each in both orders. `rows` is a multiple
+    // of kRowBlock and `columns` of kColumnBlock; the rows lie one after the other.
+    double (*squared_products)(const float* table, std::size_t rows, std::size_t columns) noexcept;
 
     // Multiplies the chains by the elements' mantissas (with their signs, from 1 to below 2 in size) and adds
     // up their exponents. `n` is a multiple of kProductChains and at most 4096. False, and nothing was done:

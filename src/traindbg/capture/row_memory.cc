@@ -1,0 +1,87 @@
+#include "traindbg/capture/row_memory.h"
+
+#include <algorithm>
+
+namespace traindbg::capture {
+namespace {
+
+constexpr std::int64_t kFewestAgain = 40;
+
+}  // namespace
+
+void RowMemory::learn(const RowPrints& rows) {
+    const std::size_t count = rows.size();
+    const auto number = static_cast<std::int64_t>(count);
+    const bool is_full = known_.size() >= kMostKnownRows;
+    const std::int64_t alike = equal_pairs(count, [&](std::size_t row) { return rows.both(row); });
+    looked_at_ += is_full ? 0 : number;
+    pairs_ += number * (number - 1) / 2;
+    alike_ += alike;
+    for (const std::size_t half : {0U, 1U})
+        half_alike_[half] +=
+            equal_pairs(count, [&](std::size_t row) { return rows.half(row, half); }) - alike;
+    for (std::size_t row = 0; !is_full && row < count; ++row) {
+        known_.insert(rows.both(row));
+        for (const std::size_t half : {0U, 1U}) halves_[half].insert(rows.half(row, half));
+    }
+    learn_labels(rows);
+}
+
+void RowMemory::learn_labels(const RowPrints& rows) {
+    const auto labels = rows.labels();
+    if (labels.empty() ||
+        !std::all_of(labels.begin(), labels.end(), [](const RowLabel& label) { return label.is_whole(); }))
+        return;
+    const double equal = static_cast<double>(alike_) / static_cast<double>(std::max<std::int64_t>(pairs_, 1));
+    by_chance_ += equal * static_cast<double>(classes_.size()) * static_cast<double>(rows.size());
+    often_.clear();
+    for (std::size_t row = 0; row < rows.size(); ++row) ++*often_.insert(rows.whole(row)).first;
+    for (std::size_t row = 0; row < labels.size(); ++row) {
+        const std::uint64_t whole = rows.whole(row);
+        if (*often_.find(whole) > 1) {
+            ++twice_;  // what stands for many has many labels
+        } else if (const RowLabel* const before = classes_.find(whole)) {
+            ++again_;
+            changed_ += *before == labels[row] ? 0 : 1;
+        } else if (classes_.size() < kMostKnownRows) {
+            *classes_.insert(whole).first = labels[row];
+            std::int64_t& of_class = *of_class_.insert(labels[row].number()).first;
+            squares_ += 2 * of_class++ + 1;
+        }
+    }
+}
+
+RowMemory::Figures RowMemory::figures() const noexcept {
+    return {.known = static_cast<std::int64_t>(known_.size()),
+            .looked_at = looked_at_,
+            .pairs = pairs_,
+            .alike = alike_,
+            .half_alike = std::min(half_alike_[0], half_alike_[1])};
+}
+
+RowMemory::Found RowMemory::find(const RowPrints& rows) const noexcept {
+    Found found;
+    for (std::size_t row = 0; row < rows.size(); ++row) {
+        if (known_.has(rows.both(row))) ++found.known;
+        else if (halves_[0].has(rows.half(row, 0)) && halves_[1].has(rows.half(row, 1))) ++found.half_alike;
+    }
+    return found;
+}
+
+std::optional<RowMemory::Relabelled> RowMemory::relabelled() const noexcept {
+    const auto count = static_cast<std::int64_t>(classes_.size());
+    const bool are_alike = 20 * twice_ > count || static_cast<double>(again_) <= 2 * by_chance_;
+    if (again_ < kFewestAgain || are_alike) return std::nullopt;
+    const double same = static_cast<double>(squares_) / static_cast<double>(count * count);
+    return Relabelled{.again = again_, .changed = changed_, .by_chance = 1 - same};
+}
+
+template <typename NumberOf>
+std::int64_t RowMemory::equal_pairs(std::size_t rows, const NumberOf& number_of) {
+    often_.clear();
+    std::int64_t pairs = 0;
+    for (std::size_t row = 0; row < rows; ++row) pairs += (*often_.insert(number_of(row)).first)++;
+    return pairs;
+}
+
+}  // namespace traindbg::capture
