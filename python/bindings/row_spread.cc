@@ -40,11 +40,9 @@ void bind_row_spread(nb::module_& module) {
         },
         "batch"_a,
         "How the samples of a batch [samples, ...] of floats differ: the deviation from sample to sample, "
-        "the "
-        "size of the values, the directions that samples spread in, and how far they turn from their mean (0 "
-        "to 1). Of at most 64 samples and 4096 values each, directions by 512. None: not readable in place, "
-        "or "
-        "fewer than 8 samples or than two values of each.");
+        "the size of the values, the directions that samples spread in, and how far they turn from their "
+        "mean (0 to 1). Of at most 64 samples and 4096 values each, directions by 512. None: not readable "
+        "in place, or fewer than 8 samples or than two values of each.");
     module.def(
         "row_deviation",
         [](nb::handle batch) -> std::optional<std::tuple<double, double>> {

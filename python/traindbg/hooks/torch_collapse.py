@@ -17,7 +17,7 @@ from torch.nn.modules.module import register_module_forward_hook
 
 from traindbg import _core
 from traindbg.hooks.torch_compiled import our_hooks
-from traindbg.hooks.torch_device import capturing_graph, own_operations
+from traindbg.hooks.torch_device import capturing_graph, own_operations, widest_of
 from traindbg.hooks.torch_guard import guarded
 from traindbg.hooks.torch_loss_graph import mark_returned
 from traindbg.hooks.torch_names import tensors_in
@@ -116,7 +116,10 @@ def _is_batch(tensor: Any) -> bool:
 
 
 def _rows(tensor: torch.Tensor) -> torch.Tensor | None:
-    """A batch as a table of some of its rows and columns. None: it is none."""
+    """A batch as a table of some of its rows and columns. None: it is none.
+
+    In the widest type: of rows that are nearly equal, the mean of float32 leaves other rows.
+    """
     if not _is_batch(tensor):
         return None
     part = tensor.detach()[:_MOST_ROWS]
@@ -125,7 +128,7 @@ def _rows(tensor: torch.Tensor) -> torch.Tensor | None:
         inner = part[0].numel() // part.shape[dim]
         if inner * part.shape[dim] > _MOST_VALUES:
             part = part.narrow(dim, 0, min(part.shape[dim], max(1, _MOST_VALUES // inner)))
-    return part.reshape(part.shape[0], -1)[:, :_MOST_VALUES].float()
+    return part.reshape(part.shape[0], -1)[:, :_MOST_VALUES].to(widest_of(tensor))
 
 
 def _deviation_and_size(batch: Any) -> tuple[Number, Number] | None:

@@ -255,10 +255,14 @@ class ForwardObserver:
 
         `beside_compiler`: torch.compile is in use in this process.
         """
+        with standby.lock:  # another thread may switch gradients off
+            self._arm(beside_compiler)
+
+    def _arm(self, beside_compiler: bool) -> None:
         standby.leave(self)
         self._only_for_evaluations = False
         if self._handles and self._beside_compiler != beside_compiler and not self.observing:
-            self.disarm()
+            self._disarm()
         if not self._handles:
             self._beside_compiler = beside_compiler
             before, after = _hooks_of(self._path)
@@ -285,23 +289,30 @@ class ForwardObserver:
 
     def arm_for_evaluations(self) -> None:
         """Takes everything off until an evaluation may begin. Not where compilers are at work."""
-        self.disarm()
-        self._only_for_evaluations = True
-        standby.wait(self)
+        with standby.lock:
+            self._disarm()
+            self._only_for_evaluations = True
+            standby.wait(self)
 
     def evaluation_may_begin(self) -> None:
-        """Attaches, until a pass of the training."""
-        self.arm(beside_compiler=False)
-        self._only_for_evaluations = True
+        """Attaches, until a pass of the training. The lock is held."""
+        if self._only_for_evaluations:
+            self._arm(beside_compiler=False)
+            self._only_for_evaluations = True
 
     def training_goes_on(self) -> None:
-        """No evaluation is under way."""
+        """No evaluation is under way. The lock is held."""
         if self._only_for_evaluations and not self.observing:
             self.arm_for_evaluations()
 
     def disarm(self) -> None:
         """Takes everything off."""
+        with standby.lock:
+            self._disarm()
+
+    def _disarm(self) -> None:
         standby.leave(self)
+        self._only_for_evaluations = False
         self._leave()
         if self._hidden is not None:
             self._hidden.stop()

@@ -63,13 +63,7 @@ from traindbg.hooks.torch_resume import (
 from traindbg.hooks.torch_schedules import LISTENED, schedules
 from traindbg.hooks.torch_shards import wrappers
 from traindbg.hooks.torch_sources import sources
-from traindbg.hooks.torch_standby import (
-    listening_exit,
-    listening_inference,
-    listening_switch,
-    listening_train,
-    standby,
-)
+from traindbg.hooks.torch_standby import listening_switch, listening_train
 from traindbg.hooks.torch_sums import per_target
 
 if TYPE_CHECKING:
@@ -126,6 +120,14 @@ LOSSES = (
     "triplet_margin_loss",
     "triplet_margin_with_distance_loss",
 )
+
+
+# Of gradients; `no_grad` calls the first.
+_SWITCHES: dict[type, tuple[str, ...]] = {
+    torch.set_grad_enabled: ("__init__", "__enter__", "__exit__"),
+    torch.inference_mode: ("__enter__", "__exit__"),
+    torch.enable_grad: ("__exit__",),
+}
 
 
 class Listener(Protocol):
@@ -686,10 +688,7 @@ class _ListeningModule:
 def _before_step(
     optimizer: torch.optim.Optimizer, args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> tuple[tuple[Any, ...], dict[str, Any]] | None:
-    if _is_read():
-        return None
-    standby.in_step = True
-    if state.optimizer_will_step(optimizer):
+    if _is_read() or state.optimizer_will_step(optimizer):
         return None
     listener = None if _is_compiling() else state.listener
     if listener is None:
@@ -723,7 +722,6 @@ def _heard_before_step(
 def _after_step(optimizer: torch.optim.Optimizer, args: Any, kwargs: Any) -> None:
     if _is_read():
         return
-    standby.in_step = False
     answer = state.optimizer_stepped(optimizer)
     listener = None if answer == NOTHING_TO_DO or _is_compiling() else state.listener
     if listener is None:
@@ -821,9 +819,9 @@ def acquire() -> None:
     _replace(loader, "__iter__", functools.partial(listening_iter, _loads_for_training))
     _replace(torch.nn.Module, "eval", functools.partial(listening_eval, _steps_made))
     _replace(torch.nn.Module, "train", listening_train)
-    _replace(torch.set_grad_enabled, "__init__", listening_switch)
-    _replace(torch.inference_mode, "__enter__", listening_inference)
-    _replace(torch.enable_grad, "__exit__", listening_exit)
+    for switch, names in _SWITCHES.items():
+        for name in names:
+            _replace(switch, name, listening_switch)
     _listen_inside(torch.serialization, "load", listening_load)
     _listen_inside(torch.nn.Module, "load_state_dict", listening_model)
     _listen_inside(torch.optim.Optimizer, "state_dict", listening_state)

@@ -17,6 +17,12 @@ using Extents = std::span<const std::int64_t>;
 
 constexpr std::size_t kMostNeighbours = 4 * kMostPrintedValues;
 
+// Which of so many values of a row is the i-th of `number` that are looked at: i * values / number, rounded
+// down, without the product, which may be too large.
+constexpr std::int64_t place_of_print(std::int64_t i, std::int64_t values, std::int64_t number) noexcept {
+    return values / number * i + values % number * i / number;
+}
+
 constexpr std::array<std::uint64_t, kMostPrintedValues> odd_factors() noexcept {
     std::array<std::uint64_t, kMostPrintedValues> factors{};
     std::uint64_t state = 0;
@@ -219,7 +225,7 @@ std::optional<RowPrints> RowPrints::take(const TensorView& batch) {
     const std::size_t count = std::min(static_cast<std::size_t>(rows.values), kMostPrintedValues);
     const auto number = static_cast<std::int64_t>(count);
     for (std::int64_t i = 0; i < number; ++i)
-        places[static_cast<std::size_t>(i)] = rows.offset(i * rows.values / number);
+        places[static_cast<std::size_t>(i)] = rows.offset(place_of_print(i, rows.values, number));
     const std::span<const std::int64_t> all{places.data(), count};
     const std::size_t middle = count / 2;
     out.halves_.resize(out.looked_at());
@@ -268,7 +274,7 @@ bool RowPrints::take_further(const TensorView& further) {
     const std::size_t count = std::min(static_cast<std::size_t>(rows.values), kMost);
     const auto number = static_cast<std::int64_t>(count);
     for (std::int64_t i = 0; i < number; ++i)
-        places[static_cast<std::size_t>(i)] = rows.offset(i * rows.values / number);
+        places[static_cast<std::size_t>(i)] = rows.offset(place_of_print(i, rows.values, number));
     std::array<std::uint64_t, kMostPrintedRows> sums;
     with_word(further.dtype, [&]<typename Word>(Word) {
         std::int64_t row = 0;

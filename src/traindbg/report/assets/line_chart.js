@@ -201,7 +201,6 @@ function lineChart(host, options) {
         made.append(svgElement("line", { x1: left, x2: width - kRight, y1: height - kBottom, y2: height - kBottom, class: "axis" }));
         made.append(svgElement("text", { x: (left + width - kRight) / 2, y: height - 3, class: "tick middle" }, "step"));
 
-        let labelled = 0;
         for (const { one, index } of visible) {
             const colour = `c${index % 8}${one.mode === "train" ? "" : " dashed"}`;
             const trace = (/** @type {(number | string | null)[]} */ list) => {
@@ -225,9 +224,10 @@ function lineChart(host, options) {
                     if (typeof value === "number" && (!logarithmic || value >= 0))
                         made.append(svgElement("circle", { cx: x.place(one.x[i] ?? 0), cy: clampY(value), r: 2.5, class: `dot c${index % 8}` }));
                 });
-            if (drawNotFinite(made, one, x, kTop, labelled)) ++labelled;
         }
         drawMarkers(made, x, height);
+        let labelled = 0;
+        for (const { one } of visible) if (drawNotFinite(made, one, x, kTop, labelled)) ++labelled;
 
         const hair = svgElement("line", { y1: kTop, y2: height - kBottom, class: "hair", visibility: "hidden" });
         const dots = svgElement("g");
