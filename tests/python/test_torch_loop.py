@@ -826,3 +826,91 @@ def test_what_is_compared_with_itself_alone_is_told(run_dir, kind):
             optimizer.step()
     told = td.Run(run_dir).names("^loop/compared_to_itself$")
     assert bool(told) == (kind == "itself")
+
+
+def _written_out(kind, a, b, target, free):
+    """A loss that compares two outputs, and a further term that is written out."""
+    compared = F.mse_loss(a, b)
+    if kind == "variance":
+        deviation = (a.var(dim=1) + 1e-4).sqrt()
+        centred = a - a.mean(0)
+        products = centred.T @ centred / (len(a) - 1)
+        off = (products.pow(2).sum() - products.diagonal().pow(2).sum()) / a.shape[1]
+        return 25.0 * compared + F.relu(1 - deviation).mean() / 2 + off
+    if kind == "of_directions":
+        one = F.normalize(a)
+        return F.l1_loss(one, F.normalize(b)) - 0.1 * a.std(0).mean()
+    if kind == "one_batch":
+        return F.smooth_l1_loss(*torch.cat([a, b]).chunk(2))
+    if kind == "reduced":
+        return F.mse_loss(a, b, reduction="none").sum(1).mean()
+    if kind == "target":
+        return ((a - target) ** 2).mean() + 0.01 * compared
+    if kind == "smooth":
+        return ((a - target) ** 2).mean() + 0.01 * F.mse_loss(a[:, 1:], a[:, :-1])
+    if kind == "smooth_alone":
+        return F.mse_loss(a[:, 1:], a[:, :-1])
+    if kind == "residual":
+        return ((a - target) ** 2).mean() + F.mse_loss(a - target, b - target)
+    if kind == "negative_target":
+        return (a + target).abs().mean() + compared
+    if kind == "weighed":
+        return (a * target).mean() + compared
+    if kind == "divided":
+        return ((a + target) / 2).square().mean() + compared
+    if kind == "labels":
+        rows = torch.arange(len(a))
+        return -a.log_softmax(1)[rows, target.argmax(1)].mean() + compared
+    if kind == "distance":
+        return torch.cdist(a, target).mean() + compared
+    assert kind == "another_output"
+    return compared + free.square().mean()
+
+
+@pytest.mark.parametrize(
+    ("kind", "is_told"),
+    [
+        ("variance", True),
+        ("of_directions", True),
+        ("one_batch", True),
+        ("reduced", True),
+        ("target", False),
+        ("smooth", False),
+        ("smooth_alone", False),
+        ("residual", False),
+        ("negative_target", False),
+        ("weighed", False),
+        ("divided", False),
+        ("labels", False),
+        ("distance", False),
+        ("another_output", False),
+    ],
+)
+def test_terms_that_are_written_out_may_know_a_target(run_dir, kind, is_told):
+    torch.manual_seed(0)
+    model = mlp()
+    optimizer = sgd(model)
+    with td.watch(model, run_dir=run_dir, supervise=False, rules=["representation_collapse"]):
+        for step in range(3):
+            x, _ = batch(step)
+            a, b = model(x), model(x + 0.1)
+            loss = _written_out(kind, a, b, torch.randn_like(a), model(x - 0.1))
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+    assert bool(td.Run(run_dir).names("^loop/compared_to_itself$")) == is_told
+
+
+def test_a_target_may_come_in_a_second_pass(run_dir):
+    torch.manual_seed(0)
+    model = mlp()
+    optimizer = sgd(model)
+    with td.watch(model, run_dir=run_dir, supervise=False, rules=["representation_collapse"]):
+        for step in range(3):
+            x, _ = batch(step)
+            a, b = model(x), model(x + 0.1)
+            optimizer.zero_grad()
+            F.mse_loss(a, b).backward(retain_graph=True)
+            (a - torch.randn_like(a)).square().mean().backward()
+            optimizer.step()
+    assert not td.Run(run_dir).names("^loop/compared_to_itself$")

@@ -58,6 +58,9 @@ def test_two_softmaxes_in_other_forms() -> None:
         -Categorical(once.softmax(-1)).log_prob(Y).mean(),
         -(ONE_HOT * once.softmax(1).log()).sum(1).mean(),
         (torch.exp(once).sum(1).log() - (ONE_HOT * once).sum(1)).mean(),
+        (once.logsumexp(1) - once.gather(1, Y[:, None]).squeeze(1)).mean(),
+        (once.logsumexp(1) - once[torch.arange(ROWS), Y]).mean(),
+        -(once - once.exp().sum(1, keepdim=True).log())[torch.arange(ROWS), Y].mean(),
     ):
         assert place_of(loss) == "2"
 
@@ -82,6 +85,44 @@ def test_one_softmax() -> None:
         (once.logsumexp(0) - once).mean(),
     ):
         assert place_of(loss) is None
+
+
+def test_a_smooth_maximum_of_weights() -> None:
+    once = NET(X).softmax(-1)
+    for smooth in (once.logsumexp(-1), once.exp().sum(-1).log(), once[:, :4].logsumexp(-1)):
+        assert place_of(F.cross_entropy(NET(X), Y) + 0.1 * smooth.mean()) is None
+    margin = once.logsumexp(-1, keepdim=True) - NET(X).log_softmax(-1)
+    assert place_of(margin.mean()) is None
+
+
+def test_softmaxes_joined_with_something_else() -> None:
+    scores, other = NET(X), NET(X + 1)
+    once, again = scores.softmax(-1), other.softmax(-1)
+
+    def loss(joined: torch.Tensor) -> torch.Tensor:
+        return -joined.log_softmax(-1).mean()
+
+    for both in (
+        torch.cat([once, again], 0),
+        torch.stack([once, again.clamp(min=1e-6)], 1),
+        torch.cat([once[None], again[None]], 0),
+    ):
+        assert place_of(loss(both)) == "2"
+    for joined in (
+        torch.cat([once, scores], 0),
+        torch.cat([scores, once], 0),
+        torch.cat([once, X[:, :CLASSES]], 0),
+        torch.cat([once[:, :3], scores[:, :1]], 1),
+        torch.cat([once[:, :2], again[:, :2]], 1),
+        torch.cat([once, scores.softmax(0)], 0),
+        torch.stack([once, scores], 0),
+        torch.stack([once, again], -1),
+        torch.stack([once, again, once, again], -1),
+    ):
+        assert place_of(loss(joined)) is None
+    stacked = torch.stack([once, scores], 0)
+    assert place_of((stacked - stacked.logsumexp(-1, keepdim=True)).mean()) is None
+    assert place_of(torch.stack([once, scores]).logsumexp(-1).mean()) is None
 
 
 def test_nothing_is_left_behind() -> None:

@@ -25,6 +25,7 @@ from traindbg.hooks.torch_device import capturing_graph, own_operations
 from traindbg.hooks.torch_graph import Graph, Root, holder_of, look_at_graph, mark_loss, root_of
 from traindbg.hooks.torch_guard import guarded
 from traindbg.hooks.torch_loss_angles import AWAY, ONE_WAY, cosines_in
+from traindbg.hooks.torch_loss_of_itself import are_of_the_same_samples, is_made_of_what_it_compares
 from traindbg.hooks.torch_loss_scores import is_made_of_raw_scores
 from traindbg.hooks.torch_norms import Norms
 from traindbg.hooks.torch_outside import Outside
@@ -140,9 +141,11 @@ def _samples(args: tuple[Any, ...], kwargs: dict[str, Any]) -> int:
 
 
 def _are_made(args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
-    """Whether both of what a loss function compares has a gradient."""
+    """Whether both of what a loss function compares has a gradient, and is of other samples."""
     both = [*args[:2], *(kwargs[key] for key in ("input", "target") if key in kwargs)]
-    return len(both) == 2 and all(isinstance(t, torch.Tensor) and t.requires_grad for t in both)
+    if len(both) != 2 or not all(isinstance(t, torch.Tensor) and t.requires_grad for t in both):
+        return False
+    return not are_of_the_same_samples(*both)
 
 
 def _terms(target: Any, kwargs: dict[str, Any]) -> int:
@@ -192,6 +195,7 @@ class LoopObserver:
         self._compared_to_itself: bool | None = None  # all that losses compare; None: there is none
         self._latents: list[Latent] = []
         self._compares_directions = False  # the loss, and nothing else
+        self._is_of_compared = False  # the loss is made of what loss functions compare
         self._outputs: Outputs | None = None
         self._norms: Norms | None = None
         self._looks = 0  # steps that were due
@@ -253,7 +257,7 @@ class LoopObserver:
         self.slopes.forget()
         self._outside = Outside()
         self._graphs = 0
-        self._compares_directions = False
+        self._compares_directions = self._is_of_compared = False
 
     def loss_computed(self, name: str, value: Any, args: Any, kwargs: dict[str, Any]) -> None:
         """In training, by a loss function."""
@@ -341,6 +345,7 @@ class LoopObserver:
         self._graphs += 1
         cosines = cosines_in(root)
         self._compares_directions = cosines == ONE_WAY
+        self._is_of_compared = is_made_of_what_it_compares(root)
         owners = self._models.owners()
         has_dropout = any(
             isinstance(module, nn.modules.dropout._DropoutNd) and module.p > 0 and module.training
@@ -529,7 +534,7 @@ class LoopObserver:
             tell("loss_is_summed", self._terms)
         if self._target_is_made:
             tell("target_has_gradient", 1)
-        if self._compared_to_itself:
+        if self._compared_to_itself and self._is_of_compared and self._passes == 1:
             tell("compared_to_itself", 1)
         if self._times is not None:
             for place, ratio, uses in self._times.ratios():
