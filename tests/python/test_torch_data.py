@@ -117,6 +117,8 @@ def test_what_is_no_table_with_one_label_for_each_row_is_not_compared():
     assert closest_column(torch.randn(40, 6), torch.randint(0, 3, (40,))) is not None
     assert closest_column(torch.randn(40, 1), y) is None
     assert closest_column(torch.randn(40, 2, 2), y) is None  # no series
+    assert closest_column(torch.randn(40, 5, 0), y) is None
+    assert closest_column(torch.randn(5, 40, 0), y) is None
     assert closest_column(torch.randn(2, 40, 6), y) is None
     assert closest_column(torch.randn(6, 41, 2), y) is None
     assert closest_column(torch.randint(0, 9, (40, 6)), y) is None

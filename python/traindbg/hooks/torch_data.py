@@ -209,9 +209,10 @@ def _last_steps(inputs: torch.Tensor, rows: int) -> list[torch.Tensor] | None:
     """Of as many series the last step, as one table; as two where either of two sizes may be steps.
 
     Series are (rows, steps, values) or (steps, rows, values), as of recurrent layers, or (rows,
-    channels, steps), as of convolutions, where there are more steps than channels. None: no series.
+    channels, steps), as of convolutions, where there are more steps than channels. None: no series,
+    or one without values.
     """
-    if inputs.dim() != 3:
+    if inputs.dim() != 3 or inputs.numel() == 0:
         return None
     if inputs.shape[0] != rows:
         is_series = inputs.shape[1] == rows and inputs.shape[0] >= _FEWEST_STEPS

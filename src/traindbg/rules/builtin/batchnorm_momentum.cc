@@ -31,7 +31,8 @@ const model::RuleInfo kBatchnormMomentum = {
         "those of the last batch alone, and half of `gap` is enough. And it does harm: the evaluation loss "
         "is "
         "more than 1.3 times the training loss at the last two evaluations (of the last batch's statistics, "
-        "which may be lucky ones, at two of the last four, and with norms in evaluation mode), or, at the "
+        "which may be lucky ones, at two of the last four, and only where the model is never called in "
+        "training mode without gradients, by which the statistics may be made anew), or, at the "
         "end of a run without any, the gap is 2.5 times as "
         "large. Or momentum is 0, and the running statistics are still mean 0 and variance 1 after a batch "
         "was "
@@ -75,6 +76,7 @@ class BatchNormMomentum final : public Rule {
             if (is_first_loss(step.info(sample.tensor)) && std::isfinite(sample.value) &&
                 step.info(sample.tensor).name != "loss")
                 training_.add(sample.value);
+        if (loop_fact(step, "modules_called_in_train")) has_other_statistics_ = true;
         if (const std::optional<LoopFact> samples = loop_fact(step, "samples_of_loss"))
             batch_ = samples->value;
         if (const std::optional<LoopFact> standing = loop_fact(step, "norm_standing")) {
@@ -106,11 +108,13 @@ class BatchNormMomentum final : public Rule {
     }
 
   private:
+    static constexpr const char* kLast = "last";
+
     // The loss of an evaluation of several batches is their mean.
     void note_evaluation(const model::StepView& step, FindingSink& sink) {
         static_cast<void>(sink);
-        if (const std::optional<LoopFact> on = loop_fact(step, "modules_in_train"))
-            is_evaluated_by_batch_ = on->value > 0;
+        const std::optional<LoopFact> on = loop_fact(step, "modules_in_train");
+        if (on && on->value > 0) has_other_statistics_ = true;
         for (const model::ScalarSample& sample : step.record->scalars) {
             if (!is_first_loss(step.info(sample.tensor)) || !std::isfinite(sample.value)) continue;
             evaluation_ += sample.value;
@@ -144,14 +148,19 @@ class BatchNormMomentum final : public Rule {
             return std::count_if(harm.begin(), harm.end(), [](double h) { return h > 1.3; });
         };
         // What one batch happens to be decides: some evaluations are lucky.
-        if (momentum_ >= 0.9 && !is_evaluated_by_batch_ && are_mostly_off(gap_ / 2) && worse_of(4) >= 2)
-            return "last";
+        if (momentum_ >= 0.9 && !has_other_statistics_ && are_mostly_off(gap_ / 2) && worse_of(4) >= 2)
+            return kLast;
         if (!are_mostly_off(gap_)) return nullptr;
         if (worse_of(2) == 2 && left_now_ > left_) return "start";
         // Nothing was evaluated yet, and what will be is another network.
         const double gap = median({looks.begin(), looks.end()});
         if (is_over && harm_.values().empty() && left_now_ > left_ && gap > 2.5 * gap_) return "start";
         return nullptr;
+    }
+    [[nodiscard]] double limit_of(std::string_view reason) const {
+        if (reason == kLast) return gap_ / 2;
+        if (reason == "batch" && batch_ <= samples_) return gap_ / 4;
+        return reason == "start" && harm_.values().empty() ? 2.5 * gap_ : gap_;
     }
     // Two samples are noise even where their many pixels hide it; of four it has to show.
     [[nodiscard]] bool is_tiny() const {
@@ -169,7 +178,8 @@ class BatchNormMomentum final : public Rule {
     void judge(const model::StepView& step, FindingSink& sink) {
         last_ = step.step();
         const char* reason = why(loss_.count() >= 300);
-        if (reason == nullptr && firing_ != nullptr && loss_.has_learned_much()) {
+        const bool is_unknown = firing_ != nullptr && firing_ == kLast && has_other_statistics_;
+        if (reason == nullptr && firing_ != nullptr && (is_unknown || loss_.has_learned_much())) {
             sink.clear(firing_);
             firing_ = nullptr;
         }
@@ -214,7 +224,7 @@ class BatchNormMomentum final : public Rule {
                                   human_number(momentum_), 100 * left_now_);
             finding.fix = base::format("Raise momentum from {} to 0.1, or train for many more batches.",
                                        human_number(momentum_));
-        } else if (reason == "last") {
+        } else if (reason == kLast) {
             finding.message = by + base::format("with momentum {} they are those of the last batch alone.",
                                                 human_number(momentum_));
             finding.fix =
@@ -225,13 +235,19 @@ class BatchNormMomentum final : public Rule {
                                                 human_number(batch_));
             finding.fix = "Use torch.nn.GroupNorm (or LayerNorm) instead of batch norm, or larger batches.";
         }
-        const auto harm = harm_.last(2);
+        const auto harm = harm_.last(4);
         if (!harm.empty()) {
-            finding.message += base::format(" The evaluation loss is {} times the training loss.",
-                                            human_number(harm.back()));
-            finding.evidence.push_back({"evaluation loss / training loss", harm.back(), "limit", 1.3});
+            const double worst = *std::max_element(harm.begin(), harm.end());
+            finding.message +=
+                harm.size() == 1
+                    ? base::format(" The evaluation loss is {} times the training loss.", human_number(worst))
+                    : base::format(
+                          " At the worst of the last {} evaluations their loss was {} times the "
+                          "training loss.",
+                          harm.size(), human_number(worst));
+            finding.evidence.push_back({"evaluation loss / training loss", worst, "limit", 1.3});
         }
-        finding.evidence.push_back({"deviations off", gap, "limit", gap_});
+        finding.evidence.push_back({"deviations off", gap, "limit", limit_of(reason)});
         if (!is_noise_) finding.evidence.push_back({"momentum", momentum_, "usual", 0.1});
         if (batch_ > 0) finding.evidence.push_back({"samples of a batch", batch_, "limit", samples_});
         finding.plots = {{tensor_, "value"}};
@@ -240,7 +256,9 @@ class BatchNormMomentum final : public Rule {
     }
 
     double gap_, left_, samples_;
-    bool is_evaluated_by_batch_ = false;  // modules act as in training there
+    // The model is called in training mode without gradients, in evaluations or between steps: running
+    // statistics are those of these calls, or are not used.
+    bool has_other_statistics_ = false;
     bool is_noise_ = false;  // the gaps are those of batches whose gradients are summed: of their noise
     std::uint64_t judged_ = 0, evaluated_ = 0;
     double evaluation_ = 0, batch_ = 0, momentum_ = 0, left_now_ = 0;

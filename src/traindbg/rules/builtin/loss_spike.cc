@@ -291,16 +291,16 @@ class LossSpike final : public Rule {
         found.tensor = loss_.tensor();
         found.message = base::format(
             "The batch of step {} is unlike the others: its loss was {}, {} is usual, and {} was that of the "
-            "batch after it. What its gradient left in the optimizer led the training astray: over the next "
-            "{} steps the loss was {}, {} at the start.",
+            "batch after it. What its gradient left in the optimizer led the training astray: {} to {} steps "
+            "after it the loss was at {} (median), {} at the start.",
             batch_->step, human_number(batch_->loss), human_number(batch_->usual), human_number(batch_->next),
-            kLate, human_number(now), human_number(loss_.start()));
+            kTested + 1, kTested + kLate, human_number(now), human_number(loss_.start()));
         found.fix = base::format(
             "Look at the samples and targets of step {}: other units, a missing normalisation. Leave out "
             "batches with such a loss, or clip gradients before the optimizer step.",
             batch_->step);
         found.evidence.push_back({"loss of the batch", batch_->loss, "usual", batch_->usual});
-        found.evidence.push_back({"loss since", now, "limit", batch_->line});
+        found.evidence.push_back({"median loss later", now, "limit", batch_->line});
         found.plots = {{loss_.tensor(), "value"}};
         return found;
     }

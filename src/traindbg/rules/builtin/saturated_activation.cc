@@ -7,6 +7,7 @@
 #include <map>
 #include <numeric>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -45,7 +46,9 @@ const model::RuleInfo kSaturatedActivation = {
         "asked, and only where the loss "
         "compares what was made of it, of another number of values: 98 % of its values have been at the flat "
         "ends since the first fifth of the training, 150 steps at least, and the loss is above 40 % of its "
-        "start and no lower than it was before. Gates: "
+        "start; before that it was still falling (over the second half of the steps until then, by 1.5 times "
+        "what chance does), and since then it is higher by a twentieth and by three times what chance does. "
+        "Gates: "
         "at the first step all biases of an LSTM or GRU, those of input and state added up, are above "
         "`bias`, "
         "or all below its negative, and so beyond the reach of what the weights add: a warning likewise "
@@ -61,7 +64,7 @@ const model::RuleInfo kSaturatedActivation = {
         "in the middle. Of an LSTM only the biases of the forget gate, the second quarter, are to be 1.",
     .healthy =
         "The sigmoid at the output of a confident classifier; the tanh at the output of an image generator; "
-        "gates "
+        "a mask that has found its answer, while what it is compared with is noisy; gates "
         "of a model that learns; large biases of the forget gate alone.",
     .cost =
         "One pass over the activations' outputs at the first 5 steps, then every 10th up to step 100 and "
@@ -112,7 +115,6 @@ class SaturatedActivation final : public Rule {
             place->second.shares.add(share);
             note_binary(place->second, share);
         }
-        if (loss_.count() >= kMiddle) least_ = std::min(least_.value_or(loss_.level()), loss_.level());
         if (!any) return;
         ++judged_;
         judge(step, sink);
@@ -133,15 +135,15 @@ class SaturatedActivation final : public Rule {
     // A training that begins saturated may still find its way: wait before it is a fault.
     static constexpr std::uint64_t kPatience = 50, kShort = 20;
     // Of an output that the loss compares by way of something else.
-    static constexpr double kBinary = 0.98, kFarFromStart = 0.4, kNoLower = 0.9;
+    static constexpr double kBinary = 0.98, kFarFromStart = 0.4, kHigher = 0.05;
     static constexpr std::uint64_t kMiddle = 10, kLong = 150, kFirstFifth = 5;
 
     struct Layer {
         explicit Layer(std::size_t window) : shares(window) {}
         Recent shares;
         double first_share = 0;
-        std::uint64_t binary_from = 0;       // losses until then; it has had two values since, or nearly
-        std::optional<double> least_before;  // level of the loss until then; nothing: it has more values
+        std::uint64_t binary_from = 0;  // losses until then; it has had two values since, or nearly
+        std::vector<double> before;     // the last ones of them; empty: it has more values
         [[nodiscard]] double lowest() const {
             const auto all = shares.values();
             return *std::min_element(all.begin(), all.end());
@@ -247,11 +249,34 @@ class SaturatedActivation final : public Rule {
     }
 
     void note_binary(Layer& layer, double share) const {
-        if (share < kBinary) layer.least_before.reset();
-        else if (!layer.least_before && least_) {
+        if (share < kBinary) layer.before.clear();
+        else if (layer.before.empty() && loss_.count() >= kMiddle) {
             layer.binary_from = loss_.count();
-            layer.least_before = least_;
+            const auto half = loss_.recent().last(static_cast<std::size_t>(loss_.count() / 2));
+            layer.before.assign(half.begin(), half.end());
         }
+    }
+    // Level of the loss when it became binary.
+    [[nodiscard]] static double level_before(const Layer& layer) {
+        const std::size_t count = std::min<std::size_t>(layer.before.size(), kMiddle);
+        return median({layer.before.end() - static_cast<std::ptrdiff_t>(count), layer.before.end()});
+    }
+    // The loss was falling until then, and is higher since. Where an answer was found, it stays at what noise
+    // leaves of it.
+    [[nodiscard]] bool was_cut_short(const Layer& layer, double now) const {
+        const std::span<const double> before = layer.before;
+        const auto earlier = before.first(before.size() / 2), later = before.last(before.size() / 2);
+        const double fell = median({earlier.begin(), earlier.end()}) - median({later.begin(), later.end()});
+        const double noise = noise_of(before);
+        const auto recent = loss_.recent().values();
+        const double rose = now - level_before(layer);
+        const auto chance = [](double noise_a, std::size_t a, double noise_b, std::size_t b) {  // of medians
+            return 1.25 * std::hypot(noise_a / std::sqrt(a), noise_b / std::sqrt(b));
+        };
+        return fell > 1.5 * chance(noise, earlier.size(), noise, later.size()) &&
+               rose > kHigher * level_before(layer) &&
+               rose > 3 * chance(noise_of(recent), recent.size(), noise,
+                                 std::min<std::size_t>(before.size(), kMiddle));
     }
     // What loss functions compare is of another number of values than this.
     [[nodiscard]] static bool is_compared_otherwise(const model::StepView& step,
@@ -268,20 +293,20 @@ class SaturatedActivation final : public Rule {
         }
         return any;
     }
-    // Codes that become binary by and by are meant; where they were it before the loss had fallen far,
-    // nothing is learned any more.
+    // Codes that become binary by and by are meant, and a mask may find its answer at once; where they became
+    // it while the loss was falling, and it rose, nothing is learned any more.
     void judge_output(const model::StepView& step, FindingSink& sink) {
         bool is_told = false;
         for (const auto& [tensor, layer] : layers_) {
             const model::TensorInfo& info = step.info(tensor);
             if (!layer.shares.full() || layer.lowest() < kBinary || layer.first_share >= share_ ||
-                !layer.least_before || !loss_.is_known_function() || loss_.is_game())
+                layer.before.empty() || !loss_.is_known_function() || loss_.is_game())
                 continue;
             const std::uint64_t since = loss_.count() - layer.binary_from;
             const auto recent = loss_.recent().values();
             const double now = median({recent.begin(), recent.end()});
             if (since < kLong || since < (kFirstFifth - 1) * layer.binary_from ||
-                now < kNoLower * *layer.least_before || now < kFarFromStart * std::abs(loss_.start()) ||
+                now < kFarFromStart * std::abs(loss_.start()) || !was_cut_short(layer, now) ||
                 !is_output(step, info) || !is_compared_otherwise(step, info))
                 continue;
             is_told = true;
@@ -298,10 +323,10 @@ class SaturatedActivation final : public Rule {
         finding.layer = info.module;
         finding.message = base::format(
             "{:.0f} % of the values of {} ({}) lie at the flat ends in each of {} captured batches, {:.0f} % "
-            "at the first step: they are binary, and no gradient gets past them. The loss is at {}; before "
-            "they were it was at {}.",
+            "at the first step: they are binary, and no gradient gets past them. The loss is at {}; when "
+            "they became it, it was at {} and falling.",
             100 * layer.lowest(), place_in_words(info.name), model::to_string(info.activation), window_,
-            100 * layer.first_share, base::human_number(now), base::human_number(*layer.least_before));
+            100 * layer.first_share, base::human_number(now), base::human_number(level_before(layer)));
         finding.fix = base::format(
             "Keep what is given to {} small, by LayerNorm or a smaller factor; a factor that is to grow "
             "until "
@@ -309,7 +334,7 @@ class SaturatedActivation final : public Rule {
             place_in_words(info.name));
         finding.evidence.push_back({"values at the flat ends", layer.lowest(), "limit", kBinary});
         finding.evidence.push_back({"values at the flat ends at the first step", layer.first_share, "", 0});
-        finding.evidence.push_back({"loss", now, "before they were binary", *layer.least_before});
+        finding.evidence.push_back({"loss", now, "when they became binary", level_before(layer)});
         finding.plots = {{info.name, "low"}, {info.name, "high"}};
         if (!loss_.tensor().empty()) finding.plots.emplace_back(loss_.tensor(), "value");
         sink.fire(std::move(finding));
@@ -383,7 +408,6 @@ class SaturatedActivation final : public Rule {
     std::map<model::TensorId, Layer> layers_;
     std::map<std::int32_t, double> gains_;  // by layer
     std::string firing_;
-    std::optional<double> least_;  // level of the loss until now
     Neighbours neighbours_;
     TrainingLoss loss_;
 };

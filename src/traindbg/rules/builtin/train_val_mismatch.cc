@@ -36,7 +36,10 @@ const model::RuleInfo kTrainValMismatch = {
         "evaluation's or hold exact zeros in a "
         "fifth "
         "more of their values, likewise beyond six times what batches differ, and after `steps` steps the "
-        "training's loss is still above `high` of that of guessing.",
+        "training's loss is still above `high` of that of guessing; but for zeros in four fifths more of "
+        "them, "
+        "not where the evaluation's loss is below `high` of that, or below 85 % of the training's (what is "
+        "left of the data teaches enough there), nor where the zeros are those of whole samples.",
     .why =
         "A model is judged on data that it never was prepared for: the evaluation says nothing of the "
         "training, "
@@ -46,9 +49,9 @@ const model::RuleInfo kTrainValMismatch = {
         "them to "
         "both; leave out of the evaluation only what is random.",
     .healthy =
-        "Augmentation; parts of data that differ a little; noise that is added in training only; batches "
-        "that "
-        "are padded with more zeros in one part than in the other; numbers of tokens and categories, which "
+        "Augmentation; inputs that some samples of the training go without; parts of data that differ a "
+        "little; noise that is added in training only; batches that are padded with more zeros in one part "
+        "than in the other; numbers of tokens and categories, which "
         "are not looked at.",
     .cost =
         "One pass over the model's inputs at the first 10 steps and then at every 50th, of the training and "
@@ -102,6 +105,7 @@ class TrainValMismatch final : public Rule {
                 input.means.add(sample.statistics.mean);
                 input.stds.add(sample.statistics.std);
                 input.zeros.add(share_of_zeros(sample.statistics));
+                note_blank(input, info, sample.statistics.zero);
             }
             if (input.training.batches >= 5 && input.evaluation.batches >= 2) any = true;
         }
@@ -118,6 +122,8 @@ class TrainValMismatch final : public Rule {
   private:
     static constexpr double kAlike = 0.15;      // of the spread of the values that are not zero
     static constexpr double kSomeZeros = 0.01;  // of the values
+    static constexpr double kMostIsGone = 0.8;
+    static constexpr double kClearlyBelow = 0.85;  // loss of the evaluation, of that of the training
 
     struct Side {
         model::Statistics all;
@@ -126,6 +132,7 @@ class TrainValMismatch final : public Rule {
     struct Input {
         Side training, evaluation;
         Recent means{64}, stds{64}, zeros{64};  // of training batches
+        bool is_blank_or_whole = true;          // each sample of them, as their zeros tell
         std::string firing;
     };
 
@@ -140,6 +147,13 @@ class TrainValMismatch final : public Rule {
             pairs && alike && pairs->value > 0 ? std::sqrt(alike->value / pairs->value) : 0;
         are_others_ = looked->value >= 500 && known->value > (0.95 - wiped_out) * looked->value &&
                       known->value > 0.5 * looked->value;
+    }
+    // Zeros of every batch are just those of so many samples.
+    static void note_blank(Input& input, const model::TensorInfo& info, std::uint64_t zeros) {
+        std::uint64_t values = 1;
+        for (std::size_t i = 1; i < info.shape.size(); ++i)
+            values *= static_cast<std::uint64_t>(info.shape[i]);
+        if (values < 2 || zeros % values != 0) input.is_blank_or_whole = false;
     }
     static bool is_float(tensor::DType dtype) {
         using tensor::DType;
@@ -178,10 +192,16 @@ class TrainValMismatch final : public Rule {
         if (!are_others_ || guessing_.loss().count() < steps_ || guessing_.loss().is_game()) return false;
         const std::optional<double> share = guessing_.share();
         if (!share || *share < high_ || !(theirs.std > 0)) return false;
+        const double more_zeros = share_of_zeros(ours) - share_of_zeros(theirs);
+        // What is learned of them serves the evaluation; where next to nothing is left of them, it is slow.
+        const std::optional<double> ratio = loss_ratio();
+        const bool serves = ratio && (*ratio < kClearlyBelow || *ratio * *share < high_);
+        // Samples that come without this input leave the others as they are.
+        const bool are_others_whole = input.is_blank_or_whole && spread(input.zeros.values()) > 0;
+        if ((serves || are_others_whole) && more_zeros < kMostIsGone) return false;
         const bool is_wider =
             ours.std > noise_ * theirs.std &&
             ours.std - theirs.std > 6 * std::max(spread(input.stds.values()), 1e-6 * ours.std);
-        const double more_zeros = share_of_zeros(ours) - share_of_zeros(theirs);
         return is_wider || (more_zeros > 0.2 && more_zeros > 6 * spread(input.zeros.values()));
     }
     static double spread(std::span<const double> values) {
