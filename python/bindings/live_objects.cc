@@ -63,11 +63,13 @@ nb::list instances_of(nb::handle kinds, bool exact) {
 }  // namespace
 
 void bind_live_objects(nb::module_& module) {
-    module.def("instances_of", &instances_of, "kinds"_a, nb::kw_only(), "exact"_a = false,
-               "All live objects that the garbage collector knows whose type is one of `kinds` (a type or a "
-               "tuple of "
-               "types), or with `exact=False` a subclass of one. Goes through all objects of the process: "
-               "0.1 us each.");
+    module.def(
+        "instances_of", &instances_of, "kinds"_a, nb::kw_only(), "exact"_a = false,
+        nb::sig(
+            "def instances_of(kinds: type | tuple[type, ...], *, exact: bool = False) -> list[typing.Any]"),
+        "All live objects that the garbage collector knows whose type is one of `kinds`, or with "
+        "`exact=False` a "
+        "subclass of one. Goes through all objects of the process: 0.1 us each.");
 }
 
 }  // namespace traindbg::bindings
