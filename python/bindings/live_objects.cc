@@ -68,8 +68,7 @@ void bind_live_objects(nb::module_& module) {
         nb::sig(
             "def instances_of(kinds: type | tuple[type, ...], *, exact: bool = False) -> list[typing.Any]"),
         "All live objects that the garbage collector knows whose type is one of `kinds`, or with "
-        "`exact=False` a "
-        "subclass of one. Goes through all objects of the process: 0.1 us each.");
+        "`exact=False` a subclass of one. Goes through all objects of the process: 0.1 us each.");
 }
 
 }  // namespace traindbg::bindings
