@@ -63,19 +63,23 @@ _search: Search
 
 
 def find_root(parameters: Iterable[torch.Tensor]) -> torch.nn.Module | None:
-    """The outermost live module that holds most of `parameters`; None when there is none."""
-    wanted = {id(parameter) for parameter in parameters}
+    """The outermost live module that holds most of `parameters`; None when there is none.
+
+    Of several that hold as many, the one that holds the first of them: the garbage collector names
+    modules in any order.
+    """
+    wanted = {id(parameter): number for number, parameter in enumerate(parameters)}
     live: list[torch.nn.Module] = _core.instances_of(torch.nn.Module)
     modules = [module for module in live if "_modules" in module.__dict__]
     inner = {id(child) for module in modules for child in module._modules.values()}
     best: torch.nn.Module | None = None
-    most = 0
+    most = (0, 0)  # of the best: how many, and less the number of the first of them
     for module in modules:
         if id(module) in inner:
             continue
-        held = sum(id(parameter) in wanted for parameter in module.parameters())
-        if held > most:
-            best, most = module, held
+        held = [wanted[id(p)] for p in module.parameters() if id(p) in wanted]
+        if held and (len(held), -min(held)) > most:
+            best, most = module, (len(held), -min(held))
     return best
 
 

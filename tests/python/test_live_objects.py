@@ -5,8 +5,9 @@ from __future__ import annotations
 import gc
 
 import pytest
+import torch
 
-from traindbg import _core
+from traindbg import _autostart, _core
 
 
 class Kind:
@@ -59,3 +60,14 @@ def test_what_is_gone_is_not_found() -> None:
 def test_something_else_than_types_is_an_error(kinds: object) -> None:
     with pytest.raises(TypeError):
         _core.instances_of(kinds)
+
+
+def test_of_two_modules_that_hold_as_much_the_first_one_is_found() -> None:
+    older = torch.nn.Linear(2, 2)
+    gc.collect()  # which the collector names after younger ones
+    younger = torch.nn.Linear(2, 2)
+    both = [list(older.parameters()), list(younger.parameters())]
+    assert _autostart.find_root([*both[0], *both[1]]) is older
+    assert _autostart.find_root([*both[1], *both[0]]) is younger
+    larger = torch.nn.Sequential(torch.nn.Linear(2, 2), torch.nn.Linear(2, 2))
+    assert _autostart.find_root([*both[0], *larger.parameters()]) is larger
