@@ -78,7 +78,7 @@ class Attachment:
                 observer.disarm()
             return
         if not train and self._may_stand_by(model):
-            observer.arm_for_evaluations()
+            observer.stand_by()
             return
         observer.counts_unseen = self._compilation.is_in_use and observer.unseen is None
         observer.arm(self._compilation.is_in_use)

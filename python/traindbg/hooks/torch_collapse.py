@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import itertools
 import threading
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeVar
 
 import torch
 from torch.nn.modules.module import register_module_forward_hook
@@ -24,7 +24,7 @@ from traindbg.hooks.torch_names import tensors_in
 from traindbg.hooks.torch_patches import is_transforming
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
     from torch import nn
 
@@ -45,6 +45,7 @@ _is_compiling = torch.compiler.is_compiling
 _graph_task = getattr(torch._C, "_current_graph_task_id", None)
 
 Number: TypeAlias = "float | torch.Tensor"  # on a device: a tensor of one element
+_Found = TypeVar("_Found")
 
 
 class Spread(NamedTuple):
@@ -131,42 +132,39 @@ def _rows(tensor: torch.Tensor) -> torch.Tensor | None:
     return part.reshape(part.shape[0], -1)[:, :_MOST_VALUES].to(widest_of(tensor))
 
 
-def _deviation_and_size(batch: Any) -> tuple[Number, Number] | None:
-    """From row to row, of the typical column; and of all values. None: it is no batch."""
+def _of_batch(
+    batch: Any,
+    in_core: Callable[[Any], _Found | None],
+    by_operations: Callable[[torch.Tensor], _Found],
+) -> _Found | None:
+    """What is told of a batch's rows. None: it is no batch."""
     if not _is_batch(batch):
         return None
-    found = _core.row_deviation(batch)
+    found = in_core(batch)
     if found is not None:
         return found
     with own_operations():
         rows = _rows(batch)
-        return None if rows is None else (_deviation(rows), _size(rows))
+        return None if rows is None else by_operations(rows)
+
+
+def _deviation_and_size(batch: Any) -> tuple[Number, Number] | None:
+    """From row to row, of the typical column; and of all values. None: it is no batch."""
+    return _of_batch(batch, _core.row_deviation, lambda rows: (_deviation(rows), _size(rows)))
 
 
 def _directions(batch: Any) -> Number | None:
     """As `directions_of`. None: it is no batch."""
-    if not _is_batch(batch):
-        return None
-    found = _core.row_directions(batch)
-    if found is not None:
-        return found
-    with own_operations():
-        rows = _rows(batch)
-        return None if rows is None else directions_of(rows)
+    return _of_batch(batch, _core.row_directions, directions_of)
 
 
 def _spread(batch: Any) -> tuple[Number, Number, Number, Number] | None:
     """Deviation, size, directions and turn. None: it is no batch."""
-    if not _is_batch(batch):
-        return None
-    found = _core.row_spread(batch)
-    if found is not None:
-        return found
-    with own_operations():
-        rows = _rows(batch)
-        if rows is None:
-            return None
-        return _deviation(rows), _size(rows), directions_of(rows), turn_of(rows)
+    return _of_batch(
+        batch,
+        _core.row_spread,
+        lambda rows: (_deviation(rows), _size(rows), directions_of(rows), turn_of(rows)),
+    )
 
 
 def _deviation(rows: torch.Tensor) -> torch.Tensor:

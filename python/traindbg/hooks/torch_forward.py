@@ -287,7 +287,7 @@ class ForwardObserver:
                 _core.ForwardPath.restore,
             )
 
-    def arm_for_evaluations(self) -> None:
+    def stand_by(self) -> None:
         """Takes everything off until an evaluation may begin. Not where compilers are at work."""
         with standby.lock:
             self._disarm()
@@ -303,7 +303,7 @@ class ForwardObserver:
     def training_goes_on(self) -> None:
         """No evaluation is under way. The lock is held."""
         if self._only_for_evaluations and not self.observing:
-            self.arm_for_evaluations()
+            self.stand_by()
 
     def disarm(self) -> None:
         """Takes everything off."""

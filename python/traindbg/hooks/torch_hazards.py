@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import torch
 from torch.nn import functional
 
+from traindbg.hooks.torch_loss_pairs import edges_of
 from traindbg.hooks.torch_sequences import compares_positions
 
 if TYPE_CHECKING:
@@ -252,16 +253,12 @@ _CLAMP_NODES = frozenset({"ClampBackward1", "ClampMinBackward0"})  # at numbers
 _NONNEGATIVE_NODES = frozenset({"AbsBackward0", "ReluBackward0"})
 
 
-def _edges(node: Any) -> list[Any]:
-    return [other for other, _ in node.next_functions]
-
-
 def _behind(node: Any) -> Any:
     """The node whose values this one passes on."""
     for _ in range(_MOST_STEPS):
         if node is None or node.name() not in _PASS_ON:
             return node
-        node = _edges(node)[0]
+        node = edges_of(node)[0]
     return None
 
 
@@ -269,10 +266,10 @@ def _is_sum_of_exponentials(node: Any) -> bool:
     node = _behind(node)
     if node is None or node.name() not in _SUM_NODES:
         return False
-    node = _behind(_edges(node)[0])
+    node = _behind(edges_of(node)[0])
     if node is None or node.name() != "ExpBackward0":
         return False
-    inner = _behind(_edges(node)[0])
+    inner = _behind(edges_of(node)[0])
     # Perhaps with the largest taken off, and then none overflows.
     return inner is None or inner.name() != "SubBackward0"
 
@@ -287,11 +284,11 @@ def _is_measure(node: Any) -> bool:
         if name == "SqrtBackward0" or (
             name == "PowBackward0" and getattr(node, "_saved_exponent", None) == 0.5
         ):
-            node = _behind(_edges(node)[0])
+            node = _behind(edges_of(node)[0])
             continue
         if _NORMS.fullmatch(name) is None:
             return False
-        inner = _behind(_edges(node)[0])
+        inner = _behind(edges_of(node)[0])
         return inner is None or inner.name() not in ("ExpBackward0", *_PROBABILITY_NODES)
     return False
 
@@ -312,7 +309,7 @@ def _is_least_at_zero(node: Any) -> bool:
         return _is_number(getattr(node, "_saved_min", None), 0)
     if name == "PowBackward0":
         return _is_number(getattr(node, "_saved_exponent", None), 2)
-    edges = _edges(node)
+    edges = edges_of(node)
     is_square = name == "MulBackward0" and len(edges) == 2 and edges[0] is not None
     return name in _NONNEGATIVE_NODES or (is_square and edges[0] is edges[1])
 
@@ -322,7 +319,7 @@ def _is_probability(node: Any) -> bool:
         node = _behind(node)
         if node is None:
             return False
-        name, edges = node.name(), _edges(node)
+        name, edges = node.name(), edges_of(node)
         if name in _PROBABILITY_NODES:
             return True
         if name == "DivBackward0":
@@ -342,7 +339,7 @@ def _is_probability(node: Any) -> bool:
 
 def is_log_of_probability(node: Any) -> bool:
     """A node that computes the logarithm of a softmax or sigmoid, or of one of its values."""
-    return node.name() in _LOG_NODES and _is_probability(_edges(node)[0])
+    return node.name() in _LOG_NODES and _is_probability(edges_of(node)[0])
 
 
 def hazards_in(nodes: Iterable[Any]) -> list[str]:
@@ -354,16 +351,16 @@ def hazards_in(nodes: Iterable[Any]) -> list[str]:
             if is_log_of_probability(node):
                 found.add(LOGS)
         elif name == "DivBackward0":
-            edges = _edges(node)
+            edges = edges_of(node)
             if len(edges) > 1 and _is_sum_of_exponentials(edges[1]):
                 found.add(LOGS)
             elif len(edges) > 1 and _is_measure(edges[1]):
                 found.add(DIVIDES)
         elif name in ("ReciprocalBackward0", "RsqrtBackward0"):
-            if _is_measure(_edges(node)[0]):
+            if _is_measure(edges_of(node)[0]):
                 found.add(DIVIDES)
         elif _is_root(node):
-            inner = _edges(node)[0]
+            inner = edges_of(node)[0]
             if _is_measure(inner) or _is_least_at_zero(inner):
                 found.add(DIVIDES)  # its derivative divides by it
     return sorted(found)

@@ -76,6 +76,11 @@ def shape_at(node: Any, index: int) -> Shape | None:
     return tuple(int(size) for size in known[index].shape)
 
 
+def edges_of(node: Any) -> list[Any]:
+    """The nodes that a node is made of; None where no gradient goes to."""
+    return [other for other, _ in node.next_functions]
+
+
 def saved_by(node: Any, name: str) -> torch.Tensor | None:
     """What the node keeps under this name.
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from traindbg.hooks.torch_loss_pairs import shape_at
+from traindbg.hooks.torch_loss_pairs import edges_of, shape_at
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -41,16 +41,12 @@ _PICKED = frozenset(
 _Along = tuple[int, int]  # a dimension, from the last one on, and its size
 
 
-def _edges(node: Any) -> list[Any]:
-    return [other for other, _ in node.next_functions]
-
-
 def _behind(node: Any) -> Any:
     """The node whose values this one passes on."""
     for _ in range(_MOST_STEPS):
         if node is None or node.name() not in _PASS_ON:
             return node
-        node = _edges(node)[0]
+        node = edges_of(node)[0]
     return None
 
 
@@ -75,7 +71,7 @@ def _along(node: Any, made: Any) -> _Along | None:
 def _summed(node: Any, what: Any) -> _Along | None:
     """Along which dimension a node sums what another one made; None: it does not."""
     node = _behind(node)
-    if node is None or node.name() != _SUM or _edges(node)[0] is not what:
+    if node is None or node.name() != _SUM or edges_of(node)[0] is not what:
         return None
     return _along(node, what)
 
@@ -84,7 +80,7 @@ def _softmax(node: Any) -> tuple[Any, _Along | None]:
     """What a softmax is given, and along which dimension it is; None: the node is none."""
     if node is None:
         return None, None
-    name, edges = node.name(), _edges(node)
+    name, edges = node.name(), edges_of(node)
     if name == "SoftmaxBackward0":
         return edges[0], _along(node, node)
     if name == "DivBackward0" and len(edges) == 2:
@@ -92,7 +88,7 @@ def _softmax(node: Any) -> tuple[Any, _Along | None]:
         if part is None:
             return None, None
         if part.name() == "ExpBackward0":  # written out
-            return _edges(part)[0], _summed(edges[1], part)
+            return edges_of(part)[0], _summed(edges[1], part)
         along = _summed(edges[1], edges[0])  # a distribution makes its probabilities sum to one
         given, own = _softmax(part) if along is not None else (None, None)
         return given, own if own == along else None
@@ -104,7 +100,7 @@ def _softmaxes(node: Any) -> tuple[Any, _Along | None]:
     if node is None or node.name() not in _JOINED:
         return _softmax(node)
     shape, saved = shape_at(node, 0), getattr(node, "_saved_dim", None)
-    found = [_softmax(_behind(other)) for other in _edges(node)]
+    found = [_softmax(_behind(other)) for other in edges_of(node)]
     along = found[0][1]
     if along is None or not shape or not isinstance(saved, int):
         return None, None
@@ -121,7 +117,7 @@ def _is_made_of(node: Any, given: Any) -> bool:
     for _ in range(_MOST_STEPS):
         if node is None or node is given:
             return node is not None
-        edges = _edges(node)
+        edges = edges_of(node)
         is_masked = node.name() == "MulBackward0" and sum(one is not None for one in edges) == 1
         if not is_masked and node.name() not in _PICKED:
             return False
@@ -133,7 +129,7 @@ def _is_subtracted(logarithm: Any, given: Any, nodes: Collection[Any]) -> bool:
     """Whether the logarithm of a sum and what it was taken of are subtracted from each other."""
     for node in nodes:
         if node.name() == "SubBackward0":
-            one, other = _edges(node)
+            one, other = edges_of(node)
             if _behind(one) is logarithm and _is_made_of(other, given):
                 return True
             if _behind(other) is logarithm and _is_made_of(one, given):
@@ -148,17 +144,17 @@ def _given_to_logarithm(node: Any) -> tuple[Any, _Along | None, bool]:
     """
     name = node.name()
     if name in ("LogSoftmaxBackward0", "LogsumexpBackward0"):
-        given = _edges(node)[0]
+        given = edges_of(node)[0]
         along = None if given is None else _along(node, given)
         return given, along, name == "LogsumexpBackward0"
     if name != "LogBackward0":
         return None, None, False
-    inner = _behind(_edges(node)[0])
+    inner = _behind(edges_of(node)[0])
     if inner is not None and inner.name() == _SUM:
-        part = _edges(inner)[0]
+        part = edges_of(inner)[0]
         if part is None or part.name() != "ExpBackward0":
             return None, None, False
-        return _edges(part)[0], _along(inner, part), True
+        return edges_of(part)[0], _along(inner, part), True
     return (*_softmax(inner), False)
 
 
