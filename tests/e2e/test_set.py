@@ -15,7 +15,9 @@ import traindbg as td
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-# Trains until standard input ends. argv: how many processes, each a rank of its own.
+# Trains until standard input ends, and 20 steps more: what is in effect from the next step on is
+# then captured even where standard input ends before that step. argv: how many processes, each a
+# rank of its own.
 TRAINING = """
 import os, select, subprocess, sys
 import torch
@@ -30,13 +32,15 @@ torch.manual_seed(0)
 model = torch.nn.Sequential(torch.nn.Linear(6, 5), torch.nn.ReLU(), torch.nn.Linear(5, 1))
 optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
 step = 0
-while not select.select([0], [], [], 0)[0]:
+left = 20
+while left > 0:
+    left -= bool(select.select([0], [], [], 0)[0])
     optimizer.zero_grad()
     torch.nn.functional.mse_loss(model(torch.randn(8, 6)), torch.randn(8, 1)).backward()
     optimizer.step()
     step += 1
     if step == 3:
-        print("training", flush=True)
+        os.write(1, b"training\\n")  # in one piece: ranks share the pipe
 """
 
 
