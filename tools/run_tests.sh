@@ -60,7 +60,10 @@ for i in "${!names[@]}"; do
     printf '%-14s %4d s  %s\n' "${names[$i]}" "${seconds[$i]}" "${states[$i]}"
 done
 printf '%-14s %4d s\n' "all" $((SECONDS - started))
-"${PYTHON:-python3}" tools/sum_results.py "$results" || failures=$((failures + 1))
+# Phases of tests that report none have run none.
+least=0
+[[ " ${phases[*]}" != *\ test-* ]] || least=1
+"${PYTHON:-python3}" tools/sum_results.py --least "$least" "$results" || failures=$((failures + 1))
 if [ "$failures" -gt 0 ]; then
     printf '%d of %d phases failed\n' "$failures" "${#names[@]}"
     exit 1

@@ -1,14 +1,16 @@
 #!/usr/bin/env python3
 """Adds up what the test runners reported.
 
-    tools/sum_results.py FOLDER
+    tools/sum_results.py [--least N] FOLDER
 
 Reads the JUnit files that ctest and pytest left in FOLDER, prints the names of failed tests and
-ends with one line, `N passed, N failed, N skipped`. Exits 1 when a test failed or none ran.
+ends with one line, `N passed, N failed, N skipped`. Exits 1 when a test failed or fewer than N (1)
+passed.
 """
 
 from __future__ import annotations
 
+import argparse
 import sys
 from pathlib import Path
 from xml.etree import ElementTree
@@ -26,16 +28,19 @@ def outcome_of(case: ElementTree.Element) -> str:
 
 
 def main(arguments: list[str]) -> int:
-    folder = Path(arguments[0])
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--least", type=int, default=1, help="how many must pass (default: 1)")
+    parser.add_argument("folder", type=Path)
+    options = parser.parse_args(arguments)
     totals = {"passed": 0, "failed": 0, "skipped": 0}
-    for file in sorted(folder.glob("*.xml")):
+    for file in sorted(options.folder.glob("*.xml")):
         for case in ElementTree.parse(file).getroot().iter("testcase"):
             outcome = outcome_of(case)
             totals[outcome] += 1
             if outcome == "failed":
                 print(f"failed: {file.stem}: {case.get('classname', '')}.{case.get('name', '')}")
     print(", ".join(f"{count} {outcome}" for outcome, count in totals.items()))
-    return 1 if totals["failed"] or not totals["passed"] else 0
+    return 1 if totals["failed"] or totals["passed"] < options.least else 0
 
 
 if __name__ == "__main__":

@@ -140,8 +140,8 @@ def _tiny() -> Training:
     return Training(model, torch.optim.SGD(model.parameters(), lr=0.01), batches)
 
 
-def _many_parameters() -> Training:
-    model = ManyParameters()
+def _many_parameters(count: int = 2000) -> Training:
+    model = ManyParameters(count)
     batches = [(torch.randn(16, 64), torch.randint(0, 10, (16,))) for _ in range(4)]
     return Training(model, torch.optim.SGD(model.parameters(), lr=0.01), batches)
 
@@ -177,6 +177,7 @@ def _transformer() -> Training:
 
 TRAININGS: dict[str, Callable[[], Training]] = {
     "tiny": _tiny,  # nothing but fixed costs
+    "hundred_parameters": lambda: _many_parameters(100),  # and gradients: 204 tensors
     "many_parameters": _many_parameters,
     "tiny_transformer": _tiny_transformer,
     "digits_cnn": _digits,

@@ -196,6 +196,13 @@ class TestSum:
         assert result.returncode == 1
         assert result.stdout.splitlines()[-1] == "0 passed, 0 failed, 0 skipped"
 
+    def test_no_result_is_fine_where_no_test_was_asked_for(self, tmp_path: Path) -> None:
+        assert run_tool("sum_results.py", "--least", 0, tmp_path).returncode == 0
+        (tmp_path / "a.xml").write_text(
+            '<testsuite><testcase name="a"><failure message=""/></testcase></testsuite>'
+        )
+        assert run_tool("sum_results.py", "--least", 0, tmp_path).returncode == 1
+
     def test_all_passed(self, tmp_path: Path) -> None:
         (tmp_path / "a.xml").write_text('<testsuite><testcase name="a"/></testsuite>')
         assert run_tool("sum_results.py", tmp_path).returncode == 0
