@@ -95,6 +95,7 @@ def test_rules_are_listed_and_explained() -> None:
         assert done.returncode == 0
         assert name in done.stdout
         assert max(map(len, done.stdout.splitlines())) <= 100
+        assert f"--rule {name}.hold=20" in done.stdout  # which every rule takes
         assert traindbg("rules", "explain", name, "--markdown").stdout.startswith("#")
     done = traindbg("rules", "explain", names[0][:-1] + "x")
     assert done.returncode == 2

@@ -15,6 +15,10 @@
 namespace traindbg::rules {
 
 inline constexpr std::string_view kHoldParameter = "hold";
+// What it means, after how it is set, as pages and the command line say it.
+inline constexpr std::string_view kHoldInWords =
+    "which every rule takes, lets its findings wait until the fault has lasted for 20 steps, or for a time "
+    "such as `30s`";
 
 // At most one of them is above 0.
 struct Hold {

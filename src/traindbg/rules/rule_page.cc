@@ -5,6 +5,7 @@
 #include "traindbg/base/format.h"
 #include "traindbg/base/text.h"
 #include "traindbg/model/what_words.h"
+#include "traindbg/rules/hold.h"
 
 namespace traindbg::rules {
 namespace {
@@ -45,17 +46,20 @@ std::string rule_page_markdown(const RuleEntry& entry) {
     page += base::format("## Why it matters\n\n{}\n\n", info.why);
     page += base::format("## What to change\n\n{}\n\n", info.fix);
     page += base::format("## What looks alike and is healthy\n\n{}\n\n", info.healthy);
+    page += "## Parameters\n\n";
     if (!info.parameters.empty()) {
-        page +=
-            "## Parameters\n\n| name | default | range | unit | meaning |\n| --- | --- | --- | --- | --- |\n";
+        page += "| name | default | range | unit | meaning |\n| --- | --- | --- | --- | --- |\n";
         for (const model::ParameterInfo& parameter : info.parameters)
             page +=
                 base::format("| `{}` | {} | {} | {} | {} |\n", parameter.name, in_table(parameter.fallback),
                              model::range_in_words(parameter), parameter.unit, parameter.meaning);
         const model::ParameterInfo& first = info.parameters.front();
-        page += base::format("\nSet one with `--rule {}.{}={}`.\n\n", info.name, first.name,
+        page += base::format("\nSet one with `--rule {}.{}={}`. ", info.name, first.name,
                              model::to_text(first.fallback));
     }
+    if (is_hold(info, kHoldParameter))
+        page += base::format("`--rule {}.{}=20`, {}.", info.name, kHoldParameter, kHoldInWords);
+    page += "\n\n";
     page += "## What it needs captured\n\n";
     if (!needs.empty()) page += "| collection | mode | what | when |\n| --- | --- | --- | --- |\n";
     for (const model::Requirement& need : needs)

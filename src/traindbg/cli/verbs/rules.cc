@@ -7,6 +7,7 @@
 #include "traindbg/cli/exit_code.h"
 #include "traindbg/cli/verb.h"
 #include "traindbg/model/json.h"
+#include "traindbg/rules/hold.h"
 #include "traindbg/rules/rule.h"
 #include "traindbg/rules/rule_page.h"
 
@@ -114,6 +115,9 @@ class RulesExplainVerb final : public Verb {
                                                   model::range_in_words(parameter)),
                                      columns - std::min<std::size_t>(columns - 1, 4), 4));
         section("Parameters, with their defaults", parameters);
+        if (rules::is_hold(info, rules::kHoldParameter))
+            prose("Hold", base::format("`--rule {}.{}=20`, {}.", info.name, rules::kHoldParameter,
+                                       rules::kHoldInWords));
         if (info.readings.empty()) section("Kin in SageMaker Debugger", info.original);
         prose("How the original's documents are read", info.readings);
         prose("Source", info.source);
