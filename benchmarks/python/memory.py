@@ -1,7 +1,7 @@
 """Does the memory of a watched training grow?
 
 Trains a small network for many steps, watched and plain, each in a process of its own, and prints
-the resident memory after 1,000 steps and at each tenfold number of them.
+the resident memory after 1,000 steps, 3,000, 10,000 and so on.
 
     python benchmarks/python/memory.py                  # 100,000 steps
     python benchmarks/python/memory.py --steps 10000
@@ -61,7 +61,7 @@ def _worker(config: str, steps: int) -> dict[str, int]:
 
         td.watch(model, optimizer, run_dir=f"{directory}/run", supervise=False, **settings)
     found = {}
-    marks = {10**n for n in range(3, 12)} | {steps}
+    marks = {m * 10**n for n in range(3, 12) for m in (1, 3)} | {steps}
     for step in range(1, steps + 1):
         optimizer.zero_grad()
         functional.cross_entropy(model(x), y).backward()
