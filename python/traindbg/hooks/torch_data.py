@@ -16,6 +16,7 @@ import torch
 from traindbg.hooks.torch_device import own_operations, widest_of
 from traindbg.hooks.torch_guard import guarded
 from traindbg.hooks.torch_passes import Pass
+from traindbg.hooks.torch_rounds import rounds
 from traindbg.hooks.torch_sources import sources
 
 if TYPE_CHECKING:
@@ -114,6 +115,7 @@ def listening_iter(
         what = ""
         if is_heard():
             sizes.begins(loader)
+            rounds.pass_begins()
         else:
             what = "evaluation_"
         sources.used(f"{what}loader", loader)

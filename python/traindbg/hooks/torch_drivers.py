@@ -16,6 +16,7 @@ from traindbg.hooks.torch_guard import guarded
 from traindbg.hooks.torch_parameters import (
     Owner,
     Parameters,
+    base_rate,
     learning_rates,
     number_of,
     optimizer_facts,
@@ -73,6 +74,7 @@ class Drivers:
         # Those that step nothing of ours.
         self.strangers: weakref.WeakSet[torch.optim.Optimizer] = weakref.WeakSet()
         self.rates: tuple[float, ...] = ()  # of the driver: of all groups
+        self._base_rate = 0.0  # that was told last
         self.skipped = 0  # steps that a GradScaler left out since the last one that is recorded
         # Before their first steps: see `Checkpoints.what_was_lost`.
         self._lost: weakref.WeakKeyDictionary[torch.optim.Optimizer, int] = (
@@ -375,6 +377,10 @@ class Drivers:
         if rates and self._facts.are_followed and is_due:
             # The largest of all groups. Also at steps that are not due: no change is missed.
             self._tensors.tell("learning_rate", max(rates), always=True)
+            base = base_rate(optimizer)
+            if base != self._base_rate:
+                self._base_rate = base
+                self._tensors.tell("learning_rate_base", base, always=True)
         if rates != self.rates:
             self.rates = rates
             self._arm()

@@ -6,6 +6,7 @@ of a step, and when it is asked.
 
 from __future__ import annotations
 
+import os
 import weakref
 from typing import TYPE_CHECKING, Any
 
@@ -31,9 +32,11 @@ from traindbg.hooks.torch_loop import LoopObserver, has_dropout
 from traindbg.hooks.torch_modes import modes
 from traindbg.hooks.torch_neighbours import Neighbours
 from traindbg.hooks.torch_random import RandomStates
+from traindbg.hooks.torch_rounds import rounds
 from traindbg.hooks.torch_rows import Rows
 from traindbg.hooks.torch_schedules import schedules
 from traindbg.hooks.torch_sequences import SequenceObserver
+from traindbg.hooks.torch_sources import sources
 from traindbg.hooks.torch_unsaid import UnsaidModes
 from traindbg.hooks.torch_unstepped import Unstepped
 
@@ -46,6 +49,7 @@ _TRAIN = _core.TRAIN
 _EVAL = _core.EVAL
 _LOOP = _core.ROLE_BITS["loop"]
 _OF_CLASSES = ("cross_entropy", "nll_loss")
+_EARLY = 0.8  # of the rounds that were planned
 _WHOLE_EPOCHS = 3  # two of them are over, so that a schedule should have been stepped
 
 
@@ -228,6 +232,12 @@ class Facts:
             watcher._calls_outside = outside
         return may_be
 
+    def evaluated(self) -> None:
+        """A loss of an evaluation was computed."""
+        self.random.evaluated()
+        if rounds.since != self._hot.steps:
+            guarded("rounds", rounds.evaluates, self._hot.steps)
+
     def look_at_random(self) -> None:
         """Training goes on after an evaluation: whether random numbers were set back there."""
         count = self.random.trained()
@@ -291,6 +301,7 @@ class Facts:
         guarded("graphs", self._tell_held)
         guarded("rows", self._tell_unscored)
         guarded("schedules", schedules.look, optimizer)
+        guarded("rounds", rounds.steps)
         guarded("averages", self._tell_averages)
 
     def ends_by_hand(self) -> None:
@@ -361,6 +372,18 @@ class Facts:
         found = schedules.idle() if self.are_followed and self._hot.steps > 0 else None
         if found is not None and (is_whole or sizes.passes >= _WHOLE_EPOCHS):
             self._tensors.tell("/".join(found), sizes.passes, always=True)
+
+    def tell_rounds(self) -> None:
+        """At the end: that the training's loop was left early, and where it is."""
+        found = rounds.left(self._hot.steps) if self.are_followed else None
+        if found is None or found.done + 1 >= _EARLY * found.planned:
+            return
+        sources.put("rounds", found.line)
+        place = f"{os.path.basename(found.line.file)}:{found.line.number}"
+        self._tensors.tell(f"rounds_planned/{place}", found.planned, always=True)
+        self._tensors.tell("rounds_done", found.done, always=True)
+        self._tensors.tell("rounds_patience", found.patience, always=True)
+        self._tensors.tell("rounds_sense", found.sense, always=True)
 
     def tell_unsaid(self, others: int = 0) -> None:
         """After an evaluation: where dropout was on in it, though the model was not to train.

@@ -809,8 +809,18 @@ class LoopObserver:
         self._teller.fact("detached_modules_loaded", float(meant))
         self._first = {path for path, _, _ in before}
         self._untrained.tell(mine, set(missed), self._first, calls, self._ever_reached)
-        run = [path for path, module, _ in mine if path in frozen and calls.order.get(id(module))]
-        self._teller.fact("frozen_fresh_modules", len(run), run[0] if run else "")
+        run = {
+            path: own
+            for path, module, own in mine
+            if path in frozen and calls.order.get(id(module))
+        }
+        self._teller.fact("frozen_fresh_modules", len(run), next(iter(run), ""))
+        if run:
+            owned = self._known()
+            is_held = [all(id(p) in owned for _, p in own) for own in run.values()]
+            self._teller.fact("frozen_fresh_held", sum(is_held))
+        elif frozen:
+            self._teller.fact("frozen_fresh_uncalled", len(frozen))
 
     def _frozen_in(
         self, mine: list[tuple[str, nn.Module, list[tuple[str, nn.Parameter]]]]

@@ -59,6 +59,7 @@ class WrittenOut(NamedTuple):
     prediction: torch.Tensor
     target: torch.Tensor
     is_mean: torch.Tensor  # one truth value: the loss is their mean, and nothing else
+    terms: torch.Tensor  # one number: of how many values the loss is the sum; 0 where it is none
 
 
 class _Difference(NamedTuple):
@@ -173,4 +174,7 @@ def written_out(loss: torch.Tensor, returned: Mapping[int, torch.Tensor]) -> Wri
         target = torch.where(near, whole, target)
         mean = difference.square().mean() if function == "mse_loss" else difference.abs().mean()
         is_mean = (mean - loss.detach()).abs() <= 1e-4 * mean.abs()
-    return WrittenOut(function, prediction, target, is_mean)
+        total = mean * difference.numel()
+        is_sum = ((total - loss.detach()).abs() <= 1e-4 * total.abs()) & (total > 0)
+        terms = is_sum.to(torch.float32) * difference.numel()
+    return WrittenOut(function, prediction, target, is_mean, terms)

@@ -198,7 +198,7 @@ class LossObserver:
         if mode == _EVAL:
             guarded("description", self._drivers.describe_again)
         if mode == _EVAL and self._facts.are_followed:
-            self._facts.random.evaluated()
+            self._facts.evaluated()
         elif mode == _TRAIN and self._facts.random.is_due:
             guarded("random", self._facts.look_at_random)
         if mode == _TRAIN and self._drivers.is_unstepped and value.requires_grad:

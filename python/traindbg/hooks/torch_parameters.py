@@ -101,6 +101,20 @@ def learning_rates(optimizer: torch.optim.Optimizer) -> tuple[float, ...]:
     )
 
 
+def base_rate(optimizer: torch.optim.Optimizer) -> float:
+    """What schedules multiply, the largest of all groups; 0: not known, or not the rate at its top.
+
+    Schedules that know the top of their rate set out from a part of it.
+    """
+    rates = [
+        group.get("initial_lr") if group.get("max_lr") is None else None
+        for group in optimizer.param_groups
+    ]
+    if not rates or not all(isinstance(rate, (int, float)) for rate in rates):
+        return 0.0
+    return float(max(rates))
+
+
 def optimizer_facts(optimizer: torch.optim.Optimizer) -> dict[str, Any]:
     """Its type and the settings of its first group, as an event and a description hold them."""
     settings: dict[str, float] = {}

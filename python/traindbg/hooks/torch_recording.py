@@ -48,6 +48,7 @@ from traindbg.hooks.torch_loss_observer import ARGUMENTS, CLASSIFIERS, LossObser
 from traindbg.hooks.torch_micro_batches import MicroBatches
 from traindbg.hooks.torch_names import is_compiled
 from traindbg.hooks.torch_optimizer import STATE, UPDATES, OptimizerObserver
+from traindbg.hooks.torch_rounds import rounds
 from traindbg.hooks.torch_shards import rank_of_process
 from traindbg.hooks.torch_sources import sources
 from traindbg.hooks.torch_tensors import Tensors
@@ -129,6 +130,7 @@ class Recording:
         self._is_stopped = False  # by the supervisor
         self._reached = (0, True)  # when a loop ended the last time: steps, and between two
         self._corrections = Corrections(self.session, self.hot, self.watched)
+        rounds.clear()  # of the parent of this process
         self._follow(plan)
 
     def _follow(self, plan: str) -> None:
@@ -232,10 +234,12 @@ class Recording:
         if self.guard.dead:
             return
         self.by_hand.at_end()
+        is_whole = not self._exception and not self._is_stopped
+        if is_whole and self.hot.steps > 0:
+            guarded("closing", self._facts.tell_rounds)
         guarded("description", self.drivers.describe_again)
         if self.drivers.is_unstepped and not self._exception:  # interrupted, it may have one yet
             guarded("closing", self._facts.tell_unstepped)
-        is_whole = not self._exception and not self._is_stopped
         guarded("closing", self._facts.tell_idle_schedule, is_whole)
         guarded("closing", self._facts.tell_unsaid)
         guarded("closing", self._flush)
@@ -259,6 +263,7 @@ class Recording:
             patches.state.listen(None, None, None)
             patches.state.corrections = None
             sizes.clear()
+            rounds.clear()
             sources.close()
             patches.release()
         guarded("closing", self.session.close, _CLOSE_SECONDS)

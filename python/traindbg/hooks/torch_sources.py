@@ -26,7 +26,7 @@ _MOST_FRAMES = 200
 
 # Whose a file is: the training's; of a package that is installed, which may be the training's, too;
 # of PyTorch, Python or ours, where a training never is.
-_USERS, _LIBRARYS, _FRAMEWORKS = range(3)
+USERS, LIBRARYS, FRAMEWORKS = range(3)
 
 
 def _inside(*directories: str | None) -> tuple[str, ...]:
@@ -51,10 +51,10 @@ class Line(NamedTuple):
 def _whose(file: str) -> int:
     # No file: "<string>", or a cell of a notebook.
     if file.startswith(_OF_FRAMEWORK) or not os.path.isfile(file):
-        return _FRAMEWORKS
+        return FRAMEWORKS
     if file.startswith(_OF_LIBRARIES) or any(part in file for part in _PACKAGES):
-        return _LIBRARYS
-    return _FRAMEWORKS if file.startswith(_OF_PYTHON) else _USERS
+        return LIBRARYS
+    return FRAMEWORKS if file.startswith(_OF_PYTHON) else USERS
 
 
 def _is_key(thing: Any) -> bool:
@@ -147,29 +147,36 @@ class Sources:
             if frame is None:
                 break
             code = frame.f_code
-            owner = self._owner(code.co_filename)
-            if owner == _USERS:
-                return _line_of(code, frame.f_lineno)
-            if owner == _LIBRARYS and library is None:
-                library = _line_of(code, frame.f_lineno)
+            owner = self.owner(code.co_filename)
+            if owner == USERS:
+                return line_of(code, frame.f_lineno)
+            if owner == LIBRARYS and library is None:
+                library = line_of(code, frame.f_lineno)
             frame = frame.f_back
         return library
 
-    def _owner(self, file: str) -> int:
+    def owner(self, file: str) -> int:
+        """Whose a file is: USERS, LIBRARYS or FRAMEWORKS."""
         owner = self._owners.get(file)
         if owner is None:
-            owner = self._owners[file] = _whose(os.path.join(_START, file))
+            owner = self._owners[file] = _whose(path_of(file))
         return owner
 
     def _line_of_class(self, kind: type) -> Line | None:
         code = getattr(vars(kind).get("__init__"), "__code__", None)
-        if code is None or self._owner(code.co_filename) == _FRAMEWORKS:
+        if code is None or self.owner(code.co_filename) == FRAMEWORKS:
             return None
-        return _line_of(code, code.co_firstlineno)
+        return line_of(code, code.co_firstlineno)
 
 
-def _line_of(code: CodeType, number: int) -> Line:
-    file = os.path.join(_START, code.co_filename)
+def path_of(file: str) -> str:
+    """Where a file of a code object lies."""
+    return os.path.join(_START, file)
+
+
+def line_of(code: CodeType, number: int) -> Line:
+    """A line of it, as it is told."""
+    file = path_of(code.co_filename)
     below = os.path.join(_START, "")
     if file.startswith(below):
         file = file[len(below) :]

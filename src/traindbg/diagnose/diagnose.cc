@@ -191,15 +191,47 @@ constexpr std::string_view kSummed = "values that the loss is the sum of";
 
 // The finding that says that the loss is a sum where steps are too large.
 const Finding* summed_loss(const Symptoms& symptoms) {
-    for (const char* rule : {"exploding_gradient", "learning_rate_too_high"}) {
+    for (const char* rule :
+         {"exploding_gradient", "learning_rate_too_high", "non_finite", "gradient_clipped_to_nothing"}) {
         const Finding* finding = symptoms.find(rule);
         if (finding != nullptr && Symptoms::evidence(*finding, kSummed) != nullptr) return finding;
     }
     return nullptr;
 }
 
+// Updates are too large where inputs are, too, where weights start too large or too small, and where values
+// grow from layer to layer before any update.
+bool is_from_elsewhere(const Symptoms& symptoms) {
+    return symptoms.find("input_not_normalized", "inputs") != nullptr ||
+           symptoms.find("poor_weight_init") != nullptr ||
+           symptoms.find("exploding_gradient", "depth") != nullptr;
+}
+
+std::optional<Weight> loss_reduction(const Symptoms& symptoms) {
+    const Finding* finding = summed_loss(symptoms);
+    if (finding == nullptr || unshuffled(symptoms)) return std::nullopt;
+    const double values = Symptoms::value(*finding, kSummed, 1);
+    std::string rate_now;
+    if (finding->rule != "gradient_clipped_to_nothing") {
+        // A rate that is too high for a mean, too, and one that was chosen for the sum.
+        constexpr double kLow = 0.1;
+        const std::optional<Rate> rate = highest_rate(symptoms.meta());
+        if (!rate || rate->is_far_above || rate->value * values < kLow) return std::nullopt;
+        rate_now = base::format(", and a learning rate of {} acts as {} would", human_number(rate->value),
+                                human_number(rate->value * values));
+    }
+    return Weight{
+        is_from_elsewhere(symptoms) ? 0.8 : 0.92,
+        base::format("The loss is the sum over {0:.0f} values: its gradient is {0:.0f} times that of "
+                     "their mean{1}. Refuted if it still happens with the mean of the loss "
+                     "(reduction=\"mean\").",
+                     values, rate_now),
+        finding->fix};
+}
+
 std::optional<Weight> learning_rate_too_high(const Symptoms& symptoms) {
     if (unshuffled(symptoms)) return std::nullopt;  // the loss jumps where the class changes
+    if (loss_reduction(symptoms)) return std::nullopt;
     double score = 0;
     std::vector<std::string> reasons;
     const auto count = [&](double weight, std::string reason) {
@@ -249,12 +281,7 @@ std::optional<Weight> learning_rate_too_high(const Symptoms& symptoms) {
     for (const std::string& reason : reasons) text += (text.empty() ? "" : "; ") + reason;
     text[0] = text[0] >= 'a' && text[0] <= 'z' ? static_cast<char>(text[0] - 'a' + 'A') : text[0];
     const double factor = ratio > 0.1 ? std::clamp(0.05 / ratio, 0.01, 0.1) : 0.1;
-    // Updates are too large where inputs are, too, where weights start too large or too small, and where
-    // values grow from layer to layer before any update.
-    const bool is_from_elsewhere = symptoms.find("input_not_normalized", "inputs") != nullptr ||
-                                   symptoms.find("poor_weight_init") != nullptr ||
-                                   symptoms.find("exploding_gradient", "depth") != nullptr;
-    const double most = is_from_elsewhere ? 0.8 : 0.9;
+    const double most = is_from_elsewhere(symptoms) ? 0.8 : 0.9;
     if (summed != nullptr)
         return Weight{std::min(score, most),
                       text + ". Refuted if it still happens with the mean of the loss (reduction=\"mean\").",
@@ -540,6 +567,12 @@ const std::vector<Hypothesis>& hypotheses() {
          {"saturated_activation", "vanishing_gradient", "loss_not_decreasing", "exploding_gradient",
           "class_imbalance"},
          {"dead_relu"}},
+        {"loss_reduction",
+         "Loss summed over the batch",
+         &loss_reduction,
+         {"exploding_gradient", "loss_not_decreasing", "non_finite", "class_imbalance", "loss_spike",
+          "learning_rate_too_high", "gradient_clipped_to_nothing"},
+         {"dead_relu", "saturated_activation"}},
         {"learning_rate_too_high",
          "Learning rate too high",
          &learning_rate_too_high,

@@ -41,6 +41,7 @@ constexpr std::array kTable = {
     KindPlaces{"duplicate_shards", {"loader", "loop"}},
     // What the loss is given.
     KindPlaces{"loss_shape_broadcast", {kLoss, "model"}},
+    KindPlaces{"loss_reduction", {kLoss, "optimizer"}},
     KindPlaces{"softmax_single_unit", {kLoss, "model"}},
     KindPlaces{"redundant_softmax", {kLoss, "model"}},
     KindPlaces{"missing_softmax", {kLoss, "model"}},
@@ -92,7 +93,7 @@ constexpr std::array kTable = {
     // How it goes.
     KindPlaces{"overfit", {"loader", "optimizer"}},
     KindPlaces{"metric_contradicts_loss", {kLoss}},
-    KindPlaces{"stopped_too_early", {"loop"}},
+    KindPlaces{"stopped_too_early", {"rounds", "loop"}},
 };
 
 // Of other kinds, also those of rules of users: where the layer is made, else where the loss is computed.

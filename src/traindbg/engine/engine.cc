@@ -153,6 +153,10 @@ class Engine::Impl {
             for (const auto& [id, worker] : engine_.workers_) engine_.clear(rule_, id, key);
             engine_.clear(rule_, 0, key);  // of before the first step
         }
+        void take_back(model::Finding note) override {
+            const bool is_of_all = engine_.active_[rule_].of_all != nullptr;
+            engine_.take_back(rule_, is_of_all ? note.worker : id_, note);
+        }
 
       private:
         Impl& engine_;
@@ -310,6 +314,19 @@ class Engine::Impl {
         known.state = model::FindingState::kResolved;
         ++traces_[place->second].changes;
         if (listener) listener(known);
+    }
+
+    void take_back(std::size_t rule, model::WorkerId id, const model::Finding& note) {
+        const auto place = index_.find(Key(rule, id, note.key));
+        if (place == index_.end()) return;
+        model::Finding& known = findings_[place->second];
+        if (known.times > 0) {
+            known.severity = model::Severity::kInfo;
+            known.message = note.message;
+            known.fix = note.fix;
+            known.state = model::FindingState::kFiring;  // told again, also where it was over
+        }
+        clear(rule, id, note.key);
     }
 
     [[nodiscard]] model::RuleOutcome outcome_of(std::size_t rule) const {

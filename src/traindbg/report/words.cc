@@ -132,6 +132,7 @@ std::string source_in_words(const model::SourceLine& source) {
     else if (what == "model") out += ", the model's class";
     else if (what == "loader") happens("the training's loader is made");
     else if (what == "loop") happens("the training goes through its data");
+    else if (what == "rounds") out += ", the loop that was left";
     else if (what == "evaluation_loader") happens("the evaluation's loader is made");
     else if (what == "evaluation_loop") happens("the evaluation goes through its data");
     else if (what == "clip") happens("gradients are clipped");

@@ -1,5 +1,6 @@
 #include "traindbg/rules/evaluation_loss.h"
 
+#include <algorithm>
 #include <cmath>
 #include <utility>
 
@@ -39,6 +40,7 @@ bool EvaluationLoss::observe(const model::StepView& step) {
         if (info.name != function_) continue;
         sum_ += sample.value;
         ++batches_;
+        if (usual_ == 0 || batches_ <= usual_) head_ += sample.value;
     }
     if (!function_.starts_with(kCalledPrefix)) return false;
     const std::string_view function = std::string_view(function_).substr(kCalledPrefix.size());
@@ -54,6 +56,17 @@ bool EvaluationLoss::observe(const model::StepView& step) {
 
 void EvaluationLoss::end() {
     if (batches_ == 0) return;
+    if (usual_ == 0) usual_ = batches_;
+    const double value = std::exchange(head_, 0) / static_cast<double>(std::min(usual_, batches_));
+    values_.push_back(value);
+    if (values_.size() > kKept) values_.pop_front();
+    if (evaluations_ == 0 || value < best_) {
+        best_ = value;
+        since_best_ = 0;
+    } else {
+        if (not_better_++ == 0) best_at_setback_ = best_;
+        ++since_best_;
+    }
     before_ = last_;
     last_ = std::exchange(sum_, 0) / static_cast<double>(std::exchange(batches_, 0));
     in_a_row_ = evaluations_ > 0 && last_ < before_ ? in_a_row_ + 1 : 0;

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -33,6 +34,15 @@ class EvaluationLoss {
     [[nodiscard]] double last() const noexcept { return last_; }
     // How many of the last ones were each better than the one before.
     [[nodiscard]] std::uint64_t in_a_row() const noexcept { return in_a_row_; }
+    // One number for each, of as many batches as the first one had: what is evaluated once more after the
+    // last step of all (a test set, the best model) is not among them. The last ones, `kKept` at most.
+    [[nodiscard]] const std::deque<double>& values() const noexcept { return values_; }
+    // How many were no better than the best before them, and how many have come since the best.
+    [[nodiscard]] std::uint64_t not_better() const noexcept { return not_better_; }
+    [[nodiscard]] std::uint64_t since_best() const noexcept { return since_best_; }
+    [[nodiscard]] double best() const noexcept { return best_; }
+    // The best one when for the first time one was no better; not_better() > 0.
+    [[nodiscard]] double best_at_setback() const noexcept { return best_at_setback_; }
     // The function, by which evaluations are told; empty before the first one.
     [[nodiscard]] const std::string& function() const noexcept { return function_; }
     // What guessing gives, of a classification whose labels were counted.
@@ -42,6 +52,10 @@ class EvaluationLoss {
     std::string function_;
     std::vector<double> labels_;  // per class, over the run
     double sum_ = 0, first_ = 0, before_ = 0, last_ = 0;
+    static constexpr std::size_t kKept = 64;
+    std::deque<double> values_;
+    double head_ = 0, best_ = 0, best_at_setback_ = 0;
+    std::uint64_t usual_ = 0, not_better_ = 0, since_best_ = 0;  // `usual_`: batches of the first one
     std::uint64_t batches_ = 0, evaluations_ = 0, in_a_row_ = 0;
 };
 

@@ -51,6 +51,7 @@ const std::vector<RuleEntry>& builtin_rules() {
         builtin::loss_sign_flipped(),            //
         builtin::loss_spike(),
         builtin::low_capacity(),                //
+        builtin::low_feature_importance(),
         builtin::low_precision_updates_lost(),  //
         builtin::memory_leak(),                 //
         builtin::metric_contradicts_loss(),
@@ -80,6 +81,7 @@ const std::vector<RuleEntry>& builtin_rules() {
         builtin::train_mode_in_validation(),     //
         builtin::train_val_mismatch(),           //
         builtin::train_val_overlap(),            //
+        builtin::underfit(),
         builtin::unregistered_parameters(),      //
         builtin::vanishing_gradient(),           //
         builtin::wrong_loss(),                   //

@@ -40,6 +40,9 @@ class FindingSink {
     // leaves it above the current step (the initial `kThisStep`) means "now".
     virtual void fire(model::Finding finding) = 0;
     virtual void clear(std::string_view key) = 0;
+    // There was no fault: what was told under this key stays as a note that says so, with the words of
+    // `note`, and is over. Nothing where nothing was told.
+    virtual void take_back(model::Finding note) { clear(note.key); }
 };
 
 class Rule {

@@ -12,7 +12,8 @@
 namespace traindbg::rules {
 namespace {
 
-constexpr double kFewest = 4;  // values; of fewer the sum is much like the mean
+constexpr double kUnclipped = 0.1;  // of a gradient, that clipping may leave
+constexpr double kFewest = 4;       // values; of fewer the sum is much like the mean
 
 // What such a function returns is recorded by the number of its labels, where it is a sum.
 bool is_recorded_as_mean(std::string_view name) {
@@ -43,27 +44,34 @@ void SummedLoss::observe(const model::StepView& step) {
             ++functions;
         }
     }
-    if (totals != 1 || functions != 1 || !(value > 0) || told->value < kFewest) return;
+    if (totals != 1 || told->value < kFewest) return;
+    // One that the loop writes out calls no function, and was compared with the sum by what told it.
+    const bool is_by_hand = functions == 0 && loop_fact(step, "loss_is_written_out");
+    if (!is_by_hand && (functions != 1 || !(value > 0))) return;
     // Some labels may not count (ignore_index).
-    const bool is_whole = is_recorded_as_mean(function) ? total > 0.5 * told->value * value
-                                                        : std::abs(total - value) < 1e-3 * value;
+    const bool is_whole = is_by_hand                      ? total > 0
+                          : is_recorded_as_mean(function) ? total > 0.5 * told->value * value
+                                                          : std::abs(total - value) < 1e-3 * value;
     if (!is_whole) return;
     values_ = told->value;
     follows_ = updates_follow_gradients(*step.meta);
     rate_ = optimizer_setting(*step.meta, "lr");
 }
 
-std::optional<double> SummedLoss::values() const {
-    if (values_ > 0 && follows_) return values_;
+std::optional<double> SummedLoss::terms() const {
+    if (values_ > 0) return values_;
     return std::nullopt;
 }
+
+std::optional<double> SummedLoss::values() const { return follows_ ? terms() : std::nullopt; }
 
 void SummedLoss::explain(model::Finding& finding) const {
     const std::optional<double> sum = values();
     if (!sum) return;
     finding.message += base::format(
-        " The loss is a sum over {0:.0f} values (reduction=\"sum\"): its gradient is {0:.0f} times that of "
-        "their mean, as with a learning rate {0:.0f} times as high.",
+        " The loss is a sum over {0:.0f} values (reduction=\"sum\", or by hand): its gradient is {0:.0f} "
+        "times "
+        "that of their mean, as with a learning rate {0:.0f} times as high.",
         *sum);
     const std::string rate =
         rate_ && *rate_ > 0
@@ -71,6 +79,19 @@ void SummedLoss::explain(model::Finding& finding) const {
                            base::human_number(round_for_people(*rate_ / *sum)))
             : base::format("lower the learning rate {:.0f}-fold", *sum);
     finding.fix = base::format("Take the mean (reduction=\"mean\"), or {}, which is the same.", rate);
+    finding.evidence.push_back({kEvidence, *sum, "of a mean", 1});
+}
+
+void SummedLoss::explain_clipping(model::Finding& finding, double share) const {
+    const std::optional<double> sum = terms();
+    // The gradient of their mean would be clipped to nothing all the same.
+    if (!sum || share * *sum < kUnclipped) return;
+    finding.message += base::format(
+        " The loss is a sum over {0:.0f} values (reduction=\"sum\", or by hand): its gradient is {0:.0f} "
+        "times "
+        "that of their mean, which is what the limit is for.",
+        *sum);
+    finding.fix = "Take the mean (reduction=\"mean\"). Or: " + finding.fix;
     finding.evidence.push_back({kEvidence, *sum, "of a mean", 1});
 }
 

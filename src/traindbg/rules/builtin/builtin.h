@@ -39,6 +39,7 @@ namespace traindbg::rules::builtin {
 [[nodiscard]] RuleEntry loss_sign_flipped();
 [[nodiscard]] RuleEntry loss_spike();
 [[nodiscard]] RuleEntry low_capacity();
+[[nodiscard]] RuleEntry low_feature_importance();
 [[nodiscard]] RuleEntry low_precision_updates_lost();
 [[nodiscard]] RuleEntry memory_leak();
 [[nodiscard]] RuleEntry metric_contradicts_loss();
@@ -68,6 +69,7 @@ namespace traindbg::rules::builtin {
 [[nodiscard]] RuleEntry train_mode_in_validation();
 [[nodiscard]] RuleEntry train_val_mismatch();
 [[nodiscard]] RuleEntry train_val_overlap();
+[[nodiscard]] RuleEntry underfit();
 [[nodiscard]] RuleEntry unregistered_parameters();
 [[nodiscard]] RuleEntry vanishing_gradient();
 [[nodiscard]] RuleEntry wrong_loss();

@@ -21,7 +21,9 @@ const model::RuleInfo kFrozenParameters = {
         "has parameters none of which requires gradients, and a weight of it still has the very "
         "distribution that an initialiser gives: uniform up to the bound of one of the usual schemes, or "
         "normal of one of their deviations; the table of an embedding, uniform or normal numbers of whatever "
-        "size, in which no direction stands out. Its values do not change. Or, at each of `turns` looks in a "
+        "size, in which no direction stands out. Its values do not change. While an optimizer holds them all, "
+        "a note (info) until the training is over: they may be set free later. Taken back where they are. "
+        "Or, at each of `turns` looks in a "
         "row, "
         "one of several optimizers, which has trained before, steps after a backward pass of its own, and "
         "none of its parameters requires a gradient or has one. No threshold.",
@@ -38,7 +40,7 @@ const model::RuleInfo kFrozenParameters = {
         "freezes "
         "unless it is given freeze=False.",
     .healthy =
-        "Weights that were loaded or trained: load_state_dict copied them, or their distribution is another "
+        "Layers that are set free later, stage by stage. Weights that were loaded or trained: load_state_dict copied them, or their distribution is another "
         "one. Modules that run under "
         "torch.no_grad(): targets of distillation, momentum encoders. Averages of other weights: they "
         "change. Small tensors, biases and norms, of which that cannot be told. An optimizer that shares its "
@@ -66,6 +68,13 @@ class FrozenParameters final : public Rule {
         judge_modules(step, sink);
         judge_turns(step, sink);
     }
+    // What is frozen now was frozen for the whole training.
+    void on_end(FindingSink& sink) override {
+        if (!seen_.is_enough() || !is_held_) return;
+        sink.clear(kKey);
+        finding_.severity = model::Severity::kWarning;
+        sink.fire(std::move(finding_));
+    }
     [[nodiscard]] std::uint64_t steps_judged() const override { return seen_.judged(); }
     [[nodiscard]] std::string why_not_judged() const override {
         return "no training step was seen from its beginning to its end";
@@ -76,10 +85,16 @@ class FrozenParameters final : public Rule {
         const std::optional<LoopFact> frozen = loop_fact(step, "frozen_fresh_modules");
         if (!frozen) return;
         const bool shows = frozen->value > 0;
-        if (!shows && seen_.is_enough()) sink.clear(kKey);
+        if (!shows && seen_.is_enough()) {
+            if (loop_fact(step, "frozen_fresh_uncalled")) sink.clear(kKey);  // frozen still
+            else take_back(step, sink);
+        }
         seen_.add(step, shows);
         if (!seen_.is_enough()) return;
-        model::Finding finding = loop_finding(kKey, model::Severity::kWarning, seen_, *frozen);
+        const std::optional<LoopFact> held = loop_fact(step, "frozen_fresh_held");
+        is_held_ = held && held->value >= frozen->value;
+        const auto severity = is_held_ ? model::Severity::kInfo : model::Severity::kWarning;
+        model::Finding finding = loop_finding(kKey, severity, seen_, *frozen);
         finding.places = static_cast<std::uint64_t>(frozen->value);
         finding.message = base::format(
             "{:.0f} modules{} are frozen with random weights: none of their parameters requires gradients, "
@@ -90,7 +105,16 @@ class FrozenParameters final : public Rule {
             "Load trained weights into {0} before training, or unfreeze it: {0}.requires_grad_(True), before "
             "the optimizer is made (nn.Embedding.from_pretrained: freeze=False).",
             frozen->place);
+        finding_ = finding;
         sink.fire(std::move(finding));
+    }
+    void take_back(const model::StepView& step, FindingSink& sink) {
+        finding_.message = base::format(
+            "{} modules ({}{}) were frozen with random weights at first, and are set free since step {} at "
+            "the latest.",
+            finding_.places, finding_.layer, finding_.places > 1 ? " and more" : "", step.step());
+        finding_.fix = "Nothing, where layers are meant to be set free in stages.";
+        sink.take_back(finding_);
     }
 
     // Of each optimizer; a step that does not tell of one, saw no turn of it.
@@ -118,6 +142,8 @@ class FrozenParameters final : public Rule {
 
     static constexpr const char* kKey = "frozen";
     InARow seen_;
+    bool is_held_ = false;  // an optimizer has them all: they train as soon as they require gradients
+    model::Finding finding_;
     double turns_;
     std::map<std::string, InARow> in_turn_;  // by the keys of their findings
 };

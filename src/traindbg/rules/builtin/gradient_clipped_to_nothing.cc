@@ -6,7 +6,9 @@
 #include "traindbg/base/format.h"
 #include "traindbg/base/text.h"
 #include "traindbg/rules/builtin/builtin.h"
+#include "traindbg/rules/loop_facts.h"
 #include "traindbg/rules/settings.h"
+#include "traindbg/rules/summed_loss.h"
 #include "traindbg/rules/training_loss.h"
 #include "traindbg/rules/updates.h"
 
@@ -32,7 +34,9 @@ const model::RuleInfo kGradientClippedToNothing = {
     .why =
         "Clipping is for the odd step that would do damage. Where it cuts every one, it is the clipping that "
         "sets the length of each step, and one a hundredth as long takes a hundred times the steps.",
-    .fix = "Raise the limit to what gradients usually are (often 1), or clip no more.",
+    .fix =
+        "Raise the limit to what gradients usually are (often 1), or clip no more. Of a loss that is a sum "
+        "over the batch, take the mean.",
     .healthy =
         "Clipping that cuts spikes only; large gradients of a loss that is summed, whose rest is as usual; "
         "Adam and its like, which do not depend on the gradient's size: their updates are not small.",
@@ -59,6 +63,7 @@ class GradientClippedToNothing final : public Rule {
     void on_step(const model::StepView& step, FindingSink& sink) override {
         if (step.mode() != model::Mode::kTrain) return;
         updates_.observe(step);
+        summed_.observe(step);
         if (clipping_.observe(step)) {
             ++judged_;
             if (clipping_.share() < share_) {
@@ -141,6 +146,7 @@ class GradientClippedToNothing final : public Rule {
             {"gradient norm", clipping_.after(), "before clipping", clipping_.before()});
         finding.evidence.push_back({"update / weight", updates_.highest(), "usual", 1e-3});
         finding.evidence.push_back({"loss", loss_.level(), "at the start", loss_.start()});
+        summed_.explain_clipping(finding, clipping_.highest());
         finding.plots = {{"gradient_before/total_norm", "value"}};
         if (!loss_.tensor().empty()) finding.plots.emplace_back(loss_.tensor(), "value");
         sink.fire(std::move(finding));
@@ -172,6 +178,7 @@ class GradientClippedToNothing final : public Rule {
     const char* firing_ = nullptr;
     Clipping clipping_;
     WeightUpdates updates_;
+    SummedLoss summed_;
     TrainingLoss loss_;
 };
 
@@ -182,6 +189,7 @@ std::vector<model::Requirement> gradient_clipped_to_nothing_needs(const Paramete
     unclipped.collection = "gradients";
     all.push_back(std::move(unclipped));
     all.push_back(update_requirement(kGradientClippedToNothing.name));
+    all.push_back(loop_requirement(kGradientClippedToNothing.name));
     return all;
 }
 

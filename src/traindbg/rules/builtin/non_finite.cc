@@ -11,6 +11,7 @@
 #include "traindbg/rules/builtin/builtin.h"
 #include "traindbg/rules/loop_facts.h"
 #include "traindbg/rules/settings.h"
+#include "traindbg/rules/summed_loss.h"
 
 namespace traindbg::rules {
 namespace {
@@ -149,6 +150,7 @@ class NonFinite final : public Rule {
         if (record.tensors.empty() && record.scalars.empty()) return;
         ++judged_;
         take_hazards(step);
+        summed_.observe(step);
         std::optional<Bad> first, first_quiet;
         std::uint64_t places = 0, quiet_places = 0;
         double norm2 = 0, weights2 = 0;
@@ -406,6 +408,7 @@ class NonFinite final : public Rule {
             case Pass::kNone: break;
         }
         finding_.message += '.';
+        if (grew) summed_.explain(finding_);
         const bool may_be_hazard = bad.pass != Pass::kInput && (bad.pass != Pass::kState || step.step() > 0);
         const Hazard* hazard = may_be_hazard ? hazard_of(info, bad.pass) : nullptr;
         // What grows without limit becomes infinite in any form.
@@ -479,6 +482,7 @@ class NonFinite final : public Rule {
     double weight_norm_ = 0;
     std::optional<Bad> origin_;
     std::vector<Hazard> hazards_;
+    SummedLoss summed_;
     bool origin_is_input_ = false;
     model::Finding finding_;
 };

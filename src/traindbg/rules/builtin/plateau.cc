@@ -13,6 +13,7 @@
 #include "traindbg/base/text.h"
 #include "traindbg/rules/builtin/builtin.h"
 #include "traindbg/rules/evaluation_loss.h"
+#include "traindbg/rules/far_from_fit.h"
 #include "traindbg/rules/robust.h"
 #include "traindbg/rules/training_loss.h"
 #include "traindbg/rules/updates.h"
@@ -35,9 +36,9 @@ const model::RuleInfo kPlateau = {
         "-2), and its last third is below "
         "its first by no more than `gain` of all that the loss fell before and a twentieth of what is left, "
         "or no more than noise explains (z > -1). Not where an evaluation was better in the later half of "
-        "that time than all before it, nor where the learning rate was almost nothing (schedule_collapsed). "
-        "Losses "
-        "of a game, as in a GAN, are not judged. A "
+        "that time than all before it, nor where the learning rate was almost nothing (schedule_collapsed), "
+        "nor "
+        "far from fitting the training data (underfit). Losses of a game, as in a GAN, are not judged. A "
         "note (info), as a training that has come to the noise of its data looks the same.",
     .why =
         "These steps cost as much as the others. The loss is at the floor of the data or of the model, or "
@@ -48,7 +49,10 @@ const model::RuleInfo kPlateau = {
     .healthy =
         "A training that ends soon after it has got as far as it can; an evaluation that still gets better "
         "(grokking); losses that need not fall (GANs, policies).",
-    .cost = "One number a step, of training and of evaluation.",
+    .cost =
+        "One number a step, of training and of evaluation; the classes of every 5th batch, statistics of "
+        "what the loss was given at some steps, and a comparison of the first rows with each other, once, "
+        "to know a training that is far from fitting its data.",
     .original = "",
     .source =
         "Prechelt, \"Early stopping - but when?\", 1998; Mann, \"Nonparametric tests against trend\", "
@@ -73,6 +77,7 @@ class Plateau final : public Rule {
           gain_(parameters.at("gain")) {}
 
     void on_step(const model::StepView& step, FindingSink&) override {
+        fit_.observe(step);
         const bool has_evaluated = evaluation_.observe(step);
         if (step.mode() != model::Mode::kTrain) return;
         if (has_evaluated) note_evaluation();
@@ -88,6 +93,7 @@ class Plateau final : public Rule {
     }
     void on_end(FindingSink& sink) override {
         evaluation_.end();
+        fit_.end();
         if (evaluation_.count() > evaluations_seen_) note_evaluation();
         if (loss_.count() < min_steps_ || loss_.is_game() || !loss_.is_known_function()) return;
         if (!loss_.has_learned()) return;
@@ -95,7 +101,7 @@ class Plateau final : public Rule {
         if (!first) return;
         const auto since = static_cast<model::StepIndex>(
             std::max(0.0, steps_.means()[*first] - static_cast<double>(levels_.values_per_block()) / 2));
-        if (has_evaluation_gained(since) || is_without_rate(*first)) return;
+        if (has_evaluation_gained(since) || is_without_rate(*first) || fit_.found()) return;
         fire(*first, since, sink);
     }
     [[nodiscard]] std::uint64_t steps_judged() const override {
@@ -219,15 +225,13 @@ class Plateau final : public Rule {
     model::StepIndex last_ = 0;
     LearningRates rates_;
     TrainingLoss loss_;
+    FarFromFit fit_;
     // Side by side: of the same steps.
     Blocks levels_, steps_, learning_rates_;
 };
 
 std::vector<model::Requirement> plateau_needs(const Parameters&) {
-    std::vector<model::Requirement> all = loss_requirements(kPlateau.name);
-    all.push_back(rate_requirement(kPlateau.name));
-    all.push_back(evaluation_loss_requirement(kPlateau.name));
-    return all;
+    return far_from_fit_requirements(kPlateau.name);
 }
 
 }  // namespace

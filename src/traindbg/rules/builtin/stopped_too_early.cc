@@ -2,11 +2,16 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
 
 #include "traindbg/base/format.h"
 #include "traindbg/base/text.h"
 #include "traindbg/rules/builtin/builtin.h"
 #include "traindbg/rules/evaluation_loss.h"
+#include "traindbg/rules/loop_facts.h"
 #include "traindbg/rules/robust.h"
 #include "traindbg/rules/training_loss.h"
 #include "traindbg/rules/updates.h"
@@ -30,13 +35,29 @@ const model::RuleInfo kStoppedTooEarly = {
         "each "
         "was better than the one before, the last by more than `fall` and to more than 40 % of the first "
         "loss, or by more than twice `fall` and to more than 15 %, at no less than half of the highest "
-        "rate.",
+        "rate. A warning, too, where the training's own loop tells that more was planned: its outermost loop "
+        "was to go so many times (told by the program's text, where that is certain), was left after fewer "
+        "than "
+        "80 % of them by an early stopping, and could be left by nothing else, while the evaluation loss got "
+        "better: each was better than the one before, since the first one, although as many as the patience "
+        "were counted; or the last three, by more than 8 % together (with more than 10 % of the first loss "
+        "left); "
+        "or as many as the patience were no better in all, but not in a row, and since the first of these it "
+        "fell by more than 10 %.",
     .why = "What is still falling is not at its best.",
-    .fix = "Train for more epochs, with a schedule of that length, while the evaluation loss falls too.",
+    .fix =
+        "Train for more epochs, with a schedule of that length, while the evaluation loss falls too. Of "
+        "early "
+        "stopping: lower is better for a loss, the best value begins at infinity, each better value sets the "
+        "count back to 0, and the least gain that counts (min_delta) is small beside what an epoch gains.",
     .healthy =
         "A short trial; a training whose evaluation loss rises already; a schedule that has reached its "
-        "end.",
-    .cost = "One number a step, of training and of evaluation.",
+        "end; an early stopping whose best evaluation is as long ago as its patience; a loop that is left "
+        "when "
+        "a target is reached or the time is up.",
+    .cost =
+        "One number a step, of training and of evaluation; where evaluations begin, and at the end the "
+        "program's text.",
     .original = "",
     .source = "Mann, \"Nonparametric tests against trend\", Econometrica 13 (1945)",
     .severity = model::Severity::kWarning,
@@ -46,6 +67,35 @@ const model::RuleInfo kStoppedTooEarly = {
                     "of the whole fall, between the first and the last quarter of that third"},
                    {"fall", "share", 0.15, 0.01, 1,
                     "of the evaluation before the last one, by which that was better"}},
+};
+
+// What is told at the end of the training's own loop, where it was left before all of its rounds were made.
+class LoopLeft {
+  public:
+    void observe(const model::StepView& step) {
+        const std::optional<LoopFact> planned = loop_fact(step, "rounds_planned");
+        const std::optional<LoopFact> done = loop_fact(step, "rounds_done");
+        const std::optional<LoopFact> patience = loop_fact(step, "rounds_patience");
+        const std::optional<LoopFact> sense = loop_fact(step, "rounds_sense");
+        if (!planned || !done || !patience || !sense) return;
+        place_ = planned->place;
+        planned_ = static_cast<std::uint64_t>(planned->value);
+        done_ = static_cast<std::uint64_t>(done->value);
+        patience_ = static_cast<std::uint64_t>(patience->value);
+        wants_lower_ = sense->value < 0;
+    }
+    [[nodiscard]] bool is_told() const noexcept { return planned_ > 0; }
+    [[nodiscard]] const std::string& place() const noexcept { return place_; }  // "train.py:42"
+    [[nodiscard]] std::uint64_t planned() const noexcept { return planned_; }
+    [[nodiscard]] std::uint64_t done() const noexcept { return done_; }
+    // So many evaluations that are no better end it; 0: not known.
+    [[nodiscard]] std::uint64_t patience() const noexcept { return patience_; }
+    [[nodiscard]] bool wants_lower() const noexcept { return wants_lower_; }  // else higher, or not known
+
+  private:
+    std::string place_;
+    std::uint64_t planned_ = 0, done_ = 0, patience_ = 0;
+    bool wants_lower_ = false;
 };
 
 class StoppedTooEarly final : public Rule {
@@ -60,10 +110,12 @@ class StoppedTooEarly final : public Rule {
         evaluation_.observe(step);
         if (step.mode() != model::Mode::kTrain) return;
         rates_.observe(step);
+        left_.observe(step);
         if (loss_.observe(step)) last_ = step.step();
     }
     void on_end(FindingSink& sink) override {
         evaluation_.end();
+        if (const auto [key, what] = why_left(); !key.empty()) return fire_left(key, what, sink);
         if (is_evaluation_steep()) return fire_evaluation(sink);
         if (loss_.count() < std::min(min_steps_, kFewSteps) || loss_.is_game() || !loss_.is_known_function())
             return;
@@ -104,6 +156,77 @@ class StoppedTooEarly final : public Rule {
     }
 
   private:
+    // What the evaluations say of an early stopping that left the loop: the finding's key, and in words.
+    [[nodiscard]] std::pair<std::string, std::string> why_left() const {
+        if (!left_.is_told() || loss_.is_game() || evaluation_.count() < 3) return {};
+        if (rates_.is_known() && rates_.now() < 0.05 * rates_.peak()) return {};
+        const auto& values = evaluation_.values();
+        const std::uint64_t count = evaluation_.count(), patience = left_.patience();
+        const double first = values.front(), last = values.back();
+        // By how much the whole of it, the last and the last three were better; what is left of the first
+        // loss.
+        const double all = 1 - last / first, step = 1 - last / values[values.size() - 2];
+        const double left = loss_.start() > 0 ? last / loss_.start() : 0;
+        const std::uint64_t in_a_row = last_in_a_row();
+        if (!(last > 0)) return {};
+        const bool is_one_a_round = count <= left_.done() + 1 && count + 1 >= left_.done();
+        const std::string got_better =
+            base::format("got better at each of the last {}: from {} to {}", in_a_row,
+                         human_number(values[values.size() - 1 - in_a_row]), human_number(last));
+        if (in_a_row + 1 == count && is_one_a_round && patience > 1) {
+            const bool is_none_counted = count <= patience + 1 && left_.wants_lower();
+            // Another number than the loss may be meant to rise, and may have been at its best at once.
+            const bool is_meant_to_rise = count <= patience + 2 && !left_.wants_lower();
+            if (is_none_counted && all > 0.15) return {"left", got_better};
+            if (is_meant_to_rise && count > 3 && all > 0.25 && step > 0.02 && left > 0.2)
+                return {"left", got_better};
+        }
+        if (left_.wants_lower() && in_a_row >= kEvaluations && step > 0.01 && left > 0.1 &&
+            last < 0.92 * values[values.size() - 1 - kEvaluations])
+            return {"left", got_better};
+        if (left_.wants_lower() && is_one_a_round && patience > 2 && evaluation_.not_better() == patience &&
+            evaluation_.since_best() > 0 && evaluation_.since_best() < patience &&
+            evaluation_.best() < 0.9 * evaluation_.best_at_setback())
+            return {"count",
+                    base::format("still got better: the best, {}, was {} before the last. As many as its "
+                                 "patience, {}, were no better than those before them in all, but not in a "
+                                 "row; after the first of them it fell from {}",
+                                 human_number(evaluation_.best()), evaluation_.since_best(), patience,
+                                 human_number(evaluation_.best_at_setback()))};
+        return {};
+    }
+    // How many of the last evaluations were each better than the one before.
+    [[nodiscard]] std::uint64_t last_in_a_row() const {
+        const auto& values = evaluation_.values();
+        std::uint64_t count = 0;
+        for (std::size_t i = values.size(); i > 1 && values[i - 1] < values[i - 2]; --i) ++count;
+        return count;
+    }
+    void fire_left(const std::string& key, const std::string& what, FindingSink& sink) const {
+        model::Finding finding;
+        finding.key = key;
+        finding.severity = model::Severity::kWarning;
+        finding.step = finding.first_step = last_;
+        finding.tensor = evaluation_.function();
+        finding.message = base::format(
+            "The loop at {} was to go {} times and was left after {} by an early stopping, while the "
+            "evaluation "
+            "loss {}.",
+            left_.place(), left_.planned(), left_.done(), what);
+        if (key == "count")
+            finding.fix =
+                "Set the early stopping's count back to 0 whenever the evaluation loss is better than the "
+                "best.";
+        else
+            finding.fix =
+                "Look at what the early stopping counts as better: of a loss, lower values; from which best "
+                "value "
+                "it begins (infinity); and by how much at least (min_delta).";
+        finding.evidence.push_back(
+            {"rounds", static_cast<double>(left_.done()), "planned", static_cast<double>(left_.planned())});
+        finding.plots = {{evaluation_.function(), "value"}};
+        sink.fire(std::move(finding));
+    }
     // Each evaluation was better than the one before, and the last one by much.
     [[nodiscard]] bool is_evaluation_steep() const {
         return loss_.count() >= kFewSteps && !loss_.is_game() && loss_.is_known_function() &&
@@ -149,6 +272,7 @@ class StoppedTooEarly final : public Rule {
     double steep_;
     double fall_;
     EvaluationLoss evaluation_;
+    LoopLeft left_;
     model::StepIndex last_ = 0;
     LearningRates rates_;
     TrainingLoss loss_;
@@ -157,6 +281,7 @@ class StoppedTooEarly final : public Rule {
 std::vector<model::Requirement> stopped_too_early_needs(const Parameters&) {
     std::vector<model::Requirement> all = loss_requirements(kStoppedTooEarly.name);
     all.push_back(rate_requirement(kStoppedTooEarly.name));
+    all.push_back(loop_requirement(kStoppedTooEarly.name));
     all.push_back(evaluation_loss_requirement(kStoppedTooEarly.name));
     return all;
 }
