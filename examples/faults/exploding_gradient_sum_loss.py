@@ -11,7 +11,7 @@ from torch import nn
 from torch.utils.data import DataLoader
 
 KIND = "exploding_gradient"
-ACCEPT = ("learning_rate_too_high",)
+ACCEPT = ("learning_rate_too_high", "loss_reduction")
 PLACE = ("*",)
 SILENT = False
 EXACT = False

@@ -1,4 +1,4 @@
-"""Notes that are no alarms, of real trainings: plateaus, copied rows, units that say the same.
+"""Notes that are no alarms, of real trainings: plateaus, copied rows, models that are too small.
 
 Each has its healthy twin: the same script with another word.
 """
@@ -121,6 +121,75 @@ for step in range(300):
     optimizer.step()
 """
 
+UNDERFIT = """
+import sys
+
+import torch
+from sklearn.datasets import load_digits
+from torch import nn
+from torch.nn import functional as F
+
+kind = sys.argv[1]
+torch.manual_seed(0)
+digits = load_digits()
+order = torch.randperm(len(digits.data))
+x = torch.tensor(digits.data, dtype=torch.float32)[order] / 16
+y = torch.tensor(digits.target)[order]
+if kind == "noisy_labels":
+    y = torch.where(torch.rand(len(y)) < 0.5, torch.randint(0, 10, (len(y),)), y)
+width = 2 if kind == "two_units" else 64
+model = nn.Sequential(nn.Linear(64, width), nn.ReLU(), nn.Linear(width, 10))
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9)
+if kind == "noisy_labels":
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.05, weight_decay=0.01)
+for step in range(1200):
+    rows = torch.randint(0, 1400, (64,))
+    optimizer.zero_grad()
+    F.cross_entropy(model(x[rows]), y[rows]).backward()
+    optimizer.step()
+    if step % 100 == 99:
+        model.eval()
+        with torch.no_grad():
+            F.cross_entropy(model(x[1400:]), y[1400:])
+        model.train()
+"""
+
+# The margin of boosted trees is calibrated by a layer; td.save is given the importances.
+TREES = """
+import sys
+
+import numpy as np
+import torch
+from sklearn.tree import DecisionTreeRegressor
+from torch import nn
+from torch.nn import functional as F
+
+import traindbg as td
+
+kind = sys.argv[1]
+draws = np.random.default_rng(0)
+x = draws.normal(size=(400, 5))
+if kind == "constant_column":
+    x[:, 3] = 1
+weights = np.array([2, 1.5, 1, 1, 1])
+y = (x @ weights > 1).astype(np.float32)
+margin, importance = np.zeros(400), np.zeros(5)
+layer = nn.Linear(1, 1)
+optimizer = torch.optim.SGD(layer.parameters(), lr=0.1)
+for _ in range(30):
+    tree = DecisionTreeRegressor(max_depth=3, random_state=0)
+    tree.fit(x, y - 1 / (1 + np.exp(-margin)))
+    margin += 0.5 * tree.predict(x)
+    importance += tree.feature_importances_
+    scores = layer(torch.tensor(margin, dtype=torch.float32)[:, None])[:, 0]
+    loss = F.binary_cross_entropy_with_logits(scores, torch.tensor(y))
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+    for name, value in zip("abcde", importance / importance.sum(), strict=True):
+        td.save(f"feature_importance/gain/{name}", float(value))
+"""
+
 
 def findings(tmp_path: Path, script: str, kind: str, rule: str) -> list[dict[str, Any]]:
     path = tmp_path / "train.py"
@@ -171,3 +240,27 @@ def test_values_that_say_the_same_are_a_note(tmp_path: Path, kind: str) -> None:
 @pytest.mark.parametrize("kind", ["vicreg", "barlow"])
 def test_values_that_are_pushed_apart_are_left_alone(tmp_path: Path, kind: str) -> None:
     assert findings(tmp_path, RANK, kind, "rank_collapse") == []
+
+
+def test_a_model_that_is_too_small_is_a_note_of_its_own(tmp_path: Path) -> None:
+    (found,) = findings(tmp_path, UNDERFIT, "two_units", "underfit")
+    assert (found["severity"], found["key"]) == ("info", "training")
+    assert "The inputs tell more" in found["message"]
+
+
+@pytest.mark.parametrize("kind", ["wide", "noisy_labels"])
+def test_a_model_that_fits_and_labels_that_are_noise_are_left_alone(
+    tmp_path: Path, kind: str
+) -> None:
+    assert findings(tmp_path, UNDERFIT, kind, "underfit") == []
+
+
+def test_a_feature_that_no_tree_uses_is_a_note(tmp_path: Path) -> None:
+    (found,) = findings(tmp_path, TREES, "constant_column", "low_feature_importance")
+    assert (found["severity"], found["places"]) == ("info", 1)
+    assert "1 of 5 features (20 %)" in found["message"]
+    assert found["tensor"] == "custom/feature_importance/gain/d"
+
+
+def test_features_that_are_used_are_left_alone(tmp_path: Path) -> None:
+    assert findings(tmp_path, TREES, "all_used", "low_feature_importance") == []

@@ -152,3 +152,25 @@ def test_the_turn_is_told_where_both_sides_have_a_gradient(
     assert (name in run.names()) == (not is_detached)
     if not is_detached:
         assert run.scalars(name).values[-1] == pytest.approx(expected, rel=1e-4)
+
+
+@pytest.mark.parametrize("kind", ["both", "detached", "detached_first", "beside_another"])
+def test_the_turn_is_told_of_cosine_embedding_loss(tmp_path: Path, kind: str) -> None:
+    torch.manual_seed(1)
+    model = Views()
+    x = torch.randn(16, 6)
+    with td.watch(model, run_dir=tmp_path / "run", supervise=False):
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.0)
+        for _ in range(4):
+            a, b = model(x)
+            loss = F.cosine_embedding_loss(
+                a.detach() if kind == "detached_first" else a,
+                b.detach() if kind == "detached" else b,
+                torch.ones(16),
+            )
+            if kind == "beside_another":
+                loss = loss + F.mse_loss(a, torch.zeros_like(a))
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+    assert ("loop/output_turn/model.0" in td.Run(tmp_path / "run").names()) == (kind == "both")

@@ -88,6 +88,40 @@ def test_that_a_loss_is_a_sum_is_told_with_the_number_of_its_values(run_dir, red
         assert set(run.tensor("loop/loss_is_summed").values("value")) == {16}
 
 
+@pytest.mark.parametrize("function", ["sum", "mean"])
+def test_a_sum_that_the_loop_writes_out_is_told_too(run_dir, function) -> None:
+    model = nn.Linear(4, 2)
+    optimizer = torch.optim.SGD(model.parameters(), lr=1e-3)
+    with td.watch(model, optimizer, run_dir=run_dir, supervise=False, rules=["exploding_gradient"]):
+        for _ in range(3):
+            optimizer.zero_grad()
+            errors = (model(torch.randn(8, 4)) - torch.randn(8, 2)) ** 2
+            getattr(errors, function)().backward()
+            optimizer.step()
+    told = td.Run(run_dir).tensor("loop/loss_is_summed").values("value")
+    assert set(told) == {16 if function == "sum" else 0}
+
+
+@pytest.mark.parametrize("reduced", ["sum", "mean", "weighted"])
+def test_a_sum_of_what_a_function_gave_for_each_sample_is_told_too(run_dir, reduced) -> None:
+    model = nn.Linear(4, 3)
+    optimizer = torch.optim.SGD(model.parameters(), lr=1e-3)
+    with td.watch(model, optimizer, run_dir=run_dir, supervise=False, rules=["exploding_gradient"]):
+        for _ in range(3):
+            optimizer.zero_grad()
+            labels = torch.arange(8) % 3
+            rows = F.cross_entropy(model(torch.randn(8, 4)), labels, reduction="none")
+            loss = (
+                (rows * torch.arange(8)).sum()
+                if reduced == "weighted"
+                else getattr(rows, reduced)()
+            )
+            loss.backward()
+            optimizer.step()
+    told = td.Run(run_dir).tensor("loop/loss_is_summed").values("value")
+    assert set(told) == {8 if reduced == "sum" else 0}
+
+
 def test_the_scale_of_a_scaler_is_told(run_dir) -> None:
     model = nn.Linear(4, 2)
     optimizer = torch.optim.SGD(model.parameters(), lr=1e-3)

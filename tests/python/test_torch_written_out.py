@@ -41,6 +41,7 @@ def test_prediction_and_target_are_found(name: str) -> None:
     assert torch.equal(found.prediction, returned.detach().squeeze(1))
     assert torch.equal(found.target, target)  # bit for bit: they are whole numbers
     assert bool(found.is_mean) == (name not in ("root", "sum"))
+    assert found.terms.item() == (16 if name == "sum" else 0)
     assert not found.prediction.requires_grad
     assert not found.target.requires_grad
 

@@ -131,6 +131,7 @@ class BackwardObserver:
         if self._hot.due & _LOOP:
             guarded("loop", self._facts.kept.pass_begins, self._watched.tables)
             self._facts.turns.pass_begins()
+            self._facts.clips.backward_begins()
 
     @boundary("loop")
     def backward_ended(self, retains: bool) -> None:

@@ -14,6 +14,7 @@ import torch
 
 from traindbg import _core
 from traindbg.hooks.torch_averages import Averages
+from traindbg.hooks.torch_clips import Clips
 from traindbg.hooks.torch_data import (
     batches_in_storage,
     closest_column,
@@ -70,6 +71,7 @@ class Facts:
         self.loop = LoopObserver(tensors, watched, hot)
         self.kept = KeptGradients()
         self.turns = FrozenTurns()
+        self.clips = Clips(tensors)
         self.random = RandomStates()
         self.sequences = SequenceObserver()
         self.hazards = HazardObserver()
@@ -383,6 +385,7 @@ class Facts:
         self._tensors.tell(f"rounds_planned/{place}", found.planned, always=True)
         self._tensors.tell("rounds_done", found.done, always=True)
         self._tensors.tell("rounds_patience", found.patience, always=True)
+        self._tensors.tell("rounds_least_gain", found.gain, always=True)
         self._tensors.tell("rounds_sense", found.sense, always=True)
 
     def tell_unsaid(self, others: int = 0) -> None:

@@ -17,6 +17,7 @@ from torch import nn
 from traindbg.hooks.torch_device import own_operations
 from traindbg.hooks.torch_hazards import hazards_in, is_log_of_probability
 from traindbg.hooks.torch_resume import is_fresh
+from traindbg.hooks.torch_sigmoid_twice import sigmoid_twice
 from traindbg.hooks.torch_softmax_twice import given_to_first_softmax
 from traindbg.hooks.torch_through_time import FEWEST_USES
 
@@ -237,6 +238,8 @@ class Graph(NamedTuple):
     hazards: list[str]  # the facts of `hazards_in`
     # Of what gave the scores whose softmax is taken twice the layer, or empty; None: of none.
     softmax_twice: str | None
+    # The same of what is given to a sigmoid before a loss, and whether that takes a sigmoid, too.
+    sigmoid_twice: tuple[str, bool] | None
 
 
 class Latent(NamedTuple):
@@ -378,6 +381,7 @@ def look_at_graph(
     if follows > 0 and not is_linear:  # with branches, as of residual blocks
         is_linear = _is_linear(layers)
     twice = given_to_first_softmax(consumers)
+    squashed = sigmoid_twice(consumers)
     return Graph(
         list(leaves.values()),
         len(layers),
@@ -387,6 +391,9 @@ def look_at_graph(
         _repeated_in(layers, owners),
         hazards_in(consumers),
         None if twice is None else _layer_behind(twice, layers, owners),
+        None
+        if squashed is None
+        else (_layer_behind(squashed.given, layers, owners), squashed.is_binary),
     )
 
 
@@ -427,6 +434,8 @@ def _deviation_behind(node: Any) -> tuple[Any, str] | None:
 def _layer_behind(node: Any, layers: dict[Any, _Affine], owners: dict[int, Owner]) -> str:
     """The layer whose output a node passes on, or a part of it."""
     for _ in range(_MOST_BACK):
+        if node is None:
+            return ""
         if node in layers:
             return owners[id(layers[node].weight)].module
         after = [other for other in _next(node) if not _is_leaf(other)]

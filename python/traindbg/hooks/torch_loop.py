@@ -49,6 +49,7 @@ _graph_task = getattr(torch._C, "_current_graph_task_id", None)
 _GRAPHS_AT = (0, 2, 8)  # the first due step from each of these on: its graph is looked at
 _MOST_CALLS_SEEN = 6  # steps in which modules' calls are listened to
 _OF_DIFFERENCES = frozenset({"huber_loss", "l1_loss", "mse_loss", "smooth_l1_loss"})
+_OF_COSINES = "cosine_embedding_loss"
 _MOST_CANDIDATES = 64
 _MOST_ASKED = 4  # gradients on a device that are asked whether they are zero
 # What models return, and running statistics, take longer to look at: at so many due steps, then at
@@ -148,6 +149,12 @@ def _are_made(args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
     return not are_of_the_same_samples(*both)
 
 
+def _have_gradients(args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
+    """Whether both of what a loss function takes the cosine of has a gradient."""
+    both = [*args[:2], *(kwargs[key] for key in ("input1", "input2") if key in kwargs)]
+    return len(both) == 2 and all(isinstance(t, torch.Tensor) and t.requires_grad for t in both)
+
+
 def _terms(target: Any, kwargs: dict[str, Any]) -> int:
     """How many values a loss function adds up that is told to; 0 where it takes their mean."""
     is_sum = kwargs.get("reduction") == "sum" and isinstance(target, torch.Tensor)
@@ -195,6 +202,7 @@ class LoopObserver:
         self._compared_to_itself: bool | None = None  # all that losses compare; None: there is none
         self._latents: list[Latent] = []
         self._compares_directions = False  # the loss, and nothing else
+        self._is_of_cosines: bool | None = None  # all that losses compare, each with two gradients
         self._is_of_compared = False  # the loss is made of what loss functions compare
         self._outputs: Outputs | None = None
         self._norms: Norms | None = None
@@ -244,7 +252,7 @@ class LoopObserver:
         self._calls, self._pass_before = None, None
         self._outputs, self._norms, self._times = None, None, None
         self._target_is_made = False
-        self._compared_to_itself = None
+        self._compared_to_itself = self._is_of_cosines = None
         self._before, self._reached, self._roots = {}, {}, []
         self._perhaps_any, self._watched = [], []
         self.is_open = self._was_any = self._retained = False
@@ -263,6 +271,8 @@ class LoopObserver:
         """In training, by a loss function."""
         if self.is_open and self._compared_to_itself is not False:
             self._compared_to_itself = name in _OF_DIFFERENCES and _are_made(args, kwargs)
+        if self.is_open and self._is_of_cosines is not False:
+            self._is_of_cosines = name == _OF_COSINES and _have_gradients(args, kwargs)
         if self.is_open and isinstance(value, torch.Tensor) and value.numel() == 1:
             self._losses += 1
             self._calls_of[name] = self._calls_of.get(name, 0) + 1
@@ -360,6 +370,9 @@ class LoopObserver:
             tell("loss_is_raw_scores", 1)
         if graph.softmax_twice is not None:
             tell("softmax_twice", 1, graph.softmax_twice)
+        if graph.sigmoid_twice is not None:
+            place, is_binary = graph.sigmoid_twice
+            tell("sigmoid_twice" if is_binary else "sigmoid_before_softmax", 1, place)
         if cosines == AWAY:
             tell("loss_turns_away", 1)
         self._latents = graph.latents
@@ -546,7 +559,7 @@ class LoopObserver:
                 tell("output_size", float(spread.size), spread.place + spread.suffix)
                 tell("output_directions", float(spread.directions), spread.place + spread.suffix)
                 tell("output_units", spread.units, spread.place + spread.suffix)
-                if self._compares_directions:
+                if self._compares_directions or self._is_of_cosines:
                     tell("output_turn", float(spread.turn), spread.place + spread.suffix)
             self._tell_directions(self._outputs.given())
             branch = self._outputs.branch()

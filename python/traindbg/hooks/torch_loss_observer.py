@@ -77,6 +77,7 @@ class LossObserver:
         self.ids: dict[str, int] = {}  # by the function's name
         self.misses_arguments = False  # those that the user asked for, up to now
         self.unreduced: torch.Tensor | None = None  # mean of a loss for each sample; one number
+        self._unreduced_count = 0  # of how many values
         self.scaled: tuple[weakref.ref[torch.Tensor], torch.Tensor] | None = None  # and unscaled
         self.users_want_arguments = False  # not rules alone, which look at first calls only
         self.users_want_losses = False
@@ -271,9 +272,10 @@ class LossObserver:
         if is_plain and value.numel() > 0 and not capturing_graph(value):
             with own_operations():
                 self.unreduced = value.detach().mean()
+                self._unreduced_count = value.numel()
 
     def tell_unreduced(self, root: torch.Tensor) -> None:
-        """Whether the loss is about the mean of what a loss function gave for each sample.
+        """Whether the loss is about the mean, or the sum, of what a function gave for each sample.
 
         With a mask, say; with weights it may be something else, such as the objective of a policy.
         """
@@ -282,4 +284,8 @@ class LossObserver:
             return
         with own_operations():
             is_about = ((root > 0.8 * mean) & (root < 1.25 * mean)).to(torch.float32)
+            total = mean * self._unreduced_count
+            is_sum = ((root.detach() - total).abs() <= 1e-4 * total.abs()) & (total > 0)
+            terms = is_sum.to(torch.float32) * self._unreduced_count
         self._tensors.tell("loss_is_reduced_later", is_about)
+        self._tensors.tell("loss_is_summed", terms)

@@ -334,9 +334,11 @@ class Recording:
             self._gradients.will_change(parameters)
 
     @boundary("gradients before")
-    def gradients_clipped(self, parameters: list[Any], norm: Any) -> None:
+    def gradients_clipped(self, parameters: list[Any], norm: Any, limit: Any) -> None:
         if self.hot.due & GRADIENTS_BEFORE:
             self._gradients.changed(parameters, norm)
+        if self.hot.due & _LOOP:
+            self._facts.clips.clipped(limit, self.hot.first_backward)
         self.by_hand.clipped(parameters, norm)
 
     @boundary("gradients before")
@@ -383,6 +385,7 @@ class Recording:
             guarded("optimizer state", self._optimizers.will_step, optimizer, table)
         if self.hot.due & _LOOP:
             guarded("loop", self._facts.tell_kept, optimizer, table)
+            self._facts.clips.will_step(driver is not None and driver() is optimizer)
         if self.drivers.driver is not None and self.drivers.driver() is optimizer:
             self.drivers.check_settings(optimizer)
             if self._facts.is_forgotten:

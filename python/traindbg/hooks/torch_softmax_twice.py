@@ -29,7 +29,7 @@ _PASS_ON = frozenset(
         "ViewBackward0",
     }
 )  # fmt: skip
-_JOINED = ("CatBackward0", "StackBackward0")
+JOINED = ("CatBackward0", "StackBackward0")
 # What picks the value of a label in each row.
 _PICKED = frozenset(
     {
@@ -41,7 +41,7 @@ _PICKED = frozenset(
 _Along = tuple[int, int]  # a dimension, from the last one on, and its size
 
 
-def _behind(node: Any) -> Any:
+def behind(node: Any) -> Any:
     """The node whose values this one passes on."""
     for _ in range(_MOST_STEPS):
         if node is None or node.name() not in _PASS_ON:
@@ -70,7 +70,7 @@ def _along(node: Any, made: Any) -> _Along | None:
 
 def _summed(node: Any, what: Any) -> _Along | None:
     """Along which dimension a node sums what another one made; None: it does not."""
-    node = _behind(node)
+    node = behind(node)
     if node is None or node.name() != _SUM or edges_of(node)[0] is not what:
         return None
     return _along(node, what)
@@ -84,7 +84,7 @@ def _softmax(node: Any) -> tuple[Any, _Along | None]:
     if name == "SoftmaxBackward0":
         return edges[0], _along(node, node)
     if name == "DivBackward0" and len(edges) == 2:
-        part = _behind(edges[0])
+        part = behind(edges[0])
         if part is None:
             return None, None
         if part.name() == "ExpBackward0":  # written out
@@ -97,10 +97,10 @@ def _softmax(node: Any) -> tuple[Any, _Along | None]:
 
 def _softmaxes(node: Any) -> tuple[Any, _Along | None]:
     """The same of several that are joined along another dimension, with nothing else; the first."""
-    if node is None or node.name() not in _JOINED:
+    if node is None or node.name() not in JOINED:
         return _softmax(node)
     shape, saved = shape_at(node, 0), getattr(node, "_saved_dim", None)
-    found = [_softmax(_behind(other)) for other in edges_of(node)]
+    found = [_softmax(behind(other)) for other in edges_of(node)]
     along = found[0][1]
     if along is None or not shape or not isinstance(saved, int):
         return None, None
@@ -130,9 +130,9 @@ def _is_subtracted(logarithm: Any, given: Any, nodes: Collection[Any]) -> bool:
     for node in nodes:
         if node.name() == "SubBackward0":
             one, other = edges_of(node)
-            if _behind(one) is logarithm and _is_made_of(other, given):
+            if behind(one) is logarithm and _is_made_of(other, given):
                 return True
-            if _behind(other) is logarithm and _is_made_of(one, given):
+            if behind(other) is logarithm and _is_made_of(one, given):
                 return True
     return False
 
@@ -149,7 +149,7 @@ def _given_to_logarithm(node: Any) -> tuple[Any, _Along | None, bool]:
         return given, along, name == "LogsumexpBackward0"
     if name != "LogBackward0":
         return None, None, False
-    inner = _behind(edges_of(node)[0])
+    inner = behind(edges_of(node)[0])
     if inner is not None and inner.name() == _SUM:
         part = edges_of(inner)[0]
         if part is None or part.name() != "ExpBackward0":
@@ -164,7 +164,7 @@ def given_to_first_softmax(nodes: Collection[Any]) -> Any:
         given, second, is_sum = _given_to_logarithm(node)
         if given is None or second is None:
             continue
-        before, first = _softmaxes(_behind(given))
+        before, first = _softmaxes(behind(given))
         if before is None or first != second:
             continue
         if not is_sum or _is_subtracted(node, given, nodes):

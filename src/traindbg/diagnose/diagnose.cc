@@ -141,8 +141,15 @@ std::optional<Weight> dead_at_start(const Symptoms& symptoms) {
         finding->fix};
 }
 
+// Gradients that were too large; not that clipping does nothing.
+const Finding* exploded(const Symptoms& symptoms) {
+    for (const char* key : {"gradients", "time", "depth"})
+        if (const Finding* finding = symptoms.find("exploding_gradient", key)) return finding;
+    return nullptr;
+}
+
 std::optional<Weight> poor_initialisation(const Symptoms& symptoms) {
-    if (const Finding* exploding = symptoms.find("exploding_gradient"); exploding != nullptr) {
+    if (const Finding* exploding = exploded(symptoms)) {
         if (const model::Evidence* start = Symptoms::evidence(*exploding, "loss at the start"))
             return Weight{
                 // Inputs far too large begin there with good weights, too.
@@ -239,7 +246,7 @@ std::optional<Weight> learning_rate_too_high(const Symptoms& symptoms) {
         reasons.push_back(std::move(reason));
     };
     double ratio = 0;
-    if (const Finding* finding = symptoms.find("exploding_gradient")) {
+    if (const Finding* finding = exploded(symptoms)) {
         ratio = Symptoms::value(*finding, "update / weight", 0);
         if (ratio > 0.1)
             count(0.7, base::format("an update is {} times the weights' size", human_number(ratio)));
@@ -326,7 +333,12 @@ std::optional<Weight> exploding_by_itself(const Symptoms& symptoms) {
                           "normalised blocks, and is lost all the same.",
                       depth->fix};
     const Finding* finding = symptoms.find("exploding_gradient", "time");
+    if (finding == nullptr) finding = symptoms.find("exploding_gradient", "clip");
     if (finding == nullptr) return std::nullopt;
+    if (finding->key == "clip")
+        return Weight{0.93,
+                      finding->message + " Refuted if the loss is no better with clipping after backward().",
+                      finding->fix};
     // What is so before the second update is no work of the learning rate.
     return Weight{finding->first_step <= 1 ? 0.92 : 0.88,
                   finding->message + " Refuted if it still happens with gradients clipped to norm 1.",

@@ -28,13 +28,13 @@ void SummedLoss::observe(const model::StepView& step) {
         if (loop_fact(step, "samples_of_loss")) values_ = 0;  // told of the same losses: it is a mean
         return;
     }
-    values_ = 0;
     double total = 0, value = 0;
     std::size_t totals = 0, functions = 0;
     std::string_view function;
     for (const model::ScalarSample& sample : step.record->scalars) {
         const model::TensorInfo& info = step.info(sample.tensor);
-        if (!is_first_loss(info) || !std::isfinite(sample.value)) continue;
+        if (!is_first_loss(info)) continue;
+        if (!std::isfinite(sample.value)) return;  // it is what it was before
         if (info.name == "loss") {
             total = sample.value;
             ++totals;
@@ -44,9 +44,11 @@ void SummedLoss::observe(const model::StepView& step) {
             ++functions;
         }
     }
+    values_ = 0;
     if (totals != 1 || told->value < kFewest) return;
-    // One that the loop writes out calls no function, and was compared with the sum by what told it.
-    const bool is_by_hand = functions == 0 && loop_fact(step, "loss_is_written_out");
+    // Of one that the loop adds up no function's value is there, and it was compared with the sum by what
+    // told it.
+    const bool is_by_hand = functions == 0;
     if (!is_by_hand && (functions != 1 || !(value > 0))) return;
     // Some labels may not count (ignore_index).
     const bool is_whole = is_by_hand                      ? total > 0

@@ -10,6 +10,7 @@ namespace {
 
 constexpr std::size_t kLooks = 16;
 constexpr std::string_view kRate = "loop/learning_rate";
+constexpr std::string_view kBaseRate = "loop/learning_rate_base";
 constexpr std::string_view kRatio = "update_ratio/";
 constexpr std::string_view kScale = "gradient_before/loss_scale";
 
@@ -112,8 +113,12 @@ void LearningRates::observe(const model::StepView& step) {
     };
     if (!known_)
         if (const std::optional<double> rate = optimizer_setting(*step.meta, "lr")) take(*rate);
-    for (const model::ScalarSample& sample : step.record->scalars)
-        if (step.info(sample.tensor).name == kRate && std::isfinite(sample.value)) take(sample.value);
+    for (const model::ScalarSample& sample : step.record->scalars) {
+        if (!std::isfinite(sample.value)) continue;
+        const std::string_view name = step.info(sample.tensor).name;
+        if (name == kRate) take(sample.value);
+        else if (name == kBaseRate) base_ = sample.value;
+    }
 }
 
 bool LearningRates::is_warming_up(model::StepIndex step) const noexcept {

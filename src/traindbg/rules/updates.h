@@ -82,12 +82,14 @@ class LearningRates {
     [[nodiscard]] double now() const noexcept { return now_; }
     [[nodiscard]] double peak() const noexcept { return peak_; }
     [[nodiscard]] model::StepIndex peak_step() const noexcept { return peak_step_; }
+    // What a schedule multiplies; 0 where that is not known.
+    [[nodiscard]] double base() const noexcept { return base_; }
     // It grows, or has only just stopped to: the last fifth of the steps, and at least ten, saw a new peak.
     [[nodiscard]] bool is_warming_up(model::StepIndex step) const noexcept;
 
   private:
     bool known_ = false;
-    double now_ = 0, peak_ = 0, first_ = 0;
+    double now_ = 0, peak_ = 0, first_ = 0, base_ = 0;
     model::StepIndex peak_step_ = 0;
 };
 

@@ -39,6 +39,14 @@ std::vector<std::string> lines(std::string_view kind, const std::string& layer =
 
 using Lines = std::vector<std::string>;
 
+TEST(SourceLines, ALoopThatWasLeftEarlyComesBeforeTheOneThroughTheData) {
+    model::WorkerMeta meta = training();
+    meta.sources.push_back({"loop", "train.py", 36, "main"});
+    EXPECT_EQ(lines("stopped_too_early", "", "", meta), (Lines{"train.py:36"}));
+    meta.sources.push_back({"rounds", "train.py", 34, "main"});
+    EXPECT_EQ(lines("stopped_too_early", "", "", meta), (Lines{"train.py:34", "train.py:36"}));
+}
+
 TEST(SourceLines, OfSettingsAreWhereTheOptimizerIsMade) {
     EXPECT_EQ(lines("learning_rate_too_high"), Lines{"train.py:24"});
     EXPECT_EQ(lines("bad_optimizer_settings"), Lines{"train.py:24"});

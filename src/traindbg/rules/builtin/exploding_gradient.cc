@@ -39,7 +39,12 @@ const model::RuleInfo kExplodingGradient = {
         "of that look the loss is not finite. In depth: at the first step, before any update, what the last "
         "layers with weights return is more than `growth` times as large as what the first of them returns, "
         "the typical layer lies in between (twice the first, half of the largest), "
-        "the norm of all gradients is above that of all weights, and within 10 steps the loss is not finite.",
+        "the norm of all gradients is above that of all weights, and within 10 steps the loss is not finite. "
+        "Clipping: at each of three looks in a row, and ever since, clip_grad_norm_ (clip_grad_value_) was "
+        "called after a step and before the next backward pass, and not after it; a warning where the norm "
+        "of "
+        "the gradients that the optimizer uses was above five times the limit at three looks, else a note "
+        "(info).",
     .why =
         "A step that changes the weights by more than they are forgets what was learned; from there the loss "
         "jumps about, units die, and the next stop is infinity.",
@@ -73,6 +78,7 @@ class ExplodingGradient final : public Rule {
         if (step.mode() != model::Mode::kTrain) return;
         look_at_time(step, sink);
         look_at_depth(step, sink);
+        look_at_clip(step);
         summed_.observe(step);
         if (loss_.observe(step) && !loss_.recent().values().empty())
             last_loss_ = loss_.recent().values().back();
@@ -105,6 +111,7 @@ class ExplodingGradient final : public Rule {
         norms_.add(norm);
         losses_.add(last_loss_);
         ratios_.add(update_ratio(step, norm));
+        judge_clip(norm, *worst, sink);
         const bool growing = grows();
         const bool large = !growing && oversteps();
         if (!growing && !large) {
@@ -158,6 +165,50 @@ class ExplodingGradient final : public Rule {
             "(torch.nn.init.orthogonal_), or use LSTM or GRU.",
             time_place_);
         finding.evidence.push_back({"growth through time", time_ratio_, "limit", growth_});
+        if (!loss_.tensor().empty()) finding.plots = {{loss_.tensor(), "value"}};
+        sink.fire(std::move(finding));
+    }
+
+    // Clipping that comes before backward finds no gradients: what the optimizer uses is as large as ever.
+    void look_at_clip(const model::StepView& step) {
+        const std::optional<LoopFact> in_vain = loop_fact(step, "clipped_in_vain");
+        if (!in_vain) return;
+        clipped_in_vain_.add(step, in_vain->value > 0);
+        if (const std::optional<LoopFact> limit = loop_fact(step, "clip_limit")) clip_limit_ = limit->value;
+    }
+    void judge_clip(double norm, const model::TensorInfo& worst, FindingSink& sink) {
+        if (clipped_in_vain_.count() == 0) {
+            if (tells_clip_) sink.clear(kClip);
+            tells_clip_ = false;
+            above_limit_ = 0;
+            return;
+        }
+        if (clip_limit_ > 0 && norm > kFarAbove * clip_limit_) ++above_limit_;
+        if (!clipped_in_vain_.is_enough()) return;
+        if (norm > largest_norm_) {
+            largest_norm_ = norm;
+            largest_gradient_ = worst.name;
+            largest_layer_ = worst.module;
+        }
+        tells_clip_ = true;
+        const bool matters = above_limit_ >= kFewLooks;
+        model::Finding finding;
+        finding.key = kClip;
+        finding.severity = matters ? model::Severity::kWarning : model::Severity::kInfo;
+        finding.first_step = clipped_in_vain_.first();
+        finding.tensor = largest_gradient_;
+        finding.layer = largest_layer_;
+        const std::string norms = clip_limit_ > 0
+                                      ? base::format("; its norm was up to {}, and {} is the limit",
+                                                     human_number(largest_norm_), human_number(clip_limit_))
+                                      : std::string();
+        finding.message = base::format(
+            "Gradients are clipped before backward(), at all of the {} steps looked at: there are none yet, "
+            "and what the optimizer uses is not clipped{}.",
+            clipped_in_vain_.count(), norms);
+        finding.fix = "Call clip_grad_norm_ (clip_grad_value_) between backward() and optimizer.step().";
+        finding.evidence.push_back(clipped_in_vain_.evidence());
+        finding.evidence.push_back({"gradient norm", largest_norm_, "limit of clipping", clip_limit_});
         if (!loss_.tensor().empty()) finding.plots = {{loss_.tensor(), "value"}};
         sink.fire(std::move(finding));
     }
@@ -316,8 +367,17 @@ class ExplodingGradient final : public Rule {
         sink.fire(*finding_);
     }
 
+    static constexpr const char* kClip = "clip";
+    static constexpr double kFarAbove = 5;
+    static constexpr std::uint64_t kFewLooks = 3;
+
     double growth_, update_;
     std::uint64_t judged_ = 0, calm_ = 0;
+    InARow clipped_in_vain_{kFewLooks};
+    bool tells_clip_ = false;
+    double clip_limit_ = 0, largest_norm_ = 0;
+    std::string largest_gradient_, largest_layer_;  // when the norm was largest
+    std::uint64_t above_limit_ = 0;                 // looks at which the norm was far above it
     bool firing_ = false;
     std::string time_place_;  // where the gradient grew in time; empty: nowhere
     double time_ratio_ = 0, time_uses_ = 0;

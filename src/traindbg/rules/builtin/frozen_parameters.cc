@@ -21,7 +21,8 @@ const model::RuleInfo kFrozenParameters = {
         "has parameters none of which requires gradients, and a weight of it still has the very "
         "distribution that an initialiser gives: uniform up to the bound of one of the usual schemes, or "
         "normal of one of their deviations; the table of an embedding, uniform or normal numbers of whatever "
-        "size, in which no direction stands out. Its values do not change. While an optimizer holds them all, "
+        "size, in which no direction stands out. Its values do not change. While an optimizer holds them "
+        "all, "
         "a note (info) until the training is over: they may be set free later. Taken back where they are. "
         "Or, at each of `turns` looks in a "
         "row, "
@@ -40,7 +41,8 @@ const model::RuleInfo kFrozenParameters = {
         "freezes "
         "unless it is given freeze=False.",
     .healthy =
-        "Layers that are set free later, stage by stage. Weights that were loaded or trained: load_state_dict copied them, or their distribution is another "
+        "Layers that are set free later, stage by stage. Weights that were loaded or trained: "
+        "load_state_dict copied them, or their distribution is another "
         "one. Modules that run under "
         "torch.no_grad(): targets of distillation, momentum encoders. Averages of other weights: they "
         "change. Small tensors, biases and norms, of which that cannot be told. An optimizer that shares its "

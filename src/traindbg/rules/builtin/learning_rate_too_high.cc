@@ -32,7 +32,8 @@ const model::RuleInfo kLearningRateTooHigh = {
         "update is below `update` and the loss never jumped) it is not below its start (warning). Or, after "
         "twice `patience` steps, "
         "the loss jumped to more than `jump` times its start or "
-        "guessing (the median of ten in a row, or one ten times that high or 15 times the noise away) and "
+        "guessing (the median of ten in a row, by four times the noise, or one loss ten times that high or "
+        "15 times the noise away) and "
         "stands still over the second "
         "half of the run (Mann-Kendall z > -2) without having "
         "come far, and a typical update was above `update` and still is above a fifth of it, or was above a "
@@ -46,7 +47,9 @@ const model::RuleInfo kLearningRateTooHigh = {
         "the "
         "labels do not tell what guessing gives, `jump` times the first and four times the noise above it), "
         "and after three times `patience` steps the loss is above 60 % of guessing, or of its start "
-        "(warning).",
+        "(warning). Or a schedule made the rate ten times and more of what it multiplies, a typical update "
+        "was above a third of `update`, and the loss, once a fifth below its start, has lost more than 60 % "
+        "of that again for `patience` steps, or, once a tenth below it, for twice as many (warning).",
     .why =
         "An update that is a tenth of the weights forgets what was learned before. The loss jumps about or "
         "settles where guessing would be; units die on the way.",
@@ -100,6 +103,7 @@ class LearningRateTooHigh final : public Rule {
         const double highest = loss_.highest();
         const double usual = loss_.count() >= 10 ? loss_.level() : 0, noise = loss_.noise();
         const std::vector<double> before(loss_.recent().values().begin(), loss_.recent().values().end());
+        rates_.observe(step);
         if (!loss_.observe(step)) return;
         if (loss_.count() > 1 && after_moves_.size() < kFirstMoves)
             after_moves_.push_back(loss_.recent().last(1).front());
@@ -107,7 +111,15 @@ class LearningRateTooHigh final : public Rule {
             const double strays = std::max(noise, (part_of(before, 0.95) - usual) / 2);
             surprise_ = strays > 0 ? (loss_.highest() - usual) / strays : kSurprise;
         }
-        if (loss_.count() >= 10) peak_ = std::max(peak_, loss_.level());
+        if (loss_.count() >= 10) {
+            const double level = loss_.level();
+            peak_ = std::max(peak_, level);
+            if (loss_.count() == 10 || level < best_) {
+                best_ = level;
+                best_step_ = step.step();
+            }
+            fallen_back_ = has_fallen_back(level) ? fallen_back_ + 1 : 0;
+        }
         if (updates_.count() < 3 || updates_.are_of_tables() || loss_.count() < kFirst) return;
         ++judged_;
         if (loss_.is_game() || !loss_.is_known_function() || searches_along_lines(*step.meta)) return;
@@ -136,6 +148,7 @@ class LearningRateTooHigh final : public Rule {
     static constexpr std::uint64_t kFirst = 12;
     static constexpr double kSurprise = 15;
     static constexpr double kReplaced = 0.5;
+    static constexpr double kMultiplied = 10;
     static constexpr model::StepIndex kFirstMoves = 3;
 
     // Updates become smaller by themselves, as Adagrad's do: less than half of what the first ones were.
@@ -151,7 +164,8 @@ class LearningRateTooHigh final : public Rule {
     // Of the worst look of the first steps, where the finding is about that.
     [[nodiscard]] bool is_about_worst() const {
         const std::string_view key = firing_;
-        return key == "wrecked" || key == "replaced" || updates_.last().typical <= update_;
+        return key == "wrecked" || key == "replaced" || key == "schedule" ||
+               updates_.last().typical <= update_;
     }
     // Most of the last looks but the first one, whose weights may be anything.
     [[nodiscard]] bool mostly_above(double limit) const {
@@ -177,6 +191,19 @@ class LearningRateTooHigh final : public Rule {
         if (median(after_moves_) <= before) return false;
         return loss_.base_rate() ? highest > 1.1 * before
                                  : highest > jump_ * before && highest - before > 4 * loss_.noise();
+    }
+
+    [[nodiscard]] bool has_fallen_back(double level) const {
+        const double learned = loss_.start() - best_;
+        return learned > 0.1 * loss_.start() && level > best_ + 0.6 * learned &&
+               level - best_ > 5 * loss_.noise() / std::sqrt(10.0);
+    }
+    // A schedule made the rate many times what the optimizer was given, and what was learned is lost.
+    [[nodiscard]] bool is_by_schedule() const {
+        // Of little that was learned, it is less sure that it was.
+        const bool was_much = loss_.start() - best_ > 0.2 * loss_.start();
+        return rates_.base() > 0 && rates_.peak() >= kMultiplied * rates_.base() &&
+               fallen_back_ >= (was_much ? 1 : 2) * patience_ && updates_.worst().typical > update_ / 3;
     }
 
     // The key of what is seen.
@@ -208,19 +235,26 @@ class LearningRateTooHigh final : public Rule {
         if (moved_ > kReplaced && loss_.count() >= 3 * patience_ && did_moves_harm() &&
             !loss_.has_learned_much())
             return "replaced";
-        // Nothing moves any more, once units have died of the first steps.
+        if (has_jumped()) return "jumped";
+        return is_by_schedule() ? "schedule" : nullptr;
+    }
+
+    // Nothing moves any more, once units have died of the first steps.
+    [[nodiscard]] bool has_jumped() const {
         // One loss alone says little where batches are small and any loss is far from the one before.
         const double far = jump_ * worst_start(), highest = loss_.highest();
-        const bool jumped = highest > far && (peak_ > far || highest > 10 * far || surprise_ >= kSurprise ||
+        // A first loss may be low by chance.
+        const bool was_high = peak_ > far && peak_ - worst_start() > 4 * loss_.noise();
+        const bool jumped = highest > far && (was_high || highest > 10 * far || surprise_ >= kSurprise ||
                                               (loss_.highest_step() < 10 && highest > 2 * far));
-        if (!jumped || loss_.count() < 2 * patience_ || loss_.has_vague_start()) return nullptr;
+        if (!jumped || loss_.count() < 2 * patience_ || loss_.has_vague_start()) return false;
         // Where nothing at all was learned, less will do.
         const double limit = loss_.has_learned() ? update_ : update_ / 3;
-        if (updates_.worst().typical <= limit || loss_.has_learned_much()) return nullptr;
+        if (updates_.worst().typical <= limit || loss_.has_learned_much()) return false;
         const auto means = loss_.blocks().means();
-        if (means.size() < 20) return nullptr;
+        if (means.size() < 20) return false;
         const bool stands = trend_z(means.last(means.size() / 2)) > -2;
-        return stands && (mostly_above(update_ / 5) || !loss_.has_learned()) ? "jumped" : nullptr;
+        return stands && (mostly_above(update_ / 5) || !loss_.has_learned());
     }
 
     void fire(const model::StepView& step, FindingSink& sink) const {
@@ -257,6 +291,13 @@ class LearningRateTooHigh final : public Rule {
                 "what was drawn is gone. The loss jumped from {} to {} at step {}; after {} steps it is {}.",
                 human_number(moved_), human_number(loss_.start()), human_number(loss_.highest()),
                 loss_.highest_step(), loss_.count(), human_number(loss_.level()));
+        else if (key == "schedule")
+            finding.message = base::format(
+                "{}. The schedule made the rate {} times the {} that it multiplies, {} at step {}, and the "
+                "loss fell back: it was {} around step {}, and is {}; it started at {}.",
+                what, human_number(rates_.peak() / rates_.base()), human_number(rates_.base()),
+                human_number(rates_.peak()), rates_.peak_step(), human_number(best_), best_step_,
+                human_number(loss_.level()), human_number(loss_.start()));
         else
             finding.message =
                 base::format("{}; the loss jumped from {} to {} at step {} and stands still at {} since.",
@@ -264,6 +305,10 @@ class LearningRateTooHigh final : public Rule {
                              loss_.highest_step(), human_number(loss_.level()));
         finding.fix = capitalised(lower_learning_rate(*step.meta, std::clamp(0.01 / ratio, 1e-3, 0.1))) +
                       ", until updates are about a thousandth of the weights.";
+        if (key == "schedule")
+            finding.fix =
+                "What the schedule's function returns multiplies the optimizer's rate: let a warm-up end "
+                "at 1 (divide by the number of its steps).";
         finding.evidence.push_back({"update / weight", ratio, "limit", update_});
         finding.evidence.push_back({"loss", loss_.level(), "at the start", loss_.start()});
         finding.evidence.push_back(
@@ -277,11 +322,15 @@ class LearningRateTooHigh final : public Rule {
     std::uint64_t patience_;
     std::uint64_t judged_ = 0;
     const char* firing_ = nullptr;
-    double peak_ = 0;                  // largest median of ten losses in a row
+    double peak_ = 0;  // largest median of ten losses in a row
+    double best_ = 0;  // lowest one
+    model::StepIndex best_step_ = 0;
+    std::uint64_t fallen_back_ = 0;    // steps in a row
     double moved_ = 0;                 // typical updates of the first steps, added up
     std::vector<double> after_moves_;  // losses after each of these steps
     double surprise_ = 0;  // of the highest loss: its distance from the level, in units of the noise
     WeightUpdates updates_;
+    LearningRates rates_;
     TrainingLoss loss_;
     SummedLoss summed_;
 };
@@ -289,6 +338,7 @@ class LearningRateTooHigh final : public Rule {
 std::vector<model::Requirement> learning_rate_too_high_needs(const Parameters&) {
     std::vector<model::Requirement> all = loss_requirements(kLearningRateTooHigh.name);
     all.push_back(update_requirement(kLearningRateTooHigh.name));
+    all.push_back(rate_requirement(kLearningRateTooHigh.name));
     all.push_back(loop_requirement(kLearningRateTooHigh.name));
     return all;
 }

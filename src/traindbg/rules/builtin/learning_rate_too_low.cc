@@ -33,7 +33,11 @@ const model::RuleInfo kLearningRateTooLow = {
         "rises (it is judged when the training is over), nor where clipping or weights in 16 bits are what "
         "makes the updates small. Where no loss of the training is seen, as inside of torch.func, three "
         "evaluations and more tell: the last is above 95 % of guessing and within 5 % of the first, and no "
-        "update was above five times `update`.",
+        "update was above five times `update`. Or, at the end of 200 steps or more, the rate rose to the "
+        "end, "
+        "to less than a tenth of what the schedule multiplies, and the loss is above 30 % of guessing (of "
+        "its "
+        "start, where that is not known) and still falls (Mann-Kendall z < -2.5 over the last third).",
     .why =
         "A training that moves a thousandth as far as it could at each step takes a thousand times longer.",
     .fix = "Raise the learning rate until updates are about a thousandth of the weights; check the schedule.",
@@ -87,6 +91,7 @@ class LearningRateTooLow final : public Rule {
         // It is over, and the rate was rising to its end.
         is_over_ = loss_.count() >= patience_ && rates_.is_warming_up(last_);
         if (updates_.count() >= 3 && (is_short || is_over_)) judge_low(sink);
+        if (!firing_) judge_warm_up(sink);
     }
     [[nodiscard]] std::uint64_t steps_judged() const override { return judged_; }
     [[nodiscard]] std::string why_not_judged() const override {
@@ -130,7 +135,10 @@ class LearningRateTooLow final : public Rule {
         if (clipping_.count() > 0 && clipping_.highest() < 0.1) return false;
         // What would make usual updates. Beyond what anybody uses the gradient is at fault, not the rate.
         wanted_ = rates_.peak() * 1e-3 / ratio;
-        return wanted_ <= (updates_follow_gradients(rate_setting_) ? 2 : 0.05);
+        return wanted_ <= highest_usual_rate();
+    }
+    [[nodiscard]] double highest_usual_rate() const {
+        return updates_follow_gradients(rate_setting_) ? 2 : 0.05;
     }
     [[nodiscard]] bool is_low() {
         if (!loss_.is_known_function() || !are_small()) return false;
@@ -154,6 +162,40 @@ class LearningRateTooLow final : public Rule {
         // Without a base rate a model may be good already: then only what still falls can fall faster.
         // Three millionths and less are no fine-tuning either.
         return gain < 0.25 && (is_guess || is_over_ || trend < -3 || ratio < 0.03 * update_);
+    }
+
+    // The rate rose to the end and never came near what the schedule multiplies: most of the training is
+    // still to come.
+    void judge_warm_up(FindingSink& sink) const {
+        const double base = rates_.base(), now = rates_.now();
+        if (loss_.is_game() || !loss_.is_known_function() || !rates_.is_warming_up(last_)) return;
+        // A base of 1 stands for nothing where the schedule gives the rate itself.
+        if (!(now > 0) || now < rates_.peak() || now > kOfBase * base || base > highest_usual_rate()) return;
+        const auto means = loss_.blocks().means();
+        const double guess = loss_.base_rate().value_or(loss_.start());
+        if (loss_.count() < kFewestWarm || means.size() < 12 || loss_.level() < kFarFrom * guess) return;
+        const auto late = means.last(means.size() / 3);
+        if (trend_z(late) > -2.5) return;
+        model::Finding finding;
+        finding.key = "warm_up";
+        finding.severity = model::Severity::kWarning;
+        finding.first_step = 0;
+        finding.step = last_;
+        finding.tensor = "loop/learning_rate";
+        finding.message = base::format(
+            "The warm-up never ended: the learning rate rose until the training ended, to {}, {:.1f} % of "
+            "{}, "
+            "which the schedule multiplies. The loss still fell: it is {} after {} steps, {} at the start.",
+            human_number(now), 100 * now / base, human_number(base), human_number(loss_.level()),
+            loss_.count(), human_number(loss_.start()));
+        finding.fix = base::format(
+            "Make the warm-up a small part of the {} steps, or train for longer: at this pace it takes about "
+            "{:.0f}.",
+            loss_.count(), round_for_people(static_cast<double>(loss_.count()) * base / now));
+        finding.evidence.push_back({"learning rate", now, "that the schedule multiplies", base});
+        finding.evidence.push_back({"loss", loss_.level(), "at the start", loss_.start()});
+        finding.plots = {{"loop/learning_rate", "value"}, {loss_.tensor(), "value"}};
+        sink.fire(std::move(finding));
     }
 
     // No loss of the training is seen: what evaluations say of guessing has to do.
@@ -229,6 +271,9 @@ class LearningRateTooLow final : public Rule {
     }
 
     static constexpr std::uint64_t kEvaluations = 3;
+    static constexpr std::uint64_t kFewestWarm = 200;  // fewer steps are a trial
+    static constexpr double kOfBase = 0.1;             // the rate, where a warm-up has hardly begun
+    static constexpr double kFarFrom = 0.3;            // of guessing or the start: much is left to learn
 
     double update_;
     std::uint64_t patience_, zero_steps_;

@@ -25,12 +25,13 @@ const model::RuleInfo kLossInputRange = {
         "Judged from the statistics of what a loss of torch.nn.functional is given, at every step at which "
         "they are captured, `looks` at least, and in all of them. redundant_softmax: cross_entropy or a loss "
         "with logits gets values in [0, 1] whose mean is one over the number of classes, so that each row "
-        "sums "
-        "to one (or over the number of rows: a softmax over the batch); or in the graphs of two steps the "
+        "sums to one (or over the number of rows: a softmax over the batch); or in the graphs of two steps "
+        "the "
         "logarithm of a softmax is taken of what a softmax along the same dimension gave, as a distribution "
         "does that is given probabilities as logits. redundant_sigmoid: cross_entropy or a "
         "loss with logits gets exactly what a sigmoid in the model returned, or the sigmoid of what a module "
-        "returned; where neither can be seen, values that reach from below 0.1 to above 0.9 and in 30 looks "
+        "returned, or in the graphs of two steps is given what a sigmoid gave, wherever that was computed; "
+        "where nothing of that can be seen, values that reach from below 0.1 to above 0.9 and in 30 looks "
         "and 50 steps never leave [0, 1]. missing_softmax: nll_loss, kl_div or ctc_loss gets values above "
         "zero, which no log-probability is (error), or probabilities without their logarithm; or a loss that "
         "is written out is, in the graphs of two steps, nothing but a weighted sum of what a last layer "
@@ -93,6 +94,14 @@ class LossInputRange final : public Rule {
             Seen& seen = seen_[call.prediction->id];
             look(seen, step, call);
             judge(seen, step, call, sink);
+        }
+        for (const bool is_binary : {true, false}) {
+            const auto fact = loop_fact(step, is_binary ? "sigmoid_twice" : "sigmoid_before_softmax");
+            if (!fact || !(fact->value > 0)) continue;
+            any = true;
+            if (++sigmoid_graphs_ == 1) first_sigmoid_ = step.step();
+            if (sigmoid_graphs_ >= 2 && !is_sigmoid_told_)
+                fire_sigmoid_in_graph(step, fact->place, is_binary, sink);
         }
         if (any) ++judged_;
     }
@@ -158,7 +167,7 @@ class LossInputRange final : public Rule {
         }
     }
 
-    void judge(const Seen& seen, const model::StepView& step, const LossCall& call, FindingSink& sink) const {
+    void judge(const Seen& seen, const model::StepView& step, const LossCall& call, FindingSink& sink) {
         if (seen.looks < looks_) return;
         const Expects expects = expected_by(call.function);
         const bool rows = seen.sums[0] == seen.looks, columns = seen.sums[1] == seen.looks;
@@ -173,7 +182,9 @@ class LossInputRange final : public Rule {
         const bool is_likely = expects == Expects::kBinaryLogits && seen.with_maker == 0 &&
                                seen.looks >= 30 && step.step() >= seen.first + 50 && seen.has_both_labels &&
                                seen.lowest < 0.1 && seen.highest > 0.9;
-        if (is_known || is_likely) fire_sigmoid(seen, step, call, is_known, sink);
+        if (!is_known && (!is_likely || sigmoid_graphs_ >= 2)) return;
+        is_sigmoid_told_ = true;
+        fire_sigmoid(seen, step, call, is_known, sink);
     }
 
     static model::Finding about(const Seen& seen, const LossCall& call, const char* kind) {
@@ -280,6 +291,32 @@ class LossInputRange final : public Rule {
         sink.fire(std::move(finding));
     }
 
+    void fire_sigmoid_in_graph(const model::StepView& step, std::string_view place, bool is_binary,
+                               FindingSink& sink) const {
+        const char* function = is_binary ? "binary_cross_entropy_with_logits" : "cross_entropy";
+        model::Finding finding;
+        finding.key = base::format("redundant_sigmoid {}", function);
+        finding.kind = "redundant_sigmoid";
+        finding.first_step = first_sigmoid_;
+        finding.tensor = base::format("loss/{}", function);
+        finding.layer = place;
+        finding.message = base::format(
+            "{} is given what a sigmoid{} gave, in {} graphs up to step {}, and computes {} itself: with "
+            "values in [0, 1] no probability can leave the range from {}.",
+            function, place.empty() ? std::string() : base::format(" after {}", place_in_words(place)),
+            sigmoid_graphs_, step.step(), is_binary ? "a sigmoid" : "a softmax",
+            is_binary ? "0.5 to 0.73" : "1/(1 + (C-1)e) to e/(e + C-1)");
+        finding.fix =
+            is_binary
+                ? "Return the values before the sigmoid where the loss is computed, and apply it only where "
+                  "probabilities are reported; or use binary_cross_entropy with it."
+                : "Remove the sigmoid in front of cross_entropy; for several labels per sample use "
+                  "binary_cross_entropy_with_logits without it.";
+        finding.evidence.push_back({"graphs looked at", static_cast<double>(sigmoid_graphs_), "limit", 2});
+        finding.plots = {{"loss", "value"}};
+        sink.fire(std::move(finding));
+    }
+
     void fire_raw(const Seen& seen, const model::StepView& step, const LossCall& call,
                   FindingSink& sink) const {
         model::Finding finding = about(seen, call, "missing_softmax");
@@ -333,9 +370,11 @@ class LossInputRange final : public Rule {
 
     std::uint64_t looks_;
     std::uint64_t judged_ = 0;
-    std::uint64_t raw_graphs_ = 0;    // in which the loss is a sum of scores
-    std::uint64_t twice_graphs_ = 0;  // in which it is made of a softmax of a softmax
-    model::StepIndex first_raw_ = 0, first_twice_ = 0;
+    std::uint64_t raw_graphs_ = 0;      // in which the loss is a sum of scores
+    std::uint64_t twice_graphs_ = 0;    // in which it is made of a softmax of a softmax
+    std::uint64_t sigmoid_graphs_ = 0;  // in which it computes one of what a sigmoid gave
+    bool is_sigmoid_told_ = false;      // by the values
+    model::StepIndex first_raw_ = 0, first_twice_ = 0, first_sigmoid_ = 0;
     std::map<model::TensorId, Seen> seen_;
 };
 

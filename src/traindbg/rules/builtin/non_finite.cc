@@ -198,7 +198,8 @@ class NonFinite final : public Rule {
             if (first_quiet) note(first, *first_quiet);
             if (!origin_) describe(step, *first, places + quiet_places, loss);
             else if (first_quiet && first_quiet->pass == Pass::kInput && !origin_is_input_ &&
-                     origin_->pass != Pass::kState && step.step() <= origin_step_ + patience_)
+                     origin_->pass != Pass::kState && step.step() <= origin_step_ + patience_ &&
+                     !is_made_of_outputs(step.info(first_quiet->tensor)))
                 blame_input(step, *first_quiet);
             finite_steps_ = 0;
             sink.fire(finding_);
@@ -225,6 +226,12 @@ class NonFinite final : public Rule {
         if (before_.size() < step.tensors->size()) before_.resize(step.tensors->size());
         for (const model::TensorSample& sample : record.tensors)
             before_[sample.tensor] = {sample.statistics.l2, step.step(), true};
+    }
+
+    // The labels of a loss that is written out are its predictions less their differences: not finite where
+    // outputs that grew are not.
+    [[nodiscard]] bool is_made_of_outputs(const model::TensorInfo& info) const {
+        return info.role == Role::kLabel && grew_;
     }
 
     void take_hazards(const model::StepView& step) {
@@ -409,6 +416,7 @@ class NonFinite final : public Rule {
         }
         finding_.message += '.';
         if (grew) summed_.explain(finding_);
+        grew_ = grew;
         const bool may_be_hazard = bad.pass != Pass::kInput && (bad.pass != Pass::kState || step.step() > 0);
         const Hazard* hazard = may_be_hazard ? hazard_of(info, bad.pass) : nullptr;
         // What grows without limit becomes infinite in any form.
@@ -484,6 +492,7 @@ class NonFinite final : public Rule {
     std::vector<Hazard> hazards_;
     SummedLoss summed_;
     bool origin_is_input_ = false;
+    bool grew_ = false;  // values, before the first one that was not finite
     model::Finding finding_;
 };
 

@@ -34,7 +34,10 @@ const model::RuleInfo kOverRegularized = {
         "second half (Mann-Kendall z > -2.5). Where the optimizer has a `weight_decay`, it must pull harder "
         "than half as much as the loss: decay · ‖w‖ against the norm of the gradient (of AdamW and its "
         "like, decay against a usual update of 1e-3 / learning rate); where it has none, the norm must have "
-        "fallen at four looks running, to half of `shrink`. After `patience` steps. In the loss: what "
+        "fallen at four looks running, to half of `shrink`. After `patience` steps. Where a `weight_decay` "
+        "has pulled that hard at some look, the norm is below half of `shrink`, and the loss rises over the "
+        "second half (z > 2.5), to half as much again as in the eighth of the training where it was lowest "
+        "and more than 30 % of its start: however far it had come. In the loss: what "
         "backward() is called on exceeds the one loss function's value by more than that value at the start, "
         "the excess and the norm of the weights fall to less than `shrink`, the total falls, and of its fall "
         "less than a fifth is the loss function's own, whose value is no better than four fifths of the best "
@@ -108,8 +111,11 @@ class OverRegularized final : public Rule {
         ++judged_;
         judge_penalty(step, sink);
         if (weights2 == 0 && firing_) return fire(step, sink);
-        if (weights2 == 0) return;
-        const bool is_seen = shrinks(*step.meta) && !learns();
+        const bool is_turn = loss_.count() % 10 == 0;
+        if (weights2 == 0 && !is_turn) return;
+        if (const std::optional<double> by = pull(*step.meta); by && *by < kNoGradient && weights2 > 0)
+            strongest_pull_ = std::max(strongest_pull_, *by);
+        const bool is_seen = has_turned() || (weights2 > 0 && shrinks(*step.meta) && !learns());
         if (firing_ && !is_seen && loss_.has_learned_much()) {
             sink.clear(kKey);
             firing_ = false;
@@ -130,8 +136,13 @@ class OverRegularized final : public Rule {
 
   private:
     static constexpr const char* kKey = "weights";
-    static constexpr double kGone = 0.05;  // of the norm at the start: nothing is left to predict by
-    static constexpr double kGuess = 0.9;  // of the loss of the best constant answer
+    static constexpr double kGone = 0.05;       // of the norm at the start: nothing is left to predict by
+    static constexpr double kHard = 0.5;        // pull beside the loss
+    static constexpr double kNoGradient = 1e9;  // pull beside nothing
+    static constexpr double kRisen = 1.5;       // over the lowest level of the loss
+    static constexpr double kFarFromFit = 0.3;  // of the loss at the start
+    static constexpr std::size_t kParts = 8;    // of the training, whose levels are compared
+    static constexpr double kGuess = 0.9;       // of the loss of the best constant answer
 
     // Of an embedding that gives more than a number for each row.
     [[nodiscard]] static bool is_table(const model::TensorInfo& info) {
@@ -284,7 +295,7 @@ class OverRegularized final : public Rule {
         const std::optional<double> decay = optimizer_setting(meta, "weight_decay");
         if (!decay || !(*decay > 0)) return std::nullopt;
         if (is_decoupled(meta)) return *decay * optimizer_setting(meta, "lr").value_or(0) / 1e-3;
-        return gradient_norm_ > 0 ? *decay * norm_ / gradient_norm_ : 1e9;
+        return gradient_norm_ > 0 ? *decay * norm_ / gradient_norm_ : kNoGradient;
     }
     [[nodiscard]] bool shrinks(const model::WorkerMeta& meta) const {
         if (falls_ < 2 || norm_ > shrink_ * first_norm_) return false;
@@ -292,7 +303,23 @@ class OverRegularized final : public Rule {
         // Nothing pulls: weights that start larger than they need to be shrink by themselves.
         if (!by && bare_ > 0 && with_more_ == 0) return false;
         // A penalty that is part of the loss is seen by what it does alone.
-        return by ? *by > 0.5 : falls_ >= 4 && norm_ < shrink_ / 2 * first_norm_;
+        return by ? *by > kHard : falls_ >= 4 && norm_ < shrink_ / 2 * first_norm_;
+    }
+    // The decay has outweighed the loss and the weights still shrink; and the training loss had come far and
+    // rises again, which learning does not do. By then a batch's gradient, most of it noise, may be larger.
+    [[nodiscard]] bool has_turned() const {
+        if (loss_.is_game() || !loss_.is_known_function() || !(strongest_pull_ > kHard)) return false;
+        if (falls_ < 2 || norm_ > shrink_ / 2 * first_norm_) return false;
+        const double start = std::max(loss_.start(), loss_.base_rate().value_or(0));
+        const auto means = loss_.blocks().means();
+        const std::size_t part = means.size() / kParts;
+        if (part == 0 || !(loss_.level() > kFarFromFit * start)) return false;
+        double lowest = start;
+        for (std::size_t i = 0; i < kParts; ++i) {
+            const auto some = means.subspan(i * part, part);
+            lowest = std::min(lowest, median({some.begin(), some.end()}));
+        }
+        return loss_.level() > kRisen * lowest && trend_z(means.last(means.size() / 2)) > 2.5;
     }
     [[nodiscard]] bool learns() const {
         if (loss_.is_game() || !loss_.is_known_function()) return true;
@@ -315,13 +342,17 @@ class OverRegularized final : public Rule {
             "the start.",
             human_number(first_norm_), human_number(norm_), step.step(), human_number(loss_.level()),
             human_number(loss_.start()));
-        if (const std::optional<double> by = pull(*step.meta); by && *by < 1e9)
-            finding.message += base::format(" weight_decay {} pulls at them {} times as hard as the loss.",
-                                            human_number(*decay), human_number(*by));
+        if (const std::optional<double> by = pull(*step.meta); by && *by < kNoGradient)
+            finding.message += base::format(" weight_decay {} {} at them {} times as hard as the loss.",
+                                            human_number(*decay), *by > kHard ? "pulls" : "pulled",
+                                            human_number(*by > kHard ? *by : strongest_pull_));
         finding.fix =
             is_decay
-                ? base::format("Lower weight_decay from {} to about {}.", human_number(*decay),
-                               is_decoupled(*step.meta) ? "0.01" : "1e-4")
+                ? base::format("Lower weight_decay from {} to about {}{}.", human_number(*decay),
+                               is_decoupled(*step.meta) ? "0.01" : "1e-4",
+                               step.meta->optimizers.front().type == "Adam"
+                                   ? ", or use AdamW, which does not scale it up with the gradient"
+                                   : "")
                 : "Lower the factor of the penalty that is added to the loss, a thousand-fold to begin with.";
         finding.evidence.push_back({"norm of all weights", norm_, "at the start", first_norm_});
         if (is_decay)
@@ -336,7 +367,7 @@ class OverRegularized final : public Rule {
     std::uint64_t patience_;
     std::uint64_t judged_ = 0, norms_ = 0, falls_ = 0;
     std::uint64_t bare_ = 0, with_more_ = 0;  // steps whose loss is a function's alone, and others
-    double first_norm_ = 0, norm_ = 0, gradient_norm_ = 0;
+    double first_norm_ = 0, norm_ = 0, gradient_norm_ = 0, strongest_pull_ = 0;
     bool firing_ = false, has_several_ = false, is_dropping_ = false, has_matrices_ = false;
     double dropped_ = 0;
     std::string dropout_place_, function_;

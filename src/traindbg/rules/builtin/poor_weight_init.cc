@@ -50,8 +50,10 @@ const model::RuleInfo kPoorWeightInit = {
         "typical one exceeds three times `large`); a warning once 20 steps have not brought "
         "the loss below "
         "guessing, until then a note (info). Too small (warning): std · √fan_in is below `small` in at "
-        "least half of three or more matrices, what the layers return varies less from sample to sample from "
-        "one to the next, and "
+        "least half of three or more matrices (below 0.35, where less than a thousandth of what the first "
+        "layer "
+        "returns is left in what the last one does, and less than a quarter from one to the next), what the "
+        "layers return varies less from sample to sample from one to the next, and "
         "after `patience` steps (25, where the typical matrix is below a tenth of that) nothing is learned, "
         "or "
         "what the model returns differs from sample to sample by less than a quarter of what targets do. Of "
@@ -264,6 +266,9 @@ class PoorWeightInit final : public Rule {
     static constexpr std::uint64_t kZeroLooks = 8;      // of a gradient
     static constexpr model::StepIndex kZeroSteps = 40;  // from the first to the last of them
     static constexpr double kFarTooLarge = 3;           // times `large`
+    static constexpr double kLost = 1e-3;               // of the first layer's spread, at the last one
+    static constexpr double kShrinksFast = 0.25;        // layer by layer; PyTorch's own and a ReLU: 0.4
+    static constexpr double kBelowUsual = 0.35;         // std · √fan_in; PyTorch's own: 0.58
     static constexpr double kSame = 0.25;               // of what targets differ by from sample to sample
     static constexpr const char* kAtRandom =
         "Initialise weights at random: leave PyTorch's own initialisation in place, or use "
@@ -709,15 +714,16 @@ class PoorWeightInit final : public Rule {
         const auto all = sized();
         if (all.size() < 3 || (outputs_.size() < 3 && (has_norms_ || !(typical_gain() < small_ / 10))))
             return;
+        const double left = outputs_.empty() ? 1 : outputs_.back() / std::max(outputs_.front(), 1e-300);
+        const double between = static_cast<double>(std::max<std::size_t>(outputs_.size(), 2) - 1);
+        shrinks_ = std::pow(left, 1.0 / between);
+        // Many weights that are not so small make as little of a signal.
+        limit_ = left < kLost && shrinks_ < kShrinksFast ? std::max(small_, kBelowUsual) : small_;
         const auto low = static_cast<std::size_t>(
-            std::count_if(all.begin(), all.end(), [&](const Matrix* one) { return one->gain < small_; }));
+            std::count_if(all.begin(), all.end(), [&](const Matrix* one) { return one->gain < limit_; }));
         if (2 * low < all.size()) return;
         // Norm layers undo it: then what the layers return does not shrink.
-        if (!outputs_.empty()) {
-            const double between = static_cast<double>(std::max<std::size_t>(outputs_.size(), 2) - 1);
-            shrinks_ = std::pow(outputs_.back() / std::max(outputs_.front(), 1e-300), 1.0 / between);
-            if (!(shrinks_ < 0.5) && !(outputs_.back() < 1e-3)) return;
-        }
+        if (!outputs_.empty() && !(shrinks_ < 0.5) && !(outputs_.back() < 1e-3)) return;
         worst_ = *std::min_element(all.begin(), all.end(),
                                    [](const Matrix* a, const Matrix* b) { return a->gain < b->gain; });
         low_ = low;
@@ -743,7 +749,7 @@ class PoorWeightInit final : public Rule {
         finding.fix =
             "Leave PyTorch's own initialisation in place, or use torch.nn.init.kaiming_normal_ (ReLU) or "
             "xavier_normal_ (tanh, sigmoid) instead of a small standard deviation.";
-        finding.evidence.push_back({"std · √fan_in", worst_->gain, "limit", small_});
+        finding.evidence.push_back({"std · √fan_in", worst_->gain, "limit", limit_});
         if (outputs_.size() >= 2)
             finding.evidence.push_back({"spread from layer to layer", shrinks_, "usual", 1});
         finding.evidence.push_back({"loss", loss_.level(), "at the start", loss_.start()});
@@ -764,7 +770,7 @@ class PoorWeightInit final : public Rule {
     std::vector<double> outputs_;  // spread over the batch of what layers with weights return, in order
     bool has_norms_ = false;
     double squared_ = 0;  // the first mean squared error
-    double square_ = 0, typical_ = 0, shrinks_ = 1;
+    double square_ = 0, typical_ = 0, shrinks_ = 1, limit_ = 0;
     std::size_t low_ = 0;
     std::optional<double> gain_now_;        // of the typical matrix, once the training should have set off
     std::optional<double> outputs_differ_;  // from sample to sample, as a part of what targets do

@@ -34,7 +34,8 @@ const model::RuleInfo kRepresentationCollapse = {
         "samples, and nothing else takes part in the loss, no target in a term that is written out, say, a "
         "tenth of the size is, if that is a third of what it was to the size at first, and samples spread in "
         "four directions or more then. Of a loss that is "
-        "nothing but cosines, each with a gradient on both sides, lengths do not count: by how much samples "
+        "nothing but cosines, each with a gradient on both sides, or where cosine_embedding_loss is the only "
+        "loss function and all its targets are 1, lengths do not count: by how much samples "
         "point another way than their mean is, of everything that is returned, less than 15 % of what it "
         "was. Where models "
         "return one value a sample, as the distance of a pair, the same is asked of the last layer that was "
@@ -71,6 +72,9 @@ constexpr double kShareOfPulled = 0.15;
 constexpr double kShareOfCompared = 0.1, kFallOfCompared = 1.0 / 3;
 constexpr double kFewestDirections = 4;  // at the start; values of a few actions have less
 constexpr const char* kTurn = "directions";
+constexpr const char* kPush =
+    "Give the loss pairs that do not belong together, too, with target -1: without them it is content when "
+    "all vectors are one.";
 
 class RepresentationCollapse final : public Rule {
   public:
@@ -113,8 +117,11 @@ class RepresentationCollapse final : public Rule {
         if (loop_fact(step, "backward_passes"))
             is_compared_ = loop_fact(step, "compared_to_itself").has_value();
         for (const model::TensorSample& sample : step.record->tensors)
-            if (step.info(sample.tensor).name == "label/cosine_embedding_loss")
-                is_only_pulled_ = sample.statistics.min == 1 && sample.statistics.max == 1;
+            if (step.info(sample.tensor).name == "label/cosine_embedding_loss") {
+                const bool are_pulled = sample.statistics.min == 1 && sample.statistics.max == 1;
+                is_only_pulled_ = are_pulled && (is_only_pulled_ || !has_pairs_);
+                has_pairs_ = true;
+            }
         if (!labels_.are_given()) return;
         is_supervised_ = true;
         for (const auto& [place, output] : outputs_) sink.clear(place);
@@ -171,10 +178,7 @@ class RepresentationCollapse final : public Rule {
         finding.fix =
             "Compare with other samples, too (a contrastive or triplet loss), or add a term for the variance "
             "of the vectors; in a generator, draw noise of variance 1 and see that it reaches the output.";
-        if (is_only_pulled_)
-            finding.fix =
-                "Give the loss pairs that do not belong together, too, with target -1: without them it is "
-                "content when all vectors are one.";
+        if (is_only_pulled_) finding.fix = kPush;
         if (!is_nothing) {
             finding.message = base::format(
                 "What {} returns is nearly the same for all samples of a batch: from sample to sample it "
@@ -205,20 +209,27 @@ class RepresentationCollapse final : public Rule {
             ++first_turns_;
             first_turn_ = std::max(first_turn_, most->value);
         }
-        if (step.step() < patience_) return;
+        // Of pairs, those that do not belong together are pushed apart.
+        if (step.step() < patience_ || (has_pairs_ && !is_only_pulled_)) return;
         const bool shows = most->value < kShareOfPulled * first_turn_;
         if (!shows && turned_.is_enough()) sink.clear(kTurn);
         turned_.add(step, shows);
-        if (!turned_.is_enough()) return;
+        // Said of an output's values already.
+        const bool is_told = has_pairs_ && std::ranges::any_of(outputs_, [](const auto& each) {
+                                 return each.second.seen.is_enough();
+                             });
+        if (!turned_.is_enough() || is_told) return;
         model::Finding finding = loop_finding(kTurn, model::Severity::kWarning, turned_, *most);
         finding.message = base::format(
             "All that the model returns points nearly the same way for all samples of a batch: unit vectors "
-            "of {} lie {} from their mean at step {}, and {} in the first steps. The loss is made of cosines "
-            "alone, and both sides of each have a gradient.",
-            most->place, human_number(most->value), step.step(), human_number(first_turn_));
-        finding.fix =
-            "Detach one side of each cosine (z.detach()) and let the other be predicted from its view, or "
-            "compare with other samples, too (a contrastive loss).";
+            "of {} lie {} from their mean at step {}, and {} in the first steps. {}",
+            most->place, human_number(most->value), step.step(), human_number(first_turn_),
+            has_pairs_ ? "All targets of cosine_embedding_loss are 1, so nothing pushes vectors apart."
+                       : "The loss is made of cosines alone, and both sides of each have a gradient.");
+        finding.fix = has_pairs_
+                          ? kPush
+                          : "Detach one side of each cosine (z.detach()) and let the other be predicted from "
+                            "its view, or compare with other samples, too (a contrastive loss).";
         finding.evidence.insert(finding.evidence.begin(),
                                 {"from their mean direction", most->value, "at the start", first_turn_});
         finding.plots.insert(finding.plots.begin(), {std::string(most->tensor), "value"});
@@ -234,6 +245,7 @@ class RepresentationCollapse final : public Rule {
     bool is_supervised_ = false;
     DataLabels labels_;
     bool is_compared_ = false;     // loss functions compare what has a gradient, and nothing else
+    bool has_pairs_ = false;       // cosine_embedding_loss is given targets
     bool is_only_pulled_ = false;  // a loss of pairs that has no pair to push apart
     Game game_;
     std::map<std::string, Output, std::less<>> outputs_;

@@ -42,7 +42,10 @@ const model::RuleInfo kSaturatedActivation = {
         "labels are not counted; below 15 % of that, where several layers were like this), and, after 200 "
         "steps, below a fifth of it or three times the share by "
         "which "
-        "labels of nearest inputs differ, whichever is more. Of the model's own output something else is "
+        "labels of nearest inputs differ, whichever is more. Where nine in ten of its values were, and "
+        "weights come before it, the loss "
+        "of a regression, after 200 steps, has to be below a fifth of what a constant gives, or to fall "
+        "still. Of the model's own output something else is "
         "asked, and only where the loss "
         "compares what was made of it, of another number of values: 98 % of its values have been at the flat "
         "ends since the first fifth of the training, 150 steps at least, and the loss is above 40 % of its "
@@ -93,6 +96,7 @@ class SaturatedActivation final : public Rule {
     void on_step(const model::StepView& step, FindingSink& sink) override {
         if (step.mode() != model::Mode::kTrain) return;
         loss_.observe(step);
+        guessing_.observe(step);
         neighbours_.observe(step);
         if (step.step() == 0) {
             note_gains(step);
@@ -134,6 +138,8 @@ class SaturatedActivation final : public Rule {
     static constexpr double kFar = 0.15;  // of guessing, or of the start
     // A training that begins saturated may still find its way: wait before it is a fault.
     static constexpr std::uint64_t kPatience = 50, kShort = 20;
+    // Of a layer that keeps a regression from what it could learn.
+    static constexpr double kNearlyAll = 0.9, kLeft = 0.2, kFalls = -3;
     // Of an output that the loss compares by way of something else.
     static constexpr double kBinary = 0.98, kFarFromStart = 0.4, kHigher = 0.05;
     static constexpr std::uint64_t kMiddle = 10, kLong = 150, kFirstFifth = 5;
@@ -240,6 +246,36 @@ class SaturatedActivation final : public Rule {
         const std::optional<double> base = loss_.base_rate(), unlike = neighbours_.unlike();
         return loss_.count() >= 200 && base && unlike && loss_.level() > std::max(0.2, 3 * *unlike) * *base;
     }
+    // A layer with weights returns as many values, of the same shape: the activation is given these.
+    [[nodiscard]] bool is_after_weights(const model::StepView& step, const model::TensorInfo& info) const {
+        return std::any_of(step.tensors->begin(), step.tensors->end(), [&](const model::TensorInfo& other) {
+            return other.role == model::Role::kOutput && other.shape == info.shape &&
+                   gains_.contains(other.layer);
+        });
+    }
+    // Nearly all values from the first step on, with weights before it that would have to learn; and of a
+    // regression, after 200 steps, more than a fifth of what a constant leaves is left, and gets no less.
+    [[nodiscard]] bool is_held_back(const model::StepView& step, const Place& place) const {
+        const Layer& layer = place.second;
+        if (layer.first_share < kNearlyAll || layer.lowest() < kNearlyAll || loss_.count() < 200 ||
+            !is_regression(guessing_.function()) || !(guessing_.share().value_or(0) > kLeft) ||
+            !is_after_weights(step, step.info(place.first)))
+            return false;
+        const auto means = loss_.blocks().means();
+        return trend_z(means.last(means.size() / 2)) > kFalls;
+    }
+    // The layer is part of a module that has a weight of its own, and the loss compares another number of
+    // values: it goes into that weight, or the like.
+    [[nodiscard]] static bool is_used_by_parent(const model::StepView& step, const model::TensorInfo& info) {
+        return is_compared_otherwise(step, info) &&
+               std::any_of(step.tensors->begin(), step.tensors->end(), [&](const model::TensorInfo& other) {
+                   const std::string_view name = place_of(other.name);
+                   const std::size_t dot = name.rfind('.');
+                   const std::string owner(name.substr(0, dot == std::string_view::npos ? 0 : dot));
+                   return other.role == model::Role::kWeight && !name.ends_with("bias") &&
+                          (owner.empty() || owner == info.module || info.module.starts_with(owner + "."));
+               });
+    }
     // No weights come after it: what it gives is what the model gives.
     [[nodiscard]] static bool is_output(const model::StepView& step, const model::TensorInfo& info) {
         return std::none_of(step.tensors->begin(), step.tensors->end(), [&](const model::TensorInfo& other) {
@@ -345,7 +381,9 @@ class SaturatedActivation final : public Rule {
         std::uint64_t places = 0, from_first = 0;
         for (const Place& place : layers_) {
             const Layer& layer = place.second;
-            if (!layer.shares.full() || layer.lowest() < share_ || is_output(step, step.info(place.first)))
+            const model::TensorInfo& info = step.info(place.first);
+            if (!layer.shares.full() || layer.lowest() < share_) continue;
+            if (is_output(step, info) && !(is_held_back(step, place) && is_used_by_parent(step, info)))
                 continue;
             ++places;
             if (layer.first_share >= share_) ++from_first;
@@ -354,7 +392,8 @@ class SaturatedActivation final : public Rule {
         // Saturated before it learned anything, it has to show more than that the loss fell a little.
         const bool from_start = worst != nullptr && worst->second.first_share >= share_;
         const bool learns =
-            from_start ? has_come_far(from_first) && !is_behind_inputs() : loss_.has_learned();
+            from_start ? has_come_far(from_first) && !is_behind_inputs() && !is_held_back(step, *worst)
+                       : loss_.has_learned();
         const char* key = worst == nullptr ? "" : learns ? "flat_learning" : "flat";
         if (firing_ != key && !firing_.empty()) sink.clear(firing_);
         firing_ = key;
@@ -388,8 +427,12 @@ class SaturatedActivation final : public Rule {
         finding.fix =
             learns ? "Nothing, if the units are gates; otherwise LayerNorm in front keeps them apart."
             : from_start
-                ? "Initialise the layers with torch.nn.init.xavier_uniform_ and standardise the inputs, "
-                  "or use ReLU between the layers."
+                ? is_held_back(step, place) && gain_before(info.layer).value_or(kLargeGain) < kLargeGain
+                      ? "Lower the factor that its input is multiplied by: the weights before it are not "
+                        "large. One that is to make values binary in the end grows over the training, from "
+                        "about 1. Where there is none, standardise the inputs."
+                      : "Initialise the layers with torch.nn.init.xavier_uniform_ and standardise the "
+                        "inputs, or use ReLU between the layers."
                 : base::format("{}, or put LayerNorm in front of the activation.",
                                capitalised(lower_learning_rate(*step.meta, 0.1)));
         finding.evidence.push_back({"values at the flat ends", layer.lowest(), "limit", share_});
@@ -409,6 +452,7 @@ class SaturatedActivation final : public Rule {
     std::map<std::int32_t, double> gains_;  // by layer
     std::string firing_;
     Neighbours neighbours_;
+    Guessing guessing_;
     TrainingLoss loss_;
 };
 

@@ -35,15 +35,19 @@ const model::RuleInfo kStoppedTooEarly = {
         "each "
         "was better than the one before, the last by more than `fall` and to more than 40 % of the first "
         "loss, or by more than twice `fall` and to more than 15 %, at no less than half of the highest "
-        "rate. A warning, too, where the training's own loop tells that more was planned: its outermost loop "
-        "was to go so many times (told by the program's text, where that is certain), was left after fewer "
-        "than "
-        "80 % of them by an early stopping, and could be left by nothing else, while the evaluation loss got "
-        "better: each was better than the one before, since the first one, although as many as the patience "
-        "were counted; or the last three, by more than 8 % together (with more than 10 % of the first loss "
-        "left); "
-        "or as many as the patience were no better in all, but not in a row, and since the first of these it "
-        "fell by more than 10 %.",
+        "A warning, too, where the training's own loop tells that more was planned: its outermost loop was "
+        "to go so "
+        "many times (told by the program's text, where that is certain), was left after fewer than 80 % of "
+        "them by "
+        "an early stopping of known patience, and could be left by nothing else, while the evaluation loss "
+        "got "
+        "better: each was better than the one before, although as many as the patience were counted as no "
+        "better; "
+        "or the last ones, as many as the patience, fell together by more than 8 % (15 % with less than a "
+        "quarter "
+        "of the first loss left), but by less than the early stopping's min_delta; or as many as the "
+        "patience were "
+        "no better in all, but not in a row, and since the first of these it fell by more than 10 %.",
     .why = "What is still falling is not at its best.",
     .fix =
         "Train for more epochs, with a schedule of that length, while the evaluation loss falls too. Of "
@@ -76,12 +80,14 @@ class LoopLeft {
         const std::optional<LoopFact> planned = loop_fact(step, "rounds_planned");
         const std::optional<LoopFact> done = loop_fact(step, "rounds_done");
         const std::optional<LoopFact> patience = loop_fact(step, "rounds_patience");
+        const std::optional<LoopFact> gain = loop_fact(step, "rounds_least_gain");
         const std::optional<LoopFact> sense = loop_fact(step, "rounds_sense");
-        if (!planned || !done || !patience || !sense) return;
+        if (!planned || !done || !patience || !gain || !sense) return;
         place_ = planned->place;
         planned_ = static_cast<std::uint64_t>(planned->value);
         done_ = static_cast<std::uint64_t>(done->value);
         patience_ = static_cast<std::uint64_t>(patience->value);
+        gain_ = gain->value;
         wants_lower_ = sense->value < 0;
     }
     [[nodiscard]] bool is_told() const noexcept { return planned_ > 0; }
@@ -90,11 +96,14 @@ class LoopLeft {
     [[nodiscard]] std::uint64_t done() const noexcept { return done_; }
     // So many evaluations that are no better end it; 0: not known.
     [[nodiscard]] std::uint64_t patience() const noexcept { return patience_; }
+    // By which an evaluation must be better to count (min_delta); below 0: not known.
+    [[nodiscard]] double gain() const noexcept { return gain_; }
     [[nodiscard]] bool wants_lower() const noexcept { return wants_lower_; }  // else higher, or not known
 
   private:
     std::string place_;
     std::uint64_t planned_ = 0, done_ = 0, patience_ = 0;
+    double gain_ = -1;
     bool wants_lower_ = false;
 };
 
@@ -173,20 +182,27 @@ class StoppedTooEarly final : public Rule {
         const std::string got_better =
             base::format("got better at each of the last {}: from {} to {}", in_a_row,
                          human_number(values[values.size() - 1 - in_a_row]), human_number(last));
-        if (in_a_row + 1 == count && is_one_a_round && patience > 1) {
-            const bool is_none_counted = count <= patience + 1 && left_.wants_lower();
-            // Another number than the loss may be meant to rise, and may have been at its best at once.
-            const bool is_meant_to_rise = count <= patience + 2 && !left_.wants_lower();
-            if (is_none_counted && all > 0.15) return {"left", got_better};
-            if (is_meant_to_rise && count > 3 && all > 0.25 && step > 0.02 && left > 0.2)
+        if (!is_one_a_round || patience == 0) return {};
+        if (in_a_row + 1 == count && patience > 1) {
+            // No value but a best one that is below all of them keeps each from being counted as better.
+            if (left_.wants_lower() && count <= patience && all > 0.15) return {"left", got_better};
+            // Only the first was counted, as of values that are to rise. An accuracy may have been at its
+            // best at once, where the loss of a classification falls; an error of values has no such number
+            // beside it.
+            const double enough = is_of_values() ? 0.25 : 0.5;
+            if (!left_.wants_lower() && patience > 2 && count == patience + 1 && all > enough &&
+                step > 0.02 && left > 0.2)
                 return {"left", got_better};
         }
-        if (left_.wants_lower() && in_a_row >= kEvaluations && step > 0.01 && left > 0.1 &&
-            last < 0.92 * values[values.size() - 1 - kEvaluations])
+        // An early stopping of the loss with this least gain ends here, so that it is what ended it.
+        const double fall = patience < values.size() ? 1 - last / values[values.size() - 1 - patience] : 0;
+        const bool is_much = left > 0.1 && fall > (left > 0.25 ? 0.08 : 0.15);
+        if (left_.wants_lower() && left_.gain() > 0 && stops_after(patience, left_.gain()) == count &&
+            in_a_row >= std::min(patience, kEvaluations) && step > 0.01 && is_much)
             return {"left", got_better};
-        if (left_.wants_lower() && is_one_a_round && patience > 2 && evaluation_.not_better() == patience &&
-            evaluation_.since_best() > 0 && evaluation_.since_best() < patience &&
-            evaluation_.best() < 0.9 * evaluation_.best_at_setback())
+        if (left_.wants_lower() && left_.gain() == 0 && patience > 2 &&
+            evaluation_.not_better() == patience && evaluation_.since_best() > 0 &&
+            evaluation_.since_best() < patience && evaluation_.best() < 0.9 * evaluation_.best_at_setback())
             return {"count",
                     base::format("still got better: the best, {}, was {} before the last. As many as its "
                                  "patience, {}, were no better than those before them in all, but not in a "
@@ -194,6 +210,27 @@ class StoppedTooEarly final : public Rule {
                                  human_number(evaluation_.best()), evaluation_.since_best(), patience,
                                  human_number(evaluation_.best_at_setback()))};
         return {};
+    }
+    // The evaluation's loss is an error of numbers, not of classes.
+    [[nodiscard]] bool is_of_values() const {
+        const std::string& name = evaluation_.function();
+        return name.ends_with("mse_loss") || name.ends_with("l1_loss") || name.ends_with("huber_loss");
+    }
+    // After how many evaluations an early stopping of their loss ends; 0: after none of them.
+    [[nodiscard]] std::uint64_t stops_after(std::uint64_t patience, double gain) const {
+        const auto& values = evaluation_.values();
+        if (values.size() < evaluation_.count()) return 0;
+        double best = values.front();
+        std::uint64_t waited = 0;
+        for (std::size_t i = 1; i < values.size(); ++i) {
+            if (values[i] < best - gain) {
+                best = values[i];
+                waited = 0;
+            } else if (++waited >= patience) {
+                return i + 1;
+            }
+        }
+        return 0;
     }
     // How many of the last evaluations were each better than the one before.
     [[nodiscard]] std::uint64_t last_in_a_row() const {

@@ -7,6 +7,7 @@
 #include "traindbg/base/text.h"
 #include "traindbg/rules/builtin/builtin.h"
 #include "traindbg/rules/loss_arguments.h"
+#include "traindbg/rules/robust.h"
 
 namespace traindbg::rules {
 namespace {
@@ -26,7 +27,10 @@ const model::RuleInfo kTargetNotNormalized = {
         "end of a run of at least 30, its median over ten steps is above 1.5 times the loss of a model that "
         "always answers the targets' mean; with targets of a standard deviation above `spread`, above 90 % "
         "of it "
-        "after three times as many steps, while the predictions spread less than a third as much. At once, "
+        "after three times as many steps, while the predictions spread less than a third as much. At the end "
+        "of a run, of targets that are far from zero and spread widely, both: it took half of `steps` steps "
+        "and a sixth of all to come down to the loss of a constant, is above 40 % of that, and still falls. "
+        "At once, "
         "where "
         "the loss is not finite or a thousand times its start and the targets are larger than 30.",
     .why =
@@ -53,6 +57,9 @@ const model::RuleInfo kTargetNotNormalized = {
                    {"spread", "standard deviation", 5, 1, 1e9, "spread of the targets that is large"},
                    {"steps", "steps", 100, 30, 1e9, "steps that a training has to get below a constant"}},
 };
+
+constexpr double kPoor = 0.4;    // of a constant's loss, in the end
+constexpr double kFalls = -2.5;  // in standard errors: the loss of the second half
 
 class TargetNotNormalized final : public Rule {
   public:
@@ -82,10 +89,13 @@ class TargetNotNormalized final : public Rule {
             const bool is_lost = !std::isfinite(sample.value) || std::abs(sample.value) > 1e3 * start_;
             if (is_lost && size() > 30 && is_unusual()) lost_ = true;
         }
+        if (climb_ == 0)
+            if (const std::optional<double> share = guessing_.share(); share && *share <= 1) climb_ = count_;
         judge(steps_, sink);
     }
     void on_end(FindingSink& sink) override {
         if (judged_ > 0 && count_ < steps_ && count_ >= 30) judge(0, sink);
+        else judge_climb(sink);
     }
     [[nodiscard]] std::uint64_t steps_judged() const override { return judged_; }
     [[nodiscard]] std::string why_not_judged() const override {
@@ -124,6 +134,17 @@ class TargetNotNormalized final : public Rule {
         fired_ = on;
     }
 
+    // Below a constant's loss in the end, and most of what there was to learn is left.
+    void judge_climb(FindingSink& sink) {
+        const bool is_long = 2 * climb_ >= steps_ && 6 * climb_ >= count_;
+        if (judged_ == 0 || fired_ || climb_ == 0 || !is_long || guessing_.loss().is_game()) return;
+        const auto means = guessing_.loss().blocks().means();
+        if (!(trend_z(means.last(means.size() / 2)) < kFalls)) return;
+        const std::optional<double> share = guessing_.share();
+        const bool is_far = std() > spread_ && std::abs(mean()) > offset_ * std();
+        if (is_far && share && *share > kPoor) fire(sink);
+    }
+
     void fire(FindingSink& sink) const {
         const std::optional<double> share = guessing_.share();
         model::Finding finding;
@@ -141,8 +162,10 @@ class TargetNotNormalized final : public Rule {
         else
             finding.message += base::format(
                 "; after {} steps the loss is {}, {:.3g} times that of a model that "
-                "always answers their mean.",
-                count_, human_number(guessing_.level()), share.value_or(0));
+                "always answers their mean{}.",
+                count_, human_number(guessing_.level()), share.value_or(0),
+                2 * climb_ >= steps_ ? base::format(", which it came down to after {}", climb_)
+                                     : std::string());
         finding.fix = base::format(
             "Standardise the targets of the training part, y = (y - {}) / {}, and undo it in predictions; or "
             "set "
@@ -159,6 +182,7 @@ class TargetNotNormalized final : public Rule {
     double offset_, spread_;
     std::uint64_t steps_;
     std::uint64_t judged_ = 0, count_ = 0;
+    std::uint64_t climb_ = 0;  // losses until it was that of a constant; 0: it has not been
     model::StepIndex step_ = 0;
     double start_ = 0;
     bool lost_ = false, fired_ = false;

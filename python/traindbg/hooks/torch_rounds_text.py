@@ -1,0 +1,512 @@
+"""The text of a program's file: where in it a line is, and which number a name stands for.
+
+Nothing is run: the text is parsed by `ast`, and what cannot be told with certainty is not told. Of
+what the program holds in memory only variables of modules are looked at, whole numbers among them
+and among plain attributes; no property and no local variable of a function.
+"""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import os
+import sys
+from types import CodeType, ModuleType, SimpleNamespace
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator, Mapping
+
+FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
+LOOPS = (ast.For, ast.AsyncFor, ast.While)
+_SCOPES = (*FUNCTIONS, ast.Lambda, ast.ClassDef)
+_COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
+_IN_ONE_LINE = (ast.Expr, ast.Assign, ast.AugAssign, ast.AnnAssign)
+_MOST_BYTES = 2 << 20
+_MOST_LINKS = 12  # from a name to the number that it stands for
+_LARGEST = 1 << 53
+_HARMLESS = ("torch.", "no_grad", "enable_grad", "record", "staticmethod", "classmethod")
+_TELLING = ("min", "max", "int")
+
+
+def key_of(node: ast.AST | None) -> str:
+    """A variable, or an attribute of one: "best", "self.best". Empty: something else."""
+    if isinstance(node, ast.Name):
+        return node.id
+    if isinstance(node, ast.Attribute):
+        base = key_of(node.value)
+        return f"{base}.{node.attr}" if base else ""
+    return ""
+
+
+def own_nodes(scope: ast.AST) -> Iterator[ast.AST]:
+    """All below a module, function or class, but nothing inside of functions and classes in it."""
+    waiting = list(ast.iter_child_nodes(scope))
+    while waiting:
+        node = waiting.pop()
+        yield node
+        if not isinstance(node, _SCOPES):
+            waiting.extend(ast.iter_child_nodes(node))
+
+
+def pairs(node: ast.AST) -> Iterator[tuple[ast.expr, ast.expr]]:
+    """What an assignment puts where, also of several at once."""
+    if isinstance(node, ast.AnnAssign) and node.value is not None:
+        yield node.target, node.value
+    if not isinstance(node, ast.Assign):
+        return
+    for target in node.targets:
+        value = node.value
+        if not isinstance(target, (ast.Tuple, ast.List)):
+            yield target, value
+        elif isinstance(value, (ast.Tuple, ast.List)) and len(value.elts) == len(target.elts):
+            yield from zip(target.elts, value.elts, strict=True)
+
+
+def _parameters(function: Any) -> list[ast.arg]:
+    given = function.args
+    some = [*given.posonlyargs, *given.args, *given.kwonlyargs]
+    return [*some, *(each for each in (given.vararg, given.kwarg) if each is not None)]
+
+
+class Scope(NamedTuple):
+    """A module or function, and the call by which it runs, as far as that is known."""
+
+    text: Text
+    node: Any
+    caller: Scope | None = None
+    call: ast.Call | None = None
+
+
+class Text:
+    """A file that is parsed. `variables`: of the module that it is, as they are now."""
+
+    def __init__(self, tree: ast.Module, name: str, variables: Mapping[str, Any]) -> None:
+        self.tree = tree
+        self.name = name
+        self.variables = variables
+        self.reached = 0  # the line of the module's own that training was in; 0: not known
+        self._parents: dict[ast.AST, ast.AST] = {
+            child: node for node in ast.walk(tree) for child in ast.iter_child_nodes(node)
+        }
+
+    def above(self, node: ast.AST) -> Iterator[ast.AST]:
+        """What a node lies in, from the inside out."""
+        parent = self._parents.get(node)
+        while parent is not None:
+            yield parent
+            parent = self._parents.get(parent)
+
+    def scope_of(self, node: ast.AST) -> Any:
+        """The function that a node stands in, or the module."""
+        kinds = (*FUNCTIONS, ast.Lambda, ast.Module)
+        return next((each for each in self.above(node) if isinstance(each, kinds)), self.tree)
+
+    def class_of(self, function: ast.AST) -> ast.ClassDef | None:
+        """The class that it is a method of."""
+        parent = self._parents.get(function)
+        return parent if isinstance(parent, ast.ClassDef) else None
+
+    def function_of(self, code: CodeType) -> Any:
+        """The function, or the module, that a code object was made of. None: not known."""
+        if code.co_name == "<module>":
+            return self.tree
+        found = [
+            node
+            for node in ast.walk(self.tree)
+            if isinstance(node, FUNCTIONS)
+            and node.name == code.co_name
+            and min([node.lineno, *(each.lineno for each in node.decorator_list)])
+            == code.co_firstlineno
+        ]
+        return found[0] if len(found) == 1 else None
+
+    def statements_at(self, scope: Any, line: int) -> list[ast.stmt]:
+        """The statement at a line, after those in whose bodies it lies, from the outside in.
+
+        Empty where there is no such statement, or it cannot be told which it is.
+        """
+        path: list[ast.stmt] = []
+        bodies = [scope.body]
+        while bodies:
+            inside = [
+                node
+                for body in bodies
+                for node in body
+                if node.lineno <= line <= (node.end_lineno or node.lineno)
+            ]
+            if len(inside) > 1:  # one behind the other
+                are_calls = all(isinstance(node, _IN_ONE_LINE) for node in inside)
+                return [*path, inside[-1]] if are_calls else []
+            if not inside:
+                break
+            path.extend(inside)
+            node = inside[0]
+            if isinstance(node, _SCOPES):
+                return []
+            bodies = [getattr(node, field, []) for field in ("body", "orelse", "finalbody")]
+            bodies += [each.body for each in getattr(node, "handlers", [])]
+            bodies += [each.body for each in getattr(node, "cases", [])]
+        return path
+
+    def is_in_comprehension(self, statement: ast.stmt, line: int) -> bool:
+        """Whether a call at this line may be made several times by the statement."""
+        return any(
+            isinstance(node, (*_COMPREHENSIONS, ast.Lambda))
+            and node.lineno <= line <= (node.end_lineno or node.lineno)
+            for node in ast.walk(statement)
+            if not isinstance(node, ast.stmt) or node is statement
+        )
+
+    def bindings(self, name: str, scope: Any) -> list[ast.AST]:
+        """Where a scope gives a name a value; a parameter among them."""
+        found: list[ast.AST] = []
+        if isinstance(scope, FUNCTIONS):
+            found += [each for each in _parameters(scope) if each.arg == name]
+        for node in own_nodes(scope):
+            is_named = isinstance(node, (*FUNCTIONS, ast.ClassDef)) and node.name == name
+            if isinstance(node, ast.Name):
+                is_named = node.id == name and not isinstance(node.ctx, ast.Load)
+                parent = self._parents[node]
+                is_named = is_named and not isinstance(parent, ast.comprehension)
+            elif isinstance(node, (ast.Import, ast.ImportFrom)):
+                given = {each.asname or each.name.partition(".")[0] for each in node.names}
+                may_be_given = "*" in given and (name in self.variables or not self.variables)
+                is_named = name in given or may_be_given
+            elif isinstance(node, (ast.ExceptHandler, ast.MatchAs, ast.MatchStar)):
+                is_named = node.name == name
+            elif isinstance(node, (ast.Global, ast.Nonlocal)):
+                is_named = name in node.names
+            if is_named:
+                found.append(node)
+        return found
+
+    def is_changed_elsewhere(self, name: str) -> bool:
+        """Whether functions give a module's variable another value."""
+        words = (ast.Global, ast.Nonlocal)
+        return any(isinstance(n, words) and name in n.names for n in ast.walk(self.tree))
+
+    def calls_of(self, name: str) -> list[ast.Call]:
+        """All calls in this file of what has a name."""
+        return [
+            node
+            for node in ast.walk(self.tree)
+            if isinstance(node, ast.Call)
+            and (isinstance(node.func, ast.Name) and node.func.id == name)
+        ]
+
+    def call_at(self, scope: Any, line: int, name: str) -> ast.Call | None:
+        """The only call at a line of a function or method of this name."""
+        found = [
+            node
+            for node in own_nodes(scope)
+            if isinstance(node, ast.Call)
+            and key_of(node.func).rpartition(".")[2] == name
+            and node.lineno <= line <= (node.end_lineno or node.lineno)
+        ]
+        return found[0] if len(found) == 1 else None
+
+    def class_named(self, name: str) -> tuple[Text, ast.ClassDef] | None:
+        """A class that this file has, or has from another file of the program."""
+        nodes = [
+            node
+            for node in ast.walk(self.tree)
+            if isinstance(node, ast.ClassDef) and node.name == name
+        ]
+        if nodes:
+            return (self, nodes[0]) if len(nodes) == 1 else None
+        kind = self.variables.get(name)
+        if not isinstance(kind, type):
+            return None
+        home = sys.modules.get(kind.__module__)
+        if home is None or vars(home) is self.variables:
+            return None
+        text = read(getattr(home, "__file__", None) or "", vars(home))
+        return None if text is None else text.class_named(kind.__name__)
+
+    def class_of_value(self, node: ast.AST, scope: Scope) -> tuple[Text, ast.ClassDef] | None:
+        """The class of what a variable holds, by the only place where it is made."""
+        name = key_of(node)
+        values: list[ast.expr] = []
+        if "." in name and name.partition(".")[0] == self.self_of(scope.node):
+            owner = self.class_of(scope.node)
+            values = [] if owner is None else assigned(owner, name)
+        elif name and "." not in name:
+            where = scope.node
+            if not self.bindings(name, where):
+                where = self.tree
+            if where is not self.tree and name in [each.arg for each in _parameters(where)]:
+                value = argument_of(name, scope)
+                return None if value is None else value[1].text.class_of_value(value[0], value[1])
+            values = assigned(where, name) if len(self.bindings(name, where)) == 1 else []
+        if len(values) != 1 or not isinstance(values[0], ast.Call):
+            return None
+        return self.class_named(key_of(values[0].func))
+
+    def self_of(self, function: Any) -> str:
+        """What a method calls its object; a mark that is no name where it is no method."""
+        is_method = isinstance(function, FUNCTIONS) and self.class_of(function) is not None
+        return function.args.args[0].arg if is_method and function.args.args else "-"
+
+
+def assigned(area: ast.AST, key: str) -> list[ast.expr]:
+    """All that is assigned to a variable in an area, or to an attribute in the whole of a class."""
+    nodes = ast.walk(area) if isinstance(area, ast.ClassDef) else own_nodes(area)
+    return [value for node in nodes for target, value in pairs(node) if key_of(target) == key]
+
+
+def read(path: str, variables: Mapping[str, Any], codes: Collection[CodeType] = ()) -> Text | None:
+    """A file's text; None where it cannot be read, or is not what these codes were made of."""
+    try:
+        if not path.endswith(".py") or os.path.getsize(path) > _MOST_BYTES:
+            return None
+        with open(path, "rb") as file:
+            tree = ast.parse(file.read(), path)
+        if codes:
+            known = set(_codes_in(compile(tree, path, "exec", dont_inherit=True)))
+            if not known.issuperset(codes):
+                return None
+    except (OSError, SyntaxError, ValueError, RecursionError, MemoryError):
+        return None
+    return Text(tree, os.path.basename(path), variables)
+
+
+def _codes_in(code: CodeType) -> Iterator[CodeType]:
+    yield code
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            yield from _codes_in(constant)
+
+
+# Numbers.
+
+
+def number_of(node: ast.AST | None, scope: Scope, links: int = 0) -> int | None:
+    """The whole number that an expression stands for. None: that cannot be told."""
+    value = _value_of(node, scope, links)
+    return value if type(value) is int and abs(value) < _LARGEST else None
+
+
+def decimal_of(node: ast.AST | None, scope: Scope) -> float | None:
+    """The number that an expression stands for. None: that cannot be told."""
+    value = _value_of(node, scope, 0)
+    return float(value) if type(value) in (int, float) else None
+
+
+def _value_of(node: ast.AST | None, scope: Scope, links: int) -> Any:
+    if node is None or links > _MOST_LINKS:
+        return None
+    if isinstance(node, ast.Constant):
+        return node.value
+    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
+        value = number_of(node.operand, scope, links + 1)
+        return None if value is None else -value
+    if isinstance(node, ast.IfExp):
+        test = _object_of(node.test, scope, links + 1)
+        chosen = node.body if test else node.orelse
+        return _value_of(chosen, scope, links + 1) if type(test) is bool else None
+    if isinstance(node, ast.BinOp):
+        return _computed(node, scope, links)
+    if isinstance(node, ast.Call):
+        name = key_of(node.func)
+        if name not in _TELLING or node.keywords or scope.text.bindings(name, scope.text.tree):
+            return None
+        values = [number_of(each, scope, links + 1) for each in node.args]
+        known = [value for value in values if value is not None]
+        if not known or len(known) < len(values) or (name == "int") != (len(known) == 1):
+            return None
+        return max(known) if name == "max" else min(known)
+    if isinstance(node, ast.Name):
+        return _of_name(node.id, scope, links)
+    if isinstance(node, ast.Attribute):
+        return _of_attribute(node, scope, links)
+    if isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Constant):
+        held = _object_of(node.value, scope, links + 1)
+        is_stored = any(
+            isinstance(other, ast.Subscript)
+            and not isinstance(other.ctx, ast.Load)
+            and isinstance(other.slice, ast.Constant)
+            and other.slice.value == node.slice.value
+            for other in ast.walk(scope.text.tree)
+        )
+        return None if type(held) is not dict or is_stored else held.get(node.slice.value)
+    return None
+
+
+def _computed(node: ast.BinOp, scope: Scope, links: int) -> int | None:
+    left = number_of(node.left, scope, links + 1)
+    right = number_of(node.right, scope, links + 1)
+    if left is None or right is None:
+        return None
+    if isinstance(node.op, ast.Add):
+        return left + right
+    if isinstance(node.op, ast.Sub):
+        return left - right
+    if isinstance(node.op, ast.Mult):
+        return left * right
+    if isinstance(node.op, ast.FloorDiv) and right != 0:
+        return left // right
+    return None
+
+
+def _of_name(name: str, scope: Scope, links: int) -> Any:
+    source = _source_of(name, scope)
+    if source is None:
+        return None
+    value, where = source
+    if where is None:
+        return value
+    return _value_of(value, where, links + 1)
+
+
+def _source_of(name: str, scope: Scope) -> tuple[Any, Scope | None] | None:
+    """An expression with its scope that a variable's value comes from, or the value and None."""
+    text, where = scope.text, scope.node
+    if isinstance(where, FUNCTIONS):
+        found = text.bindings(name, where)
+        if len(found) == 1 and isinstance(found[0], ast.arg):
+            return argument_of(name, scope)
+        if found:
+            values = assigned(where, name)
+            return (values[0], scope) if len(found) == 1 and len(values) == 1 else None
+        outer = text.scope_of(where)
+        if outer is not text.tree:
+            return _source_of(name, Scope(text, outer))
+    found = text.bindings(name, text.tree)
+    if text.is_changed_elsewhere(name) or not found:
+        return None
+    values = assigned(text.tree, name)
+    if len(found) == 1 and len(values) == 1 and isinstance(values[0], ast.Constant):
+        return values[0], Scope(text, text.tree)
+    lines = [getattr(node, "lineno", 0) for node in found]
+    if name in text.variables and (len(found) == 1 or max(lines) < text.reached):
+        under_way = [
+            (node.lineno, node.end_lineno or node.lineno)
+            for node in own_nodes(text.tree)
+            if isinstance(node, LOOPS)
+            and node.lineno <= text.reached <= (node.end_lineno or node.lineno)
+        ]
+        # What they change has now the value of their end.
+        inside = any(begin <= line <= end for begin, end in under_way for line in lines)
+        return None if inside else (text.variables[name], None)
+    is_alone = len(found) == 1 and len(values) == 1
+    return (values[0], Scope(text, text.tree)) if is_alone else None
+
+
+def argument_of(name: str, scope: Scope) -> tuple[Any, Scope] | None:
+    """What a parameter was given by the call, or its default."""
+    function, call = scope.node, scope.call
+    if call is None or scope.caller is None or not isinstance(function, FUNCTIONS):
+        return None
+    if any(
+        not any(word in ast.unparse(each) for word in _HARMLESS) for each in function.decorator_list
+    ):
+        return None
+    if any(isinstance(each, ast.Starred) for each in call.args) or any(
+        each.arg is None for each in call.keywords
+    ):
+        return None
+    for keyword in call.keywords:
+        if keyword.arg == name:
+            return keyword.value, scope.caller
+    names = [each.arg for each in (*function.args.posonlyargs, *function.args.args)]
+    defaults = dict(zip(reversed(names), reversed(function.args.defaults), strict=False))
+    own = (each.arg for each in function.args.kwonlyargs)
+    defaults |= {n: d for n, d in zip(own, function.args.kw_defaults, strict=True) if d is not None}
+    is_static = any("staticmethod" in ast.unparse(each) for each in function.decorator_list)
+    skipped = int(scope.text.class_of(function) is not None and not is_static)
+    if name in names and 0 <= names.index(name) - skipped < len(call.args):
+        return call.args[names.index(name) - skipped], scope.caller
+    default = defaults.get(name)
+    return None if default is None else (default, Scope(scope.text, scope.text.tree))
+
+
+def _of_attribute(node: ast.Attribute, scope: Scope, links: int) -> Any:
+    text = scope.text
+    if isinstance(node.value, ast.Name) and node.value.id == text.self_of(scope.node):
+        return _of_self(node.attr, scope, links)
+    holder = _object_of(node.value, scope, links + 1)
+    return None if holder is None else _plain(holder, node.attr, text)
+
+
+def _of_self(name: str, scope: Scope, links: int) -> Any:
+    """An attribute that the constructor alone gives a value, of a class of which one is made."""
+    text, function = scope.text, scope.node
+    owner = text.class_of(function)
+    made = constructor_of(owner, scope)
+    if owner is None or made is None:
+        return None
+    stores = [
+        node
+        for node in ast.walk(text.tree)
+        if isinstance(node, ast.Attribute)
+        and node.attr == name
+        and not isinstance(node.ctx, ast.Load)
+        and (owner in text.above(node) or key_of(node.value) != text.self_of(text.scope_of(node)))
+    ]
+    begins = made.node
+    values = assigned(owner, f"{text.self_of(begins)}.{name}")
+    if len(stores) != 1 or len(values) != 1 or text.scope_of(stores[0]) is not begins:
+        return None
+    return _value_of(values[0], made, links + 1)
+
+
+def constructor_of(owner: ast.ClassDef | None, scope: Scope) -> Scope | None:
+    """`__init__` of a class, as it is called in the only place where such an object is made."""
+    if owner is None:
+        return None
+    begins = [n for n in owner.body if isinstance(n, FUNCTIONS) and n.name == "__init__"]
+    user = scope if scope.caller is None else scope.caller  # may be in another file
+    calls = user.text.calls_of(owner.name)
+    if len(begins) != 1 or len(calls) != 1:
+        return None
+    is_base = any(
+        isinstance(node, ast.ClassDef) and owner.name in map(key_of, node.bases)
+        for text in {id(t): t for t in (scope.text, user.text)}.values()
+        for node in ast.walk(text.tree)
+    )
+    if is_base:
+        return None
+    made_in = user.text.scope_of(calls[0])
+    # With the call by which that runs, where it is one of those under way.
+    where: Scope | None = user
+    while where is not None and where.node is not made_in:
+        where = where.caller
+    return Scope(scope.text, begins[0], where or Scope(user.text, made_in), calls[0])
+
+
+def _object_of(node: ast.AST, scope: Scope, links: int) -> Any:
+    """What a variable of a module holds, or a plain attribute of such a thing."""
+    if links > _MOST_LINKS:
+        return None
+    if isinstance(node, ast.Name):
+        source = _source_of(node.id, scope)
+        if source is None:
+            return None
+        value, where = source
+        if where is None:
+            return value
+        if isinstance(value, (ast.Name, ast.Attribute)):
+            return _object_of(value, where, links + 1)
+        # A module's own variable, whose value is made by a call.
+        is_global = where.node is where.text.tree and where.text is scope.text
+        return where.text.variables.get(node.id) if is_global else None
+    if isinstance(node, ast.Attribute):
+        holder = _object_of(node.value, scope, links + 1)
+        return None if holder is None else _plain(holder, node.attr, scope.text)
+    return None
+
+
+def _plain(holder: Any, name: str, text: Text) -> Any:
+    """An attribute that is no property, and that the file does not change."""
+    looks_up = getattr(type(holder), "__getattribute__", None)
+    is_plain = (
+        type(holder) in (type, ModuleType, SimpleNamespace) or looks_up is object.__getattribute__
+    )
+    for node in ast.walk(text.tree):
+        if isinstance(node, ast.Attribute) and node.attr == name:
+            is_stored = not isinstance(node.ctx, ast.Load)
+            function = text.scope_of(node)
+            is_made = getattr(function, "name", "") == "__init__"
+            is_plain = is_plain and (not is_stored or is_made)
+    return inspect.getattr_static(holder, name, None) if is_plain else None

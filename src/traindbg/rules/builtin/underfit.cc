@@ -1,0 +1,150 @@
+// A training that stands still far from fitting its own data.
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "traindbg/base/format.h"
+#include "traindbg/base/text.h"
+#include "traindbg/rules/builtin/builtin.h"
+#include "traindbg/rules/far_from_fit.h"
+
+namespace traindbg::rules {
+namespace {
+
+using base::human_number;
+
+const model::RuleInfo kUnderfit = {
+    .name = "underfit",
+    .title = "Underfit",
+    .summary = "The training learned something, and stands still far from fitting its own training data.",
+    .when =
+        "When the run is over, after `min_steps` steps and more with the loss of a known function: the "
+        "training has learned, by more than three standard errors and a tenth of its first loss, and its "
+        "loss is still more than `share` of what the best constant answer gives (the entropy of the labels; "
+        "the variance of the targets), and less than 95 % of it. Over the last third of the run the loss has "
+        "no trend (Mann-Kendall z between -2 and 2.5) and fell by no more than 5 %; it was never below nine "
+        "tenths of that for half as long. Where labels are counted, less than `accuracy` of them are "
+        "predicted, in training mode. The last evaluation by the same function, where there is one, is as "
+        "bad, within `gap`. Where labels of nearest inputs can be compared, they must differ by less than "
+        "60 % of the share that is left, and six tenths of `share` are enough. Not where the learning rate "
+        "was below a hundredth of its highest over that time, of losses that are a sum of several, nor of "
+        "those of a game, as in a GAN. A note (info), as the floor of noise in the targets looks the same.",
+    .why =
+        "A model that does not fit what it is trained on has nothing to give to other data either. More of "
+        "the same steps, or more data, do not help.",
+    .fix =
+        "See whether the model can learn a few batches by heart. If not: more or wider layers, inputs that "
+        "tell more, less dropout and weight decay, another learning rate. If it can, and longer training "
+        "does not help, it is at the floor of the noise in the targets.",
+    .healthy =
+        "Targets that are as noisy as that: a regression at its noise floor, returns of shares. A loss that "
+        "still falls; an evaluation that is much better (dropout and augmentation make training harder) or "
+        "much worse (overfit); a loss that has been lower. Findings above info beside this note, such as "
+        "`low_capacity`, `over_regularized`, `learning_rate_too_high` or `label_noise`, say why.",
+    .cost =
+        "One number a step, of training and of evaluation; the classes of every 5th batch; statistics of "
+        "what "
+        "the loss was given at some steps; a comparison of some hundred rows of the first inputs with each "
+        "other, once.",
+    .original = "",
+    .source =
+        "Rauschmayr et al., \"Amazon SageMaker Debugger: a system for real-time insights into machine "
+        "learning "
+        "model training\", MLSys 2021 (Underfit); Cover, Hart, \"Nearest neighbor pattern classification\", "
+        "IEEE Trans. Information Theory 13 (1967)",
+    .severity = model::Severity::kInfo,
+    .parameters = {{"min_steps", "steps", 300, 100, 1e9, "steps with a loss before it judges"},
+                   {"share", "share", 0.5, 0.01, 0.95, "of the loss of the best constant answer, left"},
+                   {"accuracy", "share", 0.9, 0.01, 1, "of the labels, in training, from which on it fits"},
+                   {"gap", "share", 0.25, 0, 10, "between training and evaluation, that counts as none"}},
+};
+
+class Underfit final : public Rule {
+  public:
+    explicit Underfit(const Parameters& parameters)
+        : min_steps_(static_cast<std::uint64_t>(parameters.at("min_steps"))),
+          share_(parameters.at("share")),
+          training_({.min_steps = min_steps_,
+                     .share = share_,
+                     .accuracy = parameters.at("accuracy"),
+                     .gap = parameters.at("gap")}) {}
+
+    void on_step(const model::StepView& step, FindingSink&) override {
+        training_.observe(step);
+        if (step.mode() == model::Mode::kTrain) last_ = step.step();
+    }
+    void on_end(FindingSink& sink) override {
+        training_.end();
+        if (const std::optional<FarFromFit::Found> found = training_.found()) fire(*found, sink);
+    }
+    [[nodiscard]] std::uint64_t steps_judged() const override {
+        return training_.count() >= min_steps_ ? training_.count() : 0;
+    }
+    [[nodiscard]] std::string why_not_judged() const override {
+        if (training_.loss().count() < min_steps_)
+            return base::format("fewer than {} steps with a loss were seen", min_steps_);
+        return "it is not known how large the loss of the best constant answer is";
+    }
+
+  private:
+    void fire(const FarFromFit::Found& found, FindingSink& sink) const {
+        model::Finding finding;
+        finding.key = "training";
+        finding.severity = model::Severity::kInfo;
+        finding.step = last_;
+        finding.first_step = found.since;
+        finding.tensor = training_.loss().tensor();
+        finding.message = base::format(
+            "From step {} on the training loss falls no more, and it is {} at the end (step {}), {:.0f} % of "
+            "what one answer to all inputs gives ({}).",
+            found.since, human_number(found.level), last_, 100 * found.share, human_number(found.constant));
+        if (found.accuracy)
+            finding.message +=
+                base::format(" {:.0f} % of the training labels are predicted.", 100 * *found.accuracy);
+        if (found.evaluation)
+            finding.message += base::format(" The evaluation's loss is {}: this is no overfitting.",
+                                            human_number(*found.evaluation));
+        if (found.unlike) {
+            finding.message += base::format(
+                " The inputs tell more: labels of nearest ones differ {:.0f} % as much as those of any two.",
+                100 * *found.unlike);
+        } else {
+            finding.message += " Targets whose noise is as large look the same.";
+        }
+        finding.fix =
+            "See whether the model can learn a few batches by heart. If not: more or wider layers, inputs "
+            "that tell more, less dropout and weight decay, another learning rate. If it can, the rest is "
+            "noise in the targets.";
+        finding.evidence.push_back({"share of the constant answer's loss", found.share, "limit", share_});
+        finding.evidence.push_back({"loss", found.level, "of the constant answer", found.constant});
+        if (found.accuracy) finding.evidence.push_back({"training accuracy", *found.accuracy, "of", 1});
+        if (found.evaluation)
+            finding.evidence.push_back({"evaluation loss", *found.evaluation, "in training", found.level});
+        if (found.unlike)
+            finding.evidence.push_back(
+                {"difference of labels between nearest inputs", *found.unlike, "between any two", 1});
+        finding.plots = {{training_.loss().tensor(), "value"}};
+        sink.fire(std::move(finding));
+    }
+
+    std::uint64_t min_steps_;
+    double share_;
+    FarFromFit training_;
+    model::StepIndex last_ = 0;
+};
+
+std::vector<model::Requirement> underfit_needs(const Parameters&) {
+    return far_from_fit_requirements(kUnderfit.name);
+}
+
+}  // namespace
+
+RuleEntry builtin::underfit() {
+    return {&kUnderfit, &underfit_needs,
+            [](const Parameters& p) -> std::unique_ptr<Rule> { return std::make_unique<Underfit>(p); }};
+}
+
+}  // namespace traindbg::rules

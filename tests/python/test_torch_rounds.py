@@ -1,0 +1,574 @@
+"""What is told of a loop that was left early: rounds, patience, and when nothing may be said."""
+
+from __future__ import annotations
+
+import argparse
+import subprocess
+import sys
+import textwrap
+import types
+
+import pytest
+
+import traindbg as td
+from traindbg.hooks.torch_rounds import rounds
+
+STOPPER = """
+class Stopper:
+    def __init__(self, patience=5, least=0.0):
+        self.patience, self.least = patience, least
+        self.best, self.bad = {best}, 0
+        self.early_stop = False
+
+    def __call__(self, value):
+        {body}
+"""
+
+DIRECT = """if value < self.best:
+            self.best, self.bad = value, 0
+        else:
+            self.bad += 1
+        return self.bad >= self.patience"""
+
+RETURNS = """if value < self.best:
+            self.best, self.bad = value, 0
+            return False
+        self.bad += 1
+        return self.bad >= self.patience"""
+
+COARSE = """if value < self.best - self.least:
+            self.best, self.bad = value, 0
+        else:
+            self.bad += 1
+        if self.bad > self.patience:
+            return True
+        return False"""
+
+FLAG = """score = -value
+        if self.best is None:
+            self.best = score
+        elif score < self.best + self.least:
+            self.bad += 1
+            if self.bad >= self.patience:
+                self.early_stop = True
+        else:
+            self.best = score
+            self.bad = 0"""
+
+PLAIN = """
+best, bad = 9.0, 0
+for epoch in {}:
+    step()
+    value = evaluate()
+    if value < best:
+        best, bad = value, 0
+    else:
+        bad += 1
+        if bad >= {}:
+            break
+"""
+
+
+class Program:
+    """Runs a text as a module would be, with a training of few words."""
+
+    def __init__(self, tmp_path, monkeypatch) -> None:
+        self.path = tmp_path / "program.py"
+        self.module = types.ModuleType("program")
+        self.module.__file__ = str(self.path)
+        monkeypatch.setitem(sys.modules, "program", self.module)
+        self.steps = 0
+        self.evaluations = 0
+
+    def step(self) -> None:
+        rounds.steps()
+        self.steps += 1
+
+    def evaluate(self) -> float:
+        """Better three times, and then five times not."""
+        rounds.evaluates(self.steps)
+        self.evaluations += 1
+        return 4.0 - self.evaluations if self.evaluations < 4 else 2.0
+
+    def loader(self):
+        rounds.pass_begins()
+        return range(3)
+
+    def run(self, text: str, **variables) -> None:
+        rounds.clear()
+        self.path.write_text(textwrap.dedent(text))
+        vars(self.module).update(
+            step=self.step, evaluate=self.evaluate, loader=self.loader, **variables
+        )
+        code = compile(self.path.read_text(), str(self.path), "exec", dont_inherit=True)
+        exec(code, vars(self.module))
+
+    def left(self, text: str, **variables):
+        self.run(text, **variables)
+        return rounds.left(self.steps)
+
+
+@pytest.fixture(name="program")
+def _program(tmp_path, monkeypatch):
+    yield Program(tmp_path, monkeypatch)
+    rounds.clear()
+
+
+def told(found) -> tuple[int, ...] | None:
+    if found is None:
+        return None
+    assert found.gain == 0
+    return found.planned, found.done, found.patience, found.sense
+
+
+@pytest.mark.parametrize(
+    "iterable",
+    [
+        "range(60)",
+        "range(1, 61)",
+        "range(0, 120, 2)",
+        "range(60, 0, -1)",
+        "range(2 * EPOCHS)",
+        "range(args.epochs)",
+        "range(config['epochs'])",
+        "range(Settings.epochs)",
+        "range(min(EPOCHS * 2, 80))",
+        "tqdm(range(60), desc='epochs')",
+        "trange(60)",
+    ],
+)
+def test_rounds_of_a_loop_at_the_top_are_told_by_its_variable(program, iterable) -> None:
+    def tqdm(some, desc=""):
+        return some
+
+    text = "EPOCHS = 30\nclass Settings:\n    epochs = 60\n" + PLAIN.format(iterable, 5)
+    found = program.left(
+        text,
+        args=argparse.Namespace(epochs=60),
+        config={"epochs": 60},
+        tqdm=tqdm,
+        trange=range,
+    )
+    # What the test puts into the module is not bound by its text.
+    is_bound = "args" not in iterable and "config" not in iterable
+    assert told(found) == ((60, 8, 5, -1) if is_bound else None)
+    if found is not None:
+        assert found.line.number == 6
+        assert found.line.file.endswith("program.py")
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        "import argparse\nargs = argparse.Namespace(epochs=60)\nepochs = args.epochs",
+        "from types import SimpleNamespace\nargs = SimpleNamespace(epochs=60)",
+        "import dataclasses\n@dataclasses.dataclass\nclass C:\n    epochs: int = 60\nargs = C()",
+        "import argparse\np = argparse.ArgumentParser()\n"
+        "p.add_argument('--epochs', type=int, default=60)\nargs = p.parse_args([])",
+        "import argparse\nargs = argparse.Namespace(epochs=60)\nif args.epochs > 99:\n    args = 3",
+    ],
+)
+def test_attributes_of_a_modules_variables_are_known(program, made) -> None:
+    text = made + "\nlimit = 4\nlimit = 5" + PLAIN.format("range(args.epochs)", "limit")
+    assert told(program.left(text)) == (60, 8, 5, -1)
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        "class C:\n    @property\n    def epochs(self): return 60\nargs = C()",
+        "class C:\n    def __getattr__(self, name): return 60\nargs = C()",
+        "class C:\n    __slots__ = ('epochs',)\nargs = C()\nargs.epochs = 60",
+        "class C:\n    epochs = 60\nargs = C()\ndef later():\n    args.epochs = 3",
+        "def later():\n    global args\n    args = 3\nclass C:\n    epochs = 60\nargs = C()",
+        "class C:\n    epochs = True\nargs = C()",
+        "class C:\n    epochs = 60.0\n    def __index__(self): return 1\nargs = C()",
+    ],
+)
+def test_what_may_be_something_else_is_not(program, made) -> None:
+    if "60.0" in made:
+        made = made.replace("60.0", "200_000")
+    assert program.left(made + "\n" + PLAIN.format("range(args.epochs)", 5)) is None
+
+
+FUNCTION = """
+EPOCHS = 60
+
+def train({parameters}):
+    best, bad = 9.0, 0
+    for epoch in range({rounds}):
+        {body}
+        value = evaluate()
+        if value < best:
+            best, bad = value, 0
+        else:
+            bad += 1
+        if bad >= patience:
+            {leave}
+
+def main():
+    train({given})
+
+if __name__ == "program":
+    main()
+"""
+
+
+@pytest.mark.parametrize(
+    ("parameters", "number", "given"),
+    [
+        ("epochs, patience=5", "epochs", "60"),
+        ("epochs=60, patience=5", "epochs", ""),
+        ("patience, epochs=7", "epochs", "5, epochs=EPOCHS"),
+        ("*, patience, epochs=60", "epochs", "patience=5"),
+        ("patience=5", "EPOCHS", ""),
+        ("patience=5, epochs=6", "epochs * 10", ""),
+    ],
+)
+@pytest.mark.parametrize("leave", ["break", "return value", "return"])
+def test_a_function_is_followed_to_its_call(program, parameters, number, given, leave) -> None:
+    text = FUNCTION.format(
+        parameters=parameters, rounds=number, given=given, leave=leave, body="step()"
+    )
+    assert told(program.left(text)) == (60, 8, 5, -1)
+
+
+@pytest.mark.parametrize(
+    ("parameters", "number", "given"),
+    [
+        ("epochs, patience=5", "epochs", "**dict(epochs=60)"),
+        ("epochs, patience=5", "epochs", "*[60]"),
+        ("epochs=60, patience=5", "unknown()", ""),
+        ("patience=5, epochs=60", "args.epochs", ""),
+    ],
+)
+def test_a_number_that_is_not_certain_is_not_told(program, parameters, number, given) -> None:
+    text = FUNCTION.format(
+        parameters=parameters, rounds=number, given=given, leave="break", body="step()"
+    )
+    text = text.replace("    best, bad = 9.0", "    args = make()\n    best, bad = 9.0")
+    found = program.left(text, unknown=lambda: 60, make=lambda: argparse.Namespace(epochs=60))
+    assert found is None
+
+
+def test_rounds_are_counted_by_passes_and_in_inner_functions(program) -> None:
+    text = """
+    def train_epoch(batches):
+        for batch in batches:
+            step()
+
+    def fit(epochs, patience):
+        best, bad = 9.0, 0
+        for epoch in range(epochs):
+            for batch in loader():
+                step()
+            if epoch % 1 == 0:
+                value = evaluate()
+            bad = 0 if value < best else bad + 1
+            best = min(best, value)
+            if bad >= patience:
+                return
+
+    fit(patience=5, epochs=60)
+    """
+    assert told(program.left(text)) == (60, 8, 5, -1)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "if epoch > 0: step()\n        step()\n        if epoch % 3: continue",
+        "if epoch == 99: return",
+    ],
+)
+def test_rounds_that_cannot_be_counted_are_not_told(program, body) -> None:
+    text = FUNCTION.format(
+        parameters="patience=5",
+        rounds="60",
+        given="",
+        leave="break",
+        body="step()\n        " + body,
+    )
+    assert program.left(text) is None
+
+
+CLASS = """
+class Trainer:
+    def __init__(self, epochs=10, patience=5):
+        self.epochs = epochs
+        self.patience = patience
+        self.best, self.bad = 9.0, 0
+
+    def train_epoch(self):
+        for _ in range(3):
+            step()
+
+    def worse(self, value):
+        if value >= self.best:
+            self.bad += 1
+        else:
+            self.best, self.bad = value, 0
+        return self.bad >= self.patience
+
+    def fit(self):
+        for epoch in range(self.epochs):
+            self.train_epoch()
+            if self.worse(evaluate()):
+                break
+
+def main():
+    trainer = Trainer({})
+    trainer.fit()
+{}
+main()
+"""
+
+
+@pytest.mark.parametrize("given", ["60", "epochs=60", "60, patience=5"])
+def test_a_trainer_that_is_made_once_is_read(program, given) -> None:
+    assert told(program.left(CLASS.format(given, ""))) == (60, 8, 5, -1)
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        "    trainer.epochs = 60",
+        "other = Trainer(3)",
+        "class Other(Trainer): pass",
+    ],
+)
+def test_one_that_may_have_another_number_is_not(program, more) -> None:
+    assert program.left(CLASS.format("60", more)) is None
+
+
+@pytest.mark.parametrize(
+    ("body", "test", "patience", "gain"),
+    [
+        (DIRECT, "if stop(value):", 5, 0),
+        (RETURNS, "if stop(value):", 5, 0),
+        (COARSE, "if stop(value):", 6, 0.25),
+        (FLAG, "stop(value)\n    if stop.early_stop:", 5, 0.25),
+        (DIRECT, "over = stop(value)\n    if over:", 5, 0),
+    ],
+)
+def test_an_early_stopping_in_a_class_is_known(program, body, test, patience, gain) -> None:
+    best = "None" if body is FLAG else 9.0
+    text = (
+        STOPPER.format(best=best, body=body)
+        + "loud = False\nstop = Stopper(patience=5, least=0.5 if loud else 0.25)\n"
+        + "for epoch in range(60):\n    step()\n    value = evaluate()\n"
+        + f"    {test}\n        break\n"
+    )
+    found = program.left(text)
+    assert found is not None
+    assert (found.planned, found.patience, found.sense) == (60, patience, -1)
+    assert found.gain == gain
+
+
+@pytest.mark.parametrize(
+    ("update", "test", "patience", "gain", "sense"),
+    [
+        ("if value < best: best, best_at = value, epoch", "epoch - best_at >= 5", 5, 0, -1),
+        ("if value > best: best, best_at = value, epoch", "epoch - best_at > 4", 5, 0, 1),
+        ("if value + 0.1 < best: best, best_at = value, epoch", "epoch - best_at >= 5", 5, 0.1, -1),
+        (
+            "improved = value < best\n    if improved:\n        best, left = value, 5\n"
+            "    else:\n        left -= 1",
+            "left == 0",
+            0,
+            0,
+            -1,
+        ),
+        (
+            "if epoch == 0 or value < best:\n        best = value\n        bad = 0\n"
+            "    else:\n        bad = bad + 1",
+            "bad == 5",
+            5,
+            0,
+            -1,
+        ),
+        (
+            "if not value < best:\n        bad += 1\n    else:\n        best, bad = value, 0",
+            "5 <= bad and epoch > 1",
+            5,
+            0,
+            -1,
+        ),
+        (
+            "if best - value > 2 * 0.05: best, bad = value, 0\n    else: bad += 1",
+            "bad >= 5",
+            5,
+            -1,
+            -1,
+        ),
+        (
+            "if best - value > 0.1:\n        best, bad = value, 0\n    else:\n        bad += 1",
+            "bad >= 5",
+            5,
+            0.1,
+            -1,
+        ),
+        (
+            "if value < 0.99 * best:\n        best, bad = value, 0\n    else:\n        bad += 1",
+            "bad >= 5",
+            5,
+            -1,
+            -1,
+        ),
+    ],
+)
+def test_ways_to_write_an_early_stopping(program, update, test, patience, gain, sense) -> None:
+    text = f"""
+best, bad, best_at, left = 9.0, 0, 0, 5
+for epoch in range(60):
+    step()
+    value = evaluate()
+    {update}
+    if {test}:
+        break
+"""
+    found = program.left(text)
+    assert found is not None
+    assert (found.planned, found.patience, found.sense) == (60, patience, sense)
+    assert found.gain == gain
+    assert found.done < 12
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "if value > 1.5:\n        break",  # a target
+        "if value > target:\n        break",
+        "if time.time() > end:\n        break",
+        "if epoch >= 7:\n        break",
+        "count += 1\n    if count >= 7:\n        break",
+        "if epoch % 1 == 0:\n        count += 1\n    if count >= 7:\n        break",
+        "if value > target:\n        count += 1\n    else:\n        count = 0\n"
+        "    if count >= 3:\n        break",  # solved
+        "if value < best:\n        best = value\n    else:\n        count += 1\n"
+        "    if count >= 5 or value > target:\n        break",
+        "if value < best:\n        best = value\n    else:\n        count += 1\n"
+        "    if count >= 5:\n        break\n    if time.time() > end:\n        break",
+        "if value < best:\n        best = value\n    else:\n        count += 1\n"
+        "    if count >= 5:\n        sys.exit(0)\n        break",
+        "try:\n        pass\n    except KeyboardInterrupt:\n        break\n    if epoch > 7:\n"
+        "        break",
+        "if epoch > 7:\n        raise SystemExit",
+        "pass",
+    ],
+)
+def test_loops_that_are_left_for_other_reasons_are_not_told(program, body) -> None:
+    text = f"""
+import sys, time
+best, count, target, end = 9.0, 0, 1.5, time.time() - 1
+for epoch in range(60):
+    step()
+    value = evaluate()
+    {body}
+"""
+    try:
+        found = program.left(text)
+    except SystemExit:
+        found = rounds.left(program.steps)
+    assert found is None
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "for seed in range(3):\n" + textwrap.indent(PLAIN.format("range(60)", 5), "    "),
+        "while True:\n" + textwrap.indent(PLAIN.format("range(60)", 5), "    ") + "    break\n",
+        PLAIN.format("range(60)", 5) + PLAIN.format("range(60)", 5),
+        PLAIN.format("range(200_000)", 5),
+        PLAIN.format("[1] * 60", 5),
+        PLAIN.format("range(unknown())", 5),
+        "range = list\n" + PLAIN.format("range([1] * 60)", 5),
+        "try:\n" + textwrap.indent(PLAIN.format("range(60)", 5), "    ") + "except OSError: pass\n",
+        "def f():\n"
+        + textwrap.indent(PLAIN.format("range(60)", 5), "    ")
+        + "[f() for _ in '12']\n",
+        "def f():\n" + textwrap.indent(PLAIN.format("range(60)", 5), "    ") + "f()\nf()\n",
+        "def f():\n" + textwrap.indent(PLAIN.format("range(60)", 5), "    ") + "print(f(), f())\n",
+        "def f():\n"
+        + textwrap.indent(PLAIN.format("range(60)", 5), "    ")
+        + "list(map(lambda _: f(), '12'))\n",
+    ],
+)
+def test_several_trainings_and_loops_without_a_plan_are_not_told(program, text) -> None:
+    assert program.left(text, unknown=lambda: 60) is None
+
+
+def test_a_file_that_was_changed_is_not_read(program) -> None:
+    program.run(PLAIN.format("range(60)", 5))
+    program.path.write_text(PLAIN.format("range(70)", 5))
+    assert rounds.left(program.steps) is None
+
+
+def test_a_loop_that_goes_on_is_not_told(program) -> None:
+    seen = []
+    program.run(
+        PLAIN.format("range(60)", 5) + "    if epoch == 6: look()\n",
+        look=lambda: seen.append(rounds.left(program.steps)),
+    )
+    assert seen == [None]
+
+
+def test_no_frame_and_no_local_variable_is_kept(program) -> None:
+    program.run(PLAIN.format("range(60)", 5))
+    for stack in (*rounds._steps, *rounds._evaluations):
+        assert all(isinstance(code, types.CodeType) for code, _ in stack)
+
+
+SCRIPT = """
+import torch
+from torch import nn
+import traindbg as td
+
+def evaluate(model, x, y):
+    model.eval()
+    with torch.no_grad():
+        return nn.functional.mse_loss(model(x), y).item()
+
+def main():
+    x, y = torch.randn(32, 4), torch.randn(32, 1)
+    model = nn.Linear(4, 1)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+    td.watch(model, optimizer, run_dir={run_dir!r}, supervise=False, rules=["stopped_too_early"])
+    best, bad = 0.0, 0
+    for epoch in range(60):
+        model.train()
+        for _ in range(10):
+            optimizer.zero_grad()
+            nn.functional.mse_loss(model(x), y).backward()
+            optimizer.step()
+        value = evaluate(model, x, y)
+        if value < best:
+            best, bad = value, 0
+        else:
+            bad += 1
+        if bad >= 5:
+            break
+    {end}
+
+main()
+"""
+
+
+@pytest.mark.parametrize("end", ["pass", "raise ValueError('later')", "raise KeyboardInterrupt"])
+def test_a_script_tells_it_at_its_end_unless_trouble_ends_it(tmp_path, end) -> None:
+    path, run_dir = tmp_path / "train.py", tmp_path / "run"
+    path.write_text(SCRIPT.format(run_dir=str(run_dir), end=end))
+    subprocess.run([sys.executable, str(path)], check=end == "pass", capture_output=True)
+    run = td.Run(run_dir)
+    facts = {name: list(run.tensor(name).values("value")) for name in run.names("loop/rounds")}
+    if end != "pass":
+        assert facts == {}
+        return
+    line = SCRIPT.split("\n").index("    for epoch in range(60):") + 1
+    assert facts == {
+        f"loop/rounds_planned/train.py:{line}": [60],
+        "loop/rounds_done": [5],
+        "loop/rounds_patience": [5],
+        "loop/rounds_least_gain": [0],
+        "loop/rounds_sense": [-1],
+    }
