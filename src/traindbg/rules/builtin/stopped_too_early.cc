@@ -27,27 +27,21 @@ const model::RuleInfo kStoppedTooEarly = {
     .summary = "The training ended while the loss still fell: more steps would have made it better.",
     .when =
         "When the run is over, after 40 steps and more: over the last third of it the loss fell "
-        "significantly (Mann-Kendall z < -4) and by more than `gain` of what it was at the start of that "
-        "third; the learning rate is not near 0. A note (info), from `min_steps` steps on; a warning where "
-        "that third brought more than "
-        "`steep` of all that the training has gained, so that it hardly slowed down, it began no higher than "
-        "the training, and more than 60 % of the first loss is left; or where, of four evaluations and more, "
-        "each "
-        "was better than the one before, the last by more than `fall` and to more than 40 % of the first "
-        "loss, or by more than twice `fall` and to more than 15 %, at no less than half of the highest "
-        "A warning, too, where the training's own loop tells that more was planned: its outermost loop was "
-        "to go so "
-        "many times (told by the program's text, where that is certain), was left after fewer than 80 % of "
-        "them by "
-        "an early stopping of known patience, and could be left by nothing else, while the evaluation loss "
-        "got "
+        "significantly "
+        "(Mann-Kendall z < -4) and by more than `gain` of what it was at the start of that third; the "
+        "learning rate is not near 0. A note (info), from `min_steps` steps on; a warning where that third "
+        "brought more than `steep` of all that the training has gained, so that it hardly slowed down, it "
+        "began no higher than the training, and more than 60 % of the first loss is left; or where, of four "
+        "evaluations and more, each was better than the one before, the last by more than `fall` and to more "
+        "than 40 % of the first loss, at no less than half of the highest rate. A warning, too, where the "
+        "training's own loop tells that more was planned: its outermost loop was to go so many times (told "
+        "by the program's text, where that is certain), was left after fewer than 80 % of them by an early "
+        "stopping of known patience, and could be left by nothing else, while the evaluation loss got "
         "better: each was better than the one before, although as many as the patience were counted as no "
-        "better; "
-        "or the last ones, as many as the patience, fell together by more than 8 % (15 % with less than a "
-        "quarter "
-        "of the first loss left), but by less than the early stopping's min_delta; or as many as the "
-        "patience were "
-        "no better in all, but not in a row, and since the first of these it fell by more than 10 %.",
+        "better; or the last ones, as many as the patience, fell together by more than 8 % (15 % with less "
+        "than a quarter of the first loss left), but by less than the early stopping's min_delta; or as many "
+        "as the patience were no better in all, but not in a row, and since the first of these it fell by "
+        "more than 10 %.",
     .why = "What is still falling is not at its best.",
     .fix =
         "Train for more epochs, with a schedule of that length, while the evaluation loss falls too. Of "
@@ -271,11 +265,9 @@ class StoppedTooEarly final : public Rule {
                evaluation_.last() > 0 && is_steep(evaluation_.last() / evaluation_.before()) &&
                !(rates_.is_known() && rates_.now() < 0.5 * rates_.peak());
     }
-    // The more is left of the first loss, the less it takes to say that it would have gone on.
+    // With less of the first loss left, many a training of few epochs ends so.
     [[nodiscard]] bool is_steep(double of_before) const {
-        const double left = evaluation_.last() / loss_.start();
-        return (of_before < 1 - fall_ && left > kMuchLeft) ||
-               (of_before < 1 - 2 * fall_ && left > kLeftInEvaluation);
+        return of_before < 1 - fall_ && evaluation_.last() > kMuchLeft * loss_.start();
     }
     void fire_evaluation(FindingSink& sink) const {
         model::Finding finding;
@@ -300,7 +292,7 @@ class StoppedTooEarly final : public Rule {
     }
 
     static constexpr std::uint64_t kFewSteps = 40, kEvaluations = 3;
-    static constexpr double kLeftInEvaluation = 0.15, kMuchLeft = 0.4;  // of the first loss
+    static constexpr double kMuchLeft = 0.4;  // of the first loss
     // Of the first loss: with less left, a training that goes on to fall is a matter of taste.
     static constexpr double kLeft = 0.6;
 
