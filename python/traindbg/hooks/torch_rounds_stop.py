@@ -435,6 +435,8 @@ def _sign_of(value: ast.expr, text: Text) -> int:
         if is_changed and not isinstance(node.op, (ast.Add, ast.Div)):  # type: ignore[attr-defined]
             return 0
     values = assigned(where, key)
+    if any(isinstance(e, ast.BinOp) and key in _keys_in(e) for e in values):
+        return 0  # `value = sign * value`
     negatives = [e for e in values if isinstance(e, ast.UnaryOp) and isinstance(e.op, ast.USub)]
     is_now_and_then = any(
         isinstance(node, ast.If) for each in negatives for node in _inside(each, where, text)

@@ -72,9 +72,6 @@ constexpr double kShareOfPulled = 0.15;
 constexpr double kShareOfCompared = 0.1, kFallOfCompared = 1.0 / 3;
 constexpr double kFewestDirections = 4;  // at the start; values of a few actions have less
 constexpr const char* kTurn = "directions";
-constexpr const char* kPush =
-    "Give the loss pairs that do not belong together, too, with target -1: without them it is content when "
-    "all vectors are one.";
 
 class RepresentationCollapse final : public Rule {
   public:
@@ -178,7 +175,7 @@ class RepresentationCollapse final : public Rule {
         finding.fix =
             "Compare with other samples, too (a contrastive or triplet loss), or add a term for the variance "
             "of the vectors; in a generator, draw noise of variance 1 and see that it reaches the output.";
-        if (is_only_pulled_) finding.fix = kPush;
+        if (is_only_pulled_) lead_to_pairs(finding);
         if (!is_nothing) {
             finding.message = base::format(
                 "What {} returns is nearly the same for all samples of a batch: from sample to sample it "
@@ -194,6 +191,15 @@ class RepresentationCollapse final : public Rule {
                                 {"deviation from sample to sample", deviation.value, "size", size});
         finding.plots.insert(finding.plots.begin(), {std::string(deviation.tensor), "value"});
         sink.fire(std::move(finding));
+    }
+
+    // What pushes apart is missing in the loss, whatever it is that became one.
+    static void lead_to_pairs(model::Finding& finding) {
+        finding.tensor = "loss/cosine_embedding_loss";
+        finding.layer.clear();
+        finding.fix =
+            "Give the loss pairs that do not belong together, too, with target -1: without them it "
+            "is content when all vectors are one.";
     }
 
     // Cosines know no length: samples that all point one way are all the same to the loss. What a predictor
@@ -226,10 +232,10 @@ class RepresentationCollapse final : public Rule {
             most->place, human_number(most->value), step.step(), human_number(first_turn_),
             has_pairs_ ? "All targets of cosine_embedding_loss are 1, so nothing pushes vectors apart."
                        : "The loss is made of cosines alone, and both sides of each have a gradient.");
-        finding.fix = has_pairs_
-                          ? kPush
-                          : "Detach one side of each cosine (z.detach()) and let the other be predicted from "
-                            "its view, or compare with other samples, too (a contrastive loss).";
+        finding.fix =
+            "Detach one side of each cosine (z.detach()) and let the other be predicted from its view, or "
+            "compare with other samples, too (a contrastive loss).";
+        if (has_pairs_) lead_to_pairs(finding);
         finding.evidence.insert(finding.evidence.begin(),
                                 {"from their mean direction", most->value, "at the start", first_turn_});
         finding.plots.insert(finding.plots.begin(), {std::string(most->tensor), "value"});

@@ -180,12 +180,13 @@ class StoppedTooEarly final : public Rule {
         if (in_a_row + 1 == count && patience > 1) {
             // No value but a best one that is below all of them keeps each from being counted as better.
             if (left_.wants_lower() && count <= patience && all > 0.15) return {"left", got_better};
-            // Only the first was counted, as of values that are to rise. An accuracy may have been at its
-            // best at once, where the loss of a classification falls; an error of values has no such number
-            // beside it.
-            const double enough = is_of_values() ? 0.25 : 0.5;
-            if (!left_.wants_lower() && patience > 2 && count == patience + 1 && all > enough &&
-                step > 0.02 && left > 0.2)
+            // Only the first was counted, of another number than the loss or the other way round. An accuracy
+            // may have been at its best at once, where the loss of a classification falls, if not so steeply
+            // to the end; an error of values has no such number beside it.
+            const bool is_steep = step > 0.08 && left > kMuchLeft && all > 0.25;
+            const bool is_meant_to_rise = !left_.wants_lower() && all > (is_of_values() ? 0.25 : 0.5);
+            if ((is_steep || is_meant_to_rise) && patience > 2 && count == patience + 1 && step > 0.02 &&
+                left > 0.2)
                 return {"left", got_better};
         }
         // An early stopping of the loss with this least gain ends here, so that it is what ended it.
