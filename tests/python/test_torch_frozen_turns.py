@@ -107,3 +107,22 @@ def test_frozen_weights_that_look_as_drawn(tmp_path: Path, how: str) -> None:
     run = td.Run(tmp_path / "run")
     name = "loop/frozen_fresh_modules/0"
     assert (name in run) == (how != "loaded")
+
+
+@pytest.mark.parametrize("is_held", [True, False])
+def test_whether_an_optimizer_holds_what_is_frozen(tmp_path: Path, is_held: bool) -> None:
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(16, 32), nn.ReLU(), nn.Linear(32, 2))
+    model[0].requires_grad_(False)
+    trained = model if is_held else model[2]
+    optimizer = torch.optim.SGD(trained.parameters(), lr=0.1)
+    with td.watch(model, run_dir=tmp_path / "run", supervise=False):
+        for step in range(30):
+            if step == 12:
+                model[0].requires_grad_(True)
+            optimizer.zero_grad()
+            model(torch.randn(16, 16)).square().mean().backward()
+            optimizer.step()
+    run = td.Run(tmp_path / "run")
+    assert set(run["loop/frozen_fresh_held"].series("value")[1]) == {float(is_held)}
+    assert set(run["loop/frozen_fresh_modules"].series("value")[1]) == {0.0}

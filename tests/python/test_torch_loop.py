@@ -465,7 +465,19 @@ def sign(watch, kind: str):
     def with_advantages(out, y):
         return (torch.log_softmax(out, 1).gather(1, y[:, None])[:, 0] * torch.randn(len(y))).mean()
 
+    def cox(out, y, written_out=False):
+        risk = out[:, 0]
+        sums = risk.exp().cumsum(0).log() if written_out else risk.logcumsumexp(0)
+        return ((risk - sums) * (y > 0)).sum() / (y > 0).sum().clamp(min=1)
+
+    def order_with_costs(out, y):
+        return ((out[:, 0] - out[:, 0].logcumsumexp(0)) * torch.rand(len(y))).mean()
+
     criteria = {
+        "partial_likelihood": cox,
+        "partial_likelihood_written_out": lambda out, y: cox(out, y, written_out=True),
+        "minus_partial_likelihood": lambda out, y: -cox(out, y),
+        "order_with_costs": order_with_costs,
         "minus": lambda out, y: -F.cross_entropy(out, y),
         "times_minus_half": lambda out, y: F.cross_entropy(out, y) * -0.5,
         "log_probabilities": by_hand,
@@ -539,8 +551,24 @@ CASES = {
     ),
     "loss_sign_flipped": (
         sign,
-        ("minus", "times_minus_half", "log_probabilities", "log_of_softmax", "logsigmoid"),
-        ("scaled", "by_hand", "entropy_bonus", "policy_gradient", "minus_logsigmoid"),
+        (
+            "minus",
+            "times_minus_half",
+            "log_probabilities",
+            "log_of_softmax",
+            "logsigmoid",
+            "partial_likelihood",
+            "partial_likelihood_written_out",
+        ),
+        (
+            "scaled",
+            "by_hand",
+            "entropy_bonus",
+            "policy_gradient",
+            "minus_logsigmoid",
+            "minus_partial_likelihood",
+            "order_with_costs",
+        ),
     ),
 }
 

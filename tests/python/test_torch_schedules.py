@@ -170,3 +170,23 @@ def test_warnings_of_schedules_name_the_line_of_the_training(listening) -> None:
     with pytest.warns(UserWarning, match="before `optimizer.step") as found:
         schedule.step()
     assert found[0].filename == __file__
+
+
+@pytest.mark.parametrize(
+    ("make", "base"),
+    [
+        (lambda o: lr_scheduler.LambdaLR(o, lambda step: min(1, (step + 1) / 1000)), [0.1]),
+        (lambda o: lr_scheduler.LinearLR(o, 0.001, total_iters=1000), [0.1]),
+        (MAKERS["OneCycleLR"], []),  # it knows the top of its rate
+        (lambda o: None, []),
+    ],
+)
+def test_what_a_schedule_multiplies(tmp_path, make, base):
+    model = nn.Linear(4, 2)
+    optimizer = sgd(model)
+    schedule = make(optimizer)
+    with watched(model, optimizer, tmp_path / "run"):
+        train(model, optimizer, schedule.step if schedule else lambda: None)
+    run = td.Run(tmp_path / "run")
+    name = "loop/learning_rate_base"
+    assert (list(run[name].series("value")[1]) if name in run else []) == base

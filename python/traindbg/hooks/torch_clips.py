@@ -1,7 +1,7 @@
-"""Whether gradients are clipped where there are none yet: after a step and before the next backward.
+"""Whether gradients are clipped where there are none yet: between a step and the next backward.
 
-Only at steps that are looked at. What is clipped after a step and used by another optimizer's step,
-before any backward pass, is in time.
+Only at steps that are looked at. What is clipped after a step and used by the step of another
+optimizer, before any backward pass, is in time.
 """
 
 from __future__ import annotations

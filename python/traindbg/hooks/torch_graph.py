@@ -96,6 +96,7 @@ _ALSO_LINEAR = frozenset(
 )
 _PICKS = frozenset({"GatherBackward0", "IndexBackward0", "SelectBackward0"})
 _BY_NUMBER = frozenset({"DivBackward0", "MulBackward0"})
+_MOST_OF_MASK = 1 << 16
 _LEAF = "AccumulateGrad"
 
 
@@ -201,8 +202,17 @@ def root_of(root: torch.Tensor, is_scaled: bool) -> Root | None:
             if not is_undivided:
                 sign = 0 if not root.is_cpu else (1 if _number(root) < 0 else -1)
             return Root(True, "log_probability", 0, -sign, True, False, False, 0)
+        if is_log_of_share(node):
+            if not is_undivided:
+                sign = 0 if not root.is_cpu else (1 if _number(root) < 0 else -1)
+            return Root(True, "log_probability", 0, -sign, True, False, False, 0)
         if len(after) != 1:
             return None
+        if name == "MulBackward0" and _elements(node) > 1 and is_log_of_share(after[0]):
+            if not _is_mask(node):
+                return None
+            node = after[0]
+            continue
         if name == "NegBackward0":
             sign = -sign
         elif name in _BY_NUMBER:
@@ -215,6 +225,37 @@ def root_of(root: torch.Tensor, is_scaled: bool) -> Root | None:
             return None
         node = after[0]
     return None
+
+
+def is_log_of_share(node: Any) -> bool:
+    """Whether it is a - log(sum of exp(a) up to there): never above 0.
+
+    So the partial likelihood of Cox and the likelihood of an order are written.
+    """
+    if node.name() != "SubBackward0" or getattr(node, "_saved_alpha", 1) != 1:
+        return False
+    edges = [other for other, _ in node.next_functions]
+    if len(edges) != 2 or edges[0] is None or edges[1] is None:
+        return False
+    behind = edges[1]
+    for name in ("LogBackward0", "CumsumBackward0", "ExpBackward0"):
+        if behind.name() == "LogcumsumexpBackward0" and name == "LogBackward0":
+            return bool(_next(behind) == [edges[0]])
+        if behind.name() != name or len(_next(behind)) != 1:
+            return False
+        behind = _next(behind)[0]
+    return behind is edges[0]
+
+
+def _is_mask(node: Any) -> bool:
+    """Whether the other factor of a product without a graph of its own is 0 or 1 everywhere."""
+    saved = [getattr(node, name, None) for name in ("_saved_self", "_saved_other")]
+    others = [tensor for tensor in saved if isinstance(tensor, torch.Tensor)]
+    if len(others) != 1 or not others[0].is_cpu or others[0].numel() > _MOST_OF_MASK:
+        return False
+    with own_operations():
+        mask = others[0].detach()
+        return mask.dtype == torch.bool or bool(((mask == 0) | (mask == 1)).all())
 
 
 def _sign_of(root: torch.Tensor, mark: _Mark) -> int:

@@ -106,13 +106,13 @@ def base_rate(optimizer: torch.optim.Optimizer) -> float:
 
     Schedules that know the top of their rate set out from a part of it.
     """
-    rates = [
-        group.get("initial_lr") if group.get("max_lr") is None else None
-        for group in optimizer.param_groups
-    ]
-    if not rates or not all(isinstance(rate, (int, float)) for rate in rates):
-        return 0.0
-    return float(max(rates))
+    rates: list[float] = []
+    for group in optimizer.param_groups:
+        rate = group.get("initial_lr")
+        if not isinstance(rate, (int, float)) or group.get("max_lr") is not None:
+            return 0.0
+        rates.append(float(rate))
+    return max(rates, default=0.0)
 
 
 def optimizer_facts(optimizer: torch.optim.Optimizer) -> dict[str, Any]:

@@ -50,7 +50,7 @@ const std::vector<RuleEntry>& builtin_rules() {
         builtin::loss_shape_broadcast(),         //
         builtin::loss_sign_flipped(),            //
         builtin::loss_spike(),
-        builtin::low_capacity(),                //
+        builtin::low_capacity(),  //
         builtin::low_feature_importance(),
         builtin::low_precision_updates_lost(),  //
         builtin::memory_leak(),                 //
@@ -82,9 +82,9 @@ const std::vector<RuleEntry>& builtin_rules() {
         builtin::train_val_mismatch(),           //
         builtin::train_val_overlap(),            //
         builtin::underfit(),
-        builtin::unregistered_parameters(),      //
-        builtin::vanishing_gradient(),           //
-        builtin::wrong_loss(),                   //
+        builtin::unregistered_parameters(),  //
+        builtin::vanishing_gradient(),       //
+        builtin::wrong_loss(),               //
     };
     return entries;
 }

@@ -156,6 +156,39 @@ TEST(Engine, OneFindingPerFaultThroughFiringAndResolving) {
     EXPECT_EQ(heard, expected);
 }
 
+// What it told at step 1 turns out to be nothing at step 3.
+const model::RuleInfo kMistaken = named("mistaken");
+class Mistaken final : public rules::Rule {
+  public:
+    void on_step(const model::StepView& step, rules::FindingSink& sink) override {
+        if (step.step() == 0) sink.take_back(keyed("told"));  // nothing was told
+        if (step.step() == 1) sink.fire(keyed("told"));
+        if (step.step() != 3) return;
+        model::Finding note = keyed("told");
+        note.message = "it is as it should be";
+        sink.take_back(note);
+    }
+    [[nodiscard]] std::uint64_t steps_judged() const override { return 1; }
+    [[nodiscard]] std::string why_not_judged() const override { return ""; }
+};
+
+TEST(Engine, WhatIsTakenBackStaysAsANote) {
+    const std::vector<rules::RuleEntry> known = {{&kMistaken, &nothing, &make<Mistaken>}};
+    const auto engine = Engine::make({{"mistaken", {}}}, known);
+    ASSERT_TRUE(engine.is_ok());
+    std::vector<std::pair<model::FindingState, model::Severity>> heard;
+    (*engine)->set_listener([&](const model::Finding& f) { heard.emplace_back(f.state, f.severity); });
+    show(**engine, 6);
+    const model::Verdict verdict = (*engine)->verdict();
+    ASSERT_EQ(verdict.findings.size(), 1U);
+    EXPECT_EQ(verdict.findings[0].step, 1U);
+    EXPECT_EQ(verdict.findings[0].message, "it is as it should be");
+    using enum model::FindingState;
+    const std::vector<std::pair<model::FindingState, model::Severity>> expected = {
+        {kFiring, model::Severity::kWarning}, {kResolved, model::Severity::kInfo}};
+    EXPECT_EQ(heard, expected);
+}
+
 // Fires at every step, in another layer from step 2 on.
 const model::RuleInfo kMoves = named("moves");
 class Moves final : public rules::Rule {

@@ -34,7 +34,10 @@ const model::RuleInfo kClassImbalance = {
         "samples of "
         "such a class, of which the model finds less than a quarter, and more than 70 % of those of the most "
         "frequent "
-        "one; evaluations of the first quarter of the training do not count. Yes or no, of "
+        "one; evaluations of the first quarter of the training do not count. Where no evaluation tells of "
+        "classes, a training is judged likewise when it is over, by 30 rare samples and more among the last "
+        "labels, and 90 % of the most frequent class's: unless the share that is found has grown. Yes or no, "
+        "of "
         "one output (warning, at the same times): "
         "one answer is at most one in 1 + `ratio` labels, five or more of it were in batches since step 40, "
         "and no output of these ever was on its side. Order "
@@ -97,6 +100,10 @@ class ClassImbalance final : public Rule {
         ++judged_;
         compare_with_last(counts, in_batch, step.step());
         add(counts, in_batch);
+        if (last_ >= std::max<model::StepIndex>(kShort, 2 * now_.step)) {
+            before_ = std::move(now_);
+            now_ = {last_, shares_found()};
+        }
         const bool single = seen() == 1 && total_ >= min_labels_ && judged_ >= 10;
         set("one_class", single, sink);
         if (single) return;
@@ -107,6 +114,8 @@ class ClassImbalance final : public Rule {
     void on_end(FindingSink& sink) override {
         if (last_ + 1 < kShort) return;
         if (seen() > 1) set_imbalance(sink, 1);
+        if (seen() > 1 && !game_.is_on() && firing_.empty() && evaluated_.empty())
+            set(kImbalance, is_missed_to_the_end(), sink);
         if (last_ < kSettled) set_yes_or_no(sink);
     }
     [[nodiscard]] std::uint64_t steps_judged() const override { return judged_; }
@@ -362,6 +371,30 @@ class ClassImbalance final : public Rule {
         return !missed_.empty();
     }
 
+    // Of each class, the share of its recent samples that the model finds.
+    [[nodiscard]] std::vector<double> shares_found() const {
+        std::vector<double> shares(recent_.size(), 0);
+        for (std::size_t i = 0; i < recent_.size(); ++i)
+            if (recent_[i] > 0) shares[i] = hits_[i] / recent_[i];
+        return shares;
+    }
+    // What is missed of the rows that it is trained on is missed of others, too. No evaluation tells.
+    [[nodiscard]] bool is_missed_to_the_end() {
+        const double most = *std::max_element(recent_.begin(), recent_.end());
+        const auto common = static_cast<std::size_t>(
+            std::distance(recent_.begin(), std::max_element(recent_.begin(), recent_.end())));
+        if (total_ < 2 * kWindow || seen() > 20 || hits_[common] < 0.9 * recent_[common]) return false;
+        // Of a time that is long enough ago to tell whether it learns to find them.
+        const Found& then = 4 * now_.step <= 3 * last_ ? now_ : before_;
+        missed_.clear();
+        for (std::size_t i = 0; i < recent_.size(); ++i) {
+            if (recent_[i] < 30 || most < ratio_ * recent_[i] || i >= then.shares.size()) continue;
+            const double share = hits_[i] / recent_[i];
+            if (share < 0.25 && share <= then.shares[i]) missed_.push_back(i);
+        }
+        return !missed_.empty();
+    }
+
     // Of predictions with labels, from 0, as often as by chance with these shares, to 1: Cohen's kappa.
     // Source: Cohen, "A coefficient of agreement for nominal scales", 1960.
     [[nodiscard]] double agreement() const {
@@ -436,6 +469,10 @@ class ClassImbalance final : public Rule {
         sink.fire(std::move(finding));
     }
 
+    struct Found {
+        model::StepIndex step = 0;
+        std::vector<double> shares;  // of each class's samples
+    };
     static constexpr double kWindow = 2000;
     static constexpr double kFound = 0.7;           // of the most frequent class, where rare ones are ignored
     static constexpr double kTellsApart = 1.0 / 3;  // agreement beyond chance, where they are, too
@@ -469,6 +506,7 @@ class ClassImbalance final : public Rule {
     model::TensorId id_ = 0;
     double total_ = 0, batch_entropy_ = 0;
     std::vector<double> labels_, recent_, predicted_, hits_;
+    Found before_, now_;  // at a step, and at twice that step or later
     std::vector<std::size_t> missed_;
     std::set<std::string, std::less<>> firing_;
 };

@@ -22,7 +22,9 @@ const model::RuleInfo kLossSignFlipped = {
     .when =
         "At each of `steps` looks in a row, every `backward()` of the step is called on one known loss "
         "function's value times a negative number and nothing else, or on the mean log-probability of the "
-        "labels (a softmax's or sigmoid's logarithm, or logsigmoid) without a minus sign. Known are the "
+        "labels (a softmax's or sigmoid's logarithm, logsigmoid, or, as in Cox's partial likelihood, scores "
+        "minus "
+        "the logarithm of the sum of their exponentials) without a minus sign. Known are the "
         "losses of torch.nn.functional that are never "
         "negative. No threshold. Or (warning) a loss made by hand runs away downwards: the last ten are all "
         "below minus `runaway` times the largest of the first five, or 1, and fall. Or (warning) the loss "

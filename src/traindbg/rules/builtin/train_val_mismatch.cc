@@ -39,7 +39,9 @@ const model::RuleInfo kTrainValMismatch = {
         "training's loss is still above `high` of that of guessing; but for zeros in four fifths more of "
         "them, "
         "not where the evaluation's loss is below `high` of that, or below 85 % of the training's (what is "
-        "left of the data teaches enough there), nor where the zeros are those of whole samples.",
+        "left of the data teaches enough there), nor where the zeros are those of whole samples; of "
+        "evaluations "
+        "whose loss is not seen one batch of 5000 values will do, for zeros in four fifths more of them.",
     .why =
         "A model is judged on data that it never was prepared for: the evaluation says nothing of the "
         "training, "
@@ -107,7 +109,7 @@ class TrainValMismatch final : public Rule {
                 input.zeros.add(share_of_zeros(sample.statistics));
                 note_blank(input, info, sample.statistics.zero);
             }
-            if (input.training.batches >= 5 && input.evaluation.batches >= 2) any = true;
+            if (input.training.batches >= 5 && is_seen(input.evaluation)) any = true;
         }
         if (!any) return;
         ++judged_;
@@ -123,6 +125,7 @@ class TrainValMismatch final : public Rule {
     static constexpr double kAlike = 0.15;      // of the spread of the values that are not zero
     static constexpr double kSomeZeros = 0.01;  // of the values
     static constexpr double kMostIsGone = 0.8;
+    static constexpr std::uint64_t kManyValues = 5000;
     static constexpr double kClearlyBelow = 0.85;  // loss of the evaluation, of that of the training
 
     struct Side {
@@ -154,6 +157,10 @@ class TrainValMismatch final : public Rule {
         for (std::size_t i = 1; i < info.shape.size(); ++i)
             values *= static_cast<std::uint64_t>(info.shape[i]);
         if (values < 2 || zeros % values != 0) input.is_blank_or_whole = false;
+    }
+    // Of evaluations without a loss one batch is looked at: enough for what is no matter of a few values.
+    static bool is_seen(const Side& evaluation) {
+        return evaluation.batches >= 2 || evaluation.all.count >= kManyValues;
     }
     static bool is_float(tensor::DType dtype) {
         using tensor::DType;
@@ -198,7 +205,8 @@ class TrainValMismatch final : public Rule {
         const bool serves = ratio && (*ratio < kClearlyBelow || *ratio * *share < high_);
         // Samples that come without this input leave the others as they are.
         const bool are_others_whole = input.is_blank_or_whole && spread(input.zeros.values()) > 0;
-        if ((serves || are_others_whole) && more_zeros < kMostIsGone) return false;
+        const bool is_one_batch = input.evaluation.batches < 2;
+        if ((serves || are_others_whole || is_one_batch) && more_zeros < kMostIsGone) return false;
         const bool is_wider =
             ours.std > noise_ * theirs.std &&
             ours.std - theirs.std > 6 * std::max(spread(input.stds.values()), 1e-6 * ours.std);
@@ -225,7 +233,7 @@ class TrainValMismatch final : public Rule {
     }
 
     void judge(const model::StepView& step, model::TensorId id, Input& input, FindingSink& sink) const {
-        if (input.training.batches < 5 || input.evaluation.batches < 2) return;
+        if (input.training.batches < 5 || !is_seen(input.evaluation)) return;
         const model::Statistics& ours = input.training.all;
         const model::Statistics& theirs = input.evaluation.all;
         if (!(ours.std > 0)) return;
@@ -238,7 +246,7 @@ class TrainValMismatch final : public Rule {
         const bool is_scaled = times > scale_ && std::abs(theirs.std - ours.std) > 6 * std_noise;
         const std::optional<double> ratio = loss_ratio();
         const bool is_random = is_destroyed(input);
-        const bool differ = (is_moved || is_scaled) && !is_padding(input);
+        const bool differ = (is_moved || is_scaled) && !is_padding(input) && input.evaluation.batches >= 2;
         const char* key = is_random                ? "augmentation"
                           : !differ                ? ""
                           : !ratio || *ratio > 1.3 ? "inputs"
