@@ -169,8 +169,9 @@ class LearningRateTooLow final : public Rule {
     void judge_warm_up(FindingSink& sink) const {
         const double base = rates_.base(), now = rates_.now();
         if (loss_.is_game() || !loss_.is_known_function() || !rates_.is_warming_up(last_)) return;
-        // A base of 1 stands for nothing where the schedule gives the rate itself.
-        if (!(now > 0) || now < rates_.peak() || now > kOfBase * base || base > highest_usual_rate()) return;
+        // A base of 1 stands for nothing: the schedule gives the rate itself.
+        if (!(now > 0) || now < rates_.peak() || now > kOfBase * base) return;
+        if (base >= 1 || base > highest_usual_rate()) return;
         const auto means = loss_.blocks().means();
         const double guess = loss_.base_rate().value_or(loss_.start());
         if (loss_.count() < kFewestWarm || means.size() < 12 || loss_.level() < kFarFrom * guess) return;

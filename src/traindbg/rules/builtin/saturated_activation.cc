@@ -45,7 +45,8 @@ const model::RuleInfo kSaturatedActivation = {
         "labels of nearest inputs differ, whichever is more. Where nine in ten of its values were, and "
         "weights come before it, the loss "
         "of a regression, after 200 steps, has to be below a fifth of what a constant gives, or to fall "
-        "still. Of the model's own output something else is "
+        "still, or not to be known to be above what targets of nearest inputs differ by. Of the model's own "
+        "output something else is "
         "asked, and only where the loss "
         "compares what was made of it, of another number of values: 98 % of its values have been at the flat "
         "ends since the first fifth of the training, 150 steps at least, and the loss is above 40 % of its "
@@ -140,6 +141,8 @@ class SaturatedActivation final : public Rule {
     static constexpr std::uint64_t kPatience = 50, kShort = 20;
     // Of a layer that keeps a regression from what it could learn.
     static constexpr double kNearlyAll = 0.9, kLeft = 0.2, kFalls = -3;
+    // Of what is left: where targets of nearest inputs differ by more, it may well be noise.
+    static constexpr double kTold = 0.6;
     // Of an output that the loss compares by way of something else.
     static constexpr double kBinary = 0.98, kFarFromStart = 0.4, kHigher = 0.05;
     static constexpr std::uint64_t kMiddle = 10, kLong = 150, kFirstFifth = 5;
@@ -254,13 +257,16 @@ class SaturatedActivation final : public Rule {
         });
     }
     // Nearly all values from the first step on, with weights before it that would have to learn; and of a
-    // regression, after 200 steps, more than a fifth of what a constant leaves is left, and gets no less.
+    // regression, after 200 steps, more than a fifth of what a constant leaves is left, and gets no less,
+    // although the targets of nearest inputs differ by far less than that: it is no noise.
     [[nodiscard]] bool is_held_back(const model::StepView& step, const Place& place) const {
         const Layer& layer = place.second;
         if (layer.first_share < kNearlyAll || layer.lowest() < kNearlyAll || loss_.count() < 200 ||
             !is_regression(guessing_.function()) || !(guessing_.share().value_or(0) > kLeft) ||
             !is_after_weights(step, step.info(place.first)))
             return false;
+        const std::optional<double> unlike = neighbours_.unlike();
+        if (!unlike || *unlike > kTold * *guessing_.share()) return false;
         const auto means = loss_.blocks().means();
         return trend_z(means.last(means.size() / 2)) > kFalls;
     }
