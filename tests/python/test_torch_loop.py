@@ -465,18 +465,28 @@ def sign(watch, kind: str):
     def with_advantages(out, y):
         return (torch.log_softmax(out, 1).gather(1, y[:, None])[:, 0] * torch.randn(len(y))).mean()
 
-    def cox(out, y, written_out=False):
+    def shares(out, written_out=False):
         risk = out[:, 0]
-        sums = risk.exp().cumsum(0).log() if written_out else risk.logcumsumexp(0)
-        return ((risk - sums) * (y > 0)).sum() / (y > 0).sum().clamp(min=1)
+        return risk - (risk.exp().cumsum(0).log() if written_out else risk.logcumsumexp(0))
+
+    def cox(out, y, written_out=False):
+        return shares(out, written_out)[y > 0].sum() / (y > 0).sum().clamp(min=1)
+
+    def of_another(out, y):  # of the same node
+        first, second = out.unbind(1)[:2]
+        return (first - second.logcumsumexp(0)).mean()
 
     def order_with_costs(out, y):
-        return ((out[:, 0] - out[:, 0].logcumsumexp(0)) * torch.rand(len(y))).mean()
+        return (shares(out) * torch.rand(len(y))).mean()
 
     criteria = {
         "partial_likelihood": cox,
         "partial_likelihood_written_out": lambda out, y: cox(out, y, written_out=True),
+        "partial_likelihood_of_events": lambda out, y: (shares(out) * (y > 0)).sum(),
+        "partial_likelihood_of_ones": lambda out, y: (shares(out) * (y > 0).float()).sum(),
+        "partial_likelihood_selected": lambda out, y: shares(out).masked_select(y > 0).sum(),
         "minus_partial_likelihood": lambda out, y: -cox(out, y),
+        "of_another": of_another,
         "order_with_costs": order_with_costs,
         "minus": lambda out, y: -F.cross_entropy(out, y),
         "times_minus_half": lambda out, y: F.cross_entropy(out, y) * -0.5,
@@ -559,6 +569,9 @@ CASES = {
             "logsigmoid",
             "partial_likelihood",
             "partial_likelihood_written_out",
+            "partial_likelihood_of_events",
+            "partial_likelihood_of_ones",
+            "partial_likelihood_selected",
         ),
         (
             "scaled",
@@ -567,6 +580,7 @@ CASES = {
             "policy_gradient",
             "minus_logsigmoid",
             "minus_partial_likelihood",
+            "of_another",
             "order_with_costs",
         ),
     ),
@@ -942,3 +956,30 @@ def test_a_target_may_come_in_a_second_pass(run_dir):
             (a - torch.randn_like(a)).square().mean().backward()
             optimizer.step()
     assert not td.Run(run_dir).names("^loop/compared_to_itself$")
+
+
+def test_what_a_loss_saved_is_not_read(run_dir):
+    """Reading runs the hooks of those who pack it: they run as often as they do unwatched."""
+    unpacked = []
+
+    def unpack(tensor):
+        unpacked.append(tensor)
+        return tensor
+
+    def passes(model):
+        torch.manual_seed(0)
+        unpacked.clear()
+        optimizer = sgd(model, 0.01)
+        for _ in range(12):
+            with torch.autograd.graph.saved_tensors_hooks(lambda tensor: tensor, unpack):
+                risk = model(torch.randn(16, 12))[:, 0]
+                loss = -((risk - risk.logcumsumexp(0)) * torch.rand(16).round()).sum()
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+        return len(unpacked)
+
+    alone = passes(mlp())
+    model = mlp()
+    td.watch(model, run_dir=run_dir, supervise=False)
+    assert passes(model) == alone

@@ -34,6 +34,18 @@ def test_picked_scores() -> None:
     assert is_made_of_raw_scores(-(NET(X).gather(1, Y[:, None])[:, 0] * torch.rand(ROWS)).mean())
 
 
+def test_what_the_graph_saved_is_not_read() -> None:
+    """Reading runs the hooks of those who pack it."""
+    unpacked: list[torch.Tensor] = []
+    with torch.autograd.graph.saved_tensors_hooks(lambda tensor: tensor, unpacked.append):
+        loss = -NET(X)[torch.arange(ROWS), Y].mean()
+    assert is_made_of_raw_scores(loss)
+    with torch.autograd.graph.saved_tensors_hooks(lambda tensor: tensor, unpacked.append):
+        loss = -(SOFT * NET(X)).sum(1).mean()
+    is_made_of_raw_scores(loss)
+    assert not unpacked
+
+
 def test_convolutions_give_scores_too() -> None:
     net = nn.Sequential(nn.Conv1d(1, CLASSES, 3), nn.Flatten(2))
     scores = net(torch.randn(ROWS, 1, 3)).squeeze(2)

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import argparse
+import gc
+import os
 import subprocess
 import sys
 import textwrap
 import types
+import warnings
+import weakref
 
 import pytest
 
@@ -454,12 +458,14 @@ for epoch in range(60):
         "try:\n        pass\n    except KeyboardInterrupt:\n        break\n    if epoch > 7:\n"
         "        break",
         "if epoch > 7:\n        raise SystemExit",
+        "if value < best:\n        best = value\n    else:\n        count += 1\n"
+        "    if count >= 5:\n        break\n    if not math.isfinite(value):\n        break",
         "pass",
     ],
 )
 def test_loops_that_are_left_for_other_reasons_are_not_told(program, body) -> None:
     text = f"""
-import sys, time
+import math, sys, time
 best, count, target, end = 9.0, 0, 1.5, time.time() - 1
 for epoch in range(60):
     step()
@@ -484,6 +490,11 @@ for epoch in range(60):
         PLAIN.format("range(unknown())", 5),
         "range = list\n" + PLAIN.format("range([1] * 60)", 5),
         "try:\n" + textwrap.indent(PLAIN.format("range(60)", 5), "    ") + "except OSError: pass\n",
+        "import contextlib\nwith contextlib.ExitStack():\n"
+        + textwrap.indent(PLAIN.format("range(60)", 5), "    "),
+        "import contextlib\ndef f():\n"
+        + textwrap.indent(PLAIN.format("range(60)", 5), "    ")
+        + "with contextlib.nullcontext():\n    f()\n",
         "def f():\n"
         + textwrap.indent(PLAIN.format("range(60)", 5), "    ")
         + "[f() for _ in '12']\n",
@@ -515,8 +526,190 @@ def test_a_loop_that_goes_on_is_not_told(program) -> None:
 
 def test_no_frame_and_no_local_variable_is_kept(program) -> None:
     program.run(PLAIN.format("range(60)", 5))
-    for stack in (*rounds._steps, *rounds._evaluations):
+    assert {*rounds._steps, *rounds._evaluations} == set(rounds._stacks)
+    for stack in rounds._stacks.values():
         assert all(isinstance(code, types.CodeType) for code, _ in stack)
+
+
+class Thing:
+    """What a program may hold."""
+
+
+def test_the_variables_of_a_program_that_is_gone_are_not_kept(program) -> None:
+    program.run("thing = make()\n" + PLAIN.format("range(60)", 5), make=Thing)
+    thing = weakref.ref(program.module.thing)
+    other = types.ModuleType("program")
+    sys.modules["program"] = program.module = other
+    gc.collect()
+    assert thing() is None
+    # Another module of that name says nothing of it.
+    assert rounds.left(program.steps) is None
+
+
+def test_python_does_not_warn_again_of_a_file(program) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        program.run("pattern = '\\d'\nif 3 is 3: pass\n" + PLAIN.format("range(60)", 5))
+    with warnings.catch_warnings(record=True) as seen:
+        warnings.simplefilter("always")
+        found = rounds.left(program.steps)
+    assert told(found) == (60, 8, 5, -1)
+    assert seen == []
+
+
+def test_a_proxy_is_asked_nothing(program) -> None:
+    asked: list[str] = []
+
+    class Proxy:
+        def __getattribute__(self, name):
+            asked.append(name)
+            raise AttributeError(name)
+
+        def __call__(self):
+            return lambda value: False
+
+    text = """
+stop = Stopper()
+for epoch in range(9):
+    step()
+    if stop(evaluate()):
+        break
+"""
+    program.run("Stopper = make()" + text, make=Proxy)
+    assert rounds.left(program.steps) is None
+    assert asked == []
+
+
+def test_codes_are_told_apart_without_their_hash(program) -> None:
+    """Its constants would be hashed at each note."""
+    hashed: list[int] = []
+
+    class Number(int):
+        def __hash__(self):
+            hashed.append(1)
+            return 1
+
+    def notes() -> None:
+        rounds.steps()
+
+    program.run("pass")
+    code = notes.__code__.replace(
+        co_filename=str(program.path),
+        co_name="<module>",
+        co_consts=(*notes.__code__.co_consts, Number(7)),
+    )
+    hashed.clear()
+    exec(code, {"rounds": rounds, "__name__": "program"})
+    assert len(rounds._steps) == 1
+    assert () not in rounds._steps
+    assert hashed == []
+
+
+def test_a_large_file_is_not_read(program) -> None:
+    text = PLAIN.format("range(60)", 5)
+    assert program.left(text + "#" * (256 << 10)) is None
+
+
+IN_ANOTHER_FILE = """
+from {name} import Stopper
+stop = Stopper()
+for epoch in range(60):
+    step()
+    if stop(evaluate()):
+        break
+"""
+
+
+@pytest.mark.parametrize("change", ["", "patience=25", "patience >= 0"])
+def test_another_file_is_read_only_as_it_runs(program, tmp_path, monkeypatch, change) -> None:
+    name, path = f"stopper_{abs(hash(change))}", tmp_path / "stopper.py"
+    text = STOPPER.format(best="float('inf')", body=DIRECT)
+    path.write_text(text)
+    os.utime(path, (1e9, 1e9))
+    module = types.ModuleType(name)
+    module.__file__ = str(path)
+    monkeypatch.setitem(sys.modules, name, module)
+    exec(compile(text, str(path), "exec", dont_inherit=True), vars(module))
+    program.run(IN_ANOTHER_FILE.format(name=name))
+    if change == "patience=25":  # which the functions' codes do not tell
+        path.write_text(text.replace("patience=5", change))
+    elif change:
+        path.write_text(text.replace("bad >= self.patience", "bad > self.patience"))
+        os.utime(path, (1e9, 1e9))
+    found = rounds.left(program.steps)
+    assert told(found) == (None if change else (60, 8, 5, -1))
+
+
+@pytest.mark.parametrize("is_within", [True, False])
+def test_a_process_that_is_left_within_the_loop_did_not_stop_early(program, is_within) -> None:
+    text = PLAIN.format("range(60)", 5)
+    text += "    if epoch == 6: leave()\n" if is_within else "leave()\n"
+
+    def leave() -> None:
+        rounds.exits()
+        raise SystemExit(0)
+
+    with pytest.raises(SystemExit):
+        program.run(text, leave=leave)
+    assert told(rounds.left(program.steps)) == (None if is_within else (60, 8, 5, -1))
+
+
+@pytest.mark.parametrize(
+    "way", ["raise SystemExit", "raise SystemExit(0)", "exit(0)", "os._exit(0)"]
+)
+def test_a_program_that_may_end_unheard_is_not_told(program, way) -> None:
+    text = f"import os\ndef report(value):\n    if value < 0: {way}\n"
+    text += PLAIN.format("range(60)", 5)
+    assert program.left(text) is None
+    assert program.left(text.replace(way, "pass")) is not None
+
+
+@pytest.mark.parametrize(
+    ("first", "is_told"),
+    [
+        ("9.0", True),
+        ("float('inf')", True),
+        ("math.inf", True),
+        ("-math.inf if flag else 1e9", True),
+        ("baseline()", False),
+        ("saved", False),
+        ("saved['best']", False),
+        ("2 * saved['best']", False),
+    ],
+)
+def test_a_first_best_value_that_may_be_meant_is_not_told(program, first, is_told) -> None:
+    text = "import math\nflag = False\n" + PLAIN.format("range(60)", 5)
+    text = text.replace("best, bad = 9.0", f"best, bad = {first}")
+    found = program.left(
+        text, baseline=lambda: 9.0, saved=9.0 if first == "saved" else {"best": 9.0}
+    )
+    assert (found is not None) == is_told
+    text = (
+        "import math\nflag = False\n"
+        + STOPPER.format(best=first, body=DIRECT)
+        + "stop = Stopper()\nfor epoch in range(60):\n    step()\n"
+        + "    if stop(evaluate()):\n        break\n"
+    )
+    program.evaluations = program.steps = 0
+    assert (program.left(text) is not None) == is_told
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        "stop.best = 1.5\n",
+        "def resume(state):\n    stop.best = state\n",
+    ],
+)
+def test_a_best_value_that_is_loaded_is_not_told(program, more) -> None:
+    text = (
+        STOPPER.format(best="9.0", body=DIRECT)
+        + "stop = Stopper()\n{}for epoch in range(60):\n    step()\n"
+        + "    if stop(evaluate()):\n        break\n"
+    )
+    assert program.left(text.format("")) is not None
+    program.evaluations = program.steps = 0
+    assert program.left(text.format(more)) is None
 
 
 SCRIPT = """
@@ -554,14 +747,18 @@ main()
 """
 
 
-@pytest.mark.parametrize("end", ["pass", "raise ValueError('later')", "raise KeyboardInterrupt"])
+@pytest.mark.parametrize(
+    "end",
+    ["pass", "__import__('sys').exit(0)", "raise ValueError('later')", "raise KeyboardInterrupt"],
+)
 def test_a_script_tells_it_at_its_end_unless_trouble_ends_it(tmp_path, end) -> None:
     path, run_dir = tmp_path / "train.py", tmp_path / "run"
     path.write_text(SCRIPT.format(run_dir=str(run_dir), end=end))
-    subprocess.run([sys.executable, str(path)], check=end == "pass", capture_output=True)
+    is_whole = not end.startswith("raise")
+    subprocess.run([sys.executable, str(path)], check=is_whole, capture_output=True)
     run = td.Run(run_dir)
     facts = {name: list(run.tensor(name).values("value")) for name in run.names("loop/rounds")}
-    if end != "pass":
+    if not is_whole:
         assert facts == {}
         return
     line = SCRIPT.split("\n").index("    for epoch in range(60):") + 1
@@ -572,3 +769,16 @@ def test_a_script_tells_it_at_its_end_unless_trouble_ends_it(tmp_path, end) -> N
         "loop/rounds_least_gain": [0],
         "loop/rounds_sense": [-1],
     }
+
+
+def test_a_script_that_a_signal_ends_was_not_stopped_early(tmp_path) -> None:
+    path, run_dir = tmp_path / "train.py", tmp_path / "run"
+    text = SCRIPT.format(run_dir=str(run_dir), end="pass").replace(
+        "        value = evaluate(model, x, y)\n",
+        "        value = evaluate(model, x, y)\n"
+        "        if epoch == 3: signal.raise_signal(signal.SIGINT)\n",
+    )
+    handler = "signal.signal(signal.SIGINT, lambda *_: sys.exit(0))\n"
+    path.write_text("import signal, sys\n" + handler + text)
+    subprocess.run([sys.executable, str(path)], check=True, capture_output=True)
+    assert list(td.Run(run_dir).names("loop/rounds")) == []

@@ -107,7 +107,7 @@ def directory_of(task: Task, root: Path) -> Path:
 
 def train(task: Task, run_dir: Path, plan: str) -> None:
     """In a child: runs the script as `traindbg run` would, and returns when it is recorded."""
-    import runpy
+    import types
 
     from traindbg import _autostart
     from traindbg.hooks import torch as hook
@@ -123,8 +123,11 @@ def train(task: Task, run_dir: Path, plan: str) -> None:
     flags = [] if task.is_faulty or not task.program.kind else ["--healthy"]
     sys.argv = [script, *flags, "--seed", str(task.seed)]
     sys.path.insert(0, str(task.program.path.parent))
+    main = types.ModuleType("__main__")  # as in a process of its own, it is there to the end
+    main.__file__ = script
+    sys.modules["__main__"] = main
     try:
-        runpy.run_path(script, run_name="__main__")
+        exec(compile(Path(script).read_bytes(), script, "exec", dont_inherit=True), vars(main))
     finally:
         hook._at_exit()
 

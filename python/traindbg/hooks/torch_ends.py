@@ -97,7 +97,7 @@ class Ends:
             recording = self._recording
             # Another thread ends alone by it.
             is_main = threading.current_thread() is threading.main_thread()
-            if recording is not None and is_main and is_failure(status):
+            if recording is not None and is_main:
                 guarded("events", recording.record_exit, status, sys.exc_info()[1])
             return original(status)
 

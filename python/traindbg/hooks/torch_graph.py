@@ -2,7 +2,7 @@
 
 Also latent variables, and layers that are used many times. Nodes are only looked at: their names,
 their edges and the shapes of what they computed. What they saved is left alone, because reading
-that runs the hooks of those who offload it. No node is kept.
+that runs the hooks of those who offload it; a mask is read where there are none. No node is kept.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from torch import nn
 
 from traindbg.hooks.torch_device import own_operations
 from traindbg.hooks.torch_hazards import hazards_in, is_log_of_probability
+from traindbg.hooks.torch_loss_pairs import saved_by
 from traindbg.hooks.torch_resume import is_fresh
 from traindbg.hooks.torch_sigmoid_twice import sigmoid_twice
 from traindbg.hooks.torch_softmax_twice import given_to_first_softmax
@@ -211,9 +212,7 @@ def root_of(root: torch.Tensor, is_scaled: bool) -> Root | None:
         if name == "MulBackward0" and _elements(node) > 1 and is_log_of_share(after[0]):
             if not _is_mask(node):
                 return None
-            node = after[0]
-            continue
-        if name == "NegBackward0":
+        elif name == "NegBackward0":
             sign = -sign
         elif name in _BY_NUMBER:
             if _elements(node) != 1:
@@ -221,6 +220,8 @@ def root_of(root: torch.Tensor, is_scaled: bool) -> Root | None:
             is_undivided = False
         elif name in _PICKS:
             picks = True
+        elif name == "MaskedSelectBackward0" and is_log_of_share(after[0]):
+            pass  # of the events, say
         elif name not in _SAME_VALUE and name not in _MEANS:
             return None
         node = after[0]
@@ -230,27 +231,35 @@ def root_of(root: torch.Tensor, is_scaled: bool) -> Root | None:
 def is_log_of_share(node: Any) -> bool:
     """Whether it is a - log(sum of exp(a) up to there): never above 0.
 
-    So the partial likelihood of Cox and the likelihood of an order are written.
+    So the partial likelihood of Cox and the likelihood of an order are written. `a` is the same
+    output of the same node in both.
     """
     if node.name() != "SubBackward0" or getattr(node, "_saved_alpha", 1) != 1:
         return False
-    edges = [other for other, _ in node.next_functions]
-    if len(edges) != 2 or edges[0] is None or edges[1] is None:
+    edges = node.next_functions  # with the number of the output that is meant
+    if len(edges) != 2 or edges[0][0] is None:
         return False
     behind = edges[1]
     for name in ("LogBackward0", "CumsumBackward0", "ExpBackward0"):
-        if behind.name() == "LogcumsumexpBackward0" and name == "LogBackward0":
-            return bool(_next(behind) == [edges[0]])
-        if behind.name() != name or len(_next(behind)) != 1:
+        other = behind[0]
+        if other is None:
             return False
-        behind = _next(behind)[0]
-    return behind is edges[0]
+        if other.name() == "LogcumsumexpBackward0" and name == "LogBackward0":
+            return bool(other.next_functions == (edges[0],))
+        if other.name() != name or len(other.next_functions) != 1:
+            return False
+        behind = other.next_functions[0]
+    return bool(behind == edges[0])
 
 
 def _is_mask(node: Any) -> bool:
-    """Whether the other factor of a product without a graph of its own is 0 or 1 everywhere."""
-    saved = [getattr(node, name, None) for name in ("_saved_self", "_saved_other")]
-    others = [tensor for tensor in saved if isinstance(tensor, torch.Tensor)]
+    """Whether the other factor of a product, which has no graph of its own, is 0 or 1 everywhere.
+
+    Not known where reading it would run somebody's hooks (`saved_by`).
+    """
+    others = [
+        each for each in (saved_by(node, "self"), saved_by(node, "other")) if each is not None
+    ]
     if len(others) != 1 or not others[0].is_cpu or others[0].numel() > _MOST_OF_MASK:
         return False
     with own_operations():

@@ -111,13 +111,12 @@ def _are_distributions(labels: torch.Tensor | None) -> bool:
 
 
 def _picks_one_of_each_row(node: Any) -> bool:
-    if not _is_row_of_scores(shape_at(*node.next_functions[0])):
+    before, given = shape_at(*node.next_functions[0]), shape_at(node, 0)
+    if before is None or given is None or not _is_row_of_scores(before):
         return False
     if node.name() == "GatherBackward0":
-        given = shape_at(node, 0)
-        return given is not None and given[-1] == 1
-    indices = getattr(node, "_saved_indices", None) or ()
-    return sum(index is not None for index in indices) == 2  # [rows, labels]
+        return given[-1] == 1
+    return len(before) == 2 and len(given) == 1  # [rows, labels]
 
 
 def is_made_of_raw_scores(loss: torch.Tensor) -> bool:

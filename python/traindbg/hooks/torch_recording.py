@@ -278,6 +278,7 @@ class Recording:
         """An exception that ends the training, or a thread of it of this name."""
         if isinstance(error, SystemExit):
             self.record_exit(error.code, error.__context__)
+            rounds.clear()  # it may have left their loop
             return
         if isinstance(error, GeneratorExit):
             return
@@ -294,6 +295,7 @@ class Recording:
 
     def record_exit(self, code: Any, error: BaseException | None) -> None:
         """The process leaves with this, as given to `sys.exit`, while `error` is dealt with."""
+        rounds.exits()
         while isinstance(error, SystemExit):
             error = error.__context__
         if not is_failure(code):
@@ -338,7 +340,7 @@ class Recording:
         if self.hot.due & GRADIENTS_BEFORE:
             self._gradients.changed(parameters, norm)
         if self.hot.due & _LOOP:
-            self._facts.clips.clipped(limit, self.hot.first_backward)
+            self._facts.clips.clipped(parameters, limit, self.hot.first_backward)
         self.by_hand.clipped(parameters, norm)
 
     @boundary("gradients before")
@@ -385,7 +387,8 @@ class Recording:
             guarded("optimizer state", self._optimizers.will_step, optimizer, table)
         if self.hot.due & _LOOP:
             guarded("loop", self._facts.tell_kept, optimizer, table)
-            self._facts.clips.will_step(driver is not None and driver() is optimizer)
+            if driver is not None and driver() is optimizer:
+                guarded("loop", self._facts.clips.will_step, optimizer)
         if self.drivers.driver is not None and self.drivers.driver() is optimizer:
             self.drivers.check_settings(optimizer)
             if self._facts.is_forgotten:

@@ -8,13 +8,15 @@
 That a training was short says nothing; that its own loop was to go on, and was left by an early
 stopping, does. While it trains, only places are noted: the code objects and lines of the program's
 own frames in which the model is stepped (where the loop's facts are told), in which an evaluation
-begins, and in which a loader is gone through, and whose module they are of. No frame is kept, and
-no local variable is looked at.
+begins, in which a loader is gone through and in which `sys.exit` is called, and the names of their
+modules. No frame and no variable is kept, and no local variable is looked at.
 
 At the end the program's text is read (`torch_rounds_text`, `torch_rounds_stop`), if it is still
-what runs. Nothing is told unless all of it is certain: the outermost loop that the training was in,
-which was begun once; its number of rounds; that it may be left by an early stopping, and by nothing
-else; and how many rounds were made, by its variable or by what each round does once.
+what runs and its modules are still there. Nothing is told unless all of this can be read from it:
+the outermost loop that the training was in, which was begun once; its number of rounds; that it may
+be left by an early stopping, and by nothing else; and how many rounds were made, by its variable or
+by what each round does once. What other files raise, and whether it is caught in a library, is not
+known.
 """
 
 from __future__ import annotations
@@ -22,9 +24,10 @@ from __future__ import annotations
 import ast
 import os
 import sys
+from types import ModuleType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from traindbg.hooks.torch_rounds_stop import catches, early_stopping, exits_of
+from traindbg.hooks.torch_rounds_stop import catches, early_stopping, ends_process, exits_of
 from traindbg.hooks.torch_rounds_text import (
     FUNCTIONS,
     LOOPS,
@@ -45,7 +48,9 @@ _NO_PLAN = 100_000  # so many rounds are "until the time is up"
 _CALLED_ONCE = ("absl", "click", "fire", "typer")  # what they are given
 
 Stack = tuple[tuple["CodeType", int], ...]  # the program's own frames, the innermost first
-Variables = dict[str, Any]  # of a module
+Key = tuple[tuple[int, int], ...]  # of a stack: a code's hash would be made of all its constants
+Counted = list[tuple[Stack, int]]  # how often something happened there
+Homes = dict[str, tuple[str, int]]  # by files: the name of their module, and which one it is
 
 
 class Left(NamedTuple):
@@ -59,10 +64,10 @@ class Left(NamedTuple):
     line: Line
 
 
-def _stack(frame: FrameType | None, of_step: bool, homes: dict[str, Variables]) -> Stack:
+def _stack(frame: FrameType | None, of_step: bool, homes: Homes) -> Stack:
     """Up to the module that the program is; empty where something else calls it or its parts.
 
-    Puts the variables of the files' modules into `homes`.
+    Puts the files' modules into `homes`.
     """
     found: list[tuple[CodeType, int]] = []
     for _ in range(_MOST_FRAMES):
@@ -73,7 +78,8 @@ def _stack(frame: FrameType | None, of_step: bool, homes: dict[str, Variables]) 
         if owner == USERS:
             found.append((code, frame.f_lineno))
             if code.co_filename not in homes:
-                homes[code.co_filename] = frame.f_globals
+                known = frame.f_globals
+                homes[code.co_filename] = (str(known.get("__name__")), id(known))
             if code.co_name == "<module>":
                 return tuple(found)
         elif owner == FRAMEWORKS:
@@ -97,10 +103,12 @@ class Rounds:
     def clear(self) -> None:
         """Another recording begins, or it is over."""
         self.since = -1  # how many steps were made before the last evaluation
-        self._steps: dict[Stack, int] = {}
-        self._evaluations: dict[Stack, int] = {}
-        self._passes: dict[Stack, int] = {}
-        self._homes: dict[str, Variables] = {}  # by files
+        self._stacks: dict[Key, Stack] = {}  # also keeps the codes, so that no other has their keys
+        self._steps: dict[Key, int] = {}
+        self._evaluations: dict[Key, int] = {}
+        self._passes: dict[Key, int] = {}
+        self._homes: Homes = {}
+        self._exit: list[tuple[CodeType, int]] = []  # the frames that called `sys.exit`
 
     def steps(self) -> None:
         """The model is about to be stepped."""
@@ -115,29 +123,52 @@ class Rounds:
         """A loader of the training is gone through from now on."""
         self._note(self._passes)
 
-    def _note(self, counts: dict[Stack, int], of_step: bool = False) -> None:
+    def exits(self) -> None:
+        """`sys.exit` is called."""
+        self._exit = _frames_of(sys._getframe(1))
+
+    def _note(self, counts: dict[Key, int], of_step: bool = False) -> None:
         stack = _stack(sys._getframe(2), of_step, self._homes)
-        if stack in counts or len(counts) < _MOST_STACKS:
-            counts[stack] = counts.get(stack, 0) + 1
+        key = tuple((id(code), line) for code, line in stack)
+        if key in counts or len(counts) < _MOST_STACKS:
+            counts[key] = counts.get(key, 0) + 1
+            self._stacks.setdefault(key, stack)
+
+    def _counted(self, counts: dict[Key, int]) -> Counted:
+        return [(self._stacks[key], count) for key, count in counts.items()]
 
     def left(self, steps: int) -> Left | None:
         """At the end, after so many steps. None: nothing can be said of it."""
         if not self._steps or () in self._steps or len(self._steps) >= _MOST_STACKS:
             return None
-        under_way = _frames_of(sys._getframe(1))
-        reader = _Reader(list(self._steps), self._homes)
-        plans = [reader.plan(stack) for stack in self._steps]
+        under_way = [*_frames_of(sys._getframe(1)), *self._exit]
+        stepped = self._counted(self._steps)
+        reader = _Reader([stack for stack, _ in stepped], self._homes)
+        plans = [reader.plan(stack) for stack, _ in stepped]
         plan = plans[0]
         if plan is None or any(other is None or other.key != plan.key for other in plans):
             return None
         if any(code is plan.code and plan.loop.lineno <= at <= plan.end for code, at in under_way):
-            return None  # it is not over
+            return None  # it is not over, or the process was left in it
+        if reader.may_end_process():
+            return None
         stop = early_stopping(plan.loop, plan.scope)
-        done = reader.rounds(plan, self._steps, self._evaluations, self._passes, steps)
+        others = (self._counted(self._evaluations), self._counted(self._passes))
+        done = reader.rounds(plan, stepped, others, steps)
         if stop is None or done is None or done < 1:
             return None
         line = line_of(plan.code, plan.loop.lineno)
         return Left(plan.planned, done, stop.patience, stop.gain, stop.sense, line)
+
+
+def _variables_of(home: tuple[str, int] | None, file: str) -> dict[str, Any] | None:
+    """Of the module of a file. None: it is gone, or another one has its name."""
+    name, which = home or ("", 0)
+    module = sys.modules.get(name)
+    if type(module) is not ModuleType or id(vars(module)) != which:
+        return None
+    # At the end of a process `__main__` has none.
+    return vars(module) if vars(module).get("__file__", file) == file else None
 
 
 def _frames_of(frame: FrameType | None) -> list[tuple[CodeType, int]]:
@@ -161,28 +192,33 @@ class _Plan(NamedTuple):
     above: Stack  # the frames that it was called by
 
     @property
-    def key(self) -> tuple[Any, ...]:
-        return self.code, self.loop.lineno, self.above
+    def key(self) -> tuple[int, int, list[tuple[int, int]]]:
+        return id(self.code), self.loop.lineno, [(id(code), line) for code, line in self.above]
 
 
 class _Reader:
     """Reads the files of some stacks, each once."""
 
-    def __init__(self, stacks: list[Stack], homes: dict[str, Variables]) -> None:
+    def __init__(self, stacks: list[Stack], homes: Homes) -> None:
         self._homes = homes
         self._texts: dict[str, Text | None] = {}
-        self._codes: dict[str, set[CodeType]] = {}
+        self._codes: dict[str, dict[int, CodeType]] = {}
         for stack in stacks:
             for code, _ in stack:
-                self._codes.setdefault(code.co_filename, set()).add(code)
+                self._codes.setdefault(code.co_filename, {})[id(code)] = code
 
     def _text(self, code: CodeType) -> Text | None:
         file = code.co_filename
         if file not in self._texts:
             path = os.path.normpath(path_of(file))
-            codes = self._codes.get(file, {code})
-            self._texts[file] = read(path, self._homes.get(file, {}), codes)
+            codes = self._codes.get(file, {0: code}).values()
+            variables = _variables_of(self._homes.get(file), file)
+            self._texts[file] = None if variables is None else read(path, variables, codes)
         return self._texts[file]
+
+    def may_end_process(self) -> bool:
+        """Whether a file that was read has another way to end it than `sys.exit`."""
+        return any(text is not None and ends_process(text.tree) for text in self._texts.values())
 
     def plan(self, stack: Stack) -> _Plan | None:
         """The outermost loop around a step, if it is one with a number of rounds."""
@@ -216,9 +252,8 @@ class _Reader:
     def rounds(
         self,
         plan: _Plan,
-        stepped: dict[Stack, int],
-        evaluated: dict[Stack, int],
-        passed: dict[Stack, int],
+        stepped: Counted,
+        others: tuple[Counted, ...],  # evaluations and passes
         steps: int,
     ) -> int | None:
         """How many rounds were made; the most that anything tells."""
@@ -227,12 +262,12 @@ class _Reader:
             return by_variable
         counts = [
             count
-            for events in (evaluated, passed)
+            for events in others
             if len(events) < _MOST_STACKS
-            for stack, count in events.items()
+            for stack, count in events
             if self._is_once_a_round(stack, plan, in_loops=True)
         ]
-        if all(self._is_once_a_round(stack, plan, in_loops=False) for stack in stepped):
+        if all(self._is_once_a_round(stack, plan, in_loops=False) for stack, _ in stepped):
             counts.append(steps)
         return max(counts, default=None)
 

@@ -11,8 +11,9 @@ ago, and leaves the loop by the count:
             break
 
 The test may stand in a class, in a flag or in a variable of its own. A limit of time or of steps, a
-target that is reached and a trial of few batches are none: of a loop that may be left by one of
-these nothing can be said.
+target that is reached, a loss that is not finite and a trial of few batches are none: of a loop
+that may be left by one of these nothing can be said. Nor of one whose first best value is computed
+or loaded: it may be one that is to be beaten.
 """
 
 from __future__ import annotations
@@ -45,8 +46,12 @@ _FLIPPED: dict[type[ast.cmpop], type[ast.cmpop]] = {
     ast.GtE: ast.LtE,
     ast.Eq: ast.Eq,
 }
-_OF_NUMBERS = ("isnan", "isfinite", "isinf")
 _LEAVING = ("exit", "quit", "_exit", "abort")
+_RAISED = ("SystemExit", "KeyboardInterrupt", "Exit", "Abort")
+_LETTING_THROUGH = ("no_grad", "enable_grad", "inference_mode", "autocast", "open", "watch")
+_BARS = ("tqdm", "trange", "Progress", "alive_bar")
+_OF_STATES = ("__dict__", "vars", "setattr")
+_LIMITS = ("inf", "infty", "maxsize", "max")
 
 
 class Stop(NamedTuple):
@@ -87,8 +92,6 @@ def early_stopping(loop: Any, scope: Scope) -> Stop | None:
         test = _test_of(way, loop, scope.text)
         if test is None:
             return None
-        if _asks_whether_finite(test):
-            continue
         stop = _stop_in(test, scope, 0)
         if stop is None:
             return None
@@ -106,11 +109,33 @@ def _may_be_left_otherwise(loop: Any, text: Text) -> bool:
     return any(catches(node) for node in text.above(loop))
 
 
+def ends_process(tree: ast.Module) -> bool:
+    """Whether a program's text ends the process otherwise than by `sys.exit`, which is heard."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call):
+            key = key_of(node.func)
+            if key != "sys.exit" and key.rpartition(".")[2] in _LEAVING:
+                return True
+        elif isinstance(node, ast.Raise):
+            raised = node.exc.func if isinstance(node.exc, ast.Call) else node.exc
+            if key_of(raised).rpartition(".")[2] in _RAISED:
+                return True
+    return False
+
+
 def catches(node: ast.AST) -> bool:
-    """Whether a statement catches exceptions that are raised inside of it."""
+    """Whether a statement may catch exceptions that are raised inside of it."""
     if isinstance(node, (ast.With, ast.AsyncWith)):
-        return any("suppress" in ast.unparse(item.context_expr) for item in node.items)
-    return bool(getattr(node, "handlers", []))
+        return not all(_lets_through(item.context_expr) for item in node.items)
+    leaves = (ast.Return, ast.Break, ast.Continue)
+    last = (each for part in getattr(node, "finalbody", []) for each in ast.walk(part))
+    return bool(getattr(node, "handlers", [])) or any(isinstance(each, leaves) for each in last)
+
+
+def _lets_through(context: ast.expr) -> bool:
+    key = key_of(context.func if isinstance(context, ast.Call) else context)
+    name = key.rpartition(".")[2]
+    return key.startswith("torch.") or name in _LETTING_THROUGH or name in _BARS
 
 
 def _test_of(statement: ast.AST, area: ast.AST, text: Text) -> ast.expr | None:
@@ -123,13 +148,6 @@ def _test_of(statement: ast.AST, area: ast.AST, text: Text) -> ast.expr | None:
             return node.test if below in node.body else None
         below = node
     return None
-
-
-def _asks_whether_finite(test: ast.expr) -> bool:
-    return isinstance(test, (ast.Call, ast.UnaryOp)) and any(
-        isinstance(node, ast.Call) and key_of(node.func).rpartition(".")[2] in _OF_NUMBERS
-        for node in ast.walk(test)
-    )
 
 
 def _stop_in(test: ast.expr, scope: Scope, links: int) -> Stop | None:
@@ -375,7 +393,7 @@ def _comparison_in(
         return _comparison_in(values[0], is_worse, area, scope, links + 1)
     if isinstance(test, ast.Call):
         given = {key for each in test.args for key in _keys_in(each)}
-        return (0, -1.0) if _is_kept(given, set(), area) else None
+        return (0, -1.0) if _is_kept(given, set(), area, scope) else None
     if not isinstance(test, ast.Compare) or len(test.ops) != 1:
         return None
     left, right, op = test.left, test.comparators[0], type(test.ops[0])
@@ -386,8 +404,8 @@ def _comparison_in(
     gained = left
     if isinstance(gained, ast.BinOp) and isinstance(gained.op, ast.Sub):
         least, left, right, op = right, gained.right, gained.left, _FLIPPED[op]
-    if not _is_kept(set(_keys_in(left)), set(_keys_in(right)), area):
-        if not _is_kept(set(_keys_in(right)), set(_keys_in(left)), area):
+    if not _is_kept(set(_keys_in(left)), set(_keys_in(right)), area, scope):
+        if not _is_kept(set(_keys_in(right)), set(_keys_in(left)), area, scope):
             return None
         left, right, op = right, left, _FLIPPED[op]
     sense = -1 if op in (ast.Lt, ast.LtE) else 1
@@ -463,13 +481,71 @@ def _keys_in(node: ast.AST) -> Iterator[str]:
         yield from _keys_in(child)
 
 
-def _is_kept(values: set[str], best: set[str], area: Any) -> bool:
-    """Whether what is compared is kept as the best one, one of `best`; of anything where empty."""
+def _is_kept(values: set[str], best: set[str], area: Any, scope: Scope) -> bool:
+    """Whether what is compared is kept as the best one, one of `best`; of anything where empty.
+
+    And whether that begins by a constant.
+    """
+    kept: set[str] = set()
     nodes = ast.walk(area) if isinstance(area, ast.ClassDef) else own_nodes(area)
     for node in nodes:
         for target, value in pairs(node):
             key = key_of(target)
             is_best = key in best if best else key not in values or "." in key
             if key and is_best and not values.isdisjoint(set(_keys_in(value))):
+                kept.add(key)
+    return bool(kept) and all(_begins_by_constant(key, values, area, scope) for key in kept)
+
+
+def _begins_by_constant(key: str, values: set[str], area: Any, scope: Scope) -> bool:
+    """Whether a variable is given nothing else than a constant and what is compared with it."""
+    given = assigned(area, key)
+    own, _, name = key.rpartition(".")
+    if own:
+        texts = {id(text): text for text in (scope.text, (scope.caller or scope).text)}
+        stores = [
+            node
+            for node in ast.walk(area)
+            if isinstance(node, ast.Attribute)
+            and node.attr == name
+            and not isinstance(node.ctx, ast.Load)
+        ]
+        is_known = len(stores) == len(given) and not any(
+            _is_set_from_outside(name, area, text) for text in texts.values()
+        )
+    else:
+        is_known = len(scope.text.bindings(name, area)) == len(given)
+    constants = [each for each in given if _is_constant(each)]
+    others = (each for each in given if each not in constants)
+    return (
+        is_known
+        and bool(constants)
+        and not any(values.isdisjoint(set(_keys_in(each))) for each in others)
+    )
+
+
+def _is_set_from_outside(name: str, owner: ast.AST, text: Text) -> bool:
+    """Whether an attribute is given values by others than its own class, or by a state loaded."""
+    for node in ast.walk(text.tree):
+        is_inside = owner in text.above(node)
+        if isinstance(node, ast.Attribute) and node.attr == name:
+            is_selfs = key_of(node.value) == text.self_of(text.scope_of(node))
+            if not isinstance(node.ctx, ast.Load) and not is_selfs:
                 return True
+        if is_inside and getattr(node, "attr", getattr(node, "id", "")) in _OF_STATES:
+            return True
     return False
+
+
+def _is_constant(node: ast.expr) -> bool:
+    """A number that the text itself has, or `None`."""
+    if isinstance(node, ast.UnaryOp):
+        return _is_constant(node.operand)
+    if isinstance(node, ast.IfExp):
+        return _is_constant(node.body) and _is_constant(node.orelse)
+    if isinstance(node, ast.Call):
+        is_number = key_of(node.func).rpartition(".")[2] in ("float", "tensor")
+        return is_number and all(_is_constant(each) for each in node.args)
+    if isinstance(node, (ast.Name, ast.Attribute)):
+        return key_of(node).rpartition(".")[2].lower() in _LIMITS
+    return isinstance(node, ast.Constant)

@@ -11,7 +11,9 @@ import ast
 import inspect
 import os
 import sys
-from types import CodeType, ModuleType, SimpleNamespace
+import time
+import warnings
+from types import CodeType, FunctionType, ModuleType, SimpleNamespace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
@@ -22,7 +24,8 @@ LOOPS = (ast.For, ast.AsyncFor, ast.While)
 _SCOPES = (*FUNCTIONS, ast.Lambda, ast.ClassDef)
 _COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 _IN_ONE_LINE = (ast.Expr, ast.Assign, ast.AugAssign, ast.AnnAssign)
-_MOST_BYTES = 2 << 20
+_MOST_BYTES = 256 << 10
+_BEGIN = time.time()  # of the process, nearly
 _MOST_LINKS = 12  # from a name to the number that it stands for
 _LARGEST = 1 << 53
 _HARMLESS = ("torch.", "no_grad", "enable_grad", "record", "staticmethod", "classmethod")
@@ -216,13 +219,21 @@ class Text:
         if nodes:
             return (self, nodes[0]) if len(nodes) == 1 else None
         kind = self.variables.get(name)
-        if not isinstance(kind, type):
+        if not issubclass(type(kind), type):  # `isinstance` asks what may be a proxy
             return None
-        home = sys.modules.get(kind.__module__)
-        if home is None or vars(home) is self.variables:
+        parts = type.__dict__
+        place, own = parts["__module__"].__get__(kind), parts["__name__"].__get__(kind)
+        home = sys.modules.get(place) if type(place) is str else None
+        if type(home) is not ModuleType or vars(home) is self.variables:
             return None
-        text = read(getattr(home, "__file__", None) or "", vars(home))
-        return None if text is None else text.class_named(kind.__name__)
+        path: Any = vars(home).get("__file__")
+        codes = [
+            each.__code__
+            for each in parts["__dict__"].__get__(kind).values()
+            if type(each) is FunctionType and each.__code__.co_filename == path
+        ]
+        text = read(path, vars(home), codes) if codes else None
+        return None if text is None else text.class_named(own)
 
     def class_of_value(self, node: ast.AST, scope: Scope) -> tuple[Text, ast.ClassDef] | None:
         """The class of what a variable holds, by the only place where it is made."""
@@ -255,17 +266,21 @@ def assigned(area: ast.AST, key: str) -> list[ast.expr]:
     return [value for node in nodes for target, value in pairs(node) if key_of(target) == key]
 
 
-def read(path: str, variables: Mapping[str, Any], codes: Collection[CodeType] = ()) -> Text | None:
+def read(path: str, variables: Mapping[str, Any], codes: Collection[CodeType]) -> Text | None:
     """A file's text; None where it cannot be read, or is not what these codes were made of."""
     try:
         if not path.endswith(".py") or os.path.getsize(path) > _MOST_BYTES:
             return None
-        with open(path, "rb") as file:
+        # Functions alone do not tell their defaults, which are the module's.
+        is_whole = any(code.co_name == "<module>" for code in codes)
+        if not is_whole and os.path.getmtime(path) > _BEGIN:
+            return None
+        with open(path, "rb") as file, warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # Python told the user of them before
             tree = ast.parse(file.read(), path)
-        if codes:
             known = set(_codes_in(compile(tree, path, "exec", dont_inherit=True)))
-            if not known.issuperset(codes):
-                return None
+        if not known.issuperset(codes):
+            return None
     except (OSError, SyntaxError, ValueError, RecursionError, MemoryError):
         return None
     return Text(tree, os.path.basename(path), variables)

@@ -41,10 +41,9 @@ const model::RuleInfo kExplodingGradient = {
         "the typical layer lies in between (twice the first, half of the largest), "
         "the norm of all gradients is above that of all weights, and within 10 steps the loss is not finite. "
         "Clipping: at each of three looks in a row, and ever since, clip_grad_norm_ (clip_grad_value_) was "
-        "called after a step and before the next backward pass, and not after it; a warning where the norm "
-        "of "
-        "the gradients that the optimizer uses was above five times the limit at three looks, else a note "
-        "(info).",
+        "called before the backward pass, where all gradients were None or zero, and not after it; a warning "
+        "where the norm of what the optimizer then used of these gradients was above five times the limit "
+        "at three looks, else a note (info).",
     .why =
         "A step that changes the weights by more than they are forgets what was learned; from there the loss "
         "jumps about, units die, and the next stop is infinity.",
@@ -174,7 +173,13 @@ class ExplodingGradient final : public Rule {
         const std::optional<LoopFact> in_vain = loop_fact(step, "clipped_in_vain");
         if (!in_vain) return;
         clipped_in_vain_.add(step, in_vain->value > 0);
-        if (const std::optional<LoopFact> limit = loop_fact(step, "clip_limit")) clip_limit_ = limit->value;
+        const std::optional<LoopFact> limit = loop_fact(step, "clip_limit");
+        const std::optional<LoopFact> norm = loop_fact(step, "clip_norm");
+        if (!limit || !norm || in_vain->value <= 0) return;
+        if (norm->value > kFarAbove * limit->value) ++above_limit_;
+        if (norm->value <= unclipped_norm_) return;
+        unclipped_norm_ = norm->value;
+        clip_limit_ = limit->value;
     }
     void judge_clip(double norm, const model::TensorInfo& worst, FindingSink& sink) {
         if (clipped_in_vain_.count() == 0) {
@@ -183,7 +188,6 @@ class ExplodingGradient final : public Rule {
             above_limit_ = 0;
             return;
         }
-        if (clip_limit_ > 0 && norm > kFarAbove * clip_limit_) ++above_limit_;
         if (!clipped_in_vain_.is_enough()) return;
         if (norm > largest_norm_) {
             largest_norm_ = norm;
@@ -200,7 +204,7 @@ class ExplodingGradient final : public Rule {
         finding.layer = largest_layer_;
         const std::string norms = clip_limit_ > 0
                                       ? base::format("; its norm was up to {}, and {} is the limit",
-                                                     human_number(largest_norm_), human_number(clip_limit_))
+                                                     human_number(unclipped_norm_), human_number(clip_limit_))
                                       : std::string();
         finding.message = base::format(
             "Gradients are clipped before backward(), at all of the {} steps looked at: there are none yet, "
@@ -208,7 +212,7 @@ class ExplodingGradient final : public Rule {
             clipped_in_vain_.count(), norms);
         finding.fix = "Call clip_grad_norm_ (clip_grad_value_) between backward() and optimizer.step().";
         finding.evidence.push_back(clipped_in_vain_.evidence());
-        finding.evidence.push_back({"gradient norm", largest_norm_, "limit of clipping", clip_limit_});
+        finding.evidence.push_back({"gradient norm", unclipped_norm_, "limit of clipping", clip_limit_});
         if (!loss_.tensor().empty()) finding.plots = {{loss_.tensor(), "value"}};
         sink.fire(std::move(finding));
     }
@@ -375,7 +379,7 @@ class ExplodingGradient final : public Rule {
     std::uint64_t judged_ = 0, calm_ = 0;
     InARow clipped_in_vain_{kFewLooks};
     bool tells_clip_ = false;
-    double clip_limit_ = 0, largest_norm_ = 0;
+    double clip_limit_ = 0, unclipped_norm_ = 0, largest_norm_ = 0;
     std::string largest_gradient_, largest_layer_;  // when the norm was largest
     std::uint64_t above_limit_ = 0;                 // looks at which the norm was far above it
     bool firing_ = false;
