@@ -100,6 +100,7 @@ TEST(SourceLines, EveryKindOfFaultLeadsSomewhere) {
 TEST(SourceLines, ACauseHasThoseOfItsOwnKind) {
     model::Finding finding;
     finding.rule = finding.kind = "exploding_gradient";
+    finding.key = "gradients";
     finding.severity = model::Severity::kError;
     finding.message = "Gradients grow.";
     model::WorkerMeta meta = training();
