@@ -199,11 +199,8 @@ def root_of(root: torch.Tensor, is_scaled: bool) -> Root | None:
             if not is_undivided:
                 sign = 0 if not root.is_cpu else (1 if _number(root) < 0 else -1)
             return Root(True, "log_softmax", 0, -sign, True, False, False, 0)
-        if name == "LogSigmoidBackward0" or is_log_of_probability(node):
-            if not is_undivided:
-                sign = 0 if not root.is_cpu else (1 if _number(root) < 0 else -1)
-            return Root(True, "log_probability", 0, -sign, True, False, False, 0)
-        if is_log_of_share(node):
+        is_logarithm = name == "LogSigmoidBackward0" or is_log_of_probability(node)
+        if is_logarithm or is_log_of_share(node):
             if not is_undivided:
                 sign = 0 if not root.is_cpu else (1 if _number(root) < 0 else -1)
             return Root(True, "log_probability", 0, -sign, True, False, False, 0)
