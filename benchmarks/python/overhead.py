@@ -62,6 +62,9 @@ CONFIGS: dict[str, Config] = {
         20, 10, "all statistics of every tensor, every 10 steps"
     ),
     "traindbg/statistics_every_1": Config(10, 1, "all statistics of every tensor, every step"),
+    "traindbg/parameters_every_1": Config(
+        10, 1, "all statistics of weights, biases and gradients, every step"
+    ),
     "traindbg/raw_weights_every_10": Config(20, 10, "weights and biases whole, every 10 steps", 2),
     "traindbg/raw_every_10": Config(20, 10, "every tensor whole, every 10 steps", 2),
     "traindbg/raw_every_1": Config(10, 1, "every tensor whole, every step", 5),
@@ -103,6 +106,11 @@ def _watch(config: str, training: Any, directory: str) -> Callable[[], None]:
             "default": {},
             "statistics_every_10": {"rules": [], "collect": EVERYTHING, "every": 10},
             "statistics_every_1": {"rules": [], "collect": EVERYTHING, "every": 1},
+            "parameters_every_1": {
+                "rules": [],
+                "collect": ["weights", "biases", "gradients"],
+                "every": 1,
+            },
             "raw_weights_every_10": {"rules": [], "raw": ["weights", "biases"], "every": 10},
             "raw_every_10": {"rules": [], "raw": EVERYTHING, "every": 10},
             "raw_every_1": {"rules": [], "raw": EVERYTHING, "every": 1},
