@@ -277,6 +277,48 @@ def test_the_child_of_a_fork_records_nothing_and_works(small, run_dir):
     assert not run.damage
 
 
+class _Scored(nn.Module):
+    """Its own loss comes out of it, and it is empty as far as Python asks."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.layer = nn.Linear(4, 3)
+
+    def __len__(self) -> int:
+        return 0
+
+    def forward(self, x, y):
+        return F.cross_entropy(torch.relu(self.layer(x)), y)
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+@pytest.mark.filterwarnings("ignore::FutureWarning")
+def test_a_model_may_be_traced_at_any_step(run_dir):
+    model = _Scored()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    x, y = torch.randn(5, 4), torch.randint(0, 3, (5,))
+    with td.watch(model, optimizer, run_dir=run_dir, supervise=False):
+        for _ in range(4):
+            loss = torch.jit.trace(model, (x, y))(x, y)  # checks that twice it is the same graph
+            assert loss.item() == model(x, y).item()
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+
+
+def test_a_model_of_no_length_is_a_model(run_dir):
+    model = _Scored()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    wishes = {"collect": "gradients_before", "every": 1, "supervise": False}
+    with td.watch(model, optimizer, run_dir=run_dir, **wishes):
+        model(torch.randn(5, 4), torch.randint(0, 3, (5,))).backward()
+        before = model.layer.weight.grad.clone()
+        nn.utils.clip_grad_norm_(model.parameters(), 0.01)
+        optimizer.step()
+    kept = td.Run(run_dir).step(0).tensors["gradient_before/layer.weight"].statistics
+    assert kept.l2 == pytest.approx(before.norm().item())
+
+
 def test_a_model_that_is_gone_is_not_kept_alive(run_dir):
     import gc
     import weakref

@@ -298,14 +298,16 @@ class Outputs:
             return
         if not module.training or not torch.is_grad_enabled():
             return
+        if torch.jit.is_tracing() or is_transforming():  # what is done here would be traced, too
+            return
         if _graph_task is not None and _graph_task() != -1:
             return
         if is_taken:
             self._seen.add(key)
             self._take(key, output)
-        if is_layer and not is_transforming():
+        if is_layer:
             self._take_call(module, args, output)
-        if is_table and not is_transforming():
+        if is_table:
             self._take_rows(module, args)
 
     def _take(self, key: int, output: Any) -> None:

@@ -70,9 +70,8 @@ class WatchedModels:
         """Of all parameters of watched models, by their ids; of several names, the first one."""
         if self._owners is None:
             self._owners = {}
-            for watcher in self.watchers:
-                model = watcher.model
-                for parameter, owner in owned_in(model, watcher.prefix) if model else ():
+            for model, prefix in self.models():  # some have a length, and may be empty
+                for parameter, owner in owned_in(model, prefix):
                     self._owners.setdefault(id(parameter), owner)
         return self._owners
 
