@@ -9,6 +9,7 @@ import torch
 from torch import nn
 
 import traindbg as td
+from traindbg import _core, _plan
 from traindbg.hooks import torch_patches
 from traindbg.hooks.torch_by_hand_search import Search
 from traindbg.hooks.torch_leaves import Leaves, leaves_of, names_of
@@ -116,6 +117,18 @@ def test_what_is_trained_is_found_and_every_step_has_its_loss(
         assert by_function.values == pytest.approx(known)
     assert run[f"gradient/{weight}"].steps().tolist() == list(range(2, 10))
     assert run[f"weight_update/{weight}"].series("l2").values.min() > 0
+
+
+def test_a_loss_that_was_computed_too_early_is_not_said_to_be_unheard(python, run_dir) -> None:
+    run_dir.mkdir()
+    asked = _plan.wishes("labels", 1, None, None, None)
+    plan = _plan.make_plan(_core.plan_for_rules([]), *asked)
+    (run_dir / "plan.json").write_text(plan, encoding="utf-8")
+    run, _ = recorded(python, run_dir, MODULE)
+    assert run is not None
+    assert run["label/mse_loss"].steps().tolist() == list(range(3, 10))
+    said = [event["data"]["what"] for event in run.events if event["kind"] == "not_captured"]
+    assert "what loss functions are given" not in said
 
 
 def test_one_way_after_the_other_as_a_course_goes_through_them(python, run_dir) -> None:

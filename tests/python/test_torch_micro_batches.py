@@ -75,6 +75,33 @@ def test_how_many_there_were_is_recorded_whatever_is_collected(run_dir, collect)
     assert (steps.tolist(), numbers.tolist()) == ([1, 2], [3.0, 2.0])
 
 
+@pytest.mark.parametrize("several", [1, 2])
+def test_losses_are_counted_anew_in_each_optimizers_turn(run_dir, several):
+    torch.manual_seed(2)
+    first, second = Net(), Net()
+    optimizers = [torch.optim.SGD(each.parameters(), lr=0.1) for each in (first, second)]
+    wishes = {"collect": ALL, "micro_batches": "all", "supervise": False, "rules": []}
+    losses = []
+    with td.watch(first, optimizers[0], run_dir=run_dir, **wishes), td.watch(second):
+        for _ in range(3):
+            for model, optimizer in zip((first, second), optimizers, strict=True):
+                for _ in range(several):
+                    loss = F.mse_loss(model(torch.randn(5, 4)), torch.ones(5, 3))
+                    loss.backward()
+                    losses.append(loss.item())
+                optimizer.step()
+    run = td.Run(run_dir)
+    for micro in range(several):
+        mark = "" if micro == 0 else f"@{micro + 1}"
+        for name in (f"loss{mark}", f"loss/mse_loss{mark}"):
+            assert run.scalars(name)[1] == pytest.approx(losses[micro :: 2 * several])
+            others = run.scalars(f"{name}@Net.fc")[1]
+            assert others == pytest.approx(losses[several + micro :: 2 * several])
+    assert f"prediction/mse_loss@{several + 1}" not in run
+    if several > 1:
+        assert run.scalars("loop/micro_batches")[1][:3].tolist() == [2.0] * 3
+
+
 def test_by_default_the_first_is_kept(run_dir):
     model, optimizer, watcher = watched(run_dir, micro_batches=None)
     with watcher:

@@ -227,6 +227,18 @@ def test_evaluations_are_steps_of_their_own(run_dir):
     assert len(run["loss"].steps("eval")) == 0
 
 
+@pytest.mark.filterwarnings("error")
+def test_a_metric_may_have_a_gradient(run_dir):
+    model = nn.Linear(4, 3)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    with td.watch(model, optimizer, run_dir=run_dir, supervise=False):
+        loss = model(torch.randn(6, 4)).square().mean()
+        td.log("total", loss)
+        loss.backward()
+        optimizer.step()
+    assert td.Run(run_dir).scalars("metric/total").values == pytest.approx([loss.item()])
+
+
 def test_two_models_with_two_optimizers(run_dir):
     generator, discriminator = nn.Linear(4, 4), nn.Sequential(nn.Linear(4, 1))
     first = torch.optim.Adam(discriminator.parameters())

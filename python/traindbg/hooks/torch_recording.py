@@ -128,6 +128,7 @@ class Recording:
         self.ends = Ends(self)
         self._exception: dict[str, Any] = {}  # the last one that was recorded
         self._is_stopped = False  # by the supervisor
+        self._is_heard_late = False  # the step under way, after its losses were computed
         self._reached = (0, True)  # when a loop ended the last time: steps, and between two
         self._corrections = Corrections(self.session, self.hot, self.watched)
         rounds.clear()  # of the parent of this process
@@ -441,6 +442,7 @@ class Recording:
             return None
         driver = known()
         if driver is not optimizer and not self.drivers.takes_over(driver, optimizer):
+            self._micro.turn_ended()
             self._losses.of_another(lambda: self.drivers.name_of(optimizer))  # of its closure
             return None
         if self.in_backward.puts_off():
@@ -464,11 +466,13 @@ class Recording:
             for watcher in self.watched.watchers:
                 self.attachment.check(watcher)
         if self._losses.misses_arguments and before & ARGUMENTS and not self.hot.first_backward:
-            self._losses.misses_arguments = False
-            self.unseen.arguments()
+            self._losses.misses_arguments = self._is_heard_late
+            if not self._is_heard_late:
+                self.unseen.arguments()
+        self._is_heard_late = False
         if self._micro.are_told_apart:
-            if self._micro.number > 1:
-                self.tensors.tell("micro_batches", self._micro.number, always=True)
+            if self._micro.number_of_turn > 1:
+                self.tensors.tell("micro_batches", self._micro.number_of_turn, always=True)
             self._micro.step_ended()
         answer: int = self.hot.end_step()
         self._correct_if_asked(answer)
@@ -503,6 +507,7 @@ class Recording:
         for value in losses:
             self._losses.take_root(self.hot.count_pass(False), value)
             self.end_step()
+        self._is_heard_late = True
         if root is not None:
             self._losses.take_root(self.hot.count_pass(False), root)
 

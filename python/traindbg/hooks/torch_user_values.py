@@ -56,6 +56,8 @@ class UserValues:
         mode = self._evaluations.mode() if evaluation is None else (_EVAL if evaluation else _TRAIN)
         if mode == _EVAL:
             self._evaluations.names.add(f"metric/{name}")
+        if isinstance(value, torch.Tensor):
+            value = value.detach()  # PyTorch warns of numbers with a gradient
         self._session.observe_scalar(mode, tensor_id, float(value))
 
     @boundary("saved tensors")
