@@ -103,6 +103,23 @@ def test_losses_with_other_arguments(run_dir):
     check(tensors["label/ctc_loss"].statistics, torch.tensor([[1, 2]]))
 
 
+@pytest.mark.skipif(not hasattr(F, "linear_cross_entropy"), reason="PyTorch is older")
+@pytest.mark.parametrize("reduction", ["mean", "sum"])
+def test_a_loss_with_the_layer_inside(run_dir, reduction):
+    step = Step(run_dir, collect=(*COLLECTIONS, "losses"))
+    labels = torch.tensor([0, 1, 2, 3, 4, 1, 2, 2])
+    weight = torch.randn(5, 3)
+    logits = step.take(lambda x: F.linear_cross_entropy(x, weight, labels, reduction=reduction))
+    with torch.no_grad():
+        F.linear_cross_entropy(logits, target=labels, linear_weight=weight)
+    run = step.end()
+    check(run.step(0).tensors["label/linear_cross_entropy"].statistics, labels)
+    assert not run.names("^(prediction|label|loss)/(cross_entropy|linear_cross_entropy.)")
+    mean = F.cross_entropy(logits @ weight.T, labels).item()
+    assert run.scalars("loss/linear_cross_entropy")[1] == pytest.approx([mean])
+    assert run.scalars("loss/linear_cross_entropy", "eval")[1] == pytest.approx([mean])
+
+
 class Distance(nn.Module):
     def forward(self, pair, truth):
         first, second = pair

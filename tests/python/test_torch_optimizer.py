@@ -309,7 +309,22 @@ def test_shared_weights_and_scalar_parameters(run_dir):
     run = td.Run(run_dir)
     check_updates(run.step(0), seen)
     assert "weight_update/second.weight" not in run
-    assert not run.names(r"^optimizer_state/scale")  # states without dimensions are left out
+    kept = [f"optimizer_state/scale.{key}" for key in ("exp_avg", "exp_avg_sq")]
+    assert sorted(run.names(r"^optimizer_state/scale")) == kept  # not how many steps there were
+    near(run.step(0).tensors[kept[0]].statistics, seen["scale"]["gradient"].reshape(1) * 0.1)
+
+
+def test_rows_and_columns_of_adafactor(run_dir):
+    model = small_model()
+    optimizer = torch.optim.Adafactor(model.parameters(), lr=0.01)
+    with td.watch(model, run_dir=run_dir, collect=COLLECTIONS, supervise=False):
+        one_step(model, optimizer)
+    tensors = td.Run(run_dir).step(0).tensors
+    state = optimizer.state[model[0].weight]
+    for key in ("row_var", "col_var"):
+        near(tensors[f"optimizer_state/0.weight.{key}"].statistics, state[key].double())
+    bias = optimizer.state[model[0].bias]["variance"]
+    near(tensors["optimizer_state/0.bias.variance"].statistics, bias.double())
 
 
 def test_whole_updates_and_states(run_dir, path):

@@ -121,7 +121,7 @@ class LossObserver:
     def take_root(self, number: int, root: torch.Tensor) -> None:
         """Takes what `backward` is called on, for the `number`th time about one graph."""
         if number <= _MOST_CALLS:
-            self._take(_TRAIN, f"loss{_repeat(number)}{self._micro.mark}", root)
+            self._take(_TRAIN, f"loss{_repeat(number)}{self._micro.loss_mark}", root)
 
     def release(self, at_end: bool = False) -> None:
         """The optimizer that drives is about to step: what is held is its loss.
@@ -189,7 +189,7 @@ class LossObserver:
             mode = _EVAL  # of a validation whose outputs alone were computed without gradients
         if mode == _TRAIN:
             self._micro.loss_computed(name)
-            mark = self._micro.mark
+            mark = self._micro.loss_mark
             if self._micro.is_beyond:
                 self._unseen.micro_batches()
                 return
@@ -224,7 +224,7 @@ class LossObserver:
             self.ids[name + mark] = self._take(mode, full, value)
         whose = self._hot.whose_turn() if mode == _TRAIN else ""
         mark += f"@{whose}" if whose else ""
-        is_further = mark != (self._micro.mark if mode == _TRAIN else "")
+        is_further = mark != (self._micro.loss_mark if mode == _TRAIN else "")
         if name in CLASSIFIERS and due & _CLASSES and not is_further:
             self._take_classes(mode, name, args, kwargs)
         if due & ARGUMENTS and (self.users_want_arguments or not is_further):

@@ -18,14 +18,29 @@ LABELS = _core.ROLE_BITS["label"]
 _USUAL = (("input", "prediction"), ("target", "label"))
 _PAIR = (("input1", "prediction"), ("input2", "prediction"), ("target", "label"))
 _TRIPLET = (("anchor", "prediction"), ("positive", "prediction"), ("negative", "prediction"))
+_FUSED = "linear_cross_entropy"  # with the layer that makes the scores; nobody else sees those
 # The first arguments of the losses of torch.nn.functional whose arguments are others.
 _ARGUMENTS = {
     "cosine_embedding_loss": _PAIR,
     "ctc_loss": (("log_probs", "prediction"), ("targets", "label")),
+    _FUSED: (("input", ""), ("target", "label")),
     "margin_ranking_loss": _PAIR,
     "triplet_margin_loss": _TRIPLET,
     "triplet_margin_with_distance_loss": _TRIPLET,
 }
+
+
+def without_weights(
+    name: str, args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """What a loss function is given, without the weights of a layer that is fused with it.
+
+    So the target is the second argument of each function.
+    """
+    if name != _FUSED:
+        return args, kwargs
+    others = {key: value for key, value in kwargs.items() if key != "linear_weight"}
+    return (*args[:1], *args[2:]), others
 
 
 def arguments_of(
@@ -39,6 +54,8 @@ def arguments_of(
     arguments = _ARGUMENTS.get(name, _USUAL)
     others = iter([value for key, value in kwargs.items() if key not in dict(arguments)])
     for position, (keyword, role) in enumerate(arguments):
+        if not role:
+            continue
         if position < len(args):
             value = args[position]
         elif keyword in kwargs:

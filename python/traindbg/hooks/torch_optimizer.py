@@ -26,6 +26,7 @@ STATE = _core.ROLE_BITS["optimizer_state"]
 UPDATES = _core.ROLE_BITS["weight_update"]
 _PARAMETERS = _core.ROLE_BITS["weight"] | _core.ROLE_BITS["bias"]
 _GRADIENTS = _core.ROLE_BITS["gradient"]
+_NUMBERS = frozenset({"step", "eta", "mu", "mu_product"})  # in states of PyTorch's optimizers
 
 
 class Taker(Protocol):
@@ -65,6 +66,15 @@ def _owned(
         if id(parameter) in owned:
             owned.discard(id(parameter))
             yield parameter, owner
+
+
+def _is_kept_of(parameter: torch.Tensor, key: Any, value: torch.Tensor) -> bool:
+    """Whether it is a value for each element, row or column (Adafactor) of a parameter."""
+    if value.shape == parameter.shape:
+        return value.dim() > 0 or key not in _NUMBERS
+    return value.dim() == parameter.dim() and all(
+        size in (1, whole) for size, whole in zip(value.shape, parameter.shape, strict=True)
+    )
 
 
 def _was_skipped(optimizer: torch.optim.Optimizer) -> bool:
@@ -161,11 +171,7 @@ class OptimizerObserver:
             if not isinstance(state, Mapping):
                 continue
             for key, value in state.items():
-                if (
-                    isinstance(value, torch.Tensor)
-                    and value.dim() > 0
-                    and value.shape == parameter.shape
-                ):
+                if isinstance(value, torch.Tensor) and _is_kept_of(parameter, key, value):
                     name = f"optimizer_state/{owner.path}.{key}"
                     ids.append(self._taker.tensor_id(name, "optimizer_state", value, owner))
                     tensors.append(value)

@@ -52,6 +52,7 @@ from traindbg._core import NOT_HANDLED, NOTHING_TO_DO, ROLE_BITS, Listening
 from traindbg.hooks.torch_compiled import others_have_global_hooks
 from traindbg.hooks.torch_data import listening_init, listening_iter
 from traindbg.hooks.torch_guard import guarded
+from traindbg.hooks.torch_losses import without_weights
 from traindbg.hooks.torch_modes import listening_eval, modes
 from traindbg.hooks.torch_resume import (
     checkpoints,
@@ -108,6 +109,7 @@ LOSSES = (
     "huber_loss",
     "kl_div",
     "l1_loss",
+    "linear_cross_entropy",
     "margin_ranking_loss",
     "mse_loss",
     "multi_margin_loss",
@@ -241,6 +243,7 @@ def _loss_computed(
     if listener is not None and is_transforming():
         listener.transformed()
     elif listener is not None and not _is_tracing():
+        args, kwargs = without_weights(name, args, kwargs)
         seen = value
         if as_mean is not None or kwargs.get("reduction") == "sum":
             seen = guarded("means of losses", as_mean or per_target, name, value, args, kwargs)

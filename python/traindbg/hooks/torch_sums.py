@@ -8,7 +8,7 @@ import torch
 
 from traindbg.hooks.torch_device import capturing_graph, own_operations
 
-_CLASSIFIERS = frozenset({"cross_entropy", "nll_loss"})
+_CLASSIFIERS = frozenset({"cross_entropy", "linear_cross_entropy", "nll_loss"})
 
 
 def per_target(name: str, value: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -24,5 +24,6 @@ def per_target(name: str, value: Any, args: tuple[Any, ...], kwargs: dict[str, A
     if not isinstance(target, torch.Tensor) or target.is_floating_point():
         return value
     with own_operations():
-        counted = target != kwargs.get("ignore_index", -100)
+        ignored = kwargs.get("ignore_index")
+        counted = target != (-100 if ignored is None else ignored)
         return value / counted.sum().clamp(min=1)
