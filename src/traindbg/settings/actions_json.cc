@@ -5,6 +5,7 @@
 
 #include "traindbg/base/format.h"
 #include "traindbg/base/text.h"
+#include "traindbg/settings/json_problem.h"
 
 namespace traindbg::settings {
 namespace {
@@ -107,7 +108,9 @@ Result<std::vector<RequestedAction>> parse_actions_json(std::string_view text, c
     json given = json::parse(text.begin(), text.end(), nullptr, /*allow_exceptions=*/false);
     if (given.is_discarded())
         given = json::parse(without_escaped_quotes(text), nullptr, /*allow_exceptions=*/false);
-    if (given.is_discarded()) return Status(Code::kInvalidArgument, name + ": is not JSON");
+    if (given.is_discarded())
+        return Status(Code::kInvalidArgument,
+                      base::format("{}: {}", name, json_problem(without_escaped_quotes(text))));
     if (given.is_string()) return parse_actions_json(given.get<std::string>(), name);
     if (given.is_null()) return actions;
     if (!given.is_array()) given = json::array({given});

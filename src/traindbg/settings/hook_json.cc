@@ -12,6 +12,7 @@
 #include "traindbg/base/log.h"
 #include "traindbg/base/text.h"
 #include "traindbg/model/tensor_info.h"
+#include "traindbg/settings/json_problem.h"
 #include "traindbg/settings/original_names.h"
 
 namespace traindbg::settings {
@@ -26,6 +27,7 @@ using model::What;
 using nlohmann::json;
 
 constexpr std::uint64_t kUsualInterval = 500;
+constexpr std::string_view kHook = "HookParameters: ";  // where in the file
 constexpr std::string_view kAll = "all";
 constexpr std::string_view kDefault = "default";  // what the hook's own patterns match
 // What the original saves of `all`: everything that is a tensor.
@@ -45,17 +47,23 @@ class HookReader {
     Result<Settings> read(const json& file) {
         if (!file.is_object()) return wrong("expected an object");
         const json* const hook = object(file, "HookParameters");
+        TRAINDBG_RETURN_IF_ERROR(look_at_hook(hook));
         const auto list = file.find("CollectionConfigurations");
         if (list != file.end() && !list->is_null()) {
             if (!list->is_array()) return wrong("CollectionConfigurations: expected a list");
             for (const json& item : *list) {
                 const auto called = item.is_object() ? item.find("CollectionName") : item.end();
                 if (!item.is_object() || called == item.end() || !called->is_string())
-                    return wrong("CollectionConfigurations: a CollectionName is missing");
+                    return wrong(
+                        base::format("CollectionConfigurations: a CollectionName is missing in entry {}",
+                                     &item - &list->front() + 1));
+                place_ =
+                    base::format("collection {}: ", base::printable(called->get_ref<const std::string&>()));
                 TRAINDBG_RETURN_IF_ERROR(
                     add(called->get<std::string>(), object(item, "CollectionParameters"), hook));
             }
         }
+        place_ = kHook;
         if (hook != nullptr) {
             TRAINDBG_ASSIGN_OR_RETURN(const bool is_all, truth(*hook, "save_all", false));
             if (is_all && !is_added(kAll)) TRAINDBG_RETURN_IF_ERROR(add(std::string(kAll), nullptr, hook));
@@ -69,7 +77,18 @@ class HookReader {
 
   private:
     [[nodiscard]] Status wrong(std::string_view what) const {
-        return {Code::kInvalidArgument, base::format("{}: {}", name_, what)};
+        return {Code::kInvalidArgument, base::format("{}: {}{}", name_, place_, what)};
+    }
+
+    // What the hook itself says wrongly is told of it, not of the first collection that takes it over.
+    Status look_at_hook(const json* hook) {
+        if (!problem_.is_ok() || hook == nullptr) return problem_;
+        place_ = kHook;
+        for (const ModePrefix& each : kModes)
+            TRAINDBG_RETURN_IF_ERROR(schedule_of(nullptr, hook, each.prefix).status());
+        TRAINDBG_RETURN_IF_ERROR(what_of(nullptr, hook).status());
+        place_.clear();
+        return Status::ok();
     }
 
     const json* object(const json& parent, const char* key) {
@@ -154,7 +173,9 @@ class HookReader {
     }
 
     [[nodiscard]] Result<What> what_of(const json* own, const json* hook) const {
-        const json* reductions = look_up(own, hook, "", "reductions");
+        // Whether tensors are whole beside them is said where they are.
+        const json* const place = look_up(own, nullptr, "", "reductions") != nullptr ? own : hook;
+        const json* const reductions = look_up(place, nullptr, "", "reductions");
         if (reductions == nullptr) return What::kStatistics | What::kRaw;
         if (!reductions->is_string()) return wrong("reductions: expected a text, as \"min,max,mean\"");
         static const std::vector<std::string> kWords = {
@@ -169,7 +190,7 @@ class HookReader {
                                           base::printable(word), base::did_you_mean(word, kWords),
                                           base::join(kWords, ", ")));
         }
-        const json* whole = look_up(own, hook, "", "save_raw_tensor");
+        const json* whole = look_up(place, nullptr, "", "save_raw_tensor");
         if (whole == nullptr) return what;
         if (!whole->is_boolean()) return wrong("save_raw_tensor: expected true or false");
         return whole->get<bool>() ? what | What::kRaw : what;
@@ -252,8 +273,8 @@ class HookReader {
         const auto same = std::find_if(out_.collections.begin(), out_.collections.end(),
                                        [&](const auto& spec) { return spec.name == added; });
         if (include.empty() && same == out_.collections.end())
-            return wrong(base::format("collection '{}' is none of ours and has no include_regex",
-                                      base::printable(collection)));
+            return wrong(base::format("is none of ours{}; give it an include_regex",
+                                      base::did_you_mean(collection, model::builtin_collections())));
         if (same == out_.collections.end()) out_.collections.push_back({added, std::move(include), {}});
         else same->include.insert(same->include.end(), include.begin(), include.end());
         out.push_back(std::move(added));
@@ -278,6 +299,7 @@ class HookReader {
     }
 
     std::string name_;
+    std::string place_;               // in the file, of what is read: "collection weights: "
     std::vector<std::string> added_;  // collections that were given
     Settings out_;
     Status problem_;
@@ -287,7 +309,8 @@ class HookReader {
 
 Result<Settings> parse_hook_json(std::string_view text, const std::string& name) {
     const json file = json::parse(text.begin(), text.end(), nullptr, /*allow_exceptions=*/false);
-    if (file.is_discarded()) return Status(Code::kInvalidArgument, base::format("{}: is not JSON", name));
+    if (file.is_discarded())
+        return Status(Code::kInvalidArgument, base::format("{}: {}", name, json_problem(text)));
     HookReader reader(name);
     return reader.read(file);
 }

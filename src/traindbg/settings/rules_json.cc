@@ -10,6 +10,7 @@
 #include "traindbg/base/format.h"
 #include "traindbg/base/text.h"
 #include "traindbg/model/rule_instance.h"
+#include "traindbg/settings/json_problem.h"
 
 namespace traindbg::settings {
 namespace {
@@ -111,7 +112,7 @@ Result<std::vector<RuleConfiguration>> parse_rules_json(std::string_view text, c
     const auto wrong = [&](std::string_view what) {
         return Status(Code::kInvalidArgument, base::format("{}: {}", name, what));
     };
-    if (file.is_discarded()) return wrong("is not JSON");
+    if (file.is_discarded()) return wrong(json_problem(text));
     const json* list = &file;
     if (file.is_object()) {
         const auto found = file.find("DebugRuleConfigurations");

@@ -160,7 +160,7 @@ TEST(WatchSettings, AMistakeInAHookConfigurationNamesThatAndNoSettingsFile) {
         std::ofstream(path) << hook;
         return settings_for_watch(file_of("hook-config = '" + path + "'\n"), {}).status().message();
     };
-    EXPECT_EQ(message_for("["), "hook configuration " + path + ": is not JSON");
+    EXPECT_EQ(message_for("["), "hook configuration " + path + ": is not JSON: it ends too early, in line 1");
     const std::string refused = message_for(
         R"({"CollectionConfigurations": [{"CollectionName": "mine", "CollectionParameters": {"include_regex": "("}}]})");
     EXPECT_TRUE(refused.starts_with("hook configuration " + path + ": collection mine: '('")) << refused;

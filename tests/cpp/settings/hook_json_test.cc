@@ -165,7 +165,10 @@ TEST(HookJson, PatternsForTheOriginalsNamesFindOurs) {
 }
 
 TEST(HookJson, WhatIsWrongIsNamed) {
-    expect_refused("{", {"hook.json", "JSON"});
+    expect_refused("{", {"hook.json: is not JSON: it ends too early, in line 1"});
+    expect_refused(" \n", {"hook.json: is not JSON: it is empty"});
+    expect_refused("{\n \"HookParameters\": {\"save_interval\": \"100\",}\n}",
+                   {"hook.json: is not JSON at line 2, column 44, near", "\"100\",}'"});
     expect_refused("[]", {"object"});
     expect_refused(R"({"HookParameters": 3})", {"HookParameters"});
     expect_refused(R"({"HookParameters": {"save_interval": "often"}})", {"save_interval", "often"});
@@ -178,7 +181,31 @@ TEST(HookJson, WhatIsWrongIsNamed) {
     expect_refused(R"({"CollectionConfigurations": {}})", {"CollectionConfigurations"});
     expect_refused(R"({"CollectionConfigurations": [{}]})", {"CollectionName"});
     expect_refused(R"({"CollectionConfigurations": [{"CollectionName": "mine"}]})",
-                   {"mine", "include_regex"});
+                   {"collection mine: ", "include_regex"});
+    expect_refused(R"({"CollectionConfigurations": [{"CollectionName": "weight"}]})",
+                   {"collection weight: ", "did you mean 'weights'?"});
+}
+
+TEST(HookJson, WhatIsWrongSaysInWhichCollection) {
+    expect_refused(
+        R"({"CollectionConfigurations": [{"CollectionName": "losses"}, {"CollectionName": "weights",
+        "CollectionParameters": {"save_interval": "often"}}]})",
+        {"hook.json: collection weights: save_interval: 'often'"});
+    expect_refused(R"({"HookParameters": {"end_step": "late"},
+        "CollectionConfigurations": [{"CollectionName": "losses"}]})",
+                   {"hook.json: HookParameters: end_step: 'late'"});
+    expect_refused(R"({"CollectionConfigurations": [{"CollectionName": "losses"}, {}]})", {"in entry 2"});
+}
+
+TEST(HookJson, WhetherTensorsAreWholeIsSaidBesideTheReductions) {
+    const Settings settings = read(R"({
+        "HookParameters": {"reductions": "min", "save_raw_tensor": true},
+        "CollectionConfigurations": [
+            {"CollectionName": "losses", "CollectionParameters": {"reductions": "max"}},
+            {"CollectionName": "weights", "CollectionParameters": {"save_raw_tensor": false}}]})");
+    ASSERT_EQ(settings.captures.size(), 2U);
+    EXPECT_EQ(settings.captures[0].what, What::kStatistics);
+    EXPECT_EQ(settings.captures[1].what, What::kStatistics | What::kRaw);
 }
 
 }  // namespace

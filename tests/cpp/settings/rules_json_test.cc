@@ -66,7 +66,7 @@ TEST(RulesJson, WhatIsWrongIsNamed) {
         const auto read = parse_rules_json(text, "rules.json");
         return read.is_ok() ? "" : read.status().message();
     };
-    EXPECT_EQ(problem("{"), "rules.json: is not JSON");
+    EXPECT_EQ(problem("{"), "rules.json: is not JSON: it ends too early, in line 1");
     EXPECT_EQ(problem("{}"), "rules.json: has no DebugRuleConfigurations, and is no list of them");
     EXPECT_EQ(problem(R"({"DebugRuleConfigurations": {}})"),
               "rules.json: DebugRuleConfigurations: expected a list");

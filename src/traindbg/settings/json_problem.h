@@ -1,0 +1,12 @@
+// Why a text is not JSON, in words for whoever wrote it.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace traindbg::settings {
+
+// Of a text that is not JSON: "is not JSON at line 3, column 5, near '"100",}'". Parses it again.
+[[nodiscard]] std::string json_problem(std::string_view text);
+
+}  // namespace traindbg::settings
