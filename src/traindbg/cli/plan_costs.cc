@@ -192,7 +192,9 @@ Cost PlanCosts::cost(TensorId id, What what) const {
     const double elements = element_bytes(info);
     const auto seconds = [](double bytes, double speed) { return speed > 0 ? bytes / speed * 1e9 : 0.0; };
     const bool is_number = model::is_number(info);
-    out.nanos = is_number ? speeds_.nanos_per_number : speeds_.nanos_per_tensor;
+    const double of_number =
+        info.role == Role::kLoop ? speeds_.nanos_per_loop_number : speeds_.nanos_per_number;
+    out.nanos = is_number ? of_number : speeds_.nanos_per_tensor;
     // Of an update the parameter is copied before the step, and read with the copy after it.
     const double passes = info.role == Role::kWeightUpdate ? 2 : 1;
     if (!is_number && info.role == Role::kWeightUpdate) out.nanos += seconds(elements, speeds_.copy);
@@ -286,6 +288,7 @@ PlanSummary PlanCosts::summary(std::uint64_t steps) const {
                 for (const TensorId id : groups_[g].tensors) known->second += cost(id, what);
             of_step += known->second;
         }
+        if (step == 0) of_step.nanos += speeds_.nanos_of_first_step;
         if (step < kLooksBack && is_idle) out.idle.push_back(step);
         if (step >= steps) continue;
         out.all += of_step;

@@ -27,6 +27,8 @@ struct Speeds {
     // For each tensor that is looked at, whatever its size: for finding and naming it.
     double nanos_per_tensor = 100;
     double nanos_per_number = 1000;  // for each loss or metric: most steps have nothing else, and no hooks
+    double nanos_per_loop_number = 1000;  // for each number that looking at the loop gives
+    double nanos_of_first_step = 0;       // what step 0 takes beside that
 };
 // Takes some 20 ms.
 [[nodiscard]] Speeds measure_speeds();

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "traindbg/base/clock.h"
+#include "traindbg/model/tensor_info.h"
 #include "traindbg/storage/control_block.h"
 #include "traindbg/storage/run_layout.h"
 
@@ -28,6 +29,8 @@ model::CaptureConfig probing_plan(const model::CaptureConfig& config) {
     model::CaptureConfig out = config;
     for (model::Requirement& each : out.requirements) {
         each.schedule = {.every = 1};
+        // The last step tells what tensors alone take.
+        if (each.collection == model::collection_of(model::Role::kLoop)) each.schedule.end = kProbedSteps - 1;
         each.steps.clear();
         each.every_ms = 0;
         if (!model::has(each.what, model::What::kRaw)) continue;

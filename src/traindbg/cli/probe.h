@@ -16,6 +16,10 @@
 
 namespace traindbg::cli {
 
+// Steps that a probe looks at. At the last one the loop is not looked at, so that what that takes can be told
+// from what tensors take.
+inline constexpr std::uint64_t kProbedSteps = 4;
+
 // The plan by which a probe sees at its first steps all that `config` would capture at any: each requirement
 // at every step. Whole tensors are left out; their size is known without.
 [[nodiscard]] model::CaptureConfig probing_plan(const model::CaptureConfig& config);
@@ -23,9 +27,9 @@ namespace traindbg::cli {
 struct ProbeOptions {
     std::vector<std::string> command;
     Environment environment;
-    std::string run;                    // its directory, ready for a training
-    std::uint64_t steps = 3;            // it is asked to stop after so many
-    std::chrono::nanoseconds within{};  // for the first of them, and each that follows
+    std::string run;                     // its directory, ready for a training
+    std::uint64_t steps = kProbedSteps;  // it is asked to stop after so many
+    std::chrono::nanoseconds within{};   // for the first of them, and each that follows
     std::chrono::nanoseconds grace = std::chrono::seconds(30);  // to stop, once it was asked
 };
 struct Probed {

@@ -41,13 +41,25 @@ constexpr Speeds kSpeeds{.statistics = 1e9,
                          .digest = 2e8,
                          .copy = 5e8,
                          .nanos_per_tensor = 100,
-                         .nanos_per_number = 7};
+                         .nanos_per_number = 7,
+                         .nanos_per_loop_number = 11,
+                         .nanos_of_first_step = 1000};
 
 PlanCosts costs_of(CaptureConfig config, std::vector<TensorInfo> tensors, double step_nanos = 1e6) {
     auto plan = capture::CapturePlan::make(std::move(config));
     EXPECT_TRUE(plan) << plan.status().message();
     for (model::TensorId id = 0; id < tensors.size(); ++id) tensors[id].id = id;
     return {std::move(plan).value(), std::move(tensors), {}, kSpeeds, step_nanos};
+}
+
+TEST(PlanCosts, NumbersOfTheLoopHaveATimeOfTheirOwnAndTheFirstStepTakesMoreOnce) {
+    CaptureConfig config;
+    config.requirements = {{.collection = "loop", .schedule = {.every = 2}, .asked_by = "user"}};
+    TensorInfo number = tensor("loop/passes", Role::kLoop, {});
+    number.dtype = tensor::DType::kUnknown;  // it was no tensor
+    const PlanCosts costs = costs_of(std::move(config), {number});
+    EXPECT_DOUBLE_EQ(costs.cost(0, What::kStatistics).nanos, 11);
+    EXPECT_DOUBLE_EQ(costs.summary(4).all.nanos, 1000 + 2 * 11);
 }
 
 TEST(PlanCosts, BytesAreThoseOfTheFormatAndTimesThoseOfTheSpeeds) {

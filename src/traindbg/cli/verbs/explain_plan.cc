@@ -79,7 +79,8 @@ struct Seen {
     std::size_t workers = 0;
     std::vector<std::pair<std::string, std::string>> not_captured;  // what, why
     double step_nanos = 0;     // of a training step, without capture; 0: not known
-    double capture_nanos = 0;  // of a step of the probe
+    double capture_nanos = 0;  // of a step after the first one; where any looked at the loop, of these
+    double first_nanos = 0;    // capture of the first step, at which more is looked at once
 };
 
 double median(std::vector<double> values) {
@@ -103,19 +104,28 @@ Result<Seen> look_at(const std::string& path, storage::FileSystem& files) {
     seen.tensors = run->tensors(workers.front());
     std::vector<double> steps;
     std::vector<double> captures;
+    std::vector<double> captures_with_loop;
     TRAINDBG_RETURN_IF_ERROR(run->for_each_step([&](const model::StepView& view) {
         if (view.worker != workers.front()) return false;
         seen.records.push_back(*view.record);
+        if (view.mode() == Mode::kTrain && view.step() == 0)
+            seen.first_nanos = static_cast<double>(view.record->capture_nanos);
         // The first step of a training is not like the others.
         if (view.mode() == Mode::kTrain && view.step() > 0) {
             steps.push_back(static_cast<double>(view.record->step_nanos) -
                             static_cast<double>(view.record->capture_nanos));
-            captures.push_back(static_cast<double>(view.record->capture_nanos));
+            const bool looks_at_loop = std::any_of(
+                view.record->scalars.begin(), view.record->scalars.end(), [&](const auto& sample) {
+                    return sample.tensor < seen.tensors.size() &&
+                           seen.tensors[sample.tensor].role == model::Role::kLoop;
+                });
+            (looks_at_loop ? captures_with_loop : captures)
+                .push_back(static_cast<double>(view.record->capture_nanos));
         }
         return seen.records.size() < kRecordsRead;
     }));
     seen.step_nanos = std::max(median(std::move(steps)), 0.0);
-    seen.capture_nanos = median(std::move(captures));
+    seen.capture_nanos = median(std::move(captures_with_loop.empty() ? captures : captures_with_loop));
     std::set<std::pair<std::string, std::string>> known;
     for (const read::RunEvent& event : run->events()) {
         const Json json = Json::parse(event.json, nullptr, /*allow_exceptions=*/false);
@@ -142,13 +152,22 @@ void forget_later_facts(Seen& seen, std::uint64_t steps) {
         if (seen.tensors[id].role == model::Role::kLoop && !is_early[id]) seen.tensors[id] = TensorInfo{};
 }
 
-// What finding and naming a tensor takes, from what was recorded: the rest of the time, by tensor.
-double nanos_per_tensor(const PlanCosts& costs, const Seen& seen) {
-    double rest = 0;
-    double samples = 0;
+// What was recorded of a step, and the time of it that bytes do not explain.
+struct Rest {
+    double nanos = 0;
+    double tensors = 0;
+    double loop_numbers = 0;
+};
+
+std::vector<Rest> rests(const PlanCosts& costs, const Seen& seen) {
+    std::vector<Rest> out;
     for (const StepRecord& record : seen.records) {
-        if (record.mode != Mode::kTrain || record.step == 0 || record.tensors.empty()) continue;
-        rest += static_cast<double>(record.capture_nanos);
+        if (record.mode != Mode::kTrain || record.step == 0) continue;
+        double rest = static_cast<double>(record.capture_nanos);
+        double loop_numbers = 0;
+        for (const auto& sample : record.scalars)
+            if (sample.tensor < seen.tensors.size() && seen.tensors[sample.tensor].role == model::Role::kLoop)
+                ++loop_numbers;
         for (const auto& sample : record.scalars)
             rest -= costs.cost(sample.tensor, model::What::kStatistics).nanos;
         for (const auto& sample : record.tensors)
@@ -163,11 +182,29 @@ double nanos_per_tensor(const PlanCosts& costs, const Seen& seen) {
             rest -= costs.cost(sample.tensor, model::What::kChannels).nanos;
         for (const auto& sample : record.digests)
             rest -= costs.cost(sample.tensor, model::What::kDigest).nanos;
-        samples += static_cast<double>(record.tensors.size());
+        out.push_back({rest, static_cast<double>(record.tensors.size()), loop_numbers});
     }
+    return out;
+}
+
+// What finding and naming a tensor takes, from steps at which the loop was not looked at, and then what
+// looking at the loop does, by number. As medians: other programs come in between.
+void measure_looks(const PlanCosts& costs, const Seen& seen, Speeds& speeds) {
     constexpr double kLeast = 100;
-    constexpr double kMost = 50'000;
-    return samples == 0 ? kLeast : std::clamp(rest / samples, kLeast, kMost);
+    constexpr double kUsual = 15'000;  // where each step looked at the loop
+    constexpr double kMost = 1'000'000;
+    const std::vector<Rest> steps = rests(costs, seen);
+    std::vector<double> by_tensor;
+    for (const Rest& each : steps)
+        if (each.loop_numbers == 0 && each.tensors > 0) by_tensor.push_back(each.nanos / each.tensors);
+    speeds.nanos_per_tensor =
+        by_tensor.empty() ? kUsual : std::clamp(median(std::move(by_tensor)), kLeast, kMost);
+    std::vector<double> by_number;
+    for (const Rest& each : steps)
+        if (each.loop_numbers > 0)
+            by_number.push_back((each.nanos - each.tensors * speeds.nanos_per_tensor) / each.loop_numbers);
+    speeds.nanos_per_loop_number = std::clamp(median(std::move(by_number)), speeds.nanos_per_number, kMost);
+    speeds.nanos_of_first_step = std::max(seen.first_nanos - seen.capture_nanos, 0.0);
 }
 
 // "1-9, 11-19"
@@ -204,6 +241,18 @@ std::string speeds_in_words(const Speeds& speeds, const model::CaptureConfig& pl
     if (asks_for(What::kDigest)) words.push_back("digests at " + speed_in_words(speeds.digest));
     words.push_back("whole tensors at " + speed_in_words(speeds.copy));
     return base::join(words, ", ");
+}
+
+std::string flight_in_words(const model::FlightRecorder& flight) {
+    std::vector<std::string> statistics = flight.collect;
+    for (const std::string& name : flight.raw)  // which come with statistics
+        if (std::find(statistics.begin(), statistics.end(), name) == statistics.end())
+            statistics.push_back(name);
+    return base::format(
+        "besides, at every step: statistics of {}{}; not in these sums",
+        statistics.empty() ? std::string("weights, biases, gradients, inputs, outputs, activations")
+                           : base::join(statistics, ", "),
+        flight.raw.empty() ? std::string() : "; whole tensors of " + base::join(flight.raw, ", "));
 }
 
 std::string_view mode_in_words(Mode mode) {
@@ -380,8 +429,7 @@ class ExplainPlanVerb final : public Verb {
         Speeds speeds = measure_speeds();
         speeds.nanos_per_tensor = 0;
         const double step_nanos = seen.step_nanos > 0 ? seen.step_nanos : 1e8;
-        speeds.nanos_per_tensor =
-            nanos_per_tensor(PlanCosts(*plan, seen.tensors, seen.records, speeds, step_nanos), seen);
+        measure_looks(PlanCosts(*plan, seen.tensors, seen.records, speeds, step_nanos), seen, speeds);
         const PlanCosts costs(std::move(*plan), seen.tensors, seen.records, speeds, step_nanos);
         if (json_) print_json(costs, seen, speeds, is_probe, console);
         else print_text(costs, seen, speeds, is_probe, console);
@@ -448,15 +496,7 @@ class ExplainPlanVerb final : public Verb {
                         [](const auto& each) { return each.mode != Mode::kTrain; });
 
         const model::CaptureConfig& plan = costs.plan().config();
-        if (plan.flight.steps != 0)
-            line("flight recorder",
-                 base::format("besides, at every step: statistics of {}{}; not in these sums",
-                              plan.flight.collect.empty() && plan.flight.raw.empty()
-                                  ? std::string("weights, biases, gradients, inputs, outputs, activations")
-                                  : base::join(plan.flight.collect, ", "),
-                              plan.flight.raw.empty()
-                                  ? std::string()
-                                  : "; whole tensors of " + base::join(plan.flight.raw, ", ")));
+        if (plan.flight.steps != 0) line("flight recorder", flight_in_words(plan.flight));
         if (plan.budget > 0)
             line("budget", base::format("steps beyond {:.3g} % of the time are left out; not in these sums",
                                         100 * plan.budget));
@@ -466,8 +506,12 @@ class ExplainPlanVerb final : public Verb {
         if (seen.workers > 1)
             line("processes",
                  base::format("{} record, each for itself; this is the first one", seen.workers));
-        line("times", base::format("estimated: {}, as measured here just now, and {} for each tensor",
-                                   speeds_in_words(speeds, plan), time_in_words(speeds.nanos_per_tensor)));
+        line("times",
+             base::format(
+                 "estimated: {}, as measured here just now, {} for each tensor, {} for each number of "
+                 "the loop, and {} once",
+                 speeds_in_words(speeds, plan), time_in_words(speeds.nanos_per_tensor),
+                 time_in_words(speeds.nanos_per_loop_number), time_in_words(speeds.nanos_of_first_step)));
         if (is_probe && seen.capture_nanos > 0)
             line("measured", base::format("{} in a step of the probe, which took all of it but whole tensors",
                                           time_in_words(seen.capture_nanos)));
@@ -603,7 +647,9 @@ class ExplainPlanVerb final : public Verb {
                            {"channels_bytes_per_second", whole(speeds.channels)},
                            {"digest_bytes_per_second", whole(speeds.digest)},
                            {"copy_bytes_per_second", whole(speeds.copy)},
-                           {"nanos_per_tensor", whole(speeds.nanos_per_tensor)}}},
+                           {"nanos_per_tensor", whole(speeds.nanos_per_tensor)},
+                           {"nanos_per_loop_number", whole(speeds.nanos_per_loop_number)},
+                           {"nanos_of_first_step", whole(speeds.nanos_of_first_step)}}},
                          {"plan", model::to_json(costs.plan().config())}}
                         .dump(2) +
                     "\n");
@@ -632,7 +678,7 @@ VerbEntry explain_plan_verb() {
         .summary = "Tell what would be captured, when, for whom, and what it costs.",
         .usage = "[options] [--] COMMAND [ARGUMENT...]  |  [options] RUN",
         .about =
-            "Runs COMMAND up to its third training step, with its output on standard error, and stops it "
+            "Runs COMMAND up to its fourth training step, with its output on standard error, and stops it "
             "there as a rule would; then tells what `traindbg run` with the same options would capture of "
             "it: tensors, steps, rules, bytes and time. Nothing stays of that run but what the script "
             "itself writes until then. Of a RUN that is there it tells the same without running anything, "
