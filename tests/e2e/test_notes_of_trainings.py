@@ -43,6 +43,34 @@ for step in range({"noise_floor": 2400, "noise_floor_ended": 450}.get(kind, 1000
     schedule.step()
 """
 
+NOISE = """
+import sys
+
+import torch
+from sklearn.datasets import load_digits
+from torch import nn
+from torch.nn import functional as F
+
+kind = sys.argv[1]
+torch.manual_seed(0)
+digits = load_digits()
+x = torch.tensor(digits.data, dtype=torch.float32) / 16
+y = torch.tensor(digits.target)
+model = nn.Sequential(nn.Linear(64, 16), nn.ReLU(), nn.Linear(16, 10))
+if kind == "momentum":
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9)
+else:
+    optimizer = torch.optim.Adam(model.parameters(), lr=5e-4 if kind == "small_steps" else 0.02)
+schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, 1000)
+for step in range(1000):
+    rows = torch.randint(0, 1500, (8,))
+    optimizer.zero_grad()
+    F.cross_entropy(model(x[rows]), y[rows]).backward()
+    optimizer.step()
+    if kind == "decays":
+        schedule.step()
+"""
+
 COPIES = """
 import sys
 
@@ -218,6 +246,19 @@ def test_a_training_that_stands_still_is_a_note_with_its_step(
 @pytest.mark.parametrize("kind", ["noise_floor_ended", "falls"])
 def test_a_training_that_ends_in_time_has_no_plateau(tmp_path: Path, kind: str) -> None:
     assert findings(tmp_path, PLATEAU, kind, "plateau") == []
+
+
+@pytest.mark.parametrize("kind", ["momentum", "adam"])
+def test_steps_that_undo_each_other_are_a_note(tmp_path: Path, kind: str) -> None:
+    (found,) = findings(tmp_path, NOISE, kind, "update_noise")
+    assert found["severity"] == "info"
+    assert "decay to zero" in found["fix"]
+
+
+@pytest.mark.parametrize("kind", ["small_steps", "decays"])
+def test_steps_that_lead_somewhere_are_left_alone(tmp_path: Path, kind: str) -> None:
+    found = findings(tmp_path, NOISE, kind, "update_noise")
+    assert [one for one in found if one["state"] == "firing"] == []
 
 
 @pytest.mark.parametrize("kind", ["exported_twice", "rare_class_copied"])

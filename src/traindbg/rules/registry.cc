@@ -83,6 +83,7 @@ const std::vector<RuleEntry>& builtin_rules() {
         builtin::train_val_overlap(),            //
         builtin::underfit(),
         builtin::unregistered_parameters(),  //
+        builtin::update_noise(),             //
         builtin::vanishing_gradient(),       //
         builtin::wrong_loss(),               //
     };

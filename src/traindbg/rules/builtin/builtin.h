@@ -71,6 +71,7 @@ namespace traindbg::rules::builtin {
 [[nodiscard]] RuleEntry train_val_overlap();
 [[nodiscard]] RuleEntry underfit();
 [[nodiscard]] RuleEntry unregistered_parameters();
+[[nodiscard]] RuleEntry update_noise();
 [[nodiscard]] RuleEntry vanishing_gradient();
 [[nodiscard]] RuleEntry wrong_loss();
 
