@@ -332,6 +332,8 @@ def nonlinearity(watch, kind: str):
     models = {
         "none": lambda: mlp(nn.Dropout(0.2)),
         "none_deep": lambda: mlp(*deep),
+        "slope_true": lambda: mlp(nn.LeakyReLU(True), nn.Linear(32, 32), nn.LeakyReLU(True)),
+        "slope": lambda: mlp(nn.LeakyReLU(), nn.Linear(32, 32), nn.LeakyReLU(inplace=True)),
         "half": lambda: mlp(nn.ReLU(), *deep),
         "convolutions": lambda: nn.Sequential(
             nn.Unflatten(1, (1, 12)),
@@ -538,9 +540,12 @@ CASES = {
     ),
     "no_nonlinearity": (
         nonlinearity,
-        ("none", "none_deep", "half", "convolutions", "norm_and_pooling", "residual_linear"),
         (
-            *("relu", "residual", "two_parts", "norm", "one", "bottleneck", "head"),
+            *("none", "none_deep", "slope_true", "half"),
+            *("convolutions", "norm_and_pooling", "residual_linear"),
+        ),
+        (
+            *("slope", "relu", "residual", "two_parts", "norm", "one", "bottleneck", "head"),
             *("transformer", "separable"),
         ),
     ),

@@ -76,6 +76,8 @@ _SAME_VALUE = frozenset(
     }
 )
 _SAME_ELEMENTS = _SAME_VALUE | {"PermuteBackward0", "TBackward0", "TransposeBackward0"}
+# With a slope of 1 below zero they change nothing: whoever writes LeakyReLU(True) means inplace.
+_LEAKY = frozenset({"LeakyReluBackward0", "LeakyReluBackward1"})
 _MEANS = frozenset({"MeanBackward0", "MeanBackward1", "SumBackward0", "SumBackward1"})
 # Linear, too, but put between layers for reasons of their own.
 _ALSO_LINEAR = frozenset(
@@ -351,7 +353,7 @@ def _passes_on(node: Any, has_dropout: bool) -> Any:
     """The node whose values this one passes on without a nonlinearity; None: it does not."""
     name = node.name()
     after = _next(node)
-    if name in _SAME_ELEMENTS or name == "NativeDropoutBackward0":
+    if name in _SAME_ELEMENTS or name == "NativeDropoutBackward0" or _is_of_slope_one(node, name):
         return after[0] if len(after) == 1 else None
     if name == "MulBackward0":  # dropout on the CPU
         return after[0] if has_dropout and len(after) == 1 else None
@@ -359,6 +361,10 @@ def _passes_on(node: Any, has_dropout: bool) -> Any:
         others = [other for other in after if not _is_leaf(other)]
         return others[0] if len(others) == 1 and len(after) == 2 else None
     return None
+
+
+def _is_of_slope_one(node: Any, name: str) -> bool:
+    return name in _LEAKY and getattr(node, "_saved_negative_slope", None) == 1
 
 
 def _is_linear(layers: dict[Any, _Affine]) -> bool:
@@ -370,7 +376,9 @@ def _is_linear(layers: dict[Any, _Affine]) -> bool:
         if node is None or _is_leaf(node) or node in layers or node in seen:
             continue
         seen.add(node)
-        if node.name() not in _SAME_ELEMENTS and node.name() != "AddBackward0":
+        name = node.name()
+        is_same = name in _SAME_ELEMENTS or _is_of_slope_one(node, name)
+        if not is_same and name != "AddBackward0":
             return False
         waiting.extend(_next(node))
     return True

@@ -37,7 +37,8 @@ const model::RuleInfo kLearningRateTooHigh = {
         "stands still over the second "
         "half of the run (Mann-Kendall z > -2) without having "
         "come far, and a typical update was above `update` and still is above a fifth of it, or was above a "
-        "third of it where nothing was learned (warning). Or a typical update of steps 1 to 10 was above "
+        "third of it where nothing was learned, then and when last looked at before the jump (warning). Or a "
+        "typical update of steps 1 to 10 was above "
         "half of "
         "the weights, the loss was highest in those steps, 10 % above its start, and after three times "
         "`patience` steps it is above 30 % of its start (warning). Or the typical updates of the first three "
@@ -251,10 +252,20 @@ class LearningRateTooHigh final : public Rule {
         // Where nothing at all was learned, less will do.
         const double limit = loss_.has_learned() ? update_ : update_ / 3;
         if (updates_.worst().typical <= limit || loss_.has_learned_much()) return false;
+        // A loss that jumps when updates have long been small has another reason, such as other data.
+        if (updates_.worst().typical <= update_ && !was_large_before_jump(update_ / 3)) return false;
         const auto means = loss_.blocks().means();
         if (means.size() < 20) return false;
         const bool stands = trend_z(means.last(means.size() / 2)) > -2;
         return stands && (mostly_above(update_ / 5) || !loss_.has_learned());
+    }
+
+    // The last look up to the highest loss saw updates above `limit`, or there is none.
+    [[nodiscard]] bool was_large_before_jump(double limit) const {
+        const auto& looks = updates_.looks();
+        const auto last = std::find_if(looks.rbegin(), looks.rend(),
+                                       [&](const auto& look) { return look.step <= loss_.highest_step(); });
+        return last == looks.rend() || last->typical > limit;
     }
 
     void fire(const model::StepView& step, FindingSink& sink) const {

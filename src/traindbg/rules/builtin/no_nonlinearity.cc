@@ -15,7 +15,8 @@ const model::RuleInfo kNoNonlinearity = {
         "can do no more than one.",
     .when =
         "In the graph of the loss, at `steps` looks in a row, the output of a linear or convolutional "
-        "layer goes only into the next one: through views, dropout, or a bias that is added. Warning "
+        "layer goes only into the next one: through views, dropout, a bias that is added, or a leaky ReLU of "
+        "slope 1, which is what LeakyReLU(True) makes. Warning "
         "where that holds between half of them or more, and more than one pair. Warning also where all "
         "such layers, from the data to the loss, are one chain with nothing but that, batch norm and "
         "average pooling between. Else info. Pairs whose inner width is below what goes in and below what "

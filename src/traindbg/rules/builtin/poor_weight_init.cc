@@ -40,9 +40,11 @@ const model::RuleInfo kPoorWeightInit = {
         "Zeros (error): two weight matrices that can be multiplied, of one module or of modules next to each "
         "other, and their gradients are all 0, whenever they are looked at, eight times in 40 steps or more, "
         "and biases of these modules, where there are any, do get a gradient. A note (info) for one such "
-        "matrix alone. "
+        "matrix alone; a warning, after 100 steps, where it is the table of an embedding with rows of two "
+        "values "
+        "and more. "
         "Constant (warning): the weights of at least half of the hidden layers start as one value other "
-        "than 0, and "
+        "than 0, no other matrix of the same module is drawn at random, and "
         "after `patience` steps the training has not come far. "
         "Too large: the first loss is more than `loss` times that of guessing (the entropy of the labels; "
         "for a mean squared error, the labels' own mean square), and in the typical weight matrix, or in "
@@ -115,9 +117,15 @@ struct Zeros {
     std::string weight, module;
     std::int32_t layer = -1;
     std::vector<std::int64_t> shape;
+    bool is_table = false;  // of an embedding
     std::uint64_t weight_looks = 0, gradient_looks = 0;
     model::StepIndex since = 0;
 };
+
+// Rows of numbers that are looked up; of single ones, such as the biases of users, 0 is the usual start.
+bool is_table_of_vectors(const model::TensorInfo& info) {
+    return info.module_type.starts_with("Embedding") && info.shape.size() == 2 && info.shape[1] > 1;
+}
 
 // One may be multiplied by the other: what one makes is as wide as what the other takes.
 bool can_be_factors(const Zeros& a, const Zeros& b) {
@@ -265,11 +273,12 @@ class PoorWeightInit final : public Rule {
     static constexpr std::uint64_t kTinyPatience = 25;
     static constexpr std::uint64_t kZeroLooks = 8;      // of a gradient
     static constexpr model::StepIndex kZeroSteps = 40;  // from the first to the last of them
-    static constexpr double kFarTooLarge = 3;           // times `large`
-    static constexpr double kLost = 1e-3;               // of the first layer's spread, at the last one
-    static constexpr double kShrinksFast = 0.25;        // layer by layer; PyTorch's own and a ReLU: 0.4
-    static constexpr double kBelowUsual = 0.35;         // std · √fan_in; PyTorch's own: 0.58
-    static constexpr double kSame = 0.25;               // of what targets differ by from sample to sample
+    static constexpr model::StepIndex kTableSteps = 100;
+    static constexpr double kFarTooLarge = 3;     // times `large`
+    static constexpr double kLost = 1e-3;         // of the first layer's spread, at the last one
+    static constexpr double kShrinksFast = 0.25;  // layer by layer; PyTorch's own and a ReLU: 0.4
+    static constexpr double kBelowUsual = 0.35;   // std · √fan_in; PyTorch's own: 0.58
+    static constexpr double kSame = 0.25;         // of what targets differ by from sample to sample
     static constexpr const char* kAtRandom =
         "Initialise weights at random: leave PyTorch's own initialisation in place, or use "
         "torch.nn.init.kaiming_normal_(layer.weight); a constant is for biases only.";
@@ -337,7 +346,8 @@ class PoorWeightInit final : public Rule {
                 bool& asked = asked_[info.module];
                 asked = asked || !is_zero;
             }
-            if (!is_matrix(info) || s.count < 2) continue;
+            const bool is_table = is_table_of_vectors(info);
+            if ((!is_matrix(info) && !is_table) || s.count < 2) continue;
             any = true;
             Zeros& one = zeros_[std::string(place_of(info.name))];
             if (!is_zero) {
@@ -349,6 +359,7 @@ class PoorWeightInit final : public Rule {
                 one.module = info.module;
                 one.layer = info.layer;
                 one.shape = info.shape;
+                one.is_table = is_table;
                 ++one.weight_looks;
             } else if (one.gradient_looks++ == 0) {
                 one.since = step.step();
@@ -374,25 +385,34 @@ class PoorWeightInit final : public Rule {
                 all.push_back(&one);
         std::vector<const Zeros*> factors;
         std::copy_if(all.begin(), all.end(), std::back_inserter(factors), [&](const Zeros* one) {
-            return std::any_of(all.begin(), all.end(), [&](const Zeros* other) {
-                return other != one && are_neighbours(*one, *other) && can_be_factors(*one, *other) &&
-                       is_asked(*one, *other);
+            return !one->is_table && std::any_of(all.begin(), all.end(), [&](const Zeros* other) {
+                return other != one && !other->is_table && are_neighbours(*one, *other) &&
+                       can_be_factors(*one, *other) && is_asked(*one, *other);
             });
         });
         const char* key = !factors.empty() ? "zeros" : !all.empty() ? "zeros_note" : "";
+        // Nothing but a product with itself, or with something that is 0, too, is without a gradient for so
+        // long where rows are looked up: a branch whose weight is 0 for a while is given more time.
+        std::vector<const Zeros*> tables;
+        std::copy_if(all.begin(), all.end(), std::back_inserter(tables),
+                     [&](const Zeros* one) { return one->is_table && now - one->since >= kTableSteps; });
+        if (factors.empty() && !tables.empty()) key = "zeros_table";
         // Where a whole network is of zeros, its units are alike.
         if (!alike_.empty()) key = "";
         if (zeros_key_ == key) return;
         if (!zeros_key_.empty()) sink.clear(zeros_key_);
         zeros_key_ = key;
-        if (!zeros_key_.empty()) fire_zeros(factors.empty() ? all : factors, now, sink);
+        if (zeros_key_.empty()) return;
+        fire_zeros(!factors.empty() ? factors : !tables.empty() ? tables : all, now, sink);
     }
     void fire_zeros(const std::vector<const Zeros*>& all, model::StepIndex now, FindingSink& sink) const {
         const Zeros& first = *all.front();
-        const bool are_factors = zeros_key_ == "zeros";
+        const bool are_factors = zeros_key_ == "zeros", is_table = zeros_key_ == "zeros_table";
         model::Finding finding;
         finding.key = zeros_key_;
-        finding.severity = are_factors ? model::Severity::kError : model::Severity::kInfo;
+        finding.severity = are_factors ? model::Severity::kError
+                           : is_table  ? model::Severity::kWarning
+                                       : model::Severity::kInfo;
         finding.first_step = first.since;
         finding.tensor = first.weight;
         finding.layer = first.module;
@@ -403,10 +423,14 @@ class PoorWeightInit final : public Rule {
             place_in_words(first.weight), first.gradient_looks, first.since, now,
             all.size() > 1 ? base::format("; {} matrices are like that", all.size()) : "",
             are_factors ? "they will stay so for ever, as both factors of a product do that start at 0"
+            : is_table  ? "what is looked up there is multiplied by itself, or by what is 0, too, and will "
+                          "never be anything else"
                         : "they learn nothing until something else changes, as what they are given, what "
                           "they are multiplied by, or the weight of their loss");
         finding.fix =
-            are_factors
+            is_table ? base::format("Start at random: torch.nn.init.normal_({}, std=0.05).",
+                                    place_of(first.weight))
+            : are_factors
                 ? "Start one of the two at random, as adapters (LoRA) do with the first: "
                   "torch.nn.init.kaiming_uniform_(down, a=math.sqrt(5)), and zeros for the other alone."
                 : "Nothing, if that is meant. If they are multiplied by something that starts at 0, too, "
@@ -503,7 +527,7 @@ class PoorWeightInit final : public Rule {
             const bool is_last = one.layer == last;
             if (is_last && (one.is_layer || !one.has_gradient)) continue;
             hidden += is_last ? 0 : 1;
-            if (one.starts_constant && !is_last) constant_.push_back(&one);
+            if (one.starts_constant && !is_last && !has_random_sibling(one)) constant_.push_back(&one);
             const bool seen = one.weight_looks >= 2 && one.gradient_looks >= 2;
             // What is alike later alone has lost its gradient.
             if (seen && one.is_alike && one.starts_alike) alike_.push_back(&one);
@@ -512,6 +536,16 @@ class PoorWeightInit final : public Rule {
         const auto before = [](const Matrix* a, const Matrix* b) { return a->layer < b->layer; };
         std::stable_sort(alike_.begin(), alike_.end(), before);
         std::stable_sort(constant_.begin(), constant_.end(), before);
+    }
+
+    // Another matrix of the same module tells its units apart: the means beside the spreads of a Bayesian
+    // layer.
+    [[nodiscard]] bool has_random_sibling(const Matrix& one) const {
+        return std::any_of(matrices_.begin(), matrices_.end(), [&](const auto& entry) {
+            const Matrix& other = entry.second;
+            return &other != &one && other.module == one.module && other.weight_looks > 0 &&
+                   !other.starts_alike;
+        });
     }
 
     void judge_alike(FindingSink& sink) const {
