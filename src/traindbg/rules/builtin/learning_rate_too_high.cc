@@ -37,7 +37,9 @@ const model::RuleInfo kLearningRateTooHigh = {
         "stands still over the second "
         "half of the run (Mann-Kendall z > -2) without having "
         "come far, and a typical update was above `update` and still is above a fifth of it, or was above a "
-        "third of it where nothing was learned, then and when last looked at before the jump (warning). Or a "
+        "third of it where nothing was learned; if a tenth of the last losses are above their median by "
+        "`jump`, "
+        "also when last looked at before the highest (warning). Or a "
         "typical update of steps 1 to 10 was above "
         "half of "
         "the weights, the loss was highest in those steps, 10 % above its start, and after three times "
@@ -252,14 +254,23 @@ class LearningRateTooHigh final : public Rule {
         // Where nothing at all was learned, less will do.
         const double limit = loss_.has_learned() ? update_ : update_ / 3;
         if (updates_.worst().typical <= limit || loss_.has_learned_much()) return false;
-        // A loss that jumps when updates have long been small has another reason, such as other data.
-        if (updates_.worst().typical <= update_ && !was_large_before_jump(update_ / 3)) return false;
+        // Where losses jump all the time, those that jump when updates have long been small have another
+        // reason, such as other data.
+        if (updates_.worst().typical <= update_ && jumps_by_itself() && !was_large_before_jump(update_ / 3))
+            return false;
         const auto means = loss_.blocks().means();
         if (means.size() < 20) return false;
         const bool stands = trend_z(means.last(means.size() / 2)) > -2;
         return stands && (mostly_above(update_ / 5) || !loss_.has_learned());
     }
 
+    // A tenth of the last losses is as far above their median as a jump is above the start.
+    [[nodiscard]] bool jumps_by_itself() const {
+        const auto recent = loss_.recent().values();
+        std::vector<double> sorted(recent.begin(), recent.end());
+        std::sort(sorted.begin(), sorted.end());
+        return sorted.size() >= 10 && sorted[sorted.size() - 1 - sorted.size() / 10] > jump_ * median(sorted);
+    }
     // The last look up to the highest loss saw updates above `limit`, or there is none.
     [[nodiscard]] bool was_large_before_jump(double limit) const {
         const auto& looks = updates_.looks();
