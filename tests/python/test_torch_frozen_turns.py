@@ -126,3 +126,29 @@ def test_whether_an_optimizer_holds_what_is_frozen(tmp_path: Path, is_held: bool
     run = td.Run(tmp_path / "run")
     assert set(run["loop/frozen_fresh_held"].series("value")[1]) == {float(is_held)}
     assert set(run["loop/frozen_fresh_modules"].series("value")[1]) == {0.0}
+
+
+@pytest.mark.parametrize("how", ["fresh", "loaded", "one of three"])
+def test_biases_of_frozen_matrices(tmp_path: Path, how: str) -> None:
+    torch.manual_seed(0)
+    model = nn.Sequential(
+        nn.Linear(16, 32), nn.ReLU(), nn.Linear(32, 32), nn.ReLU(), nn.Linear(32, 2)
+    )
+    with td.watch(model, run_dir=tmp_path / "run", supervise=False):
+        if how == "loaded":
+            model.load_state_dict({k: v.clone() for k, v in model.state_dict().items()})
+        for name, p in model.named_parameters():
+            frozen = ["0.weight"] if how == "one of three" else ["0.weight", "2.weight"]
+            p.requires_grad_(name not in frozen)
+        trained = [p for p in model.parameters() if p.requires_grad]
+        optimizer = torch.optim.SGD(trained, lr=0.1)
+        for _ in range(6):
+            optimizer.zero_grad()
+            model(torch.randn(16, 16)).square().mean().backward()
+            optimizer.step()
+    run = td.Run(tmp_path / "run")
+    assert ("loop/frozen_fresh_modules/0" in run) == (how == "fresh")
+    if how == "fresh":
+        assert set(run["loop/frozen_fresh_modules/0"].series("value")[1]) == {2.0}
+        assert set(run["loop/frozen_fresh_biased"].series("value")[1]) == {2.0}
+        assert set(run["loop/frozen_fresh_held"].series("value")[1]) == {0.0}

@@ -26,6 +26,7 @@ from traindbg.hooks.torch_graph import Graph, Root, holder_of, look_at_graph, ma
 from traindbg.hooks.torch_guard import guarded
 from traindbg.hooks.torch_loss_angles import AWAY, ONE_WAY, cosines_in
 from traindbg.hooks.torch_loss_of_itself import are_of_the_same_samples, is_made_of_what_it_compares
+from traindbg.hooks.torch_loss_overlap import lowers_overlap
 from traindbg.hooks.torch_loss_scores import is_made_of_raw_scores
 from traindbg.hooks.torch_norms import Norms
 from traindbg.hooks.torch_outside import Outside
@@ -375,6 +376,8 @@ class LoopObserver:
             tell("sigmoid_twice" if is_binary else "sigmoid_before_softmax", 1, place)
         if cosines == AWAY:
             tell("loss_turns_away", 1)
+        if lowers_overlap(root):
+            tell("loss_lowers_overlap", 1)
         self._latents = graph.latents
         if graph.repeated:
             self._times = ThroughTime(graph.repeated)
@@ -832,25 +835,37 @@ class LoopObserver:
             owned = self._known()
             is_held = [all(id(p) in owned for _, p in own) for own in run.values()]
             self._teller.fact("frozen_fresh_held", sum(is_held))
+            in_part = [any(p.requires_grad for _, p in own) for own in run.values()]
+            self._teller.fact("frozen_fresh_biased", sum(in_part))
         elif frozen:
             self._teller.fact("frozen_fresh_uncalled", len(frozen))
 
     def _frozen_in(
         self, mine: list[tuple[str, nn.Module, list[tuple[str, nn.Parameter]]]]
     ) -> set[str]:
-        """Modules none of whose parameters require gradients, as PyTorch initialised them."""
+        """Modules whose parameters require no gradients, as PyTorch initialised them.
+
+        Those that train their biases alone (BitFit) only where most modules do: a projection that
+        is meant to be random stands beside others.
+        """
         frozen: set[str] = set()
+        biased: set[str] = set()
+        with_matrices = 0
         for path, module, own in mine:
-            if any(p.requires_grad or p.grad is not None for _, p in own):
+            matrices = [(name, p) for name, p in own if p.dim() > 1]
+            with_matrices += bool(matrices)
+            is_biased = any(p.requires_grad or p.grad is not None for _, p in own)
+            kept = matrices if is_biased else own
+            if not kept or any(p.requires_grad or p.grad is not None for _, p in kept):
                 continue
             if len(frozen) >= _MOST_CANDIDATES or any(number_of(p) == 0 for _, p in own):
                 continue
-            if any(id(p) in self._ever_reached for _, p in own):
+            if any(id(p) in self._ever_reached for _, p in kept):
                 continue
-            weight = max((p for _, p in own), key=lambda p: p.numel())
+            weight = max((p for _, p in kept), key=lambda p: p.numel())
             first = self._frozen.get(id(weight))
             if first is None:
-                fresh = [is_fresh(module, name, p) for name, p in own]
+                fresh = [is_fresh(module, name, p) for name, p in kept]
                 is_random = True in fresh and False not in fresh
                 if not is_random and not is_random_table(module, weight):
                     continue
@@ -858,4 +873,6 @@ class LoopObserver:
             elif first != first_elements(weight):
                 continue  # something else sets them: an average of other weights, say
             frozen.add(path)
-        return frozen
+            if is_biased:
+                biased.add(path)
+        return frozen if 2 * len(biased) > with_matrices else frozen - biased

@@ -19,7 +19,7 @@ from traindbg.hooks.torch_loss_pairs import saved_by
 _MOST_NODES = 64
 _MOST_STEPS = 16
 # What gives a tensor another shape, or a copy of a part of it.
-_RESHAPED = frozenset(
+RESHAPED = frozenset(
     {
         "CloneBackward0",
         "ExpandBackward0",
@@ -41,7 +41,7 @@ _RESHAPED = frozenset(
     }
 )
 # What lies between a loss and its cosines: sums, means and signs. Factors are looked at.
-_LINEAR = frozenset(
+LINEAR = frozenset(
     {
         "AddBackward0",
         "MeanBackward0",
@@ -56,7 +56,7 @@ _LINEAR = frozenset(
 )
 _TURNED_ROUND = frozenset({"NegBackward0", "RsubBackward1"})
 _NORMS = frozenset({"LinalgVectorNormBackward0", "NormBackward1", "NormBackward2"})
-_AROUND_NORMS = _RESHAPED | {"AddBackward0", "ClampMinBackward0", "MaximumBackward0"}
+_AROUND_NORMS = RESHAPED | {"AddBackward0", "ClampMinBackward0", "MaximumBackward0"}
 
 
 def _inputs(node: Any) -> list[Any]:
@@ -78,7 +78,7 @@ def _is_behind(node: Any, passed: frozenset[str], names: frozenset[str]) -> bool
 def _is_unit_vector(node: Any) -> bool:
     """Something divided by its norm, with a gradient."""
     for _ in range(_MOST_STEPS):
-        if node is None or node.name() not in _RESHAPED:
+        if node is None or node.name() not in RESHAPED:
             break
         node = _inputs(node)[0]
     if node is None or node.name() != "DivBackward0":
@@ -87,7 +87,7 @@ def _is_unit_vector(node: Any) -> bool:
     return divided is not None and _is_behind(by, _AROUND_NORMS, _NORMS)
 
 
-def _sign_of_factor(node: Any, position: int) -> int:
+def sign_of_factor(node: Any, position: int) -> int:
     """Of what the input at `position` of a product or quotient is multiplied with.
 
     0 where its elements are of both signs, are all zero, or cannot be looked at.
@@ -105,7 +105,7 @@ def _sign_of_factor(node: Any, position: int) -> int:
     return 1 if low >= 0 and high > 0 else -1 if high <= 0 and low < 0 else 0
 
 
-def _signs_of_inputs(node: Any, inputs: list[Any]) -> list[int]:
+def signs_of_inputs(node: Any, inputs: list[Any]) -> list[int]:
     """1 where the node's value rises with the input, -1 where it falls; 0: neither is known."""
     name = node.name()
     if name in ("DivBackward0", "MulBackward0"):
@@ -113,7 +113,7 @@ def _signs_of_inputs(node: Any, inputs: list[Any]) -> list[int]:
         is_divisor = name == "DivBackward0" and given != [0]
         if len(given) != 1 or is_divisor:
             return [0] * len(inputs)
-        return [_sign_of_factor(node, given[0])] * len(inputs)
+        return [sign_of_factor(node, given[0])] * len(inputs)
     if name in _TURNED_ROUND:
         return [-1] * len(inputs)
     second = -1 if name == "SubBackward0" else 1
@@ -167,8 +167,8 @@ def cosines_in(loss: torch.Tensor) -> set[tuple[int, int]]:
         name, inputs = node.name(), _inputs(node)
         if sides := _cosine(node, inputs):
             found.add((sides, sign))
-        elif name in _LINEAR or name in ("DivBackward0", "MulBackward0"):
-            for other, turn in zip(inputs, _signs_of_inputs(node, inputs), strict=True):
+        elif name in LINEAR or name in ("DivBackward0", "MulBackward0"):
+            for other, turn in zip(inputs, signs_of_inputs(node, inputs), strict=True):
                 if other is not None and turn == 0:
                     return set()
                 nodes.append((other, sign * turn))

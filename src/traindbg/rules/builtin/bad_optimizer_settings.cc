@@ -23,14 +23,17 @@ const model::RuleInfo kBadOptimizerSettings = {
     .name = "bad_optimizer_settings",
     .title = "Bad optimizer settings",
     .summary =
-        "A momentum of 1 or more, betas in the wrong order, an epsilon larger than the gradients, a "
+        "A momentum of 1 or more, betas in the wrong order, squares that are forgotten at once, an epsilon "
+        "larger than the gradients, a "
         "dampening that takes the momentum back, or a rate that decays to nothing.",
     .when =
         "Momentum (error): SGD's is 1 or more. Long momentum: SGD's is 0.995 or more, and the learning rate "
         "that "
         "its steps add up to, over 1 - momentum, is above 0.5. Betas: the first beta of Adam or its like is "
         "0.99 or more and "
-        "above the second. Epsilon: that of Adam or RMSprop is more than `eps` times the typical √v of the "
+        "above the second. Memory: RMSprop's alpha, or the second beta of Adam or its like, is below 0.5, so "
+        "that the newest gradient outweighs all earlier ones in the mean of squares. Epsilon: that of Adam "
+        "or RMSprop is more than `eps` times the typical √v of the "
         "weight matrices (the root of exp_avg_sq or square_avg) and more than `eps` times the usual 1e-8, "
         "RMSprop's 0.1 or more, and the typical "
         "update "
@@ -43,16 +46,19 @@ const model::RuleInfo kBadOptimizerSettings = {
         "typical update would "
         "be below 0.05 without it, or a dampening of 1 and more where it is above 60 %; else a note (info). "
         "The others are "
-        "judged after `patience` steps and are warnings; a long momentum, an epsilon or a decay is a note "
+        "judged after `patience` steps and are warnings; a long momentum, a short memory, an epsilon or a "
+        "decay is a note "
         "(info) where the "
         "loss is "
         "below a quarter of its start.",
     .why =
         "With a momentum of 1 no step is ever forgotten, and the weights run away. With betas exchanged a "
-        "step follows the gradients of a thousand steps ago, scaled by those of the last ten. With a large "
+        "step follows the gradients of a thousand steps ago, scaled by those of the last ten. Where the mean "
+        "of squares is little but the last gradient's, each step has one length, whatever the gradient: many "
+        "small gradients outvote few large ones. With a large "
         "epsilon Adam is plain gradient descent at a tiny rate. A dampening as large as the momentum makes "
         "each step a mean of gradients in place of their sum: with 0.9 it is a tenth as long.",
-    .fix = "Use momentum=0.9, dampening=0, betas=(0.9, 0.999), eps=1e-8, lr_decay=0.",
+    .fix = "Use momentum=0.9, dampening=0, betas=(0.9, 0.999), alpha=0.99, eps=1e-8, lr_decay=0.",
     .healthy =
         "Adam with equal betas or without momentum (a first beta of 0); an epsilon of 1e-3 whose updates "
         "are as usual. Gradients so small that the usual epsilon swallows them, too: that is no setting, "
@@ -80,6 +86,7 @@ class BadOptimizerSettings final : public Rule {
         if (loss_.count() < patience_) return;
         judge_long_momentum(step, sink);
         judge_betas(step, sink);
+        judge_memory(step, sink);
         judge_eps(step, sink);
         judge_decay(step, sink);
         dampening_ = optimizer_setting(*step.meta, "dampening").value_or(0);
@@ -175,6 +182,25 @@ class BadOptimizerSettings final : public Rule {
         finding.evidence.push_back({"first beta", *first, "second", *second});
         // No recipe has them like this: it is said also of a training that gets on in spite of it.
         fire(std::move(finding), "betas", true, sink);
+    }
+
+    // What is the share of the old value here is that of the new one in other people's moving averages.
+    void judge_memory(const model::StepView& step, FindingSink& sink) {
+        const bool is_rmsprop = step.meta->optimizers.front().type == "RMSprop";
+        const std::optional<double> kept = optimizer_setting(*step.meta, is_rmsprop ? "alpha" : "beta2");
+        if (!kept || !divides_by_root(*step.meta) || *kept >= 0.5) return;
+        const std::string_view name = is_rmsprop ? "alpha" : "second beta";
+        model::Finding finding;
+        finding.message = base::format(
+            "{} has {} {} of {}: {} of its mean of squared gradients is the last gradient's, and each step "
+            "has about the same length, whatever the gradient.",
+            step.meta->optimizers.front().type, is_rmsprop ? "an" : "a", name, human_number(*kept),
+            human_number(1 - *kept));
+        finding.fix = base::format("Raise {} from {} to {}: it is the share of the old value that is kept.",
+                                   is_rmsprop ? name : "the second beta", human_number(*kept),
+                                   is_rmsprop ? "0.99" : "0.999");
+        finding.evidence.push_back({std::string(name), *kept, "usual", is_rmsprop ? 0.99 : 0.999});
+        fire(std::move(finding), "memory", !has_come_far(), sink);
     }
 
     void judge_eps(const model::StepView& step, FindingSink& sink) {

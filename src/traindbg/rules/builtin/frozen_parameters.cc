@@ -21,8 +21,8 @@ const model::RuleInfo kFrozenParameters = {
         "has parameters none of which requires gradients, and a weight of it still has the very "
         "distribution that an initialiser gives: uniform up to the bound of one of the usual schemes, or "
         "normal of one of their deviations; the table of an embedding, uniform or normal numbers of whatever "
-        "size, in which no direction stands out. Its values do not change. While an optimizer holds them "
-        "all, "
+        "size, in which no direction stands out. Its values do not change. Likewise modules that train "
+        "their biases alone, where most of those with matrices do. While an optimizer holds them all, "
         "a note (info) until the training is over: they may be set free later. Taken back where they are. "
         "Or, at each of `turns` looks in a "
         "row, "
@@ -98,11 +98,13 @@ class FrozenParameters final : public Rule {
         const auto severity = is_held_ ? model::Severity::kInfo : model::Severity::kWarning;
         model::Finding finding = loop_finding(kKey, severity, seen_, *frozen);
         finding.places = static_cast<std::uint64_t>(frozen->value);
+        const std::optional<LoopFact> biased = loop_fact(step, "frozen_fresh_biased");
+        const bool only_biases = biased && biased->value > 0;
         finding.message = base::format(
-            "{:.0f} modules{} are frozen with random weights: none of their parameters requires gradients, "
-            "and "
+            "{:.0f} modules{} are frozen with random weights: {} requires gradients, and "
             "their weights are distributed as an initialiser draws them.",
-            frozen->value, and_more(*frozen));
+            frozen->value, and_more(*frozen),
+            only_biases ? "nothing but biases of theirs" : "none of their parameters");
         finding.fix = base::format(
             "Load trained weights into {0} before training, or unfreeze it: {0}.requires_grad_(True), before "
             "the optimizer is made (nn.Embedding.from_pretrained: freeze=False).",

@@ -30,7 +30,11 @@ const model::RuleInfo kGradientClippedToNothing = {
         "training has not learned. Or, where clipping itself is not seen (a hook of a parameter): in all "
         "matrices "
         "the smallest and the largest value of the gradient are minus and plus one number, the same at all "
-        "looks, and most values are that far from 0. A note (info) if it has learned.",
+        "looks, and most values are that far from 0. A note (info) if it has learned. Or the limit shrinks: "
+        "at two looks or more, over the second half of the training and more, the norm is less than `share` "
+        "of what backward left and of what clipping left before, and no update of a matrix is above "
+        "`stopped` times the largest of this "
+        "training, at a learning rate of a tenth of its peak or more.",
     .why =
         "Clipping is for the odd step that would do damage. Where it cuts every one, it is the clipping that "
         "sets the length of each step, and one a hundredth as long takes a hundred times the steps.",
@@ -50,6 +54,7 @@ const model::RuleInfo kGradientClippedToNothing = {
     .severity = model::Severity::kWarning,
     .parameters = {{"share", "share", 0.01, 1e-9, 1, "norm after clipping over the norm before"},
                    {"update", "ratio", 1e-3, 1e-12, 1, "largest update of any matrix beside the matrix"},
+                   {"stopped", "share", 1e-3, 1e-12, 1, "updates beside the largest, where a limit shrinks"},
                    {"patience", "steps", 50, 10, 1e9, "steps after which it judges"}},
 };
 
@@ -58,14 +63,17 @@ class GradientClippedToNothing final : public Rule {
     explicit GradientClippedToNothing(const Parameters& parameters)
         : share_(parameters.at("share")),
           update_(parameters.at("update")),
+          stopped_(parameters.at("stopped")),
           patience_(static_cast<std::uint64_t>(parameters.at("patience"))) {}
 
     void on_step(const model::StepView& step, FindingSink& sink) override {
         if (step.mode() != model::Mode::kTrain) return;
-        updates_.observe(step);
+        rates_.observe(step);
+        if (updates_.observe(step)) look_at_stop();
         summed_.observe(step);
         if (clipping_.observe(step)) {
             ++judged_;
+            look_at_shrinking(step);
             if (clipping_.share() < share_) {
                 if (clipped_++ == 0) first_ = step.step();
             }
@@ -84,6 +92,24 @@ class GradientClippedToNothing final : public Rule {
     [[nodiscard]] std::string why_not_judged() const override { return "no finite gradients were captured"; }
 
   private:
+    // A limit that shrinks, as where it is annealed with each batch, ends what has been learned well so far:
+    // its updates are a matter of the limit alone.
+    void look_at_shrinking(const model::StepView& step) {
+        most_left_ = std::max(most_left_, clipping_.after());
+        if (clipping_.share() >= share_ || clipping_.after() > share_ * most_left_) {
+            stop_looks_ = 0;
+        } else if (stop_looks_++ == 0) {
+            stop_first_ = step.step();
+            stop_before_ = clipping_.before();
+        }
+    }
+    void look_at_stop() {
+        if (updates_.last().largest > stopped_ * updates_.highest()) stop_looks_ = 0;
+    }
+    [[nodiscard]] bool has_stopped() const {
+        return stop_looks_ >= 2 && 2 * stop_first_ <= last_ && rates_.now() >= 0.1 * rates_.peak();
+    }
+
     // Whether the gradients look as if each value had been cut at one limit.
     void look_at_limits(const model::StepView& step) {
         double limit = 0, square = 0, values = 0;
@@ -116,7 +142,9 @@ class GradientClippedToNothing final : public Rule {
         // A momentum adds up steps that all are of one length.
         const double most = is_seen && has_momentum_ && !loss_.has_learned() ? 10 * update_ : update_;
         const bool nothing = (is_seen || by_value_) && updates_.count() > 0 && updates_.highest() <= most;
-        const char* found = !nothing ? nullptr : loss_.has_learned() ? "clip_note" : "clip";
+        const char* found = !nothing              ? has_stopped() ? kShrinks : nullptr
+                            : loss_.has_learned() ? "clip_note"
+                                                  : "clip";
         if (found != firing_) {
             if (firing_ != nullptr) sink.clear(firing_);
             firing_ = found;
@@ -128,8 +156,9 @@ class GradientClippedToNothing final : public Rule {
         model::Finding finding;
         finding.key = firing_;
         finding.severity =
-            std::string_view(firing_) == "clip" ? model::Severity::kWarning : model::Severity::kInfo;
+            std::string_view(firing_) == "clip_note" ? model::Severity::kInfo : model::Severity::kWarning;
         finding.first_step = first_;
+        if (firing_ == kShrinks) return fire_shrinks(std::move(finding), sink);
         if (by_value_) return fire_by_value(std::move(finding), sink);
         finding.tensor = "gradient_before/total_norm";
         finding.message = base::format(
@@ -152,6 +181,30 @@ class GradientClippedToNothing final : public Rule {
         sink.fire(std::move(finding));
     }
 
+    void fire_shrinks(model::Finding finding, FindingSink& sink) const {
+        finding.first_step = stop_first_;
+        finding.tensor = "gradient_before/total_norm";
+        finding.message = base::format(
+            "Clipping leaves ever less: {} of a gradient norm of {} by now, less than {} of it since step "
+            "{}, and updates have come down from {} to {} times the weights' own size, at an unchanged "
+            "learning rate. The training stands still, with a loss of {}.",
+            human_number(clipping_.after()), human_number(clipping_.before()), human_number(share_),
+            stop_first_, human_number(updates_.highest()), human_number(updates_.last().largest),
+            human_number(loss_.level()));
+        finding.fix = base::format(
+            "See where the limit of clipping is lowered, with each step in place of each epoch perhaps; keep "
+            "it at about {}, the norm that gradients had at step {}.",
+            human_number(round_for_people(stop_before_)), stop_first_);
+        finding.evidence.push_back(
+            {"gradient norm", clipping_.after(), "before clipping", clipping_.before()});
+        finding.evidence.push_back(
+            {"update / weight", updates_.last().largest, "largest before", updates_.highest()});
+        finding.evidence.push_back({"loss", loss_.level(), "at the start", loss_.start()});
+        finding.plots = {{"gradient_before/total_norm", "value"}};
+        if (!loss_.tensor().empty()) finding.plots.emplace_back(loss_.tensor(), "value");
+        sink.fire(std::move(finding));
+    }
+
     void fire_by_value(model::Finding finding, FindingSink& sink) const {
         finding.message = base::format(
             "Most values of all gradients are exactly {} or minus that, at all {} steps looked at: they are "
@@ -168,7 +221,12 @@ class GradientClippedToNothing final : public Rule {
         sink.fire(std::move(finding));
     }
 
-    double share_, update_;
+    static constexpr const char* kShrinks = "shrinks";
+    double share_, update_, stopped_;
+    std::uint64_t stop_looks_ = 0;  // in a row, at which clipping leaves nothing that moves a weight
+    model::StepIndex stop_first_ = 0;
+    double stop_before_ = 0, most_left_ = 0;
+    LearningRates rates_;
     bool has_momentum_ = false;
     std::uint64_t patience_;
     std::uint64_t judged_ = 0, clipped_ = 0, looks_ = 0, cut_ = 0;
@@ -189,6 +247,7 @@ std::vector<model::Requirement> gradient_clipped_to_nothing_needs(const Paramete
     unclipped.collection = "gradients";
     all.push_back(std::move(unclipped));
     all.push_back(update_requirement(kGradientClippedToNothing.name));
+    all.push_back(rate_requirement(kGradientClippedToNothing.name));
     all.push_back(loop_requirement(kGradientClippedToNothing.name));
     return all;
 }

@@ -29,13 +29,15 @@ const model::RuleInfo kLossSignFlipped = {
         "below minus `runaway` times the largest of the first five, or 1, and fall. Or (warning) the loss "
         "is, "
         "in the graphs of two steps, nothing but cosines between what is trained and what has no gradient, "
-        "such as a teacher's output, and rises with each of them.",
+        "such as a teacher's output, and rises with each of them. Or (warning) it is, in the graphs of two "
+        "steps, nothing but coefficients of overlap (Dice, Jaccard, Tversky) between a softmax or sigmoid "
+        "and what has no gradient, and rises with each of them.",
     .why =
         "The optimizer goes up the hill: the loss it is to lower grows without a bound, and the model "
         "learns to be wrong.",
     .fix =
         "Take the minus sign away: loss_function(output, target).backward(); or put one before a mean of "
-        "log-probabilities.",
+        "log-probabilities. Of a coefficient of overlap, lower one less the coefficient.",
     .healthy =
         "Likelihoods of densities, which may be below 0. Adversarial steps that raise a loss beside one that "
         "lowers it, terms with a minus sign that are "
@@ -65,6 +67,7 @@ class LossSignFlipped final : public Rule {
         }
         judge_runaway(step, sink);
         judge_cosines(step, sink);
+        judge_overlap(step, sink);
         const std::optional<LoopFact> sign = loop_fact(step, "loss_sign");
         if (!sign) return;
         const bool shows = sign->value < 0;
@@ -151,7 +154,31 @@ class LossSignFlipped final : public Rule {
         sink.fire(std::move(finding));
     }
 
+    void judge_overlap(const model::StepView& step, FindingSink& sink) {
+        const std::optional<LoopFact> lowers = loop_fact(step, "loss_lowers_overlap");
+        if (!lowers || lowers->value <= 0) return;
+        if (overlaps_++ == 0) overlaps_since_ = step.step();
+        if (overlaps_ < 2) return;
+        ++runs_;
+        model::Finding finding;
+        finding.key = "overlap";
+        finding.severity = model::Severity::kWarning;
+        finding.first_step = overlaps_since_;
+        finding.tensor = loss_.tensor();
+        finding.message = base::format(
+            "The loss is a coefficient of overlap, such as Dice or Jaccard, of what the model marks with "
+            "what it is given, and rises with it, in {} graphs up to step {}: it is least where the model "
+            "marks everything else.",
+            overlaps_, step.step());
+        finding.fix = "Lower one less the coefficient: loss = 1 - dice.";
+        finding.evidence.push_back({"graphs looked at", static_cast<double>(overlaps_), "limit", 2});
+        finding.plots = {{"loss", "value"}};
+        sink.fire(std::move(finding));
+    }
+
     static constexpr const char* kKey = "sign";
+    std::uint64_t overlaps_ = 0;  // graphs in which an overlap is lowered
+    model::StepIndex overlaps_since_ = 0;
     std::uint64_t away_ = 0;  // graphs in which cosines are lowered
     model::StepIndex away_since_ = 0;
     Game game_;
