@@ -455,6 +455,8 @@ class Functions(nn.Module):
         x = F.hardshrink(F.softshrink(x, 0.01), 0.01) + F.softsign(x) + F.tanhshrink(x)
         x = F.prelu(x, self.slope) + F.rrelu(x, 0.1, 0.2, self.training) + F.threshold(x, 0, 0.1)
         x = F.elu_(x.clone()) + F.leaky_relu_(x.clone(), 0.1) + torch.selu_(x.clone())
+        x = x + F.softmax(x, -1) + x.softmax(-1) + torch.special.softmax(x, 1)
+        x = x + F.log_softmax(x, -1) + x.log_softmax(-1) + F.softmin(x, -1)
         return F.glu(x)
 
 
@@ -470,7 +472,8 @@ def test_all_activation_functions_are_heard(run_dir):
     names = {name.removeprefix("activation/model.") for name in run.names("^activation/")}
     assert names == {
         *("hardshrink", "softshrink", "softsign", "tanhshrink", "prelu", "rrelu", "threshold"),
-        *("elu", "leaky_relu", "selu", "glu"),
+        *("elu", "leaky_relu", "selu", "glu", "softmin"),
+        *("softmax", "softmax#2", "softmax#3", "log_softmax", "log_softmax#2"),
     }
 
 

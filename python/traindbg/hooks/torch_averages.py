@@ -157,6 +157,8 @@ def _search(
     weights: list[tuple[str, torch.Tensor]], optimizers: Iterable[torch.optim.Optimizer]
 ) -> list[_Average]:
     """Tensors of 16 bits that have the shape and the direction of a weight."""
+    if not weights:
+        return []
     others = {id(weight) for _, weight in weights}
     others.update(id(weight.grad) for _, weight in weights if weight.grad is not None)
     for optimizer in optimizers:

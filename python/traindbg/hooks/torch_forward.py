@@ -184,8 +184,7 @@ class _FunctionMode(TorchFunctionMode):  # type: ignore[misc]
             risked(func, args, kwargs or {}, result)
         known = ACTIVATION_FUNCTIONS.get(func)
         if known is not None:
-            called(known[0], known[1], result)
-            return result
+            called(known[0], known[1], result)  # a softmax is heard of by others, too
         if attended is not None and func in ATTENTION_FUNCTIONS:
             attended(func, args, kwargs or {}, result)
         if mixed is not None and func in MIXERS:

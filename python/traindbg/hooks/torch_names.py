@@ -63,16 +63,17 @@ _FUNCTION_WORDS: dict[str, str] = {
     **dict.fromkeys(
         (
             *("celu", "elu", "gelu", "glu", "hardshrink", "hardsigmoid", "hardswish", "hardtanh"),
-            *("leaky_relu", "logsigmoid", "mish", "prelu", "rrelu", "selu", "silu", "softplus"),
-            *("softshrink", "softsign", "tanhshrink", "threshold"),
-            *("celu_", "elu_", "hardtanh_", "leaky_relu_", "rrelu_", "selu_", "threshold_"),
+            *("leaky_relu", "log_softmax", "logsigmoid", "mish", "prelu", "rrelu", "selu", "silu"),
+            *("softmax", "softmin", "softplus", "softshrink", "softsign", "tanhshrink"),
+            *("threshold", "celu_", "elu_", "hardtanh_", "leaky_relu_", "rrelu_", "selu_"),
+            "threshold_",
         ),
         "smooth",
     ),
 }
 ACTIVATION_FUNCTIONS: dict[Any, tuple[str, str]] = {
     getattr(home, word): (word.rstrip("_"), kind)
-    for home in (functional, torch, torch.Tensor)
+    for home in (functional, torch, torch.Tensor, torch.special)
     for word, kind in _FUNCTION_WORDS.items()
     if hasattr(home, word)
 }
