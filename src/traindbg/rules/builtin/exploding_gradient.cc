@@ -38,8 +38,11 @@ const model::RuleInfo kExplodingGradient = {
         "comes back to its first uses is more than `growth` times that of its last ones, and within 50 steps "
         "of that look the loss is not finite. In depth: at the first step, before any update, what the last "
         "layers with weights return is more than `growth` times as large as what the first of them returns, "
-        "the typical layer lies in between (twice the first, half of the largest), "
-        "the norm of all gradients is above that of all weights, and within 10 steps the loss is not finite. "
+        "the typical layer lies in between (twice the first, half of the largest) or no input of the model "
+        "has a value above 1 / `growth` of the largest of them, the norm of all gradients is above that of "
+        "all weights, and within 10 steps the loss is not finite; or (warning), where no input is that "
+        "large, the first loss is more than `growth` times the entropy of the labels, that of guessing, and "
+        "20 steps and more have not brought it below that. "
         "Clipping: at each of three looks in a row, and ever since, clip_grad_norm_ (clip_grad_value_) was "
         "called before the backward pass, where all gradients were None or zero, and not after it; a warning "
         "where the norm of what the optimizer then used of these gradients was above five times the limit "
@@ -81,6 +84,7 @@ class ExplodingGradient final : public Rule {
         summed_.observe(step);
         if (loss_.observe(step) && !loss_.recent().values().empty())
             last_loss_ = loss_.recent().values().back();
+        judge_deep_loss(step, sink);
         double norm2 = 0, largest2 = -1, weights2 = 0;
         std::uint64_t finite = 0, not_finite = 0;
         const model::TensorInfo* worst = nullptr;
@@ -231,21 +235,50 @@ class ExplodingGradient final : public Rule {
                 is_deep_ = true;
         if (!is_deep_) return;
         ++judged_;
+        fire_depth(model::Severity::kError,
+                   base::format("the loss is not finite from step {} on", step.step()), sink);
+    }
+    // It may also stay finite, and be nonsense: of classes, whose guess is known, that is said.
+    void judge_deep_loss(const model::StepView& step, FindingSink& sink) {
+        if (depth_last_.empty() || !is_made_inside_ || is_deep_ || loss_.count() < kPatience) return;
+        const std::optional<double> guess = loss_.label_entropy();
+        if (!guess || !(*guess > 0)) return;
+        // Of a loss that is summed over the batch, the guess is as many times larger.
+        const double size = std::max(loss_.labels_per_batch(), 1.0);
+        const bool is_nonsense = loss_.first() > growth_ * *guess &&
+                                 std::abs(loss_.first() / size - *guess) > 0.5 * *guess &&
+                                 loss_.level() > *guess;
+        if (is_nonsense) {
+            ++judged_;
+            tells_deep_ = true;
+            fire_depth(model::Severity::kWarning,
+                       base::format("the loss is {} at first and {} at step {}, where guessing gives {}",
+                                    human_number(loss_.first()), human_number(loss_.level()), step.step(),
+                                    human_number(*guess)),
+                       sink);
+        } else if (tells_deep_) {
+            tells_deep_ = false;
+            sink.clear(kDepth);
+        }
+    }
+    void fire_depth(model::Severity severity, const std::string& what, FindingSink& sink) const {
         model::Finding finding;
-        finding.key = "depth";
-        finding.severity = model::Severity::kError;
+        finding.key = kDepth;
+        finding.severity = severity;
         finding.first_step = 0;
         finding.tensor = base::format("output/{}", depth_last_);
         finding.layer = depth_last_;
         finding.message = base::format(
             "Before the first update values grow {}-fold from {} to {}, over {} layers with weights; the "
-            "gradient norm is {} then, that of the weights {}, and the loss is not finite from step {} on.",
+            "gradient norm is {} then, that of the weights {}, and {}.",
             human_number(depth_ratio_), depth_first_, depth_last_, depth_layers_, human_number(depth_norm_),
-            human_number(depth_weights_), step.step());
+            human_number(depth_weights_), what);
         finding.fix =
             "Put a normalisation (torch.nn.LayerNorm, BatchNorm) into each block, or start smaller: residual "
             "branches with a last layer of zeros, or each scaled by 1 / √(number of blocks); "
-            "torch.nn.init.kaiming_normal_ where there is no skip connection.";
+            "torch.nn.init.kaiming_normal_ where there is no skip connection. See whether what is computed "
+            "between these layers grows by itself, as a state that is multiplied by more than 1 at each "
+            "position.";
         finding.evidence.push_back(
             {"growth from the first layer to the last", depth_ratio_, "limit", growth_});
         finding.evidence.push_back({"gradient norm", depth_norm_, "weight norm", depth_weights_});
@@ -259,10 +292,12 @@ class ExplodingGradient final : public Rule {
             std::string module;
         };
         std::vector<Output> outputs;
-        double gradients2 = 0, weights2 = 0;
+        double gradients2 = 0, weights2 = 0, largest_input = 0;
         for (const model::TensorSample& sample : step.record->tensors) {
             const model::TensorInfo& info = step.info(sample.tensor);
             const model::Statistics& values = sample.statistics;
+            if (info.role == model::Role::kInput)
+                largest_input = std::max({largest_input, std::abs(values.min), std::abs(values.max)});
             if (info.role == model::Role::kGradient) gradients2 += values.l2 * values.l2;
             if (info.role == model::Role::kWeight) weights2 += values.l2 * values.l2;
             if (info.role != model::Role::kOutput || !is_weighted(info.module_type) || values.finite() == 0)
@@ -283,7 +318,11 @@ class ExplodingGradient final : public Rule {
         std::vector<double> sizes;
         for (const Output& output : outputs) sizes.push_back(output.size);
         const double middle = median(std::move(sizes));
-        if (middle < 2 * first.size || 2 * middle > largest->size) return;
+        const bool is_gradual = middle >= 2 * first.size && 2 * middle <= largest->size;
+        // Nor is any input of the model large: whatever is, became so inside.
+        const bool is_made_inside = largest_input > 0 && growth_ * largest_input < largest->size;
+        if (!is_gradual && !is_made_inside) return;
+        is_made_inside_ = is_made_inside;
         depth_ratio_ = largest->size / first.size;
         depth_first_ = first.module;
         depth_last_ = largest->module;
@@ -391,7 +430,9 @@ class ExplodingGradient final : public Rule {
     std::string depth_first_, depth_last_;  // between which values grow at the first step; empty: nowhere
     double depth_ratio_ = 0, depth_norm_ = 0, depth_weights_ = 0;
     std::size_t depth_layers_ = 0;
-    bool is_deep_ = false;
+    bool is_deep_ = false, tells_deep_ = false, is_made_inside_ = false;
+    static constexpr const char* kDepth = "depth";
+    static constexpr std::uint64_t kPatience = 20;  // losses
     TrainingLoss loss_;
     SummedLoss summed_;
     double last_loss_ = 0, weight_norm_ = 0, first_norm_ = 0, usual_ = 0, peak_ = 0;
@@ -412,11 +453,12 @@ std::vector<model::Requirement> exploding_gradient_needs(const Parameters&) {
                    kStatistics,
                    {.every = 50, .dense_until = 2},
                    kExplodingGradient.name});
-    all.push_back({"outputs",
-                   model::Mode::kTrain,
-                   kStatistics,
-                   {.every = 0, .dense_until = 1},
-                   kExplodingGradient.name});
+    for (const char* collection : {"inputs", "outputs"})
+        all.push_back({collection,
+                       model::Mode::kTrain,
+                       kStatistics,
+                       {.every = 0, .dense_until = 1},
+                       kExplodingGradient.name});
     all.push_back(loop_requirement(kExplodingGradient.name));
     return all;
 }
