@@ -116,6 +116,8 @@ def wishes(
     like: dict[str, Any] = {"mode": "train"} if form is None else json.loads(form)
     schedule = dict(like.get("schedule", {}))
     schedule["every"] = every or (0 if schedule.keys() & {"steps", "every_ms"} else 1)
+    if kept or _words(raw) or _words(histograms):
+        _check_due(schedule, f"every={schedule['every']}")
 
     def requirement(collection: str, what: str) -> dict[str, Any]:
         return {
@@ -132,6 +134,20 @@ def wishes(
     for capture in captures or ():
         requirements += _requirements_of(capture)
     return requirements, named
+
+
+def _check_due(schedule: Mapping[str, Any], what: str) -> None:
+    """Raises where no step is due, by interval, by number or by time."""
+    if "every_ms" in schedule:
+        return
+    start, end = schedule.get("start", 0), schedule.get("end")
+    every, steps = schedule["every"], schedule.get("steps", ())
+    first = [step for step in steps if step >= start]
+    if every:
+        first.append(-(-start // every) * every)
+    if not any(end is None or step < end for step in first):
+        given = f"start={start}, end={end}, every={every}" + (f", steps={steps}" if steps else "")
+        raise InvalidArgument(f"{what}: no step is due by {given}; change one of them")
 
 
 _CAPTURE = ("collection", "what", "mode", "every", "start", "end", "steps", "seconds")
@@ -162,7 +178,7 @@ def _requirements_of(capture: Mapping[str, Any]) -> list[dict[str, Any]]:
     for key, least in (("every", 1), ("start", 0), ("end", 0)):
         if key in capture:
             schedule[key] = _step(key, capture[key], least)
-    if schedule.get("end", 1) <= schedule.get("start", 0):
+    if "end" in schedule and schedule["end"] <= schedule.get("start", 0):
         raise InvalidArgument(f"capture: end={schedule['end']} is not after the start")
     if "steps" in capture:
         steps = capture["steps"]
@@ -174,6 +190,7 @@ def _requirements_of(capture: Mapping[str, Any]) -> list[dict[str, Any]]:
         if not isinstance(seconds, (int, float)) or not 0.001 <= seconds <= 1e9:
             raise InvalidArgument(f"capture: seconds={seconds!r} is no time")
         schedule["every_ms"] = int(seconds * 1000)
+    _check_due(schedule, "capture")
     return [
         {
             "collection": name,

@@ -255,6 +255,16 @@ def test_what_is_wrong_names_its_place(plan, text, named):
     assert isinstance(caught.value, NotFound) == ("gone.json" in text)
 
 
+def test_steps_of_which_none_is_due(plan):
+    steps = {"collection": "weights", "every": 100, "start": 10}
+    with pytest.raises(InvalidArgument, match="no step is due by start=10, end=20, every=100"):
+        plan("", capture=[{**steps, "end": 20}])
+    with pytest.raises(InvalidArgument, match="every=100: no step is due by start=10, end=20"):
+        plan("first-step = 10\nend-step = 20\n", collect="weights", every=100)
+    for last in ({"end": 101}, {"steps": [11], "end": 12}, {"seconds": 5, "end": 20}, {}):
+        assert len(wishes(plan("", capture=[{**steps, **last}]))) == 1
+
+
 def test_a_file_that_is_not_there(plan, tmp_path, monkeypatch):
     with pytest.raises(NotFound, match=r"gone\.toml: there is no such file"):
         plan("", settings=tmp_path / "gone.toml")

@@ -8,6 +8,7 @@
 #include "traindbg/base/log.h"
 #include "traindbg/base/pattern.h"
 #include "traindbg/base/text.h"
+#include "traindbg/model/due_steps.h"
 
 namespace traindbg::capture {
 namespace {
@@ -25,28 +26,6 @@ using model::What;
 
 bool holds_in(const Requirement& requirement, Mode mode) noexcept {
     return requirement.mode == mode || requirement.mode == Mode::kGlobal;
-}
-
-// The first step >= `from` at which the schedule is due by interval.
-std::optional<StepIndex> next_by_interval(const Schedule& schedule, StepIndex from) noexcept {
-    StepIndex step = std::max(from, schedule.start);
-    if (step >= schedule.dense_until) {
-        if (schedule.every == 0) return std::nullopt;
-        const StepIndex past = step % schedule.every;
-        if (past != 0 && __builtin_add_overflow(step, schedule.every - past, &step)) return std::nullopt;
-    }
-    return step < schedule.end ? std::optional(step) : std::nullopt;
-}
-
-// The same of all that it says of steps; by time it may be due at each.
-std::optional<StepIndex> next_due(const Requirement& requirement, StepIndex from) noexcept {
-    const Schedule& schedule = requirement.schedule;
-    const StepIndex first = std::max(from, schedule.start);
-    if (requirement.every_ms != 0) return first < schedule.end ? std::optional(first) : std::nullopt;
-    std::optional<StepIndex> next = next_by_interval(schedule, from);
-    const auto named = std::lower_bound(requirement.steps.begin(), requirement.steps.end(), first);
-    if (named != requirement.steps.end() && *named < schedule.end && (!next || *named < *next)) next = *named;
-    return next;
 }
 
 }  // namespace
@@ -249,7 +228,8 @@ StepIndex CapturePlan::next_step_needed(Mode mode, StepIndex from) const noexcep
         const Requirement& requirement = config_.requirements[i];
         if (requirement.what == What::kNothing || !holds_in(requirement, mode)) continue;
         if (!is_users_[i] && (roles_of_[i] & ~kScalars) == 0) continue;
-        if (const std::optional<StepIndex> next = next_due(requirement, from)) first = std::min(first, *next);
+        if (const std::optional<StepIndex> next = model::next_due(requirement, from))
+            first = std::min(first, *next);
     }
     return first;
 }

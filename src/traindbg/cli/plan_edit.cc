@@ -7,6 +7,7 @@
 #include "traindbg/base/format.h"
 #include "traindbg/base/text.h"
 #include "traindbg/capture/capture_plan.h"
+#include "traindbg/model/due_steps.h"
 #include "traindbg/model/tensor_info.h"
 #include "traindbg/model/what_words.h"
 
@@ -86,6 +87,8 @@ Status reschedule(const options::CaptureOptions& options, CaptureConfig& config)
             return {Code::kInvalidArgument,
                     base::format("{}: would never be due: its first step would be {}, its end {}",
                                  in_words(each), each.schedule.start, each.schedule.end)};
+        if (!model::next_due(each, 0))
+            return {Code::kInvalidArgument, base::format("{}: would never be due", in_words(each))};
     }
     if (has_any) return Status::ok();
     return {Code::kInvalidArgument,
@@ -109,6 +112,7 @@ Result<CaptureConfig> edited(const CaptureConfig& plan, const PlanEdit& edit) {
     if (options.has_names()) {
         for (const CollectionSpec& spec : out.collections) options.defined.push_back(spec.name);
         TRAINDBG_ASSIGN_OR_RETURN(CaptureConfig wished, options.config({}));
+        TRAINDBG_RETURN_IF_ERROR(options.check_schedule().status());
         for (CollectionSpec& spec : wished.collections) {
             const auto known = std::find_if(out.collections.begin(), out.collections.end(),
                                             [&](const auto& each) { return each.name == spec.name; });

@@ -8,6 +8,7 @@
 #include "traindbg/base/format.h"
 #include "traindbg/base/text.h"
 #include "traindbg/capture/capture_plan.h"
+#include "traindbg/model/due_steps.h"
 #include "traindbg/model/rule_instance.h"
 #include "traindbg/model/tensor_info.h"
 #include "traindbg/options/configuration_file.h"
@@ -459,6 +460,52 @@ Result<model::Requirement> CaptureOptions::form() const {
     else if (mode == "eval") out.mode = model::Mode::kEval;
     out.asked_by = "user";
     return out;
+}
+
+Result<std::string> CaptureOptions::check_schedule() const {
+    const bool names_any = !collect.empty() || !raw.empty() || !histograms.empty() || !collections.empty() ||
+                           !file.collections.empty();
+    if (names_any) {
+        TRAINDBG_RETURN_IF_ERROR(check_that_a_step_is_due());
+        return std::string();
+    }
+    std::vector<std::string> places;
+    if (every != 0) places.push_back(place("every"));
+    if (!at_steps.empty()) places.push_back(place("at-steps"));
+    if (every_seconds != 0) places.push_back(place("every-seconds"));
+    if (first_step != 0) places.push_back(place("first-step"));
+    if (end_step != UINT64_MAX) places.push_back(place("end-step"));
+    if (!mode.empty()) places.push_back(place("capture-in"));
+    if (places.empty()) return std::string();
+    std::string text = base::format(
+        "{}: counts nothing, because --collect, --raw, --histograms or --collection must say what is "
+        "recorded "
+        "then; add one, as --collect weights,gradients",
+        base::join(places, ", "));
+    const bool is_of_this_call = std::any_of(places.begin(), places.end(),
+                                             [](const std::string& each) { return each.starts_with("--"); });
+    if (is_of_this_call) return Status(Code::kInvalidArgument, std::move(text));
+    return text;
+}
+
+Status CaptureOptions::check_that_a_step_is_due() const {
+    TRAINDBG_ASSIGN_OR_RETURN(const model::Requirement form, this->form());
+    if (model::next_due(form, 0)) return Status::ok();
+    std::vector<std::string> said;
+    if (first_step != 0) said.push_back(base::format("{} {}", place("first-step"), first_step));
+    if (end_step != UINT64_MAX) said.push_back(base::format("{} {}", place("end-step"), end_step));
+    if (every != 0) said.push_back(base::format("{} {}", place("every"), every));
+    else if (form.schedule.every != 0)
+        said.push_back(base::format("--every {} (by default)", form.schedule.every));
+    if (!at_steps.empty())
+        said.push_back(base::format("{} {}", place("at-steps"), base::printable(base::join(at_steps, ","))));
+    std::string steps = base::format("from step {} on", first_step);
+    if (end_step != UINT64_MAX) steps += base::format(" and before step {}", end_step);
+    std::vector<std::string> none;
+    if (form.schedule.every != 0) none.push_back(base::format("no multiple of {}", form.schedule.every));
+    if (!at_steps.empty()) none.emplace_back("none of those that are named");
+    return {Code::kInvalidArgument, base::format("{}: no step is due: {} there is {}; change one of them",
+                                                 base::join(said, ", "), steps, base::join(none, " and "))};
 }
 
 Result<model::CaptureConfig> CaptureOptions::config(const std::vector<RuleChoice>& choices) const {

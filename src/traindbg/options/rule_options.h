@@ -100,11 +100,16 @@ struct CaptureOptions {
     [[nodiscard]] bool has_schedule() const noexcept;
     // What --collect and its like ask for of a collection, but for its name and what is taken of it.
     [[nodiscard]] base::Result<model::Requirement> form() const;
+    // Whether what they say of steps comes to anything. kInvalidArgument: no step is due, or it is not said
+    // of what they are the steps. Where the latter stands in a file or the environment, for other calls it
+    // may be, it is no error: given in words, else these are empty.
+    [[nodiscard]] base::Result<std::string> check_schedule() const;
     // What these options and the rules need together.
     [[nodiscard]] base::Result<model::CaptureConfig> config(
         const std::vector<rules::RuleChoice>& choices) const;
 
   private:
+    [[nodiscard]] base::Status check_that_a_step_is_due() const;
     [[nodiscard]] std::string place(std::string_view option) const { return place_of(declared_in, option); }
 };
 

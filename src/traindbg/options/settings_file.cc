@@ -1,12 +1,15 @@
 #include "traindbg/options/settings_file.h"
 
 #include <algorithm>
+#include <array>
 #include <cctype>
 #include <cstdlib>
+#include <optional>
 #include <vector>
 
 #include "traindbg/base/format.h"
 #include "traindbg/base/text.h"
+#include "traindbg/options/run_options.h"
 #include "traindbg/storage/file_system.h"
 
 namespace traindbg::options {
@@ -73,6 +76,23 @@ std::vector<settings::Setting> environment_of(const OptionSet& options) {
     return environment;
 }
 
+constexpr std::string_view kPrefix = "TRAINDBG_";
+
+// Those that are no option's. A new one that is read anywhere belongs here.
+constexpr std::array kOtherVariables = {
+    // The program and the training.
+    "TRAINDBG_RUNS", "TRAINDBG_CONFIG", "TRAINDBG_RUN_DIR", "TRAINDBG_BOOTSTRAP", "TRAINDBG_PYTHON",
+    "TRAINDBG_PROGRAM", "TRAINDBG_LOG", "TRAINDBG_COLOR", "TRAINDBG_CACHE_MIB", "TRAINDBG_S3_ADDRESSING",
+    "TRAINDBG_STRICT", "TRAINDBG_KERNEL", "TRAINDBG_DEVICE_PATH",
+    // What the commands of --notify are given; one of them may start a training.
+    "TRAINDBG_RULE", "TRAINDBG_SEVERITY", "TRAINDBG_STEP", "TRAINDBG_PLACE", "TRAINDBG_MESSAGE",
+    "TRAINDBG_RUN", "TRAINDBG_FINDING_ID",
+    // How it is set up, built and tested.
+    "TRAINDBG_BENCHMARKS", "TRAINDBG_CCACHE", "TRAINDBG_EXE", "TRAINDBG_EXECUTABLE", "TRAINDBG_FIXTURES",
+    "TRAINDBG_FUZZERS", "TRAINDBG_MOLD", "TRAINDBG_MOTO_SERVER", "TRAINDBG_ORIGINAL_ENV",
+    "TRAINDBG_POWER_LOSSES", "TRAINDBG_SANITIZE", "TRAINDBG_SETUP_BROWSER", "TRAINDBG_SOURCE",
+    "TRAINDBG_TESTS", "TRAINDBG_WERROR", "TRAINDBG_WRITE_RULE_PAGES"};
+
 }  // namespace
 
 Result<SettingsFile> named_settings(const std::string& config, std::string_view named_by) {
@@ -114,10 +134,39 @@ Status apply_file(const SettingsFile& file, OptionSet& options) {
 }
 
 std::string environment_name(std::string_view option) {
-    std::string name = "TRAINDBG_";
+    std::string name(kPrefix);
     for (const char each : option)
         name += each == '-' ? '_' : static_cast<char>(std::toupper(static_cast<unsigned char>(each)));
     return name;
+}
+
+std::vector<std::string> unknown_variables(std::span<const std::string> environment,
+                                           std::span<const std::string> words) {
+    std::vector<std::string> known(kOtherVariables.begin(), kOtherVariables.end());
+    for (const std::string& option : run_option_names()) known.push_back(environment_name(option));
+    std::vector<std::string> endings;
+    for (const std::string& name : known) endings.push_back(name.substr(kPrefix.size()));
+    const auto is_somebodys = [&](const std::string& name) {
+        const auto names_it = [reference = "env:" + name](const std::string& text) {
+            return text.find(reference) != std::string::npos;
+        };
+        return std::any_of(words.begin(), words.end(), names_it) ||
+               std::any_of(environment.begin(), environment.end(), names_it);
+    };
+    std::vector<std::string> out;
+    for (const std::string& variable : environment) {
+        const std::size_t equals = variable.find('=');
+        if (!variable.starts_with(kPrefix) || equals == std::string::npos || equals + 1 == variable.size())
+            continue;
+        const std::string name = variable.substr(0, equals);
+        if (std::find(known.begin(), known.end(), name) != known.end() || is_somebodys(name)) continue;
+        // Compared without what all begin with.
+        const std::optional<std::string> near = base::nearest_match(name.substr(kPrefix.size()), endings);
+        out.push_back(base::format(
+            "{}: traindbg knows no such variable, and it counts nothing{}", base::printable(name),
+            near ? base::format(" (did you mean '{}{}'?)", kPrefix, *near) : std::string()));
+    }
+    return out;
 }
 
 }  // namespace traindbg::options

@@ -3,8 +3,10 @@
 // value counts.
 #pragma once
 
+#include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "traindbg/base/status.h"
 #include "traindbg/options/option_set.h"
@@ -33,5 +35,11 @@ struct SettingsFile {
 
 // TRAINDBG_ON_FINDING for "on-finding".
 [[nodiscard]] std::string environment_name(std::string_view option);
+
+// The variables of `environment` ("NAME=VALUE") that begin with TRAINDBG_, have a value and are read by
+// nothing of the project, in words, each with the nearest name that is. Those that `words` or another
+// variable name as env:NAME are somebody's own.
+[[nodiscard]] std::vector<std::string> unknown_variables(std::span<const std::string> environment,
+                                                         std::span<const std::string> words);
 
 }  // namespace traindbg::options

@@ -175,8 +175,10 @@ Result<Parameters> complete_parameters(const model::RuleInfo& info, const Parame
             for (const ParameterInfo& known : info.parameters) names.push_back(known.name);
             names.emplace_back(kHoldParameter);
             return Status(Code::kInvalidArgument,
-                          base::format("rule {}: no parameter is called '{}'{}", info.name,
-                                       base::printable(name), base::did_you_mean(name, names)));
+                          base::format("rule {}: no parameter is called '{}'{}; there {} {}, see traindbg "
+                                       "rules explain {}",
+                                       info.name, base::printable(name), base::did_you_mean(name, names),
+                                       names.size() == 1 ? "is" : "are", base::join(names, ", "), info.name));
         }
         Result<ParameterValue> typed = value;
         // One number where several may stand.

@@ -11,6 +11,7 @@
 #include "traindbg/base/format.h"
 #include "traindbg/base/log.h"
 #include "traindbg/base/text.h"
+#include "traindbg/model/due_steps.h"
 #include "traindbg/model/tensor_info.h"
 #include "traindbg/settings/json_problem.h"
 #include "traindbg/settings/original_names.h"
@@ -172,6 +173,27 @@ class HookReader {
         return out;
     }
 
+    // The original takes a schedule that comes to nothing, and saves nothing.
+    void tell_if_never_due(const Requirement& requirement, std::string_view place) const {
+        // Steps that are named count wherever they are.
+        if (!requirement.steps.empty() || model::next_due(requirement, 0)) return;
+        const model::Schedule& schedule = requirement.schedule;
+        const std::string mode = requirement.mode == Mode::kGlobal
+                                     ? std::string()
+                                     : base::format(" in {}", model::to_string(requirement.mode));
+        const std::string why =
+            schedule.end <= schedule.start
+                ? base::format("end_step {} is not after start_step {}", schedule.end, schedule.start)
+                : base::format(
+                      "there is no multiple of save_interval {} from start_step {} on, before "
+                      "end_step {}",
+                      schedule.every, schedule.start, schedule.end);
+        const std::string text =
+            base::format("{}: {}no step is due{}, so that nothing is recorded by it: {}; change one of them",
+                         name_, place, mode, why);
+        base::log_once(base::LogLevel::kWarning, text, text);
+    }
+
     [[nodiscard]] Result<What> what_of(const json* own, const json* hook) const {
         // Whether tensors are whole beside them is said where they are.
         const json* const place = look_up(own, nullptr, "", "reductions") != nullptr ? own : hook;
@@ -234,6 +256,10 @@ class HookReader {
             requirement.mode = each.mode;
             requirement.what = what;
             requirement.asked_by = "user";
+            TRAINDBG_ASSIGN_OR_RETURN(const Requirement of_hook, schedule_of(nullptr, hook, each.prefix));
+            const bool is_own = own != nullptr && (of_hook.schedule != requirement.schedule ||
+                                                   of_hook.steps != requirement.steps);
+            tell_if_never_due(requirement, is_own ? std::string_view(place_) : kHook);
             for (Requirement& one : apart(std::move(requirement)))
                 for (const std::string& part : parts) {
                     one.collection = part;

@@ -7,6 +7,7 @@
 
 #include "traindbg/base/format.h"
 #include "traindbg/base/text.h"
+#include "traindbg/model/due_steps.h"
 #include "traindbg/model/what_words.h"
 
 // toml++ 3.3 asserts things of its input (that a key follows "[") which a file may not have, and without
@@ -199,6 +200,14 @@ class Reader {
             fail(table, "capture.end", "is not after the start");
         // Steps that are named, or a time, alone mean these and no others.
         if (!has_interval) requirement.schedule.every = has_other_schedule ? 0 : 1;
+        if (!model::next_due(requirement, 0)) {
+            const model::Schedule& schedule = requirement.schedule;
+            std::string given = base::format("start {}", schedule.start);
+            if (schedule.end != UINT64_MAX) given += base::format(", end {}", schedule.end);
+            if (schedule.every != 0) given += base::format(", every {}", schedule.every);
+            if (has_other_schedule) given += base::format(", {} in 'steps'", requirement.steps.size());
+            fail(table, "capture", base::format("no step is due by {}; change one of them", given));
+        }
         for (std::string& collection : collections) {
             requirement.collection = std::move(collection);
             out_.captures.push_back(requirement);

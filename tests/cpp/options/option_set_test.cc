@@ -2,8 +2,14 @@
 
 #include <gtest/gtest.h>
 
+#include <filesystem>
+#include <fstream>
+#include <regex>
+#include <set>
 #include <string>
 #include <vector>
+
+#include "traindbg/options/settings_file.h"
 
 namespace traindbg::options {
 namespace {
@@ -223,6 +229,51 @@ TEST(OptionSet, ARepeatablePositionalTakesAllThatAreNoOptions) {
     EXPECT_EQ(runs, (std::vector<std::string>{"a", "b", "c"}));
     EXPECT_EQ(words, std::vector<std::string>{"x"});
     EXPECT_TRUE(flag);
+}
+
+TEST(UnknownVariables, OfThoseThatBeginLikeOursTheUnknownOnesAreNamedWithTheNearest) {
+    const std::vector<std::string> environment = {
+        "TRAINDBG_EVRY=5",      "TRAINDBG_EVERY=5",
+        "TRAINDBG_RUN_DIR=/x",  "TRAINDBG_ZZZZ=1",
+        "TRAINDBG_COLECT=",     "TRAINDBG_MY_SECRET=x",
+        "TRAINDBG_HOOK=https:", "MY_TRAINDBG_EVRY=1",
+        "HOME=/root",           "TRAINDBG_NOTIFY=env:TRAINDBG_HOOK"};
+    const std::vector<std::string> words = {"smtp://me@host?to=a@b&password=env:TRAINDBG_MY_SECRET"};
+    EXPECT_EQ(
+        unknown_variables(environment, words),
+        (std::vector<std::string>{"TRAINDBG_EVRY: traindbg knows no such variable, and it counts nothing "
+                                  "(did you mean 'TRAINDBG_EVERY'?)",
+                                  "TRAINDBG_ZZZZ: traindbg knows no such variable, and it counts "
+                                  "nothing"}));
+}
+
+TEST(UnknownVariables, AllThatTheProjectReadsAreKnown) {
+    const std::regex in_code(
+        R"re((?:getenv\(|process_environment\(|environ(?:\.get\(|\.pop\(|\[))["'](TRAINDBG_[A-Z0-9_]+)["'])re");
+    const std::regex in_scripts(R"re((?:\$\{?|\boption\(|@)(TRAINDBG_[A-Z0-9_]+)[ :=}])re");
+    const std::filesystem::path root = TRAINDBG_SOURCE_DIR;
+    std::set<std::string> variables;
+    const auto look_at = [&](const std::filesystem::path& file) {
+        static const std::set<std::string> kKinds = {".cc", ".h", ".py", ".sh", ".txt"};
+        if (!kKinds.contains(file.extension().string()) && file.filename() != "Makefile") return;
+        if (file.filename() == "CMakeLists.txt" && file.parent_path() != root) return;
+        const bool is_code =
+            file.extension() == ".cc" || file.extension() == ".h" || file.extension() == ".py";
+        std::ifstream in(file);
+        for (std::string line; std::getline(in, line);)
+            for (std::sregex_iterator found(line.begin(), line.end(), is_code ? in_code : in_scripts), end;
+                 found != end; ++found)
+                variables.insert((*found)[1].str() + "=1");
+    };
+    for (const char* folder : {"src", "python", "tools", "benchmarks", "tests"})
+        for (const auto& entry : std::filesystem::recursive_directory_iterator(root / folder))
+            if (entry.is_regular_file()) look_at(entry.path());
+    look_at(root / "Makefile");
+    look_at(root / "CMakeLists.txt");
+    for (const char* known : {"TRAINDBG_RUNS=1", "TRAINDBG_STRICT=1", "TRAINDBG_ORIGINAL_ENV=1"})
+        EXPECT_TRUE(variables.contains(known)) << known;
+    EXPECT_EQ(unknown_variables(std::vector<std::string>(variables.begin(), variables.end()), {}),
+              std::vector<std::string>());
 }
 
 }  // namespace

@@ -238,7 +238,7 @@ TEST(RuleOptions, CollectionsBesideARuleConfigurationAreCaptured) {
     write(R"([{"CollectionName": "mine"}])");
     const auto refused = options.collections();
     ASSERT_FALSE(refused.is_ok());
-    EXPECT_NE(refused.status().message().find("collection 'mine' is none of ours"), std::string::npos)
+    EXPECT_NE(refused.status().message().find("collection mine: is none of ours"), std::string::npos)
         << refused.status().message();
     EXPECT_NE(refused.status().message().find(options.rules_json), std::string::npos);
 }
@@ -280,6 +280,59 @@ TEST(CaptureOptions, UnknownCollectionsAndBadPatternsAreRefused) {
         options.collections = {bad};
         EXPECT_FALSE(options.config({}).is_ok()) << bad;
     }
+}
+
+std::string problem_of_schedule(const CaptureOptions& options) {
+    const auto checked = options.check_schedule();
+    return checked.is_ok() ? *checked : checked.status().message();
+}
+
+TEST(CaptureOptions, StepsOfWhichNoneIsDueAreRefusedWithTheirValues) {
+    CaptureOptions options;
+    options.collect = {"gradients"};
+    EXPECT_EQ(problem_of_schedule(options), "");
+    options.first_step = 10;
+    options.end_step = 20;
+    EXPECT_EQ(problem_of_schedule(options), "") << "step 10 is one of every 10";
+    options.every = 100;
+    EXPECT_EQ(
+        problem_of_schedule(options),
+        "--first-step 10, --end-step 20, --every 100: no step is due: from step 10 on and before step 20 "
+        "there is no multiple of 100; change one of them");
+    options.at_steps = {"3", "20"};
+    EXPECT_NE(problem_of_schedule(options).find("--at-steps 3,20: no step is due"), std::string::npos);
+    options.at_steps = {"19"};
+    EXPECT_EQ(problem_of_schedule(options), "");
+    options.at_steps.clear();
+    options.every_seconds = 5;
+    EXPECT_EQ(problem_of_schedule(options), "") << "by time any may be";
+    options.every_seconds = 0;
+    options.first_step = 0;
+    EXPECT_EQ(problem_of_schedule(options), "") << "the first step is due";
+    options.first_step = 1;
+    options.end_step = 10;
+    options.every = 0;
+    EXPECT_NE(problem_of_schedule(options).find("--every 10 (by default)"), std::string::npos);
+}
+
+TEST(CaptureOptions, StepsOfNothingAreRefusedOnTheCommandLineAndToldElsewhere) {
+    OptionSet set("run");
+    CaptureOptions options;
+    options.declare(set);
+    options.hook_config = "which has steps of its own.json";
+    EXPECT_EQ(problem_of_schedule(options), "");
+    ASSERT_TRUE(set.apply({{"every", {"5"}, "traindbg.toml:3"}}).is_ok());
+    const auto told = options.check_schedule();
+    ASSERT_TRUE(told.is_ok()) << told.status().message();
+    EXPECT_TRUE(told->starts_with("traindbg.toml:3: every: counts nothing")) << *told;
+    options.end_step = 100;  // on the command line
+    const auto refused = options.check_schedule();
+    ASSERT_FALSE(refused.is_ok());
+    EXPECT_NE(refused.status().message().find("--end-step: counts nothing"), std::string::npos)
+        << refused.status().message();
+    EXPECT_NE(refused.status().message().find("--collect weights,gradients"), std::string::npos);
+    options.histograms = {"weights"};
+    EXPECT_EQ(problem_of_schedule(options), "");
 }
 
 }  // namespace

@@ -208,5 +208,33 @@ TEST(HookJson, WhetherTensorsAreWholeIsSaidBesideTheReductions) {
     EXPECT_EQ(settings.captures[1].what, What::kStatistics | What::kRaw);
 }
 
+// What is said of a file that is taken, as in the original.
+std::string told_of(std::string_view text) {
+    ::testing::internal::CaptureStderr();
+    static_cast<void>(read(text));
+    return ::testing::internal::GetCapturedStderr();
+}
+
+TEST(HookJson, AScheduleThatComesToNothingIsTakenAndTold) {
+    EXPECT_EQ(told_of(R"({"CollectionConfigurations": [{"CollectionName": "weights", "CollectionParameters": {
+                  "start_step": "9", "end_step": "3"}}]})"),
+              "traindbg: warning: hook.json: collection weights: no step is due, so that nothing is recorded "
+              "by it: end_step 3 is not after start_step 9; change one of them\n");
+    EXPECT_EQ(told_of(R"({"HookParameters": {"train.save_interval": "100", "train.start_step": "10",
+                  "train.end_step": "20"}, "CollectionConfigurations": [{"CollectionName": "weights"},
+                  {"CollectionName": "biases"}]})"),
+              "traindbg: warning: hook.json: HookParameters: no step is due in train, so that nothing is "
+              "recorded by it: there is no multiple of save_interval 100 from start_step 10 on, before "
+              "end_step 20; change one of them\n")
+        << "once, not of each collection that takes it over";
+}
+
+TEST(HookJson, AScheduleOfWhichOneStepIsDueIsNotTold) {
+    for (const char* parameters :
+         {R"("start_step": "9", "end_step": "3", "save_steps": "5")", R"("end_step": "1")",
+          R"("save_interval": "7", "start_step": "7", "end_step": "8")", R"("start_step": "10")"})
+        EXPECT_EQ(told_of(std::string(R"({"HookParameters": {)") + parameters + "}}"), "") << parameters;
+}
+
 }  // namespace
 }  // namespace traindbg::settings

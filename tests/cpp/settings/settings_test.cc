@@ -151,6 +151,9 @@ TEST(Settings, WhatIsWrongIsNamedWithItsLine) {
     expect_refused("[[capture]]\ncollection = \"x\"\nevery = \"3\"\n", {"capture.every"});
     expect_refused("[[capture]]\ncollection = \"x\"\nevery = 0\n", {"capture.every", "from 1 up"});
     expect_refused("[[capture]]\ncollection = \"x\"\nstart = 10\nend = 5\n", {"capture.end"});
+    expect_refused("[[capture]]\ncollection = \"x\"\nstart = 10\nend = 20\nevery = 100\n",
+                   {"no step is due", "start 10, end 20, every 100"});
+    expect_refused("[[capture]]\ncollection = \"x\"\nstart = 10\nsteps = [1, 2]\n", {"no step is due"});
     expect_refused("[[capture]]\ncollection = \"x\"\nmode = \"predict\"\n", {"capture.mode"});
     expect_refused("[[capture]]\ncollection = \"x\"\nwhat = \"mean\"\n", {"mean", "histogram"});
     expect_refused("[[capture]]\ncollection = \"x\"\nmode = \"test\"\n", {"capture.mode", "eval"});

@@ -407,6 +407,7 @@ class ExplainPlanVerb final : public Verb {
         TRAINDBG_ASSIGN_OR_RETURN(const std::vector<rules::RuleChoice> choices, rules_.choices());
         TRAINDBG_ASSIGN_OR_RETURN(capture_.of_rules, rules_.collections());
         TRAINDBG_ASSIGN_OR_RETURN(model::CaptureConfig config, capture_.config(choices));
+        TRAINDBG_RETURN_IF_ERROR(capture_.check_schedule().status());
         TRAINDBG_RETURN_IF_ERROR(store_.apply(config));
         TRAINDBG_RETURN_IF_ERROR(capture::CapturePlan::make(config).status());
         return config;
