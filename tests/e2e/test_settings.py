@@ -112,6 +112,50 @@ def test_the_command_line_comes_before_the_environment_and_that_before_the_file(
         assert wish["what"] == ["statistics", "histogram"]
 
 
+def test_steps_of_which_none_is_due_are_refused(tmp_path: Path) -> None:
+    steps = ("--first-step", "10", "--end-step", "20", "--every", "100")
+    for verb in ("run", "explain-plan"):
+        done = subprocess.run(
+            [str(PROGRAM), verb, "--collect", "gradients", *steps, "--", *NOTHING],
+            cwd=tmp_path,
+            env=clean_environment(),
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=SECONDS,
+        )
+        assert done.returncode == 2
+        assert "--first-step 10, --end-step 20, --every 100: no step is due" in done.stderr
+        assert done.stderr.count("\n") == 1
+
+
+def test_steps_of_nothing_are_refused_and_told_of_a_file(tmp_path: Path) -> None:
+    done = run(tmp_path, "--every", "5")
+    assert done.returncode == 2
+    assert done.stderr.startswith("traindbg: --every: counts nothing")
+    assert "--collect weights,gradients" in done.stderr
+    assert not (tmp_path / "run").exists()
+    done = run(tmp_path, "--quiet", TRAINDBG_EVERY="5")
+    assert done.returncode == 0
+    assert "TRAINDBG_EVERY: every: counts nothing" in done.stderr
+
+
+def test_a_hook_configuration_of_no_step_is_told(tmp_path: Path) -> None:
+    parameters = {"start_step": "9", "end_step": "3"}
+    entry = {"CollectionName": "weights", "CollectionParameters": parameters}
+    (tmp_path / "hook.json").write_text(json.dumps({"CollectionConfigurations": [entry]}))
+    done = run(tmp_path, "--hook-config", "hook.json")
+    assert done.returncode == 0
+    assert done.stderr.count("end_step 3 is not after start_step 9") == 1
+
+
+def test_a_variable_that_nothing_reads_is_told_with_the_nearest(tmp_path: Path) -> None:
+    done = run(tmp_path, TRAINDBG_EVRY="5")
+    assert done.returncode == 0
+    assert done.stderr.count("TRAINDBG_EVRY") == 1
+    assert "did you mean 'TRAINDBG_EVERY'?" in done.stderr
+
+
 def test_a_pyproject_is_read_where_it_has_our_table(tmp_path: Path) -> None:
     file = tmp_path / "pyproject.toml"
     file.write_text("[project]\nname = 'x'\n")

@@ -73,7 +73,7 @@ class CaptureSession::Impl {
     // `flight` and `control` may be null. `plan_in_force`: the number of the plan that the run holds.
     // `plans_seen`: how many were announced before it was read.
     Impl(SessionOptions options, CapturePlan plan, std::unique_ptr<write::RunWriter> writer,
-         std::unique_ptr<FlightRecorder> flight, std::unique_ptr<ControlBlock> control,
+         std::unique_ptr<FlightRecorder> flight, std::shared_ptr<ControlBlock> control,
          storage::FileSystem& files, std::uint32_t plan_in_force, std::uint32_t plans_seen)
         : options_(std::move(options)),
           plan_(std::move(plan)),
@@ -782,7 +782,9 @@ class CaptureSession::Impl {
     CapturePlan plan_;
     std::unique_ptr<write::RunWriter> writer_;
     const std::unique_ptr<FlightRecorder> flight_;  // null: there is none
-    std::unique_ptr<ControlBlock> control_;         // null: no supervisor can reach us
+    // Null: no supervisor can reach us. Shared with who asks for a supervisor while the writer's threads
+    // live.
+    std::shared_ptr<ControlBlock> control_;
     Budget budget_;
     std::uint64_t steps_due_ = 0;       // with anything that the budget could leave out
     std::uint64_t steps_left_out_ = 0;  // of these
@@ -868,6 +870,7 @@ Result<std::unique_ptr<CaptureSession>> CaptureSession::open(SessionOptions opti
             base::log_once(LogLevel::kWarning, "capture.control",
                            "nobody can stop this training or change what is captured of it: " +
                                control.status().message());
+        const std::shared_ptr<ControlBlock> page = control ? std::move(control).value() : nullptr;
         TRAINDBG_ASSIGN_OR_RETURN(
             auto writer, write::RunWriter::open(
                              files, {.run_directory = options.run_directory,
@@ -878,16 +881,20 @@ Result<std::unique_ptr<CaptureSession>> CaptureSession::open(SessionOptions opti
                                      .block_for = std::chrono::milliseconds(std::min<std::uint64_t>(
                                          options.config.block_for_ms, kLongestBlockMs)),
                                      .part_bytes = options.config.part_bytes,
-                                     .retention = options.config.retention}));
+                                     .retention = options.config.retention,
+                                     .is_loss_told = [asked = std::weak_ptr<ControlBlock>(page)] {
+                                         const auto there = asked.lock();
+                                         return there && there->is_supervised();
+                                     }}));
         std::unique_ptr<FlightRecorder> flight;
         if (options.config.flight.steps != 0) {
             auto opened = FlightRecorder::open(files, layout, options.config, writer->worker());
             if (opened) flight = std::move(opened).value();
             else base::log(LogLevel::kWarning, "there is no flight recorder: " + opened.status().message());
         }
-        auto impl = std::make_unique<Impl>(std::move(options), std::move(plan), std::move(writer),
-                                           std::move(flight), control ? std::move(control).value() : nullptr,
-                                           files, is_ours ? in_force->number : 0, is_ours ? plans_seen : 0);
+        auto impl =
+            std::make_unique<Impl>(std::move(options), std::move(plan), std::move(writer), std::move(flight),
+                                   page, files, is_ours ? in_force->number : 0, is_ours ? plans_seen : 0);
         return std::unique_ptr<CaptureSession>(new CaptureSession(std::move(impl)));
     } catch (const std::exception& error) {
         return Status(Code::kResourceExhausted, base::format("recording could not begin: {}", error.what()));

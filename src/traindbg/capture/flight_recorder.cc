@@ -97,7 +97,9 @@ Result<std::unique_ptr<FlightRecorder>> FlightRecorder::open(storage::FileSystem
              // So many bytes of whole tensors, which are in the page cache for a while.
              .retention = {.quota_bytes = 8ULL * arena},
              // So many are there when something goes wrong, and still when those after it are in.
-             .ring_steps = std::clamp<std::uint64_t>(config.flight.steps, 1, kMostSteps) + kStepsAfter + 1}));
+             .ring_steps = std::clamp<std::uint64_t>(config.flight.steps, 1, kMostSteps) + kStepsAfter + 1,
+             // The run's own writer tells, or its supervisor.
+             .is_loss_told = [&files, run = of_run.root] { return !files.exists(run); }}));
     return std::unique_ptr<FlightRecorder>(
         new FlightRecorder(files, std::move(layout), std::move(plan), std::move(writer)));
 }

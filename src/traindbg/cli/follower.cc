@@ -120,11 +120,13 @@ bool Follower::advance(std::chrono::nanoseconds slice, bool is_running) {
             on_read_error(step.status());
             break;
         }
-        if (const std::int64_t since = std::exchange(failing_since_nanos_, 0); since != 0)
+        if (const std::int64_t since = std::exchange(failing_since_nanos_, 0); since != 0) {
+            is_gone_ = false;
             trouble(base::format("{}: can be read again after {}; nothing is left out",
                                  base::printable(options_.run),
                                  base::human_duration(base::monotonic_nanos() - since)),
                     /*is_passing=*/true);
+        }
         if (!step->has_value()) {
             if (is_running) judge_->on_time(base::wall_nanos());
             break;
@@ -140,6 +142,13 @@ bool Follower::advance(std::chrono::nanoseconds slice, bool is_running) {
     return more;
 }
 
+// True: the run's directory is not there any more, which is said once.
+bool Follower::tell_if_gone() {
+    if (!cli::is_gone(options_.run, files_)) return false;
+    if (!std::exchange(is_gone_, true)) trouble(gone_in_words(options_.run), /*is_passing=*/true);
+    return true;
+}
+
 // The same step is tried again: nothing is judged twice or left out.
 void Follower::on_read_error(const base::Status& status) {
     const std::int64_t now = base::monotonic_nanos();
@@ -149,13 +158,19 @@ void Follower::on_read_error(const base::Status& status) {
     const bool is_permanent =
         status.code() == base::Code::kUnsupported || status.code() == base::Code::kInvalidArgument;
     const auto patience = finished_ ? options_.give_up_at_end_after : options_.give_up_after;
+    // One that was moved may come back, as long as somebody trains.
+    const bool is_gone = status.code() == base::Code::kNotFound && tell_if_gone();
+    if (is_gone && (finished_ || now - failing_since_nanos_ >= patience.count())) {
+        tail_failed_ = true;
+        return;
+    }
     if (is_permanent || now - failing_since_nanos_ >= patience.count()) {
         tail_failed_ = true;
         trouble(base::format("{}; this run is no longer judged, the training goes on", status.message()));
         return;
     }
     retry_nanos_ = now + options_.retry_after.count();
-    if (is_first)
+    if (is_first && !is_gone)
         trouble(base::format("{}; looking again every {} until it can be read", status.message(),
                              base::human_duration(options_.retry_after.count())),
                 /*is_passing=*/true);
@@ -301,15 +316,19 @@ void Follower::act_again_where_it_goes_on() {
 }
 
 void Follower::keep_verdict(bool now) {
-    if (!options_.keeps_verdict || !verdict_changed_ || verdict_failed_) return;
+    if (!options_.keeps_verdict || !verdict_changed_ || verdict_was_told_ || (verdict_failed_ && !now))
+        return;
     if (!now && base::monotonic_nanos() - verdict_nanos_ < kVerdictNanosBetween) return;
     verdict_changed_ = false;
     verdict_nanos_ = base::monotonic_nanos();
-    if (const base::Status kept = write_verdict(options_.run, judge_->verdict(), options_.choices, files_);
-        !kept.is_ok()) {
-        verdict_failed_ = !now;
-        trouble(base::format("{}; findings are printed but not kept", kept.message()));
-    }
+    verdict_status_ = write_verdict(options_.run, judge_->verdict(), options_.choices, files_);
+    if (verdict_status_.is_ok()) return;
+    verdict_failed_ = true;
+    // At the end it is tried again: a disk that is full may have room by then.
+    const bool is_full = verdict_status_.code() == base::Code::kResourceExhausted;
+    if ((is_full && (!now || !options_.tells_full_disk)) || tell_if_gone()) return;
+    verdict_was_told_ = true;
+    trouble(base::format("{}; findings are printed but not kept", verdict_status_.message()));
 }
 
 void Follower::describe(StatusFacts& facts) const {

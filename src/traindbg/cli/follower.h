@@ -40,6 +40,8 @@ struct FollowerOptions {
     std::vector<rules::RuleChoice> choices;
     Spreading spreading = {};
     bool keeps_verdict = true;  // writes verdict.json; one process per run may
+    // A verdict for which the disk has no room at the end is told by who follows, with what else has none.
+    bool tells_full_disk = true;
     bool prints_findings = true;
     actions::Action* action = nullptr;      // taken for findings from `act_at` up; outlives the follower
     std::set<std::string> act_for = {};     // rules for which the action is taken; empty: all
@@ -92,6 +94,10 @@ class Follower {
     [[nodiscard]] const std::optional<model::Finding>& acted_on() const noexcept { return acted_on_; }
     // It was, and one of the rules of `stalls` fired: it may never come to a step at which it sees that.
     [[nodiscard]] bool is_stalled() const noexcept { return acted_on_.has_value() && is_stalled_; }
+    // The run's directory was there, and is not any more.
+    [[nodiscard]] bool is_gone() const noexcept { return is_gone_; }
+    // How keeping the verdict went, the last time.
+    [[nodiscard]] const base::Status& verdict_status() const noexcept { return verdict_status_; }
     // What went wrong, and what came of it: a run that could not be read for a while is told here, too.
     [[nodiscard]] const std::vector<std::string>& troubles() const noexcept { return troubles_; }
 
@@ -108,6 +114,7 @@ class Follower {
     void act_again_where_it_goes_on();
     void keep_verdict(bool now);
     void on_read_error(const base::Status& status);
+    bool tell_if_gone();
     // `is_passing`: of our own looking at the run.
     void trouble(std::string what, bool is_passing = false);
 
@@ -129,7 +136,10 @@ class Follower {
     std::int64_t retry_nanos_ = 0;          // not before
     bool finished_ = false;
     bool verdict_changed_ = true;
-    bool verdict_failed_ = false;
+    bool verdict_failed_ = false;    // not tried again before the end
+    bool verdict_was_told_ = false;  // nor at the end
+    base::Status verdict_status_;    // of the last try to keep it
+    bool is_gone_ = false;           // the run's directory; told
     std::int64_t verdict_nanos_ = 0;
 
     struct Sequence {

@@ -132,6 +132,18 @@ Status write_verdict(const std::string& run, const model::Verdict& verdict,
     return put(storage::RunLayout{run}.verdict_json(), json, files);
 }
 
+// Somebody who writes a file while the directory is being removed keeps it there.
+bool is_gone(const std::string& run, storage::FileSystem& files) {
+    return files.open(storage::RunLayout{run}.run_json()).status().code() == base::Code::kNotFound;
+}
+
+std::string gone_in_words(const std::string& run) {
+    return base::format(
+        "{}: the run's directory is gone: what was recorded in it is lost, unless it was moved; the training "
+        "goes on",
+        base::printable(run));
+}
+
 model::RunMeta describe_run(const std::string& run_id, const std::vector<std::string>& command) {
     model::RunMeta meta;
     meta.run_id = run_id;

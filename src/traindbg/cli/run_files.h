@@ -40,6 +40,11 @@ struct KeptVerdict {
                                          const std::vector<rules::RuleChoice>& choices,
                                          storage::FileSystem& files);
 
+// A run that was there is not any more: its directory, or what makes it one. And what is said then, while its
+// training goes on.
+[[nodiscard]] bool is_gone(const std::string& run, storage::FileSystem& files);
+[[nodiscard]] std::string gone_in_words(const std::string& run);
+
 // Facts about this machine and moment, for RUN.json. `command` is redacted here.
 [[nodiscard]] model::RunMeta describe_run(const std::string& run_id, const std::vector<std::string>& command);
 

@@ -137,13 +137,14 @@ std::string summary_text(const Summary& summary, bool colour, std::size_t column
                      colour);
     if (!summary.report.empty()) text += line("report", base::printable(summary.report), colour);
     const std::string run = shell_word(summary.run);
-    text += line("next", "traindbg show " + run, colour);
+    if (summary.is_gone) text += line("gone", run + ", so that there is no record to look at", colour);
+    else text += line("next", "traindbg show " + run, colour);
     const std::vector<model::Finding>& findings = supervised.verdict.findings;
     const auto first = std::find_if(findings.begin(), findings.end(),
                                     [](const model::Finding& finding) { return finding.times > 0; });
     if (first != findings.end()) {
         text += line("", "traindbg rules explain " + first->rule, colour);
-        if (!first->tensor.empty())
+        if (!first->tensor.empty() && !summary.is_gone)
             text += line("", "traindbg get " + run + " " + shell_word(first->tensor), colour);
     }
     return text;

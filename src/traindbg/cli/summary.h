@@ -27,6 +27,7 @@ struct Summary {
     std::uint64_t damaged_places = 0;
     read::WorkerGaps workers;                                // that are missing or stopped early
     std::vector<std::pair<std::string, std::string>> notes;  // label and text: what capture has to tell
+    bool is_gone = false;    // the run's directory: there is nothing to look at
     bool cut_off = false;    // a worker never closed its record: its last steps may be missing
     std::string report;      // its path; empty: none
     std::string upload_url;  // where the run was uploaded to; empty: nowhere

@@ -87,6 +87,7 @@ class Supervisor {
         follow.dry_run = options_.act.dry_run;
         follow.notifier = options_.notifier;
         follow.act_at = options_.act_at;
+        follow.tells_full_disk = false;
         if (control_) follow.on_fires = [this] { control_->request_flight_copy(); };
         auto follower = Follower::open(std::move(follow), console_, files_);
         if (follower.is_ok()) follower_ = std::move(follower).value();
@@ -270,6 +271,9 @@ class Supervisor {
             follower_->finish([this] { return is_asked_to_leave(); });
             result_.was_judged = true;
             result_.verdict = follower_->verdict();
+            result_.is_gone = follower_->is_gone();
+            if (follower_->verdict_status().code() == base::Code::kResourceExhausted)
+                result_.verdict_kept = follower_->verdict_status();
             result_.steps_seen = follower_->steps_seen();
             result_.attached = result_.attached || result_.steps_seen > 0;
             result_.stop_cause = follower_->acted_on();

@@ -55,6 +55,8 @@ struct Supervised {
     std::int64_t wall_nanos = 0;  // how long the child lived
     model::Verdict verdict;
     std::vector<std::string> troubles;
+    bool is_gone = false;       // the run's directory is not there any more; told
+    base::Status verdict_kept;  // where the disk had no room for it: not told yet
 };
 
 [[nodiscard]] Supervised supervise(const SupervisorOptions& options, Console& console,

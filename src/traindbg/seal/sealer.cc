@@ -156,6 +156,8 @@ Status compact_worker(storage::FileSystem& files, const storage::RunLayout& layo
             // The process ended while it began this part: there is nothing in it.
             if (files.remove(log_path).is_ok()) ++report.leftovers_removed;
         } else {
+            if (sealed.status().code() == Code::kResourceExhausted)
+                report.problems_of_room.push_back(sealed.status().message());
             report.problems.push_back(sealed.status().message());
         }
         if (!part_is_done()) return Status(Code::kUnavailable, "stopped");

@@ -72,7 +72,8 @@ struct CompactReport {
     std::uint64_t leftovers_removed = 0;
     std::uint64_t logs_removed = 0;  // whose sealed part was there
     std::vector<model::WorkerId> workers_alive;
-    std::vector<std::string> problems;  // what was left as it is, and why
+    std::vector<std::string> problems;          // what was left as it is, and why
+    std::vector<std::string> problems_of_room;  // those of them that are of a disk that was full
 };
 // Calls `progress(parts done, parts in all)` after each part; false: stop here.
 [[nodiscard]] base::Result<CompactReport> compact_run(

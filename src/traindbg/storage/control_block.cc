@@ -1,6 +1,7 @@
 #include "traindbg/storage/control_block.h"
 
 #include <fcntl.h>
+#include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -234,6 +235,12 @@ TrainingState ControlBlock::state() const noexcept {
                                                                       : TrainingState::kAttached;
 }
 std::int64_t ControlBlock::pid() const noexcept { return load(page_->pid); }
+bool ControlBlock::is_supervised() const noexcept {
+    if (::flock(descriptor_, LOCK_SH | LOCK_NB) != 0) return errno == EWOULDBLOCK;
+    ::flock(descriptor_, LOCK_UN);
+    return false;
+}
+
 std::int64_t ControlBlock::last_step_nanos() const noexcept { return load(page_->last_step_nanos); }
 
 }  // namespace traindbg::storage

@@ -80,6 +80,9 @@ class ControlBlock {
     [[nodiscard]] std::uint64_t step() const noexcept;
     [[nodiscard]] TrainingState state() const noexcept;
     [[nodiscard]] std::int64_t pid() const noexcept;
+    // Somebody, in whatever process, holds the file locked: a supervisor does as long as it lives. Also where
+    // the file has been removed.
+    [[nodiscard]] bool is_supervised() const noexcept;
     // Monotonic nanoseconds of the last publish_step; 0: none yet.
     [[nodiscard]] std::int64_t last_step_nanos() const noexcept;
 

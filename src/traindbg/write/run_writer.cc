@@ -380,7 +380,7 @@ Result<std::unique_ptr<RunWriter>> RunWriter::open_or_throw(storage::FileSystem&
     std::shared_ptr<SealThread> sealer;
     if (options.seals_parts && options.ring_steps == 0)
         sealer = std::make_shared<SealThread>(files, layout, worker, options.retention, options.sealer_nice,
-                                              shared, lock);
+                                              shared, lock, options.is_loss_told);
     auto scribe = std::make_shared<Scribe>(files, options, header, std::move(log), lock, sealer, shared);
     auto impl = std::make_unique<Impl>(std::move(options), worker, std::move(shared), std::move(sealer));
     std::unique_ptr<RunWriter> writer(new RunWriter);

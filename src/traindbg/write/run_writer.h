@@ -18,6 +18,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -60,6 +61,9 @@ struct WriterOptions {
     // With a `sync_interval` of 0 most of it never leaves the page cache, and outlives the process all the
     // same.
     std::uint64_t ring_steps = 0;
+    // Asked once the run's directory is gone, by any of the writer's threads, also after the writer has gone:
+    // whether somebody else tells the user. Empty: nobody does.
+    std::function<bool()> is_loss_told = {};
 };
 
 // What has happened to the records so far.

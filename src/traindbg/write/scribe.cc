@@ -10,6 +10,7 @@
 #include "traindbg/base/format.h"
 #include "traindbg/base/log.h"
 #include "traindbg/base/text.h"
+#include "traindbg/write/gone.h"
 
 namespace traindbg::write {
 namespace {
@@ -311,9 +312,10 @@ void Scribe::commit() {
     Status status = log_.append(batch_.bytes());
     if (status.code() == Code::kResourceExhausted) {
         // The disk is full: whole tensors stop, and the rest gets the room that was set aside.
-        stop_raw(Shortage::kDisk, status.message());
-        if (give_reserve_back())
+        if (give_reserve_back()) {
+            stop_raw(Shortage::kDisk, status.message());
             status = log_.append(base::ByteSpan(batch_.bytes()).subspan(log_.size() - before));
+        }
     }
     update_bytes_written();
     const std::uint64_t kept = status.is_ok() ? batch_.size() : log_.size() - before;
@@ -424,6 +426,7 @@ void Scribe::roll() {
     if (const Status status = replace_part(); !status.is_ok()) {
         roll_at_bytes_ = log_.size() + options_.part_bytes / 4;
         part_steps_ = 0;  // not at the next step again
+        if (is_gone(status)) return;
         base::log_once(LogLevel::kWarning, "write.roll",
                        base::format("the log goes on in a part that is full already: {}", status.message()));
     }
@@ -520,10 +523,10 @@ void Scribe::on_log_error(const Status& status) {
     log_is_open_ = false;
     if (status.code() == Code::kResourceExhausted) {
         // At a sync the room that was set aside is there still: a new part gets it.
-        stop_raw(Shortage::kDisk, status.message());
-        if (!give_reserve_back() || !replace_part().is_ok()) pause(Shortage::kDisk, status);
-        return;
+        if (!give_reserve_back() || !replace_part().is_ok()) return pause(Shortage::kDisk, status);
+        return stop_raw(Shortage::kDisk, status.message());
     }
+    if (is_gone(status)) return;
     if (was_restarted_) return fail(status);
     was_restarted_ = true;
     if (const Status started = replace_part(); !started.is_ok()) {
@@ -548,10 +551,19 @@ void Scribe::fail(const Status& status) noexcept {
     }
 }
 
+// Whether the error is of a directory that is not there any more: nothing is written then, and it is told.
+bool Scribe::is_gone(const Status& status) {
+    if (!tell_if_gone(files_, layout_, header_.worker, options_.is_loss_told)) return false;
+    drop_batch(0);
+    shared_->raw_is_off.store(true, std::memory_order_relaxed);
+    if (!shared_->has_failed.exchange(true)) shared_->tell_failure(status.message());
+    return true;
+}
+
 // A disk that is full may have room again; another error ends whole tensors for good.
 void Scribe::on_raw_error(const Status& status) {
     if (status.code() == Code::kResourceExhausted) return stop_raw(Shortage::kDisk, status.message());
-    if (raw_failed_) return;
+    if (raw_failed_ || is_gone(status)) return;
     raw_failed_ = true;
     shared_->raw_is_off.store(true, std::memory_order_relaxed);
     shared_->tell_failure(status.message());
@@ -599,18 +611,27 @@ void Scribe::stop_raw(Shortage why, const std::string& reason) {
     shared_->raw_is_off.store(true, std::memory_order_relaxed);
     if (std::exchange(raw_stop_was_told_, true)) return;
     shared_->tell_failure(reason);
+    if (why == Shortage::kQuota)
+        return base::log(LogLevel::kWarning,
+                         base::format("whole tensors are not recorded for now, statistics are: {}", reason));
+    disk_was_told_ = true;
+    const std::string_view what =
+        next_blob_ == 0 ? "recording goes on in the room that was set aside, and pauses when that is used up"
+                        : "whole tensors are not recorded for now, statistics while there is room for them";
     base::log(LogLevel::kWarning,
-              base::format("whole tensors are not recorded for now, statistics are: {}", reason));
+              base::format("the disk is full: {}; the training goes on: {}", what, reason));
 }
 
 void Scribe::pause(Shortage why, const Status& status) {
     if (is_paused()) return;
+    // What pauses all is told, and not that it stops whole tensors as well.
+    raw_stop_was_told_ = true;
     stop_raw(why, status.message());
     pause_ = why;
     shared_->is_paused.store(true, std::memory_order_relaxed);
     last_probe_nanos_ = base::monotonic_nanos();
     shared_->tell_failure(status.message());
-    if (std::exchange(pause_was_told_, true)) return;
+    if (std::exchange(pause_was_told_, true) || (why == Shortage::kDisk && disk_was_told_)) return;
     base::log(
         LogLevel::kError,
         base::format("recording pauses and goes on by itself when there is room, the training goes on: {}",

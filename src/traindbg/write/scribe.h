@@ -83,6 +83,7 @@ class Scribe {
     void on_log_error(const base::Status& status);
     void fail(const base::Status& status) noexcept;
     void on_raw_error(const base::Status& status);
+    [[nodiscard]] bool is_gone(const base::Status& status);
 
     void take_reserve();
     [[nodiscard]] bool give_reserve_back();
@@ -117,6 +118,7 @@ class Scribe {
     Shortage pause_ = Shortage::kNone;
     bool raw_stop_was_told_ = false;
     bool pause_was_told_ = false;
+    bool disk_was_told_ = false;  // that it is full, by either of them
     std::int64_t last_probe_nanos_ = 0;
     std::int64_t last_sync_nanos_ = 0;
     std::uint64_t closed_bytes_ = 0;  // of parts and blobs before these

@@ -5,6 +5,7 @@
 #include <condition_variable>
 #include <deque>
 #include <exception>
+#include <functional>
 #include <mutex>
 #include <thread>
 #include <utility>
@@ -14,6 +15,7 @@
 #include "traindbg/base/log.h"
 #include "traindbg/seal/retention.h"
 #include "traindbg/seal/sealer.h"
+#include "traindbg/write/gone.h"
 #include "traindbg/write/thread.h"
 
 namespace traindbg::write {
@@ -34,13 +36,14 @@ struct Finished {
 struct SealThread::State {
     State(storage::FileSystem& files_in, storage::RunLayout layout_in, model::WorkerId worker_in,
           const model::Retention& retention_in, int nice_in, std::shared_ptr<Shared> shared_in,
-          std::shared_ptr<storage::FileLock> lock_in)
+          std::shared_ptr<storage::FileLock> lock_in, std::function<bool()> is_loss_told_in)
         : files(files_in),
           layout(std::move(layout_in)),
           worker(worker_in),
           retention(retention_in),
           nice(nice_in),
           shared(std::move(shared_in)),
+          is_loss_told(std::move(is_loss_told_in)),
           directory_lock(std::move(lock_in)) {}
 
     void run() {
@@ -56,9 +59,10 @@ struct SealThread::State {
             try {
                 seal(next);
             } catch (const std::exception& error) {
-                tell(error.what());
+                tell({base::Code::kResourceExhausted, error.what()});
             }
         }
+        tell_at_end();
         directory_lock.reset();
         {
             const std::lock_guard lock(mutex);
@@ -70,17 +74,17 @@ struct SealThread::State {
     void seal(const Finished& finished) {
         const Result<seal::SealedPart> sealed = seal::seal_part(files, layout, worker, finished.part);
         if (sealed) shared->parts_sealed.fetch_add(1, std::memory_order_relaxed);
-        else tell(sealed.status().message());
+        else tell(sealed.status());
         const Result<seal::RetentionReport> kept = seal::apply_retention(
             files, layout, worker, retention,
             {.first_live_part = finished.part + 1, .first_live_blob = finished.first_blob_kept});
-        if (!kept) return tell(kept.status().message());
+        if (!kept) return tell(kept.status());
         {
             const std::lock_guard lock(mutex);
             if (is_left_behind) return;  // nobody asks any more
         }
         const Result<seal::WorkerFiles> left = seal::list_worker(files, layout, worker);
-        if (!left) return tell(left.status().message());
+        if (!left) return tell(left.status());
         Kept now{0, finished.closed_bytes};
         for (const auto* kind : {&left->logs, &left->segments})
             for (const seal::WorkerFiles::File& file : *kind)
@@ -91,12 +95,42 @@ struct SealThread::State {
         found = now;
     }
 
-    void tell(std::string_view why) noexcept {
+    void tell(const base::Status& status) noexcept {
         if (was_told) return;
-        was_told = true;
         try {
+            if (tell_if_gone(files, layout, worker, is_loss_told)) {
+                was_told = true;
+                return;
+            }
+            // Somebody removes files, and the directory may be next; or the disk is full, of which the
+            // writer tells when it meets it. At the end it is known.
+            if (status.code() == base::Code::kNotFound || status.code() == base::Code::kResourceExhausted) {
+                if (open_question.is_ok()) open_question = status;
+                return;
+            }
+            was_told = true;
             base::log(LogLevel::kWarning,
-                      base::format("a finished part of the log stays as it is, nothing is lost: {}", why));
+                      base::format("a finished part of the log stays as it is, nothing is lost: {}",
+                                   status.message()));
+        } catch (const std::exception&) {
+            return;  // out of memory: silence is better than harm
+        }
+    }
+
+    void tell_at_end() noexcept {
+        if (was_told || open_question.is_ok()) return;
+        try {
+            if (tell_if_gone(files, layout, worker, is_loss_told)) return;
+            if (open_question.code() == base::Code::kNotFound)
+                base::log(
+                    LogLevel::kWarning,
+                    base::format("a finished part of the log was removed before it was sealed, and what "
+                                 "it held is lost: {}",
+                                 open_question.message()));
+            else if (!shared->raw_is_off.load(std::memory_order_relaxed))
+                base::log(LogLevel::kWarning,
+                          base::format("a finished part of the log stays as it is, nothing is lost: {}",
+                                       open_question.message()));
         } catch (const std::exception&) {
             return;  // out of memory: silence is better than harm
         }
@@ -108,7 +142,9 @@ struct SealThread::State {
     const model::Retention retention;
     const int nice;
     const std::shared_ptr<Shared> shared;
-    bool was_told = false;                              // by the thread alone
+    const std::function<bool()> is_loss_told;
+    bool was_told = false;       // by the thread alone
+    base::Status open_question;  // why a part could not be sealed, where the end tells more; the same
     std::shared_ptr<storage::FileLock> directory_lock;  // the thread's, where there is one
 
     std::mutex mutex;  // guards all below
@@ -123,9 +159,10 @@ struct SealThread::State {
 
 SealThread::SealThread(storage::FileSystem& files, storage::RunLayout layout, model::WorkerId worker,
                        const model::Retention& retention, int nice, std::shared_ptr<Shared> shared,
-                       std::shared_ptr<storage::FileLock> lock)
-    : state_(std::make_unique<std::shared_ptr<State>>(std::make_shared<State>(
-          files, std::move(layout), worker, retention, nice, std::move(shared), std::move(lock)))),
+                       std::shared_ptr<storage::FileLock> lock, std::function<bool()> is_loss_told)
+    : state_(std::make_unique<std::shared_ptr<State>>(
+          std::make_shared<State>(files, std::move(layout), worker, retention, nice, std::move(shared),
+                                  std::move(lock), std::move(is_loss_told)))),
       generation_(base::fork_generation()) {}
 
 SealThread::~SealThread() {

@@ -8,6 +8,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <memory>
 
 #include "traindbg/model/requirement.h"
@@ -24,7 +25,7 @@ class SealThread {
     // `files` must live as long as the process if a thread is left behind.
     SealThread(storage::FileSystem& files, storage::RunLayout layout, model::WorkerId worker,
                const model::Retention& retention, int nice, std::shared_ptr<Shared> shared,
-               std::shared_ptr<storage::FileLock> lock);
+               std::shared_ptr<storage::FileLock> lock, std::function<bool()> is_loss_told = {});
     SealThread(const SealThread&) = delete;
     SealThread& operator=(const SealThread&) = delete;
     ~SealThread();  // finish(0); in a child made by `fork` nothing

@@ -28,6 +28,8 @@ constexpr std::uint64_t kSteps = 20;
 
 class FollowerTest : public ::testing::Test {
   protected:
+    explicit FollowerTest(int error = ETIMEDOUT) : error_(error) {}
+
     void SetUp() override {
         ASSERT_TRUE(memory_.create_directories("/run").is_ok());
         ASSERT_TRUE(
@@ -62,6 +64,7 @@ class FollowerTest : public ::testing::Test {
     // The network between us and the run.
     std::atomic<bool> is_away_ = false;
     std::string only_below_ = "/run";
+    int error_;
     std::chrono::nanoseconds give_up_after_ = 60s;
     std::chrono::nanoseconds give_up_at_end_after_ = 60s;
     MemoryFileSystem memory_;
@@ -71,7 +74,7 @@ class FollowerTest : public ::testing::Test {
   private:
     FaultPlan plan() {
         FaultPlan plan;
-        plan.error = ETIMEDOUT;
+        plan.error = error_;
         plan.fails = [this](FileCall call, const std::string& path) {
             return is_away_ && path.starts_with(only_below_) &&
                    (call == FileCall::kList || call == FileCall::kRead || call == FileCall::kOpen);
@@ -125,6 +128,41 @@ TEST_F(FollowerTest, ARunThatStaysAwayIsGivenUp) {
     EXPECT_NE(follower->troubles()[1].find("no longer judged"), std::string::npos) << follower->troubles()[1];
     is_away_ = false;
     follower->finish([] { return false; });
+}
+
+// Of a directory that is not there, rather than a network.
+class RunThatIsGoneTest : public FollowerTest {
+  protected:
+    RunThatIsGoneTest() : FollowerTest(ENOENT) {}
+};
+
+TEST_F(RunThatIsGoneTest, IsSaidOnceAndNotWaitedForAtTheEnd) {
+    const auto follower = follow();
+    is_away_ = true;
+    for (int i = 0; i < 5; ++i) {
+        EXPECT_FALSE(follower->advance(1s));
+        std::this_thread::sleep_for(2ms);
+    }
+    follower->finish([] { return false; });  // at once: it would be given a minute else
+    ASSERT_EQ(follower->troubles().size(), 1U) << follower->troubles()[1];
+    EXPECT_EQ(follower->troubles()[0],
+              "/run: the run's directory is gone: what was recorded in it is lost, unless it was moved; the "
+              "training goes on");
+    EXPECT_TRUE(follower->is_gone());
+}
+
+TEST_F(RunThatIsGoneTest, IsJudgedToItsEndWhereItIsBack) {
+    const auto follower = follow();
+    EXPECT_FALSE(follower->advance(1s));
+    is_away_ = true;
+    EXPECT_FALSE(follower->advance(1s));
+    EXPECT_TRUE(follower->is_gone());
+    is_away_ = false;
+    record();
+    std::this_thread::sleep_for(2ms);
+    follower->finish([] { return false; });
+    EXPECT_EQ(follower->steps_seen(), 2 * kSteps);
+    EXPECT_FALSE(follower->is_gone());
 }
 
 TEST_F(FollowerTest, TheEndDoesNotWaitForEver) {

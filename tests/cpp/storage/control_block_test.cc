@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -229,6 +230,18 @@ TEST_F(ControlBlockTest, ALinkAFifoAndADirectoryAreRefused) {
     EXPECT_EQ(ControlBlock::open(fifo).status().code(), Code::kInvalidArgument);
     EXPECT_FALSE(ControlBlock::open(directory_.path()).is_ok());
     EXPECT_EQ(ControlBlock::open(directory_.path() + "/none/control").status().code(), Code::kNotFound);
+}
+
+TEST_F(ControlBlockTest, WhoLocksTheFileSupervisesAlsoOnceTheFileIsRemoved) {
+    const auto training = ControlBlock::open(path_);
+    ASSERT_TRUE(training.is_ok());
+    EXPECT_FALSE((*training)->is_supervised());
+    const int supervisor = ::open(path_.c_str(), O_RDONLY | O_CLOEXEC);
+    ASSERT_EQ(::flock(supervisor, LOCK_EX | LOCK_NB), 0) << "asking has locked nothing";
+    ASSERT_EQ(::unlink(path_.c_str()), 0);
+    EXPECT_TRUE((*training)->is_supervised());
+    ::close(supervisor);
+    EXPECT_FALSE((*training)->is_supervised());
 }
 
 }  // namespace

@@ -866,6 +866,75 @@ TEST(PartsTest, APartThatCannotBeBegunIsTriedAgain) {
     EXPECT_TRUE(read_steps(memory) == many_steps());
 }
 
+// Others remove and make files in it meanwhile.
+void remove_while_it_is_written(const std::string& directory) {
+    std::error_code error;
+    ASSERT_TRUE(becomes_true([&] {
+        std::filesystem::remove_all(directory, error);
+        return !std::filesystem::exists(directory);
+    }));
+}
+
+// What is said while a run is recorded whose directory is removed in the middle.
+std::string told_of_a_run_that_is_removed(bool somebody_tells, const char* what = "") {
+    const testing::TemporaryDirectory directory;
+    const std::string run = directory.path() + "/run";
+    storage::FileSystem& files = storage::posix_file_system();
+    make_run(files, run);
+    WriterOptions options = small_parts();
+    options.run_directory = run;
+    options.is_loss_told = [=] { return somebody_tells; };
+    auto writer = open_writer(files, options);
+    add_tensors(*writer);
+    ::testing::internal::CaptureStderr();
+    for (std::uint64_t next = 0; next < kManySteps; ++next) {
+        if (next == kManySteps / 2) {
+            EXPECT_TRUE(writer->flush(kLong));
+            remove_while_it_is_written(run + what);
+        }
+        writer->append(sample_step(next, next % 4 == 0));
+        if (next % 10 == 0) static_cast<void>(writer->flush(kLong));
+    }
+    writer->close(kLong).ignore();
+    EXPECT_TRUE(writer->counts().failed);
+    return ::testing::internal::GetCapturedStderr();
+}
+
+TEST(PartsTest, ADirectoryThatIsRemovedIsSaidOnceAndNothingElseIs) {
+    const std::string told = told_of_a_run_that_is_removed(false);
+    EXPECT_EQ(std::count(told.begin(), told.end(), '\n'), 1) << told;
+    EXPECT_NE(told.find("/run: the directory is gone: what was recorded in it is lost"), std::string::npos)
+        << told;
+}
+
+TEST(PartsTest, ASupervisorTellsOfARunThatIsRemovedAndNotOfOneWorkers) {
+    EXPECT_EQ(told_of_a_run_that_is_removed(true), "");
+    const std::string told = told_of_a_run_that_is_removed(true, "/w0000");
+    EXPECT_EQ(std::count(told.begin(), told.end(), '\n'), 1) << told;
+    EXPECT_NE(told.find("/run/w0000: the directory is gone"), std::string::npos) << told;
+}
+
+// Nothing failed before: files that are open are written also where they have no name any more.
+TEST(PartsTest, ARemovedDirectoryThatOnlyTheSealerMeetsIsNoPartThatStays) {
+    const testing::TemporaryDirectory directory;
+    const std::string run = directory.path() + "/run";
+    storage::FileSystem& files = storage::posix_file_system();
+    make_run(files, run);
+    WriterOptions options;
+    options.run_directory = run;
+    auto writer = open_writer(files, options);
+    add_tensors(*writer);
+    writer->append(sample_step(0));
+    ASSERT_TRUE(writer->flush(kLong));
+    remove_while_it_is_written(run);
+    ::testing::internal::CaptureStderr();
+    writer->close(kLong).ignore();
+    const std::string told = ::testing::internal::GetCapturedStderr();
+    EXPECT_EQ(std::count(told.begin(), told.end(), '\n'), 1) << told;
+    EXPECT_EQ(told.find("nothing is lost"), std::string::npos) << told;
+    EXPECT_NE(told.find("is gone"), std::string::npos) << told;
+}
+
 // The training has opened as many files as it may.
 TEST(PartsTest, WithoutDescriptorsTheRecordGoesOnOrPausesAndResumes) {
 #if defined(TRAINDBG_ADDRESS_SANITIZER)
@@ -1345,6 +1414,34 @@ TEST(FullDiskTest, TensorsStopFirstThenTheReserveIsUsedThenStepsAreCounted) {
     EXPECT_EQ((*run)->totals().steps_dropped, counts.steps_dropped) << "what is missing stands in the run";
     EXPECT_EQ((*run)->totals().raw_tensors_dropped, counts.raw_tensors_dropped);
     EXPECT_FALSE(memory.exists("/run/w0000/reserve"));
+}
+
+TEST(FullDiskTest, IsSaidInOneLineWithTensorsAndWithoutAndAlsoWhereNothingCanBeSealed) {
+    for (const bool with_tensors : {true, false}) {
+        MemoryFileSystem memory;
+        make_run(memory);
+        FaultPlan plan;
+        plan.space_bytes = 100'000;
+        FaultFileSystem files(memory, plan);
+        WriterOptions options = small_parts();
+        options.reserve_bytes = 20'000;
+        options.part_bytes = 30'000;
+        auto writer = open_writer(files, options);
+        add_tensors(*writer);
+        ::testing::internal::CaptureStderr();
+        for (std::uint64_t step = 0; writer->counts().steps_dropped < 5; ++step) {
+            writer->append(sample_step(step, with_tensors));
+            static_cast<void>(writer->flush(kLong));
+        }
+        writer->close(kLong).ignore();
+        const std::string told = ::testing::internal::GetCapturedStderr();
+        EXPECT_EQ(std::count(told.begin(), told.end(), '\n'), 1) << told;
+        EXPECT_NE(told.find("No space left"), std::string::npos) << told;
+        EXPECT_NE(told.find(with_tensors ? "is full: whole tensors are not"
+                                         : "is full: recording goes on in the room"),
+                  std::string::npos)
+            << told;
+    }
 }
 
 TEST(FullDiskTest, AtTheQuotaTensorsStopBeforeStatistics) {

@@ -1,5 +1,7 @@
 #include <sys/wait.h>
+#include <unistd.h>
 
+#include <algorithm>
 #include <csignal>
 #include <filesystem>
 
@@ -104,6 +106,9 @@ class RunVerb final : public Verb {
         given_.capture.of_rules = std::move(*collections);
         auto config = given_.capture.config(*choices);
         if (!config.is_ok()) return fail(console, config.status());
+        const auto idle = given_.capture.check_schedule();
+        if (!idle.is_ok()) return fail(console, idle.status());
+        if (!idle->empty()) console.warn(*idle);
         if (const Status status = given_.store.apply(*config); !status.is_ok()) return fail(console, status);
         config->corrections = given_.corrections.corrections(given_.on_finding, given_.dry_run);
         if (!run_dir_.empty() && (!name_.empty() || !runs_.empty()))
@@ -124,6 +129,7 @@ class RunVerb final : public Verb {
         auto bootstrap = find_bootstrap(executable_directory());
         if (!bootstrap.is_ok()) return fail(console, bootstrap.status());
 
+        warn_of_unknown_variables(console);
         const Result<std::string> made = make_run(*config);
         if (made.is_ok()) {
             options.run = *made;
@@ -178,6 +184,14 @@ class RunVerb final : public Verb {
     }
 
   private:
+    void warn_of_unknown_variables(const Console& console) const {
+        std::vector<std::string> environment;
+        for (char** each = environ; each != nullptr && *each != nullptr; ++each)
+            environment.emplace_back(*each);
+        for (const std::string& what : options::unknown_variables(environment, given_.notify.targets))
+            console.warn(what);
+    }
+
     // The new run's directory with all that the training needs in it. kAlreadyExists and
     // kInvalidArgument are the user's to mend; any other error is of the file system.
     [[nodiscard]] Result<std::string> make_run(const model::CaptureConfig& config) {
@@ -277,12 +291,46 @@ class RunVerb final : public Verb {
         summary.end.reason = supervised.stopped_by_rule && supervised.stop_cause
                                  ? "stopped by rule " + supervised.stop_cause->rule
                                  : how_it_ended(supervised);
-        if (const Status written = write_run_end(options.run, summary.end, files_); !written.is_ok())
+        summary.is_gone = is_gone(options.run, files_);
+        if (summary.is_gone) {
+            if (!supervised.is_gone) console.warn(gone_in_words(options.run));
+        } else {
+            finish_record(options, supervised, summary, console);
+        }
+        finish_upload(options, summary, console);
+        if (!quiet_) console.error(summary_text(summary, console.error_colour(), console.error_columns()));
+        if (quiet_ && !supervised.attached)
+            console.warn(why_not_attached(command_, exit_code_of_wait_status(supervised.wait_status)));
+        if (json_) console.out(summary_json(summary));
+    }
+
+    // Its end, its last parts, its report; what is in it, for the summary.
+    void finish_record(const SupervisorOptions& options, const Supervised& supervised, Summary& summary,
+                       const Console& console) {
+        // What a full disk has no room for is told in one line.
+        std::vector<std::string> no_room;
+        std::string first;
+        const auto is_full = [&](const Status& status, std::string what) {
+            if (status.code() != Code::kResourceExhausted) return false;
+            if (first.empty()) first = status.message();
+            no_room.push_back(std::move(what));
+            return true;
+        };
+        if (!supervised.verdict_kept.is_ok())
+            is_full(supervised.verdict_kept, "the verdict (findings are printed)");
+        if (const Status written = write_run_end(options.run, summary.end, files_);
+            !written.is_ok() && !is_full(written, "how the run ended"))
             console.warn(written.message());
 
         // What a training that was cut off could not seal itself.
-        if (const auto sealed = seal::compact_run(files_, options.run); sealed.is_ok())
-            for (const std::string& problem : sealed->problems) console.warn(problem);
+        if (const auto sealed = seal::compact_run(files_, options.run); sealed.is_ok()) {
+            const std::vector<std::string>& of_room = sealed->problems_of_room;
+            for (const std::string& problem : sealed->problems)
+                if (std::find(of_room.begin(), of_room.end(), problem) == of_room.end())
+                    console.warn(problem);
+            if (!of_room.empty())
+                is_full({Code::kResourceExhausted, of_room.front()}, "sealed parts (their logs stay)");
+        }
 
         auto run = read::Run::open(options.run, files_);
         if (!run.is_ok()) {
@@ -301,16 +349,17 @@ class RunVerb final : public Verb {
                 if (const Status written = write_report(**run, supervised.verdict, path, files_);
                     written.is_ok())
                     summary.report = shown_path(path);
-                else
+                else if (!is_full(written, "the report"))
                     console.warn(written.message() + "; the run itself is complete: traindbg report " +
                                  summary.run + " -o FILE");
             }
         }
-        finish_upload(options, summary, console);
-        if (!quiet_) console.error(summary_text(summary, console.error_colour(), console.error_columns()));
-        if (quiet_ && !supervised.attached)
-            console.warn(why_not_attached(command_, exit_code_of_wait_status(supervised.wait_status)));
-        if (json_) console.out(summary_json(summary));
+        if (!no_room.empty())
+            console.warn(
+                base::format("{}; not written: {}; once there is room: traindbg compact {}, traindbg "
+                             "report {}",
+                             first, base::join(no_room, ", "), base::printable(summary.run),
+                             base::printable(summary.run)));
     }
 
     // The training runs and must not be told of anything that fails here.

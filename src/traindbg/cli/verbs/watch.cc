@@ -163,7 +163,11 @@ class WatchVerb final : public Verb {
         }
         show_metrics(metrics.get(), **follower, /*is_running=*/false, console);
         const model::Verdict verdict = (*follower)->verdict();
-        if (lock && ended) write_report_at_end(*path, verdict, files, console);
+        if (is_gone(*path, files)) {
+            if (!(*follower)->is_gone()) console.warn(gone_in_words(*path));
+        } else if (lock && ended) {
+            write_report_at_end(*path, verdict, files, console);
+        }
         if (json_) {
             model::Json json = {{"schema_version", 1}, {"run", base::printable(*path)}, {"ended", ended}};
             json.update(model::to_json(verdict));
