@@ -66,8 +66,7 @@ def lbfgs_with_a_closure(t: Training) -> None:
         optimizer.step(closure)
 
 
-# The last one holds what the optimizer does that does not drive the steps.
-@mode(steps=5, holds=("weights", "gradients", "losses", "optimizer_state"))
+@mode(steps=4, holds=("weights", "gradients", "losses", "optimizer_state"))
 def sparse_embeddings(t: Training) -> None:
     model = nn.Sequential(nn.EmbeddingBag(40, 8, sparse=True, mode="mean"), nn.Linear(8, CLASSES))
     sparse = torch.optim.SparseAdam(model[0].parameters(), lr=0.1)

@@ -123,6 +123,32 @@ def with_a_closure(gan: Gan) -> None:
         gan.of_generator.step(computed)
 
 
+def step_both(gan: Gan, *optimizers: torch.optim.Optimizer) -> None:
+    gan.of_critic.zero_grad()
+    gan.of_generator.zero_grad()
+    gan.loss(gan.generator(torch.randn(6, 3)), 1.0).backward()
+    for optimizer in optimizers:
+        optimizer.step()
+
+
+def by_one_pass_from_the_beginning(gan: Gan) -> None:
+    for _ in range(12):
+        step_both(gan, gan.of_critic, gan.of_generator)
+
+
+def by_one_pass_and_the_last_one_now_and_then(gan: Gan) -> None:
+    for number in range(20):
+        last = [gan.of_generator] if number < 5 or number % 3 == 0 else []
+        step_both(gan, gan.of_critic, *last)
+
+
+def by_one_pass_with_a_third(gan: Gan) -> None:
+    first = torch.optim.SGD(gan.generator[0].parameters(), lr=1e-4)
+    gan.of_generator = torch.optim.Adam(gan.generator[2].parameters(), 1e-3)
+    for _ in range(9):
+        step_both(gan, gan.of_critic, first, gan.of_generator)
+
+
 TRAININGS = [
     in_turns,
     generator_first,
@@ -133,6 +159,9 @@ TRAININGS = [
     with_a_third,
     with_an_evaluation,
     with_a_closure,
+    by_one_pass_from_the_beginning,
+    by_one_pass_and_the_last_one_now_and_then,
+    by_one_pass_with_a_third,
 ]
 
 

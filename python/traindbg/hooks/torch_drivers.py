@@ -1,6 +1,7 @@
 """Which optimizers step the watched models, and which of them drives, so that its steps count.
 
 It is the first one to step. Another one takes its place when it has stepped for long without it.
+Where others step by the same backward pass, the last of them ends the steps (`torch_last_of_pass`).
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from traindbg import _core
 from traindbg.hooks.torch_between import WeightsBetween
 from traindbg.hooks.torch_description import description, optimizer_description
 from traindbg.hooks.torch_guard import guarded
+from traindbg.hooks.torch_last_of_pass import LastOfPass
 from traindbg.hooks.torch_parameters import (
     Owner,
     Parameters,
@@ -70,6 +72,7 @@ class Drivers:
         self._hot = hot
         self._arm = arm
         self.driver: weakref.ref[torch.optim.Optimizer] | None = None
+        self.last = LastOfPass(watched, hot, self._ends_differ, _STEPS_UNTIL_NEW_DRIVER)
         self.by_hand: ByHand | None = None  # who finds steps while there is none
         # Those that step nothing of ours.
         self.strangers: weakref.WeakSet[torch.optim.Optimizer] = weakref.WeakSet()
@@ -105,6 +108,7 @@ class Drivers:
         self._watched.tables.clear()
         self.forget_strangers()
         self.driver = None
+        self.last.forget()
         self.between.forget()
 
     def forget_strangers(self) -> None:
@@ -116,16 +120,34 @@ class Drivers:
         """Ids of the losses of what has a name by `name_of`, by those of the plain losses."""
         return self._loss_ids.setdefault(whose, {})
 
+    def ends_steps(self) -> tuple[weakref.ref[torch.optim.Optimizer] | None, list[float]]:
+        """Whose steps end those of the training, and the learning rates of an ordinary one."""
+        if self.last.reference is not None:
+            return self.last.reference, self.last.rates()
+        return self.driver, list(self.rates)
+
+    def _ends_differ(self) -> None:
+        self._beside = None
+        self._arm()
+
     def beside(self) -> list[Beside]:
-        """The optimizers that step beside the one that drives, as the hot path knows them."""
+        """The optimizers that step beside the one that ends the steps, as the hot path knows them.
+
+        Where that is not the one that drives, the losses of the one that drives keep their names.
+        """
         if self._beside is None:
             driver = self.driver() if self.driver is not None else None
+            last = self.last.get() if self.last.reference is not None else driver
             beside: list[Beside] = []
             for optimizer, table in self._watched.tables.items():
-                if optimizer is not driver:
+                if optimizer is last:
+                    continue
+                if optimizer is driver:
+                    name, needed = "", self.last.steps_without_it
+                else:
                     name, needed = self.name_of(optimizer), self._steps_needed(driver, optimizer)
-                    ids = self.loss_ids(name)
-                    beside.append((weakref.ref(optimizer), table.groups, name, needed, ids))
+                ids = self.loss_ids(name)
+                beside.append((weakref.ref(optimizer), table.groups, name, needed, ids))
             for optimizer in self.strangers:
                 name = self.name_of(optimizer)
                 beside.append((weakref.ref(optimizer), -1, name, 0, self.loss_ids(name)))
@@ -314,6 +336,7 @@ class Drivers:
 
     def _set_driver(self, optimizer: torch.optim.Optimizer) -> None:
         self.driver = weakref.ref(optimizer)
+        self.last.forget()
         self._beside = None
         if self.by_hand is not None:
             self.by_hand.close()
@@ -389,6 +412,13 @@ class Drivers:
         if self._lost.get(optimizer) and checkpoints.was_given(optimizer):
             self._lost[optimizer] = 0  # later than its first step
             self._tensors.tell("optimizer_state_lost", 0, always=True)
+
+    def check_last(self, driver: torch.optim.Optimizer | None) -> None:
+        """The last one of a pass is about to step: tells of the driver what the hot path missed."""
+        if driver is not None:
+            self.last.check(driver)
+            if learning_rates(driver) != self.rates:
+                self.check_settings(driver)
 
     def take_skipped(self) -> None:
         """A step ends: tells how many were left out before it."""

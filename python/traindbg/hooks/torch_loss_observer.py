@@ -49,6 +49,10 @@ def _repeat(number: int) -> str:
     return "" if number == 1 else f"#{number}"
 
 
+def _mark_of(whose: str) -> str:
+    return f"@{whose}" if whose else ""
+
+
 class _Taken(NamedTuple):
     """What was held when an optimizer was about to step that does not drive."""
 
@@ -134,7 +138,7 @@ class LossObserver:
         self._hot.has_others = False
         for each in others:
             is_shared = not at_end and each.passes == self._hot.passes
-            self._record(each, "" if is_shared else f"@{each.whose}")
+            self._record(each, "" if is_shared else _mark_of(each.whose))
             if is_shared:  # they are the last ones
                 self._hot.take_back_turn()
         self._hot.release()
@@ -147,21 +151,29 @@ class LossObserver:
         brought = [_Taken(*each, []) for each in self._hot.take_others()]
         self._others[:0] = brought  # the hot path gives nothing while there are any here
 
-    def of_another(self, whose: Callable[[], str]) -> None:
-        """An optimizer that does not drive is about to step: what is held is its loss."""
+    def keep_names(self, ids: dict[int, int]) -> None:
+        """Of the losses of the optimizer that drives, where another one ends the steps."""
+        ids.update((known, known) for known in self._names)
+
+    def of_another(self, whose: Callable[[], str]) -> bool:
+        """An optimizer that does not drive is about to step: what is held is its loss.
+
+        Returns whether anything is.
+        """
         self._bring_others()
         self._hot.has_others = bool(self._others)
         held = self._hot.take_held()
         waiting, self._waiting = self._waiting, []
         if not held and not waiting:
-            return
+            return False
         name = whose()
         self._hot.turn_ends(name)
         self._others.append(_Taken(name, self._hot.passes, held, waiting))
         self._hot.has_others = True
         if len(self._others) > _MOST_OTHERS:
-            self._record(self._others[0], f"@{self._others[0].whose}")
+            self._record(self._others[0], _mark_of(self._others[0].whose))
             del self._others[0]
+        return True
 
     def _record(self, taken: _Taken, mark: str) -> None:
         for known, number in taken.held:

@@ -371,13 +371,22 @@ class Recording:
         self.in_backward.will_step()
         guarded("sources", sources.note, "step")
         table = self.watched.tables.get(optimizer)
+        is_new = table is None
         if table is None or table.is_stale or table.groups != len(optimizer.param_groups):
             table = self.drivers.learn(optimizer)
-        driver = self.drivers.driver
-        if driver is not None and driver() is optimizer:
+        driver, last = self.drivers.driver, self.drivers.last
+        if last.get() is optimizer or (driver is not None and driver() is optimizer):
+            last.will_step(optimizer, driver() if driver is not None else None)
+            if last.reference is not None:
+                self._losses.keep_names(self.drivers.loss_ids(""))
             self._losses.release()
         else:
-            self._losses.of_another(lambda: self.drivers.name_of(optimizer))
+            has_loss = self._losses.of_another(lambda: self.drivers.name_of(optimizer))
+            drives = driver() if driver is not None else None
+            if table is not None and last.follows(optimizer, drives, is_new, has_loss):
+                if self.hot.due & _LOOP:
+                    guarded("loop", self._facts.tell_kept, optimizer, table)
+                return
         if table is None or not self.hot.due:
             return
         self._evaluations.end()
@@ -396,11 +405,13 @@ class Recording:
                 guarded("modes", self._facts.tell_forgotten)
             if self.hot.due & _LOOP:
                 self._facts.will_step(optimizer)
+        elif last.get() is optimizer and driver is not None:
+            self.drivers.check_last(driver())
 
     @boundary("optimizer state")
     def _observe_stepped(self, optimizer: torch.optim.Optimizer) -> None:
         table = None if type(optimizer).__hash__ is None else self.watched.tables.get(optimizer)
-        if table is not None:
+        if table is not None and not self.drivers.last.is_next(optimizer):
             self._optimizers.stepped(optimizer, table, self.hot.due)
 
     @boundary("gradients before")
@@ -411,7 +422,13 @@ class Recording:
     @boundary("micro-batches")
     def step_skipped(self, optimizer: torch.optim.Optimizer) -> None:
         driver = self.drivers.driver() if self.drivers.driver is not None else None
-        if driver is not None and driver is not optimizer:
+        last = self.drivers.last.get() or driver
+        if last is not None and last is not optimizer:
+            return
+        if last is not driver and self.hot.passes == 0:
+            return  # it has stepped, by the pass of the step before
+        if last is not driver and self.hot.foreign_steps > 0:  # others have stepped by this pass
+            self._end_trained_step()
             return
         self._micro.step_ended()
         if driver is None:
@@ -441,7 +458,10 @@ class Recording:
         if known is None or type(optimizer).__hash__ is None:
             return None
         driver = known()
-        if driver is not optimizer and not self.drivers.takes_over(driver, optimizer):
+        ends = self.drivers.last.stepped(optimizer, driver)
+        if ends is False:
+            return None
+        if not ends and driver is not optimizer and not self.drivers.takes_over(driver, optimizer):
             self._micro.turn_ended()
             self._losses.of_another(lambda: self.drivers.name_of(optimizer))  # of its closure
             return None
@@ -534,16 +554,18 @@ class Recording:
             or self._micro.are_told_apart
             or self.in_backward.are_made
             or self.drivers.skipped > 0
+            or self.drivers.last.is_undecided
             or not self.watched.watchers
             or driver not in self.watched.tables
             or hot_path_is_off()
         ):
             self.hot.disarm()
             return
+        last, rates = self.drivers.ends_steps()
         self.hot.arm(
             [watcher._model for watcher in self.watched.watchers],
-            self.drivers.driver,
-            list(self.drivers.rates),
+            last,
+            rates,
             self._losses.ids,
             CLASSIFIERS,
             self._evaluations.names,
