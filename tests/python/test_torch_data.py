@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import weakref
+from pathlib import Path
 
 import pytest
 import torch
@@ -13,6 +14,7 @@ from torch.utils.data import DataLoader, TensorDataset
 
 import traindbg as td
 from traindbg.hooks.torch_data import (
+    answers_of,
     batches_in_storage,
     closest_column,
     one_sided_column,
@@ -296,3 +298,37 @@ def test_data_that_is_held_in_few_places_is_not_looked_for(monkeypatch) -> None:
     data, parts = (x, torch.zeros(64)), {"x": x}
     assert places_in_containers(data[0]) == 0
     assert parts["x"] is x
+
+
+def test_answers_to_yes_or_no_are_counted() -> None:
+    given = torch.tensor([2.0, -1.0, 0.5, -3.0])
+    labels = torch.tensor([1.0, 1.0, 0.0, 0.0])
+    found = answers_of("binary_cross_entropy_with_logits", given, labels)
+    assert found is not None
+    assert [float(value) for value in found] == [4, 2, 2, 1]
+    column = answers_of("binary_cross_entropy", given.sigmoid()[:, None], labels[:, None])
+    assert column is not None
+    assert [float(value) for value in column] == [4, 2, 2, 1]
+    soft = answers_of("binary_cross_entropy", given.sigmoid(), labels * 0.9)
+    assert soft is not None
+    assert [float(value) for value in soft] == [0, 0, 0, 0]
+    several = torch.zeros(4, 3)
+    assert answers_of("binary_cross_entropy_with_logits", several, several) is None
+    assert answers_of("mse_loss", given, labels) is None
+
+
+def test_answers_are_told_while_classes_are_due(tmp_path: Path) -> None:
+    torch.manual_seed(0)
+    model = nn.Linear(4, 1)
+    with td.watch(model, run_dir=tmp_path / "run", supervise=False):
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        for _ in range(40):
+            x = torch.randn(16, 4)
+            optimizer.zero_grad()
+            F.binary_cross_entropy_with_logits(
+                model(x).squeeze(1), (x[:, 0] > 0).float()
+            ).backward()
+            optimizer.step()
+    steps, values = td.Run(tmp_path / "run")["loop/answers"].series("value")
+    assert set(values) == {16.0}
+    assert list(steps) == [*range(20), 20, 25, 30, 35]

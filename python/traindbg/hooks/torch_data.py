@@ -9,11 +9,11 @@ from __future__ import annotations
 import functools
 import gc
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import torch
 
-from traindbg.hooks.torch_device import own_operations, widest_of
+from traindbg.hooks.torch_device import capturing_graph, own_operations, widest_of
 from traindbg.hooks.torch_guard import guarded
 from traindbg.hooks.torch_passes import Pass
 from traindbg.hooks.torch_rounds import rounds
@@ -264,7 +264,34 @@ def one_sided_column(
     return best / rows, column, (ones + zeros)[column]
 
 
-_OF_TWO = {"binary_cross_entropy": 0.5, "binary_cross_entropy_with_logits": 0.0}
+# Losses of yes or no: above which number an output says yes.
+OF_TWO = {"binary_cross_entropy": 0.5, "binary_cross_entropy_with_logits": 0.0}
+
+
+class Answers(NamedTuple):
+    """To a question of yes or no: one value each, on the labels' device."""
+
+    answers: torch.Tensor  # 0 where labels are not 0 and 1
+    answers_yes: torch.Tensor  # labels that are 1
+    answers_said_yes: torch.Tensor
+    answers_right_yes: torch.Tensor  # both
+
+
+def answers_of(name: str, predictions: Any, labels: Any) -> Answers | None:
+    """What a loss of one output for each sample was given; `name`: of the loss function."""
+    if name not in OF_TWO or type(predictions) is not torch.Tensor:
+        return None
+    if type(labels) is not torch.Tensor or labels.device != predictions.device:
+        return None
+    is_one_each = labels.dim() == 1 or (labels.dim() == 2 and labels.shape[1] == 1)
+    if not is_one_each or labels.shape != predictions.shape or capturing_graph(labels):
+        return None
+    with own_operations():
+        given, wanted = predictions.detach(), labels.detach()
+        known = ((wanted == 0) | (wanted == 1)).all()
+        yes, said = (wanted > 0.5) & known, (given > OF_TWO[name]) & known
+        counts = (known * wanted.numel(), yes.sum(), said.sum(), (yes & said).sum())
+        return Answers(*(count.to(torch.float32) for count in counts))
 
 
 def missed_labels(
@@ -286,9 +313,9 @@ def missed_labels(
                 return None
             is_known = wanted >= 0  # -100 is no label
             missed = (given.argmax(1) != wanted) & is_known
-        elif name in _OF_TWO and given.shape == wanted.shape:
+        elif name in OF_TWO and given.shape == wanted.shape:
             is_known = ((wanted == 0) | (wanted == 1)).all().expand(wanted.shape)
-            missed = ((given > _OF_TWO[name]) != (wanted > 0.5)) & is_known
+            missed = ((given > OF_TWO[name]) != (wanted > 0.5)) & is_known
         else:
             return None
         known = is_known.sum().to(widest_of(wanted))

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import torch
 
 from traindbg import _core
+from traindbg.hooks.torch_data import OF_TWO, answers_of
 from traindbg.hooks.torch_device import capturing_graph, own_operations
 from traindbg.hooks.torch_guard import boundary, guarded
 from traindbg.hooks.torch_losses import LABELS, PREDICTIONS, arguments_of
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
     from traindbg.hooks.torch_watched import WatchedModels
 
 ARGUMENTS = PREDICTIONS | LABELS
-CLASSIFIERS = frozenset({"cross_entropy", "nll_loss"})
+CLASSIFIERS = frozenset({"cross_entropy", "nll_loss", *OF_TWO})
 _TRAIN = _core.TRAIN
 _EVAL = _core.EVAL
 _LOOP = _core.ROLE_BITS["loop"]
@@ -238,7 +239,10 @@ class LossObserver:
         mark += f"@{whose}" if whose else ""
         is_further = mark != (self._micro.loss_mark if mode == _TRAIN else "")
         if name in CLASSIFIERS and due & _CLASSES and not is_further:
-            self._take_classes(mode, name, args, kwargs)
+            if name not in OF_TWO:
+                self._take_classes(mode, name, args, kwargs)
+            elif mode == _TRAIN:
+                guarded("answers", self._take_answers, name, args, kwargs)
         if due & ARGUMENTS and (self.users_want_arguments or not is_further):
             self.misses_arguments = False
             for role, suffix, tensor in arguments_of(name, args, kwargs):
@@ -277,6 +281,12 @@ class LossObserver:
             return
         tensor_id = self._tensors.id_of(f"classes/{name}", "classes")
         self._tensors.take_classes(mode, tensor_id, logits, labels)
+
+    def _take_answers(self, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        given = args[0] if args else kwargs.get("input")
+        found = answers_of(name, given, args[1] if len(args) > 1 else kwargs.get("target"))
+        for fact, value in found._asdict().items() if found is not None else ():
+            self._tensors.tell(fact, value, always=True)
 
     def _note_unreduced(self, value: torch.Tensor) -> None:
         """Of a loss for each sample, which the loop makes one number of: its mean."""

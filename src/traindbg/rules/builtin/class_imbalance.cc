@@ -40,7 +40,8 @@ const model::RuleInfo kClassImbalance = {
         "of "
         "one output (warning, at the same times): "
         "one answer is at most one in 1 + `ratio` labels, five or more of it were in batches since step 40, "
-        "and no output of these ever was on its side. Order "
+        "and no output of these ever was on its side; or it is ignored, as counted at every 5th step, as "
+        "rare classes are above. Order "
         "(warning): batches of eight or more labels are nearly all of a single class each, although the "
         "data has several; or they are of few classes each, and those of one step are mostly those of the "
         "step before.",
@@ -80,7 +81,7 @@ class ClassImbalance final : public Rule {
         game_.observe(step);
         last_ = step.step();
         look_at_yes_and_no(step, sink);
-        if (step.record->classes.empty()) return;
+        if (step.record->classes.empty()) return count_answers(step, sink);
         const model::ClassSample& sample = step.record->classes.front();
         if (tensor_.empty()) {
             tensor_ = step.info(sample.tensor).name;
@@ -113,6 +114,11 @@ class ClassImbalance final : public Rule {
     // A short training is judged when it is over.
     void on_end(FindingSink& sink) override {
         if (last_ + 1 < kShort) return;
+        if (counts_answers_) {
+            are_answers_missed_ = are_answers_missed_ || (is_imbalanced() && is_no_chance());
+            set_yes_or_no(sink);
+            return;
+        }
         if (seen() > 1) set_imbalance(sink, 1);
         if (seen() > 1 && !game_.is_on() && firing_.empty() && evaluated_.empty())
             set(kImbalance, is_missed_to_the_end(), sink);
@@ -156,11 +162,42 @@ class ClassImbalance final : public Rule {
             if (last_ >= kSettled) set_yes_or_no(sink);
         }
     }
+    // Answers are counted at more steps than their extremes are captured at, each as one of two classes.
+    // Their batches may well be of one class: some losses are called for what is and for what is not.
+    void count_answers(const model::StepView& step, FindingSink& sink) {
+        const auto all = loop_fact(step, "answers"), yes = loop_fact(step, "answers_yes"),
+                   said = loop_fact(step, "answers_said_yes"), right = loop_fact(step, "answers_right_yes");
+        if (!all || !yes || !said || !right || !(all->value > 0) || (!tensor_.empty() && !counts_answers_))
+            return;
+        counts_answers_ = true;
+        ++judged_;
+        const auto whole = [](double value) { return static_cast<std::uint32_t>(std::max(value, 0.0)); };
+        const double right_no = all->value - yes->value - said->value + right->value;
+        add({.labels = {whole(all->value - yes->value), whole(yes->value)},
+             .predictions = {whole(all->value - said->value), whole(said->value)},
+             .hits = {whole(right_no), whole(right->value)}},
+            all->value);
+        if (last_ < kSettled) return;
+        // To begin with, it must not be a matter of a few samples.
+        imbalanced_ = is_imbalanced() && (are_answers_missed_ || is_no_chance()) ? imbalanced_ + 1 : 0;
+        are_answers_missed_ = imbalanced_ >= kLooks;
+        set_yes_or_no(sink);
+    }
+    // Of a rare answer that is given to a fifth of its samples, so few would be found once in a hundred times.
+    // Calibrated models of rare events find no more than that, and are sound.
+    [[nodiscard]] bool is_no_chance() const {
+        const std::size_t rare = recent_[1] <= recent_[0] ? 1 : 0;
+        const double mean = 0.2 * recent_[rare];
+        double term = std::exp(-mean), sum = term;  // of a Poisson distribution
+        for (double k = 1; k <= hits_[rare]; ++k) sum += term *= mean / k;
+        return sum < 0.01;
+    }
     void set_yes_or_no(FindingSink& sink) {
         const double rare = std::min(binary_yes_, binary_labels_ - binary_yes_);
-        const bool on = !game_.is_on() && is_answer_missed_ && binary_labels_ >= 500 &&
-                        binary_labels_ - rare >= ratio_ * rare && missed_yes_or_no_ >= 5;
-        if (on) fire_yes_or_no(rare, 2 * binary_yes_ < binary_labels_, sink);
+        const bool never = is_answer_missed_ && binary_labels_ >= 500 &&
+                           binary_labels_ - rare >= ratio_ * rare && missed_yes_or_no_ >= 5;
+        if (!game_.is_on() && never) fire_yes_or_no(rare, 2 * binary_yes_ < binary_labels_, sink);
+        else if (!game_.is_on() && are_answers_missed_) fire_answers(sink);
         else if (firing_.erase(kYesOrNo) > 0) sink.clear(kYesOrNo);
     }
     // The same answer for batch after batch, then the other one. Two losses of a step, for what is and what
@@ -221,16 +258,41 @@ class ClassImbalance final : public Rule {
             "in the batches looked at from step {} to {}.",
             100 * rare / binary_labels_, is_yes_rare ? 1 : 0, missed_yes_or_no_,
             std::max(missed_since_, kFirstSteps), last_);
-        finding.fix = base::format(
-            "Weight the rare answer in the loss (pos_weight={:.2g} in binary_cross_entropy_with_logits), or "
-            "draw "
-            "samples evenly with torch.utils.data.WeightedRandomSampler; judge by recall, not by accuracy.",
-            is_yes_rare ? (binary_labels_ - rare) / rare : rare / (binary_labels_ - rare));
+        finding.fix = advice_for((binary_labels_ - rare) / rare, is_yes_rare);
         finding.evidence.push_back({"labels of the frequent answer / of the rare one",
                                     (binary_labels_ - rare) / rare, "limit", ratio_});
         finding.evidence.push_back({"samples of the rare answer missed", missed_yes_or_no_, "limit", 5});
         finding.plots = {{finding.tensor, "value"}};
         sink.fire(std::move(finding));
+    }
+
+    void fire_answers(FindingSink& sink) {
+        firing_.insert(kYesOrNo);
+        const std::size_t rare = recent_[1] <= recent_[0] ? 1 : 0;
+        model::Finding finding;
+        finding.key = kYesOrNo;
+        finding.severity = model::Severity::kWarning;
+        finding.tensor = base::format("loss/{}", binary_function_);
+        finding.message = base::format(
+            "{:.1f} % of the labels are {}, and the model says so for {:.0f} % of these: for {:.0f} of about "
+            "the last {:.0f} up to step {}.",
+            100 * recent_[rare] / (recent_[0] + recent_[1]), rare, 100 * hits_[rare] / recent_[rare],
+            hits_[rare], recent_[rare], last_);
+        finding.fix = advice_for(recent_[1 - rare] / recent_[rare], rare == 1);
+        finding.evidence.push_back({"labels of the frequent answer / of the rare one",
+                                    recent_[1 - rare] / recent_[rare], "limit", ratio_});
+        finding.evidence.push_back(
+            {"recall of the rare answer", hits_[rare] / recent_[rare], "limit", kIgnored});
+        finding.plots = {{finding.tensor, "value"}};
+        sink.fire(std::move(finding));
+    }
+    // `ratio`: of the frequent answer's labels to those of the rare one.
+    [[nodiscard]] static std::string advice_for(double ratio, bool is_yes_rare) {
+        return base::format(
+            "Weight the rare answer in the loss (pos_weight={:.2g} in binary_cross_entropy_with_logits), or "
+            "draw "
+            "samples evenly with torch.utils.data.WeightedRandomSampler; judge by recall, not by accuracy.",
+            is_yes_rare ? ratio : 1 / ratio);
     }
 
     // How much of a batch's labels the batch of the step before had, too.
@@ -366,7 +428,7 @@ class ClassImbalance final : public Rule {
         if (hits_[common] < kFound * recent_[common] && agreement() < kTellsApart) return false;
         missed_.clear();
         for (std::size_t i = 0; i < recent_.size(); ++i)
-            if (recent_[i] >= 20 && most >= ratio_ * recent_[i] && hits_[i] < 0.05 * recent_[i])
+            if (recent_[i] >= 20 && most >= ratio_ * recent_[i] && hits_[i] < kIgnored * recent_[i])
                 missed_.push_back(i);
         return !missed_.empty();
     }
@@ -464,7 +526,7 @@ class ClassImbalance final : public Rule {
             finding.evidence.push_back({"labels of the most frequent class / of the rare one",
                                         most / labels[rare], "limit", ratio_});
             finding.evidence.push_back(
-                {"recall of the rare class", recall, "limit", is_evaluation ? 0.25 : 0.05});
+                {"recall of the rare class", recall, "limit", is_evaluation ? 0.25 : kIgnored});
         }
         sink.fire(std::move(finding));
     }
@@ -475,6 +537,7 @@ class ClassImbalance final : public Rule {
     };
     static constexpr double kWindow = 2000;
     static constexpr double kFound = 0.7;           // of the most frequent class, where rare ones are ignored
+    static constexpr double kIgnored = 0.05;        // of a rare class, below which it is
     static constexpr double kTellsApart = 1.0 / 3;  // agreement beyond chance, where they are, too
     static constexpr std::uint64_t kLooks = 3;
     static constexpr model::StepIndex kSettled = 200;  // steps from which a training is judged as it goes on
@@ -497,6 +560,8 @@ class ClassImbalance final : public Rule {
     model::StepIndex missed_since_ = 0;      // step after the last one at which the rare answer was given
     std::uint64_t imbalanced_ = 0;           // looks in a row
     bool is_answer_missed_ = false;
+    bool counts_answers_ = false;      // what is counted are answers to yes or no
+    bool are_answers_missed_ = false;  // by these counts
     std::string binary_function_;
     double binary_labels_ = 0, binary_yes_ = 0, missed_yes_or_no_ = 0;
     double ratio_, min_labels_;
