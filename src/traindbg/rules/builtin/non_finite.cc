@@ -181,6 +181,7 @@ class NonFinite final : public Rule {
             if (info.role == Role::kWeight) weights2 += s.l2 * s.l2;
             const Pass pass = pass_of(info.role);
             if (s.not_finite() == 0 || pass == Pass::kNone) continue;
+            if (info.role == Role::kLabel && is_made_of_prediction(step, info, s)) continue;
             const Bad bad = {sample.tensor, pass, order_of(info, pass), s.nan, s.infinite(), s.count};
             if (pass == Pass::kInput || pass == Pass::kForward) {
                 // An infinity alone is how masks are written: beside it there are zeros only.
@@ -229,7 +230,18 @@ class NonFinite final : public Rule {
     }
 
     // The labels of a loss that is written out are its predictions less their differences: not finite where
-    // outputs that grew are not.
+    // these are not, which says nothing of the data.
+    static bool is_made_of_prediction(const model::StepView& step, const model::TensorInfo& label,
+                                      const model::Statistics& values) {
+        if (!loop_fact(step, "loss_is_written_out")) return false;
+        const std::string prediction = "prediction/" + std::string(place_of(label.name));
+        return std::any_of(step.record->tensors.begin(), step.record->tensors.end(),
+                           [&](const model::TensorSample& other) {
+                               return step.info(other.tensor).name == prediction &&
+                                      other.statistics.not_finite() >= values.not_finite();
+                           });
+    }
+    // The same where that fact is not told of the step.
     [[nodiscard]] bool is_made_of_outputs(const model::TensorInfo& info) const {
         return info.role == Role::kLabel && grew_;
     }
