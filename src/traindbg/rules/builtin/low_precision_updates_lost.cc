@@ -24,7 +24,8 @@ const model::RuleInfo kLowPrecisionUpdatesLost = {
         "Weights kept in 16 bits, or very large ones in 32, do not change, because each update is less than "
         "half of their last bit.",
     .when =
-        "Of the weight matrices in bfloat16, float16 or 8 bits, most have, at three steps that were looked "
+        "Of the weight matrices in bfloat16, float16 or 8 bits (of the tables of embeddings, in a model "
+        "without matrices), most have, at three steps that were looked "
         "at, an update of exactly 0 in more than `share` of the entries that had a gradient, with a "
         "learning rate above 0. A warning while the training does not learn, after `patience` steps; a note "
         "(info) if it does. After 100 steps a warning in any case, where in most matrices more than 70 % of "
@@ -118,6 +119,12 @@ class LowPrecisionUpdatesLost final : public Rule {
         }
         std::size_t all = 0, lost = 0, mostly = 0;
         double worst = -1;
+        // Of a model of tables, such as one of factors, the tables are what it has.
+        const bool has_matrices = std::any_of(
+            step.record->tensors.begin(), step.record->tensors.end(), [&](const model::TensorSample& each) {
+                const model::TensorInfo& info = step.info(each.tensor);
+                return info.role == model::Role::kWeightUpdate && is_matrix(info);
+            });
         // Where the rate itself is near its end, small updates are meant.
         const bool is_at_rate = !rates_.is_known() || rates_.now() > 0.45 * rates_.peak();
         for (const model::TensorSample& sample : step.record->tensors) {
@@ -131,9 +138,10 @@ class LowPrecisionUpdatesLost final : public Rule {
                 continue;
             }
             look_at_layer(step, sample, alive, true);
-            if (!is_matrix(info)) continue;
+            if (has_matrices ? !is_matrix(info) : !is_table(info)) continue;
             const auto found = alive.find(place_of(info.name));
             if (found == alive.end() || !(found->second > 0)) continue;
+            if (!has_matrices && found->second < kFewestOfTable) continue;
             const auto changed = static_cast<double>(sample.statistics.count - sample.statistics.zero);
             const double share = 1 - std::min(1.0, changed / found->second);
             ++all;
@@ -155,6 +163,10 @@ class LowPrecisionUpdatesLost final : public Rule {
         }
     }
 
+    static bool is_table(const model::TensorInfo& info) {
+        return info.shape.size() == 2 && info.shape[1] > 1 &&
+               info.module_type.find("Embedding") != std::string::npos;
+    }
     static double rms_of(const model::Statistics& values) {
         return values.finite() == 0 ? 0 : values.l2 / std::sqrt(static_cast<double>(values.finite()));
     }
@@ -315,6 +327,7 @@ class LowPrecisionUpdatesLost final : public Rule {
     const char* firing_ = nullptr;
     InARow averages_{2};
     static constexpr double kMostly = 0.7;
+    static constexpr double kFewestOfTable = 64;  // entries with a gradient
     static constexpr model::StepIndex kLate = 100;
     LearningRates rates_;
     TrainingLoss loss_;
