@@ -249,6 +249,56 @@ def test_a_causal_layer_sees_none(run_dir, name):
     assert fact(run, "later_seen") == ({0}, "")
 
 
+class Mixing(nn.Module):
+    """A matrix over positions, as in a spatial gate; `how` it is applied."""
+
+    def __init__(self, how, causal, length=LENGTH):
+        super().__init__()
+        self.how, self.causal = how, causal
+        self.weight = nn.Parameter(torch.randn(length, length) / length)
+
+    def forward(self, h):
+        weight = self.weight.tril() if self.causal else self.weight
+        if self.how == "linear":
+            return F.linear(h.transpose(1, 2), weight).transpose(1, 2)
+        if self.how == "product":
+            return weight @ h
+        return F.conv1d(h, weight[:, :, None])
+
+
+@pytest.mark.parametrize("causal", [False, True])
+@pytest.mark.parametrize("how", ["linear", "product", "convolution"])
+def test_matrices_that_mix_positions(run_dir, how, causal):
+    model = model_of(lambda m, h, ids: m.part(h), lambda: Mixing(how, causal))
+    run, _, _ = train(run_dir, model)
+    assert fact(run, "later_seen") == (({0}, "") if causal else ({1}, "part"))
+
+
+@pytest.mark.parametrize("how", ["as wide as long", "contiguous", "of features"])
+def test_layers_that_are_as_wide_as_the_sequence_is_long(run_dir, how):
+    """Features, of which each position has as many as there are positions."""
+    torch.manual_seed(1)
+
+    def mix(model, h, ids):
+        wide = F.pad(h, (0, LENGTH - WIDTH)) if how != "contiguous" else h.repeat(1, 1, 2)
+        wide = wide[..., :LENGTH]
+        if how == "as wide as long":  # a convolution's output, turned
+            wide = wide.transpose(1, 2).contiguous().transpose(1, 2)
+        return model.part(wide) if how != "of features" else model.part(wide.transpose(1, 2)).mT
+
+    class Wide(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.layer = nn.Conv1d(LENGTH, LENGTH, 1)
+            self.weight = nn.Parameter(torch.randn(LENGTH, LENGTH))
+
+        def forward(self, x):
+            return self.layer(x) if how == "of features" else F.linear(x, self.weight)
+
+    run, _, _ = train(run_dir, Model(mix, Wide(), LENGTH))
+    assert not [name for name in run.names() if "later_seen" in name]
+
+
 def test_nothing_is_told_of_a_task_of_another_kind(run_dir):
     model = model_of(*SEES_LATER["no mask"])
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)

@@ -1,10 +1,10 @@
 """What a model lets the positions of a sequence see: later ones, padding, or the right ones.
 
 At a few steps the functions that carry something from one position to another are listened to:
-attention, recurrent layers, convolutions over one dimension, shifts, and softmax, for attention
-that is written out. Of attention the mask says which positions are seen, of a softmax that is
-written out its zeros. And the model's inputs are compared with the targets of the loss: where each
-target is the next value of an input, nothing may see what comes later.
+attention, recurrent layers, convolutions over one dimension, shifts, matrices that mix positions,
+and softmax, for attention that is written out. Of attention the mask says which positions are seen,
+of a softmax that is written out its zeros. And the model's inputs are compared with the targets of
+the loss: where each target is the next value of an input, nothing may see what comes later.
 
 Copies of the first rows of inputs and numbers are kept until the step ends. Waits for a device.
 """
@@ -62,8 +62,10 @@ _PASSING = _named(
 )  # fmt: skip
 # By which scores are given a mask before the softmax.
 _ADDING = _named("add", "add_", "__add__", "__radd__", "__iadd__")
+_PRODUCTS = _named("matmul", "__matmul__")
 MIXERS: frozenset[Any] = (
-    frozenset({_multi_head, _sdpa, torch.conv1d, functional.pad})
+    frozenset({_multi_head, _sdpa, torch.conv1d, functional.linear, functional.pad})
+    | _PRODUCTS
     | _SOFTMAXES
     | _RECURRENT
     | _ROLLS
@@ -96,6 +98,7 @@ class _Call(NamedTuple):
     length: int
     sees_later: bool = False
     sight: _Sight | None = None  # of attention, which says it then
+    is_matrix: bool = False  # that is applied to positions as if they were features
 
 
 class _Sum(NamedTuple):
@@ -155,6 +158,37 @@ def _is_mask_added_to_scores(mask: torch.Tensor, scores: torch.Tensor) -> bool:
         return any(torch.equal(mask, whole) for whole in (ones.tril(), ones.triu(1)))
     turns = (mask[..., 1:] != mask[..., :-1]).sum(-1)
     return bool((turns <= 1).all())
+
+
+def _mixing_matrix(function: Any, args: Any, kwargs: Any) -> torch.Tensor | None:
+    """[length, length], by which positions are mixed, as in the spatial gates of a gMLP or a mixer.
+
+    A layer's weight is such a one where it is given [..., features, positions]: a view that was
+    turned, or the channels of a convolution with one tap. None where that is not certain, because
+    another dimension is as long.
+    """
+    both = [
+        *args[:2],
+        *(kwargs[name] for name in ("input", "other", "weight") if name in kwargs),
+    ][:2]
+    if len(both) < 2 or not all(isinstance(each, torch.Tensor) for each in both):
+        return None
+    given, weight = both
+    along = -1
+    if function in _PRODUCTS:
+        given, weight, along = weight, given, -2
+    elif function is torch.conv1d:
+        along = -2
+        if weight.dim() != 3 or weight.shape[2] != 1:
+            return None
+        weight = weight.squeeze(2)
+    if given.dim() != 3 or weight.dim() != 2 or weight.shape[0] != weight.shape[1]:
+        return None
+    length, width = given.shape[along], given.shape[-3 - along]
+    is_turned = along == -2 or given.stride(-1) != 1
+    if length != len(weight) or width == length or not is_turned or weight.numel() > _MOST_CELLS:
+        return None
+    return weight
 
 
 def _is_plain(value: Any) -> bool:
@@ -500,8 +534,12 @@ class SequenceObserver:
         with own_operations():
             if function in _RECURRENT:
                 self._recurrent_called(place, args)
+            elif (matrix := _mixing_matrix(function, args, kwargs)) is not None:
+                self._matrix_called(place, matrix)
             elif function is torch.conv1d:
                 self._convolution_called(place, args, kwargs, result)
+            elif function is functional.linear or function in _PRODUCTS:
+                return
             elif function is functional.pad or function in _ROLLS:
                 self._shifted(place, function, args, kwargs)
             elif function in _SOFTMAXES:
@@ -599,6 +637,11 @@ class SequenceObserver:
         else:
             length, both = args[0].shape[1 if args[8] else 0], args[7]
         self._calls.append(_Call(place, int(length), bool(both)))
+
+    def _matrix_called(self, place: str, matrix: torch.Tensor) -> None:
+        if not capturing_graph(matrix):
+            sees_later = bool(matrix.detach().triu(1).any())
+            self._calls.append(_Call(place, len(matrix), sees_later, is_matrix=True))
 
     def _convolution_called(self, place: str, args: Any, kwargs: Any, result: Any) -> None:
         given = args[0] if args else kwargs.get("input")
@@ -720,6 +763,8 @@ class SequenceObserver:
         length, known = self._next
         # Inside, the last position may be left out.
         calls = [call for call in self._calls if call.length in (length, length - 1)]
+        if len(self._inputs) > 1:  # as long as this one may be the features of another
+            calls = [call for call in calls if not call.is_matrix]
         if int(known.sum()) < _FEWEST_KNOWN:
             calls = [call for call in calls if call.sight is None]
         later: list[tuple[str, bool]] = []  # place, and whether earlier ones are seen, too

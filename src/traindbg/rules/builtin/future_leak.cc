@@ -16,7 +16,8 @@ const model::RuleInfo kFutureLeak = {
         "of "
         "them, bit for bit), and a layer over a sequence of that length lets positions see later ones: an "
         "attention whose mask shows the next position, or half of all later ones; a bidirectional recurrent "
-        "layer; a convolution over one dimension that is padded on both sides. Where another input is as "
+        "layer; a convolution over one dimension that is padded on both sides; a matrix that mixes positions "
+        "(a spatial gate, a mixer) with anything above its diagonal. Where another input is as "
         "long, "
         "as in a model that translates, all such layers must.",
     .why =
@@ -26,7 +27,8 @@ const model::RuleInfo kFutureLeak = {
         "A causal mask: is_causal=True of scaled_dot_product_attention, or "
         "nn.Transformer.generate_square_subsequent_mask(length) as the attention's mask; a recurrent layer "
         "of "
-        "one direction; convolutions that are padded on the left only.",
+        "one direction; convolutions that are padded on the left only; the lower triangle of a matrix that "
+        "mixes positions (weight.tril()).",
     .healthy =
         "Targets that are not the next value (masked words, labels, the input itself); an encoder of another "
         "sequence, whose positions may all see each other; convolutions that are padded on one side.",
@@ -59,7 +61,7 @@ class FutureLeak final : public Rule {
             "Let positions of {} see only earlier ones: a causal mask (is_causal=True, or "
             "nn.Transformer.generate_square_subsequent_mask) for attention, bidirectional=False for a "
             "recurrent "
-            "layer, padding on the left only for a convolution.",
+            "layer, padding on the left only for a convolution, weight.tril() for a matrix over positions.",
             later->place.empty() ? std::string_view("the model") : later->place);
         finding.evidence.push_back({"layers that show later positions", later->value, "expected", 0});
         sink.fire(std::move(finding));
