@@ -47,7 +47,9 @@ const model::RuleInfo kLossNotDecreasing = {
         "the end of `min_steps`: above 90 % of guessing, as evaluations were above 95 %, for three to twenty "
         "classes, where of 250 and more rows of the inputs the labels of nearest ones are as unlike as those "
         "of "
-        "any two, within 10 %.",
+        "any two, within 10 %; from 100 steps on, where it is above 95 % of guessing, without a trend over "
+        "the "
+        "second half.",
     .why = "A loss that does not fall means that the model does not learn what it is asked to.",
     .fix =
         "Rising: lower the learning rate. Stalled: check that labels belong to their inputs, that the "
@@ -121,8 +123,7 @@ class LossNotDecreasing final : public Rule {
     void on_end(FindingSink& sink) override {
         if (loss_.count() < kShort || !firing_.empty()) return;
         stands_still_ = loss_.count() < min_steps_ && is_stalled();
-        if (stands_still_ || has_learned_nothing() || (loss_.count() >= min_steps_ && is_without_signal()))
-            set("stalled", true, sink);
+        if (stands_still_ || has_learned_nothing() || is_without_signal()) set("stalled", true, sink);
     }
     [[nodiscard]] std::uint64_t steps_judged() const override { return judged_; }
     [[nodiscard]] std::string why_not_judged() const override {
@@ -203,9 +204,14 @@ class LossNotDecreasing final : public Rule {
         const std::optional<double> base = loss_.base_rate(), unlike = neighbours_.unlike();
         constexpr std::size_t kMostClasses = 20;
         constexpr double kFewestRows = 250, kNear = 0.1;
+        // Of fewer steps, it must be no better than guessing, and not on its way.
+        const bool is_short = loss_.count() < min_steps_;
+        const auto means = loss_.blocks().means();
+        if (is_short && (means.size() < 20 || trend_z(means.last(means.size() / 2)) < -2.5)) return false;
         return base && unlike && loss_.classes() > 2 && loss_.classes() <= kMostClasses &&
                neighbours_.rows() >= kFewestRows && std::abs(*unlike - 1) < kNear &&
-               loss_.level() > 0.9 * *base && (evaluations_ == 0 || best_evaluation_ > 0.95 * *base);
+               loss_.level() > (is_short ? 0.95 : 0.9) * *base &&
+               (evaluations_ == 0 || best_evaluation_ > 0.95 * *base);
     }
 
     // Evaluations, one of them since the loss rose, are much better than when the training's loss was at its
