@@ -416,6 +416,32 @@ def test_a_mask_of_numbers_that_hides_nothing(run_dir):
     assert fact(run, "masks_added") == ({1}, "part")
 
 
+@pytest.mark.parametrize("by_numbers", [False, True])
+def test_masks_of_heads_in_the_order_of_the_batch(run_dir, by_numbers):
+    """By `repeat`, and what may be: `repeat_interleave`, one of each head, one for all."""
+    heads = 4
+
+    def told(name, make):
+        def mix(model, h, ids):
+            near = (ids[:, :, None] - ids[:, None, :]).abs() > 4
+            mask = make(near)
+            if by_numbers:
+                mask = torch.zeros(mask.shape).masked_fill(mask, -math.inf)
+            return model.part(h, h, h, attn_mask=mask)[0]
+
+        model = model_of(mix, lambda: nn.MultiheadAttention(WIDTH, heads, batch_first=True))
+        run, _, _ = train(run_dir / name, model)
+        return fact(run, "masks_repeated") if run.names("^loop/masks_repeated") else None
+
+    bands = [torch.ones(LENGTH, LENGTH, dtype=torch.bool).tril(-1 - k) for k in range(heads)]
+    of_heads = torch.stack(bands)
+    assert told("repeated", lambda near: near.repeat(heads, 1, 1)) == ({1}, "part")
+    assert told("interleaved", lambda near: near.repeat_interleave(heads, 0)) == ({0}, "")
+    assert told("of heads", lambda near: of_heads.repeat(len(near), 1, 1)) == ({0}, "")
+    assert told("one", lambda near: bands[0].expand(heads * len(near), -1, -1)) == ({0}, "")
+    assert told("flat", lambda near: bands[0]) is None
+
+
 def test_a_mask_of_numbers_that_is_added_to_scores_written_out(run_dir):
     """As it is, in place, turned into what hides, and as a bias for some pairs, which is meant."""
 

@@ -321,6 +321,26 @@ def _of_multi_head(args: Any, kwargs: Any) -> tuple[torch.Tensor | None, bool]:
     return shown, _is_added_by_mistake(mask) or _is_added_by_mistake(padding)
 
 
+def _is_repeated(args: Any, kwargs: Any) -> bool | None:
+    """Whether a mask of [batch * heads, queries, keys] was made by `repeat`. None: there is none.
+
+    Row b * heads + h is that of head h of sample b. Where a mask of each sample is repeated as a
+    whole, the mask comes again after as many rows as there are samples, and heads of one sample
+    differ. One of each head alone, the same for all samples, comes again after as many as there
+    are heads.
+    """
+    given = _multi_head_signature.bind(*args, **kwargs).arguments
+    query, mask = given["query"], given.get("attn_mask")
+    batch = query.shape[1] if query.dim() == 3 else 1
+    if mask is None or mask.dim() != 3 or batch < 2 or not 0 < mask.numel() <= _MOST_CELLS:
+        return None
+    heads = len(mask) // batch
+    if heads < 2 or heads * batch != len(mask) or capturing_graph(mask):
+        return None
+    comes_again = torch.equal(mask[batch:], mask[:-batch])
+    return comes_again and not torch.equal(mask[heads:], mask[:-heads])
+
+
 def _of_scaled_dot_product(args: Any, kwargs: Any) -> tuple[torch.Tensor | None, bool]:
     query, key = (args[at] if len(args) > at else kwargs[name] for at, name in enumerate(_QK))
     mask = args[3] if len(args) > 3 else kwargs.get("attn_mask")
@@ -477,6 +497,7 @@ class SequenceObserver:
         self._inputs: list[_Input] = []
         self._calls: list[_Call] = []
         self._added: list[str] = []
+        self._repeated: dict[str, bool] = {}  # masks of each head, by their places
         self._masks: list[tuple[str, torch.Tensor]] = []
         self._cells = 0
         self._weights: dict[int, _Weights] = {}  # by the results' ids
@@ -548,6 +569,9 @@ class SequenceObserver:
                 of = _of_multi_head if function is _multi_head else _of_scaled_dot_product
                 shown, is_added = of(args, kwargs)
                 self._attention_called(place, shown, is_added)
+                repeated = _is_repeated(args, kwargs) if function is _multi_head else None
+                if repeated is not None:
+                    self._repeated[place] = repeated or self._repeated.get(place, False)
 
     def _added_to(self, args: Any, result: Any) -> None:
         """A sum; what it added is kept, as it may be a mask for the softmax that comes next."""
@@ -756,6 +780,9 @@ class SequenceObserver:
             yield "padding_mirrored", mirrored, place
         if self._masks or self._added:
             yield "masks_added", len(self._added), self._added[0] if self._added else ""
+        if self._repeated:
+            wrong = [place for place, is_repeated in self._repeated.items() if is_repeated]
+            yield "masks_repeated", len(wrong), wrong[0] if wrong else ""
 
     def _of_later_positions(self) -> Iterator[tuple[str, float, str]]:
         if self._next is None:

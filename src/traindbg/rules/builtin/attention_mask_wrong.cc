@@ -24,7 +24,10 @@ const model::RuleInfo kAttentionMaskWrong = {
         "the "
         "numbers 0.0 and 1.0 and nothing else: numbers are added to the scores, so these hide nothing "
         "(warning). Or, where each target is the input's next value, positions see later ones and no earlier "
-        "one (error).",
+        "one (error). Or a mask of (batch x heads, queries, keys) differs between the heads of one sample "
+        "and "
+        "comes again after as many rows as the batch has, but not after as many as there are heads: whole "
+        "batches lie one after the other in it (error).",
     .why =
         "The model looks at the padding, which says nothing, or at what it must not see; it learns next to "
         "nothing, or something else than it should.",
@@ -32,7 +35,9 @@ const model::RuleInfo kAttentionMaskWrong = {
         "Turn the mask round: in nn.MultiheadAttention and nn.Transformer True hides a position "
         "(key_padding_mask=ids == pad), in scaled_dot_product_attention True shows it (attn_mask=ids != "
         "pad). A "
-        "mask of numbers holds 0 where a position is seen and -inf where it is hidden.",
+        "mask of numbers holds 0 where a position is seen and -inf where it is hidden. A mask for each head "
+        "is "
+        "made by repeat_interleave(heads, dim=0).",
     .healthy =
         "No mask, where padding is seen as well as the rest; masks of sentences, windows or blocks; a bias "
         "that "
@@ -52,6 +57,7 @@ class AttentionMaskWrong final : public Rule {
         : inverted_(parameters.at("looks")),
           mirrored_(parameters.at("looks")),
           added_(parameters.at("looks")),
+          repeated_(parameters.at("looks")),
           turned_(parameters.at("looks")) {}
 
     void on_step(const model::StepView& step, FindingSink& sink) override {
@@ -68,13 +74,17 @@ class AttentionMaskWrong final : public Rule {
             added_.add(step, added->value > 0);
             if (added_.is_enough()) fire_added(*added, sink);
         }
+        if (const auto repeated = loop_fact(step, "masks_repeated")) {
+            repeated_.add(step, repeated->value > 0);
+            if (repeated_.is_enough()) fire_repeated(*repeated, sink);
+        }
         if (const auto later = loop_fact(step, "only_later_seen")) {
             turned_.add(step, later->value > 0);
             if (turned_.is_enough()) fire_turned(*later, sink);
         }
     }
     [[nodiscard]] std::uint64_t steps_judged() const override {
-        return std::max({inverted_.judged(), added_.judged(), turned_.judged()});
+        return std::max({inverted_.judged(), added_.judged(), repeated_.judged(), turned_.judged()});
     }
     [[nodiscard]] std::string why_not_judged() const override {
         return "no attention was seen: of nn.MultiheadAttention, scaled_dot_product_attention or a softmax";
@@ -124,6 +134,19 @@ class AttentionMaskWrong final : public Rule {
         finding.evidence.push_back({"masks of 0 and 1", fact.value, "expected", 0});
         sink.fire(std::move(finding));
     }
+    void fire_repeated(const LoopFact& fact, FindingSink& sink) const {
+        model::Finding finding = loop_finding("repeated", model::Severity::kError, repeated_, fact);
+        finding.message = base::format(
+            "The mask of {} was repeated in the wrong order: it holds the masks of the whole batch one after "
+            "the other, where those of the heads of one sample lie side by side. Most heads of most samples "
+            "are given the mask of another sample.",
+            place_of(fact));
+        finding.fix =
+            "Make it by mask.repeat_interleave(num_heads, dim=0) in place of mask.repeat(num_heads, 1, 1): "
+            "row b * num_heads + h is of sample b.";
+        finding.evidence.push_back({"masks in another order", fact.value, "expected", 0});
+        sink.fire(std::move(finding));
+    }
     void fire_turned(const LoopFact& fact, FindingSink& sink) const {
         model::Finding finding = loop_finding("turned", model::Severity::kError, turned_, fact);
         finding.message = base::format(
@@ -137,7 +160,7 @@ class AttentionMaskWrong final : public Rule {
         sink.fire(std::move(finding));
     }
 
-    InARow inverted_, mirrored_, added_, turned_;
+    InARow inverted_, mirrored_, added_, repeated_, turned_;
 };
 
 std::vector<model::Requirement> attention_mask_wrong_needs(const Parameters&) {
