@@ -516,6 +516,7 @@ def test_how_embeddings_are_looked_up_is_told(tmp_path: Path) -> None:
             optimizer.step()
     assert fact(tmp_path / "run", "loop/rows_in_order/positions")[1][-1] == 1
     assert fact(tmp_path / "run", "loop/rows_in_order/words")[1][-1] == 0
+    assert td.Run(tmp_path / "run").names("^loop/rows_one_each") == ["loop/rows_one_each/positions"]
 
 
 def test_the_layer_with_fewest_directions_is_named(tmp_path: Path) -> None:

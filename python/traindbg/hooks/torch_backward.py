@@ -96,6 +96,8 @@ class BackwardObserver:
         roots = tensors if isinstance(tensors, (list, tuple)) else [tensors]
         root = whole_here(roots[0]) if roots else None
         self._by_hand.pass_begins(root)
+        if self._facts.left_behind.is_on:
+            guarded("left behind", self._facts.left_behind.backward_begins, root)
         self._begins(root, retains)
 
     def _begins(self, root: torch.Tensor | None, retains: bool) -> None:

@@ -73,6 +73,7 @@ class LookedUp(NamedTuple):
 
     layer: nn.Module
     in_order: torch.Tensor  # the share of samples whose rows count up or down, as positions do
+    is_one_each: bool  # of each sample one row
 
 
 class Branch(NamedTuple):
@@ -355,7 +356,8 @@ class Outputs:
             with own_operations():
                 found = in_order(args[0])
             if found is not None:
-                self.looked_up[id(module)] = LookedUp(module, found)
+                is_one_each = args[0].dim() == 1 or args[0].shape[1:].numel() == 1
+                self.looked_up[id(module)] = LookedUp(module, found, is_one_each)
 
     def _take_given(self, module: nn.Module, args: Any) -> None:
         if len(self._given) >= _MOST_LAYERS or not args:

@@ -29,10 +29,12 @@ from traindbg.hooks.torch_guard import guarded
 from traindbg.hooks.torch_hazards import HazardObserver
 from traindbg.hooks.torch_held import GraphsHeld
 from traindbg.hooks.torch_kept import KeptGradients
-from traindbg.hooks.torch_loop import LoopObserver, has_dropout
+from traindbg.hooks.torch_left_behind import LeftBehind
+from traindbg.hooks.torch_loop import LoopObserver, has_dropout, in_any_optimizer
 from traindbg.hooks.torch_modes import modes
 from traindbg.hooks.torch_neighbours import Neighbours
 from traindbg.hooks.torch_random import RandomStates
+from traindbg.hooks.torch_reductions import Reductions
 from traindbg.hooks.torch_rounds import rounds
 from traindbg.hooks.torch_rows import Rows
 from traindbg.hooks.torch_schedules import schedules
@@ -73,10 +75,12 @@ class Facts:
         self.turns = FrozenTurns()
         self.clips = Clips(tensors)
         self.random = RandomStates()
+        self.reductions = Reductions()
         self.sequences = SequenceObserver()
         self.hazards = HazardObserver()
         self.unsaid = UnsaidModes()
         self.unstepped = Unstepped()
+        self.left_behind = LeftBehind()
         self._averages = Averages(watched)
         self.is_forgotten = False  # the model, by an evaluation that set others to its mode
         self._rows = Rows()
@@ -106,6 +110,7 @@ class Facts:
         self.sequences.clear()
         self.hazards.clear()
         self._held.clear()
+        self.left_behind.end()
 
     # A forward pass.
 
@@ -269,6 +274,7 @@ class Facts:
     def backward_begins(self, root: Any, is_scaled: bool) -> None:
         """Of `root`; `is_scaled`: a GradScaler multiplied the loss."""
         self.loop.backward_begins(root, is_scaled)
+        self.reductions.clear()
         guarded("graphs", self._held.backward_begins, self._hot.steps, root)
         if type(root) is torch.Tensor and self.loop.wants_graph(self._hot.steps):
             graph = self.loop.look_at(root)
@@ -298,6 +304,7 @@ class Facts:
     def will_step(self, optimizer: torch.optim.Optimizer) -> None:
         """The optimizer that drives the steps is about to step."""
         guarded("loop", self.loop.will_step, optimizer, self._hot.steps)
+        guarded("reductions", self._tell_reduced, optimizer)
         guarded("sequences", self._tell_sequences)
         guarded("hazards", self._tell_hazards)
         guarded("graphs", self._tell_held)
@@ -313,6 +320,18 @@ class Facts:
         guarded("hazards", self._tell_hazards)
         guarded("graphs", self._tell_held)
         guarded("rows", self._tell_unscored)
+
+    def reduced(self, tensor: Any) -> None:
+        """`all_reduce` is about to be called on it."""
+        if self._hot.due & _LOOP and not self._hot.first_backward:
+            models = self._watched.models()
+            self.reductions.reduced(tensor, lambda: (p for m, _ in models for p in m.parameters()))
+
+    def _tell_reduced(self, optimizer: torch.optim.Optimizer) -> None:
+        """Whether the mean of the gradients over all processes was thrown away."""
+        is_in_vain = self.reductions.told(optimizer)
+        if is_in_vain is not None:
+            self._tensors.fact("reduced_in_vain", float(is_in_vain))
 
     def _tell_sequences(self) -> None:
         """What positions of sequences see in the step under way."""
@@ -403,6 +422,13 @@ class Facts:
         for place, line in heard.lines.items():
             name = f"dropout_in_evaluation/{place}".rstrip("/")
             self._tensors.tell(name, line, always=True)
+
+    def tell_left_behind(self, optimizer: torch.optim.Optimizer) -> bool:
+        """An optimizer is about to step whose model is gone: whether something was told."""
+        found = self.left_behind.will_step(optimizer, in_any_optimizer)
+        if found:
+            self._tensors.tell("optimizer_left_behind", found, always=True)
+        return found > 0
 
     def tell_unstepped(self) -> None:
         """At the end: that there never was an optimizer step."""

@@ -26,6 +26,7 @@ from traindbg.hooks.torch_graph import Graph, Root, holder_of, look_at_graph, ma
 from traindbg.hooks.torch_guard import guarded
 from traindbg.hooks.torch_loss_angles import AWAY, ONE_WAY, cosines_in
 from traindbg.hooks.torch_loss_of_itself import are_of_the_same_samples, is_made_of_what_it_compares
+from traindbg.hooks.torch_loss_of_weights import parameters_of_penalty
 from traindbg.hooks.torch_loss_overlap import lowers_overlap
 from traindbg.hooks.torch_loss_scores import is_made_of_raw_scores
 from traindbg.hooks.torch_norms import Norms
@@ -111,7 +112,7 @@ def _of(optimizer: torch.optim.Optimizer) -> list[torch.Tensor]:
     return [p for group in optimizer.param_groups for p in group["params"]]
 
 
-def _in_any_optimizer() -> set[int]:
+def in_any_optimizer() -> set[int]:
     """Ids of the parameters of every optimizer of the process. Goes through all objects."""
     found: set[int] = set()
     for thing in _core.instances_of(torch.optim.Optimizer):
@@ -205,6 +206,7 @@ class LoopObserver:
         self._compares_directions = False  # the loss, and nothing else
         self._is_of_cosines: bool | None = None  # all that losses compare, each with two gradients
         self._is_of_compared = False  # the loss is made of what loss functions compare
+        self._penalized: int | None = None  # parameters that are all that the loss is made of
         self._outputs: Outputs | None = None
         self._norms: Norms | None = None
         self._looks = 0  # steps that were due
@@ -254,6 +256,7 @@ class LoopObserver:
         self._outputs, self._norms, self._times = None, None, None
         self._target_is_made = False
         self._compared_to_itself = self._is_of_cosines = None
+        self._penalized = None
         self._before, self._reached, self._roots = {}, {}, []
         self._perhaps_any, self._watched = [], []
         self.is_open = self._was_any = self._retained = False
@@ -358,6 +361,8 @@ class LoopObserver:
         self._compares_directions = cosines == ONE_WAY
         self._is_of_compared = is_made_of_what_it_compares(root)
         owners = self._models.owners()
+        if self._outputs is not None and self._outputs.returned:
+            self._penalized = parameters_of_penalty(root, self._outputs.returned, owners)
         has_dropout = any(
             isinstance(module, nn.modules.dropout._DropoutNd) and module.p > 0 and module.training
             for model, _ in self._models.models()
@@ -403,7 +408,7 @@ class LoopObserver:
                     continue
             found.append((leaf, place))
         if found:
-            known = _in_any_optimizer()
+            known = in_any_optimizer()
             found = [(leaf, place) for leaf, place in found if id(leaf) not in known]
         tell("unregistered_parameters", len(found), found[0][1] if found else "")
         self._outside.graph_seen(outside, self._parameters())
@@ -503,6 +508,8 @@ class LoopObserver:
 
     def _tell_passes(self) -> None:
         """Tells what backward was called on, where that was a loss function's value."""
+        if self._penalized is not None and self._passes == 1:
+            self._teller.fact("loss_is_of_weights_alone", self._penalized)
         calls = max(self._calls_of.values(), default=0)
         if calls > self._passes > 0:
             self._teller.fact("calls_of_one_loss", calls / self._passes)
@@ -576,6 +583,8 @@ class LoopObserver:
                     rows = self._outputs.looked_up.get(id(module))
                     if rows is not None:
                         tell("rows_in_order", float(rows.in_order), name)
+                        if rows.is_one_each:
+                            tell("rows_one_each", 1, name)
             if self._outputs.target is not None:
                 tell("target_deviation", float(self._outputs.target))
             for place, told, variables in self._outputs.information():
@@ -701,7 +710,7 @@ class LoopObserver:
         new = {id(p) for p, _ in found} - self._searched
         if new:
             self._searched |= new
-            self._elsewhere |= _in_any_optimizer()
+            self._elsewhere |= in_any_optimizer()
             found = [(p, o) for p, o in found if id(p) not in self._elsewhere]
         kept: list[tuple[torch.Tensor, Owner]] = []
         for parameter, owner in found[:_MOST_CANDIDATES]:
@@ -712,7 +721,7 @@ class LoopObserver:
                 kept.append((parameter, owner))
         if step == 0:
             return  # its other optimizer may have yet to be made
-        outside = self._outside.told(_in_any_optimizer)
+        outside = self._outside.told(in_any_optimizer)
         if outside is not None:
             self._teller.fact("outside_optimizer", outside.parameters, outside.place)
             self._teller.fact("outside_optimizer_fresh", float(outside.is_fresh))

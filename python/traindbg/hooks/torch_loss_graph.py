@@ -15,7 +15,7 @@ from traindbg.hooks.torch_device import capturing_graph, own_operations
 from traindbg.hooks.torch_loss_pairs import Shape, pairs_in, saved_by, shape_at
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Container, Mapping
 
 # What lies between a loss and the difference that it is made of.
 _PASSED = frozenset(
@@ -73,6 +73,11 @@ def mark_returned(tensor: torch.Tensor, number: int) -> None:
     """Makes `tensor`, returned by a model, known again in the graphs of losses."""
     if tensor.grad_fn is not None:
         tensor.grad_fn.metadata[_RETURNED] = number
+
+
+def was_returned(node: Any, marks: Container[int]) -> bool:
+    """Whether a node computed what a model returned: one of these numbers of `mark_returned`."""
+    return node.metadata.get(_RETURNED) in marks
 
 
 def _difference(loss: torch.Tensor) -> _Difference | None:

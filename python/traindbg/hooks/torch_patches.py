@@ -4,14 +4,14 @@ A training says which number it minimises only by calling `backward()`, and how 
 calling a loss function. Neither has a hook, so these functions are listened to while somebody wants
 it: `torch.autograd.backward`, the losses of `torch.nn.functional`, `torch.amp.GradScaler.scale`
 (and those of classes that are derived from it). Nor has what changes gradients before the optimizer
-uses them: `GradScaler.unscale_`, `clip_grad_norm_`, `clip_grad_value_`; nor the steps that
-`GradScaler.step` leaves out; nor a `DataLoader` that is asked for its batches; nor what is loaded
-from a checkpoint (`torch_resume`); nor where an evaluation may begin (`torch_standby`); nor, while
-no optimizer steps, `torch.autograd.grad`. Beside them are `torch.jit.script`, which must see the
-originals, `torch.compile`, because what it compiles calls no hooks, `torch.export.export`, which
-cannot read a model with hooks, and the function by which PyTorch finds out that there are global
-hooks, to warn of them. Optimizer steps, and modules and parameters that are put into a module, have
-hooks of PyTorch's own.
+uses them: `GradScaler.unscale_`, `clip_grad_norm_`, `clip_grad_value_`, `all_reduce`; nor the steps
+that `GradScaler.step` leaves out; nor a `DataLoader` that is asked for its batches; nor what is
+loaded from a checkpoint (`torch_resume`); nor where an evaluation may begin (`torch_standby`); nor,
+while no optimizer steps, `torch.autograd.grad`. Beside them are `torch.jit.script`, which must see
+the originals, `torch.compile`, because what it compiles calls no hooks, `torch.export.export`,
+which cannot read a model with hooks, and the function by which PyTorch finds out that there are
+global hooks, to warn of them. Optimizer steps, and modules and parameters that are put into a
+module, have hooks of PyTorch's own.
 
 A function stays the same object: it is given other code, which calls ours, and its own code back
 (`_listen_inside`). So it is heard wherever somebody holds it, imported by name, in a
@@ -54,6 +54,7 @@ from traindbg.hooks.torch_data import listening_init, listening_iter
 from traindbg.hooks.torch_guard import guarded
 from traindbg.hooks.torch_losses import without_weights
 from traindbg.hooks.torch_modes import listening_eval, modes
+from traindbg.hooks.torch_reductions import listening_reduce
 from traindbg.hooks.torch_resume import (
     checkpoints,
     listening_load,
@@ -156,6 +157,7 @@ class Listener(Protocol):
     def export_ends(self) -> None: ...
     def transformed(self) -> None: ...
     def modules_changed(self) -> None: ...
+    def reduced(self, tensor: Any) -> None: ...
     def optimizer_will_step(self, optimizer: torch.optim.Optimizer) -> None: ...
     def step_skipped(self, optimizer: torch.optim.Optimizer) -> None: ...
     def optimizer_stepped(self, optimizer: torch.optim.Optimizer) -> None: ...
@@ -804,6 +806,13 @@ def _steps_made() -> int | None:
     return None if state.listener is None or state.hot is None else state.hot.steps
 
 
+def _reductions_listener() -> Callable[[Any], None] | None:
+    """Who wants to know at this step what is averaged over processes."""
+    hot, listener = state.hot, state.listener
+    is_due = hot is not None and hot.due & ROLE_BITS["loop"]
+    return listener.reduced if listener is not None and is_due else None
+
+
 def acquire() -> None:
     """Puts the wrappers in, unless they are. Every call needs a `release`."""
     global _users
@@ -840,6 +849,10 @@ def acquire() -> None:
     # What `clip_grad_norm_` calls, and trainings that add up the norms of several parts.
     inner = "_clip_grads_with_norm_"
     _listen_inside(clip_grad, inner, functools.partial(_listening_clip, 2))
+    if torch.distributed.is_available():
+        collectives = torch.distributed.distributed_c10d
+        reduce = functools.partial(listening_reduce, _reductions_listener)
+        _listen_inside(collectives, "all_reduce", reduce)
     before = register_optimizer_step_pre_hook(_before_step)
     after = register_optimizer_step_post_hook(_after_step)
     _undo.extend((before.remove, after.remove))

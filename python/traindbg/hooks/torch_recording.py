@@ -194,6 +194,7 @@ class Recording:
         if self.drivers.driver is None or self.drivers.driver() is None:
             self.by_hand.open(optimizer is not None)
         self._facts.forget()
+        self._facts.left_behind.end()
         self.drivers.expect_other()
         guarded("forward", self.compilation.step_begins)
         self.drivers.forget_strangers()
@@ -211,6 +212,10 @@ class Recording:
         self.watched.remove(watcher)
         if self.watched.watchers:  # else it closes, or another model comes
             self._facts.forget()
+        elif self._facts.are_followed and self.drivers.driver is not None:
+            driver = self.drivers.driver()
+            if driver is not None:
+                self._facts.left_behind.begin(driver)
         watcher._forget_loss()
         if watcher._observer is not None:
             watcher._observer.disarm()
@@ -354,6 +359,10 @@ class Recording:
         if self.hot.due & GRADIENTS_BEFORE:
             self._gradients.unscaled(optimizer)
 
+    @boundary("reductions")
+    def reduced(self, tensor: Any) -> None:
+        self._facts.reduced(tensor)
+
     @boundary("parameters")
     def modules_changed(self) -> None:
         self.watched.parts_changed()
@@ -374,6 +383,8 @@ class Recording:
         is_new = table is None
         if table is None or table.is_stale or table.groups != len(optimizer.param_groups):
             table = self.drivers.learn(optimizer)
+        if table is None and self._facts.left_behind.is_on:
+            guarded("left behind", self._look_behind, optimizer)
         driver, last = self.drivers.driver, self.drivers.last
         if last.get() is optimizer or (driver is not None and driver() is optimizer):
             last.will_step(optimizer, driver() if driver is not None else None)
@@ -407,6 +418,11 @@ class Recording:
                 self._facts.will_step(optimizer)
         elif last.get() is optimizer and driver is not None:
             self.drivers.check_last(driver())
+
+    def _look_behind(self, optimizer: torch.optim.Optimizer) -> None:
+        if self._facts.tell_left_behind(optimizer):
+            self.drain()
+            self.end_step()
 
     @boundary("optimizer state")
     def _observe_stepped(self, optimizer: torch.optim.Optimizer) -> None:

@@ -14,7 +14,11 @@ const model::RuleInfo kDetachedLoss = {
         "loss.backward() runs without an error, but gives no gradient to any parameter of the optimizer.",
     .when =
         "At each of `steps` looks in a row, at least one `backward()` ran since the optimizer's last "
-        "step, and none of the optimizer's trainable parameters got a gradient. No threshold.",
+        "step, and none of the optimizer's trainable parameters got a gradient. Or at two looks at the graph "
+        "of the loss in a row, which leads to parameters, but by sums, sizes, powers and products with "
+        "numbers "
+        "alone, as a penalty of the weights does, and to nothing that the model returned, though that has a "
+        "gradient. No threshold.",
     .why =
         "What the loss was computed from does not lead back to the model: the graph was cut. The "
         "optimizer has nothing to use, and the loss stays where it is but for the noise of the batches.",
@@ -25,10 +29,11 @@ const model::RuleInfo kDetachedLoss = {
     .healthy =
         "A backward() for something else (an attack's input, another optimizer's loss) beside one that "
         "reaches the parameters. Gradients set by hand or by torch.autograd.grad count. An optimizer "
-        "whose parameters are all frozen.",
+        "whose parameters are all frozen. A penalty that has a backward() of its own.",
     .cost =
         "Ids and versions of the parameters' gradients before and after backward, at the first 10 steps "
-        "and then every 25th; no element is read unless a gradient was changed after backward.",
+        "and then every 25th; no element is read unless a gradient was changed after backward. A look at the "
+        "graph of the loss at three of the first steps.",
     .original = "",
     .source =
         "Jiang et al., \"Training with Confidence: Catching Silent Errors in Deep Learning Training with "
@@ -43,6 +48,7 @@ class DetachedLoss final : public Rule {
 
     void on_step(const model::StepView& step, FindingSink& sink) override {
         if (step.mode() != model::Mode::kTrain) return;
+        judge_penalty(step, sink);
         const std::optional<LoopFact> passes = loop_fact(step, "backward_passes");
         const std::optional<LoopFact> held = loop_fact(step, "parameters_held");
         const std::optional<LoopFact> reached = loop_fact(step, "parameters_reached");
@@ -71,6 +77,27 @@ class DetachedLoss final : public Rule {
     }
 
   private:
+    // The loss that is to be lowered is a number; what has a gradient is a penalty of the weights.
+    void judge_penalty(const model::StepView& step, FindingSink& sink) {
+        const std::optional<LoopFact> penalized = loop_fact(step, "loss_is_of_weights_alone");
+        if (!penalized) return;
+        const bool shows = penalized->value > 0;
+        if (!shows && of_weights_.is_enough()) sink.clear(kPenalty);
+        of_weights_.add(step, shows);
+        if (!of_weights_.is_enough()) return;
+        model::Finding finding = loop_finding(kPenalty, model::Severity::kError, of_weights_, *penalized);
+        finding.message = base::format(
+            "The loss is made of a penalty of {:.0f} parameters and a number: nothing of what the model "
+            "returned is in its graph. The penalty is all that is minimised.",
+            penalized->value);
+        finding.fix =
+            "Compute the other part of the loss from the model's output itself, in torch: no .detach(), "
+            ".numpy(), .item(), torch.tensor(...) or torch.from_numpy(...) on the way, and no "
+            "torch.no_grad() around it.";
+        finding.evidence.push_back({"parameters in a penalty alone", penalized->value, "expected", 0});
+        sink.fire(std::move(finding));
+    }
+
     // The loss trains another optimizer's part of the model: only this part is cut off.
     void say_part(const LoopFact& elsewhere, double held, model::Finding& finding) const {
         finding.kind = "detached_graph";
@@ -89,7 +116,8 @@ class DetachedLoss final : public Rule {
     }
 
     static constexpr const char* kKey = "loop";
-    InARow seen_;
+    static constexpr const char* kPenalty = "penalty";
+    InARow seen_, of_weights_{2};
 };
 
 std::vector<model::Requirement> detached_loss_needs(const Parameters&) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <cstddef>
 #include <map>
 #include <set>
@@ -33,16 +34,24 @@ const model::RuleInfo kEmbeddingRowsUnused = {
         "use, as "
         "large vocabularies and small data have; else a warning. It is one, too, where the rows in use are "
         "the first 128, 256, 32,768 or 65,536 and all of them, as a cast to 8 or 16 bits leaves, whatever "
-        "`share` they are, of a table that has twice as many or more.",
+        "`share` they are, of a table that has twice as many or more. And a warning where each sample looks "
+        "up "
+        "one row, in no order, the rows in use are the first ones, all of them, at every look, and how many "
+        "they are "
+        "goes up and down so that rows that are used at some looks and not at others would, if each came by "
+        "itself, "
+        "be nested like that with a chance of less than one in a million: then numbers are made anew in each "
+        "batch.",
     .why =
         "What should have a row of its own shares one with others, so that the model cannot tell them "
         "apart. The loss falls all the same, part of the way.",
     .fix =
         "Check how numbers are mapped to rows: a clamp, a modulo, an offset, a cast; make the table as "
-        "large as there are values.",
+        "large as there are values. Make the numbers once, of all data, and not in the collate function.",
     .healthy =
         "Rows that come up one by one, as rare words do; positions, which are the first rows, all of them "
-        "at every step, in order; a table that is frozen; a gradient that is 0 throughout. Sparse gradients "
+        "at every step, in order; classes that are added as a training goes on; a table that is frozen; a "
+        "gradient that is 0 throughout. Sparse gradients "
         "are not "
         "looked at.",
     .cost =
@@ -63,6 +72,9 @@ struct Table {
     std::uint64_t looks = 0, last_new = 0;  // the look that showed a new row last
     bool is_prefix = true;                  // the first rows and all of them, whenever it was looked at
     bool is_unordered = false;              // samples look up rows that go up and down: no positions
+    bool is_one_each = false;               // a sample looks up one row
+    std::vector<std::size_t> prefixes;      // how many rows, at each of the first looks, while it is_prefix
+    bool is_anew = false;                   // said to be numbered anew in each batch
     bool firing = false;
 };
 
@@ -79,6 +91,7 @@ class EmbeddingRowsUnused final : public Rule {
         for (const LoopFact& order : loop_facts(step, "rows_in_order")) {
             if (order.value < kMostInOrder) unordered_.emplace(order.place);
         }
+        for (const LoopFact& one : loop_facts(step, "rows_one_each")) one_each_.emplace(one.place);
         for (const model::ChannelSample& sample : step.record->channels) {
             const model::TensorInfo& info = step.info(sample.tensor);
             if (info.role != model::Role::kGradient || info.shape.size() != 2 ||
@@ -88,6 +101,7 @@ class EmbeddingRowsUnused final : public Rule {
             table.name = info.name;
             table.module = info.module;
             table.is_unordered = unordered_.contains(table.module);
+            table.is_one_each = one_each_.contains(table.module);
             look(table, sample.channels);
             judge(step, table, sink);
         }
@@ -120,6 +134,37 @@ class EmbeddingRowsUnused final : public Rule {
         table.in_use += fresh;
         if (fresh > 0) table.last_new = table.looks;
         if (now < 4 || last + 1 != now || first_unused != now) table.is_prefix = false;
+        if (table.prefixes.size() < kMostPrefixes) table.prefixes.push_back(now);
+    }
+
+    // Whether the numbers of rows are made anew in each batch: from 0 on, as many as it has different ones.
+    static bool is_numbered_anew(const Table& table) {
+        if (!table.is_prefix || !table.is_unordered || !table.is_one_each) return false;
+        std::size_t ups = 0, downs = 0;
+        for (std::size_t i = 1; i < table.prefixes.size(); ++i) {
+            ups += table.prefixes[i] > table.prefixes[i - 1] ? 1 : 0;
+            downs += table.prefixes[i] < table.prefixes[i - 1] ? 1 : 0;
+        }
+        // Classes that are added as it goes on are used one after the other, too.
+        if (4 * std::min(ups, downs) < table.prefixes.size()) return false;
+        return log_chance_of_nesting(table.prefixes) < kLogOfMillionth;
+    }
+
+    // Of rows that come each by itself, so often as they did: that the looks that have the next row are among
+    // those that have the one before, for all rows.
+    static double log_chance_of_nesting(std::vector<std::size_t> sizes) {
+        std::sort(sizes.begin(), sizes.end());
+        const auto looks = static_cast<double>(sizes.size());
+        const auto log_choose = [](double n, double k) {
+            return std::lgamma(n + 1) - std::lgamma(k + 1) - std::lgamma(n - k + 1);
+        };
+        const auto with = [&](std::size_t row) {  // looks that have it
+            return static_cast<double>(sizes.end() - std::upper_bound(sizes.begin(), sizes.end(), row));
+        };
+        double chance = 0;
+        for (std::size_t row = sizes.front(); row + 1 < sizes.back(); ++row)
+            chance += log_choose(with(row), with(row + 1)) - log_choose(looks, with(row + 1));
+        return chance;
     }
 
     // The rows in use are all that 8 or 16 bits can number, with a sign or without, and no other.
@@ -133,6 +178,15 @@ class EmbeddingRowsUnused final : public Rule {
     void judge(const model::StepView& step, Table& table, FindingSink& sink) {
         if (table.looks < needed_) return;
         ++judged_;
+        const bool is_anew = is_numbered_anew(table);
+        if (table.is_anew && !is_anew) sink.clear(table.module + ", numbered anew");
+        table.is_anew = is_anew;
+        if (is_anew) {
+            if (table.firing) sink.clear(table.module);
+            table.firing = false;
+            fire_anew(step, table, sink);
+            return;
+        }
         const auto rows = static_cast<double>(table.used.size());
         const bool few = static_cast<double>(table.in_use) <= share_ * rows;
         // A table for bytes and some more signs has nearly as many rows as there are bytes.
@@ -179,12 +233,39 @@ class EmbeddingRowsUnused final : public Rule {
         sink.fire(std::move(finding));
     }
 
+    static void fire_anew(const model::StepView& step, const Table& table, FindingSink& sink) {
+        const auto [least, most] = std::minmax_element(table.prefixes.begin(), table.prefixes.end());
+        model::Finding finding;
+        finding.key = table.module + ", numbered anew";
+        finding.severity = model::Severity::kWarning;
+        finding.first_step = 0;
+        finding.tensor = table.name;
+        finding.layer = table.module;
+        finding.message = base::format(
+            "Each batch uses the first rows of {} and all of them, {} to {} of {}, at all of {} steps looked "
+            "at up to step {}: the numbers are made anew in each batch, so that a row stands for another "
+            "thing each time.",
+            place_in_words(table.name), *least, *most, table.used.size(), table.looks, step.step());
+        finding.fix = base::format(
+            "Number what {} stands for once, over all data, and keep the table of numbers; numpy.unique, "
+            "pandas.factorize or a LabelEncoder in the collate function or in the loop number each batch by "
+            "itself.",
+            table.module);
+        finding.evidence.push_back({"looks at which the first rows are used, and all of them",
+                                    static_cast<double>(table.looks), "of",
+                                    static_cast<double>(table.looks)});
+        finding.plots = {{table.name, "zero"}};
+        sink.fire(std::move(finding));
+    }
+
+    static constexpr std::size_t kMostPrefixes = 256;
+    static constexpr double kLogOfMillionth = -13.8;
     static constexpr std::uint64_t kPatience = 100;  // steps in which a training may begin to learn
     static constexpr double kMostInOrder = 0.5;      // of samples, by chance or because all are alike
 
     double share_;
     TrainingLoss loss_;
-    std::set<std::string, std::less<>> unordered_;  // embeddings
+    std::set<std::string, std::less<>> unordered_, one_each_;  // embeddings
     std::size_t rows_;
     std::uint64_t needed_;
     std::uint64_t judged_ = 0;

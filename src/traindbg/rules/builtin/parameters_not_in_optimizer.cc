@@ -21,14 +21,18 @@ const model::RuleInfo kParametersNotInOptimizer = {
         "or loaded before; warning where that cannot be told. The same of parameters of no watched model "
         "that "
         "the graph of the loss ends in, as those of a criterion are: warning where they are as they were "
-        "drawn, else info.",
+        "drawn, else info. Or the model for which the optimizer was made is gone, and at ten steps in a row "
+        "a backward pass gave no gradient to what the optimizer has, but did to parameters that no optimizer "
+        "has and that stay as they are (error).",
     .why =
         "backward() computes gradients that nobody uses. The part stays random; the rest learns to work "
         "around it, so that the loss falls, only less far.",
     .fix =
         "Make the optimizer after the model is complete: after heads are replaced, layers are added, and "
         "the model is moved or wrapped; give it model.parameters(), or add_param_group(). If the part is "
-        "meant to stay as it is, say requires_grad_(False): its gradients cost time and memory.",
+        "meant to stay as it is, say requires_grad_(False): its gradients cost time and memory. To go back "
+        "to "
+        "an earlier model, load its state into the one that the optimizer has.",
     .healthy =
         "Several optimizers that step in turn or seldom, as in a GAN: all that exist count. Parameters "
         "that a loop changes by hand. Frozen parameters, and those without a gradient. A loaded model of "
@@ -55,6 +59,7 @@ class ParametersNotInOptimizer final : public Rule {
     void on_step(const model::StepView& step, FindingSink& sink) override {
         if (step.mode() != model::Mode::kTrain) return;
         judge_outside(step, sink);
+        judge_left_behind(step, sink);
         const std::optional<LoopFact> left_out = loop_fact(step, "not_in_optimizer");
         if (!left_out) return;
         const bool shows = left_out->value > 0;
@@ -130,6 +135,25 @@ class ParametersNotInOptimizer final : public Rule {
                            "Nothing, if {} is meant to stay as it is; requires_grad_(False) saves the time "
                            "for its gradients. Else give its parameters to the optimizer.",
                            found->place);
+        sink.fire(std::move(finding));
+    }
+
+    // The loop trains another model than the one for which the optimizer was made.
+    void judge_left_behind(const model::StepView& step, FindingSink& sink) {
+        const std::optional<LoopFact> left = loop_fact(step, "optimizer_left_behind");
+        if (!left || left->value <= 0) return;
+        seen_.add(step, true);
+        model::Finding finding = loop_finding("left behind", model::Severity::kError, seen_, *left);
+        finding.places = static_cast<std::uint64_t>(left->value);
+        finding.evidence = {{"parameters in no optimizer", left->value, "expected", 0}};
+        finding.message = base::format(
+            "The optimizer steps parameters of a model that is gone. backward() gives gradients to {:.0f} "
+            "others, which no optimizer has: nothing is trained any more, from step {} on.",
+            left->value, step.step());
+        finding.fix =
+            "Keep the model that the optimizer was made for: model.load_state_dict(best.state_dict()) in "
+            "place of model = copy.deepcopy(best). Or make a new optimizer with the parameters of the new "
+            "model.";
         sink.fire(std::move(finding));
     }
 

@@ -14,6 +14,7 @@
 #include "traindbg/base/format.h"
 #include "traindbg/base/text.h"
 #include "traindbg/rules/builtin/builtin.h"
+#include "traindbg/rules/loop_facts.h"
 #include "traindbg/rules/ranks.h"
 
 namespace traindbg::rules {
@@ -28,8 +29,10 @@ const model::RuleInfo kReplicaDivergence = {
         "more than 1e-6 of its size), while the ranks see different batches, and something shows that the "
         "copies are "
         "meant to be one: their gradients are the same, or other weights that change are the same while each "
-        "rank is seen to have batches of its own, or the model is wrapped in DistributedDataParallel "
-        "(error). "
+        "rank is seen to have batches of its own, or the model is wrapped in DistributedDataParallel, or "
+        "between "
+        "backward() and the optimizer's step all_reduce() is called on copies of all gradients, which "
+        "themselves stay as they are (error). "
         "Where gradients were recorded, and no gradient and no weight is the same, it may be a training that "
         "averages its weights now and then: a warning where they began differently "
         "and still differ at step 50, or drift further apart from step 50 to step 100 without ever meeting.",
@@ -61,6 +64,9 @@ class ReplicaDivergence final : public Rule {
         : steps_(static_cast<std::uint64_t>(parameters.at("steps"))) {}
 
     void on_step(const model::StepView& step, FindingSink& sink) override {
+        if (const std::optional<LoopFact> reduced = loop_fact(step, "reduced_in_vain")) {
+            reduced_looks_ = reduced->value > 0 ? reduced_looks_ + 1 : 0;
+        }
         const Ranks::Together* together = ranks_.observe(step);
         if (together == nullptr || !are_alike_models_) return;
         const bool have_all = std::none_of(together->begin(), together->end(),
@@ -247,9 +253,10 @@ class ReplicaDivergence final : public Rule {
         // Parts of a model have some weights in common, too: batches of their own must show that they are
         // none.
         const bool are_copies = are_some_same_ && !have_met_ && own_inputs_ > 0 && !are_stages_;
-        const bool are_tied = are_gradients_same_ || are_copies || is_known;
+        const bool are_tied = are_gradients_same_ || are_copies || is_known || is_reduced_in_vain();
         if (key_.empty()) {
             if (in_a_row_ < steps_) return;
+            is_by_reduction_ = is_reduced_in_vain();
             if (are_tied) key_ = "copies";
             else if (may_be_alone() && do_drift(is_end)) key_ = "never_averaged";
             else return;
@@ -260,6 +267,11 @@ class ReplicaDivergence final : public Rule {
     // Whether the ranks, as far as they were looked at, have nothing in common, and each has a whole model.
     [[nodiscard]] bool may_be_alone() const {
         return !have_met_ && are_gradients_other_ && !are_some_same_ && !are_stages_;
+    }
+
+    // Of gradients that are not the same on all ranks, copies are averaged that nobody uses.
+    [[nodiscard]] bool is_reduced_in_vain() const {
+        return reduced_looks_ >= kReducedLooks && are_gradients_other_ && !have_met_;
     }
 
     // Nothing ties the copies. Those of local SGD begin alike and come back to each other.
@@ -301,6 +313,10 @@ class ReplicaDivergence final : public Rule {
         } else if (are_some_same_) {
             finding.message +=
                 base::format("; others are: where gradients are averaged, {} is left out.", parameter);
+        } else if (is_by_reduction_) {
+            finding.message +=
+                "; all_reduce() is called on copies of the gradients, and the optimizer uses those that each "
+                "rank has by itself.";
         } else {
             finding.message +=
                 "; DistributedDataParallel is there, and the gradients that are used are not averaged: the "
@@ -320,6 +336,9 @@ class ReplicaDivergence final : public Rule {
                       "averages "
                       "gradients of the parameters that it was given then, and {} was none of them.",
                       parameter)
+            : is_by_reduction_ ? "Copy what all_reduce() made back to where the optimizer looks, e.g. "
+                                 "p.grad.copy_(part) for "
+                                 "each parameter, before optimizer.step(); or reduce p.grad itself."
             : ranks_.is_data_parallel()
                 ? "Call the wrapper (ddp_model(x)), not ddp_model.module(x), and leave no_sync() for the "
                   "last "
@@ -336,6 +355,9 @@ class ReplicaDivergence final : public Rule {
     std::uint64_t steps_;
     Ranks ranks_{true};
     std::uint64_t judged_ = 0, in_a_row_ = 0;
+    static constexpr std::uint64_t kReducedLooks = 3;
+    std::uint64_t reduced_looks_ = 0;  // in a row, of all ranks
+    bool is_by_reduction_ = false;     // that is what ties the copies
     // Looks at inputs that speak for parts of a model, and against.
     std::uint64_t parts_ = 0, own_inputs_ = 0;
     bool are_alike_models_ = true, were_recorded_ = false, have_met_ = false;
@@ -360,6 +382,7 @@ std::vector<model::Requirement> replica_divergence_needs(const Parameters&) {
         {"weights", kTrain, kStatistics, {.every = 50, .dense_until = 3}, kReplicaDivergence.name},
         {"gradients", kTrain, kStatistics, {.every = 50, .dense_until = 3}, kReplicaDivergence.name},
         {"losses", kTrain, kStatistics, {.every = 50, .dense_until = 3}, kReplicaDivergence.name},
+        loop_requirement(kReplicaDivergence.name),
         {"inputs", kTrain, model::What::kDigest, {.every = 50, .dense_until = 10}, kReplicaDivergence.name}};
 }
 
