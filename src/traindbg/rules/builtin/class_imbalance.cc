@@ -183,8 +183,8 @@ class ClassImbalance final : public Rule {
         are_answers_missed_ = imbalanced_ >= kLooks;
         set_yes_or_no(sink);
     }
-    // Of a rare answer that is given to a fifth of its samples, so few would be found once in a hundred times.
-    // Calibrated models of rare events find no more than that, and are sound.
+    // Of a rare answer that is given to a fifth of its samples, so few would be found once in a hundred
+    // times. Calibrated models of rare events find no more than that, and are sound.
     [[nodiscard]] bool is_no_chance() const {
         const std::size_t rare = recent_[1] <= recent_[0] ? 1 : 0;
         const double mean = 0.2 * recent_[rare];
