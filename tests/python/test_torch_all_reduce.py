@@ -10,6 +10,7 @@ from torch.nn import functional as F
 
 import traindbg as td
 from traindbg.hooks import torch_patches as patches
+from traindbg.hooks.torch_guard import failures
 
 FACT = "loop/reduced_in_vain"
 
@@ -81,6 +82,20 @@ def test_weights_may_be_averaged_after_the_step(run_dir, group):
         dist.all_reduce(whole)
 
     assert train(run_dir, lambda model: None, after=average) is None
+
+
+def test_sparse_gradients_are_let_pass(run_dir, group):
+    model = nn.Sequential(nn.Embedding(9, 4, sparse=True), nn.Linear(4, 3))
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    before = dict(failures)
+    with td.watch(model, optimizer, run_dir=run_dir, supervise=False, rules=["replica_divergence"]):
+        for _ in range(3):
+            optimizer.zero_grad()
+            F.cross_entropy(model(torch.randint(0, 9, (8,))), torch.randint(0, 3, (8,))).backward()
+            for p in model.parameters():
+                dist.all_reduce(p.grad)
+            optimizer.step()
+    assert failures == before
 
 
 def test_the_function_is_itself_again():

@@ -93,16 +93,18 @@ def test_a_roll_back_restores_parameters_and_the_state_of_the_optimizer(
     assert (made["action"], made["to"], made["number"]) == ("roll_back", 12, 1)
 
 
-def test_a_roll_back_amid_a_step_of_two_optimizers_leaves_the_graph_and_the_other_half_valid(
+def test_a_roll_back_in_a_step_of_two_optimizers_leaves_both_at_what_was_kept(
     tmp_path: Path,
 ) -> None:
-    """The generator's graph was made before the critic's step, in which the roll-back comes."""
+    """Both step by what was computed before: the roll-back comes when the last one has stepped."""
     torch.manual_seed(0)
     generator, critic = nn.Linear(3, 4), nn.Linear(4, 1)
     optimizers = [torch.optim.Adam(m.parameters(), lr=0.01) for m in (generator, critic)]
     watch(generator, tmp_path / "run", KEEPS)
+    reached = []
     with td.watch(critic):
         for number in range(30):
+            reached.append(values(generator)[0])
             fake = generator(torch.randn(8, 3))
             optimizers[1].zero_grad()
             critic(fake.detach()).mean().backward()
@@ -113,12 +115,11 @@ def test_a_roll_back_amid_a_step_of_two_optimizers_leaves_the_graph_and_the_othe
                 before = values(generator)
                 ask(tmp_path / "run", ROLL_BACK, 25)
             optimizers[1].step()
-            rolled_back = values(generator)
+            assert number != 25 or torch.equal(values(generator)[0], before[0])
             optimizers[0].step()
             if number == 25:
-                assert not torch.equal(rolled_back[0], before[0])
-                left = values(generator)
-                assert torch.equal(left[0], rolled_back[0]), "stepped by an old gradient"
+                left = values(generator)[0]
+                assert any(torch.equal(left, one) for one in reached[:25]), "stepped by an old one"
 
 
 def test_a_graph_from_before_a_roll_back_can_be_gone_back_through(tmp_path: Path) -> None:

@@ -299,6 +299,28 @@ def test_layers_that_are_as_wide_as_the_sequence_is_long(run_dir, how):
     assert not [name for name in run.names() if "later_seen" in name]
 
 
+@pytest.mark.parametrize("how", ["convolution", "linear"])
+def test_features_one_fewer_than_positions(run_dir, how):
+    """The last position has no target: a layer of features is as wide as there are targets."""
+    part = nn.Conv1d(LENGTH, LENGTH, 1) if how == "convolution" else nn.Linear(LENGTH, LENGTH)
+
+    def mix(model, h, ids):
+        wide = F.pad(h, (0, LENGTH - WIDTH)).transpose(1, 2).contiguous()
+        if how == "convolution":
+            return model.part(wide).transpose(1, 2)
+        return model.part(wide.transpose(1, 2))
+
+    model = Model(mix, part, LENGTH)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    with td.watch(model, optimizer, run_dir=run_dir, supervise=False, rules=RULES):
+        for step in range(4):
+            ids = words(step)
+            F.cross_entropy(model(ids)[:, :-1].flatten(0, 1), ids[:, 1:].flatten()).backward()
+            optimizer.step()
+            optimizer.zero_grad()
+    assert not [name for name in td.Run(run_dir).names() if "later_seen" in name]
+
+
 def test_nothing_is_told_of_a_task_of_another_kind(run_dir):
     model = model_of(*SEES_LATER["no mask"])
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)

@@ -20,7 +20,9 @@ def check(statistics, tensor: torch.Tensor) -> None:
     assert statistics.min == pytest.approx(x.min().item(), rel=1e-6)
     assert statistics.max == pytest.approx(x.max().item(), rel=1e-6)
     assert statistics.mean == pytest.approx(x.mean().item(), rel=1e-5, abs=1e-8)
-    assert statistics.std == pytest.approx(x.std(unbiased=False).item(), rel=1e-5, abs=1e-9)
+    # Of values that are the same but for their last bit, the deviation is rounding.
+    rounding = max(1e-9, 1e-7 * abs(x.mean().item()))
+    assert statistics.std == pytest.approx(x.std(unbiased=False).item(), rel=1e-5, abs=rounding)
     assert statistics.l1 == pytest.approx(x.abs().sum().item(), rel=1e-6)
     assert statistics.l2 == pytest.approx(x.norm().item(), rel=1e-5)
 

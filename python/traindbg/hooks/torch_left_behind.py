@@ -67,7 +67,7 @@ class LeftBehind:
     @property
     def is_on(self) -> bool:
         """Whether passes and steps are to be told."""
-        return self._optimizer is not None
+        return self._optimizer is not None and self._optimizer() is not None
 
     def begin(self, optimizer: torch.optim.Optimizer) -> None:
         """The last model is gone; `optimizer` drove the steps."""

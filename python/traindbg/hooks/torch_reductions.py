@@ -46,7 +46,9 @@ def _memory_of(tensor: torch.Tensor) -> int:
 
 
 def _is_counted(tensor: Any) -> bool:
-    return type(tensor) in (torch.Tensor, torch.nn.Parameter) and tensor.numel() > 1
+    if type(tensor) not in (torch.Tensor, torch.nn.Parameter):
+        return False
+    return tensor.layout is torch.strided and tensor.numel() > 1  # sparse ones have no one storage
 
 
 def _states(parameters: Iterable[torch.Tensor]) -> dict[int, _State]:
@@ -87,6 +89,8 @@ class Reductions:
             return None
         held = [p for group in optimizer.param_groups for p in group["params"] if _is_counted(p)]
         gradients = [p.grad for p in held if p.grad is not None]
+        if any(gradient.layout is not torch.strided for gradient in gradients):
+            return None
         if not gradients or sum(gradient.numel() for gradient in gradients) != elements:
             return None
         if any(_memory_of(gradient) in memory for gradient in gradients):

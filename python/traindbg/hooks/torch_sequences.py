@@ -99,6 +99,7 @@ class _Call(NamedTuple):
     sees_later: bool = False
     sight: _Sight | None = None  # of attention, which says it then
     is_matrix: bool = False  # that is applied to positions as if they were features
+    across: int = 0  # the other dimension of what a matrix is given
 
 
 class _Sum(NamedTuple):
@@ -160,8 +161,10 @@ def _is_mask_added_to_scores(mask: torch.Tensor, scores: torch.Tensor) -> bool:
     return bool((turns <= 1).all())
 
 
-def _mixing_matrix(function: Any, args: Any, kwargs: Any) -> torch.Tensor | None:
+def _mixing_matrix(function: Any, args: Any, kwargs: Any) -> tuple[torch.Tensor, int] | None:
     """[length, length], by which positions are mixed, as in the spatial gates of a gMLP or a mixer.
+
+    And how many features each position has.
 
     A layer's weight is such a one where it is given [..., features, positions]: a view that was
     turned, or the channels of a convolution with one tap. None where that is not certain, because
@@ -188,7 +191,7 @@ def _mixing_matrix(function: Any, args: Any, kwargs: Any) -> torch.Tensor | None
     is_turned = along == -2 or given.stride(-1) != 1
     if length != len(weight) or width == length or not is_turned or weight.numel() > _MOST_CELLS:
         return None
-    return weight
+    return weight, width
 
 
 def _is_plain(value: Any) -> bool:
@@ -556,7 +559,7 @@ class SequenceObserver:
             if function in _RECURRENT:
                 self._recurrent_called(place, args)
             elif (matrix := _mixing_matrix(function, args, kwargs)) is not None:
-                self._matrix_called(place, matrix)
+                self._matrix_called(place, *matrix)
             elif function is torch.conv1d:
                 self._convolution_called(place, args, kwargs, result)
             elif function is functional.linear or function in _PRODUCTS:
@@ -662,10 +665,10 @@ class SequenceObserver:
             length, both = args[0].shape[1 if args[8] else 0], args[7]
         self._calls.append(_Call(place, int(length), bool(both)))
 
-    def _matrix_called(self, place: str, matrix: torch.Tensor) -> None:
+    def _matrix_called(self, place: str, matrix: torch.Tensor, across: int) -> None:
         if not capturing_graph(matrix):
             sees_later = bool(matrix.detach().triu(1).any())
-            self._calls.append(_Call(place, len(matrix), sees_later, is_matrix=True))
+            self._calls.append(_Call(place, len(matrix), sees_later, is_matrix=True, across=across))
 
     def _convolution_called(self, place: str, args: Any, kwargs: Any, result: Any) -> None:
         given = args[0] if args else kwargs.get("input")
@@ -790,6 +793,9 @@ class SequenceObserver:
         length, known = self._next
         # Inside, the last position may be left out.
         calls = [call for call in self._calls if call.length in (length, length - 1)]
+        # What is as wide as the sequence is long may mix features.
+        lengths = (length, length - 1)
+        calls = [call for call in calls if not call.is_matrix or call.across not in lengths]
         if len(self._inputs) > 1:  # as long as this one may be the features of another
             calls = [call for call in calls if not call.is_matrix]
         if int(known.sum()) < _FEWEST_KNOWN:

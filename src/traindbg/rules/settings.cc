@@ -18,6 +18,10 @@ bool updates_follow_gradients(const model::WorkerMeta& meta) {
     return !meta.optimizers.empty() && meta.optimizers.front().type == "SGD";
 }
 
+bool is_to_rise(const model::WorkerMeta& meta) {
+    return optimizer_setting(meta, "maximize").value_or(0) != 0;
+}
+
 double round_for_people(double value) {
     if (!(value > 0) || !std::isfinite(value)) return value;
     const double power = std::pow(10.0, std::floor(std::log10(value) + 1e-9));

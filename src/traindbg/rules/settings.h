@@ -13,6 +13,8 @@ namespace traindbg::rules {
 [[nodiscard]] std::optional<double> optimizer_setting(const model::WorkerMeta& meta, std::string_view name);
 // Plain gradient descent: the update is the learning rate times the gradient.
 [[nodiscard]] bool updates_follow_gradients(const model::WorkerMeta& meta);
+// The first optimizer goes uphill: its loss is a score (maximize=True).
+[[nodiscard]] bool is_to_rise(const model::WorkerMeta& meta);
 // One significant digit, 1, 2 or 5: what a person would try next.
 [[nodiscard]] double round_for_people(double value);
 // "lower the learning rate from 5 to about 0.5 or less", with or without the number it has now.

@@ -7,6 +7,7 @@
 #include <exception>
 #include <functional>
 #include <mutex>
+#include <new>
 #include <thread>
 #include <utility>
 
@@ -58,8 +59,10 @@ struct SealThread::State {
             }
             try {
                 seal(next);
+            } catch (const std::bad_alloc&) {
+                tell({base::Code::kResourceExhausted, "out of memory"});
             } catch (const std::exception& error) {
-                tell({base::Code::kResourceExhausted, error.what()});
+                tell({base::Code::kInternal, error.what()});
             }
         }
         tell_at_end();

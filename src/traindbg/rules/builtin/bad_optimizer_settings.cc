@@ -60,7 +60,8 @@ const model::RuleInfo kBadOptimizerSettings = {
         "each step a mean of gradients in place of their sum: with 0.9 it is a tenth as long.",
     .fix = "Use momentum=0.9, dampening=0, betas=(0.9, 0.999), alpha=0.99, eps=1e-8, lr_decay=0.",
     .healthy =
-        "Adam with equal betas or without momentum (a first beta of 0); an epsilon of 1e-3 whose updates "
+        "Adam with equal betas or without momentum (a first beta of 0), or with betas of 0, a descent by "
+        "signs; an epsilon of 1e-3 whose updates "
         "are as usual. Gradients so small that the usual epsilon swallows them, too: that is no setting, "
         "and other rules tell where they are lost. A dampening with a learning rate that makes up for it.",
     .cost = "Optimizer state at steps 20 and 50; a copy of the weights at few steps; the loss.",
@@ -192,15 +193,16 @@ class BadOptimizerSettings final : public Rule {
         const std::string_view name = is_rmsprop ? "alpha" : "second beta";
         model::Finding finding;
         finding.message = base::format(
-            "{} has {} {} of {}: {} of its mean of squared gradients is the last gradient's, and each step "
+            "{} has {} {} of {}: {} its mean of squared gradients is the last gradient's, and each step "
             "has about the same length, whatever the gradient.",
             step.meta->optimizers.front().type, is_rmsprop ? "an" : "a", name, human_number(*kept),
-            human_number(1 - *kept));
+            *kept > 0 ? human_number(1 - *kept) + " of" : std::string("all of"));
         finding.fix = base::format("Raise {} from {} to {}: it is the share of the old value that is kept.",
                                    is_rmsprop ? name : "the second beta", human_number(*kept),
                                    is_rmsprop ? "0.99" : "0.999");
         finding.evidence.push_back({std::string(name), *kept, "usual", is_rmsprop ? 0.99 : 0.999});
-        fire(std::move(finding), "memory", !has_come_far(), sink);
+        // Nobody gets an exact 0 by exchanging 0.999 for 0.001: it is a descent by signs, and meant.
+        fire(std::move(finding), "memory", *kept > 0 && !has_come_far() && !loss_.has_learned_much(), sink);
     }
 
     void judge_eps(const model::StepView& step, FindingSink& sink) {

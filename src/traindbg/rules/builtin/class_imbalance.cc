@@ -10,7 +10,9 @@
 #include "traindbg/rules/builtin/builtin.h"
 #include "traindbg/rules/loop_facts.h"
 #include "traindbg/rules/loss_arguments.h"
+#include "traindbg/rules/robust.h"
 #include "traindbg/rules/settings.h"
+#include "traindbg/rules/training_loss.h"
 
 namespace traindbg::rules {
 namespace {
@@ -57,7 +59,9 @@ const model::RuleInfo kClassImbalance = {
     .healthy =
         "Unequal classes that the model finds all the same; vocabularies, whose rare words are rare; classes "
         "that "
-        "never occur; trainings with several optimizers, as in a GAN (info).",
+        "never occur; trainings with several optimizers, as in a GAN (info). A calibrated model of rare "
+        "events, whose loss is "
+        "below nine tenths of what their frequency alone gives (info).",
     .cost =
         "Counts of labels, predictions and hits of the first 20 batches and then every 5th, of training and "
         "of evaluation: one pass over the logits.",
@@ -171,6 +175,10 @@ class ClassImbalance final : public Rule {
             return;
         counts_answers_ = true;
         ++judged_;
+        for (const model::ScalarSample& sample : step.record->scalars)
+            if (step.info(sample.tensor).name.starts_with("loss/binary_cross_entropy") &&
+                std::isfinite(sample.value))
+                answer_losses_.add(sample.value);
         const auto whole = [](double value) { return static_cast<std::uint32_t>(std::max(value, 0.0)); };
         const double right_no = all->value - yes->value - said->value + right->value;
         add({.labels = {whole(all->value - yes->value), whole(yes->value)},
@@ -271,7 +279,13 @@ class ClassImbalance final : public Rule {
         const std::size_t rare = recent_[1] <= recent_[0] ? 1 : 0;
         model::Finding finding;
         finding.key = kYesOrNo;
-        finding.severity = model::Severity::kWarning;
+        // One that tells rare samples from others has a loss below that of their frequency alone, and may be
+        // calibrated: few of them are likelier than not.
+        const double base = entropy_of(recent_[rare] / (recent_[0] + recent_[1]));
+        const bool tells =
+            !answer_losses_.values().empty() &&
+            median({answer_losses_.values().begin(), answer_losses_.values().end()}) < kTelling * base;
+        finding.severity = tells ? model::Severity::kInfo : model::Severity::kWarning;
         finding.tensor = base::format("loss/{}", binary_function_);
         finding.message = base::format(
             "{:.1f} % of the labels are {}, and the model says so for {:.0f} % of these: for {:.0f} of about "
@@ -571,6 +585,8 @@ class ClassImbalance final : public Rule {
     model::TensorId id_ = 0;
     double total_ = 0, batch_entropy_ = 0;
     std::vector<double> labels_, recent_, predicted_, hits_;
+    static constexpr double kTelling = 0.9;  // of the loss by frequency alone: less tells samples apart
+    Recent answer_losses_{16};
     Found before_, now_;  // at a step, and at twice that step or later
     std::vector<std::size_t> missed_;
     std::set<std::string, std::less<>> firing_;
@@ -578,6 +594,8 @@ class ClassImbalance final : public Rule {
 
 std::vector<model::Requirement> class_imbalance_needs(const Parameters&) {
     std::vector<model::Requirement> all = argument_requirements(kClassImbalance.name);
+    for (model::Requirement& one : loss_requirements(kClassImbalance.name))
+        if (one.collection == "losses") all.push_back(std::move(one));
     all.push_back({"classes",
                    model::Mode::kTrain,
                    model::What::kClasses,

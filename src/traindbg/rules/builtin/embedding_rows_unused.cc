@@ -50,7 +50,9 @@ const model::RuleInfo kEmbeddingRowsUnused = {
         "large as there are values. Make the numbers once, of all data, and not in the collate function.",
     .healthy =
         "Rows that come up one by one, as rare words do; positions, which are the first rows, all of them "
-        "at every step, in order; classes that are added as a training goes on; a table that is frozen; a "
+        "at every step, in order; classes that are added as a training goes on; numbers that are made anew "
+        "for each episode, as in few-shot "
+        "learning, once they are learned by (info); a table that is frozen; a "
         "gradient that is 0 throughout. Sparse gradients "
         "are not "
         "looked at.",
@@ -184,7 +186,7 @@ class EmbeddingRowsUnused final : public Rule {
         if (is_anew) {
             if (table.firing) sink.clear(table.module);
             table.firing = false;
-            fire_anew(step, table, sink);
+            fire_anew(step, table, loss_.has_learned_much(), sink);
             return;
         }
         const auto rows = static_cast<double>(table.used.size());
@@ -233,11 +235,13 @@ class EmbeddingRowsUnused final : public Rule {
         sink.fire(std::move(finding));
     }
 
-    static void fire_anew(const model::StepView& step, const Table& table, FindingSink& sink) {
+    // Numbers that are of one episode alone, as in few-shot learning, are made anew on purpose, and learned
+    // by.
+    static void fire_anew(const model::StepView& step, const Table& table, bool learns, FindingSink& sink) {
         const auto [least, most] = std::minmax_element(table.prefixes.begin(), table.prefixes.end());
         model::Finding finding;
         finding.key = table.module + ", numbered anew";
-        finding.severity = model::Severity::kWarning;
+        finding.severity = learns ? model::Severity::kInfo : model::Severity::kWarning;
         finding.first_step = 0;
         finding.tensor = table.name;
         finding.layer = table.module;

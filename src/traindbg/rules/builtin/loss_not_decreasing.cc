@@ -82,6 +82,7 @@ class LossNotDecreasing final : public Rule {
           rise_(parameters.at("rise")) {}
 
     void on_step(const model::StepView& step, FindingSink& sink) override {
+        if (is_to_rise(*step.meta)) return;
         if (step.mode() == model::Mode::kEval) return note_evaluation(step);
         note_gradients(step);
         neighbours_.observe(step);

@@ -8,6 +8,7 @@
 #include "traindbg/rules/builtin/builtin.h"
 #include "traindbg/rules/loop_facts.h"
 #include "traindbg/rules/robust.h"
+#include "traindbg/rules/settings.h"
 #include "traindbg/rules/training_loss.h"
 
 namespace traindbg::rules {
@@ -41,7 +42,9 @@ const model::RuleInfo kLossSignFlipped = {
     .healthy =
         "Likelihoods of densities, which may be below 0. Adversarial steps that raise a loss beside one that "
         "lowers it, terms with a minus sign that are "
-        "added to others, policy gradients (log-probabilities times an advantage). Several optimizers, "
+        "added to others, policy gradients (log-probabilities times an advantage). An optimizer with "
+        "maximize=True goes uphill, and its "
+        "loss is not judged. Several optimizers, "
         "which may play against each other: they are not judged.",
     .cost =
         "The few nodes of the graph between backward's value and the loss function, at the first 10 steps "
@@ -59,7 +62,7 @@ class LossSignFlipped final : public Rule {
         : seen_(parameters.at("steps")), runaway_(parameters.at("runaway")) {}
 
     void on_step(const model::StepView& step, FindingSink& sink) override {
-        if (step.mode() != model::Mode::kTrain) return;
+        if (step.mode() != model::Mode::kTrain || is_to_rise(*step.meta)) return;
         game_.observe(step);
         if (game_.is_on()) {
             if (seen_.is_enough()) sink.clear(kKey);
