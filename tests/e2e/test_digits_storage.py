@@ -67,8 +67,9 @@ class TestARunThatCannotBeWritten:
         assert shown["steps"].get("train", 0) < traindbg_json("show", healthy.run)["steps"]["train"]
         assert "<html" in outcome.report
         # Said once, with the file and the reason.
-        lines = [line for line in outcome.stderr.splitlines() if "recording pauses" in line]
+        lines = [line for line in outcome.stderr.splitlines() if "the disk is full" in line]
         assert len(lines) == 1, outcome.stderr
+        assert "pauses" in lines[0]
         assert "File too large" in lines[0]
         assert "000000.log" in lines[0]
 

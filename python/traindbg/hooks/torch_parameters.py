@@ -20,6 +20,7 @@ _NUMBER_SETTINGS = (
     "eps",
     "alpha",
     "amsgrad",
+    "maximize",
     "lr_decay",
 )
 

@@ -41,7 +41,7 @@ const model::RuleInfo kEmbeddingRowsUnused = {
         "goes up and down so that rows that are used at some looks and not at others would, if each came by "
         "itself, "
         "be nested like that with a chance of less than one in a million: then numbers are made anew in each "
-        "batch.",
+        "batch; a note (info) up to step 300 and where the training learns much.",
     .why =
         "What should have a row of its own shares one with others, so that the model cannot tell them "
         "apart. The loss falls all the same, part of the way.",
@@ -186,7 +186,8 @@ class EmbeddingRowsUnused final : public Rule {
         if (is_anew) {
             if (table.firing) sink.clear(table.module);
             table.firing = false;
-            fire_anew(step, table, loss_.has_learned_much(), sink);
+            // Such numbers are learned by in time, or not.
+            fire_anew(step, table, loss_.has_learned_much() || loss_.count() < kEpisodes, sink);
             return;
         }
         const auto rows = static_cast<double>(table.used.size());
@@ -237,11 +238,12 @@ class EmbeddingRowsUnused final : public Rule {
 
     // Numbers that are of one episode alone, as in few-shot learning, are made anew on purpose, and learned
     // by.
-    static void fire_anew(const model::StepView& step, const Table& table, bool learns, FindingSink& sink) {
+    static void fire_anew(const model::StepView& step, const Table& table, bool may_be_meant,
+                          FindingSink& sink) {
         const auto [least, most] = std::minmax_element(table.prefixes.begin(), table.prefixes.end());
         model::Finding finding;
         finding.key = table.module + ", numbered anew";
-        finding.severity = learns ? model::Severity::kInfo : model::Severity::kWarning;
+        finding.severity = may_be_meant ? model::Severity::kInfo : model::Severity::kWarning;
         finding.first_step = 0;
         finding.tensor = table.name;
         finding.layer = table.module;
@@ -262,6 +264,7 @@ class EmbeddingRowsUnused final : public Rule {
         sink.fire(std::move(finding));
     }
 
+    static constexpr std::uint64_t kEpisodes = 300;  // steps by which something is learned
     static constexpr std::size_t kMostPrefixes = 256;
     static constexpr double kLogOfMillionth = -13.8;
     static constexpr std::uint64_t kPatience = 100;  // steps in which a training may begin to learn
