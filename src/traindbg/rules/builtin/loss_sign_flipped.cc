@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <string>
+#include <utility>
 
 #include "traindbg/base/format.h"
 #include "traindbg/base/text.h"
@@ -133,57 +135,56 @@ class LossSignFlipped final : public Rule {
         sink.fire(std::move(finding));
     }
 
-    void judge_cosines(const model::StepView& step, FindingSink& sink) {
-        const std::optional<LoopFact> away = loop_fact(step, "loss_turns_away");
-        if (!away || away->value <= 0) return;
-        if (away_++ == 0) away_since_ = step.step();
-        if (away_ < 2) return;
+    // Graphs in which something is lowered that is to be made large.
+    struct Graphs {
+        std::uint64_t count = 0;
+        model::StepIndex since = 0;
+    };
+    // Whether a fact shows that, and has shown it before.
+    bool show(const model::StepView& step, std::string_view fact, Graphs& graphs) {
+        const std::optional<LoopFact> shown = loop_fact(step, fact);
+        if (!shown || shown->value <= 0) return false;
+        if (graphs.count++ == 0) graphs.since = step.step();
+        if (graphs.count < 2) return false;
         ++runs_;
+        return true;
+    }
+    void fire_by_graph(const char* key, const Graphs& graphs, std::string message, const char* fix,
+                       FindingSink& sink) const {
         model::Finding finding;
-        finding.key = "cosine";
+        finding.key = key;
         finding.severity = model::Severity::kWarning;
-        finding.first_step = away_since_;
+        finding.first_step = graphs.since;
         finding.tensor = loss_.tensor();
-        finding.message = base::format(
-            "The loss is a mean of cosines between what is trained and what has no gradient, such as a "
-            "teacher's output, and rises with them, in {} graphs up to step {}: it is least where the two "
-            "point opposite ways.",
-            away_, step.step());
-        finding.fix =
-            "Lower one minus the similarity: (1 - cosine_similarity(output, target)).mean(). If it is to "
-            "point away, nothing is wrong.";
-        finding.evidence.push_back({"graphs looked at", static_cast<double>(away_), "limit", 2});
+        finding.message = std::move(message);
+        finding.fix = fix;
+        finding.evidence.push_back({"graphs looked at", static_cast<double>(graphs.count), "limit", 2});
         finding.plots = {{"loss", "value"}};
         sink.fire(std::move(finding));
     }
-
+    void judge_cosines(const model::StepView& step, FindingSink& sink) {
+        if (!show(step, "loss_turns_away", away_)) return;
+        fire_by_graph("cosine", away_,
+                      base::format("The loss is a mean of cosines between what is trained and what has no "
+                                   "gradient, such as a teacher's output, and rises with them, in {} graphs "
+                                   "up to step {}: it is least where the two point opposite ways.",
+                                   away_.count, step.step()),
+                      "Lower one minus the similarity: (1 - cosine_similarity(output, target)).mean(). If it "
+                      "is to point away, nothing is wrong.",
+                      sink);
+    }
     void judge_overlap(const model::StepView& step, FindingSink& sink) {
-        const std::optional<LoopFact> lowers = loop_fact(step, "loss_lowers_overlap");
-        if (!lowers || lowers->value <= 0) return;
-        if (overlaps_++ == 0) overlaps_since_ = step.step();
-        if (overlaps_ < 2) return;
-        ++runs_;
-        model::Finding finding;
-        finding.key = "overlap";
-        finding.severity = model::Severity::kWarning;
-        finding.first_step = overlaps_since_;
-        finding.tensor = loss_.tensor();
-        finding.message = base::format(
-            "The loss is a coefficient of overlap, such as Dice or Jaccard, of what the model marks with "
-            "what it is given, and rises with it, in {} graphs up to step {}: it is least where the model "
-            "marks everything else.",
-            overlaps_, step.step());
-        finding.fix = "Lower one less the coefficient: loss = 1 - dice.";
-        finding.evidence.push_back({"graphs looked at", static_cast<double>(overlaps_), "limit", 2});
-        finding.plots = {{"loss", "value"}};
-        sink.fire(std::move(finding));
+        if (!show(step, "loss_lowers_overlap", overlaps_)) return;
+        fire_by_graph("overlap", overlaps_,
+                      base::format("The loss is a coefficient of overlap, such as Dice or Jaccard, of what "
+                                   "the model marks with what it is given, and rises with it, in {} graphs "
+                                   "up to step {}: it is least where the model marks everything else.",
+                                   overlaps_.count, step.step()),
+                      "Lower one less the coefficient: loss = 1 - dice.", sink);
     }
 
     static constexpr const char* kKey = "sign";
-    std::uint64_t overlaps_ = 0;  // graphs in which an overlap is lowered
-    model::StepIndex overlaps_since_ = 0;
-    std::uint64_t away_ = 0;  // graphs in which cosines are lowered
-    model::StepIndex away_since_ = 0;
+    Graphs away_, overlaps_;  // cosines are lowered, an overlap is
     Game game_;
     bool runs_away_ = false;
     InARow seen_;
