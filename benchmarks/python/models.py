@@ -94,12 +94,27 @@ class Transformer(nn.Module):
         return self.head(self.norm(x)).flatten(0, 1)
 
 
+class Together:
+    """Several optimizers that step by one backward pass."""
+
+    def __init__(self, *optimizers: torch.optim.Optimizer) -> None:
+        self._optimizers = optimizers
+
+    def zero_grad(self) -> None:
+        for optimizer in self._optimizers:
+            optimizer.zero_grad()
+
+    def step(self) -> None:
+        for optimizer in self._optimizers:
+            optimizer.step()
+
+
 @dataclass
 class Training:
     """One training: everything that a step needs."""
 
     model: nn.Module
-    optimizer: torch.optim.Optimizer
+    optimizer: torch.optim.Optimizer | Together
     batches: list[tuple[Tensor, Tensor]]
 
     def batch(self, step: int) -> tuple[Tensor, Tensor]:
@@ -140,6 +155,16 @@ def _tiny() -> Training:
     return Training(model, torch.optim.SGD(model.parameters(), lr=0.01), batches)
 
 
+def _tiny_together() -> Training:
+    training = _tiny()
+    weights, biases = [], []
+    for parameter in training.model.parameters():
+        (weights if parameter.ndim > 1 else biases).append(parameter)
+    sgd = torch.optim.SGD
+    training.optimizer = Together(sgd(weights, lr=0.01), sgd(biases, lr=0.01))
+    return training
+
+
 def _many_parameters(count: int = 2000) -> Training:
     model = ManyParameters(count)
     batches = [(torch.randn(16, 64), torch.randint(0, 10, (16,))) for _ in range(4)]
@@ -177,6 +202,7 @@ def _transformer() -> Training:
 
 TRAININGS: dict[str, Callable[[], Training]] = {
     "tiny": _tiny,  # nothing but fixed costs
+    "tiny_together": _tiny_together,  # the same with two optimizers
     "hundred_parameters": lambda: _many_parameters(100),  # and gradients: 204 tensors
     "many_parameters": _many_parameters,
     "tiny_transformer": _tiny_transformer,

@@ -117,8 +117,11 @@ def _watch(config: str, training: Any, directory: str) -> Callable[[], None]:
             "budget": {"rules": [], "collect": EVERYTHING, "every": 1, "budget": 0.02},
             "flight_recorder": {"rules": [], "flight_recorder": 20},
         }[job]
+        import torch
+
+        is_one = isinstance(training.optimizer, torch.optim.Optimizer)
         watcher = td.watch(
-            training.model, training.optimizer, run_dir=directory, supervise=False, **settings
+            training.model, training.optimizer if is_one else None, run_dir=directory, supervise=False, **settings
         )
         return watcher.detach
     if library in ("tensorboard", "wandb"):

@@ -42,7 +42,8 @@ const model::RuleInfo kClassImbalance = {
         "of "
         "one output (warning, at the same times): "
         "one answer is at most one in 1 + `ratio` labels, five or more of it were in batches since step 40, "
-        "and no output of these ever was on its side; or it is ignored, as counted at every 5th step, as "
+        "and no output of these ever was on its side (more, where one was before); or it is ignored, as "
+        "counted at every 5th step, as "
         "rare classes are above. Order "
         "(warning): batches of eight or more labels are nearly all of a single class each, although the "
         "data has several; or they are of few classes each, and those of one step are mostly those of the "
@@ -138,6 +139,10 @@ class ClassImbalance final : public Rule {
     // Binary cross-entropy of one output: labels and predictions are not counted there, but their extremes
     // tell that one answer was never given.
     void look_at_yes_and_no(const model::StepView& step, FindingSink& sink) {
+        for (const model::ScalarSample& sample : step.record->scalars)
+            if (step.info(sample.tensor).name.starts_with("loss/binary_cross_entropy") &&
+                std::isfinite(sample.value))
+                answer_losses_.add(sample.value);
         for (const LossCall& call : loss_calls(step)) {
             const bool is_logits = call.function == "binary_cross_entropy_with_logits";
             if ((!is_logits && call.function != "binary_cross_entropy") || call.labelled == nullptr) continue;
@@ -156,9 +161,12 @@ class ClassImbalance final : public Rule {
             look_at_order(mean, count, call.function, step.step(), sink);
             const bool is_given = is_yes_rare ? call.predicted->max > border : call.predicted->min < border;
             if (is_given) {
+                ++given_;
+                if (last_ >= kFirstSteps) ++given_in_all_;
                 missed_yes_or_no_ = 0;
                 missed_since_ = last_ + 1;
             } else if (last_ >= kFirstSteps) {
+                given_ = 0;
                 missed_yes_or_no_ += (is_yes_rare ? mean : 1 - mean) * count;
             }
             is_answer_missed_ = !is_given;
@@ -175,10 +183,6 @@ class ClassImbalance final : public Rule {
             return;
         counts_answers_ = true;
         ++judged_;
-        for (const model::ScalarSample& sample : step.record->scalars)
-            if (step.info(sample.tensor).name.starts_with("loss/binary_cross_entropy") &&
-                std::isfinite(sample.value))
-                answer_losses_.add(sample.value);
         const auto whole = [](double value) { return static_cast<std::uint32_t>(std::max(value, 0.0)); };
         const double right_no = all->value - yes->value - said->value + right->value;
         add({.labels = {whole(all->value - yes->value), whole(yes->value)},
@@ -202,11 +206,16 @@ class ClassImbalance final : public Rule {
     }
     void set_yes_or_no(FindingSink& sink) {
         const double rare = std::min(binary_yes_, binary_labels_ - binary_yes_);
+        // One that was said now and then will be again.
+        const double enough = kMissed * (1 + static_cast<double>(given_in_all_));
         const bool never = is_answer_missed_ && binary_labels_ >= 500 &&
-                           binary_labels_ - rare >= ratio_ * rare && missed_yes_or_no_ >= 5;
+                           binary_labels_ - rare >= ratio_ * rare && missed_yes_or_no_ >= enough;
         if (!game_.is_on() && never) fire_yes_or_no(rare, 2 * binary_yes_ < binary_labels_, sink);
         else if (!game_.is_on() && are_answers_missed_) fire_answers(sink);
-        else if (firing_.erase(kYesOrNo) > 0) sink.clear(kYesOrNo);
+        else if ((!is_never_told_ || given_ >= kLooks) && firing_.erase(kYesOrNo) > 0) {
+            is_never_told_ = false;
+            sink.clear(kYesOrNo);
+        }
     }
     // The same answer for batch after batch, then the other one. Two losses of a step, for what is and what
     // is not, have one answer each, too, but no order.
@@ -256,6 +265,7 @@ class ClassImbalance final : public Rule {
     }
     void fire_yes_or_no(double rare, bool is_yes_rare, FindingSink& sink) {
         firing_.insert(kYesOrNo);
+        is_never_told_ = true;
         model::Finding finding;
         finding.key = kYesOrNo;
         finding.severity = model::Severity::kWarning;
@@ -269,7 +279,8 @@ class ClassImbalance final : public Rule {
         finding.fix = advice_for((binary_labels_ - rare) / rare, is_yes_rare);
         finding.evidence.push_back({"labels of the frequent answer / of the rare one",
                                     (binary_labels_ - rare) / rare, "limit", ratio_});
-        finding.evidence.push_back({"samples of the rare answer missed", missed_yes_or_no_, "limit", 5});
+        finding.evidence.push_back(
+            {"samples of the rare answer missed", missed_yes_or_no_, "limit", kMissed});
         finding.plots = {{finding.tensor, "value"}};
         sink.fire(std::move(finding));
     }
@@ -280,11 +291,12 @@ class ClassImbalance final : public Rule {
         model::Finding finding;
         finding.key = kYesOrNo;
         // One that tells rare samples from others has a loss below that of their frequency alone, and may be
-        // calibrated: few of them are likelier than not.
+        // calibrated: few of them are likelier than not. The mean, as most batches have no rare sample, and
+        // a low loss.
+        const auto& losses = answer_losses_.values();
+        const double sum = std::accumulate(losses.begin(), losses.end(), 0.0);
         const double base = entropy_of(recent_[rare] / (recent_[0] + recent_[1]));
-        const bool tells =
-            !answer_losses_.values().empty() &&
-            median({answer_losses_.values().begin(), answer_losses_.values().end()}) < kTelling * base;
+        const bool tells = !losses.empty() && sum < kTelling * base * static_cast<double>(losses.size());
         finding.severity = tells ? model::Severity::kInfo : model::Severity::kWarning;
         finding.tensor = base::format("loss/{}", binary_function_);
         finding.message = base::format(
@@ -573,8 +585,12 @@ class ClassImbalance final : public Rule {
     model::StepIndex evaluated_since_ = 0;   // training steps done at the first of these
     model::StepIndex missed_since_ = 0;      // step after the last one at which the rare answer was given
     std::uint64_t imbalanced_ = 0;           // looks in a row
+    std::uint64_t given_ = 0;                // looks in a row at which the rare answer was given
+    std::uint64_t given_in_all_ = 0;         // of those from kFirstSteps on
+    static constexpr double kMissed = 5;     // rare samples for which the answer was never given
     bool is_answer_missed_ = false;
-    bool counts_answers_ = false;      // what is counted are answers to yes or no
+    bool is_never_told_ = false;   // firing; taken back when the rare answer is given several times in a row
+    bool counts_answers_ = false;  // what is counted are answers to yes or no
     bool are_answers_missed_ = false;  // by these counts
     std::string binary_function_;
     double binary_labels_ = 0, binary_yes_ = 0, missed_yes_or_no_ = 0;
@@ -586,7 +602,7 @@ class ClassImbalance final : public Rule {
     double total_ = 0, batch_entropy_ = 0;
     std::vector<double> labels_, recent_, predicted_, hits_;
     static constexpr double kTelling = 0.9;  // of the loss by frequency alone: less tells samples apart
-    Recent answer_losses_{16};
+    Recent answer_losses_{64};
     Found before_, now_;  // at a step, and at twice that step or later
     std::vector<std::size_t> missed_;
     std::set<std::string, std::less<>> firing_;
