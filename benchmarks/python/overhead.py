@@ -121,7 +121,11 @@ def _watch(config: str, training: Any, directory: str) -> Callable[[], None]:
 
         is_one = isinstance(training.optimizer, torch.optim.Optimizer)
         watcher = td.watch(
-            training.model, training.optimizer if is_one else None, run_dir=directory, supervise=False, **settings
+            training.model,
+            training.optimizer if is_one else None,
+            run_dir=directory,
+            supervise=False,
+            **settings,
         )
         return watcher.detach
     if library in ("tensorboard", "wandb"):

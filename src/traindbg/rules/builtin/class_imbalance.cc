@@ -279,8 +279,8 @@ class ClassImbalance final : public Rule {
         finding.fix = advice_for((binary_labels_ - rare) / rare, is_yes_rare);
         finding.evidence.push_back({"labels of the frequent answer / of the rare one",
                                     (binary_labels_ - rare) / rare, "limit", ratio_});
-        finding.evidence.push_back(
-            {"samples of the rare answer missed", missed_yes_or_no_, "limit", kMissed});
+        finding.evidence.push_back({"samples of the rare answer missed", missed_yes_or_no_, "limit",
+                                    kMissed * (1 + static_cast<double>(given_in_all_))});
         finding.plots = {{finding.tensor, "value"}};
         sink.fire(std::move(finding));
     }
