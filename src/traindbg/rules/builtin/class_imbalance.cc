@@ -162,7 +162,7 @@ class ClassImbalance final : public Rule {
             const bool is_given = is_yes_rare ? call.predicted->max > border : call.predicted->min < border;
             if (is_given) {
                 ++given_;
-                if (last_ >= kFirstSteps) ++given_in_all_;
+                if (2 * last_ >= kSettled) ++given_in_all_;
                 missed_yes_or_no_ = 0;
                 missed_since_ = last_ + 1;
             } else if (last_ >= kFirstSteps) {
@@ -586,7 +586,7 @@ class ClassImbalance final : public Rule {
     model::StepIndex missed_since_ = 0;      // step after the last one at which the rare answer was given
     std::uint64_t imbalanced_ = 0;           // looks in a row
     std::uint64_t given_ = 0;                // looks in a row at which the rare answer was given
-    std::uint64_t given_in_all_ = 0;         // of those from kFirstSteps on
+    std::uint64_t given_in_all_ = 0;         // of those from half of kSettled on
     static constexpr double kMissed = 5;     // rare samples for which the answer was never given
     bool is_answer_missed_ = false;
     bool is_never_told_ = false;   // firing; taken back when the rare answer is given several times in a row
