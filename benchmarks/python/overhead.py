@@ -406,7 +406,8 @@ def main() -> None:
     parser.add_argument(
         "--model",
         action="append",
-        help="tiny, tiny_transformer, many_parameters, digits_cnn, resnet18 or transformer; "
+        help="tiny, tiny_together, tiny_transformer, hundred_parameters, many_parameters, "
+        "digits_cnn, resnet18 or transformer; "
         "may be repeated",
     )
     parser.add_argument(

@@ -85,6 +85,7 @@ class ClassImbalance final : public Rule {
         if (step.mode() != model::Mode::kTrain) return;
         game_.observe(step);
         last_ = step.step();
+        if (counts_answers_) add_answer_losses(step);
         look_at_yes_and_no(step, sink);
         if (step.record->classes.empty()) return count_answers(step, sink);
         const model::ClassSample& sample = step.record->classes.front();
@@ -139,10 +140,6 @@ class ClassImbalance final : public Rule {
     // Binary cross-entropy of one output: labels and predictions are not counted there, but their extremes
     // tell that one answer was never given.
     void look_at_yes_and_no(const model::StepView& step, FindingSink& sink) {
-        for (const model::ScalarSample& sample : step.record->scalars)
-            if (step.info(sample.tensor).name.starts_with("loss/binary_cross_entropy") &&
-                std::isfinite(sample.value))
-                answer_losses_.add(sample.value);
         for (const LossCall& call : loss_calls(step)) {
             const bool is_logits = call.function == "binary_cross_entropy_with_logits";
             if ((!is_logits && call.function != "binary_cross_entropy") || call.labelled == nullptr) continue;
@@ -195,6 +192,12 @@ class ClassImbalance final : public Rule {
         are_answers_missed_ = imbalanced_ >= kLooks;
         set_yes_or_no(sink);
     }
+    void add_answer_losses(const model::StepView& step) {
+        for (const model::ScalarSample& sample : step.record->scalars)
+            if (step.info(sample.tensor).name.starts_with("loss/binary_cross_entropy") &&
+                std::isfinite(sample.value))
+                answer_losses_.add(sample.value);
+    }
     // Of a rare answer that is given to a fifth of its samples, so few would be found once in a hundred
     // times. Calibrated models of rare events find no more than that, and are sound.
     [[nodiscard]] bool is_no_chance() const {
@@ -204,12 +207,13 @@ class ClassImbalance final : public Rule {
         for (double k = 1; k <= hits_[rare]; ++k) sum += term *= mean / k;
         return sum < 0.01;
     }
+    // Rare samples without the answer, from which on it is never given: one that was now and then will be
+    // again.
+    [[nodiscard]] double most_missed() const { return 5 * (1 + static_cast<double>(given_in_all_)); }
     void set_yes_or_no(FindingSink& sink) {
         const double rare = std::min(binary_yes_, binary_labels_ - binary_yes_);
-        // One that was said now and then will be again.
-        const double enough = kMissed * (1 + static_cast<double>(given_in_all_));
         const bool never = is_answer_missed_ && binary_labels_ >= 500 &&
-                           binary_labels_ - rare >= ratio_ * rare && missed_yes_or_no_ >= enough;
+                           binary_labels_ - rare >= ratio_ * rare && missed_yes_or_no_ >= most_missed();
         if (!game_.is_on() && never) fire_yes_or_no(rare, 2 * binary_yes_ < binary_labels_, sink);
         else if (!game_.is_on() && are_answers_missed_) fire_answers(sink);
         else if ((!is_never_told_ || given_ >= kLooks) && firing_.erase(kYesOrNo) > 0) {
@@ -279,8 +283,8 @@ class ClassImbalance final : public Rule {
         finding.fix = advice_for((binary_labels_ - rare) / rare, is_yes_rare);
         finding.evidence.push_back({"labels of the frequent answer / of the rare one",
                                     (binary_labels_ - rare) / rare, "limit", ratio_});
-        finding.evidence.push_back({"samples of the rare answer missed", missed_yes_or_no_, "limit",
-                                    kMissed * (1 + static_cast<double>(given_in_all_))});
+        finding.evidence.push_back(
+            {"samples of the rare answer missed", missed_yes_or_no_, "limit", most_missed()});
         finding.plots = {{finding.tensor, "value"}};
         sink.fire(std::move(finding));
     }
@@ -587,7 +591,6 @@ class ClassImbalance final : public Rule {
     std::uint64_t imbalanced_ = 0;           // looks in a row
     std::uint64_t given_ = 0;                // looks in a row at which the rare answer was given
     std::uint64_t given_in_all_ = 0;         // of those from half of kSettled on
-    static constexpr double kMissed = 5;     // rare samples for which the answer was never given
     bool is_answer_missed_ = false;
     bool is_never_told_ = false;   // firing; taken back when the rare answer is given several times in a row
     bool counts_answers_ = false;  // what is counted are answers to yes or no
