@@ -302,3 +302,26 @@ def test_nothing_stays_attached(run_dir):
     assert not model._forward_pre_hooks
     watcher.detach()
     assert not hooks
+
+
+def test_the_inner_steps_of_maml_are_none(run_dir):
+    """Their gradients go on into the loss of the weights that they lead to, which is the only one."""
+    model, optimizer, watcher = watched(run_dir)
+    weight, bias = model.fc.weight, model.fc.bias
+    with watcher:
+        for _ in range(2):
+            x, y = torch.randn(5, 4), torch.randn(5, 3)
+            w, b = weight, bias
+            for _ in range(2):
+                inner = F.mse_loss(F.linear(x, w, b), y)
+                of_w, of_b = torch.autograd.grad(inner, (w, b), create_graph=True)
+                w, b = w - 0.1 * of_w, b - 0.1 * of_b
+            outer = F.smooth_l1_loss(F.linear(x, w, b), y)
+            optimizer.zero_grad()
+            outer.backward()
+            optimizer.step()
+    run = td.Run(run_dir)
+    for step in run.steps().tolist():
+        names = [*run.step(step).tensors, *run.step(step).scalars]
+        assert not [name for name in names if "@" in name]
+        assert "loss" in run.step(step).scalars

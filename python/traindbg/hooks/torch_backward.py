@@ -100,12 +100,16 @@ class BackwardObserver:
             guarded("left behind", self._facts.left_behind.backward_begins, root)
         self._begins(root, retains)
 
-    def _begins(self, root: torch.Tensor | None, retains: bool) -> None:
+    def _begins(
+        self, root: torch.Tensor | None, retains: bool, *, goes_on: bool = False
+    ) -> None:
         self._evaluations.end(by_backward=True)
         if self._hot.due & _LOOP:
             is_scaled = self._losses.scaled is not None and self._losses.scaled[0]() is root
             guarded("loop", self._facts.backward_begins, root, is_scaled)
-        self._micro.backward_begins()
+        # A pass that goes on is a part of the next one, as the inner steps of MAML are.
+        if not goes_on:
+            self._micro.backward_begins()
         if self._micro.is_beyond:
             root = None
         if root is not None and has_values(root) and root.numel() == 1:
@@ -152,7 +156,7 @@ class BackwardObserver:
         if self._is_of_training:
             self._by_hand.pass_begins(root)
             # Where it goes on, the loss is what is minimised in the end.
-            self._begins(None if goes_on else root, retains)
+            self._begins(None if goes_on else root, retains, goes_on=goes_on)
 
     @boundary("loop")
     def grad_ended(self, inputs: Sequence[Any], gradients: Any, retains: bool) -> None:
