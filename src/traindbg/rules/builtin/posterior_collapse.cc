@@ -22,7 +22,8 @@ const model::RuleInfo kPosteriorCollapse = {
         "comes out of exp() or softplus() and the mean is squared elsewhere, as the KL term does. What they "
         "can tell of a sample is at most the sum of log(1 + V/S)/2 over them, V the variance of the mean "
         "from sample to sample and S that of the noise. It is below `nats` at `looks` looks in a row, from "
-        "step `patience` on, and has not doubled in them.",
+        "step `patience` on, and has not doubled in them; or below ten times `nats` at one look more, from "
+        "six times `patience` on.",
     .why =
         "The KL term has won against the reconstruction: the encoder gives the same answer for every sample, "
         "and the decoder has learned to do without. What it draws does not depend on what it was given.",
@@ -43,6 +44,10 @@ const model::RuleInfo kPosteriorCollapse = {
                    {"patience", "steps", 50, 1, 1e9, "first step that counts"}},
 };
 
+// Less than half a bit, where a run has had the time for more.
+constexpr double kLittle = 10;
+constexpr std::uint64_t kLate = 6;
+
 class PosteriorCollapse final : public Rule {
   public:
     explicit PosteriorCollapse(const Parameters& parameters)
@@ -55,16 +60,16 @@ class PosteriorCollapse final : public Rule {
         for (const LoopFact& fact : loop_facts(step, "latent_information")) {
             ++judged_;
             Layer& layer = layers_.try_emplace(std::string(fact.place), looks_).first->second;
-            if (layer.seen.judged() == 0 && layer.first < 0) layer.first = fact.value;
             layer.highest = std::max(layer.highest, fact.value);
             if (step.step() < patience_) continue;
-            const bool shows = fact.value < nats_;
-            if (!shows && layer.seen.is_enough()) sink.clear(fact.place);
-            if (!shows || layer.seen.count() == 0) layer.at_begin = fact.value;
-            layer.seen.add(step, shows);
+            const bool is_late = step.step() >= kLate * patience_;
             // One that wakes up is not over.
-            if (!layer.seen.is_enough() || fact.value > 2 * layer.at_begin + 1e-3) continue;
-            fire(step, fact, layer, sink);
+            const bool was_said = layer.nothing.is_said() || layer.little.is_said();
+            layer.nothing.add(step, fact.value, nats_);
+            if (is_late) layer.little.add(step, fact.value, kLittle * nats_);
+            if (layer.nothing.is_said()) fire(step, fact, layer, layer.nothing, nats_, sink);
+            else if (layer.little.is_said()) fire(step, fact, layer, layer.little, kLittle * nats_, sink);
+            else if (was_said) sink.clear(fact.place);
         }
     }
     [[nodiscard]] std::uint64_t steps_judged() const override { return judged_; }
@@ -73,26 +78,46 @@ class PosteriorCollapse final : public Rule {
     }
 
   private:
-    struct Layer {
-        explicit Layer(double looks) : seen(looks) {}
-        InARow seen;
-        double first = -1, highest = 0, at_begin = 0;
+    // Looks in a row at which the information is below a limit, and whether it stays there.
+    class Low {
+      public:
+        explicit Low(double looks) : seen_(looks) {}
+        void add(const model::StepView& step, double value, double limit) {
+            const bool shows = value < limit;
+            if (!shows || seen_.count() == 0) at_begin_ = value;
+            seen_.add(step, shows);
+            // What is said holds until the limit is passed.
+            is_said_ = seen_.is_enough() && (is_said_ || value <= 2 * at_begin_ + 1e-3);
+        }
+        [[nodiscard]] bool is_said() const { return is_said_; }
+        [[nodiscard]] const InARow& seen() const { return seen_; }
+
+      private:
+        InARow seen_;
+        double at_begin_ = 0;
+        bool is_said_ = false;
     };
 
-    void fire(const model::StepView& step, const LoopFact& fact, const Layer& layer,
-              FindingSink& sink) const {
-        model::Finding finding = loop_finding(fact.place, model::Severity::kWarning, layer.seen, fact);
+    struct Layer {
+        explicit Layer(double looks) : nothing(looks), little(looks + 1) {}
+        Low nothing, little;
+        double highest = 0;
+    };
+
+    static void fire(const model::StepView& step, const LoopFact& fact, const Layer& layer, const Low& low,
+                     double limit, FindingSink& sink) {
+        model::Finding finding = loop_finding(fact.place, model::Severity::kWarning, low.seen(), fact);
         finding.message = base::format(
             "The latent variables of {} tell {} nats of a sample at step {}, less than {} at {} looks in a "
-            "row: their means are the same for all samples beside the noise that is added ({} at most "
-            "before).",
-            fact.place, human_number(fact.value), step.step(), human_number(nats_), layer.seen.count(),
+            "row: their means hardly differ from sample to sample beside the noise that is added ({} at "
+            "most).",
+            fact.place, human_number(fact.value), step.step(), human_number(limit), low.seen().count(),
             human_number(layer.highest));
         finding.fix =
             "Lower the weight of the KL term, and let it grow from 0 over the first epochs; or give each "
             "latent variable some KL for free (free bits).";
         finding.evidence.insert(finding.evidence.begin(),
-                                {"information in nats", fact.value, "limit", nats_});
+                                {"information in nats", fact.value, "limit", limit});
         finding.plots.insert(finding.plots.begin(), {std::string(fact.tensor), "value"});
         sink.fire(std::move(finding));
     }
