@@ -17,6 +17,16 @@ function(traindbg_read_layers out_modules)
     set(${out_modules} "${modules}" PARENT_SCOPE)
 endfunction()
 
+# Modules whose code runs at every step of a training: each file is compiled by itself, as it is measured.
+set(TRAINDBG_ON_THE_HOT_PATH base tensor model reduce storage format write capture)
+
+# Has `target` compiled in batches of files where it is built to be shipped, which takes half the time.
+function(traindbg_compile_in_batches target)
+    if(CMAKE_BUILD_TYPE STREQUAL "Release")
+        set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 12)
+    endif()
+endfunction()
+
 # traindbg_module(base): libtraindbg_base.a of all src/traindbg/base/**.cc but main.cc, as
 # traindbg::base. A module's own CMakeLists.txt, where there is one, may add to the target.
 function(traindbg_module module)
@@ -28,6 +38,9 @@ function(traindbg_module module)
     endif()
     add_library(traindbg_${module} STATIC ${sources})
     add_library(traindbg::${module} ALIAS traindbg_${module})
+    if(NOT module IN_LIST TRAINDBG_ON_THE_HOT_PATH)
+        traindbg_compile_in_batches(traindbg_${module})
+    endif()
     target_include_directories(traindbg_${module} PUBLIC "${PROJECT_SOURCE_DIR}/src"
                                                          "${PROJECT_SOURCE_DIR}/include")
     target_link_libraries(traindbg_${module} PUBLIC traindbg_compile_options)
@@ -65,6 +78,7 @@ function(traindbg_module_tests module)
         return()
     endif()
     add_executable(${module}_test ${sources})
+    traindbg_compile_in_batches(${module}_test)
     target_include_directories(${module}_test PRIVATE "${PROJECT_SOURCE_DIR}/tests/cpp")
     # The code under test is as fast as the build wants it; that of the tests need not be.
     target_compile_options(${module}_test PRIVATE $<$<CONFIG:Release>:-O1>)

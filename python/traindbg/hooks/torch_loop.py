@@ -11,6 +11,7 @@ weak references, ids, versions and numbers, and a tensor's first few elements.
 
 from __future__ import annotations
 
+import heapq
 import itertools
 import weakref
 from typing import TYPE_CHECKING, Any, Protocol
@@ -53,6 +54,7 @@ _MOST_CALLS_SEEN = 6  # steps in which modules' calls are listened to
 _OF_DIFFERENCES = frozenset({"huber_loss", "l1_loss", "mse_loss", "smooth_l1_loss"})
 _OF_COSINES = "cosine_embedding_loss"
 _MOST_CANDIDATES = 64
+_MOST_FRESH = 8  # matrices that are asked whether they are as they were drawn
 _MOST_ASKED = 4  # gradients on a device that are asked whether they are zero
 # What models return, and running statistics, take longer to look at: at so many due steps, then at
 # every so many-th of them; running statistics not at the first ones, when they have yet to settle.
@@ -195,6 +197,7 @@ class LoopObserver:
         self._frozen: dict[int, tuple[float, ...]] = {}
         self._ever_reached: set[int] = set()
         self._norms_were_fresh: bool | None = None
+        self._told_fresh = False
         self._batches: set[int] = set()  # of how many samples losses were computed in training
         self._samples = 0  # in the last one of them
         self._terms = 0  # that its value is the sum of; 0 of a mean
@@ -428,6 +431,9 @@ class LoopObserver:
             return
         self.is_open = False
         held = [p for p in _of(optimizer) if p.requires_grad]
+        if not self._told_fresh:
+            self._told_fresh = True
+            self._tell_fresh(held)
         reached = self._tell_gradients(optimizer, held)
         self._tell_passes()
         self._tell_values()
@@ -743,6 +749,19 @@ class LoopObserver:
             )
             self._teller.fact("not_in_optimizer_fresh", float(True in fresh))
             self._teller.fact("not_in_optimizer_loaded", float(is_loaded))
+
+    def _tell_fresh(self, held: list[torch.Tensor]) -> None:
+        """Tells whether the largest matrices that are to be trained are as they were drawn."""
+        ours = {id(parameter) for parameter in held}
+        matrices = [
+            (module, name, parameter)
+            for module in self.modules().values()
+            for name, parameter in module.named_parameters(recurse=False)
+            if id(parameter) in ours and parameter.dim() >= 2
+        ]
+        largest = heapq.nlargest(_MOST_FRESH, matrices, key=lambda found: number_of(found[2]))
+        fresh = [is_fresh(*found) for found in largest]
+        self._teller.fact("trained_are_fresh", float(True in fresh and False not in fresh))
 
     def _known(self) -> set[int]:
         held: set[int] = set()

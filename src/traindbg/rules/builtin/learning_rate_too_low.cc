@@ -8,6 +8,7 @@
 #include "traindbg/base/text.h"
 #include "traindbg/rules/builtin/builtin.h"
 #include "traindbg/rules/evaluation_loss.h"
+#include "traindbg/rules/loop_facts.h"
 #include "traindbg/rules/loss_arguments.h"
 #include "traindbg/rules/settings.h"
 #include "traindbg/rules/training_loss.h"
@@ -29,7 +30,9 @@ const model::RuleInfo kLearningRateTooLow = {
         "was above five times `update`, it has come down by less than a tenth and still falls "
         "(Mann-Kendall z < -3, of all steps where a schedule lowers the rate); the loss is not well below "
         "guessing (the entropy of the labels, or for a regression their variance), "
-        "and the rate that would make usual updates (1e-3) is one that people use. Not while the rate "
+        "and the rate that would make usual updates (1e-3) is one that people use. Where the weights were "
+        "drawn at random, with no update above `update` a loss that has come down by less than a twentieth "
+        "is enough, whoever computes it. Not while the rate "
         "rises (it is judged when the training is over), nor where clipping or weights in 16 bits are what "
         "makes the updates small. Where no loss of the training is seen, as inside of torch.func, three "
         "evaluations and more tell: the last is above 95 % of guessing and within 5 % of the first, and no "
@@ -68,6 +71,8 @@ class LearningRateTooLow final : public Rule {
         rates_.observe(step);
         clipping_.observe(step);
         const bool looked = updates_.observe(step);
+        if (const std::optional<LoopFact> fact = loop_fact(step, "trained_are_fresh"))
+            fresh_ = fact->value > 0;
         const bool has_loss = loss_.observe(step);
         guessing_.observe(step);
         judge_zero(step, sink);
@@ -141,8 +146,13 @@ class LearningRateTooLow final : public Rule {
         return updates_follow_gradients(rate_setting_) ? 2 : 0.05;
     }
     [[nodiscard]] bool is_low() {
-        if (!loss_.is_known_function() || !are_small()) return false;
+        if (!are_small()) return false;
         const double ratio = updates_.highest();
+        // Weights that were drawn at random and hardly moved are no fine-tuning, and good by chance only.
+        if (fresh_ && ratio < update_ && loss_.start() > 0 &&
+            std::abs(loss_.start() - loss_.level()) < kHardly * loss_.start())
+            return true;
+        if (!loss_.is_known_function()) return false;
         const std::optional<double> base = loss_.base_rate();
         if (base && loss_.level() < 0.6 * *base) return false;
         const double start = loss_.start();
@@ -273,6 +283,7 @@ class LearningRateTooLow final : public Rule {
 
     static constexpr std::uint64_t kEvaluations = 3;
     static constexpr std::uint64_t kFewestWarm = 200;  // fewer steps are a trial
+    static constexpr double kHardly = 0.05;            // of its start: what a loss has come down by
     static constexpr double kOfBase = 0.1;             // the rate, where a warm-up has hardly begun
     static constexpr double kFarFrom = 0.3;            // of guessing or the start: much is left to learn
 
@@ -282,6 +293,7 @@ class LearningRateTooLow final : public Rule {
     model::StepIndex last_ = 0;
     double wanted_ = 0;
     bool firing_ = false, zero_fires_ = false, is_over_ = false;
+    bool fresh_ = false;  // the weights are as they were drawn
     model::WorkerMeta rate_setting_;
     LearningRates rates_;
     WeightUpdates updates_;
@@ -295,6 +307,7 @@ std::vector<model::Requirement> learning_rate_too_low_needs(const Parameters&) {
     std::vector<model::Requirement> all = loss_requirements(kLearningRateTooLow.name);
     all.push_back(update_requirement(kLearningRateTooLow.name));
     all.push_back(rate_requirement(kLearningRateTooLow.name));
+    all.push_back(loop_requirement(kLearningRateTooLow.name));
     all.push_back(evaluation_loss_requirement(kLearningRateTooLow.name));
     all.push_back(evaluation_classes_requirement(kLearningRateTooLow.name));
     for (model::Requirement& more : argument_requirements(kLearningRateTooLow.name))

@@ -13,6 +13,7 @@
 #include "traindbg/base/text.h"
 #include "traindbg/rules/builtin/builtin.h"
 #include "traindbg/rules/loop_facts.h"
+#include "traindbg/rules/loss_arguments.h"
 #include "traindbg/rules/robust.h"
 #include "traindbg/rules/settings.h"
 #include "traindbg/rules/training_loss.h"
@@ -47,7 +48,9 @@ const model::RuleInfo kPoorWeightInit = {
         "than 0, no other matrix of the same module is drawn at random, and "
         "after `patience` steps the training has not come far. "
         "Too large: the first loss is more than `loss` times that of guessing (the entropy of the labels; "
-        "for a mean squared error, the labels' own mean square), and in the typical weight matrix, or in "
+        "for a mean squared error, the labels' own mean square; for other distances, the root of that; for a "
+        "binary "
+        "cross-entropy, ln 2), and in the typical weight matrix, or in "
         "the one before the loss, std · √fan_in exceeds `large` (1.5 times that of guessing, where the "
         "typical one exceeds three times `large`); a warning once 20 steps have not brought "
         "the loss below "
@@ -492,13 +495,24 @@ class PoorWeightInit final : public Rule {
         return type.find("Linear") != std::string_view::npos || type.find("Conv") != std::string_view::npos;
     }
 
-    // A mean squared error that a model has which says 0.
+    // The loss of a model that says 0: of a distance at most the labels' size, where every sigmoid is one
+    // half that of a coin.
     void measure_guess(const model::StepView& step) {
+        if (const std::optional<LoopFact> terms = loop_fact(step, "loss_is_summed"))
+            is_summed_ = terms->value > 0;
         for (const model::ScalarSample& sample : step.record->scalars)
-            if (step.info(sample.tensor).name == "loss/mse_loss") squared_ = sample.value;
+            if (const std::string_view function = function_of_loss(step.info(sample.tensor).name);
+                is_regression(function) || function.starts_with("binary_cross_entropy"))
+                of_zeros_[std::string(function)].loss = sample.value;
         for (const model::TensorSample& sample : step.record->tensors) {
-            const model::TensorInfo& info = step.info(sample.tensor);
-            if (info.name == "label/mse_loss") square_ = rms(sample.statistics) * rms(sample.statistics);
+            const std::string_view name = step.info(sample.tensor).name;
+            if (!name.starts_with("label/")) continue;
+            const auto found = of_zeros_.find(name.substr(6));
+            if (found == of_zeros_.end()) continue;
+            const double size = rms(sample.statistics);
+            if (found->first == "mse_loss") found->second.guess = size * size;
+            else if (is_regression(found->first)) found->second.guess = size;
+            else found->second.guess = std::log(2.0);
         }
     }
     [[nodiscard]] std::optional<double> guess() const {
@@ -512,7 +526,9 @@ class PoorWeightInit final : public Rule {
             return entropy;
         }
         // What backward() is called on may be just that.
-        if (square_ > 0 && std::abs(loss_.first() - squared_) <= 1e-6 * squared_) return square_;
+        for (const auto& [function, of] : of_zeros_)
+            if (!is_summed_ && of.guess > 0 && std::abs(loss_.first() - of.loss) <= 1e-6 * of.loss)
+                return of.guess;
         return std::nullopt;
     }
 
@@ -803,8 +819,13 @@ class PoorWeightInit final : public Rule {
     bool is_constant_ = false, is_small_over_ = false;
     std::vector<double> outputs_;  // spread over the batch of what layers with weights return, in order
     bool has_norms_ = false;
-    double squared_ = 0;  // the first mean squared error
-    double square_ = 0, typical_ = 0, shrinks_ = 1, limit_ = 0;
+    struct OfZeros {
+        double loss = 0;   // the first one of the function
+        double guess = 0;  // what it were of a model that says 0; 0: not known
+    };
+    std::map<std::string, OfZeros, std::less<>> of_zeros_;  // by the loss function
+    bool is_summed_ = false;                                // the loss, over the batch: in other units
+    double typical_ = 0, shrinks_ = 1, limit_ = 0;
     std::size_t low_ = 0;
     std::optional<double> gain_now_;        // of the typical matrix, once the training should have set off
     std::optional<double> outputs_differ_;  // from sample to sample, as a part of what targets do
