@@ -170,6 +170,18 @@ SEES_LATER = {
         lambda m, h, ids: m.part(h.transpose(1, 2)).transpose(1, 2),
         lambda: nn.Conv1d(WIDTH, WIDTH, 3, padding=1),
     ),
+    "padded on both sides by a call of its own": (
+        lambda m, h, ids: m.part(F.pad(h.transpose(1, 2), (2, 2))).transpose(1, 2),
+        lambda: nn.Conv1d(WIDTH, WIDTH, 3, dilation=2),
+    ),
+    "padded on the right": (
+        lambda m, h, ids: m.part(F.pad(h.transpose(1, 2), (0, 2))).transpose(1, 2),
+        lambda: nn.Conv1d(WIDTH, WIDTH, 3),
+    ),
+    "circular": (
+        lambda m, h, ids: m.part(h.transpose(1, 2)).transpose(1, 2),
+        lambda: nn.Conv1d(WIDTH, WIDTH, 3, padding=1, padding_mode="circular"),
+    ),
     "both directions": (
         lambda m, h, ids: m.part(h)[0],
         lambda: nn.LSTM(WIDTH, WIDTH // 2, batch_first=True, bidirectional=True),
@@ -208,6 +220,10 @@ SEES_EARLIER = {
     "padded on the left": (
         lambda m, h, ids: m.part(F.pad(h.transpose(1, 2), (2, 0))).transpose(1, 2),
         lambda: nn.Conv1d(WIDTH, WIDTH, 3),
+    ),
+    "padded on the left, dilated": (
+        lambda m, h, ids: m.part(F.pad(h.transpose(1, 2), (4, 0))).transpose(1, 2),
+        lambda: nn.Conv1d(WIDTH, WIDTH, 3, dilation=2),
     ),
     "cut off on the right": (
         lambda m, h, ids: m.part(h.transpose(1, 2))[:, :, :-2].transpose(1, 2),

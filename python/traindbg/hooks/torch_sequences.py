@@ -109,6 +109,14 @@ class _Sum(NamedTuple):
     added: torch.Tensor
 
 
+class _Padded(NamedTuple):
+    """What was added at both ends of a sequence, before a convolution that adds nothing itself."""
+
+    result: weakref.ref[torch.Tensor]
+    front: int
+    back: int
+
+
 class _Weights(NamedTuple):
     """What a softmax that is written out has returned, until it is used."""
 
@@ -505,6 +513,7 @@ class SequenceObserver:
         self._cells = 0
         self._weights: dict[int, _Weights] = {}  # by the results' ids
         self._sums: dict[int, _Sum] = {}  # the same
+        self._padded: dict[int, _Padded] = {}  # the same
         self._next: Next | None = None
         self._has_twin = False  # another input is as long
         self._models: set[int] = set()  # that were called, by their ids
@@ -565,7 +574,7 @@ class SequenceObserver:
             elif function is functional.linear or function in _PRODUCTS:
                 return
             elif function is functional.pad or function in _ROLLS:
-                self._shifted(place, function, args, kwargs)
+                self._shifted(place, function, args, kwargs, result)
             elif function in _SOFTMAXES:
                 self._softmax_called(place, args, kwargs, result)
             else:
@@ -682,11 +691,17 @@ class SequenceObserver:
         before, after = given.shape[-1], result.shape[-1]
         # As long as before it has looked to both sides. Else it was padded on one side first, or
         # what is too much is cut off at one side later; or the later half of its weight is masked.
-        later = weight.detach()[..., weight.shape[-1] // 2 + 1 :]
-        sees_later = before == after and bool(later.any())
+        middle = weight.shape[-1] // 2
+        sees_both = before == after
+        padded = self._padded.get(id(given))
+        if padded is not None and padded.result() is given and before > after:
+            # Padded by a call of its own: a position is where it was before that.
+            sees_both = before - after == padded.front + padded.back
+            middle = padded.front * (weight.shape[-1] - 1) // (before - after)
+        sees_later = sees_both and bool(weight.detach()[..., middle + 1 :].any())
         self._calls.append(_Call(place, min(before, after), sees_later))
 
-    def _shifted(self, place: str, function: Any, args: Any, kwargs: Any) -> None:
+    def _shifted(self, place: str, function: Any, args: Any, kwargs: Any, result: Any) -> None:
         """Vectors were moved along one dimension: cut off at one end, and added to at the other."""
         given = args[0] if args else kwargs.get("input")
         if not isinstance(given, torch.Tensor) or not given.is_floating_point() or given.dim() != 3:
@@ -694,6 +709,8 @@ class SequenceObserver:
         if function is functional.pad:
             pad = args[1] if len(args) > 1 else kwargs["pad"]
             ends = list(zip(pad[::2], pad[1::2], strict=False))  # of the last dimension first
+            if len(ends) == 1 and min(ends[0]) >= 0:
+                self._padded[id(result)] = _Padded(weakref.ref(result), *ends[0])
             moved = [(2 - at, end[0]) for at, end in enumerate(ends) if end != (0, 0)]
             if any(front + back != 0 for front, back in ends):
                 return

@@ -7,6 +7,7 @@ namespace traindbg::rules {
 namespace {
 
 constexpr std::size_t kStart = 5;
+constexpr double kNearGuessing = 0.2;  // of the loss of guessing: an untrained model's first loss
 constexpr std::string_view kFunctionPrefix = "loss/";
 constexpr std::string_view kWrittenOut = "loop/loss_is_written_out";  // and is a squared error, say
 constexpr std::string_view kReducedLater = "loop/loss_is_reduced_later";
@@ -48,6 +49,7 @@ void TrainingLoss::choose(const model::StepView& step) {
     // Several calls of the function to one loss, weighted perhaps: their mean is not what is trained.
     const std::optional<LoopFact> calls = loop_fact(step, "calls_of_one_loss");
     const bool is_made_of_several = calls && calls->value > 1;
+    calls_ = is_made_of_several ? calls->value : 1;
     const model::TensorInfo* chosen = total == nullptr || (classes && !is_made_of_several) ? function : total;
     if (chosen == nullptr) return;
     chosen_ = true;
@@ -153,6 +155,13 @@ std::optional<double> TrainingLoss::label_entropy() const {
 std::optional<double> TrainingLoss::base_rate() const {
     const std::optional<double> entropy = label_entropy();
     if (!entropy) return std::nullopt;
+    if (calls_ > 1 && !name_.starts_with(kFunctionPrefix)) {
+        // Of one of the calls it is known; of all it is where the training starts at their mean or sum.
+        for (const double times : {1.0, calls_})
+            if (std::abs(start_ - times * *entropy) < kNearGuessing * times * *entropy)
+                return times * *entropy;
+        return std::nullopt;
+    }
     // A loss that is summed over the batch, or scaled down, is not measured in these units: an untrained
     // model starts within a few factors of guessing for every sample.
     const double per_label = start_ / std::max(labels_per_batch_, 1.0);

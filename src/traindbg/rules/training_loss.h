@@ -80,6 +80,7 @@ class TrainingLoss {
     bool known_function_ = false;
     int reduced_later_ = 0;  // looks that show it; -1: one did not
     Game game_;
+    double calls_ = 1;  // of one loss function, that the loss is made of
     bool sum_of_several_ = false;
     std::string name_;
     model::TensorId loss_ = 0;

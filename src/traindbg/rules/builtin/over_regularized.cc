@@ -41,7 +41,8 @@ const model::RuleInfo kOverRegularized = {
         "backward() is called on exceeds the one loss function's value by more than that value at the start, "
         "the excess and the norm of the weights fall to less than `shrink`, the total falls, and of its fall "
         "less than a fifth is the loss function's own, whose value is no better than four fifths of the best "
-        "constant answer, or the norm is below a twentieth of what it was. Dropout: a module drops more than "
+        "constant answer (three fifths, where it falls no more), or the norm is below a twentieth of what it "
+        "was. Dropout: a module drops more than "
         "`dropout` of its values, and after three times "
         "`patience` steps, or at the end, the training loss is above half of its start (or of guessing), or "
         "above nine tenths of the best constant answer's, which what is dropped may lift the start far "
@@ -142,7 +143,9 @@ class OverRegularized final : public Rule {
     static constexpr double kRisen = 1.5;       // over the lowest level of the loss
     static constexpr double kFarFromFit = 0.3;  // of the loss at the start
     static constexpr std::size_t kParts = 8;    // of the training, whose levels are compared
-    static constexpr double kGuess = 0.9;       // of the loss of the best constant answer
+    // Of the loss of the best constant answer: what is left, and what is where it falls no more.
+    static constexpr double kPoor = 0.8, kFlat = 0.6;
+    static constexpr double kGuess = 0.9;  // of the loss of the best constant answer
 
     // Of an embedding that gives more than a number for each row.
     [[nodiscard]] static bool is_table(const model::TensorInfo& info) {
@@ -187,8 +190,9 @@ class OverRegularized final : public Rule {
         const double value = median({values.begin(), values.end()});
         const double fall = before - now;
         const std::optional<double> share = guessing_.share();
+        const double limit = stands_still() ? kFlat : kPoor;
         const bool is_poor =
-            norm_ < kGone * first_norm_ || (share ? *share > 0.8 : !(value < 0.8 * value_before));
+            norm_ < kGone * first_norm_ || (share ? *share > limit : !(value < kPoor * value_before));
         const bool shows = before > value_before && value_before > 0 && now < shrink_ * before &&
                            norm_ < shrink_ * first_norm_ &&
                            value_before - value < 0.2 * (fall + value_before - value) && is_poor;
@@ -212,9 +216,16 @@ class OverRegularized final : public Rule {
         finding.evidence.push_back({"added to the loss", before, "loss function", value_before});
         finding.evidence.push_back({"norm of all weights", norm_, "at the start", first_norm_});
         if (share)
-            finding.evidence.push_back({"loss, as a share of a constant answer's", *share, "limit", 0.8});
+            finding.evidence.push_back({"loss, as a share of a constant answer's", *share, "limit", limit});
         finding.plots = {{"loss", "value"}, {function_, "value"}};
         sink.fire(std::move(finding));
+    }
+
+    // The loss falls no more.
+    [[nodiscard]] bool stands_still() const {
+        const auto means = loss_.blocks().means();
+        return loss_.count() >= 3 * patience_ && means.size() >= 12 &&
+               trend_z(means.last(means.size() / 2)) > -2.5;
     }
 
     void note_dropout(const model::StepView& step, FindingSink& sink) {
