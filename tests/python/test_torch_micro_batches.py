@@ -305,7 +305,7 @@ def test_nothing_stays_attached(run_dir):
 
 
 def test_the_inner_steps_of_maml_are_none(run_dir):
-    """Their gradients go on into the loss of the weights that they lead to, which is the only one."""
+    """Their gradients go on into the loss of the weights that they lead to, the only one."""
     model, optimizer, watcher = watched(run_dir)
     weight, bias = model.fc.weight, model.fc.bias
     with watcher:

@@ -100,9 +100,7 @@ class BackwardObserver:
             guarded("left behind", self._facts.left_behind.backward_begins, root)
         self._begins(root, retains)
 
-    def _begins(
-        self, root: torch.Tensor | None, retains: bool, *, goes_on: bool = False
-    ) -> None:
+    def _begins(self, root: torch.Tensor | None, retains: bool, *, goes_on: bool = False) -> None:
         self._evaluations.end(by_backward=True)
         if self._hot.due & _LOOP:
             is_scaled = self._losses.scaled is not None and self._losses.scaled[0]() is root
