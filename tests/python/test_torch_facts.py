@@ -217,6 +217,50 @@ def test_which_models_are_in_evaluation_mode(
 
 
 @pytest.mark.parametrize(
+    ("how", "told"), [("never seen a batch", 1), ("trained before", 0), ("in training", 0)]
+)
+def test_norms_that_stay_in_evaluation_mode_in_a_model_that_trains(
+    tmp_path: Path, how: str, told: float
+) -> None:
+    model = normed()
+    norm = next(module for module in model if isinstance(module, nn.BatchNorm1d))
+    if how == "trained before":
+        model(data(99)[0])
+    norm.train(how == "in training")
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+    with td.watch(model, optimizer, run_dir=tmp_path / "run", supervise=False):
+        train(model, optimizer, 4)
+    run = td.Run(tmp_path / "run")
+    values = {
+        float(value)
+        for name in run.names()
+        if name.startswith("loop/modules_in_eval")
+        for value in run.scalars(name).values
+    }
+    assert values == {told}
+
+
+@pytest.mark.parametrize(("how", "told"), [("drawn", 1), ("trained", 0), ("loaded", 0)])
+def test_whether_what_is_trained_is_as_it_was_drawn(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, how: str, told: float
+) -> None:
+    monkeypatch.setattr(checkpoints, "from_the_start", True)
+    model = mlp()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9)
+    if how == "trained":
+        train(model, optimizer, 30)
+    with td.watch(model, optimizer, run_dir=tmp_path / "run", supervise=False):
+        if how == "loaded":
+            file = io.BytesIO()
+            torch.save(mlp().state_dict(), file)
+            file.seek(0)
+            model.load_state_dict(torch.load(file))
+        train(model, optimizer, 3)
+    _, values = fact(tmp_path / "run", "loop/trained_are_fresh")
+    assert values == [told]
+
+
+@pytest.mark.parametrize(
     ("how", "is_loaded"), [("drawn", 0), ("loaded", 1), ("trained before", 1), ("given", 1)]
 )
 def test_weights_without_an_optimizer_that_may_come_from_elsewhere(

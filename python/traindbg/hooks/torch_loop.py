@@ -110,6 +110,22 @@ def _is_fresh_norm(module: nn.Module) -> bool:
         return int(counted) == 0 and not bool(mean.any())
 
 
+def _norms_held_back(models: list[tuple[nn.Module, str]]) -> list[str]:
+    """The batch norms of models in training mode, where all of them stay as they were made.
+
+    Those of a backbone that was trained before bring their statistics along.
+    """
+    norms = [
+        (prefix + name, module)
+        for model, prefix in models
+        for name, module in model.named_modules()
+        if isinstance(module, nn.modules.batchnorm._BatchNorm) and module.track_running_stats
+    ]
+    if not norms or any(module.training for _, module in norms):
+        return []
+    return [name for name, _ in norms] if all(_is_fresh_norm(m) for _, m in norms) else []
+
+
 def _of(optimizer: torch.optim.Optimizer) -> list[torch.Tensor]:
     return [p for group in optimizer.param_groups for p in group["params"]]
 
@@ -643,7 +659,9 @@ class LoopObserver:
         ]
         if not acting:
             if any(acts_by_mode(m) for model, _ in trained for m in model.modules()):
-                self._teller.fact("modules_in_eval", 0)
+                held_back = _norms_held_back(trained)
+                place = held_back[0] if held_back else ""
+                self._teller.fact("modules_in_eval", len(held_back), place)
                 if all(model.training for model, _ in trained):
                     self._norms_were_fresh = True  # they were trained, here
             return

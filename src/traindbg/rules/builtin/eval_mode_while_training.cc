@@ -16,7 +16,10 @@ const model::RuleInfo kEvalModeWhileTraining = {
     .when =
         "At each of `steps` looks in a row, `training` of the whole model is False when an optimizer step "
         "follows a `backward()`, and the model holds modules that act differently then (dropout, batch "
-        "norm), none of which is in training mode. No threshold. Info where all of them are batch norms "
+        "norm), none of which is in training mode; or all of its batch norms stay in evaluation mode and "
+        "have "
+        "never seen a batch, though the model is trained. No threshold. Info where all of them are batch "
+        "norms "
         "that brought statistics along and were in evaluation mode from the start.",
     .why =
         "Dropout does not regularise. Batch norm normalises by statistics that nobody updates: as "

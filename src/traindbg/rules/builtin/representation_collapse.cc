@@ -26,7 +26,7 @@ const model::RuleInfo kRepresentationCollapse = {
         "numbers, or they have a gradient, because the model itself made them. What the model returns has "
         "two values or more for each sample, and its standard deviation from sample to sample is less than "
         "`share` of what it was in the first three looks, or of the size of the values and half of what it "
-        "was, "
+        "was (or a third of what it was to the size), "
         "or a thousandth of the size of the values, at `looks` looks in a row from step `patience` on. Of a "
         "cosine_embedding_loss whose targets are all 1, and of which both vectors have a gradient, so that "
         "nothing pushes apart, 15 % of what it was and of the size of the values is enough. Where all that "
@@ -156,8 +156,11 @@ class RepresentationCollapse final : public Rule {
         const bool is_pulled =
             is_only_pulled_ && labels_.are_made() && deviation.value < kShareOfPulled * size;
         const double share = is_pulled ? kShareOfPulled : share_;
+        // Where outputs begin small, only their share of the size says that they move together.
+        const bool has_fallen = deviation.value < 0.5 * output.start ||
+                                deviation.value < kFallOfCompared * output.start_share * size;
         const bool is_nothing = deviation.value < share * output.start || deviation.value < kNothing * size ||
-                                (deviation.value < share_ * size && deviation.value < 0.5 * output.start);
+                                (deviation.value < share_ * size && has_fallen);
         const bool is_common = is_compared_ && output.start_directions >= kFewestDirections &&
                                deviation.value < kShareOfCompared * size &&
                                deviation.value < kFallOfCompared * output.start_share * size;
