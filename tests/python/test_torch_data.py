@@ -312,6 +312,18 @@ def test_answers_to_yes_or_no_are_counted() -> None:
     soft = answers_of("binary_cross_entropy", given.sigmoid(), labels * 0.9)
     assert soft is not None
     assert [float(value) for value in soft] == [0, 0, 0, 0]
+    pixels = answers_of(
+        "binary_cross_entropy", given.sigmoid().view(1, 1, 2, 2), labels.view(1, 1, 2, 2)
+    )
+    assert pixels is not None
+    assert [float(value) for value in pixels] == [4, 2, 2, 1]
+    large = torch.zeros(2, 1, 400, 400)
+    large[:, :, :40] = 1.0
+    some = answers_of("binary_cross_entropy", large * 0.9, large)
+    assert some is not None
+    count, yes, said, right = (float(value) for value in some)
+    assert 1 << 15 < count <= 1 << 16
+    assert yes == said == right == pytest.approx(0.1 * count, rel=0.02)
     several = torch.zeros(4, 3)
     assert answers_of("binary_cross_entropy_with_logits", several, several) is None
     assert answers_of("mse_loss", given, labels) is None

@@ -264,6 +264,8 @@ def one_sided_column(
     return best / rows, column, (ones + zeros)[column]
 
 
+_MOST_PIXELS = 1 << 16
+
 # Losses of yes or no: above which number an output says yes.
 OF_TWO = {"binary_cross_entropy": 0.5, "binary_cross_entropy_with_logits": 0.0}
 
@@ -278,16 +280,22 @@ class Answers(NamedTuple):
 
 
 def answers_of(name: str, predictions: Any, labels: Any) -> Answers | None:
-    """What a loss of one output for each sample was given; `name`: of the loss function."""
+    """What a loss of one output for each sample was given; `name`: of the loss function.
+
+    Or for each pixel, of a map of one channel: of these evenly, at most `_MOST_PIXELS`.
+    """
     if name not in OF_TWO or type(predictions) is not torch.Tensor:
         return None
     if type(labels) is not torch.Tensor or labels.device != predictions.device:
         return None
-    is_one_each = labels.dim() == 1 or (labels.dim() == 2 and labels.shape[1] == 1)
+    is_one_each = labels.dim() == 1 or (labels.dim() >= 2 and labels.shape[1] == 1)
     if not is_one_each or labels.shape != predictions.shape or capturing_graph(labels):
         return None
     with own_operations():
         given, wanted = predictions.detach(), labels.detach()
+        if wanted.numel() > _MOST_PIXELS:
+            step = -(-wanted.numel() // _MOST_PIXELS) | 1  # odd: no few columns of an image
+            given, wanted = given.flatten()[::step], wanted.flatten()[::step]
         known = ((wanted == 0) | (wanted == 1)).all()
         yes, said = (wanted > 0.5) & known, (given > OF_TWO[name]) & known
         counts = (known * wanted.numel(), yes.sum(), said.sum(), (yes & said).sum())

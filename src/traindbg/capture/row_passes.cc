@@ -22,7 +22,7 @@ void RowPasses::batch(const Batch& batch, const RowPrints& rows) {
     const auto labels = batch.are_classes ? rows.labels() : std::span<const RowLabel>{};
     const std::int64_t enough = std::clamp(rows.values() / 2, kFewestNeededChanges, kMostNeededChanges);
     for (std::size_t row = 0; row < rows.size(); ++row) {
-        Seen now{.step = batch.step, .place = row, .label = std::nullopt};
+        Seen now{.step = batch.step, .place = row, .times = 1, .label = std::nullopt};
         if (row < labels.size() && labels[row].is_whole() && !labels[row].is_negative())
             now.label = labels[row];
         ++now_.looked_at;
@@ -34,6 +34,7 @@ void RowPasses::batch(const Batch& batch, const RowPrints& rows) {
         if (rows.changes(row) < enough) continue;
         const auto [before, is_new] = first_.insert(rows.whole(row));
         if (!is_new) {
+            now_.most = std::max(now_.most, ++before->times);
             came_again(*before, now);
             continue;
         }

@@ -35,6 +35,7 @@ class RowPasses {
         std::int64_t looked_at = 0;      // rows of the pass
         std::int64_t of = 0;             // rows that it has
         std::int64_t again = 0;          // of those looked at, those that came before in the pass
+        std::int64_t most = 0;           // how often the row came that came most often
         std::int64_t half_again = 0;     // of which one half only did, of the half where fewer did
         std::int64_t labelled = 0;       // that came before, of those of which both classes are known
         std::int64_t contradicting = 0;  // of these, those of another class than before
@@ -57,6 +58,7 @@ class RowPasses {
     struct Seen {
         std::int64_t step = 0;
         std::size_t place = 0;  // in the batch
+        std::int64_t times = 1;
         std::optional<RowLabel> label;
     };
 

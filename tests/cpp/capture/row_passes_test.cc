@@ -34,6 +34,7 @@ TEST(RowPasses, CountRowsThatCameBeforeInThePass) {
     EXPECT_EQ(told->looked_at, 8);
     EXPECT_EQ(told->of, 12);
     EXPECT_EQ(told->again, 1);
+    EXPECT_EQ(told->most, 2);
     EXPECT_EQ(told->half_again, 0);
     EXPECT_EQ(told->before_step, 4);
     EXPECT_EQ(told->before, 2);

@@ -43,7 +43,7 @@ const model::RuleInfo kClassImbalance = {
         "one output (warning, at the same times): "
         "one answer is at most one in 1 + `ratio` labels, five or more of it were in batches since step 40, "
         "and no output of these ever was on its side (more, where one was before); or it is ignored, as "
-        "counted at every 5th step, as "
+        "counted at every 5th step (of a map of one channel, by its pixels), as "
         "rare classes are above. Order "
         "(warning): batches of eight or more labels are nearly all of a single class each, although the "
         "data has several; or they are of few classes each, and those of one step are mostly those of the "
@@ -143,6 +143,7 @@ class ClassImbalance final : public Rule {
         for (const LossCall& call : loss_calls(step)) {
             const bool is_logits = call.function == "binary_cross_entropy_with_logits";
             if ((!is_logits && call.function != "binary_cross_entropy") || call.labelled == nullptr) continue;
+            binary_function_ = call.function;
             const std::vector<std::int64_t>& shape = call.prediction->shape;
             const model::Statistics& labels = *call.labelled;
             const double mean = labels.mean;
@@ -167,7 +168,6 @@ class ClassImbalance final : public Rule {
                 missed_yes_or_no_ += (is_yes_rare ? mean : 1 - mean) * count;
             }
             is_answer_missed_ = !is_given;
-            binary_function_ = call.function;
             if (last_ >= kSettled) set_yes_or_no(sink);
         }
     }

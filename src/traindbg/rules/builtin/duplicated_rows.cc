@@ -7,6 +7,7 @@
 #include "traindbg/base/format.h"
 #include "traindbg/rules/builtin/builtin.h"
 #include "traindbg/rules/loop_facts.h"
+#include "traindbg/rules/loss_arguments.h"
 
 namespace traindbg::rules {
 namespace {
@@ -24,7 +25,11 @@ const model::RuleInfo kDuplicatedRows = {
         "for bit, in all inputs of the model, to rows that came before in it. A note (info): copies may be "
         "meant. A warning where, in a classification of inputs of floating point, the copies contradict each "
         "other: `labelled` or more of them have a label, and the share that has another class than before is "
-        "at least `contradicting` of what it would be if classes were dealt out anew. Rows of which one half "
+        "at least `contradicting` of what it would be if classes were dealt out anew; or where, in a "
+        "regression, "
+        "most of the rows are copies and a few rows have most of them: `uneven` or more of the rows came "
+        "before, one came twenty times and more, and five times as often as the average row. Rows of which "
+        "one half "
         "is alike as often as the whole are alike by nature and not judged, nor are rows of hardly more than "
         "one value, a batch that is given once more, and steps in which the model is called several times.",
     .why =
@@ -54,7 +59,9 @@ const model::RuleInfo kDuplicatedRows = {
                    {"rows", "rows", 20, 2, 1e6, "that came before, of those that were looked at"},
                    {"labelled", "rows", 30, 2, 1e6, "that came before and have a label, to be judged by it"},
                    {"contradicting", "share", 0.6, 0.1, 1,
-                    "of the contradictions that there would be by chance"}},
+                    "of the contradictions that there would be by chance"},
+                   {"uneven", "share", 0.4, 0.1, 1,
+                    "of rows that came before, where few rows have most of them"}},
 };
 
 class DuplicatedRows final : public Rule {
@@ -63,11 +70,14 @@ class DuplicatedRows final : public Rule {
         : share_(parameters.at("share")),
           rows_(parameters.at("rows")),
           labelled_(parameters.at("labelled")),
-          contradicting_(parameters.at("contradicting")) {}
+          contradicting_(parameters.at("contradicting")),
+          uneven_(parameters.at("uneven")) {}
 
     void on_step(const model::StepView& step, FindingSink& sink) override {
         if (step.mode() != model::Mode::kTrain) return;
         look_at_input(step);
+        for (const model::ScalarSample& sample : step.record->scalars)
+            is_regression_ = is_regression_ || is_regression(function_of_loss(step.info(sample.tensor).name));
         const auto looked = loop_fact(step, "pass_rows");
         const auto of = loop_fact(step, "pass_rows_of");
         const auto again = loop_fact(step, "pass_rows_again");
@@ -79,7 +89,11 @@ class DuplicatedRows final : public Rule {
         const double share = std::min(1.0, again->value / looked->value / part);
         const bool are_copies = again->value >= rows_ && share >= share_ && half <= 0.1 * again->value;
         std::string key;
-        if (are_copies) key = contradict(step) ? "contradicting" : "copies";
+        const double average = looked->value / std::max(1.0, looked->value - again->value);
+        if (are_copies)
+            key = contradict(step)                                         ? "contradicting"
+                  : is_uneven(step, again->value / looked->value, average) ? "uneven"
+                                                                           : "copies";
         if (key != firing_ && !firing_.empty()) sink.clear(firing_);
         firing_ = key;
         if (!key.empty()) fire(step, looked->value, of->value, again->value, share, sink);
@@ -116,12 +130,20 @@ class DuplicatedRows final : public Rule {
                number(step, "pass_rows_by_chance") > 0.1;
     }
 
+    // What a few rows are labelled as is learned many times. Classes are balanced by copies on purpose.
+    [[nodiscard]] bool is_uneven(const model::StepView& step, double again, double average) const {
+        const double most = number(step, "pass_rows_most");
+        return is_regression_ && !is_discrete_ && again >= uneven_ && most >= kMostTimes &&
+               most >= kOfAverage * average;
+    }
+
     void fire(const model::StepView& step, double looked, double of, double again, double share,
               FindingSink& sink) const {
         const bool is_contradiction = firing_ == "contradicting";
         model::Finding finding;
         finding.key = firing_;
-        finding.severity = is_contradiction ? model::Severity::kWarning : model::Severity::kInfo;
+        const bool is_uneven = firing_ == "uneven";
+        finding.severity = is_contradiction || is_uneven ? model::Severity::kWarning : model::Severity::kInfo;
         finding.first_step = static_cast<model::StepIndex>(number(step, "pass_row_again_step"));
         finding.tensor = "input/0";
         finding.message = base::format(
@@ -134,6 +156,10 @@ class DuplicatedRows final : public Rule {
             of > 1.02 * looked
                 ? base::format("; of all {:.0f} rows that may be about {:.0f} %.", of, 100 * share)
                 : std::string(".");
+        if (is_uneven)
+            finding.message += base::format(
+                " One row came {:.0f} times, the average one {:.1f} times: few rows have most of the weight.",
+                number(step, "pass_rows_most"), looked / std::max(1.0, looked - again));
         const double labelled = number(step, "pass_rows_labelled");
         const double contradicting = number(step, "pass_rows_contradicting");
         if (contradicting > 0) {
@@ -147,6 +173,11 @@ class DuplicatedRows final : public Rule {
             is_contradiction
                 ? "Look at these rows: a default that is returned for what cannot be read, a join by a key "
                   "that is not unique, an index that is not used. Their labels cannot be learned."
+            : is_uneven
+                ? "Leave one of each, drop_duplicates(), before the data is split: a join by a key that is "
+                  "not "
+                  "unique, or what was sent or logged again, multiplies some rows. Where each row stands for "
+                  "as many cases, give the loss their number as a weight."
                 : "Nothing, if rows are copied on purpose, as to balance classes; else drop_duplicates(), "
                   "before the data is split.";
         finding.evidence.push_back(
@@ -159,14 +190,22 @@ class DuplicatedRows final : public Rule {
         sink.fire(std::move(finding));
     }
 
-    double share_, rows_, labelled_, contradicting_;
+    static constexpr double kMostTimes = 20, kOfAverage = 5;
+
+    double share_, rows_, labelled_, contradicting_, uneven_;
     std::uint64_t judged_ = 0;
-    bool is_discrete_ = true;
+    bool is_discrete_ = true, is_regression_ = false;
     std::string firing_;
 };
 
 std::vector<model::Requirement> duplicated_rows_needs(const Parameters&) {
-    return row_requirements(kDuplicatedRows.name);
+    std::vector<model::Requirement> all = row_requirements(kDuplicatedRows.name);
+    all.push_back({"losses",
+                   model::Mode::kTrain,
+                   model::What::kStatistics,
+                   {.every = 50, .dense_until = 10},
+                   kDuplicatedRows.name});
+    return all;
 }
 
 }  // namespace
