@@ -421,10 +421,49 @@ def test_a_gradient_on_its_way_through_time(
     assert all(low <= ratio < high for ratio in ratios)
 
 
-def test_hooks_on_a_graph_change_nothing(tmp_path: Path) -> None:
+class Gated(nn.Module):
+    """An LSTM behind another layer, whose forget gates begin open or shut."""
+
+    def __init__(self, forget: float, both_ways: bool = False) -> None:
+        super().__init__()
+        self.inp = nn.Linear(1, 8)
+        self.rnn = nn.LSTM(8, 16, batch_first=True, bidirectional=both_ways)
+        nn.init.constant_(self.rnn.bias_ih_l0[16:32].detach(), forget)
+        self.head = nn.Linear(32 if both_ways else 16, 2)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.head(self.rnn(self.inp(x[:, :, None]))[0][:, -1])
+
+
+@pytest.mark.parametrize(("forget", "low", "high"), [(-6.0, 0.0, 1e-3), (6.0, 1e-2, 1e2)])
+def test_a_gradient_on_its_way_through_an_lstm(
+    tmp_path: Path, forget: float, low: float, high: float
+) -> None:
+    torch.manual_seed(3)
+    model = Gated(forget)
+    with td.watch(model, run_dir=tmp_path / "run", supervise=False):
+        train(model, torch.optim.SGD(model.parameters(), lr=0.01), 12)
+    _, uses = fact(tmp_path / "run", "loop/uses_in_time/rnn")
+    _, ratios = fact(tmp_path / "run", "loop/gradient_through_time/rnn")
+    assert uses == [12.0] * len(uses)
+    assert 1 <= len(ratios) <= 3
+    assert all(low <= ratio < high for ratio in ratios)
+
+
+def test_of_an_lstm_that_goes_both_ways_nothing_is_told(tmp_path: Path) -> None:
+    model = Gated(-6.0, both_ways=True)
+    with td.watch(model, run_dir=tmp_path / "run", supervise=False):
+        train(model, torch.optim.SGD(model.parameters(), lr=0.01), 6)
+    assert fact(tmp_path / "run", "loop/gradient_through_time/rnn") == ([], [])
+
+
+@pytest.mark.parametrize("kind", [Series, Gated])
+def test_hooks_on_a_graph_change_nothing(
+    tmp_path: Path, kind: Callable[[float], nn.Module]
+) -> None:
     def run(watched: bool) -> str:
         torch.manual_seed(4)
-        model = Series(0.9)
+        model = kind(0.9)
         optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
         if not watched:
             train(model, optimizer, 12)

@@ -23,7 +23,7 @@ from traindbg.hooks.torch_softmax_twice import given_to_first_softmax
 from traindbg.hooks.torch_through_time import FEWEST_USES
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from traindbg.hooks.torch_parameters import Owner
 
@@ -38,6 +38,7 @@ _KEY = "traindbg"
 _NOTHING = object()  # there is a nonlinearity
 
 _RECURRENT = ("GRU", "LSTM", "RNN")
+_OF_SEQUENCES = "MkldnnRnnLayerBackward"  # positions are its input's first dimension
 
 # Losses that are zero or more, whatever they are given of the right kind.
 _NEVER_NEGATIVE = frozenset(
@@ -284,6 +285,8 @@ class Graph(NamedTuple):
     # Layers that are used many times: their nodes, in the order in which they were made. Not to be
     # kept.
     repeated: dict[str, list[Any]]
+    # Nodes that go through a whole sequence, forwards only, by the layer's name.
+    sequences: dict[str, Any]
     hazards: list[str]  # the facts of `hazards_in`
     # Of what gave the scores whose softmax is taken twice the layer, or empty; None: of none.
     softmax_twice: str | None
@@ -444,12 +447,27 @@ def look_at_graph(
         begins[0] if is_linear else "",
         _latents_in(consumers, layers, owners),
         _repeated_in(layers, owners),
+        _sequences_in(consumers, owners),
         hazards_in(consumers),
         None if twice is None else _layer_behind(twice, layers, owners),
         None
         if squashed is None
         else (_layer_behind(squashed.given, layers, owners), squashed.is_binary),
     )
+
+
+def _sequences_in(nodes: Iterable[Any], owners: dict[int, Owner]) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for node in nodes:
+        if not type(node).__name__.startswith(_OF_SEQUENCES):
+            continue
+        weights = [other.variable for other in _next(node) if _is_leaf(other)]
+        held = [owners[id(weight)] for weight in weights if id(weight) in owners]
+        # Of several layers the first one, at whose input the gradient has come the longest way.
+        if any(owner.path.endswith("weight_ih_l0") for owner in held):
+            found[held[0].module] = node
+    both = {owner.module for owner in owners.values() if owner.path.endswith("_reverse")}
+    return {name: node for name, node in found.items() if name not in both}
 
 
 def _repeated_in(layers: dict[Any, _Affine], owners: dict[int, Owner]) -> dict[str, list[Any]]:

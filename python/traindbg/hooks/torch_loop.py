@@ -403,8 +403,8 @@ class LoopObserver:
         if lowers_overlap(root):
             tell("loss_lowers_overlap", 1)
         self._latents = graph.latents
-        if graph.repeated:
-            self._times = ThroughTime(graph.repeated)
+        if graph.repeated or graph.sequences:
+            self._times = ThroughTime(graph.repeated, graph.sequences)
         if graph.affine > 0:
             tell("affine_layers", graph.affine)
             place = graph.adjacent[0] if graph.adjacent else ""
