@@ -67,7 +67,9 @@ test-cpp: ## C++ tests, of the code as it is shipped
 	@ctest --test-dir build/shipped -j $(JOBS) --output-on-failure --output-junit $(CURDIR)/$(RESULTS)/cpp.xml \
 	    --no-tests=error | tail -n 40
 
+# One thread each: as many processes as cores, whose threads would wait for each other.
 .PHONY: test-python
+test-python: export OMP_NUM_THREADS := 1
 test-python: ## Python tests (needs `make install` and the C++ tests built)
 	@mkdir -p $(RESULTS)
 	@$(PY) -m pytest tests/python -q -n $(JOBS) --junitxml $(RESULTS)/python.xml
@@ -78,6 +80,7 @@ test-e2e: ## tests of whole trainings under `traindbg run` (needs `make install`
 	@TRAINDBG_EXE=$(CURDIR)/$(VENV)/bin/traindbg $(PY) -m pytest tests/e2e -q -n $(JOBS) --dist loadfile --junitxml $(RESULTS)/e2e.xml
 
 .PHONY: test-original
+test-original: export OMP_NUM_THREADS := 1
 test-original: ## tests with the original client library (needs `make install`; an environment of its own)
 	@mkdir -p $(RESULTS)
 	@TRAINDBG_EXE=$(CURDIR)/$(VENV)/bin/traindbg $(PY) -m pytest tests/original -q -rs -n $(JOBS) --junitxml $(RESULTS)/original.xml
