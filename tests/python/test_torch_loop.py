@@ -369,7 +369,10 @@ def nonlinearity(watch, kind: str):
 
 def modes(watch, kind: str):
     model = mlp(nn.BatchNorm1d(32), nn.ReLU(), nn.Dropout(0.2))
+    stays = kind in ("frozen_norm", "norm_that_sees_no_batch")
     if kind == "frozen_norm":
+        model[1](torch.randn(64, 32))
+    if stays:
         model[1].eval()
     if kind == "from_the_start":
         model.eval()
@@ -387,7 +390,7 @@ def modes(watch, kind: str):
                 F.cross_entropy(model(batch(999)[0]), batch(999)[1])
             if kind not in ("never_back", "from_the_start", "loaded_norms"):
                 model.train()
-            if kind == "frozen_norm":
+            if stays:
                 model[1].eval()
 
 
@@ -481,7 +484,15 @@ def sign(watch, kind: str):
     def order_with_costs(out, y):
         return (shares(out) * torch.rand(len(y))).mean()
 
+    def two(out, y):
+        return F.cross_entropy(out, y), F.mse_loss(out, torch.zeros_like(out))
+
     criteria = {
+        "minus_two": lambda out, y: -sum(two(out, y)) / 2,
+        "minus_each_of_two": lambda out, y: -two(out, y)[0] - 0.1 * two(out, y)[1],
+        "minus_stacked": lambda out, y: -torch.stack(two(out, y)).sum(),
+        "two": lambda out, y: sum(two(out, y)) * 0.5,
+        "one_against_the_other": lambda out, y: 0.3 * two(out, y)[1] - two(out, y)[0],
         "partial_likelihood": cox,
         "partial_likelihood_written_out": lambda out, y: cox(out, y, written_out=True),
         "partial_likelihood_of_events": lambda out, y: (shares(out) * (y > 0)).sum(),
@@ -551,7 +562,7 @@ CASES = {
     ),
     "eval_mode_while_training": (
         modes,
-        ("never_back", "from_the_start"),
+        ("never_back", "from_the_start", "norm_that_sees_no_batch"),
         ("usual", "frozen_norm", "loaded_norms"),
     ),
     "train_mode_in_validation": (
@@ -568,6 +579,9 @@ CASES = {
         sign,
         (
             "minus",
+            "minus_two",
+            "minus_each_of_two",
+            "minus_stacked",
             "times_minus_half",
             "log_probabilities",
             "log_of_softmax",
@@ -580,6 +594,8 @@ CASES = {
         ),
         (
             "scaled",
+            "two",
+            "one_against_the_other",
             "by_hand",
             "entropy_bonus",
             "policy_gradient",

@@ -208,7 +208,7 @@ def root_of(root: torch.Tensor, is_scaled: bool) -> Root | None:
                 sign = 0 if not root.is_cpu else (1 if _number(root) < 0 else -1)
             return Root(True, "log_probability", 0, -sign, True, False, False, 0)
         if len(after) != 1:
-            return None
+            return _minus_several(root)
         if name == "MulBackward0" and _elements(node) > 1 and is_log_of_share(after[0]):
             if not _is_mask(node):
                 return None
@@ -225,6 +225,48 @@ def root_of(root: torch.Tensor, is_scaled: bool) -> Root | None:
         elif name not in _SAME_VALUE and name not in _MEANS:
             return None
         node = after[0]
+    return None
+
+
+def _minus_several(root: torch.Tensor) -> Root | None:
+    """A sum of values of loss functions that are never negative, each times a negative number."""
+    marks: list[_Mark] = []
+    waiting: list[tuple[Any, int]] = [(root.grad_fn, 1)]
+    for _ in range(_MOST_STEPS):
+        if not waiting:
+            break
+        node, sign = waiting.pop()
+        mark = _metadata(node).get(_KEY)
+        if isinstance(mark, _Mark):
+            if sign > 0 or mark.name not in _NEVER_NEGATIVE:
+                return None
+            marks.append(mark)
+            continue
+        name, after = node.name(), _next(node)
+        if name == "NegBackward0":
+            sign = -sign
+        elif name in _BY_NUMBER:
+            number = _number_of(node)
+            if number is None or len(after) != 1:
+                return None
+            sign = -sign if number < 0 else sign
+        elif name == "SubBackward0" and len(after) == 2:
+            waiting += [(after[0], sign), (after[1], -sign)]
+            continue
+        elif name not in _SAME_VALUE | _MEANS | {"AddBackward0", "StackBackward0"}:
+            return None
+        waiting += [(other, sign) for other in after]
+    if waiting or len(marks) < 2:
+        return None
+    return Root(True, marks[0].name, marks[0].number, -1, True, False, False, 0)
+
+
+def _number_of(node: Any) -> float | None:
+    """By which a node multiplies or divides; None where that is no number, or not known."""
+    for kept in ("_saved_other", "_saved_self"):
+        value = getattr(node, kept, None)
+        if isinstance(value, torch.Tensor) and value.numel() == 1 and not value.requires_grad:
+            return _number(value) if value.is_cpu and not value.is_complex() else None
     return None
 
 

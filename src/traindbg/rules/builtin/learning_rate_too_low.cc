@@ -31,8 +31,11 @@ const model::RuleInfo kLearningRateTooLow = {
         "(Mann-Kendall z < -3, of all steps where a schedule lowers the rate); the loss is not well below "
         "guessing (the entropy of the labels, or for a regression their variance), "
         "and the rate that would make usual updates (1e-3) is one that people use. Where the weights were "
-        "drawn at random, with no update above `update` a loss that has come down by less than a twentieth "
-        "is enough, whoever computes it. Not while the rate "
+        "drawn at random and the rate is lower than people use for such (5e-3 of SGD, 5e-5 of Adam and its "
+        "like), "
+        "no update above five times `update` and a loss that has changed by less than a twentieth are "
+        "enough, "
+        "whoever computes it. Not while the rate "
         "rises (it is judged when the training is over), nor where clipping or weights in 16 bits are what "
         "makes the updates small. Where no loss of the training is seen, as inside of torch.func, three "
         "evaluations and more tell: the last is above 95 % of guessing and within 5 % of the first, and no "
@@ -145,11 +148,15 @@ class LearningRateTooLow final : public Rule {
     [[nodiscard]] double highest_usual_rate() const {
         return updates_follow_gradients(rate_setting_) ? 2 : 0.05;
     }
+    // For weights that were drawn at random. With one that people use it may be a plateau.
+    [[nodiscard]] double lowest_usual_rate() const {
+        return updates_follow_gradients(rate_setting_) ? 5e-3 : 5e-5;
+    }
     [[nodiscard]] bool is_low() {
         if (!are_small()) return false;
         const double ratio = updates_.highest();
         // Weights that were drawn at random and hardly moved are no fine-tuning, and good by chance only.
-        if (fresh_ && ratio < update_ && loss_.start() > 0 &&
+        if (fresh_ && rates_.peak() < lowest_usual_rate() && loss_.start() > 0 &&
             std::abs(loss_.start() - loss_.level()) < kHardly * loss_.start())
             return true;
         if (!loss_.is_known_function()) return false;
