@@ -38,7 +38,9 @@ const model::RuleInfo kBadOptimizerSettings = {
         "RMSprop's 0.1 or more, and the typical "
         "update "
         "(‖Δw‖ / ‖w‖) was never above "
-        "1e-3 (with RMSprop's momentum m: over 1 - m). Decay: Adagrad's lr_decay is 0.01 or more, and has "
+        "1e-3 (with RMSprop's momentum m: over 1 - m; of one of 0.05 and more above 1e-2, where after 100 "
+        "steps "
+        "the loss is above 60 % of what guessing gives). Decay: Adagrad's lr_decay is 0.01 or more, and has "
         "divided the "
         "learning rate by more than 20. Dampening: SGD's is 0.5 or more beside a momentum of 0.5 or more; a "
         "warning where, after 200 steps or at the end, the loss is above 60 % of what guessing gives (of its "
@@ -212,8 +214,14 @@ class BadOptimizerSettings final : public Rule {
         const double momentum = optimizer_setting(*step.meta, "momentum").value_or(0);
         const double usual = 1e-3 / (1 - std::clamp(momentum, 0.0, 0.99));
         const double typical = updates_.count() > 1 ? updates_.worst().typical : updates_.highest();
+        // Nobody's default, and the training is stuck: steps of the usual size are none of Adam's.
+        const bool is_stuck = *eps >= kOfNobody && 2 * loss_.count() >= kLearned && !loss_.is_game() &&
+                              !loss_.has_learned_much();
         // Where the usual epsilon would swallow the gradients as well, they are at fault, and not it.
-        if (*eps <= eps_ * std::max(root_, kUsualEps) || typical > usual) return;
+        if (*eps <= eps_ * std::max(root_, kUsualEps) || typical > (is_stuck ? 10 * usual : usual)) {
+            if (std::exchange(is_eps_told_, false)) sink.clear("eps");
+            return;
+        }
         // Recipes of reinforcement learning have 0.01 on purpose.
         if (step.meta->optimizers.front().type == "RMSprop" && *eps < 0.1) return;
         model::Finding finding;
@@ -225,7 +233,8 @@ class BadOptimizerSettings final : public Rule {
         finding.fix = base::format("Lower eps from {} to 1e-8.", human_number(*eps));
         finding.evidence.push_back({"eps", *eps, "root of the second moment", root_});
         finding.evidence.push_back({"update / weight", typical, "usual", usual});
-        fire(std::move(finding), "eps", !has_come_far(), sink);
+        is_eps_told_ = !has_come_far();
+        fire(std::move(finding), "eps", is_eps_told_, sink);
     }
 
     // Adagrad divides its rate by 1 + lr_decay * steps, beside what it accumulates.
@@ -277,12 +286,13 @@ class BadOptimizerSettings final : public Rule {
     static constexpr std::uint64_t kLearned = 200;  // steps by which something is
     static constexpr std::uint64_t kLooks = 100;    // steps from one to the next
     static constexpr double kLongUpdate = 0.05;     // beside the weights, from which on steps are too long
-    static constexpr double kUsualEps = 1e-8;
+    static constexpr double kUsualEps = 1e-8, kOfNobody = 0.05;
     double eps_;
     std::uint64_t patience_;
     std::uint64_t judged_ = 0;
     double root_ = 0;
     double dampening_ = 0, momentum_ = 0, rate_ = 0;
+    bool is_eps_told_ = false;
     bool is_slow_ = false;
     WeightUpdates updates_;
     TrainingLoss loss_;
