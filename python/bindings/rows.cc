@@ -51,9 +51,9 @@ void put(RowPrints& prints, nb::handle numbers) {
 }
 
 nb::tuple told(const RowPasses::Again& again) {
-    return nb::make_tuple(again.looked_at, again.of, again.again, again.most, again.half_again,
-                          again.labelled, again.contradicting, again.by_chance, again.before_step,
-                          again.before, again.again_step, again.again_place);
+    return nb::make_tuple(again.looked_at, again.of, again.again, again.most, again.distinct, again.effective,
+                          again.half_again, again.labelled, again.contradicting, again.by_chance,
+                          again.before_step, again.before, again.again_step, again.again_place);
 }
 
 }  // namespace

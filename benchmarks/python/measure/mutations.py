@@ -23,15 +23,16 @@ _BINARY = frozenset({"binary_cross_entropy_with_logits"})
 _VALUES = frozenset({"mse_loss", "l1_loss", "smooth_l1_loss", "huber_loss"})
 _ACTIVATIONS = frozenset({"ReLU", "GELU", "Tanh", "SiLU", "ELU", "LeakyReLU"})
 
+_ANYWHERE = ("*", "optimizer", "loop", "loader")  # places are not measured
+
 Change = Callable[[ast.Module], int]  # in place; how many places were changed
 
 
 class Operator(NamedTuple):
-    """`accept`: other kinds of fault that are a right name; `place`: as in the gallery."""
+    """`accept`: other kinds of fault that are a right name."""
 
     change: Change
     accept: tuple[str, ...] = ()
-    place: tuple[str, ...] = ("*", "optimizer", "loop", "loader")
 
 
 def _expression(text: str) -> ast.expr:
@@ -217,6 +218,8 @@ def _loss_given(functions: frozenset[str], place: int, text: str) -> Change:
         def rewrite(node: ast.AST) -> ast.AST | None:
             if _called(node) not in functions or not isinstance(node, ast.Call):
                 return None
+            if any(isinstance(argument, ast.Starred) for argument in node.args):
+                return None
             if len(node.args) < 2 or not isinstance(node.func, ast.Attribute):
                 return None
             new = copy.copy(node)
@@ -230,15 +233,19 @@ def _loss_given(functions: frozenset[str], place: int, text: str) -> Change:
 
 
 def _model_given(text: str) -> Change:
+    """A model of numbers, in another form; none of ids, which would no longer be any."""
+
     def change(tree: ast.Module) -> int:
         optimizer = _optimizer(tree)
+        if "Embedding" in ast.unparse(tree):
+            return 0
         if optimizer is None or not optimizer.model.isidentifier():
             return 0
 
         def rewrite(node: ast.AST) -> ast.AST | None:
             if not isinstance(node, ast.Call) or len(node.args) != 1:
                 return None
-            if ast.unparse(node.func) != optimizer.model:
+            if ast.unparse(node.func) != optimizer.model or isinstance(node.args[0], ast.Starred):
                 return None
             new = copy.copy(node)
             new.args = [_expression(text.format(f"({ast.unparse(node.args[0])})"))]
@@ -342,7 +349,9 @@ OPERATORS: dict[str, Operator] = {
         _loss_given(_CLASSES | _BINARY | _VALUES, 1, "{0}[torch.randperm(len({0}))]"), _NO_SIGNAL
     ),
     "label_misalignment/off_by_one": Operator(
-        _loss_given(_CLASSES | _VALUES, 1, "{}.roll(1, 0)"), ("label_noise", *_NO_SIGNAL[1:])
+        _loss_given(_CLASSES | _VALUES, 1, "{}.roll(1, 0)"),
+        # Of the next character in a row it is the present one.
+        ("label_noise", "target_leak", "future_leak", *_NO_SIGNAL[1:]),
     ),
     "learning_rate_too_high/times_100": Operator(_rate_times(100.0), _TOO_HIGH),
     "learning_rate_too_high/times_1000": Operator(_rate_times(1000.0), _TOO_HIGH),
@@ -438,7 +447,7 @@ def mutated(source: str, name: str) -> str | None:
     told = {
         "KIND": name.partition("/")[0],
         "ACCEPT": operator.accept,
-        "PLACE": operator.place,
+        "PLACE": _ANYWHERE,
         "SILENT": False,
         "EXACT": False,
         "EARLY": False,

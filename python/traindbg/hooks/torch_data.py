@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import gc
+import math
 import sys
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -282,7 +283,8 @@ class Answers(NamedTuple):
 def answers_of(name: str, predictions: Any, labels: Any) -> Answers | None:
     """What a loss of one output for each sample was given; `name`: of the loss function.
 
-    Or for each pixel, of a map of one channel: of these evenly, at most `_MOST_PIXELS`.
+    Or for each pixel of a map [samples, 1, ...] of one channel: of these evenly, at most
+    `_MOST_PIXELS`.
     """
     if name not in OF_TWO or type(predictions) is not torch.Tensor:
         return None
@@ -294,7 +296,9 @@ def answers_of(name: str, predictions: Any, labels: Any) -> Answers | None:
     with own_operations():
         given, wanted = predictions.detach(), labels.detach()
         if wanted.numel() > _MOST_PIXELS:
-            step = -(-wanted.numel() // _MOST_PIXELS) | 1  # odd: no few columns of an image
+            step = -(-wanted.numel() // _MOST_PIXELS)
+            while math.gcd(step, wanted.shape[-1]) > 1:  # else the same few columns of each row
+                step += 1
             given, wanted = given.flatten()[::step], wanted.flatten()[::step]
         known = ((wanted == 0) | (wanted == 1)).all()
         yes, said = (wanted > 0.5) & known, (given > OF_TWO[name]) & known

@@ -59,9 +59,15 @@ def _deviations(weight: torch.Tensor) -> Iterator[float]:
     yield math.sqrt(2 / (fan_in + fan_out))
 
 
+def _some_of(weight: torch.Tensor) -> torch.Tensor:
+    """The first elements, without a copy of all of a matrix that lies in another order."""
+    rows = -(-_MOST * len(weight) // max(1, weight.numel()))
+    return weight.detach()[:rows].reshape(-1)[:_MOST]
+
+
 def _is_drawn(module: nn.Module, weight: torch.Tensor) -> bool:
     with own_operations():
-        x = weight.detach().flatten()[:_MOST].to(widest_of(weight))
+        x = _some_of(weight).to(widest_of(weight))
         if isinstance(module, nn.Embedding) and module.padding_idx is not None:
             x = x[x != 0]
         number = x.numel()
@@ -101,7 +107,8 @@ def looks_fresh(module: nn.Module | None, name: str, parameter: torch.Tensor) ->
     if not last.startswith(("weight", "in_proj", "q_proj", "k_proj", "v_proj")):
         return None
     with own_operations():
-        is_constant = bool((weight == weight.flatten()[0]).all())
+        some = _some_of(weight)
+        is_constant = bool((some == some[0]).all())
     return None if is_constant else _is_drawn(module, weight)
 
 

@@ -208,7 +208,7 @@ def root_of(root: torch.Tensor, is_scaled: bool) -> Root | None:
                 sign = 0 if not root.is_cpu else (1 if _number(root) < 0 else -1)
             return Root(True, "log_probability", 0, -sign, True, False, False, 0)
         if len(after) != 1:
-            return _minus_several(root)
+            return _minus_several(node)
         if name == "MulBackward0" and _elements(node) > 1 and is_log_of_share(after[0]):
             if not _is_mask(node):
                 return None
@@ -228,10 +228,10 @@ def root_of(root: torch.Tensor, is_scaled: bool) -> Root | None:
     return None
 
 
-def _minus_several(root: torch.Tensor) -> Root | None:
+def _minus_several(root: Any) -> Root | None:
     """A sum of values of loss functions that are never negative, each times a negative number."""
     marks: list[_Mark] = []
-    waiting: list[tuple[Any, int]] = [(root.grad_fn, 1)]
+    waiting: list[tuple[Any, int]] = [(root, 1)]
     for _ in range(_MOST_STEPS):
         if not waiting:
             break
@@ -239,6 +239,8 @@ def _minus_several(root: torch.Tensor) -> Root | None:
         mark = _metadata(node).get(_KEY)
         if isinstance(mark, _Mark):
             if sign > 0 or mark.name not in _NEVER_NEGATIVE:
+                return None
+            if mark.value is not None and mark.value < 0:  # targets that are no probabilities
                 return None
             marks.append(mark)
             continue
@@ -250,8 +252,12 @@ def _minus_several(root: torch.Tensor) -> Root | None:
             if number is None or len(after) != 1:
                 return None
             sign = -sign if number < 0 else sign
-        elif name == "SubBackward0" and len(after) == 2:
-            waiting += [(after[0], sign), (after[1], -sign)]
+        elif name in ("AddBackward0", "SubBackward0") and len(after) == 2:
+            times = getattr(node, "_saved_alpha", None)  # a number; nobody's hook is in the way
+            if not isinstance(times, (int, float)):
+                return None
+            is_turned = (times < 0) != (name == "SubBackward0")
+            waiting += [(after[0], sign), (after[1], -sign if is_turned else sign)]
             continue
         elif name not in _SAME_VALUE | _MEANS | {"AddBackward0", "StackBackward0"}:
             return None
@@ -263,11 +269,11 @@ def _minus_several(root: torch.Tensor) -> Root | None:
 
 def _number_of(node: Any) -> float | None:
     """By which a node multiplies or divides; None where that is no number, or not known."""
-    for kept in ("_saved_other", "_saved_self"):
-        value = getattr(node, kept, None)
-        if isinstance(value, torch.Tensor) and value.numel() == 1 and not value.requires_grad:
-            return _number(value) if value.is_cpu and not value.is_complex() else None
-    return None
+    names = ("other",) if node.name() == "DivBackward0" else ("other", "self")
+    kept = [value for name in names if (value := saved_by(node, name)) is not None]
+    if len(kept) != 1 or kept[0].numel() != 1 or kept[0].requires_grad:
+        return None
+    return _number(kept[0]) if kept[0].is_cpu and not kept[0].is_complex() else None
 
 
 def is_log_of_share(node: Any) -> bool:
@@ -501,7 +507,7 @@ def look_at_graph(
 def _sequences_in(nodes: Iterable[Any], owners: dict[int, Owner]) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for node in nodes:
-        if not type(node).__name__.startswith(_OF_SEQUENCES):
+        if not node.name().startswith(_OF_SEQUENCES):
             continue
         weights = [other.variable for other in _next(node) if _is_leaf(other)]
         held = [owners[id(weight)] for weight in weights if id(weight) in owners]

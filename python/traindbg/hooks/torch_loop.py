@@ -40,7 +40,7 @@ from traindbg.hooks.torch_through_time import ThroughTime
 from traindbg.hooks.torch_untrained import Calls, Untrained, first_elements
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Container, Iterator
 
     from traindbg._core import HotPath
     from traindbg.hooks.torch_collapse import Given
@@ -110,16 +110,19 @@ def _is_fresh_norm(module: nn.Module) -> bool:
         return int(counted) == 0 and not bool(mean.any())
 
 
-def _norms_held_back(models: list[tuple[nn.Module, str]]) -> list[str]:
+def _norms_held_back(models: list[tuple[nn.Module, str]], reached: Container[int]) -> list[str]:
     """The batch norms of models in training mode, where all of them stay as they were made.
 
-    Those of a backbone that was trained before bring their statistics along.
+    Those of a backbone that was trained before bring their statistics along, and those whose
+    parameters no gradient has `reached` are of a part that is not trained, such as a teacher.
     """
     norms = [
         (prefix + name, module)
         for model, prefix in models
         for name, module in model.named_modules()
-        if isinstance(module, nn.modules.batchnorm._BatchNorm) and module.track_running_stats
+        if isinstance(module, nn.modules.batchnorm._BatchNorm)
+        and module.track_running_stats
+        and any(id(parameter) in reached for parameter in module.parameters())
     ]
     if not norms or any(module.training for _, module in norms):
         return []
@@ -659,9 +662,11 @@ class LoopObserver:
         ]
         if not acting:
             if any(acts_by_mode(m) for model, _ in trained for m in model.modules()):
-                held_back = _norms_held_back(trained)
-                place = held_back[0] if held_back else ""
-                self._teller.fact("modules_in_eval", len(held_back), place)
+                held_back = _norms_held_back(trained, self._reached)
+                if held_back:
+                    self._teller.fact("norms_held_back", len(held_back), held_back[0])
+                else:
+                    self._teller.fact("modules_in_eval", 0)
                 if all(model.training for model, _ in trained):
                     self._norms_were_fresh = True  # they were trained, here
             return

@@ -23,6 +23,8 @@ class RowsAgain(NamedTuple):
     pass_rows_of: int  # that the pass has
     pass_rows_again: int  # of those looked at, those that came before in the pass
     pass_rows_most: int  # how often the row came that came most often
+    pass_rows_distinct: int  # rows that differ from all others
+    pass_rows_effective: float  # so many rows that come equally often have as much weight
     pass_rows_half_again: int  # of which one half only did, of the half where fewer did
     pass_rows_labelled: int  # that came before, of those of which both classes are known
     pass_rows_contradicting: int  # of these, those of another class than before

@@ -34,11 +34,14 @@ void RowPasses::batch(const Batch& batch, const RowPrints& rows) {
         if (rows.changes(row) < enough) continue;
         const auto [before, is_new] = first_.insert(rows.whole(row));
         if (!is_new) {
+            row_squares_ += 2 * before->times + 1;
             now_.most = std::max(now_.most, ++before->times);
             came_again(*before, now);
             continue;
         }
         *before = now;
+        ++now_.distinct;
+        ++row_squares_;
         for (const std::size_t half : {0U, 1U})
             half_again_[half] += halves_[half].insert(rows.half(row, half)).second ? 0 : 1;
     }
@@ -62,7 +65,7 @@ void RowPasses::begin(const Batch& batch) {
     for (NumberSet& half : halves_) half.clear();
     half_again_ = {};
     of_class_.clear();
-    classified_ = squares_ = 0;
+    classified_ = squares_ = row_squares_ = 0;
     now_ = {};
 }
 
@@ -70,6 +73,8 @@ void RowPasses::keep() {
     if (now_.looked_at == 0 || (best_ && now_.looked_at <= best_->looked_at)) return;
     best_ = now_;
     best_->of = of_.rows;
+    const auto compared = static_cast<double>(best_->distinct + best_->again);
+    if (row_squares_ > 0) best_->effective = compared * compared / static_cast<double>(row_squares_);
     best_->half_again = std::min(half_again_[0], half_again_[1]);
     if (classified_ > 0)
         best_->by_chance = 1 - static_cast<double>(squares_) / static_cast<double>(classified_ * classified_);

@@ -36,6 +36,8 @@ class RowPasses {
         std::int64_t of = 0;             // rows that it has
         std::int64_t again = 0;          // of those looked at, those that came before in the pass
         std::int64_t most = 0;           // how often the row came that came most often
+        std::int64_t distinct = 0;       // rows that differ from all others
+        double effective = 0;            // so many rows that come equally often have as much weight
         std::int64_t half_again = 0;     // of which one half only did, of the half where fewer did
         std::int64_t labelled = 0;       // that came before, of those of which both classes are known
         std::int64_t contradicting = 0;  // of these, those of another class than before
@@ -77,6 +79,7 @@ class RowPasses {
     NumberTable<std::int64_t> of_class_;  // how many rows have it
     std::int64_t classified_ = 0;         // rows that have one
     std::int64_t squares_ = 0;            // of the numbers of each class, added up
+    std::int64_t row_squares_ = 0;        // of how often each row came, added up
     Again now_;                           // of the pass under way, but for what `keep` computes
 
     NumberSet looked_up_;                // of a batch

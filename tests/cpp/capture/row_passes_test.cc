@@ -35,6 +35,8 @@ TEST(RowPasses, CountRowsThatCameBeforeInThePass) {
     EXPECT_EQ(told->of, 12);
     EXPECT_EQ(told->again, 1);
     EXPECT_EQ(told->most, 2);
+    EXPECT_EQ(told->distinct, 7);
+    EXPECT_DOUBLE_EQ(told->effective, 8.0 * 8 / (6 * 1 + 2 * 2));
     EXPECT_EQ(told->half_again, 0);
     EXPECT_EQ(told->before_step, 4);
     EXPECT_EQ(told->before, 2);

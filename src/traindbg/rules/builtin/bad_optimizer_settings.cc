@@ -38,9 +38,11 @@ const model::RuleInfo kBadOptimizerSettings = {
         "RMSprop's 0.1 or more, and the typical "
         "update "
         "(‖Δw‖ / ‖w‖) was never above "
-        "1e-3 (with RMSprop's momentum m: over 1 - m; of one of 0.05 and more above 1e-2, where after 100 "
-        "steps "
-        "the loss is above 60 % of what guessing gives). Decay: Adagrad's lr_decay is 0.01 or more, and has "
+        "1e-3 (with RMSprop's momentum m: over 1 - m; of one of 0.05 and "
+        "more at a look after 200 steps above three times that, where of Adam the loss is above nine tenths "
+        "of "
+        "its start or of guessing, or above ten times, where it is above 60 % of these and does not fall). "
+        "Decay: Adagrad's lr_decay is 0.01 or more, and has "
         "divided the "
         "learning rate by more than 20. Dampening: SGD's is 0.5 or more beside a momentum of 0.5 or more; a "
         "warning where, after 200 steps or at the end, the loss is above 60 % of what guessing gives (of its "
@@ -214,11 +216,11 @@ class BadOptimizerSettings final : public Rule {
         const double momentum = optimizer_setting(*step.meta, "momentum").value_or(0);
         const double usual = 1e-3 / (1 - std::clamp(momentum, 0.0, 0.99));
         const double typical = updates_.count() > 1 ? updates_.worst().typical : updates_.highest();
-        // Nobody's default, and the training is stuck: steps of the usual size are none of Adam's.
-        const bool is_stuck = *eps >= kOfNobody && 2 * loss_.count() >= kLearned && !loss_.is_game() &&
-                              !loss_.has_learned_much();
+        // Where the training is stuck, steps of the usual size are none of what was asked for.
+        if (loss_.count() >= kLearned && loss_.count() % kLooks == 0) look_whether_stuck(*step.meta);
+        const double limit = *eps < kLargeEps || loss_.is_game() ? usual : times_usual_ * usual;
         // Where the usual epsilon would swallow the gradients as well, they are at fault, and not it.
-        if (*eps <= eps_ * std::max(root_, kUsualEps) || typical > (is_stuck ? 10 * usual : usual)) {
+        if (*eps <= eps_ * std::max(root_, kUsualEps) || typical > limit) {
             if (std::exchange(is_eps_told_, false)) sink.clear("eps");
             return;
         }
@@ -227,14 +229,28 @@ class BadOptimizerSettings final : public Rule {
         model::Finding finding;
         finding.message = base::format(
             "{} has an eps of {}, {} times the typical root of its second moment ({}): it divides by eps, "
-            "and a typical update is at most {} times the weights' own size.",
+            "and a typical update is at most {} times the weights' own size{}.",
             step.meta->optimizers.front().type, human_number(*eps), human_number(*eps / root_),
-            human_number(root_), human_number(typical));
+            human_number(root_), human_number(typical),
+            typical > usual
+                ? base::format("; the loss is {} after {} steps, {} at the start",
+                               human_number(loss_.level()), loss_.count(), human_number(loss_.start()))
+                : std::string());
         finding.fix = base::format("Lower eps from {} to 1e-8.", human_number(*eps));
         finding.evidence.push_back({"eps", *eps, "root of the second moment", root_});
-        finding.evidence.push_back({"update / weight", typical, "usual", usual});
+        finding.evidence.push_back({"update / weight", typical, "limit", limit});
         is_eps_told_ = !has_come_far();
         fire(std::move(finding), "eps", is_eps_told_, sink);
+    }
+
+    // How much larger than usual updates may be that are told all the same, since nothing is learned by them.
+    void look_whether_stuck(const model::WorkerMeta& meta) {
+        const auto means = loss_.blocks().means();
+        const double trend = trend_z(means.last(means.size() / 2));
+        const bool is_still = !loss_.has_learned_much() && trend > (times_usual_ > kSlow ? -3.0 : -1.0);
+        // Recipes with RMSprop have an epsilon of 1 and a rate to match, and begin slowly.
+        const bool is_slow = !loss_.has_learned() && meta.optimizers.front().type != "RMSprop";
+        times_usual_ = is_still ? kStill : is_slow ? kSlow : 1;
     }
 
     // Adagrad divides its rate by 1 + lr_decay * steps, beside what it accumulates.
@@ -286,13 +302,15 @@ class BadOptimizerSettings final : public Rule {
     static constexpr std::uint64_t kLearned = 200;  // steps by which something is
     static constexpr std::uint64_t kLooks = 100;    // steps from one to the next
     static constexpr double kLongUpdate = 0.05;     // beside the weights, from which on steps are too long
-    static constexpr double kUsualEps = 1e-8, kOfNobody = 0.05;
+    static constexpr double kUsualEps = 1e-8, kLargeEps = 0.05;
+    static constexpr double kSlow = 3, kStill = 10;
     double eps_;
     std::uint64_t patience_;
     std::uint64_t judged_ = 0;
     double root_ = 0;
     double dampening_ = 0, momentum_ = 0, rate_ = 0;
     bool is_eps_told_ = false;
+    double times_usual_ = 1;
     bool is_slow_ = false;
     WeightUpdates updates_;
     TrainingLoss loss_;

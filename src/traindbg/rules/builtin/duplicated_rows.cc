@@ -25,10 +25,11 @@ const model::RuleInfo kDuplicatedRows = {
         "for bit, in all inputs of the model, to rows that came before in it. A note (info): copies may be "
         "meant. A warning where, in a classification of inputs of floating point, the copies contradict each "
         "other: `labelled` or more of them have a label, and the share that has another class than before is "
-        "at least `contradicting` of what it would be if classes were dealt out anew; or where, in a "
-        "regression, "
-        "most of the rows are copies and a few rows have most of them: `uneven` or more of the rows came "
-        "before, one came twenty times and more, and five times as often as the average row. Rows of which "
+        "at least `contradicting` of what it would be if classes were dealt out anew; or where all loss "
+        "functions are of a "
+        "regression, `uneven` or more of the rows came before, one twenty times and more, and the different "
+        "rows "
+        "have no more weight than a quarter as many that come equally often would have. Rows of which "
         "one half "
         "is alike as often as the whole are alike by nature and not judged, nor are rows of hardly more than "
         "one value, a batch that is given once more, and steps in which the model is called several times.",
@@ -76,8 +77,11 @@ class DuplicatedRows final : public Rule {
     void on_step(const model::StepView& step, FindingSink& sink) override {
         if (step.mode() != model::Mode::kTrain) return;
         look_at_input(step);
-        for (const model::ScalarSample& sample : step.record->scalars)
-            is_regression_ = is_regression_ || is_regression(function_of_loss(step.info(sample.tensor).name));
+        for (const model::ScalarSample& sample : step.record->scalars) {
+            const std::string_view function = function_of_loss(step.info(sample.tensor).name);
+            if (function.empty()) continue;
+            (is_regression(function) ? is_regression_ : is_other_) = true;
+        }
         const auto looked = loop_fact(step, "pass_rows");
         const auto of = loop_fact(step, "pass_rows_of");
         const auto again = loop_fact(step, "pass_rows_again");
@@ -89,11 +93,10 @@ class DuplicatedRows final : public Rule {
         const double share = std::min(1.0, again->value / looked->value / part);
         const bool are_copies = again->value >= rows_ && share >= share_ && half <= 0.1 * again->value;
         std::string key;
-        const double average = looked->value / std::max(1.0, looked->value - again->value);
         if (are_copies)
-            key = contradict(step)                                         ? "contradicting"
-                  : is_uneven(step, again->value / looked->value, average) ? "uneven"
-                                                                           : "copies";
+            key = contradict(step)                                ? "contradicting"
+                  : is_uneven(step, again->value / looked->value) ? "uneven"
+                                                                  : "copies";
         if (key != firing_ && !firing_.empty()) sink.clear(firing_);
         firing_ = key;
         if (!key.empty()) fire(step, looked->value, of->value, again->value, share, sink);
@@ -131,10 +134,12 @@ class DuplicatedRows final : public Rule {
     }
 
     // What a few rows are labelled as is learned many times. Classes are balanced by copies on purpose.
-    [[nodiscard]] bool is_uneven(const model::StepView& step, double again, double average) const {
-        const double most = number(step, "pass_rows_most");
-        return is_regression_ && !is_discrete_ && again >= uneven_ && most >= kMostTimes &&
-               most >= kOfAverage * average;
+    [[nodiscard]] bool is_uneven(const model::StepView& step, double again) const {
+        const double distinct = number(step, "pass_rows_distinct");
+        const double effective = number(step, "pass_rows_effective");
+        return is_regression_ && !is_other_ && !is_discrete_ && number(step, "pass_rows_labelled") == 0 &&
+               again >= uneven_ && number(step, "pass_rows_most") >= kMostTimes && effective > 0 &&
+               effective < kFew * distinct && number(step, "pass_rows_half_again") <= 0.1 * distinct;
     }
 
     void fire(const model::StepView& step, double looked, double of, double again, double share,
@@ -158,8 +163,10 @@ class DuplicatedRows final : public Rule {
                 : std::string(".");
         if (is_uneven)
             finding.message += base::format(
-                " One row came {:.0f} times, the average one {:.1f} times: few rows have most of the weight.",
-                number(step, "pass_rows_most"), looked / std::max(1.0, looked - again));
+                " One came {:.0f} times; the {:.0f} different ones have as much weight as {:.0f} that come "
+                "equally often.",
+                number(step, "pass_rows_most"), number(step, "pass_rows_distinct"),
+                number(step, "pass_rows_effective"));
         const double labelled = number(step, "pass_rows_labelled");
         const double contradicting = number(step, "pass_rows_contradicting");
         if (contradicting > 0) {
@@ -190,11 +197,12 @@ class DuplicatedRows final : public Rule {
         sink.fire(std::move(finding));
     }
 
-    static constexpr double kMostTimes = 20, kOfAverage = 5;
+    static constexpr double kMostTimes = 20, kFew = 0.25;
 
     double share_, rows_, labelled_, contradicting_, uneven_;
     std::uint64_t judged_ = 0;
-    bool is_discrete_ = true, is_regression_ = false;
+    bool is_discrete_ = true;
+    bool is_regression_ = false, is_other_ = false;  // loss functions that were seen
     std::string firing_;
 };
 

@@ -156,13 +156,15 @@ class LearningRateTooLow final : public Rule {
         if (!are_small()) return false;
         const double ratio = updates_.highest();
         // Weights that were drawn at random and hardly moved are no fine-tuning, and good by chance only.
-        if (fresh_ && rates_.peak() < lowest_usual_rate() && loss_.start() > 0 &&
-            std::abs(loss_.start() - loss_.level()) < kHardly * loss_.start())
-            return true;
+        const double start = loss_.start();
+        if (fresh_ && rates_.peak() < lowest_usual_rate() && start > 0) {
+            // The start is one of few noisy losses. Once told, a lucky batch does not take it back.
+            const double hardly = firing_ ? 0.25 : std::max(kHardly, 2 * loss_.noise() / start);
+            if (std::abs(start - loss_.level()) < hardly * start) return true;
+        }
         if (!loss_.is_known_function()) return false;
         const std::optional<double> base = loss_.base_rate();
         if (base && loss_.level() < 0.6 * *base) return false;
-        const double start = loss_.start();
         if (!(start > 0)) return false;
         const double gain = (start - loss_.level()) / start;
         // Once told, a lucky batch does not take it back.
@@ -290,7 +292,7 @@ class LearningRateTooLow final : public Rule {
 
     static constexpr std::uint64_t kEvaluations = 3;
     static constexpr std::uint64_t kFewestWarm = 200;  // fewer steps are a trial
-    static constexpr double kHardly = 0.05;            // of its start: what a loss has come down by
+    static constexpr double kHardly = 0.05;            // of its start: what a loss has changed by
     static constexpr double kOfBase = 0.1;             // the rate, where a warm-up has hardly begun
     static constexpr double kFarFrom = 0.3;            // of guessing or the start: much is left to learn
 

@@ -41,7 +41,8 @@ const model::RuleInfo kOverRegularized = {
         "backward() is called on exceeds the one loss function's value by more than that value at the start, "
         "the excess and the norm of the weights fall to less than `shrink`, the total falls, and of its fall "
         "less than a fifth is the loss function's own, whose value is no better than four fifths of the best "
-        "constant answer (three fifths, where it falls no more), or the norm is below a twentieth of what it "
+        "constant answer (three fifths, where the whole loss falls no more), or the norm is below a "
+        "twentieth of what it "
         "was. Dropout: a module drops more than "
         "`dropout` of its values, and after three times "
         "`patience` steps, or at the end, the training loss is above half of its start (or of guessing), or "
@@ -145,6 +146,7 @@ class OverRegularized final : public Rule {
     static constexpr std::size_t kParts = 8;    // of the training, whose levels are compared
     // Of the loss of the best constant answer: what is left, and what is where it falls no more.
     static constexpr double kPoor = 0.8, kFlat = 0.6;
+    static constexpr int kStillLooks = 5;
     static constexpr double kGuess = 0.9;  // of the loss of the best constant answer
 
     // Of an embedding that gives more than a number for each row.
@@ -190,13 +192,24 @@ class OverRegularized final : public Rule {
         const double value = median({values.begin(), values.end()});
         const double fall = before - now;
         const std::optional<double> share = guessing_.share();
-        const double limit = stands_still() ? kFlat : kPoor;
+        // The whole loss, penalty included, at a few looks in a row: of many looks at noise one shows no
+        // trend.
+        if (loss_.count() % 10 == 0) still_ = stands_still() ? still_ + 1 : 0;
+        const double limit = still_ >= kStillLooks ? kFlat : kPoor;
         const bool is_poor =
             norm_ < kGone * first_norm_ || (share ? *share > limit : !(value < kPoor * value_before));
         const bool shows = before > value_before && value_before > 0 && now < shrink_ * before &&
                            norm_ < shrink_ * first_norm_ &&
                            value_before - value < 0.2 * (fall + value_before - value) && is_poor;
-        if (!shows) return;
+        if (!shows) {
+            // What was told by the looser limit alone is taken back where the training learns after all.
+            if (is_penalty_told_ && share && *share < kFlat) {
+                is_penalty_told_ = false;
+                sink.clear("penalty");
+            }
+            return;
+        }
+        is_penalty_told_ = true;
         model::Finding finding;
         finding.key = "penalty";
         finding.first_step = 0;
@@ -383,6 +396,8 @@ class OverRegularized final : public Rule {
     double dropped_ = 0;
     std::string dropout_place_, function_;
     std::vector<double> first_excess_, first_value_;
+    int still_ = 0;  // looks in a row at which the loss fell no more
+    bool is_penalty_told_ = false;
     Recent excess_{16}, values_{16}, evaluation_{16};
     Guessing guessing_;
     TrainingLoss loss_;

@@ -23,7 +23,7 @@ const model::RuleInfo kPosteriorCollapse = {
         "can tell of a sample is at most the sum of log(1 + V/S)/2 over them, V the variance of the mean "
         "from sample to sample and S that of the noise. It is below `nats` at `looks` looks in a row, from "
         "step `patience` on, and has not doubled in them; or below ten times `nats` at one look more, from "
-        "six times `patience` on.",
+        "six times `patience` on, and has grown by no more than a tenth.",
     .why =
         "The KL term has won against the reconstruction: the encoder gives the same answer for every sample, "
         "and the decoder has learned to do without. What it draws does not depend on what it was given.",
@@ -81,25 +81,27 @@ class PosteriorCollapse final : public Rule {
     // Looks in a row at which the information is below a limit, and whether it stays there.
     class Low {
       public:
-        explicit Low(double looks) : seen_(looks) {}
+        // `most`: times what it was at the first of these looks that it may be by the last.
+        Low(double looks, double most) : seen_(looks), most_(most) {}
         void add(const model::StepView& step, double value, double limit) {
             const bool shows = value < limit;
             if (!shows || seen_.count() == 0) at_begin_ = value;
             seen_.add(step, shows);
             // What is said holds until the limit is passed.
-            is_said_ = seen_.is_enough() && (is_said_ || value <= 2 * at_begin_ + 1e-3);
+            is_said_ = seen_.is_enough() && (is_said_ || value <= most_ * at_begin_ + 1e-3);
         }
         [[nodiscard]] bool is_said() const { return is_said_; }
         [[nodiscard]] const InARow& seen() const { return seen_; }
 
       private:
         InARow seen_;
+        double most_;
         double at_begin_ = 0;
         bool is_said_ = false;
     };
 
     struct Layer {
-        explicit Layer(double looks) : nothing(looks), little(looks + 1) {}
+        explicit Layer(double looks) : nothing(looks, 2), little(looks + 1, 1.1) {}
         Low nothing, little;
         double highest = 0;
     };

@@ -26,7 +26,7 @@ const model::RuleInfo kRepresentationCollapse = {
         "numbers, or they have a gradient, because the model itself made them. What the model returns has "
         "two values or more for each sample, and its standard deviation from sample to sample is less than "
         "`share` of what it was in the first three looks, or of the size of the values and half of what it "
-        "was (or a third of what it was to the size), "
+        "was (or a third of what it was to the size, in less than half as many directions), "
         "or a thousandth of the size of the values, at `looks` looks in a row from step `patience` on. Of a "
         "cosine_embedding_loss whose targets are all 1, and of which both vectors have a gradient, so that "
         "nothing pushes apart, 15 % of what it was and of the size of the values is enough. Where all that "
@@ -66,7 +66,7 @@ const model::RuleInfo kRepresentationCollapse = {
                    {"patience", "steps", 50, 1, 1e9, "first step that counts"}},
 };
 
-constexpr double kNothing = 1e-3;  // of the size of the values
+constexpr double kVanishing = 1e-3;  // of the size of the values
 constexpr double kShareOfPulled = 0.15;
 // Of a model whose vectors are compared with each other alone: of the size, and of that share at the start.
 constexpr double kShareOfCompared = 0.1, kFallOfCompared = 1.0 / 3;
@@ -157,9 +157,12 @@ class RepresentationCollapse final : public Rule {
             is_only_pulled_ && labels_.are_made() && deviation.value < kShareOfPulled * size;
         const double share = is_pulled ? kShareOfPulled : share_;
         // Where outputs begin small, only their share of the size says that they move together.
-        const bool has_fallen = deviation.value < 0.5 * output.start ||
-                                deviation.value < kFallOfCompared * output.start_share * size;
-        const bool is_nothing = deviation.value < share * output.start || deviation.value < kNothing * size ||
+        const bool is_of_size = deviation.value < kFallOfCompared * output.start_share * size &&
+                                directions > 0 && directions < 0.5 * output.start_directions;
+        const bool is_smaller = deviation.value < 0.5 * output.start;
+        const bool has_fallen = is_smaller || is_of_size;
+        const bool is_nothing = deviation.value < share * output.start ||
+                                deviation.value < kVanishing * size ||
                                 (deviation.value < share_ * size && has_fallen);
         const bool is_common = is_compared_ && output.start_directions >= kFewestDirections &&
                                deviation.value < kShareOfCompared * size &&
@@ -179,12 +182,17 @@ class RepresentationCollapse final : public Rule {
             "Compare with other samples, too (a contrastive or triplet loss), or add a term for the variance "
             "of the vectors; in a generator, draw noise of variance 1 and see that it reaches the output.";
         if (is_only_pulled_) lead_to_pairs(finding);
-        if (!is_nothing) {
+        const bool is_grown = is_nothing && !(deviation.value < share * output.start) && !is_smaller;
+        if (!is_nothing || is_grown) {
             finding.message = base::format(
                 "What {} returns is nearly the same for all samples of a batch: from sample to sample it "
                 "differs by {:.0f} % of the size of its values at step {}, and did by {:.0f} % in the first "
-                "steps. Loss functions compare it with what has a gradient itself, and with nothing else.",
-                deviation.place, 100 * deviation.value / size, step.step(), 100 * output.start_share);
+                "steps{}.",
+                deviation.place, 100 * deviation.value / size, step.step(), 100 * output.start_share,
+                is_grown
+                    ? base::format(", in {:.1f} directions of {:.1f}", directions, output.start_directions)
+                    : std::string(". Loss functions compare it with what has a gradient itself, and with "
+                                  "nothing else"));
             finding.fix =
                 "See that the term that is to keep the vectors apart is taken over the samples of the batch, "
                 "not over the values of one sample (dim=0 of [batch, values]), and that it is not weighed "
