@@ -787,3 +787,31 @@ def test_calls_for_one_backward_pass_each_are_no_several(tmp_path: Path) -> None
                 (F.cross_entropy(model(x), y) / 2).backward()
             optimizer.step()
     assert fact(tmp_path / "run", "loop/calls_of_one_loss") == ([], [])
+
+
+class Once(torch.autograd.graph.saved_tensors_hooks):
+    """Gives what was saved for backward back once, as something that offloads it may."""
+
+    def __init__(self) -> None:
+        kept: dict[int, torch.Tensor] = {}
+
+        def pack(tensor: torch.Tensor) -> int:
+            kept[len(kept)] = tensor
+            return len(kept) - 1
+
+        super().__init__(pack, kept.pop)
+
+
+def test_what_somebody_packed_is_not_unpacked(tmp_path: Path) -> None:
+    model = mlp()
+    share = torch.tensor(0.3)
+
+    def loss_of(module: nn.Module, step: int) -> torch.Tensor:
+        x, y = data(step)
+        with Once():
+            out = module(x)
+            return F.cross_entropy(out, y) + share * F.mse_loss(out, torch.zeros_like(out))
+
+    with td.watch(model, run_dir=tmp_path / "run", supervise=False):
+        train(model, torch.optim.SGD(model.parameters(), lr=0.1), 4, loss_of)
+    assert td.Run(tmp_path / "run").steps().tolist() == [0, 1, 2, 3]
