@@ -183,6 +183,7 @@ def root_of(root: torch.Tensor, is_scaled: bool) -> Root | None:
         return None
     if is_scaled and node.name() == "MulBackward0" and len(_next(node)) == 1:
         node = _next(node)[0]
+    start = node  # behind the scaler, whose factor is above zero
     sign, is_undivided, picks = 1, True, False
     for _ in range(_MOST_STEPS):
         mark = _metadata(node).get(_KEY)
@@ -208,7 +209,7 @@ def root_of(root: torch.Tensor, is_scaled: bool) -> Root | None:
                 sign = 0 if not root.is_cpu else (1 if _number(root) < 0 else -1)
             return Root(True, "log_probability", 0, -sign, True, False, False, 0)
         if len(after) != 1:
-            return _minus_several(node)
+            return _minus_several(start)
         if name == "MulBackward0" and _elements(node) > 1 and is_log_of_share(after[0]):
             if not _is_mask(node):
                 return None
