@@ -249,7 +249,7 @@ def _minus_several(root: Any) -> Root | None:
         if name == "NegBackward0":
             sign = -sign
         elif name in _BY_NUMBER:
-            number = _number_of(node)
+            number = number_of_factor(node)
             if number is None or len(after) != 1:
                 return None
             sign = -sign if number < 0 else sign
@@ -268,7 +268,7 @@ def _minus_several(root: Any) -> Root | None:
     return Root(True, marks[0].name, marks[0].number, -1, True, False, False, 0)
 
 
-def _number_of(node: Any) -> float | None:
+def number_of_factor(node: Any) -> float | None:
     """By which a node multiplies or divides; None where that is no number, or not known."""
     names = ("other",) if node.name() == "DivBackward0" else ("other", "self")
     kept = [value for name in names if (value := saved_by(node, name)) is not None]

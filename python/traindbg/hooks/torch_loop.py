@@ -33,6 +33,7 @@ from traindbg.hooks.torch_loss_scores import is_made_of_raw_scores
 from traindbg.hooks.torch_norms import Norms
 from traindbg.hooks.torch_outside import Outside
 from traindbg.hooks.torch_parameters import number_of
+from traindbg.hooks.torch_policy import is_lowered
 from traindbg.hooks.torch_resume import checkpoints, is_fresh, is_random_table
 from traindbg.hooks.torch_shards import local_part
 from traindbg.hooks.torch_slopes import Slopes
@@ -405,6 +406,8 @@ class LoopObserver:
             tell("loss_turns_away", 1)
         if lowers_overlap(root):
             tell("loss_lowers_overlap", 1)
+        if is_lowered(root):
+            tell("policy_is_lowered", 1)
         self._latents = graph.latents
         if graph.repeated or graph.sequences:
             self._times = ThroughTime(graph.repeated, graph.sequences)

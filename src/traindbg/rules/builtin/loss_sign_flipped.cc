@@ -34,7 +34,11 @@ const model::RuleInfo kLossSignFlipped = {
         "in the graphs of two steps, nothing but cosines between what is trained and what has no gradient, "
         "such as a teacher's output, and rises with each of them. Or (warning) it is, in the graphs of two "
         "steps, nothing but coefficients of overlap (Dice, Jaccard, Tversky) between a softmax or sigmoid "
-        "and what has no gradient, and rises with each of them.",
+        "and what has no gradient, and rises with each of them. Or (warning) log-probabilities of choices, "
+        "times "
+        "data, take part in it, none with a minus sign, in the graphs of two steps, and the program calls "
+        "the "
+        "data a reward, an advantage or a return wherever it multiplies a log-probability.",
     .why =
         "The optimizer goes up the hill: the loss it is to lower grows without a bound, and the model "
         "learns to be wrong.",
@@ -73,6 +77,7 @@ class LossSignFlipped final : public Rule {
         judge_runaway(step, sink);
         judge_cosines(step, sink);
         judge_overlap(step, sink);
+        judge_policy(step, sink);
         const std::optional<LoopFact> sign = loop_fact(step, "loss_sign");
         if (!sign) return;
         const bool shows = sign->value < 0;
@@ -173,6 +178,18 @@ class LossSignFlipped final : public Rule {
                       "is to point away, nothing is wrong.",
                       sink);
     }
+    void judge_policy(const model::StepView& step, FindingSink& sink) {
+        if (!show(step, "policy_is_lowered", policy_)) return;
+        fire_by_graph(
+            "policy", policy_,
+            base::format("The loss is the log-probability of what was chosen times what the program calls "
+                         "a reward, an advantage or a return, in {} graphs up to step {}: lowering it "
+                         "makes choices with a high reward rarer.",
+                         policy_.count, step.step()),
+            "Put a minus sign before it: loss = -(log_prob * advantage).mean(). If the number is a cost, "
+            "call it so.",
+            sink);
+    }
     void judge_overlap(const model::StepView& step, FindingSink& sink) {
         if (!show(step, "loss_lowers_overlap", overlaps_)) return;
         fire_by_graph("overlap", overlaps_,
@@ -184,7 +201,7 @@ class LossSignFlipped final : public Rule {
     }
 
     static constexpr const char* kKey = "sign";
-    Graphs away_, overlaps_;  // cosines are lowered, an overlap is
+    Graphs away_, overlaps_, policy_;  // cosines are lowered, an overlap is
     Game game_;
     bool runs_away_ = false;
     InARow seen_;

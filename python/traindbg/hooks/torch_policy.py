@@ -1,0 +1,185 @@
+"""Whether a policy is taught to do less of what it was rewarded for.
+
+    loss = (log_probs * advantages).mean()                  # the minus sign is missing
+
+In the graph the log-probability of what was chosen, times numbers, is minimised. Whether the
+numbers are rewards, which is wrong, or costs, which is right, the numbers do not say; the program
+does, by their name. Its text is read only where the graph shows such a product, and nothing is told
+unless each product of a log-probability in the file is with something that is called a reward, an
+advantage or a return and was not turned round where it was made.
+"""
+
+from __future__ import annotations
+
+import ast
+import os
+import re
+import warnings
+from typing import TYPE_CHECKING, Any
+
+from traindbg.hooks.torch_graph import number_of_factor
+from traindbg.hooks.torch_sources import path_of, sources
+
+if TYPE_CHECKING:
+    import torch
+
+_MOST_NODES = 128
+_MOST_BYTES = 1 << 20
+_MOST_FILES = 8
+_PASSED = frozenset(
+    f"{name}Backward{number}"
+    for number in (0, 1, 2)
+    for name in (
+        *("Cat", "Clone", "Expand", "Mean", "Permute", "ReshapeAlias", "Select", "Slice"),
+        *("Squeeze", "Stack", "Sum", "ToCopy", "Transpose", "UnsafeView", "Unsqueeze", "View"),
+    )
+)
+_PICKS = ("GatherBackward0", "IndexBackward0")
+_LOG = re.compile(r"log_?p|log_?prob|log_?lik|^lps?$", re.IGNORECASE)
+_REWARD = re.compile(r"(^|_)(adv|advantages?|rewards?|returns?|rets?|gaes?|gains?)(_|$)|^[RGA]$")
+_LEVEL = re.compile("mean|std|base|value|average")
+# Methods that leave a number what it is.
+_LEAVES = ("detach", "float", "to", "unsqueeze", "squeeze", "view", "reshape", "expand", "flatten")
+_files: dict[tuple[str, float], bool] = {}
+
+
+def _next(node: Any) -> list[Any]:
+    return [other for other, _ in node.next_functions if other is not None]
+
+
+def _is_log_of_choice(node: Any) -> bool:
+    """Whether it is a log-probability of one of several classes."""
+    for _ in range(_MOST_NODES):
+        after = _next(node)
+        if node.name() in _PICKS:
+            behind = after[0] if after else None
+            while behind is not None and behind.name() in _PASSED:
+                behind = (_next(behind) or [None])[0]
+            if behind is None:
+                return False
+            if behind.name() == "LogSoftmaxBackward0":
+                return True
+            normalised = [other.name() for other in _next(behind)]
+            return behind.name() == "SubBackward0" and "LogsumexpBackward0" in normalised
+        if node.name() not in _PASSED or not after:
+            return False
+        node = after[0]
+    return False
+
+
+def lowers_chosen(root: torch.Tensor) -> bool:
+    """Whether log-probabilities of choices, times data, are a part of what is minimised."""
+    signs: list[int] = []
+    waiting: list[tuple[Any, int]] = [(root.grad_fn, 1)] if root.grad_fn is not None else []
+    for _ in range(_MOST_NODES):
+        if not waiting:
+            break
+        node, sign = waiting.pop()
+        name, after = node.name(), _next(node)
+        if name == "NegBackward0":
+            sign = -sign
+        elif name in ("MulBackward0", "DivBackward0"):
+            number = number_of_factor(node)
+            if number is None:
+                if name == "MulBackward0" and len(after) == 1 and _is_log_of_choice(after[0]):
+                    signs.append(sign)
+                continue
+            sign = -sign if number < 0 else sign
+        elif name in ("AddBackward0", "SubBackward0") and len(after) == 2:
+            times = getattr(node, "_saved_alpha", None)
+            if not isinstance(times, (int, float)):
+                continue
+            is_turned = (times < 0) != (name == "SubBackward0")
+            waiting += [(after[0], sign), (after[1], -sign if is_turned else sign)]
+            continue
+        elif name != "AddBackward0" and name not in _PASSED:
+            continue
+        waiting += [(other, sign) for other in after]
+    return bool(signs) and not waiting and all(sign > 0 for sign in signs)
+
+
+def _names(node: ast.AST) -> set[str]:
+    return {
+        part.id if isinstance(part, ast.Name) else part.attr
+        for part in ast.walk(node)
+        if isinstance(part, (ast.Name, ast.Attribute))
+    }
+
+
+def _plain_name(node: ast.expr) -> str:
+    """Of a variable or an attribute, an element of it or its copy; empty for anything else."""
+    while True:
+        if isinstance(node, ast.Subscript):
+            node = node.value
+        elif (
+            isinstance(node, ast.Call)
+            and isinstance(node.func, ast.Attribute)
+            and node.func.attr in _LEAVES
+        ):
+            node = node.func.value
+        else:
+            break
+    if isinstance(node, ast.Attribute):
+        return node.attr
+    return node.id if isinstance(node, ast.Name) else ""
+
+
+def _is_turned(part: ast.AST) -> bool:
+    """Whether it is minus a reward, or something less a reward that is no mean or baseline."""
+    if isinstance(part, ast.UnaryOp) and isinstance(part.op, ast.USub):
+        return any(map(_REWARD.search, _names(part)))
+    if isinstance(part, ast.BinOp) and isinstance(part.op, ast.Sub):
+        names = _names(part.right)
+        return any(map(_REWARD.search, names)) and not any(map(_LEVEL.search, names))
+    return False
+
+
+def _turned_round(tree: ast.Module) -> set[str]:
+    """Names that are assigned something of that kind."""
+    found: set[str] = set()
+    for node in ast.walk(tree):
+        if not isinstance(node, (ast.Assign, ast.AnnAssign, ast.AugAssign)) or node.value is None:
+            continue
+        if any(map(_is_turned, ast.walk(node.value))):
+            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+            found.update(map(_plain_name, targets))
+    return found
+
+
+def says_rewards(text: str) -> bool:
+    """Whether a program multiplies log-probabilities with what it calls rewards alone."""
+    tree = ast.parse(text)
+    turned = _turned_round(tree)
+    is_any = False
+    for node in ast.walk(tree):
+        if not isinstance(node, ast.BinOp) or not isinstance(node.op, ast.Mult):
+            continue
+        for side, other in ((node.left, node.right), (node.right, node.left)):
+            if not any(_LOG.search(name) for name in _names(side)):
+                continue
+            if isinstance(other, ast.Constant):
+                continue
+            name = _plain_name(other)
+            if not _REWARD.search(name) or name in turned:
+                return False
+            is_any = True
+    return is_any
+
+
+def is_lowered(root: torch.Tensor) -> bool:
+    """Of a loss whose backward pass begins, in the program's own thread."""
+    if not lowers_chosen(root):
+        return False
+    line = sources.here()
+    path = path_of(line.file) if line is not None else ""
+    try:
+        key = (path, os.path.getmtime(path))
+        if key not in _files:
+            if len(_files) >= _MOST_FILES or os.path.getsize(path) > _MOST_BYTES:
+                return False
+            with open(path, encoding="utf-8") as file, warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                _files[key] = says_rewards(file.read())
+    except (OSError, SyntaxError, ValueError, RecursionError):
+        return False
+    return _files[key]

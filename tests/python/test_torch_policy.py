@@ -1,0 +1,89 @@
+"""Policies that are taught to do less of what is rewarded: real programs, with twins."""
+
+from __future__ import annotations
+
+import pytest
+
+import traindbg as td
+from traindbg.hooks.torch_policy import says_rewards
+
+PROGRAM = """
+import torch
+from torch import nn
+from torch.distributions import Categorical
+
+torch.manual_seed(1)
+policy = nn.Linear(4, 3)
+optimizer = torch.optim.Adam(policy.parameters(), lr=0.01)
+log_probs, total = [], 0.0
+for step in range(6):
+    log_probs = []
+    for _ in range(2):
+        choice = Categorical(logits=policy(torch.randn(8, 4)))
+        action = choice.sample()
+        log_probs.append(choice.log_prob(action))
+    log_prob = torch.stack(log_probs)
+    reward = (action == 1).float()
+    {made}
+    loss = {loss}
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+"""
+ADVANTAGE = "advantage = reward - reward.mean()"
+BONUS = "- 0.01 * choice.entropy().mean()"
+LOWERED = {
+    "advantage": (ADVANTAGE, "(log_prob.sum(0) * advantage).mean()"),
+    "entropy": (ADVANTAGE, f"(advantage * log_prob.sum(0)).mean() {BONUS}"),
+    "weighted": ("pass", "0.5 * (choice.log_prob(action) * reward.detach()).sum()"),
+    "each": (
+        "returns = reward * 2",
+        "(log_probs[0] * returns).mean() + (log_probs[1] * returns).mean()",
+    ),
+}
+MEANT = {
+    "minus": (ADVANTAGE, "-(log_prob.sum(0) * advantage).mean()"),
+    "minus each": (ADVANTAGE, f"(-log_prob.sum(0) * advantage).mean() {BONUS}"),
+    "cost": ("cost = 1 - reward", "(log_prob.sum(0) * cost).mean()"),
+    "turned round": ("advantage = reward.mean() - reward", "(log_prob.sum(0) * advantage).mean()"),
+    "minus the advantage": (ADVANTAGE, "(log_prob.sum(0) * -advantage).mean()"),
+    "minus where it is made": (
+        "advantage = -(reward - reward.mean())",
+        "(log_prob.sum(0) * advantage).mean()",
+    ),
+    "likelihood": ("pass", "-choice.log_prob(action).mean()"),
+}
+
+
+def told(python, run_dir, made: str, loss: str) -> bool:
+    done = python(PROGRAM.format(made=made, loss=loss), recorded=run_dir)
+    assert done.returncode == 0, done.stderr
+    run = td.Run(run_dir)
+    return "loop/policy_is_lowered" in run
+
+
+@pytest.mark.parametrize("how", LOWERED)
+def test_a_policy_that_is_lowered_is_told(python, run_dir, how: str) -> None:
+    assert told(python, run_dir, *LOWERED[how])
+
+
+@pytest.mark.parametrize("how", MEANT)
+def test_what_is_meant_is_left_alone(python, run_dir, how: str) -> None:
+    assert not told(python, run_dir, *MEANT[how])
+
+
+@pytest.mark.parametrize(
+    ("text", "is_any"),
+    [
+        ("loss = (logp * adv).mean()", True),
+        ("loss += lp * R", True),
+        ("loss = (dist.log_prob(a) * self.returns[t].detach()).sum()", True),
+        ("loss = (logp * adv).mean() + (logp * q).mean()", False),
+        ("loss = (logp * weights).mean()", False),
+        ("R = -total\nloss = lp * R", True),
+        ("G = -reward\nloss = lp * G", False),
+        ("x = 3 * y", False),
+    ],
+)
+def test_what_a_text_says(text: str, is_any: bool) -> None:
+    assert says_rewards(text) == is_any
