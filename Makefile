@@ -17,8 +17,10 @@ TSAN_MODULES := base storage seal write read capture sync
 # Seconds for each fuzz target, and for clang-tidy, in `make test`.
 FUZZ_SECONDS ?= 8
 TIDY_SECONDS ?= 60
-# The same name for the compiler everywhere, because ccache looks at it.
+# The same name for the compiler everywhere, because ccache looks at it; and paths from here, so that files which
+# one build generates are known again in another one.
 export PYTHON CXX
+export CCACHE_BASEDIR := $(CURDIR)
 
 # Configures a preset; says something only when that fails.
 define configure
