@@ -147,8 +147,9 @@ void bind_rows(nb::module_& module) {
                 if (!again) return nb::none();
                 return told(*again);
             },
-            nb::sig(
-                "def told(self) -> tuple[int, int, int, int, int, int, float, int, int, int, int] | None"),
+            nb::sig("def told(self) -> tuple[int, int, int, int, int, float, int, int, int, float, int, int, "
+                    "int, int] | "
+                    "None"),
             "The fields of `torch_passes.RowsAgain`. None: no pass was seen.");
 }
 
