@@ -82,6 +82,10 @@ def test_what_is_meant_is_left_alone(python, run_dir, how: str) -> None:
         ("loss = (logp * weights).mean()", False),
         ("R = -total\nloss = lp * R", True),
         ("G = -reward\nloss = lp * G", False),
+        ("adv *= -1\nloss = lp * adv", False),
+        ("adv = -1.0 * td_error\nloss = lp * adv", False),
+        ("adv = torch.neg(td_error)\nloss = lp * adv", False),
+        ("adv = rewards[-1] - values[-1]\nloss = lp * adv", True),
         ("x = 3 * y", False),
     ],
 )

@@ -124,8 +124,20 @@ def _plain_name(node: ast.expr) -> str:
     return node.id if isinstance(node, ast.Name) else ""
 
 
+def _is_negative(part: ast.AST) -> bool:
+    is_minus = isinstance(part, ast.UnaryOp) and isinstance(part.op, ast.USub)
+    return is_minus and isinstance(part.operand, ast.Constant)  # type: ignore[attr-defined]
+
+
 def _is_turned(part: ast.AST) -> bool:
-    """Whether it is minus a reward, or something less a reward that is no mean or baseline."""
+    """Whether it is minus a reward, or something less a reward that is no mean or baseline.
+
+    Or a product with a negative number, or a call of `neg`.
+    """
+    if isinstance(part, ast.BinOp) and isinstance(part.op, ast.Mult):
+        return any(map(_is_negative, (part.left, part.right)))
+    if isinstance(part, ast.Call):
+        return bool(_names(part.func) & {"neg", "neg_", "negative"})
     if isinstance(part, ast.UnaryOp) and isinstance(part.op, ast.USub):
         return any(map(_REWARD.search, _names(part)))
     if isinstance(part, ast.BinOp) and isinstance(part.op, ast.Sub):
@@ -140,7 +152,8 @@ def _turned_round(tree: ast.Module) -> set[str]:
     for node in ast.walk(tree):
         if not isinstance(node, (ast.Assign, ast.AnnAssign, ast.AugAssign)) or node.value is None:
             continue
-        if any(map(_is_turned, ast.walk(node.value))):
+        is_scaled = isinstance(node, ast.AugAssign) and _is_negative(node.value)
+        if is_scaled or any(map(_is_turned, ast.walk(node.value))):
             targets = node.targets if isinstance(node, ast.Assign) else [node.target]
             found.update(map(_plain_name, targets))
     return found
