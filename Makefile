@@ -66,8 +66,7 @@ test-cpp: ## C++ tests, of the code as it is shipped
 	@cmake --preset release -B build/shipped -DTRAINDBG_TESTS=ON -DTRAINDBG_WERROR=OFF >build/shipped-configure.log 2>&1 \
 	    || { cat build/shipped-configure.log; exit 1; }
 	@cmake --build build/shipped -j $(JOBS)
-	@ctest --test-dir build/shipped -j $(JOBS) --output-on-failure --output-junit $(CURDIR)/$(RESULTS)/cpp.xml \
-	    --no-tests=error | tail -n 40
+	@$(PYTHON) tools/run_cpp_tests.py build/shipped --jobs $(JOBS) --report $(RESULTS)/cpp.xml
 
 # One thread each: as many processes as cores, whose threads would wait for each other.
 .PHONY: test-python
@@ -101,16 +100,14 @@ asan:
 	@mkdir -p $(RESULTS)
 	@$(call configure,asan)
 	@cmake --build --preset asan -j $(JOBS) --target $(addsuffix _test,$(ASAN_MODULES))
-	@ctest --preset asan -j $(JOBS) -R '^($(subst $() ,|,$(ASAN_MODULES)))\.' \
-	    --output-junit $(CURDIR)/$(RESULTS)/asan.xml --no-tests=error | tail -n 40
+	@$(PYTHON) tools/run_cpp_tests.py build/asan --jobs $(JOBS) --report $(RESULTS)/asan.xml $(ASAN_MODULES)
 
 .PHONY: tsan
 tsan:
 	@mkdir -p $(RESULTS)
 	@$(call configure,tsan)
 	@cmake --build --preset tsan -j $(JOBS) --target $(addsuffix _test,$(TSAN_MODULES))
-	@ctest --preset tsan -j $(JOBS) -R '^($(subst $() ,|,$(TSAN_MODULES)))\.' \
-	    --output-junit $(CURDIR)/$(RESULTS)/tsan.xml --no-tests=error | tail -n 40
+	@$(PYTHON) tools/run_cpp_tests.py build/tsan --jobs $(JOBS) --report $(RESULTS)/tsan.xml $(TSAN_MODULES)
 
 .PHONY: fuzz
 fuzz: ## run each fuzz target for FUZZ_SECONDS over its corpus

@@ -7,7 +7,8 @@ Prints one line per violation, `file:line: message`, and exits 1 when there is a
 an include of another module must stand in the including module's list; the list itself may name
 only modules that stand above, so that there can be no cycle; every folder is a module and every
 module a folder; every include of ours names a file that exists; no files include each other in a
-circle.
+circle; and no two source files of a module have a name of their own that is the same, because what
+is shipped is compiled in batches of files (cmake/TraindbgModules.cmake), where they would meet.
 """
 
 from __future__ import annotations
@@ -17,6 +18,12 @@ import sys
 from pathlib import Path
 
 INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"')
+# What clang-format leaves at a line's beginning, within `namespace {`: a file's own declarations.
+OWN_NAME = re.compile(
+    r"^(?:template\s*<.*>\s*)?"
+    r"(?:(?:struct|class|union|enum class|enum)\s+(\w+)|using\s+(\w+)\s*="
+    r"|(?!namespace\b|using\b|static_assert\b)[\w:][^=({;]*?[\s*&](\w+)(?:\[\w*\])?\s*[({=;])"
+)
 SUFFIXES = {".h", ".cc", ".inc"}
 
 
@@ -51,6 +58,27 @@ def includes_of(file: Path) -> list[tuple[int, str]]:
         match = INCLUDE.match(line)
         if match:
             found.append((number, match.group(1)))
+    return found
+
+
+def own_names(file: Path) -> dict[str, int]:
+    """Names that a source file declares for itself, in an unnamed namespace, and their lines.
+
+    Each with the namespace that this stands in.
+    """
+    found: dict[str, int] = {}
+    outer = ""
+    is_within = False
+    for number, line in enumerate(file.read_text(errors="replace").splitlines(), start=1):
+        if line == "namespace {":
+            is_within = True
+        elif is_within and line.startswith("}  // namespace"):
+            is_within = False
+        elif line.startswith("namespace ") and line.endswith("{"):
+            outer = line.split()[1]
+        elif is_within and (match := OWN_NAME.match(line)):
+            name = next(group for group in match.groups() if group)
+            found.setdefault(f"{outer}::{name}", number)
     return found
 
 
@@ -92,11 +120,16 @@ def check(root: Path) -> list[str]:
         errors.append(f"{source / 'layers.txt'}: module '{name}' has no folder")
 
     graph: dict[str, list[str]] = {}
+    owners: dict[tuple[str, str], str] = {}  # of a module's names: the file and line
     for file in sorted(source.rglob("*")):
         if file.suffix not in SUFFIXES:
             continue
         module = file.relative_to(source).parts[0]
         key = file.relative_to(root / "src").as_posix()
+        for name, number in own_names(file).items() if file.suffix == ".cc" else ():
+            other = owners.setdefault((module, name), f"{file}:{number}")
+            if other != f"{file}:{number}":
+                errors.append(f"{file}:{number}: '{name}' is an own name of {other}, too")
         for number, path in includes_of(file):
             place = f"{file}:{number}"
             if not path.startswith("traindbg/"):
@@ -125,7 +158,7 @@ def main(arguments: list[str]) -> int:
     if errors:
         print(f"layers: {len(errors)} violations")
         return 1
-    print("layers: every include goes the way layers.txt says")
+    print("layers: every include goes the way layers.txt says, no two files have the same own name")
     return 0
 
 

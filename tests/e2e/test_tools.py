@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 from pathlib import Path
+from xml.etree import ElementTree
 
 import pytest
 
@@ -88,6 +89,27 @@ class TestLayers:
             "traindbg/model/a.h -> traindbg/model/b.h -> traindbg/model/c.h -> traindbg/model/a.h"
             in result.stdout
         )
+
+    def test_own_names_that_would_meet_in_one_compilation_are_named(self, tree: Path) -> None:
+        base = tree / "src/traindbg/base"
+        text = (
+            "namespace traindbg::{0} {{\nnamespace {{\n\n"
+            "constexpr int kMost = 3;\n\n{1}\n\n}}  // namespace\n}}\n"
+        )
+        inner = (
+            "namespace base = traindbg::base;\nusing base::Status;\n"
+            "int sum(int a, int b) {\n    return a + b;\n}"
+        )
+        (base / "a.cc").write_text(text.format("base", inner))
+        (base / "b.cc").write_text(text.format("base::deep", inner))
+        (tree / "src/traindbg/model/c.cc").write_text(text.format("base", inner))
+        assert run_tool("check_layers.py", tree).returncode == 0
+        (base / "d.cc").write_text(text.format("base", "double sum(double a) { return a; }"))
+        result = run_tool("check_layers.py", tree)
+        assert result.returncode == 1
+        assert "base/d.cc:4: 'traindbg::base::kMost' is an own name of" in result.stdout
+        assert "base/d.cc:6: 'traindbg::base::sum' is an own name of" in result.stdout
+        assert "layers: 2 violations" in result.stdout
 
     def test_two_ways_to_one_header_are_no_circle(self, tree: Path) -> None:
         model = tree / "src/traindbg/model"
@@ -176,8 +198,73 @@ class TestDocs:
         assert "src/traindbg/base: no README.md" in result.stdout
 
 
+PROGRAM = """#!/bin/sh
+if [ "$1" = --gtest_list_tests ]; then
+    {listing}
+    exit 0
+fi
+file=$(echo "$2" | sed 's/.*xml://')
+{body}
+"""
+REPORT = (
+    "cat > $file <<EOF\n<testsuites><testsuite name='S'>"
+    "<testcase name='t$GTEST_SHARD_INDEX' classname='S' status='run'/>"
+    "</testsuite></testsuites>\nEOF\n"
+)
+
+
+class TestCppTests:
+    """Programs are told apart by their outcomes; none of these can be built in a moment."""
+
+    def make(self, folder: Path, name: str, body: str, tests: int = 1) -> None:
+        listing = "echo S.; " + f"for i in $(seq {tests}); do echo '  t'; done"
+        program = folder / f"{name}_test"
+        program.write_text(PROGRAM.format(listing=listing, body=body))
+        program.chmod(0o755)
+
+    def test_all_parts_of_all_programs_are_run_and_reported(self, tmp_path: Path) -> None:
+        self.make(tmp_path, "base", REPORT, tests=250)
+        self.make(tmp_path, "write", REPORT)
+        report = tmp_path / "all.xml"
+        result = run_tool("run_cpp_tests.py", tmp_path, "--report", report)
+        assert result.returncode == 0, result.stdout
+        assert "4 tests of 2 programs" in result.stdout
+        cases = sorted(
+            f"{case.get('classname')}.{case.get('name')}"
+            for case in ElementTree.parse(report).getroot().iter("testcase")
+        )
+        assert cases == ["base.S.t0", "base.S.t1", "base.S.t2", "write.S.t0"]
+
+    def test_one_that_fails_or_dies_fails_them_all_and_shows_what_it_printed(
+        self, tmp_path: Path
+    ) -> None:
+        self.make(tmp_path, "base", REPORT)
+        self.make(tmp_path, "read", REPORT + "echo seen by all; exit 1")
+        self.make(tmp_path, "write", "echo here it was; kill -SEGV $$")
+        report = tmp_path / "all.xml"
+        result = run_tool("run_cpp_tests.py", tmp_path, "--report", report)
+        assert result.returncode == 1
+        assert "seen by all\nrun_cpp_tests: read_test, part 1 of 1, ended with 1" in result.stdout
+        assert "here it was\nrun_cpp_tests: write_test, part 1 of 1, was ended by signal 11" in (
+            result.stdout
+        )
+        failed = [
+            case.get("classname")
+            for case in ElementTree.parse(report).getroot().iter("testcase")
+            if case.find("failure") is not None
+        ]
+        assert failed == ["write_test"]
+        assert run_tool("run_cpp_tests.py", tmp_path, "base").returncode == 0
+
+    def test_a_program_that_is_not_there_or_has_no_tests_is_a_failure(self, tmp_path: Path) -> None:
+        result = run_tool("run_cpp_tests.py", tmp_path, "base")
+        assert result.returncode == 1
+        assert f"no program {tmp_path / 'base_test'}: build it first" in result.stderr
+        assert run_tool("run_cpp_tests.py", tmp_path).returncode == 1
+
+
 class TestSum:
-    def test_adds_up_ctest_and_pytest_files_and_fails_with_a_failure(self, tmp_path: Path) -> None:
+    def test_adds_up_all_files_and_fails_with_a_failure(self, tmp_path: Path) -> None:
         (tmp_path / "cpp.xml").write_text(
             '<testsuite><testcase name="a" classname="base" status="run"/>'
             '<testcase name="b" classname="base" status="fail"><failure message=""/></testcase>'

@@ -20,7 +20,7 @@ from trainings import fingerprint
 import traindbg as td
 from traindbg.hooks import torch_recording
 from traindbg.hooks.torch_fresh import looks_fresh
-from traindbg.hooks.torch_graph import holder_of
+from traindbg.hooks.torch_holders import holder_of
 
 STEPS = 30
 KINDS = (

@@ -10,12 +10,13 @@ from traindbg.hooks.torch_policy import says_rewards
 PROGRAM = """
 import torch
 from torch import nn
-from torch.distributions import Categorical
+from torch.distributions import Categorical, Normal
 
 torch.manual_seed(1)
 policy = nn.Linear(4, 3)
 optimizer = torch.optim.Adam(policy.parameters(), lr=0.01)
 log_probs, total = [], 0.0
+spread = nn.Parameter(torch.ones(3))
 for step in range(6):
     log_probs = []
     for _ in range(2):
@@ -24,6 +25,9 @@ for step in range(6):
         log_probs.append(choice.log_prob(action))
     log_prob = torch.stack(log_probs)
     reward = (action == 1).float()
+    where = Normal(policy(torch.randn(8, 4)), spread)
+    at = where.sample()
+    ratio = (choice.log_prob(action) - choice.log_prob(action).detach()).exp()
     {made}
     loss = {loss}
     optimizer.zero_grad()
@@ -40,10 +44,28 @@ LOWERED = {
         "returns = reward * 2",
         "(log_probs[0] * returns).mean() + (log_probs[1] * returns).mean()",
     ),
+    "a value": (ADVANTAGE, "(where.log_prob(at).sum(1) * advantage).mean()"),
+    "a value of one deviation": (
+        f"where = Normal(policy(torch.randn(8, 4)), 0.3); {ADVANTAGE}",
+        "(Normal(where.loc, 0.3).log_prob(at).sum(-1) * advantage).mean()",
+    ),
+    "the smaller ratio": (
+        ADVANTAGE,
+        "torch.min(ratio * advantage, ratio.clamp(0.8, 1.2) * advantage).mean()",
+    ),
 }
 MEANT = {
     "minus": (ADVANTAGE, "-(log_prob.sum(0) * advantage).mean()"),
     "minus each": (ADVANTAGE, f"(-log_prob.sum(0) * advantage).mean() {BONUS}"),
+    "minus a value": (ADVANTAGE, "-(where.log_prob(at).sum(1) * advantage).mean()"),
+    "minus the smaller ratio": (
+        ADVANTAGE,
+        "-torch.min(ratio * advantage, ratio.clamp(0.8, 1.2) * advantage).mean()",
+    ),
+    "the larger ratio to minus": (
+        ADVANTAGE,
+        "torch.max(-advantage * ratio, -advantage * ratio.clamp(0.8, 1.2)).mean()",
+    ),
     "cost": ("cost = 1 - reward", "(log_prob.sum(0) * cost).mean()"),
     "turned round": ("advantage = reward.mean() - reward", "(log_prob.sum(0) * advantage).mean()"),
     "minus the advantage": (ADVANTAGE, "(log_prob.sum(0) * -advantage).mean()"),
@@ -77,6 +99,8 @@ def test_what_is_meant_is_left_alone(python, run_dir, how: str) -> None:
     [
         ("loss = (logp * adv).mean()", True),
         ("loss += lp * R", True),
+        ("loss = torch.min(ratio * adv, ratio.clamp(lo, hi) * adv).mean()", True),
+        ("loss = torch.max(-adv * ratio, -adv * ratio.clamp(lo, hi)).mean()", False),
         ("loss = (dist.log_prob(a) * self.returns[t].detach()).sum()", True),
         ("loss = (logp * adv).mean() + (logp * q).mean()", False),
         ("loss = (logp * weights).mean()", False),

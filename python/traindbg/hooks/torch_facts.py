@@ -30,8 +30,10 @@ from traindbg.hooks.torch_hazards import HazardObserver
 from traindbg.hooks.torch_held import GraphsHeld
 from traindbg.hooks.torch_kept import KeptGradients
 from traindbg.hooks.torch_left_behind import LeftBehind
-from traindbg.hooks.torch_loop import LoopObserver, has_dropout, in_any_optimizer
+from traindbg.hooks.torch_left_out import in_any_optimizer
+from traindbg.hooks.torch_loop import LoopObserver
 from traindbg.hooks.torch_modes import modes
+from traindbg.hooks.torch_module_modes import has_dropout
 from traindbg.hooks.torch_neighbours import Neighbours
 from traindbg.hooks.torch_random import RandomStates
 from traindbg.hooks.torch_reductions import Reductions
@@ -298,7 +300,7 @@ class Facts:
     def tell_forgotten(self) -> None:
         """The model was called in training mode in an evaluation, which others were set to."""
         self.is_forgotten = False
-        if self.loop.tell_modules_in_training():
+        if self.loop.modes.tell_in_training():
             self._tensors.tell("others_in_eval", 1.0, always=True)
 
     def will_step(self, optimizer: torch.optim.Optimizer) -> None:
@@ -360,7 +362,7 @@ class Facts:
     def _tell_unscored(self) -> None:
         """Of batches without gradients for which no loss was computed."""
         unscored, in_training = self._rows.read_unscored()
-        if in_training is not None and not self.loop.tell_modules_in_training():
+        if in_training is not None and not self.loop.modes.tell_in_training():
             in_training = None  # nothing acts in another way there
         told = [found._asdict() for found in (unscored, in_training) if found is not None]
         if told:

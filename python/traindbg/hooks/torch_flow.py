@@ -25,6 +25,7 @@ from traindbg.hooks.torch_compiled import our_hooks
 from traindbg.hooks.torch_device import capturing_graph, own_operations
 from traindbg.hooks.torch_guard import guarded
 from traindbg.hooks.torch_names import tensors_in
+from traindbg.hooks.torch_nodes import next_nodes
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -64,10 +65,6 @@ def _tensors(value: Any, depth: int = 2) -> Iterator[torch.Tensor]:
     elif depth > 0 and isinstance(value, (list, tuple)):
         for item in value:
             yield from _tensors(item, depth - 1)
-
-
-def _next(node: Any) -> list[Any]:
-    return [other for other, _ in node.next_functions if other is not None]
 
 
 def _key(number: float) -> float:
@@ -283,7 +280,7 @@ def _nodes_of(root: torch.Tensor) -> dict[Any, list[Any]] | None:
             continue
         if len(nodes) >= _MOST_NODES:
             return None
-        nodes[node] = _next(node)
+        nodes[node] = next_nodes(node)
         waiting.extend(nodes[node])
     return nodes
 

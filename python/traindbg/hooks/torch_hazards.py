@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import torch
 from torch.nn import functional
 
-from traindbg.hooks.torch_loss_pairs import edges_of
+from traindbg.hooks.torch_nodes import edges_of, next_nodes
 from traindbg.hooks.torch_sequences import compares_positions
 
 if TYPE_CHECKING:
@@ -105,7 +105,7 @@ def _is_of_one(args: Any, kwargs: Any, result: Any) -> bool:
     if along == 0 or result.shape[along] != 1 or result.shape[1:].numel() < 2:
         return False
     node = result.grad_fn
-    after = [] if node is None else [other for other, _ in node.next_functions if other is not None]
+    after = [] if node is None else next_nodes(node)
     return bool(after) and not any(map(compares_positions, after))
 
 

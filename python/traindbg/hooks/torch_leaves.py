@@ -12,11 +12,12 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
+from traindbg.hooks.torch_nodes import is_leaf
+
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
 _MOST_NODES = 30_000
-_LEAF = "AccumulateGrad"
 
 
 def leaves_of(roots: Any) -> list[torch.Tensor]:
@@ -28,7 +29,7 @@ def leaves_of(roots: Any) -> list[torch.Tensor]:
     leaves: list[torch.Tensor] = []
     while nodes and len(seen) <= _MOST_NODES:
         node = nodes.pop()
-        if node.name().endswith(_LEAF):
+        if is_leaf(node):
             leaf = node.variable
             if isinstance(leaf, torch.Tensor) and leaf.is_leaf and leaf.is_floating_point():
                 leaves.append(leaf)

@@ -14,39 +14,41 @@ from __future__ import annotations
 import heapq
 import itertools
 import weakref
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import nn
 
-from traindbg import _core
 from traindbg.hooks.torch_collapse import Outputs
 from traindbg.hooks.torch_compiled import compiler_in_use
 from traindbg.hooks.torch_device import capturing_graph, own_operations
-from traindbg.hooks.torch_graph import Graph, Root, holder_of, look_at_graph, mark_loss, root_of
+from traindbg.hooks.torch_graph import Graph, look_at_graph
 from traindbg.hooks.torch_guard import guarded
+from traindbg.hooks.torch_holders import holder_of
+from traindbg.hooks.torch_left_out import LeftOut, in_any_optimizer, parameters_of
 from traindbg.hooks.torch_loss_angles import AWAY, ONE_WAY, cosines_in
 from traindbg.hooks.torch_loss_of_itself import are_of_the_same_samples, is_made_of_what_it_compares
 from traindbg.hooks.torch_loss_of_weights import parameters_of_penalty
 from traindbg.hooks.torch_loss_overlap import lowers_overlap
+from traindbg.hooks.torch_loss_root import Root, mark_loss, root_of
 from traindbg.hooks.torch_loss_scores import is_made_of_raw_scores
+from traindbg.hooks.torch_module_modes import Modes
 from traindbg.hooks.torch_norms import Norms
-from traindbg.hooks.torch_outside import Outside
 from traindbg.hooks.torch_parameters import number_of
 from traindbg.hooks.torch_policy import is_lowered
-from traindbg.hooks.torch_resume import checkpoints, is_fresh, is_random_table
+from traindbg.hooks.torch_resume import is_fresh, is_random_table
 from traindbg.hooks.torch_shards import local_part
 from traindbg.hooks.torch_slopes import Slopes
 from traindbg.hooks.torch_through_time import ThroughTime
 from traindbg.hooks.torch_untrained import Calls, Untrained, first_elements
 
 if TYPE_CHECKING:
-    from collections.abc import Container, Iterator
+    from collections.abc import Iterator
 
     from traindbg._core import HotPath
     from traindbg.hooks.torch_collapse import Given
     from traindbg.hooks.torch_graph import Latent
-    from traindbg.hooks.torch_parameters import Owner
+    from traindbg.hooks.torch_teller import Teller
     from traindbg.hooks.torch_watched import WatchedModels
 
 _graph_task = getattr(torch._C, "_current_graph_task_id", None)
@@ -62,85 +64,9 @@ _MOST_ASKED = 4  # gradients on a device that are asked whether they are zero
 _DENSE_LOOKS = 40
 _SPARSE_LOOKS = 4
 _FIRST_LOOKS = 10
-_STRONG_DROPOUT = 0.5  # above it, the strongest one is told
 _FEWEST_UNITS = 16  # of a layer whose directions are told
 
 _State = tuple[int, int]  # a gradient: its id and version
-
-
-class Teller(Protocol):
-    """Who takes facts (`torch_tensors`)."""
-
-    def fact(self, name: str, value: float, place: str = "", evaluation: bool = False) -> None: ...
-
-
-def acts_by_mode(module: nn.Module) -> bool:
-    """Whether a module computes something else in training mode than in evaluation mode."""
-    if isinstance(module, nn.modules.dropout._DropoutNd):
-        return bool(module.p > 0)
-    if isinstance(module, nn.modules.batchnorm._BatchNorm):
-        return bool(module.track_running_stats)
-    if isinstance(module, (nn.modules.rnn.RNNBase, nn.MultiheadAttention)):
-        return bool(module.dropout > 0)
-    return False
-
-
-def has_dropout(model: nn.Module) -> bool:
-    """Whether a model leaves out values at random where it is trained."""
-    dropouts = nn.modules.dropout._DropoutNd
-    return any(
-        module.p > 0 if isinstance(module, dropouts) else _of_own_dropout(module)
-        for module in model.modules()
-    )
-
-
-def _of_own_dropout(module: nn.Module) -> bool:
-    has_own = isinstance(module, (nn.modules.rnn.RNNBase, nn.MultiheadAttention))
-    return has_own and acts_by_mode(module)
-
-
-def _is_fresh_norm(module: nn.Module) -> bool:
-    """A batch norm that has yet to see a batch in training mode."""
-    counted = getattr(module, "num_batches_tracked", None)
-    mean = getattr(module, "running_mean", None)
-    if not isinstance(counted, torch.Tensor) or not isinstance(mean, torch.Tensor):
-        return False
-    if capturing_graph(counted):
-        return False
-    with own_operations():
-        return int(counted) == 0 and not bool(mean.any())
-
-
-def _norms_held_back(models: list[tuple[nn.Module, str]], reached: Container[int]) -> list[str]:
-    """The batch norms of models in training mode, where all of them stay as they were made.
-
-    Those of a backbone that was trained before bring their statistics along, and those whose
-    parameters no gradient has `reached` are of a part that is not trained, such as a teacher.
-    """
-    norms = [
-        (prefix + name, module)
-        for model, prefix in models
-        for name, module in model.named_modules()
-        if isinstance(module, nn.modules.batchnorm._BatchNorm)
-        and module.track_running_stats
-        and any(id(parameter) in reached for parameter in module.parameters())
-    ]
-    if not norms or any(module.training for _, module in norms):
-        return []
-    return [name for name, _ in norms] if all(_is_fresh_norm(m) for _, m in norms) else []
-
-
-def _of(optimizer: torch.optim.Optimizer) -> list[torch.Tensor]:
-    return [p for group in optimizer.param_groups for p in group["params"]]
-
-
-def in_any_optimizer() -> set[int]:
-    """Ids of the parameters of every optimizer of the process. Goes through all objects."""
-    found: set[int] = set()
-    for thing in _core.instances_of(torch.optim.Optimizer):
-        if "param_groups" in vars(thing):
-            found.update(id(parameter) for parameter in _of(thing))
-    return found
 
 
 def _any_of(gradient: torch.Tensor) -> torch.Tensor | None:
@@ -210,13 +136,10 @@ class LoopObserver:
         self._calls: Calls | None = None
         self._calls_seen = 0
         self._wants_calls = False
-        self._left_out: dict[int, tuple[float, ...]] = {}  # of no optimizer: their first elements
-        self._outside = Outside()
-        self._searched: set[int] = set()  # for which all optimizers were gone through
-        self._elsewhere: set[int] = set()  # that some optimizer has, or that are trained by hand
+        self._left_out = LeftOut(teller, models)
+        self.modes = Modes(teller, models)
         self._frozen: dict[int, tuple[float, ...]] = {}
         self._ever_reached: set[int] = set()
-        self._norms_were_fresh: bool | None = None
         self._told_fresh = False
         self._batches: set[int] = set()  # of how many samples losses were computed in training
         self._samples = 0  # in the last one of them
@@ -290,9 +213,13 @@ class LoopObserver:
     def forget(self) -> None:
         """The losses that were looked at are of another training, or of other models."""
         self.slopes.forget()
-        self._outside = Outside()
+        self._left_out.forget()
         self._graphs = 0
         self._compares_directions = self._is_of_compared = False
+
+    def evaluated(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        """A loss function was called without gradients."""
+        self.modes.evaluated(_samples(args, kwargs), self._batches)
 
     def loss_computed(self, name: str, value: Any, args: Any, kwargs: dict[str, Any]) -> None:
         """In training, by a loss function."""
@@ -436,7 +363,7 @@ class LoopObserver:
             known = in_any_optimizer()
             found = [(leaf, place) for leaf, place in found if id(leaf) not in known]
         tell("unregistered_parameters", len(found), found[0][1] if found else "")
-        self._outside.graph_seen(outside, self._parameters())
+        self._left_out.graph_seen(outside, self._parameters())
         return graph
 
     def _holder(self, leaf: torch.Tensor) -> str:
@@ -452,7 +379,7 @@ class LoopObserver:
         if not self.is_open:
             return
         self.is_open = False
-        held = [p for p in _of(optimizer) if p.requires_grad]
+        held = [p for p in parameters_of(optimizer) if p.requires_grad]
         if not self._told_fresh:
             self._told_fresh = True
             self._tell_fresh(held)
@@ -460,8 +387,9 @@ class LoopObserver:
         self._tell_passes()
         self._tell_values()
         self.slopes.tell()
-        self._tell_modes(held)
-        self._tell_left_out(step)
+        if self._passes > 0:
+            self.modes.tell(held, self._reached)
+        self._left_out.tell(self._parameters(), self._reached, self.modules(), step)
         self._tell_calls(held, optimizer, reached)
 
     def ends_by_hand(self) -> None:
@@ -472,7 +400,8 @@ class LoopObserver:
         self.is_open = False
         self._tell_values()
         self.slopes.tell()
-        self._tell_modes([])
+        if self._passes > 0:
+            self.modes.tell([], self._reached)
         if self._reached:  # torch.autograd.grad leaves no trace in a parameter
             held: list[torch.Tensor] = [p for p in self._parameters() if p.requires_grad]
             self._tell_calls(held, None, set(self._reached))
@@ -629,153 +558,6 @@ class LoopObserver:
         if noise is not None:
             tell("norm_noise", *noise)
 
-    # Modes of modules.
-
-    def _tell_dropout(self) -> None:
-        """Tells the strongest dropout that acts."""
-        strongest, place = _STRONG_DROPOUT, ""
-        for model, prefix in self._models.models():
-            for name, module in model.named_modules():
-                if (
-                    isinstance(module, nn.modules.dropout._DropoutNd)
-                    and module.training
-                    and module.p > strongest
-                ):
-                    strongest, place = module.p, prefix + name
-        if place:
-            self._teller.fact("dropout", strongest, place)
-
-    def _tell_modes(self, held: list[torch.Tensor]) -> None:
-        if self._passes == 0:
-            return
-        self._tell_dropout()
-        # A model that nothing of this step trains is somebody else's: a teacher, a frozen encoder.
-        trained = [
-            (model, prefix)
-            for model, prefix in self._models.models()
-            if any(id(parameter) in self._reached for parameter in model.parameters())
-        ]
-        # Of several that are trained together, one in evaluation mode is a part.
-        in_training = any(model.training for model, _ in trained)
-        acting = [
-            (prefix + name, module)
-            for model, prefix in ([] if in_training else trained)
-            for name, module in model.named_modules()
-            if acts_by_mode(module)
-        ]
-        if not acting:
-            if any(acts_by_mode(m) for model, _ in trained for m in model.modules()):
-                held_back = _norms_held_back(trained, self._reached)
-                if held_back:
-                    self._teller.fact("norms_held_back", len(held_back), held_back[0])
-                else:
-                    self._teller.fact("modules_in_eval", 0)
-                if all(model.training for model, _ in trained):
-                    self._norms_were_fresh = True  # they were trained, here
-            return
-        if any(module.training for _, module in acting):
-            self._teller.fact("modules_in_eval", 0)
-            return
-        if self._norms_were_fresh is None:
-            norms = [m for _, m in acting if isinstance(m, nn.modules.batchnorm._BatchNorm)]
-            # All of them are norms that bring their statistics along: they may be meant to stay.
-            self._norms_were_fresh = len(norms) < len(acting) or any(map(_is_fresh_norm, norms))
-        # Where the optimizer trains more than what is watched, that is a part; it may be meant.
-        owners = self._models.owners()
-        is_part = any(id(p) not in owners and p.grad is not None for p in held)
-        is_fault = self._norms_were_fresh and not is_part
-        name = "modules_in_eval" if is_fault else "loaded_norms_in_eval"
-        self._teller.fact(name, len(acting), acting[0][0])
-
-    def evaluated(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-        """A loss was computed without gradients: tells in which mode the models are."""
-        for model, prefix in self._models.models():
-            acting = [(name, m) for name, m in model.named_modules() if acts_by_mode(m)]
-            if not acting:
-                continue
-            on = [name for name, module in acting if module.training] if model.training else []
-            place = prefix + on[0] if on else ""
-            tell = self._teller.fact
-            tell("modules_in_train", len(on), place, evaluation=True)
-            samples = _samples(args, kwargs)
-            is_other = bool(self._batches) and samples not in self._batches
-            # Of as many samples as the batches of the training it may be one of those.
-            tell("evaluated_other_samples", float(is_other), evaluation=True)
-            return
-
-    def tell_modules_in_training(self) -> bool:
-        """Of a model that was called without gradients in training mode: which modules act so.
-
-        False, and nothing is told, where none does.
-        """
-        for model, prefix in self._models.models():
-            if not model.training:
-                continue
-            on = [name for name, m in model.named_modules() if acts_by_mode(m) and m.training]
-            if on:
-                self._teller.fact("modules_called_in_train", len(on), prefix + on[0])
-                return True
-        return False
-
-    # Parameters that nobody trains.
-
-    def _tell_left_out(self, step: int) -> None:
-        """Tells which parameters of watched models have gradients and are in no optimizer."""
-        held = self._known()
-        found: list[tuple[torch.Tensor, Owner]] = []
-        owners = self._models.owners()
-        is_seen: set[int] = set()
-        for parameter in self._parameters():
-            key = id(parameter)
-            if (
-                parameter.requires_grad
-                and parameter.grad is not None
-                and key in self._reached  # in this step: others may have an old one
-                and key not in held
-                and key not in self._elsewhere
-                and key in owners
-                and key not in is_seen
-                and number_of(parameter) > 0
-            ):
-                is_seen.add(key)
-                found.append((parameter, owners[key]))
-        new = {id(p) for p, _ in found} - self._searched
-        if new:
-            self._searched |= new
-            self._elsewhere |= in_any_optimizer()
-            found = [(p, o) for p, o in found if id(p) not in self._elsewhere]
-        kept: list[tuple[torch.Tensor, Owner]] = []
-        for parameter, owner in found[:_MOST_CANDIDATES]:
-            first = first_elements(parameter)
-            if self._left_out.setdefault(id(parameter), first) != first:
-                self._elsewhere.add(id(parameter))  # somebody changes it: it is trained by hand
-            else:
-                kept.append((parameter, owner))
-        if step == 0:
-            return  # its other optimizer may have yet to be made
-        outside = self._outside.told(in_any_optimizer)
-        if outside is not None:
-            self._teller.fact("outside_optimizer", outside.parameters, outside.place)
-            self._teller.fact("outside_optimizer_fresh", float(outside.is_fresh))
-            if outside.more > 0:
-                self._teller.fact("outside_optimizer_more", outside.more)
-        count = len(kept) + max(0, len(found) - _MOST_CANDIDATES)
-        self._teller.fact("not_in_optimizer", count, kept[0][1].module if kept else "")
-        if kept:
-            modules = self.modules()
-            fresh = [is_fresh(modules.get(o.module), o.path, p) for p, o in kept]
-            # Of weights that came from elsewhere, it may be meant.
-            is_loaded = (
-                False in fresh
-                and True not in fresh
-                and any(
-                    is_it is False and checkpoints.may_be_loaded(p)
-                    for is_it, (p, _) in zip(fresh, kept, strict=True)
-                )
-            )
-            self._teller.fact("not_in_optimizer_fresh", float(True in fresh))
-            self._teller.fact("not_in_optimizer_loaded", float(is_loaded))
-
     def _tell_fresh(self, held: list[torch.Tensor]) -> None:
         """Tells whether the largest matrices that are to be trained are as they were drawn."""
         ours = {id(parameter) for parameter in held}
@@ -788,12 +570,6 @@ class LoopObserver:
         largest = heapq.nlargest(_MOST_FRESH, matrices, key=lambda found: number_of(found[2]))
         fresh = [is_fresh(*found) for found in largest]
         self._teller.fact("trained_are_fresh", float(True in fresh and False not in fresh))
-
-    def _known(self) -> set[int]:
-        held: set[int] = set()
-        for optimizer in self._models.optimizers():
-            held.update(id(parameter) for parameter in _of(optimizer))
-        return held
 
     def modules(self) -> dict[str, nn.Module]:
         """All modules of the watched models, by the names that facts use."""
@@ -886,7 +662,7 @@ class LoopObserver:
         }
         self._teller.fact("frozen_fresh_modules", len(run), next(iter(run), ""))
         if run:
-            owned = self._known()
+            owned = self._left_out.held()
             is_held = [all(id(p) in owned for _, p in own) for own in run.values()]
             self._teller.fact("frozen_fresh_held", sum(is_held))
             in_part = [any(p.requires_grad for _, p in own) for own in run.values()]

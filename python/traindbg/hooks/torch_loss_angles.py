@@ -14,7 +14,7 @@ from typing import Any
 import torch
 
 from traindbg.hooks.torch_device import capturing_graph, own_operations
-from traindbg.hooks.torch_loss_pairs import saved_by
+from traindbg.hooks.torch_nodes import saved_by
 
 _MOST_NODES = 64
 _MOST_STEPS = 16

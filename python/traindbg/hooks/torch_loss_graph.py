@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import torch
 
 from traindbg.hooks.torch_device import capturing_graph, own_operations
-from traindbg.hooks.torch_loss_pairs import Shape, pairs_in, saved_by, shape_at
+from traindbg.hooks.torch_loss_pairs import pairs_in
+from traindbg.hooks.torch_nodes import Shape, saved_by, shape_at
 
 if TYPE_CHECKING:
     from collections.abc import Container, Mapping

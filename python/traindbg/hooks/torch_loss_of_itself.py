@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from traindbg.hooks.torch_loss_pairs import saved_by, shape_at
+from traindbg.hooks.torch_nodes import saved_by, shape_at
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

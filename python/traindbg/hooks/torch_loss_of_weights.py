@@ -16,7 +16,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from traindbg.hooks.torch_loss_graph import was_returned
-from traindbg.hooks.torch_loss_pairs import saved_by, shape_at
+from traindbg.hooks.torch_nodes import saved_by, shape_at
 
 if TYPE_CHECKING:
     from collections.abc import Container

@@ -14,10 +14,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from traindbg.hooks.torch_nodes import Shape, saved_by, shape_at
+
 if TYPE_CHECKING:
     import torch
-
-Shape = tuple[int, ...]
 
 _MOST_NODES = 64
 _FEWEST = 4  # samples: of fewer, n may be the number of anything
@@ -66,31 +66,6 @@ class Pairs(NamedTuple):
     prediction: Shape = ()
     result: Shape = ()  # empty: there are none, or they are meant
     are_meant: bool = False
-
-
-def shape_at(node: Any, index: int) -> Shape | None:
-    """Of what the node gave, when it was computed, as its output of this index."""
-    known = getattr(node, "_input_metadata", None)
-    if known is None or index >= len(known):
-        return None
-    return tuple(int(size) for size in known[index].shape)
-
-
-def edges_of(node: Any) -> list[Any]:
-    """The nodes that a node is made of; None where no gradient goes to."""
-    return [other for other, _ in node.next_functions]
-
-
-def saved_by(node: Any, name: str) -> torch.Tensor | None:
-    """What the node keeps under this name.
-
-    None where somebody's hooks packed it (offloading, checkpoints): they may unpack it only once.
-    """
-    raw = getattr(node, f"_raw_saved_{name}", None)
-    if raw is None or getattr(raw, "unpack_hook", raw) is not None:
-        return None
-    found: torch.Tensor | None = getattr(node, f"_saved_{name}")
-    return found
 
 
 def _is_flat(shape: Shape | None, number: int) -> bool:

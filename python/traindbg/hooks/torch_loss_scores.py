@@ -8,15 +8,12 @@ on the way the scores are multiplied with rows that are distributions, or one of
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 
 from traindbg.hooks.torch_device import capturing_graph, own_operations
-from traindbg.hooks.torch_loss_pairs import saved_by, shape_at
-
-if TYPE_CHECKING:
-    from traindbg.hooks.torch_loss_pairs import Shape
+from traindbg.hooks.torch_nodes import Shape, next_nodes, saved_by, shape_at
 
 _MOST_NODES = 48
 _MOST_ELEMENTS = 1 << 20  # of labels
@@ -79,7 +76,7 @@ def _are_raw(edge: tuple[Any, int]) -> bool:
         name = node.name()
         if name in _GIVES_SCORES:
             return True
-        given = [other for other, _ in node.next_functions if other is not None]
+        given = next_nodes(node)
         is_by_number = name in ("DivBackward0", "MulBackward0") and len(given) == 1
         if name == "AddBackward0":  # the bias is a leaf
             given = [other for other in given if other.name() != _LEAF]

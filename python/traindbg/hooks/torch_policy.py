@@ -17,8 +17,9 @@ import re
 import warnings
 from typing import TYPE_CHECKING, Any
 
-from traindbg.hooks.torch_graph import number_of_factor
+from traindbg.hooks.torch_nodes import edges_of, next_nodes
 from traindbg.hooks.torch_sources import path_of, sources
+from traindbg.hooks.torch_terms import is_passed_on, number_of_factor, terms_of
 
 if TYPE_CHECKING:
     import torch
@@ -26,16 +27,9 @@ if TYPE_CHECKING:
 _MOST_NODES = 128
 _MOST_BYTES = 1 << 20
 _MOST_FILES = 8
-_PASSED = frozenset(
-    f"{name}Backward{number}"
-    for number in (0, 1, 2)
-    for name in (
-        *("Cat", "Clone", "Expand", "Mean", "Permute", "ReshapeAlias", "Select", "Slice"),
-        *("Squeeze", "Stack", "Sum", "ToCopy", "Transpose", "UnsafeView", "Unsqueeze", "View"),
-    )
-)
 _PICKS = ("GatherBackward0", "IndexBackward0")
-_LOG = re.compile(r"log_?p|log_?prob|log_?lik|^lps?$", re.IGNORECASE)
+_CUTS = ("ClampBackward0", "ClampBackward1")
+_LOG = re.compile(r"log_?p|log_?prob|log_?lik|^lps?$|(^|_)ratios?(_|$)", re.IGNORECASE)
 _REWARD = re.compile(r"(^|_)(adv|advantages?|rewards?|returns?|rets?|gaes?|gains?)(_|$)|^[RGA]$")
 _LEVEL = re.compile("mean|std|base|value|average")
 # Methods that leave a number what it is.
@@ -43,59 +37,63 @@ _LEAVES = ("detach", "float", "to", "unsqueeze", "squeeze", "view", "reshape", "
 _files: dict[tuple[str, float], bool] = {}
 
 
-def _next(node: Any) -> list[Any]:
-    return [other for other, _ in node.next_functions if other is not None]
+def _first(node: Any) -> Any:
+    edges = edges_of(node)
+    return edges[0] if edges else None
+
+
+def _is_log_of_density(node: Any) -> bool:
+    """Whether it is the log-density of a normal distribution, as PyTorch writes it."""
+    for name in ("SubBackward0", "SubBackward0", "DivBackward0", "NegBackward0", "PowBackward0"):
+        if node is None or node.name() != name:
+            return False
+        node = _first(node)
+    return node is not None and node.name() == "SubBackward0"
 
 
 def _is_log_of_choice(node: Any) -> bool:
-    """Whether it is a log-probability of one of several classes."""
+    """Whether it is a log-probability of one of several classes, or of a value, or rises with it.
+
+    With it rises what it is to what it was: exp(log_prob - before), cut or not.
+    """
     for _ in range(_MOST_NODES):
-        after = _next(node)
-        if node.name() in _PICKS:
-            behind = after[0] if after else None
-            while behind is not None and behind.name() in _PASSED:
-                behind = (_next(behind) or [None])[0]
+        if node is None:
+            return False
+        name = node.name()
+        if name in _PICKS:
+            behind = _first(node)
+            while behind is not None and is_passed_on(behind):
+                behind = _first(behind)
             if behind is None:
                 return False
             if behind.name() == "LogSoftmaxBackward0":
                 return True
-            normalised = [other.name() for other in _next(behind)]
+            normalised = [other.name() for other in next_nodes(behind)]
             return behind.name() == "SubBackward0" and "LogsumexpBackward0" in normalised
-        if node.name() not in _PASSED or not after:
+        if name == "ExpBackward0":
+            node = _first(node)
+            if node is None or node.name() != "SubBackward0":
+                return False
+        elif _is_log_of_density(node):
+            return True
+        elif not is_passed_on(node) and name not in _CUTS:
             return False
-        node = after[0]
+        node = _first(node)
     return False
+
+
+def _is_weighed_choice(node: Any) -> bool:
+    """Whether it is the log-probability of a choice, times data."""
+    if node.name() != "MulBackward0" or number_of_factor(node) is not None:
+        return False
+    after = next_nodes(node)
+    return len(after) == 1 and _is_log_of_choice(after[0])
 
 
 def lowers_chosen(root: torch.Tensor) -> bool:
     """Whether log-probabilities of choices, times data, are a part of what is minimised."""
-    signs: list[int] = []
-    waiting: list[tuple[Any, int]] = [(root.grad_fn, 1)] if root.grad_fn is not None else []
-    for _ in range(_MOST_NODES):
-        if not waiting:
-            break
-        node, sign = waiting.pop()
-        name, after = node.name(), _next(node)
-        if name == "NegBackward0":
-            sign = -sign
-        elif name in ("MulBackward0", "DivBackward0"):
-            number = number_of_factor(node)
-            if number is None:
-                if name == "MulBackward0" and len(after) == 1 and _is_log_of_choice(after[0]):
-                    signs.append(sign)
-                continue
-            sign = -sign if number < 0 else sign
-        elif name in ("AddBackward0", "SubBackward0") and len(after) == 2:
-            times = getattr(node, "_saved_alpha", None)
-            if not isinstance(times, (int, float)):
-                continue
-            is_turned = (times < 0) != (name == "SubBackward0")
-            waiting += [(after[0], sign), (after[1], -sign if is_turned else sign)]
-            continue
-        elif name != "AddBackward0" and name not in _PASSED:
-            continue
-        waiting += [(other, sign) for other in after]
-    return bool(signs) and not waiting and all(sign > 0 for sign in signs)
+    terms = terms_of(root.grad_fn, _is_weighed_choice) if root.grad_fn is not None else None
+    return bool(terms and terms.signs) and all(sign > 0 for _, sign in terms.signs)
 
 
 def _names(node: ast.AST) -> set[str]:

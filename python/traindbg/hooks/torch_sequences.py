@@ -19,6 +19,7 @@ import torch
 from torch.nn import functional
 
 from traindbg.hooks.torch_device import capturing_graph, own_operations
+from traindbg.hooks.torch_nodes import next_nodes
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -212,10 +213,6 @@ def _is_plain(value: Any) -> bool:
     return type(value) in (torch.Tensor, torch.nn.Parameter) and value.layout is torch.strided
 
 
-def _edges(node: Any) -> list[Any]:
-    return [other for other, _ in node.next_functions if other is not None]
-
-
 _OF_WEIGHTS = (
     "AliasBackward", "CloneBackward", "ExpandBackward", "PermuteBackward", "ReshapeAliasBackward",
     "TBackward", "ToCopyBackward", "TransposeBackward", "UnsafeViewBackward", "UnsqueezeBackward",
@@ -229,9 +226,9 @@ def _is_weight(node: Any) -> bool:
         name = str(node.name())
         if "AccumulateGrad" in name:
             return True
-        if not name.startswith(_OF_WEIGHTS) or not _edges(node):
+        if not name.startswith(_OF_WEIGHTS) or not next_nodes(node):
             return False
-        node = _edges(node)[0]
+        node = next_nodes(node)[0]
     return False
 
 
@@ -251,12 +248,12 @@ def compares_positions(scores: Any) -> bool:
         if name.startswith("Squeeze"):  # of one score for each pair, by a layer
             return True
         if name in ("MmBackward0", "BmmBackward0"):
-            if len(_edges(node)) == 2 and not any(map(_is_weight, _edges(node))):
+            if len(next_nodes(node)) == 2 and not any(map(_is_weight, next_nodes(node))):
                 return True
             continue
         if name.startswith(("Addmm", "Linear", "Embedding", "NativeLayerNorm", "Softmax")):
             continue
-        nodes += _edges(node)
+        nodes += next_nodes(node)
     return False
 
 
@@ -620,7 +617,7 @@ class SequenceObserver:
             return
         if weights.shape[-1] == weights.shape[-2]:
             node = result.grad_fn
-            if node is None or not any(map(compares_positions, _edges(node))):
+            if node is None or not any(map(compares_positions, next_nodes(node))):
                 return
         calls, masks = len(self._calls), len(self._masks)
         scores = args[0] if args else kwargs.get("input")

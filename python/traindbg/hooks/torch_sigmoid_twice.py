@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from traindbg.hooks.torch_loss_pairs import edges_of
+from traindbg.hooks.torch_nodes import edges_of
 from traindbg.hooks.torch_softmax_twice import JOINED, behind
 
 if TYPE_CHECKING:

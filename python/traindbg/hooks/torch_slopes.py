@@ -22,7 +22,7 @@ import os
 import threading
 import time
 import weakref
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch.nn.modules.module import register_module_forward_pre_hook
@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from torch import nn
 
     from traindbg._core import HotPath
+    from traindbg.hooks.torch_teller import Teller
     from traindbg.hooks.torch_watched import WatchedModels
 
 _MOST_FOLLOWED = 3  # steps
@@ -57,12 +58,6 @@ _WITH_WEIGHTS = ("binary_cross_entropy", "nll_loss")
 
 _is_compiling = torch.compiler.is_compiling
 _graph_task = getattr(torch._C, "_current_graph_task_id", None)
-
-
-class Teller(Protocol):
-    """Who takes facts (`torch_tensors`)."""
-
-    def fact(self, name: str, value: float, place: str = "", evaluation: bool = False) -> None: ...
 
 
 def _is_main_thread() -> bool:

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from traindbg.hooks.torch_loss_pairs import edges_of, shape_at
+from traindbg.hooks.torch_nodes import edges_of, shape_at
 
 if TYPE_CHECKING:
     from collections.abc import Collection

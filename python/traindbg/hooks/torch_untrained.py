@@ -11,7 +11,7 @@ from __future__ import annotations
 import itertools
 import threading
 import weakref
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import nn
@@ -28,6 +28,7 @@ from traindbg.hooks.torch_shards import local_part
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+    from traindbg.hooks.torch_teller import Teller
     from traindbg.hooks.torch_watched import WatchedModels
 
 _is_compiling = torch.compiler.is_compiling
@@ -42,12 +43,6 @@ _PART = 4096  # elements of a gradient that are looked at first
 
 Own = list[tuple[str, nn.Parameter]]
 Places = list[tuple[str, nn.Module, Own]]
-
-
-class Teller(Protocol):
-    """Who takes facts (`torch_tensors`)."""
-
-    def fact(self, name: str, value: float, place: str = "", evaluation: bool = False) -> None: ...
 
 
 def first_elements(parameter: torch.Tensor) -> tuple[float, ...]:

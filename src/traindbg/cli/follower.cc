@@ -182,7 +182,6 @@ void Follower::finish(const std::function<bool()>& interrupted) {
     if (failing_since_nanos_ != 0) failing_since_nanos_ = base::monotonic_nanos();  // from here on
     tail_->finish_when_idle();
     if (spread_ != nullptr) spread_->finish();
-    constexpr std::chrono::milliseconds kSlice(50);
     while (advance(kSlice, /*is_running=*/false) || (!tail_failed_ && !tail_->ended())) {
         if (interrupted()) {
             trouble("interrupted while the last steps were judged: the findings are of those before",
@@ -203,7 +202,6 @@ void Follower::finish(const std::function<bool()>& interrupted) {
 
 // They are as far as they are: one that says nothing for long is ended.
 void Follower::finish_processes(const std::function<bool()>& interrupted) {
-    constexpr std::chrono::milliseconds kSlice(50);
     constexpr std::int64_t kLeavingNanos = 5'000'000'000;
     std::int64_t leaving_since = 0;
     while (!spread_->is_done()) {

@@ -64,6 +64,12 @@ struct FollowerOptions {
 
 class Follower {
   public:
+    // How long one look at new steps may take before signals are looked at again.
+    static constexpr std::chrono::milliseconds kSlice{50};
+    // A fast training commits thousands of steps a second. They are taken in batches, this far apart at
+    // least, so that judging costs few wake-ups.
+    static constexpr std::int64_t kBatchNanos = 20'000'000;
+
     [[nodiscard]] static base::Result<std::unique_ptr<Follower>> open(FollowerOptions options,
                                                                       Console& console,
                                                                       storage::FileSystem& files);

@@ -30,11 +30,9 @@ namespace {
 using base::FileDescriptor;
 using base::Status;
 
-constexpr std::int64_t kBatchNanos = 20'000'000;     // between two looks at a run that grows
 constexpr std::int64_t kOutcomeNanos = 500'000'000;  // between two words about what became of the rules
 constexpr std::int64_t kWordNanos = 500'000'000;     // between two signs of life
-constexpr std::chrono::milliseconds kSlice{50};
-constexpr int kNicer = 5;  // the training goes first
+constexpr int kNicer = 5;                            // the training goes first
 
 // What the judge says.
 class Orders {
@@ -192,12 +190,12 @@ Status judge_live_run(const std::string& run, const JudgeTask& task, storage::Fi
             static_cast<void>(
                 ::poll(waiting.data(), waiting.size(), static_cast<int>((nanos + 999'999) / 1'000'000)));
         };
-        const std::int64_t rest = looked_nanos + kBatchNanos - base::monotonic_nanos();
+        const std::int64_t rest = looked_nanos + Follower::kBatchNanos - base::monotonic_nanos();
         if (!more && rest > 0) wait(rest, /*steps_too=*/false);
         if (!more) wait(follower->wake_descriptor() < 0 ? 50'000'000 : kWordNanos, /*steps_too=*/true);
         orders.look();
         looked_nanos = base::monotonic_nanos();
-        more = follower->advance(kSlice);
+        more = follower->advance(Follower::kSlice);
         reporter.report(*engine, follower->newest_step(), /*all=*/false);
     }
     follower->finish([&] {

@@ -6,7 +6,7 @@
 namespace traindbg::cli {
 namespace {
 
-char lower(char letter) noexcept {
+char lower_letter(char letter) noexcept {
     return letter >= 'A' && letter <= 'Z' ? static_cast<char>(letter - 'A' + 'a') : letter;
 }
 
@@ -49,7 +49,7 @@ std::string cleaned(std::string_view text) { return without_key_ids(without_user
 bool names_a_secret(std::string_view name) {
     std::string word;
     for (const char letter : name)
-        if (letter != '-' && letter != '_' && letter != '.') word += lower(letter);
+        if (letter != '-' && letter != '_' && letter != '.') word += lower_letter(letter);
     // A tokenizer is no secret, and a user wants to see which one it was.
     for (std::size_t at = word.find("tokeniz"); at != std::string::npos; at = word.find("tokeniz"))
         word.erase(at, 7);

@@ -28,13 +28,8 @@ namespace {
 
 using storage::TrainingState;
 
-// How long one look at new steps may take before signals are looked at again.
-constexpr std::chrono::milliseconds kSlice{50};
 // The control page cannot wake us: how often it is looked at while something depends on it.
 constexpr std::int64_t kControlNanosBetween = 500'000'000;
-// A fast training commits thousands of steps a second. They are taken in batches, this far apart at
-// least, so that judging costs few wake-ups.
-constexpr std::int64_t kBatchNanos = 20'000'000;
 // What a training that stalls gets to leave by itself, where nobody said how long.
 constexpr std::int64_t kStallGraceNanos = 30'000'000'000;
 // Nothing should be missed between two notifications; a look now and then heals what is.
@@ -105,7 +100,7 @@ class Supervisor {
         bool more = true;  // the child may have ended before its signal could be waited for
         std::int64_t looked_nanos = 0;
         while (true) {
-            const std::int64_t rest = looked_nanos + kBatchNanos - base::monotonic_nanos();
+            const std::int64_t rest = looked_nanos + Follower::kBatchNanos - base::monotonic_nanos();
             if (!more && rest > 0) wait_for_something(millis(rest), /*steps_too=*/false);
             wait_for_something(more ? 0 : next_deadline(), /*steps_too=*/true);
             handle_signals();
@@ -116,7 +111,7 @@ class Supervisor {
                 return;
             }
             looked_nanos = base::monotonic_nanos();
-            more = follower_ != nullptr && follower_->advance(kSlice);
+            more = follower_ != nullptr && follower_->advance(Follower::kSlice);
             look_at_control();
             press_stop();
             tell_of_notifications();

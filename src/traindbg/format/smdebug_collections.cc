@@ -15,7 +15,7 @@ using base::Status;
 using nlohmann::json;
 using nlohmann::ordered_json;
 
-Status damaged(std::string what) { return {Code::kDataLoss, std::move(what)}; }
+Status damaged_collections(std::string what) { return {Code::kDataLoss, std::move(what)}; }
 
 bool read_texts(const json& object, const char* key, std::vector<std::string>& out) {
     const auto it = object.find(key);
@@ -56,27 +56,30 @@ bool read_reductions(const json& object, SmdebugReductionConfig& out) {
 
 Result<SmdebugCollections> decode_smdebug_collections(std::string_view text) {
     const json document = json::parse(text, nullptr, false);
-    if (document.is_discarded()) return damaged("is not JSON");
-    if (!document.is_object()) return damaged("is no object");
+    if (document.is_discarded()) return damaged_collections("is not JSON");
+    if (!document.is_object()) return damaged_collections("is no object");
     SmdebugCollections out;
     if (const auto meta = document.find("_meta"); meta != document.end() && meta->is_object()) {
         const auto workers = meta->find("num_workers");
         if (workers == meta->end() || !workers->is_number_unsigned())
-            return damaged("has no number of workers");
+            return damaged_collections("has no number of workers");
         out.workers = workers->get<std::uint64_t>();
     }
     const auto collections = document.find("collections");
-    if (collections == document.end() || !collections->is_object()) return damaged("has no 'collections'");
+    if (collections == document.end() || !collections->is_object())
+        return damaged_collections("has no 'collections'");
     for (const auto& [name, item] : collections->items()) {
         SmdebugCollection& collection = out.collections.emplace_back();
         collection.name = name;
         if (!item.is_object() || !read_texts(item, "include_regex", collection.include_regex) ||
             !read_texts(item, "tensor_names", collection.tensor_names))
-            return damaged(base::format("has no lists for collection {}", out.collections.size() - 1));
+            return damaged_collections(
+                base::format("has no lists for collection {}", out.collections.size() - 1));
         const auto config = item.find("reduction_config");
         if (config != item.end() && !config->is_null() &&
             !read_reductions(*config, collection.reduction_config.emplace()))
-            return damaged(base::format("has no reductions for collection {}", out.collections.size() - 1));
+            return damaged_collections(
+                base::format("has no reductions for collection {}", out.collections.size() - 1));
     }
     return out;
 }

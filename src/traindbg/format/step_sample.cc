@@ -29,7 +29,7 @@ using model::TensorTable;
 
 constexpr unsigned kKnownMarks = (1U << kCounts.size()) - 1;
 
-Status damaged() { return {Code::kDataLoss, "a step record is damaged"}; }
+Status damaged_step() { return {Code::kDataLoss, "a step record is damaged"}; }
 
 // Passes over what stands before the sections of a step.
 void skip_prefix(ByteReader& reader) {
@@ -137,7 +137,7 @@ Result<bool> decode_sample_of(ByteSpan payload, const TensorTable& table, Tensor
     skip_prefix(step);
     const bool with_counts = parts == SampleParts::kAll;
     std::array<Wanted, 2> sections = {{{Section::kStatistics, {}}, {Section::kUnits, {}}}};
-    if (!find_sections(step, sections)) return damaged();
+    if (!find_sections(step, sections)) return damaged_step();
     const ByteSpan content = sections[0].content;
     const ByteSpan units = sections[1].content;
     if (content.empty() || !is_known(table, tensor)) return false;
@@ -147,7 +147,7 @@ Result<bool> decode_sample_of(ByteSpan payload, const TensorTable& table, Tensor
     const std::optional<std::size_t> index = find_id(reader, size, tensor);
     const ByteSpan moments = reader.raw(kMoments.size() * size * sizeof(float));
     const ByteSpan marks = reader.raw(size);
-    if (!reader.ok()) return damaged();
+    if (!reader.ok()) return damaged_step();
     if (!index) return false;
     out.tensor = tensor;
     for (std::size_t k = 0; k < kMoments.size(); ++k) {
@@ -159,7 +159,7 @@ Result<bool> decode_sample_of(ByteSpan payload, const TensorTable& table, Tensor
     out.units = {};
     if (!read_counts(reader, marks, *index, element_count(table[tensor].shape), out.statistics) ||
         (!units.empty() && !read_units(units, *index, size, out.units)))
-        return damaged();
+        return damaged_step();
     return true;
 }
 
@@ -167,14 +167,14 @@ Result<bool> decode_scalar_of(ByteSpan payload, const TensorTable& table, Tensor
     ByteReader step(payload);
     skip_prefix(step);
     std::array<Wanted, 1> sections = {{{Section::kScalars, {}}}};
-    if (!find_sections(step, sections)) return damaged();
+    if (!find_sections(step, sections)) return damaged_step();
     const ByteSpan content = sections[0].content;
     if (content.empty() || !is_known(table, tensor)) return false;
     ByteReader reader(content);
     const std::size_t size = reader.count(1 + sizeof(double));
     const std::optional<std::size_t> index = find_id(reader, size, tensor);
     const ByteSpan values = reader.raw(size * sizeof(double));
-    if (!reader.ok()) return damaged();
+    if (!reader.ok()) return damaged_step();
     if (!index) return false;
     std::memcpy(&out, values.data() + *index * sizeof(out), sizeof(out));
     return true;

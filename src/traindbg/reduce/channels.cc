@@ -42,7 +42,7 @@ const double* doubles_at(const KernelTable& kernel, DType dtype, const std::byte
 }
 
 // The nearest float32, but never an infinity or a zero made of something else.
-float narrow(double value) noexcept {
+float to_float(double value) noexcept {
     const auto narrowed = static_cast<float>(std::clamp<double>(value, -FLT_MAX, FLT_MAX));
     return narrowed == 0 && value != 0 ? std::copysign(FLT_TRUE_MIN, static_cast<float>(value > 0) - 0.5F)
                                        : narrowed;
@@ -74,7 +74,7 @@ class ChannelScan {
         const auto fill = [&](std::vector<float>& column, const std::vector<Lane>& values) {
             column.reserve(values.size());
             for (const Lane value : values)
-                column.push_back(std::isfinite(value) ? narrow(static_cast<double>(value)) : 0.0F);
+                column.push_back(std::isfinite(value) ? to_float(static_cast<double>(value)) : 0.0F);
         };
         fill(out.min, minima_);
         fill(out.max, maxima_);

@@ -158,7 +158,7 @@ void add_stretch(const KernelTable& kernel, DType dtype, const std::byte* data, 
     }
 }
 
-Histogram finish(Counts& counts, std::uint64_t repeats) {
+Histogram to_histogram(Counts& counts, std::uint64_t repeats) {
     empty_tables(counts);
     // Zeros were taken for the smallest numbers of their sign, infinities for NaN.
     counts.of_bin(model::kUnderflowBin) -= counts.zeros[0];
@@ -187,7 +187,7 @@ Result<Histogram> histogram(const tensor::TensorView& view) {
     const KernelTable& kernel = chosen_kernel();
     if (const std::size_t n = flat_count(view); n > 0) {
         add_stretch(kernel, view.dtype, static_cast<const std::byte*>(view.data), n, *counts);
-        return finish(*counts, 1);
+        return to_histogram(*counts, 1);
     }
     TRAINDBG_ASSIGN_OR_RETURN(const CheckedView checked, CheckedView::make(view));
     if (checked.count() == 0) return Histogram{};
@@ -196,7 +196,7 @@ Result<Histogram> histogram(const tensor::TensorView& view) {
         add_stretch(kernel, view.dtype, data, n, *counts);
         return true;
     });
-    return finish(*counts, walk.repeats);
+    return to_histogram(*counts, walk.repeats);
 }
 
 }  // namespace traindbg::reduce

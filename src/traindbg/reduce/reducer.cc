@@ -74,7 +74,7 @@ Accumulator accumulate_rescaled(const KernelTable& kernel, const Walk& walk, dou
     return sums;
 }
 
-Statistics finish(const Accumulator& sums, std::uint64_t repeats) noexcept {
+Statistics to_statistics(const Accumulator& sums, std::uint64_t repeats) noexcept {
     const auto times = static_cast<double>(repeats);
     Statistics out;
     out.count = sums.count * repeats;
@@ -105,10 +105,10 @@ Result<Statistics> strided_statistics(const KernelTable& kernel, const TensorVie
     if (checked.count() == 0) return Statistics{};
     const Walk walk = Walk::any_order(checked);
     const Accumulator sums = accumulate(kernel, walk, view.dtype);
-    Statistics out = finish(sums, walk.repeats);
+    Statistics out = to_statistics(sums, walk.repeats);
     if (view.dtype == DType::kFloat64 && left_the_range(sums)) {
         const double factor = rescaling_factor(largest_magnitude(sums));
-        const Statistics moments = finish(accumulate_rescaled(kernel, walk, factor), walk.repeats);
+        const Statistics moments = to_statistics(accumulate_rescaled(kernel, walk, factor), walk.repeats);
         out.mean = std::clamp(moments.mean / factor, out.min, out.max);
         out.std = moments.std / factor;
         out.l1 = moments.l1 / factor;
@@ -121,7 +121,7 @@ Result<Statistics> statistics_by(const KernelTable& kernel, const TensorView& vi
     if (const std::size_t n = flat_count(view); n > 0 && is_real(view.dtype)) {
         Accumulator sums;
         add_elements(kernel, view.dtype, static_cast<const std::byte*>(view.data), n, sums);
-        if (view.dtype != DType::kFloat64 || !left_the_range(sums)) return finish(sums, 1);
+        if (view.dtype != DType::kFloat64 || !left_the_range(sums)) return to_statistics(sums, 1);
     }
     return strided_statistics(kernel, view);
 }
@@ -224,7 +224,7 @@ Statistics rescaled_difference(const KernelTable& kernel, const CheckedView& bef
                 done += part;
             }
         });
-    return finish(sums, repeats);
+    return to_statistics(sums, repeats);
 }
 
 Status check_pair(const CheckedView& before, const CheckedView& after) {
@@ -248,7 +248,7 @@ Result<DifferenceStatistics> difference_by(const KernelTable& kernel, const Tens
         for_each_pair(first, second, [&](const std::byte* a, const std::byte* b, std::size_t n) {
             add_differences(kernel, after.dtype, a, b, n, sums);
         });
-    out.difference = finish(sums, repeats);
+    out.difference = to_statistics(sums, repeats);
     out.before_l2 = std::sqrt(sums.before_squares * static_cast<double>(repeats));
     if (after.dtype != DType::kFloat64) return out;
     if (left_the_range(sums)) {
@@ -306,7 +306,7 @@ Result<Statistics> in_blocks(const KernelTable& kernel, const TensorView& view, 
         done += part;
     }
     if (scan) *digest = scan->finish();
-    if (view.dtype != DType::kFloat64 || !left_the_range(sums)) return finish(sums, 1);
+    if (view.dtype != DType::kFloat64 || !left_the_range(sums)) return to_statistics(sums, 1);
     return strided_statistics(kernel, view);
 }
 

@@ -16,7 +16,7 @@ namespace {
 using model::Json;
 
 // Five significant digits: more than a chart or a tooltip can show.
-Json number(double value) {
+Json short_number(double value) {
     if (!std::isfinite(value)) return model::number_to_json(value);
     return std::strtod(base::format("{:.5g}", value).c_str(), nullptr);
 }
@@ -27,9 +27,10 @@ Json series_json(const Series& series) {
     Json smooth = Json::array();
     for (const Point& point : series.points) {
         x.push_back(point.x);
-        y.push_back(number(point.y));
+        y.push_back(short_number(point.y));
     }
-    for (const double value : series.smooth) smooth.push_back(std::isfinite(value) ? number(value) : Json());
+    for (const double value : series.smooth)
+        smooth.push_back(std::isfinite(value) ? short_number(value) : Json());
     return {{"tensor", base::printable(series.tensor)},
             {"statistic", base::printable(series.statistic)},
             {"mode", to_string(series.mode)},
@@ -56,7 +57,7 @@ Json heat_json(const HeatQuantity& heat, std::map<model::TensorId, std::size_t>&
     for (std::size_t row = 0; row < heat.map.rows(); ++row) {
         for (const HeatMap::Column& column : heat.map.columns()) {
             const HeatCell& cell = column.cells[row];
-            values.push_back(std::isnan(cell.value) ? Json() : number(static_cast<double>(cell.value)));
+            values.push_back(std::isnan(cell.value) ? Json() : short_number(static_cast<double>(cell.value)));
             if (cell.not_finite) not_finite.push_back(index);
             ++index;
         }

@@ -69,7 +69,7 @@ std::string script_of(const model::RunMeta& run) {
     return {};
 }
 
-Json text(std::string_view content) { return {{"text", base::printable(content)}}; }
+Json in_sarif(std::string_view content) { return {{"text", base::printable(content)}}; }
 
 // Of several lines, of which each is made printable.
 std::string several_lines(std::string_view content) {
@@ -103,9 +103,9 @@ Json descriptor_of(const std::string& name, std::span<const model::RuleInfo* con
     Json descriptor = {{"id", name}};
     if (known == rules.end()) return descriptor;
     const model::RuleInfo& info = **known;
-    descriptor["shortDescription"] = text(info.title);
-    descriptor["fullDescription"] = text(info.summary);
-    descriptor["help"] = text(info.why + " " + info.fix);
+    descriptor["shortDescription"] = in_sarif(info.title);
+    descriptor["fullDescription"] = in_sarif(info.summary);
+    descriptor["help"] = in_sarif(info.why + " " + info.fix);
     descriptor["defaultConfiguration"] = {{"level", level_of(info.severity)}};
     return descriptor;
 }
@@ -142,7 +142,7 @@ Json result_of(const model::Finding& finding, std::size_t rule, const model::Ver
         const model::SourceLine& source = finding.sources[i];
         result["relatedLocations"].push_back({{"id", i},
                                               {"physicalLocation", place_in(source.file, source.line)},
-                                              {"message", text(source_in_words(source))}});
+                                              {"message", in_sarif(source_in_words(source))}});
     }
     return result;
 }
@@ -167,7 +167,7 @@ std::string sarif_log(const model::RunMeta& run, const model::Verdict& verdict,
         if (outcome.state != model::CheckState::kNotChecked) continue;
         notifications.push_back(
             {{"level", "note"},
-             {"message", text("not checked: " + (outcome.reason.empty() ? "no data" : outcome.reason))},
+             {"message", in_sarif("not checked: " + (outcome.reason.empty() ? "no data" : outcome.reason))},
              {"associatedRule", {{"id", outcome.rule}, {"index", rule}}}});
     }
     Json results = Json::array();

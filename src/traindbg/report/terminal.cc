@@ -118,7 +118,7 @@ std::string place_of(const model::Finding& finding) {
     return place;
 }
 
-void put_heading(Lines& lines, const model::Finding& finding) {
+void print_heading(Lines& lines, const model::Finding& finding) {
     const bool is_pending = finding.state == model::FindingState::kPending;
     if (is_pending && finding.times == 0) lines.pad(to_string(finding.state), kIndent, Ink::kDim);
     else lines.pad(to_string(finding.severity), kIndent, ink_of(finding.severity));
@@ -143,7 +143,7 @@ Ink ink_of(Tone tone) {
 }
 
 // Each on a line of its own that begins with file and line, so that terminals make links of them.
-void put_sources(Lines& lines, const std::vector<model::SourceLine>& sources, std::size_t indent) {
+void print_sources(Lines& lines, const std::vector<model::SourceLine>& sources, std::size_t indent) {
     std::string_view lead = "code: ";
     for (const model::SourceLine& source : sources) {
         lines.wrapped(lead, source_in_words(source), indent);
@@ -151,8 +151,8 @@ void put_sources(Lines& lines, const std::vector<model::SourceLine>& sources, st
     }
 }
 
-void put_finding(Lines& lines, const model::Finding& finding) {
-    put_heading(lines, finding);
+void print_finding(Lines& lines, const model::Finding& finding) {
+    print_heading(lines, finding);
     lines.wrapped("", finding.message, kIndent);
     std::size_t name_width = 0;
     std::size_t value_width = 0;
@@ -170,10 +170,10 @@ void put_finding(Lines& lines, const model::Finding& finding) {
         lines.end();
     }
     if (!finding.fix.empty()) lines.wrapped("fix: ", finding.fix, kIndent);
-    put_sources(lines, finding.sources, kIndent);
+    print_sources(lines, finding.sources, kIndent);
 }
 
-void put_cause_evidence(Lines& lines, const model::Cause& cause) {
+void print_cause_evidence(Lines& lines, const model::Cause& cause) {
     for (const auto& [lead, evidence] :
          {std::pair("for:     ", &cause.evidence_for), std::pair("against: ", &cause.evidence_against)}) {
         std::string_view before = lead;
@@ -185,7 +185,7 @@ void put_cause_evidence(Lines& lines, const model::Cause& cause) {
 }
 
 // The headline and the likely causes; `explained`: with what speaks for and against each.
-void put_summary(Lines& lines, const model::Verdict& verdict, bool explained) {
+void print_summary(Lines& lines, const model::Verdict& verdict, bool explained) {
     const Headline summary = headline(verdict);
     lines.put(summary.title, ink_of(summary.tone)).end();
     if (!summary.detail.empty()) lines.wrapped("", summary.detail, 0);
@@ -200,15 +200,15 @@ void put_summary(Lines& lines, const model::Verdict& verdict, bool explained) {
             .end();
         lines.wrapped("", cause.explanation, 2);
         if (!cause.fix.empty()) lines.wrapped("fix: ", cause.fix, 2);
-        put_sources(lines, cause.sources, 2);
-        if (explained) put_cause_evidence(lines, cause);
+        print_sources(lines, cause.sources, 2);
+        if (explained) print_cause_evidence(lines, cause);
     }
 }
 
 // So many are told with their reasons; of more, the names, unless `all`.
 constexpr std::size_t kMostReasons = 3;
 
-void put_unchecked(Lines& lines, const model::Verdict& verdict, bool all) {
+void print_unchecked(Lines& lines, const model::Verdict& verdict, bool all) {
     std::vector<const model::RuleOutcome*> unchecked;
     std::size_t widest = 0;
     for (const model::RuleOutcome& outcome : verdict.outcomes) {
@@ -238,29 +238,29 @@ void put_unchecked(Lines& lines, const model::Verdict& verdict, bool all) {
 
 std::string terminal_finding(const model::Finding& finding, bool colour, std::size_t columns) {
     Lines lines(colour, columns);
-    put_finding(lines, finding);
+    print_finding(lines, finding);
     return lines.take();
 }
 
 std::string terminal_verdict(const model::Verdict& verdict, bool colour, std::size_t columns) {
     Lines lines(colour, columns);
-    put_summary(lines, verdict, false);
+    print_summary(lines, verdict, false);
     if (!verdict.findings.empty()) lines.end();
     for (const model::Finding& finding : verdict.findings) {
-        put_heading(lines, finding);
+        print_heading(lines, finding);
         if (finding.times > 0) lines.wrapped("", finding.message, kIndent);
     }
-    put_unchecked(lines, verdict, false);
+    print_unchecked(lines, verdict, false);
     return lines.take();
 }
 
 std::string terminal_explained(const model::Verdict& verdict, std::span<const model::RuleInfo* const> rules,
                                bool colour, std::size_t columns) {
     Lines lines(colour, columns);
-    put_summary(lines, verdict, true);
+    print_summary(lines, verdict, true);
     for (const model::Finding& finding : verdict.findings) {
         lines.end();
-        put_finding(lines, finding);
+        print_finding(lines, finding);
         const auto info = std::find_if(rules.begin(), rules.end(), [&](const model::RuleInfo* known) {
             return known->name == model::rule_of(finding.rule);
         });
@@ -268,7 +268,7 @@ std::string terminal_explained(const model::Verdict& verdict, std::span<const mo
         lines.wrapped("why it matters: ", (*info)->why, kIndent);
         if (!(*info)->healthy.empty()) lines.wrapped("no fault, though alike: ", (*info)->healthy, kIndent);
     }
-    put_unchecked(lines, verdict, true);
+    print_unchecked(lines, verdict, true);
     return lines.take();
 }
 

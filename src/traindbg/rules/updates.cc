@@ -9,7 +9,7 @@ namespace traindbg::rules {
 namespace {
 
 constexpr std::size_t kLooks = 16;
-constexpr std::string_view kRate = "loop/learning_rate";
+constexpr std::string_view kLearningRate = "loop/learning_rate";
 constexpr std::string_view kBaseRate = "loop/learning_rate_base";
 constexpr std::string_view kRatio = "update_ratio/";
 constexpr std::string_view kScale = "gradient_before/loss_scale";
@@ -116,7 +116,7 @@ void LearningRates::observe(const model::StepView& step) {
     for (const model::ScalarSample& sample : step.record->scalars) {
         if (!std::isfinite(sample.value)) continue;
         const std::string_view name = step.info(sample.tensor).name;
-        if (name == kRate) take(sample.value);
+        if (name == kLearningRate) take(sample.value);
         else if (name == kBaseRate) base_ = sample.value;
     }
 }

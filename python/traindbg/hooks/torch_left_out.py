@@ -1,0 +1,127 @@
+"""Parameters that have gradients and are in no optimizer."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import torch
+
+from traindbg import _core
+from traindbg.hooks.torch_outside import Outside
+from traindbg.hooks.torch_parameters import number_of
+from traindbg.hooks.torch_resume import checkpoints, is_fresh
+from traindbg.hooks.torch_untrained import first_elements
+
+if TYPE_CHECKING:
+    from collections.abc import Container, Iterable
+
+    from torch import nn
+
+    from traindbg.hooks.torch_parameters import Owner
+    from traindbg.hooks.torch_teller import Teller
+    from traindbg.hooks.torch_watched import WatchedModels
+
+_MOST_CANDIDATES = 64
+
+
+def parameters_of(optimizer: torch.optim.Optimizer) -> list[torch.Tensor]:
+    """What an optimizer trains."""
+    return [p for group in optimizer.param_groups for p in group["params"]]
+
+
+def in_any_optimizer() -> set[int]:
+    """Ids of the parameters of every optimizer of the process. Goes through all objects."""
+    found: set[int] = set()
+    for thing in _core.instances_of(torch.optim.Optimizer):
+        if "param_groups" in vars(thing):
+            found.update(id(parameter) for parameter in parameters_of(thing))
+    return found
+
+
+class LeftOut:
+    """Of the watched models, and of what lies outside of them. One per recording."""
+
+    def __init__(self, teller: Teller, models: WatchedModels) -> None:
+        self._teller = teller
+        self._models = models
+        self._firsts: dict[int, tuple[float, ...]] = {}  # of those that were found: first elements
+        self._searched: set[int] = set()  # for which all optimizers were gone through
+        self._elsewhere: set[int] = set()  # that some optimizer has, or that are trained by hand
+        self._outside = Outside()
+
+    def forget(self) -> None:
+        """The losses that were looked at are of another training, or of other models."""
+        self._outside = Outside()
+
+    def graph_seen(self, outside: list[torch.Tensor], parameters: Iterable[nn.Parameter]) -> None:
+        """The leaves of a loss's graph that no watched model holds."""
+        self._outside.graph_seen(outside, parameters)
+
+    def held(self) -> set[int]:
+        """Ids of the parameters of the optimizers that are known."""
+        held: set[int] = set()
+        for optimizer in self._models.optimizers():
+            held.update(id(parameter) for parameter in parameters_of(optimizer))
+        return held
+
+    def tell(
+        self,
+        parameters: Iterable[nn.Parameter],
+        reached: Container[int],
+        modules: dict[str, nn.Module],
+        step: int,
+    ) -> None:
+        """Of a step. `reached`: ids of what backward changed in it; `modules`: by their names."""
+        held = self.held()
+        found: list[tuple[torch.Tensor, Owner]] = []
+        owners = self._models.owners()
+        is_seen: set[int] = set()
+        for parameter in parameters:
+            key = id(parameter)
+            if (
+                parameter.requires_grad
+                and parameter.grad is not None
+                and key in reached  # in this step: others may have an old one
+                and key not in held
+                and key not in self._elsewhere
+                and key in owners
+                and key not in is_seen
+                and number_of(parameter) > 0
+            ):
+                is_seen.add(key)
+                found.append((parameter, owners[key]))
+        new = {id(p) for p, _ in found} - self._searched
+        if new:
+            self._searched |= new
+            self._elsewhere |= in_any_optimizer()
+            found = [(p, o) for p, o in found if id(p) not in self._elsewhere]
+        kept: list[tuple[torch.Tensor, Owner]] = []
+        for parameter, owner in found[:_MOST_CANDIDATES]:
+            first = first_elements(parameter)
+            if self._firsts.setdefault(id(parameter), first) != first:
+                self._elsewhere.add(id(parameter))  # somebody changes it: it is trained by hand
+            else:
+                kept.append((parameter, owner))
+        if step == 0:
+            return  # its other optimizer may have yet to be made
+        outside = self._outside.told(in_any_optimizer)
+        if outside is not None:
+            self._teller.fact("outside_optimizer", outside.parameters, outside.place)
+            self._teller.fact("outside_optimizer_fresh", float(outside.is_fresh))
+            if outside.more > 0:
+                self._teller.fact("outside_optimizer_more", outside.more)
+        count = len(kept) + max(0, len(found) - _MOST_CANDIDATES)
+        self._teller.fact("not_in_optimizer", count, kept[0][1].module if kept else "")
+        if kept:
+            fresh = [is_fresh(modules.get(o.module), o.path, p) for p, o in kept]
+            # Of weights that came from elsewhere, it may be meant.
+            is_loaded = (
+                False in fresh
+                and True not in fresh
+                and any(
+                    is_it is False and checkpoints.may_be_loaded(p)
+                    for is_it, (p, _) in zip(fresh, kept, strict=True)
+                )
+            )
+            self._teller.fact("not_in_optimizer_fresh", float(True in fresh))
+            self._teller.fact("not_in_optimizer_loaded", float(is_loaded))

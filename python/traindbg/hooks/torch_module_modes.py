@@ -1,0 +1,173 @@
+"""In which mode models are trained and evaluated: dropout, batch norms, what is held back."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import torch
+from torch import nn
+
+from traindbg.hooks.torch_device import capturing_graph, own_operations
+
+if TYPE_CHECKING:
+    from collections.abc import Container
+
+    from traindbg.hooks.torch_teller import Teller
+    from traindbg.hooks.torch_watched import WatchedModels
+
+_STRONG_DROPOUT = 0.5  # above it, the strongest one is told
+
+
+def acts_by_mode(module: nn.Module) -> bool:
+    """Whether a module computes something else in training mode than in evaluation mode."""
+    if isinstance(module, nn.modules.dropout._DropoutNd):
+        return bool(module.p > 0)
+    if isinstance(module, nn.modules.batchnorm._BatchNorm):
+        return bool(module.track_running_stats)
+    if isinstance(module, (nn.modules.rnn.RNNBase, nn.MultiheadAttention)):
+        return bool(module.dropout > 0)
+    return False
+
+
+def has_dropout(model: nn.Module) -> bool:
+    """Whether a model leaves out values at random where it is trained."""
+    dropouts = nn.modules.dropout._DropoutNd
+    return any(
+        module.p > 0 if isinstance(module, dropouts) else _of_own_dropout(module)
+        for module in model.modules()
+    )
+
+
+def _of_own_dropout(module: nn.Module) -> bool:
+    has_own = isinstance(module, (nn.modules.rnn.RNNBase, nn.MultiheadAttention))
+    return has_own and acts_by_mode(module)
+
+
+def _is_fresh_norm(module: nn.Module) -> bool:
+    """A batch norm that has yet to see a batch in training mode."""
+    counted = getattr(module, "num_batches_tracked", None)
+    mean = getattr(module, "running_mean", None)
+    if not isinstance(counted, torch.Tensor) or not isinstance(mean, torch.Tensor):
+        return False
+    if capturing_graph(counted):
+        return False
+    with own_operations():
+        return int(counted) == 0 and not bool(mean.any())
+
+
+def _norms_held_back(models: list[tuple[nn.Module, str]], reached: Container[int]) -> list[str]:
+    """The batch norms of models in training mode, where all of them stay as they were made.
+
+    Those of a backbone that was trained before bring their statistics along, and those whose
+    parameters no gradient has `reached` are of a part that is not trained, such as a teacher.
+    """
+    norms = [
+        (prefix + name, module)
+        for model, prefix in models
+        for name, module in model.named_modules()
+        if isinstance(module, nn.modules.batchnorm._BatchNorm)
+        and module.track_running_stats
+        and any(id(parameter) in reached for parameter in module.parameters())
+    ]
+    if not norms or any(module.training for _, module in norms):
+        return []
+    return [name for name, _ in norms] if all(_is_fresh_norm(m) for _, m in norms) else []
+
+
+class Modes:
+    """Of the modules of watched models. One per recording."""
+
+    def __init__(self, teller: Teller, models: WatchedModels) -> None:
+        self._teller = teller
+        self._models = models
+        self._norms_were_fresh: bool | None = None
+
+    def _tell_dropout(self) -> None:
+        """Tells the strongest dropout that acts."""
+        strongest, place = _STRONG_DROPOUT, ""
+        for model, prefix in self._models.models():
+            for name, module in model.named_modules():
+                if (
+                    isinstance(module, nn.modules.dropout._DropoutNd)
+                    and module.training
+                    and module.p > strongest
+                ):
+                    strongest, place = module.p, prefix + name
+        if place:
+            self._teller.fact("dropout", strongest, place)
+
+    def tell(self, held: list[torch.Tensor], reached: Container[int]) -> None:
+        """Of a step of training.
+
+        `held`: by its optimizer; `reached`: ids of what backward changed.
+        """
+        self._tell_dropout()
+        # A model that nothing of this step trains is somebody else's: a teacher, a frozen encoder.
+        trained = [
+            (model, prefix)
+            for model, prefix in self._models.models()
+            if any(id(parameter) in reached for parameter in model.parameters())
+        ]
+        # Of several that are trained together, one in evaluation mode is a part.
+        in_training = any(model.training for model, _ in trained)
+        acting = [
+            (prefix + name, module)
+            for model, prefix in ([] if in_training else trained)
+            for name, module in model.named_modules()
+            if acts_by_mode(module)
+        ]
+        if not acting:
+            if any(acts_by_mode(m) for model, _ in trained for m in model.modules()):
+                held_back = _norms_held_back(trained, reached)
+                if held_back:
+                    self._teller.fact("norms_held_back", len(held_back), held_back[0])
+                else:
+                    self._teller.fact("modules_in_eval", 0)
+                if all(model.training for model, _ in trained):
+                    self._norms_were_fresh = True  # they were trained, here
+            return
+        if any(module.training for _, module in acting):
+            self._teller.fact("modules_in_eval", 0)
+            return
+        if self._norms_were_fresh is None:
+            norms = [m for _, m in acting if isinstance(m, nn.modules.batchnorm._BatchNorm)]
+            # All of them are norms that bring their statistics along: they may be meant to stay.
+            self._norms_were_fresh = len(norms) < len(acting) or any(map(_is_fresh_norm, norms))
+        # Where the optimizer trains more than what is watched, that is a part; it may be meant.
+        owners = self._models.owners()
+        is_part = any(id(p) not in owners and p.grad is not None for p in held)
+        is_fault = self._norms_were_fresh and not is_part
+        name = "modules_in_eval" if is_fault else "loaded_norms_in_eval"
+        self._teller.fact(name, len(acting), acting[0][0])
+
+    def evaluated(self, samples: int, batches: set[int]) -> None:
+        """A loss was computed without gradients: tells in which mode the models are.
+
+        Of so many `samples`; in training it was of so many as `batches` holds.
+        """
+        for model, prefix in self._models.models():
+            acting = [(name, m) for name, m in model.named_modules() if acts_by_mode(m)]
+            if not acting:
+                continue
+            on = [name for name, module in acting if module.training] if model.training else []
+            place = prefix + on[0] if on else ""
+            tell = self._teller.fact
+            tell("modules_in_train", len(on), place, evaluation=True)
+            is_other = bool(batches) and samples not in batches
+            # Of as many samples as the batches of the training it may be one of those.
+            tell("evaluated_other_samples", float(is_other), evaluation=True)
+            return
+
+    def tell_in_training(self) -> bool:
+        """Of a model that was called without gradients in training mode: which modules act so.
+
+        False, and nothing is told, where none does.
+        """
+        for model, prefix in self._models.models():
+            if not model.training:
+                continue
+            on = [name for name, m in model.named_modules() if acts_by_mode(m) and m.training]
+            if on:
+                self._teller.fact("modules_called_in_train", len(on), prefix + on[0])
+                return True
+        return False
