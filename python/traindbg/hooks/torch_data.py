@@ -281,17 +281,16 @@ class Answers(NamedTuple):
 
 
 def answers_of(name: str, predictions: Any, labels: Any) -> Answers | None:
-    """What a loss of one output for each sample was given; `name`: of the loss function.
+    """What a loss of one output for each label was given; `name`: of the loss function.
 
-    Or for each pixel of a map [samples, 1, ...] of one channel: of these evenly, at most
+    For each sample, that is, or pixel, or for many labels of a sample: of these evenly, at most
     `_MOST_PIXELS`.
     """
     if name not in OF_TWO or type(predictions) is not torch.Tensor:
         return None
     if type(labels) is not torch.Tensor or labels.device != predictions.device:
         return None
-    is_one_each = labels.dim() == 1 or (labels.dim() >= 2 and labels.shape[1] == 1)
-    if not is_one_each or labels.shape != predictions.shape or capturing_graph(labels):
+    if labels.dim() == 0 or labels.shape != predictions.shape or capturing_graph(labels):
         return None
     with own_operations():
         given, wanted = predictions.detach(), labels.detach()

@@ -287,6 +287,12 @@ class LossObserver:
         found = answers_of(name, given, args[1] if len(args) > 1 else kwargs.get("target"))
         for fact, value in found._asdict().items() if found is not None else ():
             self._tensors.tell(fact, value, always=True)
+        weight = kwargs.get("pos_weight")
+        if found is None or type(weight) is not torch.Tensor or weight.numel() == 0:
+            return
+        with own_operations():
+            mean = weight.detach().to(torch.float32).mean()
+        self._tensors.tell("answers_weight", mean, always=True)
 
     def _note_unreduced(self, value: torch.Tensor) -> None:
         """Of a loss for each sample, which the loop makes one number of: its mean."""

@@ -180,6 +180,7 @@ class ClassImbalance final : public Rule {
             return;
         counts_answers_ = true;
         ++judged_;
+        if (const auto weight = loop_fact(step, "answers_weight")) weight_ = weight->value;
         const auto whole = [](double value) { return static_cast<std::uint32_t>(std::max(value, 0.0)); };
         const double right_no = all->value - yes->value - said->value + right->value;
         add({.labels = {whole(all->value - yes->value), whole(yes->value)},
@@ -272,7 +273,7 @@ class ClassImbalance final : public Rule {
         is_never_told_ = true;
         model::Finding finding;
         finding.key = kYesOrNo;
-        finding.severity = model::Severity::kWarning;
+        finding.severity = severity_of_missed(binary_yes_ / binary_labels_);
         finding.tensor = base::format("loss/{}", binary_function_);
         finding.message = base::format(
             "{:.1f} % of the labels are {}, and the model never says so: not for one of the {:.0f} such "
@@ -280,6 +281,7 @@ class ClassImbalance final : public Rule {
             "in the batches looked at from step {} to {}.",
             100 * rare / binary_labels_, is_yes_rare ? 1 : 0, missed_yes_or_no_,
             std::max(missed_since_, kFirstSteps), last_);
+        finding.message += about_weight(is_yes_rare);
         finding.fix = advice_for((binary_labels_ - rare) / rare, is_yes_rare);
         finding.evidence.push_back({"labels of the frequent answer / of the rare one",
                                     (binary_labels_ - rare) / rare, "limit", ratio_});
@@ -294,20 +296,14 @@ class ClassImbalance final : public Rule {
         const std::size_t rare = recent_[1] <= recent_[0] ? 1 : 0;
         model::Finding finding;
         finding.key = kYesOrNo;
-        // One that tells rare samples from others has a loss below that of their frequency alone, and may be
-        // calibrated: few of them are likelier than not. The mean, as most batches have no rare sample, and
-        // a low loss.
-        const auto& losses = answer_losses_.values();
-        const double sum = std::accumulate(losses.begin(), losses.end(), 0.0);
-        const double base = entropy_of(recent_[rare] / (recent_[0] + recent_[1]));
-        const bool tells = !losses.empty() && sum < kTelling * base * static_cast<double>(losses.size());
-        finding.severity = tells ? model::Severity::kInfo : model::Severity::kWarning;
+        finding.severity = severity_of_missed(recent_[1] / (recent_[0] + recent_[1]));
         finding.tensor = base::format("loss/{}", binary_function_);
         finding.message = base::format(
             "{:.1f} % of the labels are {}, and the model says so for {:.0f} % of these: for {:.0f} of about "
             "the last {:.0f} up to step {}.",
             100 * recent_[rare] / (recent_[0] + recent_[1]), rare, 100 * hits_[rare] / recent_[rare],
             hits_[rare], recent_[rare], last_);
+        finding.message += about_weight(rare == 1);
         finding.fix = advice_for(recent_[1 - rare] / recent_[rare], rare == 1);
         finding.evidence.push_back({"labels of the frequent answer / of the rare one",
                                     recent_[1 - rare] / recent_[rare], "limit", ratio_});
@@ -315,6 +311,23 @@ class ClassImbalance final : public Rule {
             {"recall of the rare answer", hits_[rare] / recent_[rare], "limit", kIgnored});
         finding.plots = {{finding.tensor, "value"}};
         sink.fire(std::move(finding));
+    }
+    // `pos_weight` makes samples of a rare yes count less still.
+    [[nodiscard]] bool is_weight_turned(bool is_yes_rare) const { return is_yes_rare && weight_ < 0.5; }
+    [[nodiscard]] std::string about_weight(bool is_yes_rare) const {
+        if (!is_weight_turned(is_yes_rare)) return {};
+        return base::format(" pos_weight is {:.2g}, which makes them count less, not more.", weight_);
+    }
+    // One that tells rare samples from others has a loss below that of their frequency alone, and may be
+    // calibrated: few of them are likelier than not. The mean, as most batches have no rare sample, and
+    // a low loss. `yes`: their share of the labels.
+    [[nodiscard]] model::Severity severity_of_missed(double yes) const {
+        const auto& losses = answer_losses_.values();
+        const double sum = std::accumulate(losses.begin(), losses.end(), 0.0);
+        const double said = yes * weight_ / (yes * weight_ + 1 - yes);  // the best of constant answers
+        const double base = -yes * weight_ * std::log(said) - (1 - yes) * std::log(1 - said);
+        const bool tells = !losses.empty() && sum < kTelling * base * static_cast<double>(losses.size());
+        return tells && !is_weight_turned(yes < 0.5) ? model::Severity::kInfo : model::Severity::kWarning;
     }
     // `ratio`: of the frequent answer's labels to those of the rare one.
     [[nodiscard]] static std::string advice_for(double ratio, bool is_yes_rare) {
@@ -606,6 +619,7 @@ class ClassImbalance final : public Rule {
     std::vector<double> labels_, recent_, predicted_, hits_;
     static constexpr double kTelling = 0.9;  // of the loss by frequency alone: less tells samples apart
     Recent answer_losses_{64};
+    double weight_ = 1;   // pos_weight
     Found before_, now_;  // at a step, and at twice that step or later
     std::vector<std::size_t> missed_;
     std::set<std::string, std::less<>> firing_;
