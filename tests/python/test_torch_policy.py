@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ast
+
 import pytest
 
 import traindbg as td
@@ -114,4 +116,4 @@ def test_what_is_meant_is_left_alone(python, run_dir, how: str) -> None:
     ],
 )
 def test_what_a_text_says(text: str, is_any: bool) -> None:
-    assert says_rewards(text) == is_any
+    assert says_rewards(ast.parse(text)) == is_any

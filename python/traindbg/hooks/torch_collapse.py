@@ -243,6 +243,7 @@ class Outputs:
         self._seen: set[int] = set()
         self._calls: dict[int, int] = {}  # of layers with a matrix, by id
         self._given: list[Given] = []  # in the order of their first calls
+        self._given_size: Number | None = None  # root mean square of what the first one was given
         self.looked_up: dict[int, LookedUp] = {}  # by the embedding's id
         self._branch: Branch | None = None
         self._thread = threading.get_ident()
@@ -271,6 +272,13 @@ class Outputs:
     def given(self) -> list[Given]:
         """What layers with a matrix were given first, in order. Empty: by several models."""
         return self._given if len(self._roots) == 1 else []
+
+    def given_size(self) -> Number | None:
+        """The root mean square of what the first layer with a matrix was given.
+
+        None: no batch of numbers, or there are several models.
+        """
+        return self._given_size if len(self._roots) == 1 else None
 
     def end(self) -> None:
         self.forget()
@@ -362,6 +370,9 @@ class Outputs:
     def _take_given(self, module: nn.Module, args: Any) -> None:
         if len(self._given) >= _MOST_LAYERS or not args:
             return
+        if len(self._calls) == 1 and args[0] is not None:
+            found = _deviation_and_size(args[0])
+            self._given_size = None if found is None else found[1]
         directions = _directions(args[0])
         if directions is not None:
             units = args[0].numel() // args[0].shape[0]

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 _LEAST = 64  # elements from which on a distribution can be told
 _LEAST_NORMAL = 512
+_LEAST_PHASES = 16
 _LEAST_DRAWN = 256
 _LEAST_OF_TABLE = 1024
 _MOST = 1 << 20  # that are looked at
@@ -110,6 +111,26 @@ def looks_fresh(module: nn.Module | None, name: str, parameter: torch.Tensor) ->
         some = _some_of(weight)
         is_constant = bool((some == some[0]).all())
     return None if is_constant else _is_drawn(module, weight)
+
+
+def holds_phases(module: nn.Module) -> bool:
+    """Whether a layer's biases are angles of a full circle: of random Fourier features, say.
+
+    They are drawn once and meant to stay (Rahimi and Recht, "Random Features for Large-Scale Kernel
+    Machines", 2007). Waits for a device.
+    """
+    bias = getattr(module, "bias", None)
+    if not isinstance(bias, torch.Tensor) or bias.numel() < _LEAST_PHASES or capturing_graph(bias):
+        return False
+    circle = 2 * math.pi
+    with own_operations():
+        x = local_part(bias.detach()).to(widest_of(bias))
+        low, high, deviation = float(x.min()), float(x.max()), float(x.std())
+    is_centred = low >= -circle / 2 and high <= circle / 2
+    fits = is_centred or (low >= 0 and high <= circle)
+    return (
+        fits and high - low > 0.75 * circle and abs(deviation * math.sqrt(12) / circle - 1) < 0.25
+    )
 
 
 def looks_drawn(parameter: torch.Tensor) -> bool:

@@ -21,7 +21,9 @@ from torch import nn
 
 from traindbg.hooks.torch_collapse import Outputs
 from traindbg.hooks.torch_compiled import compiler_in_use
+from traindbg.hooks.torch_data import OF_TWO
 from traindbg.hooks.torch_device import capturing_graph, own_operations
+from traindbg.hooks.torch_fresh import holds_phases
 from traindbg.hooks.torch_graph import Graph, look_at_graph
 from traindbg.hooks.torch_guard import guarded
 from traindbg.hooks.torch_holders import holder_of
@@ -32,6 +34,7 @@ from traindbg.hooks.torch_loss_of_weights import parameters_of_penalty
 from traindbg.hooks.torch_loss_overlap import lowers_overlap
 from traindbg.hooks.torch_loss_root import Root, mark_loss, root_of
 from traindbg.hooks.torch_loss_scores import is_made_of_raw_scores
+from traindbg.hooks.torch_measures import judges_order
 from traindbg.hooks.torch_module_modes import Modes
 from traindbg.hooks.torch_norms import Norms
 from traindbg.hooks.torch_parameters import number_of
@@ -39,6 +42,7 @@ from traindbg.hooks.torch_policy import is_lowered
 from traindbg.hooks.torch_resume import is_fresh, is_random_table
 from traindbg.hooks.torch_shards import local_part
 from traindbg.hooks.torch_slopes import Slopes
+from traindbg.hooks.torch_text import text_here
 from traindbg.hooks.torch_through_time import ThroughTime
 from traindbg.hooks.torch_untrained import Calls, Untrained, first_elements
 
@@ -335,6 +339,9 @@ class LoopObserver:
             tell("loss_lowers_overlap", 1)
         if is_lowered(root):
             tell("policy_is_lowered", 1)
+        if any(name in OF_TWO for name in self._calls_of):
+            text = text_here()
+            tell("judges_order", float(text is not None and judges_order(text)))
         self._latents = graph.latents
         if graph.repeated or graph.sequences:
             self._times = ThroughTime(graph.repeated, graph.sequences)
@@ -529,6 +536,8 @@ class LoopObserver:
                 if self._compares_directions or self._is_of_cosines:
                     tell("output_turn", float(spread.turn), spread.place + spread.suffix)
             self._tell_directions(self._outputs.given())
+            if (given := self._outputs.given_size()) is not None:
+                tell("input_given_size", float(given))
             branch = self._outputs.branch()
             if branch is not None:
                 for name, module in self.modules().items():
@@ -698,6 +707,8 @@ class LoopObserver:
                 fresh = [is_fresh(module, name, p) for name, p in kept]
                 is_random = True in fresh and False not in fresh
                 if not is_random and not is_random_table(module, weight):
+                    continue
+                if holds_phases(module):
                     continue
                 self._frozen[id(weight)] = first_elements(weight)
             elif first != first_elements(weight):

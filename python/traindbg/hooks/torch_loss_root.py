@@ -11,10 +11,11 @@ from typing import Any, NamedTuple
 import torch
 from torch import nn
 
+from traindbg.hooks.torch_densities import is_density
 from traindbg.hooks.torch_device import own_operations
 from traindbg.hooks.torch_hazards import is_log_of_probability
 from traindbg.hooks.torch_nodes import SAME_VALUE, next_nodes, number_in, saved_by
-from traindbg.hooks.torch_terms import terms_of
+from traindbg.hooks.torch_terms import number_of_factor, terms_of
 
 _MOST_STEPS = 64  # along a chain
 _FIRST_LABELS = 64
@@ -119,7 +120,7 @@ def root_of(root: torch.Tensor, is_scaled: bool) -> Root | None:
     if is_scaled and node.name() == "MulBackward0" and len(next_nodes(node)) == 1:
         node = next_nodes(node)[0]
     start = node  # behind the scaler, whose factor is above zero
-    sign, is_undivided, picks = 1, True, False
+    sign, is_undivided, is_multiplied, picks = 1, True, False, False
     for _ in range(_MOST_STEPS):
         mark = _metadata(node).get(_KEY)
         if isinstance(mark, _Mark):
@@ -138,6 +139,10 @@ def root_of(root: torch.Tensor, is_scaled: bool) -> Root | None:
             if not is_undivided:
                 sign = 0 if not root.is_cpu else (1 if number_in(root) < 0 else -1)
             return Root(True, "log_softmax", 0, -sign, True, False, False, 0)
+        if is_density(
+            node
+        ):  # as of a policy, times what may be a reward or a cost, it tells nothing
+            return None if is_multiplied else Root(True, "log_prob", 0, -sign, True)
         is_logarithm = name == "LogSigmoidBackward0" or is_log_of_probability(node)
         if is_logarithm or is_log_of_share(node):
             if not is_undivided:
@@ -154,6 +159,8 @@ def root_of(root: torch.Tensor, is_scaled: bool) -> Root | None:
             if _elements(node) != 1:
                 return None
             is_undivided = False
+            if name == "MulBackward0" or (number_of_factor(node) or 0.0) <= 0:
+                is_multiplied = True
         elif name in _PICKS:
             picks = True
         elif name == "MaskedSelectBackward0" and is_log_of_share(after[0]):

@@ -6,12 +6,12 @@ it: `torch.autograd.backward`, the losses of `torch.nn.functional`, `torch.amp.G
 (and those of classes that are derived from it). Nor has what changes gradients before the optimizer
 uses them: `GradScaler.unscale_`, `clip_grad_norm_`, `clip_grad_value_`, `all_reduce`; nor the steps
 that `GradScaler.step` leaves out; nor a `DataLoader` that is asked for its batches; nor what is
-loaded from a checkpoint (`torch_resume`); nor where an evaluation may begin (`torch_standby`); nor,
-while no optimizer steps, `torch.autograd.grad`. Beside them are `torch.jit.script`, which must see
-the originals, `torch.compile`, because what it compiles calls no hooks, `torch.export.export`,
-which cannot read a model with hooks, and the function by which PyTorch finds out that there are
-global hooks, to warn of them. Optimizer steps, and modules and parameters that are put into a
-module, have hooks of PyTorch's own.
+loaded from a checkpoint (`torch_resume`); nor a log-probability (`torch_densities`); nor where an
+evaluation may begin (`torch_standby`); nor, while no optimizer steps, `torch.autograd.grad`. Beside
+them are `torch.jit.script`, which must see the originals, `torch.compile`, because what it compiles
+calls no hooks, `torch.export.export`, which cannot read a model with hooks, and the function by
+which PyTorch finds out that there are global hooks, to warn of them. Optimizer steps, and modules
+and parameters that are put into a module, have hooks of PyTorch's own.
 
 A function stays the same object: it is given other code, which calls ours, and its own code back
 (`_listen_inside`). So it is heard wherever somebody holds it, imported by name, in a
@@ -51,6 +51,7 @@ from torch.optim.optimizer import (
 from traindbg._core import NOT_HANDLED, NOTHING_TO_DO, ROLE_BITS, Listening
 from traindbg.hooks.torch_compiled import others_have_global_hooks
 from traindbg.hooks.torch_data import listening_init, listening_iter
+from traindbg.hooks.torch_densities import densities
 from traindbg.hooks.torch_guard import guarded
 from traindbg.hooks.torch_losses import without_weights
 from traindbg.hooks.torch_modes import listening_eval, modes
@@ -813,6 +814,12 @@ def _reductions_listener() -> Callable[[Any], None] | None:
     return listener.reduced if listener is not None and is_due else None
 
 
+def _wants_loop() -> bool:
+    """Whether facts of the loop are taken at this step."""
+    hot = None if _is_compiling() or state.listener is None else state.hot
+    return hot is not None and bool(hot.due & ROLE_BITS["loop"])
+
+
 def acquire() -> None:
     """Puts the wrappers in, unless they are. Every call needs a `release`."""
     global _users
@@ -839,7 +846,7 @@ def acquire() -> None:
     _listen_inside(torch.nn.Module, "load_state_dict", listening_model)
     _listen_inside(torch.optim.Optimizer, "state_dict", listening_state)
     _listen_inside(torch.optim.Optimizer, "load_state_dict", listening_optimizer)
-    for owner, name, make in LISTENED:
+    for owner, name, make in [*LISTENED, *densities(_wants_loop)]:
         _replace(owner, name, make)
     _replace(_GradScaler, "__init__", _finding_its_class)
     guarded("gradients before", _listen_to_scalers, _GradScaler)

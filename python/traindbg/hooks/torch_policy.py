@@ -12,21 +12,17 @@ advantage or a return and was not turned round where it was made.
 from __future__ import annotations
 
 import ast
-import os
 import re
-import warnings
 from typing import TYPE_CHECKING, Any
 
 from traindbg.hooks.torch_nodes import edges_of, next_nodes
-from traindbg.hooks.torch_sources import path_of, sources
 from traindbg.hooks.torch_terms import is_passed_on, number_of_factor, terms_of
+from traindbg.hooks.torch_text import text_here
 
 if TYPE_CHECKING:
     import torch
 
 _MOST_NODES = 128
-_MOST_BYTES = 1 << 20
-_MOST_FILES = 8
 _PICKS = ("GatherBackward0", "IndexBackward0")
 _CUTS = ("ClampBackward0", "ClampBackward1")
 _LOG = re.compile(r"log_?p|log_?prob|log_?lik|^lps?$|(^|_)ratios?(_|$)", re.IGNORECASE)
@@ -34,7 +30,6 @@ _REWARD = re.compile(r"(^|_)(adv|advantages?|rewards?|returns?|rets?|gaes?|gains
 _LEVEL = re.compile("mean|std|base|value|average")
 # Methods that leave a number what it is.
 _LEAVES = ("detach", "float", "to", "unsqueeze", "squeeze", "view", "reshape", "expand", "flatten")
-_files: dict[tuple[str, float], bool] = {}
 
 
 def _first(node: Any) -> Any:
@@ -157,9 +152,8 @@ def _turned_round(tree: ast.Module) -> set[str]:
     return found
 
 
-def says_rewards(text: str) -> bool:
+def says_rewards(tree: ast.Module) -> bool:
     """Whether a program multiplies log-probabilities with what it calls rewards alone."""
-    tree = ast.parse(text)
     turned = _turned_round(tree)
     is_any = False
     for node in ast.walk(tree):
@@ -181,16 +175,5 @@ def is_lowered(root: torch.Tensor) -> bool:
     """Of a loss whose backward pass begins, in the program's own thread."""
     if not lowers_chosen(root):
         return False
-    line = sources.here()
-    path = path_of(line.file) if line is not None else ""
-    try:
-        key = (path, os.path.getmtime(path))
-        if key not in _files:
-            if len(_files) >= _MOST_FILES or os.path.getsize(path) > _MOST_BYTES:
-                return False
-            with open(path, encoding="utf-8") as file, warnings.catch_warnings():
-                warnings.simplefilter("ignore")
-                _files[key] = says_rewards(file.read())
-    except (OSError, SyntaxError, ValueError, RecursionError):
-        return False
-    return _files[key]
+    tree = text_here()
+    return tree is not None and says_rewards(tree)

@@ -43,8 +43,8 @@ const model::RuleInfo kClassImbalance = {
         "one output (warning, at the same times): "
         "one answer is at most one in 1 + `ratio` labels, five or more of it were in batches since step 40, "
         "and no output of these ever was on its side (more, where one was before); or it is ignored, as "
-        "counted at every 5th step (of a map of one channel, by its pixels), as "
-        "rare classes are above. Order "
+        "counted at every 5th step (of a map, by its pixels), as "
+        "rare classes are above; also where `pos_weight` makes a rare yes count less. Order "
         "(warning): batches of eight or more labels are nearly all of a single class each, although the "
         "data has several; or they are of few classes each, and those of one step are mostly those of the "
         "step before.",
@@ -62,7 +62,8 @@ const model::RuleInfo kClassImbalance = {
         "that "
         "never occur; trainings with several optimizers, as in a GAN (info). A calibrated model of rare "
         "events, whose loss is "
-        "below nine tenths of what their frequency alone gives (info).",
+        "below nine tenths of what their frequency alone gives (info); a program that names measures of an "
+        "order or of probabilities alone, such as AUC or log loss (info).",
     .cost =
         "Counts of labels, predictions and hits of the first 20 batches and then every 5th, of training and "
         "of evaluation: one pass over the logits.",
@@ -85,6 +86,7 @@ class ClassImbalance final : public Rule {
         if (step.mode() != model::Mode::kTrain) return;
         game_.observe(step);
         last_ = step.step();
+        if (const auto order = loop_fact(step, "judges_order")) judges_order_ = order->value > 0;
         if (counts_answers_) add_answer_losses(step);
         look_at_yes_and_no(step, sink);
         if (step.record->classes.empty()) return count_answers(step, sink);
@@ -273,7 +275,7 @@ class ClassImbalance final : public Rule {
         is_never_told_ = true;
         model::Finding finding;
         finding.key = kYesOrNo;
-        finding.severity = severity_of_missed(binary_yes_ / binary_labels_);
+        set_severity(binary_yes_ / binary_labels_, false, finding);
         finding.tensor = base::format("loss/{}", binary_function_);
         finding.message = base::format(
             "{:.1f} % of the labels are {}, and the model never says so: not for one of the {:.0f} such "
@@ -296,7 +298,7 @@ class ClassImbalance final : public Rule {
         const std::size_t rare = recent_[1] <= recent_[0] ? 1 : 0;
         model::Finding finding;
         finding.key = kYesOrNo;
-        finding.severity = severity_of_missed(recent_[1] / (recent_[0] + recent_[1]));
+        set_severity(recent_[1] / (recent_[0] + recent_[1]), true, finding);
         finding.tensor = base::format("loss/{}", binary_function_);
         finding.message = base::format(
             "{:.1f} % of the labels are {}, and the model says so for {:.0f} % of these: for {:.0f} of about "
@@ -318,16 +320,19 @@ class ClassImbalance final : public Rule {
         if (!is_weight_turned(is_yes_rare)) return {};
         return base::format(" pos_weight is {:.2g}, which makes them count less, not more.", weight_);
     }
-    // One that tells rare samples from others has a loss below that of their frequency alone, and may be
-    // calibrated: few of them are likelier than not. The mean, as most batches have no rare sample, and
-    // a low loss. `yes`: their share of the labels.
-    [[nodiscard]] model::Severity severity_of_missed(double yes) const {
+    // One that gives the rare answer now and then and has a loss below that of its frequency alone may be
+    // calibrated: few samples are likelier than not. So may any that is judged by its order. The mean of
+    // losses, as most batches have no rare sample, and a low one. `yes`: their share of the labels.
+    void set_severity(double yes, bool is_given, model::Finding& finding) const {
         const auto& losses = answer_losses_.values();
-        const double sum = std::accumulate(losses.begin(), losses.end(), 0.0);
+        const double mean = std::accumulate(losses.begin(), losses.end(), 0.0) /
+                            static_cast<double>(std::max<std::size_t>(losses.size(), 1));
         const double said = yes * weight_ / (yes * weight_ + 1 - yes);  // the best of constant answers
         const double base = -yes * weight_ * std::log(said) - (1 - yes) * std::log(1 - said);
-        const bool tells = !losses.empty() && sum < kTelling * base * static_cast<double>(losses.size());
-        return tells && !is_weight_turned(yes < 0.5) ? model::Severity::kInfo : model::Severity::kWarning;
+        const bool tells = is_given && !losses.empty() && mean < kTelling * base;
+        const bool is_sound = (tells || judges_order_) && !is_weight_turned(yes < 0.5);
+        finding.severity = is_sound ? model::Severity::kInfo : model::Severity::kWarning;
+        if (!losses.empty()) finding.evidence.push_back({"loss", mean, "of the best constant answer", base});
     }
     // `ratio`: of the frequent answer's labels to those of the rare one.
     [[nodiscard]] static std::string advice_for(double ratio, bool is_yes_rare) {
@@ -619,7 +624,8 @@ class ClassImbalance final : public Rule {
     std::vector<double> labels_, recent_, predicted_, hits_;
     static constexpr double kTelling = 0.9;  // of the loss by frequency alone: less tells samples apart
     Recent answer_losses_{64};
-    double weight_ = 1;   // pos_weight
+    double weight_ = 1;  // pos_weight
+    bool judges_order_ = false;
     Found before_, now_;  // at a step, and at twice that step or later
     std::vector<std::size_t> missed_;
     std::set<std::string, std::less<>> firing_;
@@ -627,6 +633,7 @@ class ClassImbalance final : public Rule {
 
 std::vector<model::Requirement> class_imbalance_needs(const Parameters&) {
     std::vector<model::Requirement> all = argument_requirements(kClassImbalance.name);
+    all.push_back(loop_requirement(kClassImbalance.name));
     for (model::Requirement& one : loss_requirements(kClassImbalance.name))
         if (one.collection == "losses") all.push_back(std::move(one));
     all.push_back({"classes",

@@ -7,6 +7,7 @@
 #include "traindbg/base/format.h"
 #include "traindbg/base/text.h"
 #include "traindbg/rules/builtin/builtin.h"
+#include "traindbg/rules/loop_facts.h"
 #include "traindbg/rules/loss_arguments.h"
 #include "traindbg/rules/settings.h"
 
@@ -28,7 +29,8 @@ const model::RuleInfo kInputNotNormalized = {
         "three) "
         "whose range is more than `ratio` times that of the median one and above 10, or whose values lie ten "
         "standard deviations and more away from 0, all on one side; the first module with "
-        "weights is no normalisation and no embedding; and after `steps` steps, or at the end of a run of at "
+        "weights is no normalisation and no embedding, and is not given values of usual size that the model "
+        "makes of the input itself; and after `steps` steps, or at the end of a run of at "
         "least 50, the loss is not below 60 % of what guessing gives (of its start, where that is not "
         "known). At "
         "once, where the loss is not finite.",
@@ -66,6 +68,7 @@ class InputNotNormalized final : public Rule {
     void on_step(const model::StepView& step, FindingSink& sink) override {
         if (step.mode() != model::Mode::kTrain) return;
         guessing_.observe(step);
+        if (const auto given = loop_fact(step, "input_given_size")) given_ = given->value;
         bool is_new = false;
         for (const model::TensorSample& sample : step.record->tensors) {
             const model::TensorInfo& info = step.info(sample.tensor);
@@ -105,6 +108,7 @@ class InputNotNormalized final : public Rule {
 
   private:
     static constexpr double kFarOff = 10;  // standard deviations from 0
+    static constexpr double kUsual = 5;    // root mean square that no layer minds, or one over it
 
     struct Input {
         model::Statistics values;
@@ -141,6 +145,12 @@ class InputNotNormalized final : public Rule {
                first->module_type.find("Embedding") != std::string::npos;
     }
 
+    // The model makes another size of it itself, before its first layer: by a mean that it takes, say.
+    [[nodiscard]] bool is_scaled_by_the_model(double rms) const {
+        const bool is_usual = given_ >= 1 / kUsual && given_ <= kUsual;
+        return is_usual && (rms > 2 * given_ || 2 * rms < given_);
+    }
+
     // A matrix of mostly zeros is not small because of them: what it is multiplied with adds up what is left.
     static double size_of_values(const model::Statistics& values) {
         const auto count = static_cast<double>(values.finite());
@@ -155,6 +165,7 @@ class InputNotNormalized final : public Rule {
         bool any = false;
         for (const auto& [id, input] : inputs_) {
             const double rms = std::hypot(input.values.mean, input.values.std);
+            if (is_scaled_by_the_model(rms)) continue;
             const double size = size_of_values(input.values);
             std::vector<double> ranges;
             for (std::size_t i = 0; i < input.low.size(); ++i)
@@ -247,6 +258,7 @@ class InputNotNormalized final : public Rule {
 
     double size_, ratio_;
     std::uint64_t steps_;
+    double given_ = 0;  // size of what the first layer with a matrix is given; 0: not known
     std::uint64_t judged_ = 0, losses_ = 0;
     bool is_lost_ = false, is_unusual_ = false, fired_ = false;
     std::map<model::TensorId, Input> inputs_;
@@ -260,6 +272,7 @@ std::vector<model::Requirement> input_not_normalized_needs(const Parameters&) {
     std::vector<model::Requirement> all = loss_requirements(kInputNotNormalized.name);
     for (model::Requirement& more : argument_requirements(kInputNotNormalized.name))
         all.push_back(std::move(more));
+    all.push_back(loop_requirement(kInputNotNormalized.name));
     using enum model::Mode;
     all.push_back({"inputs",
                    kTrain,

@@ -27,7 +27,8 @@ const model::RuleInfo kLossSignFlipped = {
         "function's value times a negative number and nothing else, or on the mean log-probability of the "
         "labels (a softmax's or sigmoid's logarithm, logsigmoid, or, as in Cox's partial likelihood, scores "
         "minus the logarithm of the sum of their exponentials; all of them, or some by an index or a mask of "
-        "0 and 1) without a minus sign. Known are the losses of torch.nn.functional that are never "
+        "0 and 1), or of what was observed (`log_prob` of torch.distributions), without a minus sign. Known "
+        "are the losses of torch.nn.functional that are never "
         "negative. No threshold. Or (warning) a loss made by hand runs away downwards: the last ten are all "
         "below minus `runaway` times the largest of the first five, or 1, and fall. Or (warning) the loss "
         "is, "
@@ -85,18 +86,19 @@ class LossSignFlipped final : public Rule {
         seen_.add(step, shows);
         if (!seen_.is_enough()) return;
         model::Finding finding = loop_finding(kKey, model::Severity::kError, seen_, *sign);
-        finding.layer.clear();  // it is of the loss
-        const bool by_hand = sign->place == "log_softmax" || sign->place == "log_probability";
-        finding.message = by_hand ? base::format(
-                                        "backward() is called on the mean log-probability of the labels, at "
-                                        "all of the {} steps looked "
-                                        "at since step {}: lowering it makes the labels less likely.",
-                                        seen_.count(), seen_.first())
-                                  : base::format(
-                                        "backward() is called on {} times a negative number, at all of the "
-                                        "{} steps looked at since "
-                                        "step {}: the optimizer makes the loss larger.",
-                                        sign->place, seen_.count(), seen_.first());
+        finding.layer.clear();                              // it is of the loss
+        const bool is_density = sign->place == "log_prob";  // of torch.distributions
+        const bool by_hand = is_density || sign->place == "log_softmax" || sign->place == "log_probability";
+        const std::string_view whose = is_density ? "data" : "labels";
+        finding.message =
+            by_hand ? base::format(
+                          "backward() is called on the mean log-probability of the {}, at all of "
+                          "the {} steps looked at since step {}: lowering it makes the {} less likely.",
+                          whose, seen_.count(), seen_.first(), whose)
+                    : base::format(
+                          "backward() is called on {} times a negative number, at all of the {} "
+                          "steps looked at since step {}: the optimizer makes the loss larger.",
+                          sign->place, seen_.count(), seen_.first());
         finding.fix = by_hand
                           ? "Put a minus sign before the mean of the log-probabilities."
                           : base::format("Take away the minus sign: backward() on {} itself.", sign->place);
