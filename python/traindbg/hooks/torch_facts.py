@@ -140,7 +140,10 @@ class Facts:
     def _listen_to_modes(self, model: torch.nn.Module) -> bool:
         if self.unsaid.is_over(self._hot.steps):
             self.tell_unsaid(others=1)
-        return self.unsaid.begins(model, self._hot.steps)
+        is_open = self.unsaid.begins(model, self._hot.steps)
+        if is_open and len(self._watched.watchers) == 1:
+            self.loop.given_in_evaluation.listen(model)
+        return is_open
 
     def called_again(self) -> None:
         """The model is called again before the step ends, which is not looked at."""
