@@ -358,6 +358,34 @@ def test_labels_that_the_model_contradicts_are_counted(run_dir):
         assert set(run.scalars("loop/labels_counted", mode).values) <= {10, 20}
 
 
+@pytest.mark.parametrize("is_outside", [False, True])
+def test_an_evaluations_loss_may_be_computed_after_no_grad(run_dir, is_outside):
+    """Of predictions without gradients nothing can be trained."""
+    x, y = torch.randn(100, 8), torch.randint(0, 3, (100,))
+    model = nn.Sequential(nn.Linear(8, 16), nn.ReLU(), nn.Linear(16, 3))
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    rules = ["label_noise", "train_val_overlap"]
+    with td.watch(model, optimizer, run_dir=run_dir, rules=rules, supervise=False):
+        for _ in range(3):
+            model.train()
+            for i in range(0, 80, 20):
+                optimizer.zero_grad()
+                F.cross_entropy(model(x[i : i + 20]), y[i : i + 20]).backward()
+                optimizer.step()
+            model.eval()
+            with torch.no_grad():
+                scores = model(x[70:])
+                if not is_outside:
+                    F.cross_entropy(scores, y[70:])
+            if is_outside:
+                F.cross_entropy(scores, y[70:])
+    run = td.Run(run_dir)
+    assert run.scalars("loop/labels_counted", "eval").values.tolist() == [30] * 3
+    assert run.scalars("loop/rows_evaluated", "eval").values.tolist() == [30] * 3
+    assert run.scalars("loop/rows_evaluated_trained", "eval").values.tolist() == [10] * 3
+    assert "loop/rows_unscored" not in run
+
+
 def test_missed_labels():
     scores = torch.tensor([[2.0, 1.0], [0.0, 1.0], [3.0, 1.0]])
     number, missed, mean = missed_labels("cross_entropy", scores, torch.tensor([0, 0, 1]))

@@ -41,6 +41,7 @@ _MOST_TENSORS = 4  # of what a model returns
 _MOST_BRANCHES = 4  # calls of one layer; more of them are steps through time
 
 _TABLES = (torch.nn.Embedding, torch.nn.EmbeddingBag)
+_DROPOUTS = torch.nn.modules.dropout._DropoutNd
 _is_compiling = torch.compiler.is_compiling
 _graph_task = getattr(torch._C, "_current_graph_task_id", None)
 
@@ -66,6 +67,7 @@ class Given(NamedTuple):
     layer: nn.Module
     directions: Number
     units: int
+    zeros: Number | None  # their share; of the first layer alone, where no dropout was before it
 
 
 class LookedUp(NamedTuple):
@@ -98,7 +100,8 @@ def _is_plain(tensor: torch.Tensor) -> bool:
     )
 
 
-def _has_matrix(module: nn.Module) -> bool:
+def has_matrix(module: nn.Module) -> bool:
+    """Whether it is a layer with a matrix of weights, and no table of rows."""
     parameters = module.__dict__.get("_parameters")
     if not parameters or not isinstance(parameters, dict):
         return False
@@ -157,6 +160,15 @@ def _deviation_and_size(batch: Any) -> tuple[Number, Number] | None:
 def _directions(batch: Any) -> Number | None:
     """As `directions_of`. None: it is no batch."""
     return _of_batch(batch, _core.row_directions, directions_of)
+
+
+def share_of_zeros(batch: Any) -> Number | None:
+    """Of all its values. None: it is no batch."""
+    if not _is_batch(batch):
+        return None
+    with own_operations():
+        found = 1 - torch.count_nonzero(batch.detach()) / batch.numel()
+        return float(found) if batch.is_cpu else found
 
 
 def _spread(batch: Any) -> tuple[Number, Number, Number, Number] | None:
@@ -244,6 +256,7 @@ class Outputs:
         self._calls: dict[int, int] = {}  # of layers with a matrix, by id
         self._given: list[Given] = []  # in the order of their first calls
         self._given_size: Number | None = None  # root mean square of what the first one was given
+        self._is_dropped_from = False  # by a dropout before the first of them
         self.looked_up: dict[int, LookedUp] = {}  # by the embedding's id
         self._branch: Branch | None = None
         self._thread = threading.get_ident()
@@ -293,6 +306,8 @@ class Outputs:
             return
         key = id(module)
         is_one = key in self._roots or key in self._parts
+        if isinstance(module, _DROPOUTS):
+            self._is_dropped_from = self._is_dropped_from or not self._calls
         if not is_one and not module.__dict__.get("_parameters"):  # most modules of a model
             return
         if threading.get_ident() == self._thread:
@@ -301,7 +316,7 @@ class Outputs:
     def _look(self, module: nn.Module, args: Any, output: Any) -> None:
         key = id(module)
         is_taken = (key in self._roots or key in self._parts) and key not in self._seen
-        is_layer = _has_matrix(module)
+        is_layer = has_matrix(module)
         is_table = isinstance(module, torch.nn.Embedding) and key not in self.looked_up
         if not is_taken and not is_layer and not is_table:
             return
@@ -376,7 +391,9 @@ class Outputs:
         directions = _directions(args[0])
         if directions is not None:
             units = args[0].numel() // args[0].shape[0]
-            self._given.append(Given(module, directions, units))
+            is_first = len(self._calls) == 1 and not self._is_dropped_from
+            zeros = share_of_zeros(args[0]) if is_first else None
+            self._given.append(Given(module, directions, units, zeros))
 
     def _take_latent(self, latent: Latent, is_mean: bool, output: torch.Tensor) -> None:
         rows = _rows(output)

@@ -64,6 +64,16 @@ def _gives_scores(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> b
     return name in _OF_CLASSES and isinstance(given, torch.Tensor) and given.dim() == 2
 
 
+def _is_without_gradients(args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
+    """Whether nothing can be trained by a loss of what this loss function is given.
+
+    Many compute only the predictions of an evaluation under `no_grad`, and their loss after it.
+    """
+    given = args[0] if args else kwargs.get("input")
+    is_made = isinstance(given, torch.Tensor) and not given.requires_grad
+    return is_made or not torch.is_grad_enabled()
+
+
 class Facts:
     """One per recording. Owns the observers, and the input of the step under way."""
 
@@ -130,7 +140,10 @@ class Facts:
     def _listen_to_modes(self, model: torch.nn.Module) -> bool:
         if self.unsaid.is_over(self._hot.steps):
             self.tell_unsaid(others=1)
-        return self.unsaid.begins(model, self._hot.steps)
+        is_open = self.unsaid.begins(model, self._hot.steps)
+        if is_open and len(self._watched.watchers) == 1:
+            self.loop.given_in_evaluation.listen(model)
+        return is_open
 
     def called_again(self) -> None:
         """The model is called again before the step ends, which is not looked at."""
@@ -192,13 +205,13 @@ class Facts:
             labels = args[1] if len(args) > 1 else kwargs.get("target")
             guarded("rows", self._rows.labelled, labels, _gives_scores(name, args, kwargs))
             guarded("neighbours", self._ask_neighbours, name, labels)
-        elif not torch.is_grad_enabled() and self._may_be_of_a_watched_model():
+        elif _is_without_gradients(args, kwargs) and self._may_be_of_a_watched_model():
             self.loop.evaluated(args, kwargs)
             self._rows.evaluated()
             self._hot.has_deferred = self._hot.has_deferred or self._rows.wait
         elif torch.is_grad_enabled():
             guarded("graphs", self._held.loss_computed, self._hot.steps, value)
-        if mode == _TRAIN or not torch.is_grad_enabled():
+        if mode == _TRAIN or _is_without_gradients(args, kwargs):
             guarded("labels", self._take_missed, mode, name, args, kwargs)
 
     def _ask_neighbours(self, name: str, labels: Any) -> None:

@@ -24,6 +24,7 @@ from traindbg.hooks.torch_compiled import compiler_in_use
 from traindbg.hooks.torch_data import OF_TWO
 from traindbg.hooks.torch_device import capturing_graph, own_operations
 from traindbg.hooks.torch_fresh import holds_phases
+from traindbg.hooks.torch_given import GivenInEvaluation
 from traindbg.hooks.torch_graph import Graph, look_at_graph
 from traindbg.hooks.torch_guard import guarded
 from traindbg.hooks.torch_holders import holder_of
@@ -158,6 +159,7 @@ class LoopObserver:
         self._is_of_compared = False  # the loss is made of what loss functions compare
         self._penalized: int | None = None  # parameters that are all that the loss is made of
         self._outputs: Outputs | None = None
+        self.given_in_evaluation = GivenInEvaluation()
         self._norms: Norms | None = None
         self._looks = 0  # steps that were due
         self._times: ThroughTime | None = None
@@ -198,6 +200,7 @@ class LoopObserver:
             self._calls.end()
         if self._outputs is not None:
             self._outputs.end()
+        self.given_in_evaluation.end()
         if self._times is not None:
             self._times.end()
         self._untrained.clear()
@@ -217,6 +220,7 @@ class LoopObserver:
     def forget(self) -> None:
         """The losses that were looked at are of another training, or of other models."""
         self.slopes.forget()
+        self.given_in_evaluation.forget()
         self._left_out.forget()
         self._graphs = 0
         self._compares_directions = self._is_of_compared = False
@@ -501,6 +505,7 @@ class LoopObserver:
         tell = self._teller.fact
         if given:
             tell("input_directions", float(given[0].directions))
+            self._tell_zeros(given[0])
         hidden = [one for one in given[1:-1] if one.units >= _FEWEST_UNITS]
         if hidden:
             fewest = min(hidden, key=lambda one: float(one.directions))
@@ -508,6 +513,16 @@ class LoopObserver:
                 if module is fewest.layer:
                     tell("given_directions", float(fewest.directions), name)
                     tell("given_units", fewest.units, name)
+
+    def _tell_zeros(self, first: Given) -> None:
+        """Of what the first layer is given, beside what it was given in evaluations so far."""
+        evaluated = self.given_in_evaluation.zeros_of(first.layer)
+        if first.zeros is None or evaluated is None:
+            return
+        for name, module in self.modules().items():
+            if module is first.layer:
+                self._teller.fact("given_zeros", float(first.zeros), name)
+                self._teller.fact("given_zeros_in_evaluation", evaluated, name)
 
     def _tell_values(self) -> None:
         """Tells what was seen of outputs, batch norms and gradients. Waits for a device."""

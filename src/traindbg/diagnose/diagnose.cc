@@ -393,6 +393,34 @@ bool is_below_guessing(const Finding& finding) {
 constexpr double kAlikeNeighbours = 0.5;    // below: the inputs tell the labels
 constexpr double kUnlikeNeighbours = 0.85;  // above: they say nothing, as far as a distance tells
 
+// Something random is done to the training's rows.
+bool are_rows_changed(const Finding& stalled) {
+    return Symptoms::evidence(stalled, "different rows of the training") != nullptr;
+}
+
+// Nothing is learned of rows that are other ones each time: what is done to them may take away what tells
+// their labels, as turning does where the label is a direction. Nothing of it need show in the inputs.
+std::optional<Weight> augmentation_destroys(const Symptoms& symptoms) {
+    const Finding* stalled = symptoms.find("loss_not_decreasing", "stalled");
+    if (stalled == nullptr || !are_rows_changed(*stalled)) return std::nullopt;
+    const std::optional<double> unlike = unlike_neighbours(*stalled);
+    if (is_below_guessing(*stalled) || (unlike && *unlike < kAlikeNeighbours)) return std::nullopt;
+    const bool is_shown = unlike && *unlike > kUnlikeNeighbours;
+    return Weight{
+        is_shown ? 0.55 : 0.45,
+        base::format(
+            "The loss stays where it began, though neither the optimizer nor the gradients nor the "
+            "activations look wrong, and the training's rows are other ones each time they come: something "
+            "random is done to them{}. It may take away what tells the labels, as turning and mirroring do "
+            "where the label is a direction, or an angle in radians that was meant in degrees. Refuted if "
+            "the training gets no better without the augmentation; then labels may not belong to their "
+            "inputs.",
+            is_shown ? ", and those that are alike have labels no more alike than any two" : ""),
+        "Train some hundred steps without the augmentation. If the loss falls then, leave out of it what "
+        "changes the label, and weaken the rest; look at a dozen augmented samples: a person must be able to "
+        "label them."};
+}
+
 std::optional<Weight> labels_do_not_match(const Symptoms& symptoms) {
     if (const Finding* changed = symptoms.find("label_noise", "changed"))
         return Weight{0.93, changed->message + " Refuted if the labels are meant to change.", changed->fix};
@@ -410,8 +438,9 @@ std::optional<Weight> labels_do_not_match(const Symptoms& symptoms) {
                 "known by heart. Refuted if the loss on other data is below guessing, too.",
                 "Look at a dozen samples of a batch with their labels."};
         const bool is_shown = unlike && *unlike > kUnlikeNeighbours;
+        const double because_unchanged = are_rows_changed(*stalled) ? 0 : 0.1;
         return Weight{
-            is_shown ? 0.6 : 0.4,
+            (is_shown ? 0.5 : 0.3) + because_unchanged,
             base::format(
                 "The loss stays at guessing, though neither the optimizer nor the gradients nor the "
                 "activations look wrong{}: labels that do not belong to their inputs do that (shuffled "
@@ -608,6 +637,10 @@ const std::vector<Hypothesis>& hypotheses() {
          &vanishing_gradient,
          {"vanishing_gradient", "loss_not_decreasing", "class_imbalance"}},
         {"class_imbalance", "Class imbalance", &imbalance, {"class_imbalance"}},
+        {"destructive_augmentation",
+         "Augmentation that destroys the samples",
+         &augmentation_destroys,
+         {"loss_not_decreasing"}},
         {"label_misalignment",
          "Labels that do not belong to their inputs",
          &labels_do_not_match,

@@ -61,6 +61,22 @@ std::vector<model::Requirement> row_requirements(std::string_view rule) {
             loop_requirement(rule, kEval)};
 }
 
+void RowsChange::observe(const model::StepView& step) {
+    const auto known = loop_fact(step, "rows_known"), looked = loop_fact(step, "rows_looked_at");
+    const auto all = loop_fact(step, "rows_of_training");
+    if (!known || !looked || !all) return;
+    constexpr double kFewest = 200, kMore = 1.5, kHardlyAny = 0.95;
+    known_ = known->value;
+    of_training_ = all->value;
+    are_others_ = of_training_ >= kFewest && looked->value >= kMore * of_training_ &&
+                  known_ > kHardlyAny * looked->value;
+}
+
+std::vector<model::Evidence> RowsChange::evidence() const {
+    if (!are_others_) return {};
+    return {{"different rows of the training", known_, "rows that it has", of_training_}};
+}
+
 model::Finding loop_finding(std::string_view key, model::Severity severity, const InARow& seen,
                             const LoopFact& fact) {
     model::Finding finding;

@@ -36,6 +36,22 @@ struct LoopFact {
 // Rows of evaluated batches, known again: facts about evaluations, and the inputs that they are told of.
 [[nodiscard]] std::vector<model::Requirement> row_requirements(std::string_view rule);
 
+// Whether rows of the training are other ones each time, though there are few enough of them to have come
+// again: something random is done to them.
+class RowsChange {
+  public:
+    // Takes a step of either mode.
+    void observe(const model::StepView& step);
+    // Hardly any row came again of at least half as many more as there are.
+    [[nodiscard]] bool are_others() const noexcept { return are_others_; }
+    // The same for a finding about a training that does not learn; empty or one item.
+    [[nodiscard]] std::vector<model::Evidence> evidence() const;
+
+  private:
+    double known_ = 0, of_training_ = 0;
+    bool are_others_ = false;
+};
+
 // Several optimizers that play against or beside each other, each by a loss of its own, as in a GAN. Where
 // one backward pass serves all of them (encoder and decoder, sparse and dense parameters), it is no game.
 class Game {

@@ -8,6 +8,7 @@
 #include "traindbg/base/format.h"
 #include "traindbg/base/text.h"
 #include "traindbg/rules/builtin/builtin.h"
+#include "traindbg/rules/loop_facts.h"
 #include "traindbg/rules/neighbours.h"
 #include "traindbg/rules/robust.h"
 #include "traindbg/rules/settings.h"
@@ -83,6 +84,7 @@ class LossNotDecreasing final : public Rule {
 
     void on_step(const model::StepView& step, FindingSink& sink) override {
         if (is_to_rise(*step.meta)) return;
+        rows_.observe(step);
         if (step.mode() == model::Mode::kEval) return note_evaluation(step);
         note_gradients(step);
         neighbours_.observe(step);
@@ -341,6 +343,7 @@ class LossNotDecreasing final : public Rule {
                 for (model::Evidence& item : neighbours_.evidence())
                     finding.evidence.push_back(std::move(item));
             }
+            for (model::Evidence& item : rows_.evidence()) finding.evidence.push_back(std::move(item));
             finding.fix =
                 jumped
                     ? rate + "."
@@ -379,6 +382,7 @@ class LossNotDecreasing final : public Rule {
     std::set<std::string, std::less<>> firing_;
     TrainingLoss loss_;
     Neighbours neighbours_;
+    RowsChange rows_;
     Blocks gradients_;
 };
 
@@ -393,6 +397,7 @@ std::vector<model::Requirement> loss_not_decreasing_needs(const Parameters&) {
         {"losses", model::Mode::kEval, model::What::kStatistics, {.every = 1}, kLossNotDecreasing.name});
     for (model::Requirement& more : neighbour_requirements(kLossNotDecreasing.name))
         all.push_back(std::move(more));
+    for (model::Requirement& more : row_requirements(kLossNotDecreasing.name)) all.push_back(std::move(more));
     return all;
 }
 

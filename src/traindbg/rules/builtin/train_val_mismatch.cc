@@ -41,7 +41,11 @@ const model::RuleInfo kTrainValMismatch = {
         "not where the evaluation's loss is below `high` of that, or below 85 % of the training's (what is "
         "left of the data teaches enough there), nor where the zeros are those of whole samples; of "
         "evaluations "
-        "whose loss is not seen one batch of 5000 values will do, for zeros in four fifths more of them.",
+        "whose loss is not seen one batch of 5000 values will do, for zeros in four fifths more of them. "
+        "Likewise where the model itself puts the zeros on in training mode: at three looks or more, four "
+        "fifths more of what its first layer with weights is given are zeros than in evaluations, with no "
+        "dropout in front of it, and the training's loss is above `high` of that of guessing; of what is no "
+        "classification not where the evaluation's loss is lower.",
     .why =
         "A model is judged on data that it never was prepared for: the evaluation says nothing of the "
         "training, "
@@ -83,6 +87,7 @@ class TrainValMismatch final : public Rule {
         if (!is_evaluation && step.mode() != model::Mode::kTrain) return;
         guessing_.observe(step);
         note_rows(step);
+        if (!is_evaluation) look_inside(step, sink);
         for (const model::ScalarSample& sample : step.record->scalars) {
             const model::TensorInfo& info = step.info(sample.tensor);
             if (!is_first_loss(info) || !std::isfinite(sample.value)) continue;
@@ -126,6 +131,7 @@ class TrainValMismatch final : public Rule {
     static constexpr double kSomeZeros = 0.01;  // of the values
     static constexpr double kMostIsGone = 0.8;
     static constexpr std::uint64_t kManyValues = 5000;
+    static constexpr std::size_t kFewestLooks = 3;
     static constexpr double kClearlyBelow = 0.85;  // loss of the evaluation, of that of the training
 
     struct Side {
@@ -139,6 +145,13 @@ class TrainValMismatch final : public Rule {
         std::string firing;
     };
 
+    // What the first layer with weights is given: shares of zeros.
+    struct Inside {
+        std::string layer;
+        Recent ours{16};  // of training steps
+        double theirs = 0;
+    };
+
     // With an evaluation's batch, or after an evaluation of which no loss was seen.
     void note_rows(const model::StepView& step) {
         const auto known = loop_fact(step, "rows_known"), looked = loop_fact(step, "rows_looked_at");
@@ -150,6 +163,55 @@ class TrainValMismatch final : public Rule {
             pairs && alike && pairs->value > 0 ? std::sqrt(alike->value / pairs->value) : 0;
         are_others_ = looked->value >= 500 && known->value > (0.95 - wiped_out) * looked->value &&
                       known->value > 0.5 * looked->value;
+    }
+    // What a model does to its inputs in training mode alone is not seen of them.
+    void look_inside(const model::StepView& step, FindingSink& sink) {
+        const auto ours = loop_fact(step, "given_zeros");
+        const auto theirs = loop_fact(step, "given_zeros_in_evaluation");
+        if (!ours || !theirs) return;
+        if (ours->place != inside_.layer) inside_ = {.layer = std::string(ours->place)};
+        inside_.ours.add(ours->value);
+        inside_.theirs = theirs->value;
+        ++judged_;
+        const bool on = is_destroyed_inside();
+        if (on) fire_inside(sink);
+        else if (is_firing_inside_) sink.clear("augmentation inside");
+        is_firing_inside_ = on;
+    }
+    [[nodiscard]] bool is_destroyed_inside() const {
+        const auto zeros = inside_.ours.values();
+        if (zeros.size() < kFewestLooks || guessing_.loss().count() < steps_) return false;
+        if (median({zeros.begin(), zeros.end()}) - inside_.theirs < kMostIsGone) return false;
+        const std::optional<double> share = guessing_.share();
+        if (!share || *share < high_ || guessing_.loss().is_game()) return false;
+        // What is to be put back, as by an auto-encoder of masked inputs, is learned all the same.
+        const std::optional<double> ratio = loss_ratio();
+        return guessing_.loss().classes() > 1 || !ratio || *ratio > 1;
+    }
+    void fire_inside(FindingSink& sink) const {
+        const auto zeros = inside_.ours.values();
+        const double ours = median({zeros.begin(), zeros.end()});
+        model::Finding finding;
+        finding.key = "augmentation inside";
+        finding.kind = "destructive_augmentation";
+        finding.severity = model::Severity::kWarning;
+        finding.first_step = 0;
+        finding.tensor = "input/0";
+        finding.message = base::format(
+            "In training {:.0f} % of what {} is given is zero, in evaluation {:.0f} %, of the same kind of "
+            "inputs: something in the model in front of it takes the rest away, in training mode only. After "
+            "{} steps the training's loss is {:.0f} % of that of guessing.",
+            100 * ours, inside_.layer, 100 * inside_.theirs, guessing_.loss().count(),
+            100 * guessing_.share().value_or(1));
+        finding.fix =
+            "Weaken the augmentation in the model: masks and erased parts that leave most of a sample; their "
+            "widths are numbers of bands, frames or pixels, to be chosen for inputs of this size. Look at a "
+            "dozen augmented samples: a person must be able to label them.";
+        finding.evidence.push_back({"share of zeros in training", ours, "in evaluation", inside_.theirs});
+        finding.evidence.push_back(
+            {"share of the loss of guessing", guessing_.share().value_or(1), "limit", high_});
+        finding.plots = {{base::format("loop/given_zeros/{}", inside_.layer), "value"}};
+        sink.fire(std::move(finding));
     }
     // Zeros of every batch are just those of so many samples.
     static void note_blank(Input& input, const model::TensorInfo& info, std::uint64_t zeros) {
@@ -303,6 +365,8 @@ class TrainValMismatch final : public Rule {
     std::uint64_t steps_;
     std::uint64_t judged_ = 0;
     bool are_others_ = false;  // the training's rows, each time
+    bool is_firing_inside_ = false;
+    Inside inside_;
     Guessing guessing_;
     std::map<model::TensorId, Input> inputs_;
     std::map<model::TensorId, Recent> training_loss_, evaluation_loss_;
