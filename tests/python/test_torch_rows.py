@@ -228,6 +228,63 @@ def test_batches_without_a_loss_are_counted_together():
     assert tuple(in_training or ()) == (1, 60, 40, 1)
 
 
+def evaluations(rows: Rows, steps: int, parts_of):
+    """What is told of evaluations, one after each step; `parts_of(step)`: their batches."""
+    for step in range(steps):
+        for part in parts_of(step):
+            rows.given(part, in_evaluation_mode=True, step=step)
+        rows.trained(torch.randn(20, 12), 1.0, step=step)
+        yield rows.read_unscored()[0]
+        rows.read()
+
+
+def test_an_evaluation_is_as_large_as_its_batches_and_is_known_again():
+    x = torch.randn(400, 12)
+    before, *told = evaluations(Rows(), 4, lambda step: (x[100:300], x[300:400]))
+    assert before is None  # of the training nothing is known yet
+    assert [found.rows_unscored_of for found in told] == [300] * 3
+    assert [found.rows_unscored_again for found in told] == [1, 2, 3]
+
+
+def test_an_evaluation_that_depends_on_the_model_is_another_one_each_time():
+    x = torch.randn(400, 12)
+    _, *told = evaluations(Rows(), 4, lambda step: (x[:50], x[:50] * (1 + step)))
+    assert [found.rows_unscored_again for found in told] == [0] * 3
+    rows = Rows()
+    rows.given(torch.randn(400, 12), in_evaluation_mode=False, step=0)  # is looked at instead
+    _, *told = evaluations(rows, 4, lambda step: (x[:50],))
+    assert [found.rows_unscored_again for found in told] == [0] * 3
+
+
+@pytest.mark.parametrize(
+    ("labels", "pairs"),
+    [
+        (torch.arange(40.0), 20),
+        (torch.arange(80.0).view(40, 2), 20),
+        (torch.arange(20).repeat(2), 0),  # drawn twice
+        (torch.arange(20.0).repeat(4), 0),  # none of these rows
+    ],
+)
+@pytest.mark.parametrize("path", ["0", "1"])
+def test_equal_rows_with_two_labels_are_records_of_their_own(monkeypatch, path, labels, pairs):
+    monkeypatch.setenv("TRAINDBG_DEVICE_PATH", path)
+    rows, x = Rows(), torch.randn(20, 12).repeat(2, 1)
+
+    def counted() -> int:
+        rows.read()
+        rows.given(x[:10], in_evaluation_mode=True, step=1)
+        rows.trained(torch.randn(40, 12), 1.0)
+        return rows.read_unscored()[0].rows_alike_labelled_otherwise
+
+    rows.trained(x, 1.0)
+    rows.labelled(labels)
+    assert counted() == pairs
+    rows.trained(x, 1.0)
+    rows.further_input(torch.randn(40, 3))  # in which they may differ
+    rows.labelled(labels)
+    assert counted() == pairs
+
+
 @pytest.mark.parametrize("kind", ["numbers", "bits", "copies"])
 def test_rows_of_a_device_are_the_same_rows(monkeypatch, kind: str):
     torch.manual_seed(0)

@@ -32,6 +32,8 @@ _MOST_ROWS = 64  # of a batch
 _MOST_VALUES = 256  # of a row
 _MOST_UNSCORED = 4096  # batches, in all
 _MOST_UNREAD = 48
+_MOST_LABELS = 16  # of a row
+_FEW_ROWS = 4  # by which a batch is known again
 _INTEGER = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
 
 
@@ -113,6 +115,9 @@ class Unscored(NamedTuple):
     rows_unscored_trained: int
     rows_unscored_half_alike: int
     rows_unscored_longest_without: int  # rows in a row, of batches that have none of the training's
+    rows_unscored_of: int  # that they have, looked at or not, between the two steps with most
+    rows_unscored_again: int  # evaluations that had the same batches as the first one
+    rows_alike_labelled_otherwise: int  # of `rows_alike`, pairs with two labels
 
 
 class InTrainingMode(NamedTuple):
@@ -137,9 +142,11 @@ class _Seen:
 
     __slots__ = (
         "are_classes",
+        "has_further",
         "in_evaluation_mode",
         "is_trained",
         "is_whole",
+        "labels",
         "later",
         "of",
         "prints",
@@ -156,8 +163,26 @@ class _Seen:
         self.of: Pass | None = None
         self.are_classes = False
         self.is_whole = True
+        self.has_further = False  # its rows have values in other inputs, too
+        self.labels: torch.Tensor | None = None  # of the rows that are looked at
         # What is on a device until it is read, and what takes it then.
         self.later: list[tuple[Callable[[torch.Tensor], Any], torch.Tensor]] = []
+
+    def put_labels(self, labels: torch.Tensor) -> None:
+        """One row for each row that is looked at, in memory that is read here."""
+        self.labels = labels
+
+    def labelled_otherwise(self) -> int:
+        """Pairs of rows that are equal and have two labels: they are two records of the data."""
+        if self.labels is None or self.has_further:
+            return 0
+        labels, pairs = self.labels.tolist(), 0
+        of_row: dict[Any, list[Any]] = {}
+        for halves, label in zip(self.prints.halves, labels, strict=True):
+            alike = of_row.setdefault(halves, [])
+            pairs += sum(label != other for other in alike)
+            alike.append(label)
+        return pairs
 
     def receive(self) -> None:
         """Brings over what is on a device. Waits for it."""
@@ -194,6 +219,10 @@ class Rows:
         self._unscored_seen = 0
         self._in_training_at = -1  # the last step with one in training mode
         self._in_training_steps = 0  # such steps since they were read
+        self._labelled_otherwise = 0  # pairs of equal rows
+        self._first: _Seen | None = None  # of all batches without gradients
+        self._evaluation: list[Any] | None = None  # that began with it
+        self._evaluations_again = 0  # those that were the same
 
     @property
     def wait(self) -> bool:
@@ -255,6 +284,7 @@ class Rows:
         if not self._is_open:
             return
         last = self._unread[-1]
+        last.has_further = True
         is_plain = type(inputs) is torch.Tensor
         if self._may_read and is_plain and last.prints.take_further(inputs):
             return
@@ -287,6 +317,7 @@ class Rows:
         if not is_open or type(labels) is not torch.Tensor or labels.requires_grad:
             return
         last = self._unread[-1]
+        self._keep_labels(last, labels)
         if not (self._may_read and last.prints.take_labels(labels)):
             if labels.numel() != self._batch or labels.is_complex() or capturing_graph(labels):
                 return
@@ -295,12 +326,27 @@ class Rows:
             last.later.append((last.prints.put_labels, kept))
         last.are_classes = are_classes
 
+    def _keep_labels(self, seen: _Seen, labels: torch.Tensor) -> None:
+        """Until the batch is read: whether equal rows have two labels is asked then."""
+        rows = min(self._batch, _MOST_ROWS)
+        if labels.dim() == 0 or labels.shape[0] != self._batch or labels.numel() == 0:
+            return
+        if labels.layout is not torch.strided or capturing_graph(labels):
+            return
+        with own_operations():
+            kept = labels.detach()[:rows].reshape(rows, -1)[:, :_MOST_LABELS].clone()
+        if kept.is_cpu:
+            seen.put_labels(kept)
+        else:
+            seen.later.append((seen.put_labels, kept))
+
     def given(self, inputs: torch.Tensor, in_evaluation_mode: bool, step: int) -> None:
         """A batch of what may be an evaluation, before so many-th step of the training."""
         self._pass_on()
         self._waiting = self._look_at(inputs, step)
         if self._waiting is not None:
             self._waiting.in_evaluation_mode = in_evaluation_mode
+            self._first = self._first or self._waiting
 
     def evaluated(self) -> None:
         """A loss was computed of it, without gradients."""
@@ -321,7 +367,10 @@ class Rows:
             if not seen.is_trained:
                 found.append(self._compare(seen.prints))
                 continue
+            before = self._memory.figures[3]
             self._memory.learn(seen.prints)
+            if self._memory.figures[3] > before:
+                self._labelled_otherwise += seen.labelled_otherwise()
             if seen.of is not None and seen.is_whole:
                 number, rows = seen.of
                 of_pass = number, rows, seen.step, self._batch
@@ -353,10 +402,13 @@ class Rows:
         """
         batches, self._unscored = self._unscored, []
         steps, self._in_training_steps = self._in_training_steps, 0
-        if not batches or self._memory.figures[0] == 0 or _are_out_of_reach(batches):
+        if not batches or _are_out_of_reach(batches):
             return None, None
         for seen in batches:
             seen.receive()
+        most = self._note_evaluations(batches)
+        if self._memory.figures[0] == 0:
+            return None, None
         evaluated = [seen.prints for seen in batches if seen.in_evaluation_mode]
         others = [seen.prints for seen in batches if not seen.in_evaluation_mode]
         trained = half = without = longest = 0
@@ -367,10 +419,34 @@ class Rows:
             without = 0 if known else without + len(prints)
             longest = max(longest, without)
         count = sum(map(len, evaluated))
-        unscored = Unscored(len(evaluated), count, trained, half, longest)
+        unscored = Unscored(
+            len(evaluated),
+            count,
+            trained,
+            half,
+            longest,
+            most,
+            self._evaluations_again,
+            self._labelled_otherwise,
+        )
         trained = sum(self._memory.find(prints)[0] for prints in others)
         in_training = InTrainingMode(len(others), sum(map(len, others)), trained, steps)
         return unscored if evaluated else None, in_training if others else None
+
+    def _note_evaluations(self, batches: list[_Seen]) -> int:
+        """Whether evaluations are the same as the first one; rows of the largest of these."""
+        evaluations: dict[int, list[_Seen]] = {}
+        for seen in batches:
+            if seen.in_evaluation_mode:
+                evaluations.setdefault(seen.step, []).append(seen)
+        for parts in evaluations.values():
+            prints = [(seen.prints.batch, seen.prints.halves[:_FEW_ROWS]) for seen in parts]
+            if self._evaluation is not None:
+                self._evaluations_again += prints == self._evaluation
+            elif parts[0] is self._first:
+                self._evaluation = prints
+        sizes = (sum(seen.prints.batch for seen in parts) for parts in evaluations.values())
+        return max(sizes, default=0)
 
     def standing(self) -> Evaluated:
         """What is known of the training, as with a batch of no rows."""

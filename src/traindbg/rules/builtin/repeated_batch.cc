@@ -27,7 +27,9 @@ const model::RuleInfo kRepeatedBatch = {
         "batch is a slice of a tensor with at least four times as many rows, or one evaluation has at least "
         "two "
         "batches of the same size, or, after three times as many steps, it has 2^n rows (8 to 256) of at "
-        "least 5 values, is another tensor each time, and no loader has one batch only (warning), or the "
+        "least 5 values, or of 4 where an evaluation has at least eight times as many rows, is another "
+        "tensor each "
+        "time, and no loader has one batch only (warning), or the "
         "very same tensor lies "
         "in four places of lists, as batches do that were all written into one buffer. Without "
         "such a sign it is a note (info) after three times as "
@@ -68,7 +70,7 @@ class RepeatedBatch final : public Rule {
     void on_step(const model::StepView& step, FindingSink& sink) override {
         if (step.mode() == model::Mode::kEval) return on_evaluation(step);
         if (step.mode() != model::Mode::kTrain) return;
-        evaluated_ = 0;
+        evaluated_ = values_evaluated_ = 0;
         if (const auto back = loop_fact(step, "random_numbers_set_back"))
             judge_seed(static_cast<std::uint64_t>(back->value), step.step(), sink);
         for (const model::ScalarSample& sample : step.record->scalars) {
@@ -78,7 +80,12 @@ class RepeatedBatch final : public Rule {
             else if (name == "loop/input_in_containers") in_containers_ = sample.value;
             else if (name == "loop/batches_in_storage") in_storage_ = std::max(in_storage_, sample.value);
         }
-        if (values_ == 0) std::tie(values_, size_) = inputs_of(step);
+        if (values_ == 0) {
+            std::tie(values_, size_) = inputs_of(step);
+            take_rows(step);
+        }
+        if (const auto rows = loop_fact(step, "rows_unscored_of"); rows && rows_ > 0)
+            times_evaluated_ = std::max(times_evaluated_, rows->value / rows_);
         // All inputs of the model together.
         std::uint64_t fingerprint = 0;
         bool any = false;
@@ -118,7 +125,9 @@ class RepeatedBatch final : public Rule {
         if (is_in_many_places()) return "containers";
         if (most_evaluated_ >= 2) return "evaluation";
         // A loader of one batch has no more.
-        if (looks_like_batch_ && !is_kept_ && in_loader_ != 1 && in_a_row_ >= 3 * steps_) return "size";
+        const bool is_made_anew = !is_kept_ && in_loader_ != 1 && in_a_row_ >= 3 * steps_;
+        if (looks_like_batch_ && is_made_anew) return "size";
+        if (is_few_ && is_made_anew && times_evaluated_ >= kTimes) return "evaluated";
         return "";
     }
     // Whole data sets seldom have 2^n rows; batches do. Few columns may be a grid of coordinates.
@@ -158,6 +167,25 @@ class RepeatedBatch final : public Rule {
         // All data at once is evaluated at once, or on a grid; batches are evaluated in batches.
         if (values > 0 && values == values_) ++evaluated_;
         most_evaluated_ = std::max(most_evaluated_, evaluated_);
+        values_evaluated_ += values;
+        if (values_ > 0)
+            times_evaluated_ = std::max(
+                times_evaluated_, static_cast<double>(values_evaluated_) / static_cast<double>(values_));
+    }
+
+    // Of the first input. Few columns may be coordinates, which are evaluated on a grid of many points; rows
+    // that are not 2^n may be the few that have labels.
+    void take_rows(const model::StepView& step) {
+        for (const model::TensorSample& sample : step.record->tensors) {
+            const model::TensorInfo& info = step.info(sample.tensor);
+            if (info.role != model::Role::kInput || info.shape.size() < 2) continue;
+            double values = 1;
+            for (std::size_t i = 1; i < info.shape.size(); ++i) values *= static_cast<double>(info.shape[i]);
+            rows_ = values > 0 ? static_cast<double>(sample.statistics.count) / values : 0;
+            is_few_ = values >= 4 && rows_ >= 8 && rows_ <= 256 && rows_ != std::exp2(values) &&
+                      std::has_single_bit(static_cast<std::uint64_t>(rows_));
+            return;
+        }
     }
 
     // Evaluations in a row after which random numbers were as they had been after the one before.
@@ -220,6 +248,12 @@ class RepeatedBatch final : public Rule {
             finding.message += base::format("; an evaluation has {} batches of this size.", most_evaluated_);
             finding.evidence.push_back(
                 {"batches of an evaluation", static_cast<double>(most_evaluated_), "", 0});
+        } else if (sign == "evaluated") {
+            finding.message +=
+                base::format("; it is made anew each time, and an evaluation has {:.0f} times as many rows.",
+                             times_evaluated_);
+            finding.evidence.push_back(
+                {"rows of an evaluation, in batches", times_evaluated_, "limit", kTimes});
         } else if (sign == "size") {
             finding.message +=
                 "; it is made anew each time, and has as many rows as batches have, a power of two.";
@@ -233,9 +267,10 @@ class RepeatedBatch final : public Rule {
         finding.evidence.push_back({"captured steps with this input", static_cast<double>(in_a_row_), "limit",
                                     static_cast<double>(steps_)});
         finding.fix =
-            sign == "size" ? "Look at what chooses the rows: a seed that is set in the function that draws "
-                             "them, an index "
-                             "that stays. If this is all the data, nothing."
+            sign == "size" || sign == "evaluated"
+                ? "Look at what chooses the rows: a seed that is set in the function that draws "
+                  "them, an index "
+                  "that stays. If this is all the data, nothing."
             : sign == "containers" ? "Put copies aside (batch.clone()), or a buffer for each batch: what is "
                                      "written into a buffer "
                                      "later changes all that refer to it."
@@ -250,6 +285,7 @@ class RepeatedBatch final : public Rule {
     static constexpr const char* kSeed = "seed";
     static constexpr std::uint64_t kEvaluations = 2;
     static constexpr double kPlaces = 4;
+    static constexpr double kTimes = 8;  // rows of an evaluation, of those of the batch
     std::uint64_t steps_;
     model::StepIndex seed_since_ = 0;
     std::uint64_t judged_ = 0, in_a_row_ = 0, others_ = 0, last_ = 0;
@@ -257,6 +293,9 @@ class RepeatedBatch final : public Rule {
     double size_ = 0;           // their root mean square
     bool evaluates_others_ = false;
     std::uint64_t evaluated_ = 0, most_evaluated_ = 0;  // batches of that size in one evaluation
+    std::uint64_t values_evaluated_ = 0;                // in one evaluation
+    double rows_ = 0, times_evaluated_ = 0;             // of the batch; an evaluation's, in batches
+    bool is_few_ = false;                               // rows, of as many values as no coordinates have
     double in_loader_ = 0, in_storage_ = 0;
     bool looks_like_batch_ = false;
     double in_containers_ = 0;  // places at which that tensor lay, at the last look

@@ -29,7 +29,13 @@ const model::RuleInfo kTrainValMismatch = {
         "among "
         "themselves; not where both have exact zeros in a hundredth of their values or more, and the values "
         "that are not "
-        "zero have the same mean and spread. A warning if the evaluation's loss is more than 1.3 times that "
+        "zero have the same mean and spread. One evaluation batch of 5000 values, and no fewer than a batch "
+        "of the training has, will do where no loss of evaluations is seen, its rows have four values or "
+        "more, three evaluations have the same rows, and it is half of an evaluation or its values reach "
+        "`scale` "
+        "times as far as the training's; but not where the evaluation's inputs are narrower alone, or have "
+        "fewer zeros alone. "
+        "A warning if the evaluation's loss is more than 1.3 times that "
         "of the training, or not "
         "known; else a note (info). destructive_augmentation (warning): the training's inputs are other ones "
         "each time, but for those of which nothing is left, spread more than `noise` times as wide as the "
@@ -88,6 +94,10 @@ class TrainValMismatch final : public Rule {
         guessing_.observe(step);
         note_rows(step);
         if (!is_evaluation) look_inside(step, sink);
+        if (const auto again = loop_fact(step, "rows_unscored_again"))
+            evaluated_again_ = std::max(evaluated_again_, again->value);
+        if (const auto rows = loop_fact(step, "rows_unscored_of"))
+            rows_evaluated_ = std::max(rows_evaluated_, rows->value);
         for (const model::ScalarSample& sample : step.record->scalars) {
             const model::TensorInfo& info = step.info(sample.tensor);
             if (!is_first_loss(info) || !std::isfinite(sample.value)) continue;
@@ -109,6 +119,8 @@ class TrainValMismatch final : public Rule {
             model::merge(side.all, sample.statistics);
             ++side.batches;
             if (!is_evaluation) {
+                input.most_values = std::max(input.most_values, sample.statistics.count);
+                input.values_of_row = values_of_row(info);
                 input.means.add(sample.statistics.mean);
                 input.stds.add(sample.statistics.std);
                 input.zeros.add(share_of_zeros(sample.statistics));
@@ -132,6 +144,8 @@ class TrainValMismatch final : public Rule {
     static constexpr double kMostIsGone = 0.8;
     static constexpr std::uint64_t kManyValues = 5000;
     static constexpr std::size_t kFewestLooks = 3;
+    static constexpr std::uint64_t kNoGrid = 4;    // values of a row
+    static constexpr double kAgain = 2;            // evaluations that were the same as the first one
     static constexpr double kClearlyBelow = 0.85;  // loss of the evaluation, of that of the training
 
     struct Side {
@@ -140,8 +154,9 @@ class TrainValMismatch final : public Rule {
     };
     struct Input {
         Side training, evaluation;
-        Recent means{64}, stds{64}, zeros{64};  // of training batches
-        bool is_blank_or_whole = true;          // each sample of them, as their zeros tell
+        Recent means{64}, stds{64}, zeros{64};             // of training batches
+        std::uint64_t most_values = 0, values_of_row = 0;  // of training batches
+        bool is_blank_or_whole = true;                     // each sample of them, as their zeros tell
         std::string firing;
     };
 
@@ -213,16 +228,39 @@ class TrainValMismatch final : public Rule {
         finding.plots = {{base::format("loop/given_zeros/{}", inside_.layer), "value"}};
         sink.fire(std::move(finding));
     }
-    // Zeros of every batch are just those of so many samples.
-    static void note_blank(Input& input, const model::TensorInfo& info, std::uint64_t zeros) {
+    static std::uint64_t values_of_row(const model::TensorInfo& info) {
         std::uint64_t values = 1;
         for (std::size_t i = 1; i < info.shape.size(); ++i)
             values *= static_cast<std::uint64_t>(info.shape[i]);
+        return values;
+    }
+    // Zeros of every batch are just those of so many samples.
+    static void note_blank(Input& input, const model::TensorInfo& info, std::uint64_t zeros) {
+        const std::uint64_t values = values_of_row(info);
         if (values < 2 || zeros % values != 0) input.is_blank_or_whole = false;
     }
     // Of evaluations without a loss one batch is looked at: enough for what is no matter of a few values.
     static bool is_seen(const Side& evaluation) {
         return evaluation.batches >= 2 || evaluation.all.count >= kManyValues;
+    }
+    // The same rows are evaluated at intervals, which are no grid of coordinates, no noise that is drawn anew
+    // and nothing that the model makes, step by step, of noise that was kept. What is narrower in evaluation
+    // may lack no more than the noise that training adds, and what is wider the masks.
+    [[nodiscard]] bool is_validation(const Input& input) const {
+        const model::Statistics& ours = input.training.all;
+        const model::Statistics& theirs = input.evaluation.all;
+        const bool is_large = theirs.count >= kManyValues && theirs.count >= input.most_values;
+        const bool is_narrower =
+            theirs.std < ours.std && std::abs(theirs.mean - ours.mean) <= shift_ * theirs.std;
+        const bool is_unmasked =
+            share_of_zeros(theirs) < share_of_zeros(ours) && are_alike_but_for_zeros(ours, theirs);
+        // Samples in the order of their classes begin with some of these alone, of which the training has
+        // more: their values are none that it never had.
+        const double values = rows_evaluated_ * static_cast<double>(input.values_of_row);
+        const bool is_half = static_cast<double>(theirs.count) >= 0.5 * values;
+        const bool is_beyond = theirs.max - theirs.min > scale_ * (ours.max - ours.min);
+        return is_large && input.values_of_row >= kNoGrid && evaluated_again_ >= kAgain && !is_narrower &&
+               !is_unmasked && (is_half || is_beyond);
     }
     static bool is_float(tensor::DType dtype) {
         using tensor::DType;
@@ -249,7 +287,10 @@ class TrainValMismatch final : public Rule {
     static bool is_padding(const Input& input) {
         const model::Statistics& ours = input.training.all;
         const model::Statistics& theirs = input.evaluation.all;
-        if (std::min(share_of_zeros(ours), share_of_zeros(theirs)) < kSomeZeros) return false;
+        return std::min(share_of_zeros(ours), share_of_zeros(theirs)) >= kSomeZeros &&
+               are_alike_but_for_zeros(ours, theirs);
+    }
+    static bool are_alike_but_for_zeros(const model::Statistics& ours, const model::Statistics& theirs) {
         const NotZero a = not_zero(ours), b = not_zero(theirs);
         return a.std > 0 && std::abs(a.mean - b.mean) <= kAlike * a.std &&
                std::abs(a.std - b.std) <= kAlike * a.std;
@@ -308,7 +349,8 @@ class TrainValMismatch final : public Rule {
         const bool is_scaled = times > scale_ && std::abs(theirs.std - ours.std) > 6 * std_noise;
         const std::optional<double> ratio = loss_ratio();
         const bool is_random = is_destroyed(input);
-        const bool differ = (is_moved || is_scaled) && !is_padding(input) && input.evaluation.batches >= 2;
+        const bool differ = (is_moved || is_scaled) && !is_padding(input) &&
+                            (input.evaluation.batches >= 2 || is_validation(input));
         const char* key = is_random                ? "augmentation"
                           : !differ                ? ""
                           : !ratio || *ratio > 1.3 ? "inputs"
@@ -364,9 +406,10 @@ class TrainValMismatch final : public Rule {
     double shift_, scale_, noise_, high_;
     std::uint64_t steps_;
     std::uint64_t judged_ = 0;
-    bool are_others_ = false;  // the training's rows, each time
     bool is_firing_inside_ = false;
     Inside inside_;
+    double evaluated_again_ = 0, rows_evaluated_ = 0;  // rows of the largest evaluation without a loss
+    bool are_others_ = false;                          // the training's rows, each time
     Guessing guessing_;
     std::map<model::TensorId, Input> inputs_;
     std::map<model::TensorId, Recent> training_loss_, evaluation_loss_;

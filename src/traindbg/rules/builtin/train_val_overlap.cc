@@ -23,11 +23,15 @@ const model::RuleInfo kTrainValOverlap = {
         "evaluated batch is free of them beyond chance (0.01 %). Where all of them are, two evaluations must "
         "show it. Of rows that are alike by nature, told by pairs of which one half only is alike, nine in "
         "ten "
-        "must be among the training's, and fewer than four in ten be expected by chance. Batches in "
-        "evaluation "
+        "must be among the training's, and fewer than four in ten be expected by chance. As much is asked of "
+        "rows of which more are expected by chance where a tenth as many pairs are alike in one half only as "
+        "in both, or a tenth of the evaluated rows that the training did not have is made of halves that it "
+        "had. Batches in evaluation "
         "mode of which no loss is computed count where no others do, at two evaluations, and where not all "
         "of "
-        "them are the training's.",
+        "them are the training's; where all are, if the training has equal rows with other labels, `rows` "
+        "pairs of them, and an evaluation has more rows than a batch of the training and fewer than are "
+        "known of the training.",
     .why =
         "The evaluation tells how well the training data is known by heart. Overfitting does not show in it, "
         "and the choice of a model or a checkpoint by it is wrong.",
@@ -62,6 +66,7 @@ class TrainValOverlap final : public Rule {
         if (step.mode() == model::Mode::kTrain) {
             if (loop_fact(step, "trainings")) begin_anew();
             train_step_ = step.step();
+            take_batch(step);
             if (open_.batches > 0) close(sink);
             else on_unscored(step, sink);
             return;
@@ -106,6 +111,7 @@ class TrainValOverlap final : public Rule {
         open_ = all_ = {};
         evaluations_ = 0;
         is_short_ = is_scored_ = false;
+        labelled_otherwise_ = unscored_of_ = 0;
     }
 
     void take_training(const model::StepView& step) {
@@ -124,6 +130,8 @@ class TrainValOverlap final : public Rule {
         if (is_scored_ || batches < 1 || number(step, "rows_known") < 2 * rows_) return;
         ++judged_;
         take_training(step);
+        labelled_otherwise_ = number(step, "rows_alike_labelled_otherwise");
+        unscored_of_ = std::max(unscored_of_, number(step, "rows_unscored_of"));
         open_ = {batches,
                  number(step, "rows_unscored"),
                  number(step, "rows_unscored_trained"),
@@ -137,6 +145,16 @@ class TrainValOverlap final : public Rule {
     static double number(const model::StepView& step, std::string_view fact) {
         const auto found = loop_fact(step, fact);
         return found ? found->value : 0;
+    }
+    // Rows of a batch of the training.
+    void take_batch(const model::StepView& step) {
+        for (const model::TensorSample& sample : step.record->tensors) {
+            const model::TensorInfo& info = step.info(sample.tensor);
+            if (info.name != "input/0" || info.shape.empty()) continue;
+            double values = 1;  // of a row; an evaluation that comes first may have other numbers of rows
+            for (std::size_t i = 1; i < info.shape.size(); ++i) values *= static_cast<double>(info.shape[i]);
+            batch_ = std::max(batch_, static_cast<double>(sample.statistics.count) / std::max(values, 1.0));
+        }
     }
 
     void close(FindingSink& sink) {
@@ -175,11 +193,23 @@ class TrainValOverlap final : public Rule {
         if (std::pow(1 - std::min(seen, 1 - 1e-9), all_.longest_without) < 1e-4 && all_.longest_without > 0)
             return false;
         if (share() > 0.95 && evaluations_ < 2 && !is_short_) return false;
-        if (!is_scored_ && (share() > 0.95 || evaluations_ < 2)) return false;
-        const bool alike_by_nature = half_alike_ > alike_ + 2 || all_.half > 0.25 * all_.trained;
-        if (!alike_by_nature) return true;
+        if (!is_scored_ && (evaluations_ < 2 || (share() > 0.95 && !are_other_records()))) return false;
         const double by_chance = pairs_ > 0 ? 1 - std::exp(-alike_ / pairs_ * known_) : 1;
-        return share() >= 0.9 && by_chance < 0.4;
+        const bool is_likely = by_chance >= kLikely;
+        if (!are_alike_by_nature(is_likely)) return true;
+        return share() >= 0.9 && !is_likely;
+    }
+    // Rows of a small space: what is equal in both halves comes with what is equal in one.
+    [[nodiscard]] bool are_alike_by_nature(bool is_likely) const {
+        if (half_alike_ > alike_ + 2 || all_.half > 0.25 * all_.trained) return true;
+        // Where a row is to be expected again anyway, fewer of them say it: copies have none.
+        return is_likely &&
+               (half_alike_ > 0.1 * alike_ + 2 || all_.half > 0.1 * (all_.rows - all_.trained) + 2);
+    }
+    // What is evaluated are no records of the training, though it had all of their rows: its data has several
+    // records with one row, and this is a part of the data that is none of its batches.
+    [[nodiscard]] bool are_other_records() const {
+        return labelled_otherwise_ >= rows_ && unscored_of_ > batch_ && unscored_of_ < known_;
     }
 
     void fire(FindingSink& sink) const {
@@ -210,11 +240,16 @@ class TrainValOverlap final : public Rule {
         sink.fire(std::move(finding));
     }
 
+    static constexpr double kLikely = 0.4;  // of an evaluated row to be among the training's by chance
+
     double share_, rows_;
     std::uint64_t judged_ = 0;
     model::StepIndex train_step_ = 0;
     std::uint64_t evaluations_ = 0;
     double known_ = 0, of_training_ = 0, looked_at_ = 0, pairs_ = 0, alike_ = 0, half_alike_ = 0;
+    // Pairs of equal rows with two labels, in batches of the training; rows of a batch; rows of the largest
+    // evaluation without a loss.
+    double labelled_otherwise_ = 0, batch_ = 0, unscored_of_ = 0;
     bool is_short_ = false, fired_ = false;
     bool is_scored_ = false;  // a loss was computed in evaluations
     Evaluation open_, all_;
