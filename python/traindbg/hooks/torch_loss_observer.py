@@ -288,7 +288,7 @@ class LossObserver:
         for fact, value in found._asdict().items() if found is not None else ():
             self._tensors.tell(fact, value, always=True)
         weight = kwargs.get("pos_weight")
-        if found is None or type(weight) is not torch.Tensor or weight.numel() == 0:
+        if found is None or not isinstance(weight, torch.Tensor) or weight.numel() == 0:
             return
         with own_operations():
             mean = weight.detach().to(torch.float32).mean()

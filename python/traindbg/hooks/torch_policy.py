@@ -88,7 +88,8 @@ def _is_weighed_choice(node: Any) -> bool:
 def lowers_chosen(root: torch.Tensor) -> bool:
     """Whether log-probabilities of choices, times data, are a part of what is minimised."""
     terms = terms_of(root.grad_fn, _is_weighed_choice) if root.grad_fn is not None else None
-    return bool(terms and terms.signs) and all(sign > 0 for _, sign in terms.signs)
+    signs = [sign for _, sign in terms.signs] if terms is not None else []
+    return bool(signs) and min(signs) > 0
 
 
 def _names(node: ast.AST) -> set[str]:
