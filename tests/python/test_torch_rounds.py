@@ -792,8 +792,10 @@ def test_an_object_that_is_made_where_its_method_is_called(program) -> None:
     assert told(program.left(text)) == (60, 8, 5, -1)
 
 
+TRAINED = "t = far(3) + 2 * near(); later = lambda: 3; epoch < 0 and t.backward()"
 ASKED = """
-import math
+def far(some=0): return 4.0
+def near(): return 1.0
 
 class Stopper:
     def __init__(self, mode="max", patience=5):
@@ -828,6 +830,9 @@ for epoch in range(60):
         ("self.sign * value", "Stopper(mode='min')", "v = float(loss)", "v", (-1, 1)),
         ("self.sign * value", "Stopper()", "val_loss = loss", "-val_loss", (-1, 1)),
         ("-value", "Stopper()", "val_loss = loss", "val_loss", (-1, 1)),
+        ("value\n        score *= self.sign", "Stopper()", "pass", "loss", (1, 1)),
+        ("value\n        score *= self.sign", "Stopper('min')", "pass", "loss", (-1, 1)),
+        ("value\n        score *= unknown()", "Stopper('min')", "pass", "loss", (0, 0)),
         ("-value", "Stopper()", "val_loss = loss", "-val_loss", (1, 1)),
         ("value", "Stopper()", "score = loss", "score", (1, 1)),
         ("value", "Stopper()", "score = -loss", "score", (-1, 1)),
@@ -850,12 +855,17 @@ for epoch in range(60):
             (-1, 1),
         ),
         ("value", "Stopper()", "later = lambda: loss.backward()", "loss", (1, 1)),
+        ("value", "Stopper()", "v = far(step()) + 2 * near()", "v", (1, 0)),
+        ("value", "Stopper()", f"{TRAINED}; v = far(1) + 2 * near()", "v", (1, 1)),
+        ("-value", "Stopper()", f"{TRAINED}; v = far(1) + 2 * near()", "float(v)", (-1, 1)),
+        ("value", "Stopper()", f"{TRAINED}; v = far(1) + 3 * near()", "v", (1, 0)),
+        ("value", "Stopper()", f"{TRAINED}; v = -(far(1) + 2 * near())", "v", (-1, 1)),
         ("value", "Stopper()", "if epoch < 0: loss.backward()", "loss", (1, 2)),
     ],
 )
 def test_what_an_early_stopping_is_given(program, score, made, value, given, found) -> None:
     text = ASKED.format(score=score, made=made, value=value, given=given)
-    left = program.left(text)
+    left = program.left(text, unknown=lambda: 1)
     assert left is not None
     assert (left.sense, left.kind) == found
 

@@ -19,6 +19,7 @@ or loaded: it may be one that is to be beaten.
 from __future__ import annotations
 
 import ast
+import re
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from traindbg.hooks.torch_rounds_text import (
@@ -476,6 +477,8 @@ def _kind_of(value: ast.expr | None, scope: Scope, links: int = 0) -> tuple[int,
     nothing = UNKNOWN, 0
     if value is None or links > _MOST_LINKS:
         return nothing
+    if _form_of(value) in _forms_of_losses(scope.text):
+        return LOSS, 1
     if isinstance(value, ast.UnaryOp) and isinstance(value.op, ast.USub):
         kind, sign = _kind_of(value.operand, scope, links + 1)
         return kind, -sign
@@ -509,25 +512,65 @@ def _kind_of(value: ast.expr | None, scope: Scope, links: int = 0) -> tuple[int,
 
 def _kind_of_variable(value: ast.Name, scope: Scope, links: int) -> tuple[int, int]:
     text, name = scope.text, value.id
-    if text.scope_of(value) is not scope.node or _sign_of(value, scope) == 0:
+    changed = _changed_in_place(name, scope.node, scope)
+    if text.scope_of(value) is not scope.node or changed == 0 or _sign_of(value, scope) == 0:
         return UNKNOWN, 0
-    found = text.bindings(name, scope.node)
+    in_place = [n.target for n in own_nodes(scope.node) if isinstance(n, ast.AugAssign)]
+    found = [node for node in text.bindings(name, scope.node) if node not in in_place]
     values = assigned(scope.node, name)
     if len(found) == 1 and isinstance(found[0], ast.arg):
         given = argument_of(name, scope)
-        return (UNKNOWN, 0) if given is None else _kind_of(given[0], given[1], links + 1)
-    if len(found) == 1 and any(
-        isinstance(node, ast.Call) and key_of(node.func) == f"{name}.backward"
-        for node in own_nodes(scope.node)
+        kind, sign = (UNKNOWN, 0) if given is None else _kind_of(given[0], given[1], links + 1)
+        return kind, sign * changed
+    if (
+        changed > 0
+        and len(found) == 1
+        and any(
+            isinstance(node, ast.Call) and key_of(node.func) == f"{name}.backward"
+            for node in own_nodes(scope.node)
+        )
     ):
         return TRAINED_LOSS, 1
     if len(found) == len(values) > 0:
         kinds = {_kind_of(each, scope, links + 1) for each in values}
-        kind = kinds.pop()
-        if kind[0] and not kinds:
-            return kind
+        kind, sign = kinds.pop()
+        if kind and not kinds:
+            return kind, sign * changed
     is_plain = _sign_of(value, scope) == 1 and not any(isinstance(v, ast.UnaryOp) for v in values)
     return (LOSS, 1) if _is_called_loss(name) and is_plain else (UNKNOWN, 0)
+
+
+def _form_of(value: ast.AST) -> str:
+    """How a value is computed, of whatever it is: "listwise().mean()". Empty: not known."""
+    if isinstance(value, ast.BinOp):
+        parts = [_form_of(each) for each in (value.left, value.right)]
+        return f"({parts[0]} {type(value.op).__name__} {parts[1]})" if all(parts) else ""
+    if isinstance(value, ast.Constant):
+        return repr(value.value)
+    if not isinstance(value, ast.Call):
+        return ""
+    if not isinstance(value.func, ast.Attribute) or key_of(value.func):
+        name = key_of(value.func)
+        return f"{name}()" if name else ""
+    inner, name = _form_of(value.func.value), value.func.attr
+    if not inner or name in ("item", "detach", "cpu"):
+        return inner
+    return f"{inner}.{name}({', '.join(map(ast.unparse, value.args))})"
+
+
+def _forms_of_losses(text: Text) -> set[str]:
+    """How the values are computed on which the text calls `backward()`, of calls of its own."""
+    forms: set[str] = set()
+    own = {node.name for node in ast.walk(text.tree) if isinstance(node, FUNCTIONS)}
+    for node in ast.walk(text.tree):
+        is_call = isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)
+        if not is_call or node.func.attr != "backward":  # type: ignore[attr-defined]
+            continue
+        root: ast.expr = node.func.value  # type: ignore[attr-defined]
+        values = assigned(text.scope_of(node), key_of(root)) if key_of(root) else [root]
+        if len(values) == 1:
+            forms.add(_form_of(values[0]))
+    return {form for form in forms if not own.isdisjoint(re.findall(r"\w+", form))}
 
 
 def _is_called_loss(name: str) -> bool:
@@ -542,10 +585,9 @@ def _sign_of(value: ast.expr, scope: Scope) -> int:
     key = key_of(_plain_of(value))
     text = scope.text
     where = text.scope_of(value)
-    for node in own_nodes(where):
-        is_changed = isinstance(node, ast.AugAssign) and key_of(node.target) == key
-        if is_changed and not isinstance(node.op, (ast.Add, ast.Div)):  # type: ignore[attr-defined]
-            return 0
+    changed = _changed_in_place(key, where, scope)
+    if changed != 1:
+        return changed
     values = assigned(where, key)
     if any(isinstance(e, ast.BinOp) and key in _keys_in(e) for e in values):
         return 0  # `value = sign * value`
@@ -562,6 +604,21 @@ def _sign_of(value: ast.expr, scope: Scope) -> int:
     if negatives:
         return 0 if is_now_and_then or len(negatives) < len(values) else -1
     return 1
+
+
+def _changed_in_place(key: str, where: Any, scope: Scope) -> int:
+    """The sign that a variable gets by what is done to it, as by `value *= sign`; 0: not known."""
+    sign = 1
+    for node in own_nodes(where):
+        if not isinstance(node, ast.AugAssign) or key_of(node.target) != key:
+            continue
+        if isinstance(node.op, (ast.Add, ast.Div)):
+            continue
+        number = number_of(node.value, scope) if isinstance(node.op, ast.Mult) else None
+        if not number or any(True for _ in _inside(node, where, scope.text)):
+            return 0  # or it is done now and then
+        sign = sign if number > 0 else -sign
+    return sign
 
 
 def _inside(node: ast.AST, area: ast.AST, text: Text) -> Iterator[ast.AST]:

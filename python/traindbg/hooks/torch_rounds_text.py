@@ -366,7 +366,7 @@ def _truth_of(test: ast.expr, scope: Scope, links: int) -> bool | None:
         both = [_value_of(each, scope, links + 1) for each in (test.left, test.comparators[0])]
         if len(test.ops) > 1 or any(type(each) not in (str, int, bool) for each in both):
             return None
-        return (both[0] == both[1]) == isinstance(test.ops[0], ast.Eq)
+        return bool(both[0] == both[1]) == isinstance(test.ops[0], ast.Eq)
     value = _object_of(test, scope, links + 1)
     return value if type(value) is bool else None
 

@@ -43,11 +43,9 @@ const model::RuleInfo kStoppedTooEarly = {
         "as the patience were no better in all, but not in a row, and since the first of these it fell by "
         "more than 10 %. Also where the program's text tells that what it is asked about is a loss: if it "
         "waits for higher values and ended the loop as soon as it could, while the evaluation loss got "
-        "better "
-        "each time (or, where none is seen, the training loss fell by a quarter); if it is asked at each "
-        "step "
-        "about the loss of its batch, and over the steps that it waited the training loss fell (z < -2.5, by "
-        "5 % and more).",
+        "better each time (or, where none is seen, the training loss fell by a quarter); if it is asked at "
+        "each step about the loss of its batch, and that loss, never below its lowest before, fell over the "
+        "steps that it waited (z < -2.5, by 5 % and more).",
     .why = "What is still falling is not at its best.",
     .fix =
         "Train for more epochs, with a schedule of that length, while the evaluation loss falls too. Of "
@@ -236,21 +234,28 @@ class StoppedTooEarly final : public Rule {
     [[nodiscard]] bool waits_for_higher_loss() const {
         if (!left_.is_told() || !left_.wants_higher_loss() || loss_.is_game() || left_.patience() < 2)
             return false;
-        if (left_.done() != left_.patience() + 1 || loss_.count() < left_.done()) return false;
+        const std::uint64_t asked = left_.patience() + 1;
         if (evaluation_.count() > 0)
-            return evaluation_.count() == left_.done() && last_in_a_row() + 1 == evaluation_.count();
+            return evaluation_.count() == asked && left_.done() == asked && last_in_a_row() + 1 == asked;
+        // Asked at each round, or after equally many.
+        if (left_.done() % asked != 0) return false;
         return loss_.start() > 0 && loss_.level() < 0.75 * loss_.start();
     }
-    // Of an early stopping that is asked at each step, about the loss of its batch: the medians of the first
-    // and of the second half of its patience, over which the loss fell all the same.
+    // Of an early stopping that is asked at each step, about the loss of its batch, and ended the loop as
+    // many steps after its lowest as its patience: the medians of the first and of the second half of these,
+    // over which the loss fell all the same.
     [[nodiscard]] std::pair<double, double> halves_of_patience() const {
         if (!left_.is_told() || !left_.wants_lower() || !left_.is_of_training_loss() || loss_.is_game())
             return {};
         const std::uint64_t patience = left_.patience();
         if (patience < 10 || left_.done() != loss_.count()) return {};
         if (rates_.is_known() && rates_.now() < 0.05 * rates_.peak()) return {};
-        const auto waited = loss_.recent().last(patience);
-        if (waited.size() < patience || trend_z(waited) > -2.5) return {};
+        const auto seen = loss_.recent().last(patience + 1);
+        if (seen.size() <= patience) return {};
+        // Only single values are in its way: where they get lower, they gain less than it asks for.
+        const auto waited = seen.subspan(1);
+        const double lowest = *std::ranges::min_element(waited);
+        if (lowest < seen.front() - 0.01 * std::abs(seen.front()) || trend_z(waited) > -2.5) return {};
         const auto half = waited.size() / 2;
         const auto first = waited.first(half), second = waited.last(half);
         return {median({first.begin(), first.end()}), median({second.begin(), second.end()})};
@@ -295,8 +300,7 @@ class StoppedTooEarly final : public Rule {
         if (key == "steps")
             finding.fix =
                 "Ask the early stopping about the mean over many steps, an epoch's or an evaluation's, or "
-                "make "
-                "its patience many times as long: single batches differ by more than a step gains.";
+                "make its patience many times as long: single batches differ by more than a step gains.";
         else if (key == "count")
             finding.fix =
                 "Set the early stopping's count back to 0 whenever the evaluation loss is better than the "
