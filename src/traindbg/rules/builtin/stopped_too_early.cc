@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <utility>
 
@@ -45,7 +46,7 @@ const model::RuleInfo kStoppedTooEarly = {
         "waits for higher values and ended the loop as soon as it could, while the evaluation loss got "
         "better each time (or, where none is seen, the training loss fell by a quarter); if it is asked at "
         "each step about the loss of its batch, and that loss, never below its lowest before, fell over the "
-        "steps that it waited (z < -2.5, by 5 % and more).",
+        "steps that it waited (z < -3, by 5 % and more).",
     .why = "What is still falling is not at its best.",
     .fix =
         "Train for more epochs, with a schedule of that length, while the evaluation loss falls too. Of "
@@ -133,7 +134,7 @@ class StoppedTooEarly final : public Rule {
             return fire_left(
                 "higher", "which waits for higher values of a loss: only the first one counted as the best",
                 sink);
-        if (const auto [before, after] = halves_of_patience(); after < 0.95 * before)
+        if (const auto [before, after] = levels_of_patience(); after < before)
             return fire_left("steps",
                              base::format("while the training loss fell: its patience, {}, is counted in "
                                           "steps, and over these the loss of single batches fell from {} to "
@@ -242,9 +243,9 @@ class StoppedTooEarly final : public Rule {
         return loss_.start() > 0 && loss_.level() < 0.75 * loss_.start();
     }
     // Of an early stopping that is asked at each step, about the loss of its batch, and ended the loop as
-    // many steps after its lowest as its patience: the medians of the first and of the second half of these,
-    // over which the loss fell all the same.
-    [[nodiscard]] std::pair<double, double> halves_of_patience() const {
+    // many steps after its lowest as its patience: two levels of that loss, which fell all the same. The
+    // medians of the first and of the second half of these steps.
+    [[nodiscard]] std::pair<double, double> levels_of_patience() const {
         if (!left_.is_told() || !left_.wants_lower() || !left_.is_of_training_loss() || loss_.is_game())
             return {};
         const std::uint64_t patience = left_.patience();
@@ -255,10 +256,15 @@ class StoppedTooEarly final : public Rule {
         // Only single values are in its way: where they get lower, they gain less than it asks for.
         const auto waited = seen.subspan(1);
         const double lowest = *std::ranges::min_element(waited);
-        if (lowest < seen.front() - 0.01 * std::abs(seen.front()) || trend_z(waited) > -2.5) return {};
+        if (lowest < seen.front() - 0.01 * std::abs(seen.front())) return {};
         const auto half = waited.size() / 2;
-        const auto first = waited.first(half), second = waited.last(half);
-        return {median({first.begin(), first.end()}), median({second.begin(), second.end()})};
+        const double first = median_of(waited.first(half)), second = median_of(waited.last(half));
+        // That a loss which stands seems to fall so over a few steps is rare enough.
+        if (trend_z(waited) > -3 || second > 0.95 * first) return {};
+        return {first, second};
+    }
+    [[nodiscard]] static double median_of(std::span<const double> some) {
+        return median({some.begin(), some.end()});
     }
     // The evaluation's loss is an error of numbers, not of classes.
     [[nodiscard]] bool is_of_values() const {
