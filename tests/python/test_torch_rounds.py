@@ -768,6 +768,7 @@ def test_a_script_tells_it_at_its_end_unless_trouble_ends_it(tmp_path, end) -> N
         "loop/rounds_patience": [5],
         "loop/rounds_least_gain": [0],
         "loop/rounds_sense": [-1],
+        "loop/rounds_kind": [0],
     }
 
 
@@ -782,3 +783,105 @@ def test_a_script_that_a_signal_ends_was_not_stopped_early(tmp_path) -> None:
     path.write_text("import signal, sys\n" + handler + text)
     subprocess.run([sys.executable, str(path)], check=True, capture_output=True)
     assert list(td.Run(run_dir).names("loop/rounds")) == []
+
+
+def test_an_object_that_is_made_where_its_method_is_called(program) -> None:
+    text = CLASS.format("60", "").replace(
+        "    trainer = Trainer(60)\n    trainer.fit()", "    Trainer(60).fit()"
+    )
+    assert told(program.left(text)) == (60, 8, 5, -1)
+
+
+TRAINED = "t = far(3) + 2 * near(); later = lambda: 3; epoch < 0 and t.backward()"
+ASKED = """
+def far(some=0): return 4.0
+def near(): return 1.0
+
+class Stopper:
+    def __init__(self, mode="max", patience=5):
+        self.patience, self.sign = patience, 1 if mode == "max" else -1
+        self.best, self.bad = None, 0
+
+    def __call__(self, value):
+        score = {score}
+        if self.best is None or score > self.best:
+            self.best, self.bad = score, 0
+        else:
+            self.bad += 1
+        return self.bad >= self.patience
+
+IS_LOSS = False
+stopper = {made}
+for epoch in range(60):
+    step()
+    loss = evaluate()
+    {value}
+    if stopper({given}):
+        break
+"""
+
+
+@pytest.mark.parametrize(
+    ("score", "made", "value", "given", "found"),
+    [
+        ("self.sign * value", "Stopper()", "val_loss = loss", "val_loss", (1, 1)),
+        ("self.sign * value", "Stopper('min')", "val_loss = loss", "val_loss", (-1, 1)),
+        ("self.sign * value", "Stopper(mode='min')", "v = sum([loss])", "v", (-1, 0)),
+        ("self.sign * value", "Stopper(mode='min')", "v = float(loss)", "v", (-1, 1)),
+        ("self.sign * value", "Stopper()", "val_loss = loss", "-val_loss", (-1, 1)),
+        ("-value", "Stopper()", "val_loss = loss", "val_loss", (-1, 1)),
+        ("value\n        score *= self.sign", "Stopper()", "pass", "loss", (1, 1)),
+        ("value\n        score *= self.sign", "Stopper('min')", "pass", "loss", (-1, 1)),
+        ("value\n        score *= unknown()", "Stopper('min')", "pass", "loss", (0, 0)),
+        ("-value", "Stopper()", "val_loss = loss", "-val_loss", (1, 1)),
+        ("value", "Stopper()", "score = loss", "score", (1, 1)),
+        ("value", "Stopper()", "score = -loss", "score", (-1, 1)),
+        ("value", "Stopper()", "accuracy = evaluate()", "accuracy", (1, 0)),
+        ("value", "Stopper()", "neg_loss = evaluate()", "neg_loss", (1, 0)),
+        ("value", "Stopper()", "val_loss, n = [evaluate(), 3]", "val_loss", (1, 1)),
+        ("value", "Stopper()", "history = {'val_loss': loss}", "history['val_loss']", (1, 1)),
+        (
+            "self.sign * value",
+            "Stopper(mode='min') if IS_LOSS else Stopper()",
+            "pass",
+            "loss",
+            (1, 1),
+        ),
+        (
+            "self.sign * value",
+            "Stopper(mode='min') if not IS_LOSS else Stopper()",
+            "pass",
+            "loss",
+            (-1, 1),
+        ),
+        ("value", "Stopper()", "later = lambda: loss.backward()", "loss", (1, 1)),
+        ("value", "Stopper()", "v = far(step()) + 2 * near()", "v", (1, 0)),
+        ("value", "Stopper()", f"{TRAINED}; v = far(1) + 2 * near()", "v", (1, 1)),
+        ("-value", "Stopper()", f"{TRAINED}; v = far(1) + 2 * near()", "float(v)", (-1, 1)),
+        ("value", "Stopper()", f"{TRAINED}; v = far(1) + 3 * near()", "v", (1, 0)),
+        ("value", "Stopper()", f"{TRAINED}; v = -(far(1) + 2 * near())", "v", (-1, 1)),
+        ("value", "Stopper()", "if epoch < 0: loss.backward()", "loss", (1, 2)),
+    ],
+)
+def test_what_an_early_stopping_is_given(program, score, made, value, given, found) -> None:
+    text = ASKED.format(score=score, made=made, value=value, given=given)
+    left = program.left(text, unknown=lambda: 1)
+    assert left is not None
+    assert (left.sense, left.kind) == found
+
+
+def test_what_a_stopping_with_a_flag_is_given(program) -> None:
+    text = STOPPER.format(best="None", body=FLAG) + textwrap.dedent(
+        """
+        stopper = Stopper()
+        for epoch in range(60):
+            step()
+            val_loss = evaluate()
+            stopper(val_loss)
+            if stopper.early_stop:
+                break
+        """
+    )
+    left = program.left(text)
+    assert left is not None
+    assert (left.sense, left.kind) == (-1, 1)

@@ -190,3 +190,51 @@ def test_what_a_schedule_multiplies(tmp_path, make, base):
     run = td.Run(tmp_path / "run")
     name = "loop/learning_rate_base"
     assert (list(run[name].series("value")[1]) if name in run else []) == base
+
+
+_PLATEAU = ("sense", "values", "turned", "first", "last")
+
+
+def plateaus(run_dir, make, values) -> list[tuple[float, ...]]:
+    """What is told of each cut of a schedule that is given these values, one before each step."""
+    model = nn.Linear(4, 2)
+    optimizer = sgd(model)
+    schedule = make(optimizer)
+    given = iter(values)
+    with td.watch(model, optimizer, run_dir=run_dir, supervise=False, rules=["schedule_collapsed"]):
+        train(model, optimizer, lambda: schedule.step(next(given)), len(values))
+        train(model, optimizer, steps=1)
+    run = td.Run(run_dir)
+    if not run.names("loop/plateau_sense"):
+        return []
+    told = [run[f"loop/plateau_{name}"].series("value")[1] for name in _PLATEAU]
+    return [tuple(map(float, each)) for each in zip(*told, strict=True)]
+
+
+def plateau(mode: str):
+    return lambda o: lr_scheduler.ReduceLROnPlateau(o, mode=mode, patience=1)
+
+
+def test_a_plateau_whose_first_number_stays_the_best_is_told(run_dir, listening) -> None:
+    found = plateaus(run_dir, plateau("max"), [3.0, 2.0, 1.0, 1.5, 0.5])
+    assert found == [(1, 3, 2, 3.0, 1.0), (1, 5, 3, 3.0, 0.5)]
+
+
+def test_the_other_way_round(run_dir, listening) -> None:
+    assert plateaus(run_dir, plateau("min"), [0.2, 0.4, 0.5, 0.6]) == [(-1, 3, 2, 0.2, 0.5)]
+
+
+@pytest.mark.parametrize("values", [[3.0, 2.0, 4.0, 3.0, 2.0], [1.0, 2.0, 3.0, 4.0, 5.0]])
+def test_a_plateau_that_has_found_a_better_one_is_not(run_dir, listening, values) -> None:
+    assert plateaus(run_dir, plateau("max"), values) == []
+
+
+def test_a_plateau_that_was_loaded_is_not(run_dir, listening) -> None:
+    def resumed(optimizer):
+        before = plateau("max")(optimizer)
+        before.step(3.0)
+        schedule = plateau("max")(optimizer)
+        schedule.load_state_dict(before.state_dict())
+        return schedule
+
+    assert plateaus(run_dir, resumed, [2.0, 1.0, 0.5]) == []

@@ -405,6 +405,8 @@ class Drivers:
                 self._base_rate = base
                 self._tensors.tell("learning_rate_base", base, always=True)
         if rates != self.rates:
+            if self._facts.are_followed:
+                guarded("schedules", self._facts.tell_plateau, optimizer)
             self.rates = rates
             self._arm()
             facts = optimizer_facts(optimizer) | {"step": self._hot.steps}

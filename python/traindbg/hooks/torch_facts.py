@@ -400,6 +400,13 @@ class Facts:
                 if again.pass_rows_again > 0 or not name.startswith("pass_row_"):
                     self._tensors.fact(name, value)
 
+    def tell_plateau(self, optimizer: torch.optim.Optimizer) -> None:
+        """The rate of the optimizer that drives has changed: what a schedule did that by."""
+        found = schedules.read_plateau(optimizer)
+        if found is not None:
+            for name, value in found._asdict().items():
+                self._tensors.tell(f"plateau_{name}", value, always=True)
+
     def tell_idle_schedule(self, is_whole: bool) -> None:
         """At the end: that the schedule does nothing, with how often the data was gone through.
 
@@ -421,6 +428,7 @@ class Facts:
         self._tensors.tell("rounds_patience", found.patience, always=True)
         self._tensors.tell("rounds_least_gain", found.gain, always=True)
         self._tensors.tell("rounds_sense", found.sense, always=True)
+        self._tensors.tell("rounds_kind", found.kind, always=True)
 
     def tell_unsaid(self, others: int = 0) -> None:
         """After an evaluation: where dropout was on in it, though the model was not to train.

@@ -61,6 +61,7 @@ class Left(NamedTuple):
     patience: int  # of the early stopping; 0: not known
     gain: float  # that it asks for at least; -1: not known
     sense: int  # -1: it wants lower values, 1: higher ones, 0: not known
+    kind: int  # of these: 1: a loss, 2: the one that the training lowers, 0: not known
     line: Line
 
 
@@ -158,7 +159,7 @@ class Rounds:
         if stop is None or done is None or done < 1:
             return None
         line = line_of(plan.code, plan.loop.lineno)
-        return Left(plan.planned, done, stop.patience, stop.gain, stop.sense, line)
+        return Left(plan.planned, done, stop.patience, stop.gain, stop.sense, stop.kind, line)
 
 
 def _variables_of(home: tuple[str, int] | None, file: str) -> dict[str, Any] | None:

@@ -19,6 +19,7 @@ or loaded: it may be one that is to be beaten.
 from __future__ import annotations
 
 import ast
+import re
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from traindbg.hooks.torch_rounds_text import (
@@ -26,7 +27,9 @@ from traindbg.hooks.torch_rounds_text import (
     LOOPS,
     Scope,
     Text,
+    argument_of,
     assigned,
+    chosen,
     constructor_of,
     decimal_of,
     key_of,
@@ -51,7 +54,16 @@ _RAISED = ("SystemExit", "KeyboardInterrupt", "Exit", "Abort")
 _LETTING_THROUGH = ("no_grad", "enable_grad", "inference_mode", "autocast", "open", "watch")
 _BARS = ("tqdm", "trange", "Progress", "alive_bar")
 _OF_STATES = ("__dict__", "vars", "setattr")
+_LOSSES = ("cross_entropy", "binary_cross_entropy", "criterion")
+_OF_LOSSES = {"loss", "losses"}  # words of a name
+_NOT_OF_LOSSES = {"neg", "negative", "minus", "no", "gain", "drop", "delta", "improvement"}
+_OF_TENSORS = ("item", "mean", "detach", "cpu", "float")
+_OF_NUMBERS = ("mean", "float", "sum", "fmean")
 _LIMITS = ("inf", "infty", "maxsize", "max")
+
+
+# What a value is.
+UNKNOWN, LOSS, TRAINED_LOSS = 0, 1, 2  # `TRAINED_LOSS`: on which `backward()` is called
 
 
 class Stop(NamedTuple):
@@ -60,6 +72,7 @@ class Stop(NamedTuple):
     patience: int  # so many values that are no better end the loop; 0: not known
     sense: int  # -1: lower is better, 1: higher is better, 0: not known
     gain: float  # by which a value must be better at least (min_delta); -1: not known
+    kind: int  # of the values, by what the text calls them
 
 
 def exits_of(loop: Any) -> list[ast.stmt]:
@@ -264,13 +277,13 @@ def _of_call(test: ast.Call, scope: Scope, links: int) -> Stop | None:
         if functions:
             inner = Scope(text, functions[0], scope, test)
             return _of_returns(inner, links) if len(functions) == 1 else None
-        return _of_method(test.func, "__call__", scope, links)
+        return _of_method(test, test.func, "__call__", scope, links)
     if isinstance(test.func, ast.Attribute):
-        return _of_method(test.func.value, test.func.attr, scope, links)
+        return _of_method(test, test.func.value, test.func.attr, scope, links)
     return None
 
 
-def _of_method(thing: ast.expr, name: str, scope: Scope, links: int) -> Stop | None:
+def _of_method(test: ast.Call, thing: ast.expr, name: str, scope: Scope, links: int) -> Stop | None:
     own = scope.text.class_of(scope.node)
     if own is not None and key_of(thing) == scope.text.self_of(scope.node):
         found: tuple[Text, ast.ClassDef] | None = (scope.text, own)
@@ -282,7 +295,7 @@ def _of_method(thing: ast.expr, name: str, scope: Scope, links: int) -> Stop | N
     methods = [each for each in owner.body if isinstance(each, FUNCTIONS) and each.name == name]
     if len(methods) != 1:
         return None
-    return _of_returns(Scope(text, methods[0], scope), links)
+    return _of_returns(Scope(text, methods[0], scope, test), links)
 
 
 def _of_returns(scope: Scope, links: int) -> Stop | None:
@@ -322,7 +335,11 @@ def _of_flag(test: ast.Name | ast.Attribute, scope: Scope, links: int) -> Stop |
                 continue
             inner = scope
             if area is not scope.node:
-                inner = where._replace(node=text.scope_of(node), call=None)
+                method = text.scope_of(node)
+                inner = where._replace(node=method, call=None)
+                if where is not scope:
+                    call = _call_of(test.value, method, scope)  # type: ignore[union-attr]
+                    inner = inner._replace(caller=scope, call=call)
             asked: ast.expr | None = value
             if isinstance(value, ast.Constant):
                 if not value.value:
@@ -332,16 +349,28 @@ def _of_flag(test: ast.Name | ast.Attribute, scope: Scope, links: int) -> Stop |
     return stops[0] if len(set(stops)) == 1 else None
 
 
+def _call_of(thing: ast.expr, method: Any, scope: Scope) -> ast.Call | None:
+    """The only call of a method of an object where it is asked, perhaps as a function."""
+    key, name = key_of(thing), getattr(method, "name", "")
+    wanted = key if name == "__call__" else f"{key}.{name}"
+    found = [
+        node
+        for node in own_nodes(scope.node)
+        if isinstance(node, ast.Call) and key_of(node.func) == wanted
+    ]
+    return found[0] if len(found) == 1 else None
+
+
 # What "better" means.
 
 
 def _better(
     statement: ast.AST, area: Any, scope: Scope, is_worse: bool = True
-) -> tuple[int, float] | None:
+) -> tuple[int, float, int] | None:
     """The sense of an `if` in one of whose branches a statement deals with a value.
 
-    And the least gain that counts. `is_worse`: the value is no better there, and is counted. None:
-    nothing asks for a better value.
+    And the least gain that counts, and what the value is. `is_worse`: the value is no better there,
+    and is counted. None: nothing asks for a better value.
     """
     below = statement
     for node in scope.text.above(statement):
@@ -376,7 +405,7 @@ def _left_before(statement: ast.AST, parent: ast.AST) -> list[ast.If]:
 
 def _comparison_in(
     test: ast.expr, is_worse: bool, area: Any, scope: Scope, links: int
-) -> tuple[int, float] | None:
+) -> tuple[int, float, int] | None:
     """`is_worse`: the test is true where a value is not better."""
     if links > _MOST_LINKS:
         return None
@@ -393,7 +422,7 @@ def _comparison_in(
         return _comparison_in(values[0], is_worse, area, scope, links + 1)
     if isinstance(test, ast.Call):
         given = {key for each in test.args for key in _keys_in(each)}
-        return (0, -1.0) if _is_kept(given, set(), area, scope) else None
+        return (0, -1.0, UNKNOWN) if _is_kept(given, set(), area, scope) else None
     if not isinstance(test, ast.Compare) or len(test.ops) != 1:
         return None
     left, right, op = test.left, test.comparators[0], type(test.ops[0])
@@ -415,7 +444,8 @@ def _comparison_in(
     gain = 0.0 if least is None else decimal_of(least, scope)
     if not key_of(right) or not key_of(_plain_of(left)) or gain is None or gain < 0:
         gain = -1.0
-    return sense * _sign_of(left, scope.text), gain
+    kind, sign = _kind_of(left, scope)
+    return sense * (sign if kind else _sign_of(left, scope)), gain, kind
 
 
 def _without_gain(
@@ -442,19 +472,131 @@ def _plain_of(node: ast.expr) -> ast.expr:
     return node
 
 
-def _sign_of(value: ast.expr, text: Text) -> int:
+def _kind_of(value: ast.expr | None, scope: Scope, links: int = 0) -> tuple[int, int]:
+    """What a value is by what the text calls it, and the sign with which it is that."""
+    nothing = UNKNOWN, 0
+    if value is None or links > _MOST_LINKS:
+        return nothing
+    if _form_of(value) in _forms_of_losses(scope.text):
+        return LOSS, 1
+    if isinstance(value, ast.UnaryOp) and isinstance(value.op, ast.USub):
+        kind, sign = _kind_of(value.operand, scope, links + 1)
+        return kind, -sign
+    if isinstance(value, ast.BinOp) and isinstance(value.op, ast.Div):
+        return _kind_of(value.left, scope, links + 1)
+    if isinstance(value, ast.BinOp) and isinstance(value.op, ast.Mult):
+        for factor, other in ((value.left, value.right), (value.right, value.left)):
+            number = number_of(factor, scope)
+            if number:
+                kind, sign = _kind_of(other, scope, links + 1)
+                return kind, sign if number > 0 else -sign
+        return nothing
+    if isinstance(value, ast.IfExp):
+        return _kind_of(chosen(value, scope), scope, links + 1)
+    if isinstance(value, ast.Call):
+        inner = value.func.value if isinstance(value.func, ast.Attribute) else None
+        name = getattr(value.func, "attr", getattr(value.func, "id", ""))
+        if inner is not None and not value.args and name in _OF_TENSORS:
+            return _kind_of(inner, scope, links + 1)
+        if len(value.args) == 1 and name in _OF_NUMBERS:
+            return _kind_of(value.args[0], scope, links + 1)
+        return (LOSS, 1) if _is_called_loss(name) or name in _LOSSES else nothing
+    if isinstance(value, ast.Subscript) and isinstance(value.slice, ast.Constant):
+        word = value.slice.value
+        return (LOSS, 1) if isinstance(word, str) and _is_called_loss(word) else nothing
+    if isinstance(value, ast.Name):
+        return _kind_of_variable(value, scope, links)
+    is_loss = isinstance(value, ast.Attribute) and _is_called_loss(value.attr)
+    return (LOSS, 1) if is_loss else nothing
+
+
+def _kind_of_variable(value: ast.Name, scope: Scope, links: int) -> tuple[int, int]:
+    text, name = scope.text, value.id
+    changed = _changed_in_place(name, scope.node, scope)
+    if text.scope_of(value) is not scope.node or changed == 0 or _sign_of(value, scope) == 0:
+        return UNKNOWN, 0
+    in_place = [n.target for n in own_nodes(scope.node) if isinstance(n, ast.AugAssign)]
+    found = [node for node in text.bindings(name, scope.node) if node not in in_place]
+    values = assigned(scope.node, name)
+    if len(found) == 1 and isinstance(found[0], ast.arg):
+        given = argument_of(name, scope)
+        kind, sign = (UNKNOWN, 0) if given is None else _kind_of(given[0], given[1], links + 1)
+        return kind, sign * changed
+    if (
+        changed > 0
+        and len(found) == 1
+        and any(
+            isinstance(node, ast.Call) and key_of(node.func) == f"{name}.backward"
+            for node in own_nodes(scope.node)
+        )
+    ):
+        return TRAINED_LOSS, 1
+    if len(found) == len(values) > 0:
+        kinds = {_kind_of(each, scope, links + 1) for each in values}
+        kind, sign = kinds.pop()
+        if kind and not kinds:
+            return kind, sign * changed
+    is_plain = _sign_of(value, scope) == 1 and not any(isinstance(v, ast.UnaryOp) for v in values)
+    return (LOSS, 1) if _is_called_loss(name) and is_plain else (UNKNOWN, 0)
+
+
+def _form_of(value: ast.AST) -> str:
+    """How a value is computed, of whatever it is: "listwise().mean()". Empty: not known."""
+    if isinstance(value, ast.BinOp):
+        parts = [_form_of(each) for each in (value.left, value.right)]
+        return f"({parts[0]} {type(value.op).__name__} {parts[1]})" if all(parts) else ""
+    if isinstance(value, ast.Constant):
+        return repr(value.value)
+    if not isinstance(value, ast.Call):
+        return ""
+    if not isinstance(value.func, ast.Attribute) or key_of(value.func):
+        name = key_of(value.func)
+        return f"{name}()" if name else ""
+    inner, name = _form_of(value.func.value), value.func.attr
+    if not inner or name in ("item", "detach", "cpu"):
+        return inner
+    return f"{inner}.{name}({', '.join(map(ast.unparse, value.args))})"
+
+
+def _forms_of_losses(text: Text) -> set[str]:
+    """How the values are computed on which the text calls `backward()`, of calls of its own."""
+    forms: set[str] = set()
+    own = {node.name for node in ast.walk(text.tree) if isinstance(node, FUNCTIONS)}
+    for node in ast.walk(text.tree):
+        is_call = isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)
+        if not is_call or node.func.attr != "backward":  # type: ignore[attr-defined]
+            continue
+        root: ast.expr = node.func.value  # type: ignore[attr-defined]
+        values = assigned(text.scope_of(node), key_of(root)) if key_of(root) else [root]
+        if len(values) == 1:
+            forms.add(_form_of(values[0]))
+    return {form for form in forms if not own.isdisjoint(re.findall(r"\w+", form))}
+
+
+def _is_called_loss(name: str) -> bool:
+    words = name.lower().split("_")
+    return not _OF_LOSSES.isdisjoint(words) and _NOT_OF_LOSSES.isdisjoint(words)
+
+
+def _sign_of(value: ast.expr, scope: Scope) -> int:
     """-1: of what is compared, the negative was taken; 0: what was done to it is not known."""
     if isinstance(value, ast.UnaryOp):
         return -1 if isinstance(value.op, ast.USub) else 0
     key = key_of(_plain_of(value))
+    text = scope.text
     where = text.scope_of(value)
-    for node in own_nodes(where):
-        is_changed = isinstance(node, ast.AugAssign) and key_of(node.target) == key
-        if is_changed and not isinstance(node.op, (ast.Add, ast.Div)):  # type: ignore[attr-defined]
-            return 0
+    changed = _changed_in_place(key, where, scope)
+    if changed != 1:
+        return changed
     values = assigned(where, key)
     if any(isinstance(e, ast.BinOp) and key in _keys_in(e) for e in values):
         return 0  # `value = sign * value`
+    for each in values:
+        is_product = isinstance(each, ast.BinOp) and isinstance(each.op, ast.Mult)
+        factors = (each.left, each.right) if is_product else ()  # type: ignore[attr-defined]
+        numbers = [number_of(factor, scope) or 0 for factor in factors]
+        if min(numbers, default=0) < 0:
+            return -1 if len(values) == 1 else 0  # `score = sign * value`
     negatives = [e for e in values if isinstance(e, ast.UnaryOp) and isinstance(e.op, ast.USub)]
     is_now_and_then = any(
         isinstance(node, ast.If) for each in negatives for node in _inside(each, where, text)
@@ -462,6 +604,21 @@ def _sign_of(value: ast.expr, text: Text) -> int:
     if negatives:
         return 0 if is_now_and_then or len(negatives) < len(values) else -1
     return 1
+
+
+def _changed_in_place(key: str, where: Any, scope: Scope) -> int:
+    """The sign that a variable gets by what is done to it, as by `value *= sign`; 0: not known."""
+    sign = 1
+    for node in own_nodes(where):
+        if not isinstance(node, ast.AugAssign) or key_of(node.target) != key:
+            continue
+        if isinstance(node.op, (ast.Add, ast.Div)):
+            continue
+        number = number_of(node.value, scope) if isinstance(node.op, ast.Mult) else None
+        if not number or any(True for _ in _inside(node, where, scope.text)):
+            return 0  # or it is done now and then
+        sign = sign if number > 0 else -sign
+    return sign
 
 
 def _inside(node: ast.AST, area: ast.AST, text: Text) -> Iterator[ast.AST]:

@@ -204,7 +204,7 @@ class Text:
             node
             for node in own_nodes(scope)
             if isinstance(node, ast.Call)
-            and key_of(node.func).rpartition(".")[2] == name
+            and getattr(node.func, "attr", getattr(node.func, "id", "")) == name
             and node.lineno <= line <= (node.end_lineno or node.lineno)
         ]
         return found[0] if len(found) == 1 else None
@@ -250,9 +250,8 @@ class Text:
                 value = argument_of(name, scope)
                 return None if value is None else value[1].text.class_of_value(value[0], value[1])
             values = assigned(where, name) if len(self.bindings(name, where)) == 1 else []
-        if len(values) != 1 or not isinstance(values[0], ast.Call):
-            return None
-        return self.class_named(key_of(values[0].func))
+        made = chosen(values[0], scope) if len(values) == 1 else None
+        return self.class_named(key_of(made.func)) if isinstance(made, ast.Call) else None
 
     def self_of(self, function: Any) -> str:
         """What a method calls its object; a mark that is no name where it is no method."""
@@ -317,9 +316,7 @@ def _value_of(node: ast.AST | None, scope: Scope, links: int) -> Any:
         value = number_of(node.operand, scope, links + 1)
         return None if value is None else -value
     if isinstance(node, ast.IfExp):
-        test = _object_of(node.test, scope, links + 1)
-        chosen = node.body if test else node.orelse
-        return _value_of(chosen, scope, links + 1) if type(test) is bool else None
+        return _value_of(chosen(node, scope, links + 1), scope, links + 1)
     if isinstance(node, ast.BinOp):
         return _computed(node, scope, links)
     if isinstance(node, ast.Call):
@@ -346,6 +343,46 @@ def _value_of(node: ast.AST | None, scope: Scope, links: int) -> Any:
         )
         return None if type(held) is not dict or is_stored else held.get(node.slice.value)
     return None
+
+
+def chosen(node: ast.expr, scope: Scope, links: int = 0) -> ast.expr | None:
+    """Of `one if test else another` the one that it is. None: that cannot be told."""
+    while isinstance(node, ast.IfExp):
+        test = _truth_of(node.test, scope, links)
+        if test is None:
+            return None
+        node = node.body if test else node.orelse
+    return node
+
+
+def _truth_of(test: ast.expr, scope: Scope, links: int) -> bool | None:
+    """Whether a test holds. None: that cannot be told."""
+    if links > _MOST_LINKS:
+        return None
+    if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+        found = _truth_of(test.operand, scope, links + 1)
+        return None if found is None else not found
+    if isinstance(test, ast.Compare) and isinstance(test.ops[0], (ast.Eq, ast.NotEq)):
+        both = [_value_of(each, scope, links + 1) for each in (test.left, test.comparators[0])]
+        if len(test.ops) > 1 or any(type(each) not in (str, int, bool) for each in both):
+            return None
+        return bool(both[0] == both[1]) == isinstance(test.ops[0], ast.Eq)
+    value = _object_of(test, scope, links + 1)
+    return value if type(value) is bool else None
+
+
+def _is_passed_over(node: ast.AST, scope: Scope) -> bool:
+    """Whether it lies in the branch of `one if test else another` that is not taken."""
+    below = node
+    for above in scope.text.above(node):
+        if isinstance(above, ast.IfExp) and below is not above.test:
+            test = _truth_of(above.test, scope, 0)
+            if test is not None and below is (above.orelse if test else above.body):
+                return True
+        if isinstance(above, ast.stmt):
+            break
+        below = above
+    return False
 
 
 def _computed(node: ast.BinOp, scope: Scope, links: int) -> int | None:
@@ -472,7 +509,11 @@ def constructor_of(owner: ast.ClassDef | None, scope: Scope) -> Scope | None:
         return None
     begins = [n for n in owner.body if isinstance(n, FUNCTIONS) and n.name == "__init__"]
     user = scope if scope.caller is None else scope.caller  # may be in another file
-    calls = user.text.calls_of(owner.name)
+    calls = [
+        call
+        for call in user.text.calls_of(owner.name)
+        if not _is_passed_over(call, Scope(user.text, user.text.scope_of(call)))
+    ]
     if len(begins) != 1 or len(calls) != 1:
         return None
     is_base = any(

@@ -7,13 +7,17 @@ name the line that called it. Whether a schedule was stepped is kept in a record
 it may belong to a function that has returned. No schedule and no optimizer is kept alive.
 
 What is found is told at the end of a recording: until then a schedule may be about to be stepped.
+
+Of a `ReduceLROnPlateau` the numbers that it is given are followed, too: where it cuts the rate
+while the first of them is still the best, how many moved the other way than it waits for.
 """
 
 from __future__ import annotations
 
 import functools
+import math
 import weakref
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from torch.optim import lr_scheduler
 
@@ -27,6 +31,19 @@ if TYPE_CHECKING:
     import torch
 
 _MOST_SCHEDULES = 64
+
+
+class Plateau(NamedTuple):
+    """What a `ReduceLROnPlateau` was given that has cut the rate, as facts `loop/plateau_<field>`.
+
+    The first number was the best one all the time.
+    """
+
+    sense: int  # -1: it waits for lower numbers, 1: for higher ones
+    values: int  # that it was given
+    turned: int  # of these, those that lie on the wrong side of the one before
+    first: float
+    last: float
 
 
 class _Schedule:
@@ -43,6 +60,9 @@ class _Schedule:
         self.drives = False  # its steps count
         self.is_beside = False  # it has parameters of the one that drives
         self.has_stepped = False
+        # Of a `ReduceLROnPlateau`; None: not from its first number on, or a later one was better.
+        self.plateau: Plateau | None = None
+        self.is_cut = False  # it has reduced the rate, and that was not told yet
 
     @property
     def was_stepped(self) -> bool:
@@ -97,6 +117,34 @@ class Schedules:
         if record is not None:  # else by its constructor
             record.is_stepped = True
             sources.note("schedule_step")
+
+    def given(self, schedule: Any, value: float, best: float, is_better: bool) -> None:
+        """A `ReduceLROnPlateau` compares a number with its best one."""
+        record = self._known.get(schedule)
+        if record is None or type(value) is not float:
+            return
+        known, record.plateau = record.plateau, None
+        if known is None:
+            if abs(best) == math.inf and is_better:
+                sense = 1 if schedule.mode == "max" else -1
+                record.plateau = Plateau(sense, 1, 0, value, value)
+        elif not is_better:
+            turned = known.turned + ((value - known.last) * known.sense < 0)
+            record.plateau = known._replace(values=known.values + 1, turned=turned, last=value)
+
+    def cuts(self, schedule: Any) -> None:
+        """A `ReduceLROnPlateau` is about to reduce the rate."""
+        record = self._known.get(schedule)
+        if record is not None:
+            record.is_cut = True
+
+    def read_plateau(self, driver: torch.optim.Optimizer) -> Plateau | None:
+        """Of a schedule of `driver`, whose rate has changed: once where it cut the rate."""
+        found = None
+        for record in self._records:
+            if record.is_cut and record.of() is driver:
+                record.is_cut, found = False, record.plateau
+        return found
 
     def uses(self, optimizer: torch.optim.Optimizer) -> None:
         """`optimizer` makes its first step that is heard."""
@@ -185,6 +233,31 @@ def _listening_step(original: Callable[..., Any]) -> Callable[..., Any]:
     return inside_step
 
 
+def _listening_value(original: Callable[..., Any]) -> Callable[..., Any]:
+    """How a `ReduceLROnPlateau` compares a number with its best one."""
+    listening = _listening_step(original)
+
+    @functools.wraps(original, updated=())
+    def inside_step(schedule: Any, *args: Any, **kwargs: Any) -> Any:
+        is_better = listening(schedule, *args, **kwargs)
+        if len(args) == 2:
+            guarded("schedules", schedules.given, schedule, *args, bool(is_better))
+        return is_better
+
+    return inside_step
+
+
+def _listening_cut(original: Callable[..., Any]) -> Callable[..., Any]:
+    """How a `ReduceLROnPlateau` reduces the rate."""
+
+    @functools.wraps(original, updated=())
+    def inside_step(schedule: Any, *args: Any, **kwargs: Any) -> Any:
+        guarded("schedules", schedules.cuts, schedule)
+        return original(schedule, *args, **kwargs)
+
+    return inside_step
+
+
 # What is heard, for `torch_patches`: the owner of a function, its name, and what takes its place.
 # Schedules that do without the base's constructor have a line of their own.
 LISTENED: tuple[tuple[Any, str, Callable[[Callable[..., Any]], Callable[..., Any]]], ...] = (
@@ -193,5 +266,6 @@ LISTENED: tuple[tuple[Any, str, Callable[[Callable[..., Any]], Callable[..., Any
     (lr_scheduler.ChainedScheduler, "__init__", _listening_made),
     (lr_scheduler.ReduceLROnPlateau, "_reset", _listening_made),
     (lr_scheduler, "_enable_get_lr_call", _listening_step),
-    (lr_scheduler.ReduceLROnPlateau, "_is_better", _listening_step),
+    (lr_scheduler.ReduceLROnPlateau, "_is_better", _listening_value),
+    (lr_scheduler.ReduceLROnPlateau, "_reduce_lr", _listening_cut),
 )

@@ -2,10 +2,15 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
+#include <string_view>
+#include <utility>
 
 #include "traindbg/base/format.h"
 #include "traindbg/base/text.h"
 #include "traindbg/rules/builtin/builtin.h"
+#include "traindbg/rules/evaluation_loss.h"
+#include "traindbg/rules/loop_facts.h"
 #include "traindbg/rules/robust.h"
 #include "traindbg/rules/training_loss.h"
 #include "traindbg/rules/updates.h"
@@ -27,16 +32,24 @@ const model::RuleInfo kScheduleCollapsed = {
         "start, or the rate has fallen to less than a millionth of its peak; and the training had not set "
         "off in fewer than 500 steps with a rate, or the loss was still falling while the rate was above a "
         "hundredth of its peak (Mann-Kendall z < -2.5; once nine tenths are learned, only the later half's "
-        "trend counts). Else a note (info).",
+        "trend counts). Else a note (info). A warning, too, where a ReduceLROnPlateau cuts the rate because "
+        "its mode is the wrong way round: the first number that it was given is still its best, and four "
+        "fifths and more of the later ones moved the other way than it waits for, three and more. With "
+        "mode=\"max\" this is told where the numbers are the evaluation loss (two are enough then), or have "
+        "fallen by a tenth and more and are of the size of the training loss, and the training loss has "
+        "fallen, too; with mode=\"min\" where there are four of them, and the evaluation loss fell by a "
+        "tenth "
+        "and more, almost each time, while they rose.",
     .why = "With no learning rate every further step is computed in vain.",
     .fix =
         "Call scheduler.step() once per epoch if its settings count epochs; make T_max, total_steps or "
-        "step_size fit the number of calls; or choose a weaker decay.",
+        "step_size fit the number of calls; or choose a weaker decay. Of ReduceLROnPlateau: mode=\"min\" for "
+        "a loss or an error, mode=\"max\" for an accuracy.",
     .healthy =
         "Cosine, linear and one-cycle schedules that end near 0 when the training does; warm restarts, which "
-        "come back; a schedule that reacts to a loss that stands still (ReduceLROnPlateau); a rate that "
-        "falls when the loss has.",
-    .cost = "One number where the learning rate changes; the loss.",
+        "come back; a schedule that reacts to a loss that stands still (ReduceLROnPlateau), or to an "
+        "evaluation loss that rises while the training's falls; a rate that falls when the loss has.",
+    .cost = "One number where the learning rate changes, five where a ReduceLROnPlateau does that; the loss.",
     .original = "",
     .source = "PyTorch documentation, torch.optim.lr_scheduler.ExponentialLR: decays every epoch",
     .severity = model::Severity::kWarning,
@@ -44,6 +57,23 @@ const model::RuleInfo kScheduleCollapsed = {
                    {"patience", "steps", 30, 5, 1e9, "steps for which it lasts"},
                    {"share", "share", 0.25, 0.05, 1, "of a run that is over"}},
 };
+
+// What is told where a ReduceLROnPlateau has cut the rate while its first number was still the best.
+struct Plateau {
+    bool wants_higher = false;
+    double values = 0, turned = 0;  // `turned`: moved the other way than it waits for
+    double first = 0, last = 0;
+};
+
+std::optional<Plateau> plateau_of(const model::StepView& step) {
+    const std::optional<LoopFact> sense = loop_fact(step, "plateau_sense");
+    const std::optional<LoopFact> values = loop_fact(step, "plateau_values");
+    const std::optional<LoopFact> turned = loop_fact(step, "plateau_turned");
+    const std::optional<LoopFact> first = loop_fact(step, "plateau_first");
+    const std::optional<LoopFact> last = loop_fact(step, "plateau_last");
+    if (!sense || !values || !turned || !first || !last) return std::nullopt;
+    return Plateau{sense->value > 0, values->value, turned->value, first->value, last->value};
+}
 
 class ScheduleCollapsed final : public Rule {
   public:
@@ -53,9 +83,13 @@ class ScheduleCollapsed final : public Rule {
           share_(parameters.at("share")) {}
 
     void on_step(const model::StepView& step, FindingSink& sink) override {
+        evaluation_.observe(step);
         if (step.mode() != model::Mode::kTrain) return;
         rates_.observe(step);
         const bool has_loss = loss_.observe(step);
+        if (const std::optional<Plateau> plateau = plateau_of(step); plateau)
+            if (const std::string_view beside = loss_beside(*plateau); !beside.empty())
+                fire_turned(*plateau, beside, step.step(), sink);
         if (!rates_.is_known() || !(rates_.peak() > 0)) return;
         ++judged_;
         const double now = rates_.now();
@@ -86,6 +120,30 @@ class ScheduleCollapsed final : public Rule {
   private:
     static constexpr std::uint64_t kTooFew = 500;
 
+    // The loss that fell while a ReduceLROnPlateau waited for the wrong side; empty: it does not.
+    [[nodiscard]] std::string_view loss_beside(const Plateau& plateau) const {
+        if (loss_.count() == 0 || loss_.is_game() || plateau.turned < 0.8 * (plateau.values - 1)) return {};
+        const auto count = static_cast<double>(evaluation_.count());
+        if (!plateau.wants_higher) {
+            // A loss that is evaluated may rise from the start, where the training learns by heart.
+            const bool has_fallen = evaluation_.not_better() <= 1 && evaluation_.last() > 0 &&
+                                    evaluation_.last() < 0.9 * evaluation_.first();
+            const bool is_one_each = std::abs(count - plateau.values) <= 1;
+            const bool has_risen = plateau.turned > 3 && plateau.last > plateau.first;
+            return has_risen && is_one_each && has_fallen ? "evaluation" : "";
+        }
+        if (!(plateau.last < plateau.first)) return {};
+        const auto is_near = [](double a, double b) { return std::abs(a - b) <= 0.01 * std::abs(b); };
+        const bool is_loss = count == plateau.values && is_near(plateau.first, evaluation_.first()) &&
+                             is_near(plateau.last, evaluation_.last());
+        if (is_loss && plateau.turned > 1) return "evaluation";
+        // An accuracy that falls while a training learns by heart is beside a much lower loss.
+        const double level = loss_.level();
+        const bool is_alike = plateau.last > 0.4 * level && plateau.last < 2.5 * level;
+        const bool has_fallen = plateau.last < plateau.first - 0.1 * std::abs(plateau.first);
+        return plateau.turned > 2 && has_fallen && level < 0.9 * loss_.start() && is_alike ? "training" : "";
+    }
+
     // Whether it was the rate that ended the progress.
     [[nodiscard]] bool took_progress() const {
         if (loss_.count() == 0 || loss_.is_game() || !loss_.is_known_function()) return false;
@@ -99,7 +157,38 @@ class ScheduleCollapsed final : public Rule {
         return trend_z(means.last(means.size() / 2)) < -2.5 || (!is_learned && trend_z(means) < -2.5);
     }
 
+    void fire_turned(const Plateau& plateau, std::string_view beside, model::StepIndex at,
+                     FindingSink& sink) {
+        const std::string_view mode = plateau.wants_higher ? "max" : "min";
+        const std::string_view other = plateau.wants_higher ? "min" : "max";
+        if (!is_mode_told_) first_cut_ = at;
+        is_mode_told_ = true;
+        model::Finding finding;
+        finding.key = "mode";
+        finding.severity = model::Severity::kWarning;
+        finding.step = at;
+        finding.first_step = first_cut_;
+        finding.tensor = "loop/learning_rate";
+        finding.message = base::format(
+            "ReduceLROnPlateau has mode=\"{}\" and cut the learning rate from {} to {}: the first of {:.0f} "
+            "numbers that it was given, {}, is still its best one, and {:.0f} of the others were {} than the "
+            "one before, {} to {}, while the {} loss fell.",
+            mode, human_number(rates_.peak()), human_number(rates_.now()), plateau.values,
+            human_number(plateau.first), plateau.turned, plateau.wants_higher ? "lower" : "higher",
+            plateau.wants_higher ? "down" : "up", human_number(plateau.last), beside);
+        finding.fix = base::format("Give ReduceLROnPlateau mode=\"{}\": what it watches {}.", other,
+                                   plateau.wants_higher ? "falls where the training learns, as a loss does"
+                                                        : "rises where the training learns, as an accuracy "
+                                                          "does");
+        finding.evidence.push_back({"last number", plateau.last, "first", plateau.first});
+        finding.evidence.push_back(
+            {"numbers that moved the other way", plateau.turned, "numbers", plateau.values});
+        finding.plots = {{"loop/learning_rate", "value"}};
+        sink.fire(std::move(finding));
+    }
+
     void fire(FindingSink& sink) {
+        if (is_mode_told_) return;  // that is why
         if (firing_ == nullptr) firing_ = took_progress() ? "rate" : "rate_note";
         const bool real = std::string_view(firing_) == "rate";
         model::Finding finding;
@@ -134,15 +223,19 @@ class ScheduleCollapsed final : public Rule {
     std::uint64_t judged_ = 0, above_ = 0, below_ = 0;
     model::StepIndex since_ = 0, last_ = 0;
     const char* firing_ = nullptr;
+    bool is_mode_told_ = false;
+    model::StepIndex first_cut_ = 0;
     double lively_level_ = 0;
     Blocks alive_;  // the loss while there was a rate
     LearningRates rates_;
     TrainingLoss loss_;
+    EvaluationLoss evaluation_;
 };
 
 std::vector<model::Requirement> schedule_collapsed_needs(const Parameters&) {
     std::vector<model::Requirement> all = loss_requirements(kScheduleCollapsed.name);
     all.push_back(rate_requirement(kScheduleCollapsed.name));
+    all.push_back(evaluation_loss_requirement(kScheduleCollapsed.name));
     return all;
 }
 

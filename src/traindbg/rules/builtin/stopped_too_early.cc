@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <utility>
 
@@ -41,7 +42,11 @@ const model::RuleInfo kStoppedTooEarly = {
         "better; or the last ones, as many as the patience, fell together by more than 8 % (15 % with less "
         "than a quarter of the first loss left), but by less than the early stopping's min_delta; or as many "
         "as the patience were no better in all, but not in a row, and since the first of these it fell by "
-        "more than 10 %.",
+        "more than 10 %. Also where the program's text tells that what it is asked about is a loss: if it "
+        "waits for higher values and ended the loop as soon as it could, while the evaluation loss got "
+        "better each time (or, where none is seen, the training loss fell by a quarter); if it is asked at "
+        "each step about the loss of its batch, and that loss, never below its lowest before, fell over the "
+        "steps that it waited (z < -3, by 5 % and more).",
     .why = "What is still falling is not at its best.",
     .fix =
         "Train for more epochs, with a schedule of that length, while the evaluation loss falls too. Of "
@@ -76,6 +81,7 @@ class LoopLeft {
         const std::optional<LoopFact> patience = loop_fact(step, "rounds_patience");
         const std::optional<LoopFact> gain = loop_fact(step, "rounds_least_gain");
         const std::optional<LoopFact> sense = loop_fact(step, "rounds_sense");
+        const std::optional<LoopFact> kind = loop_fact(step, "rounds_kind");
         if (!planned || !done || !patience || !gain || !sense) return;
         place_ = planned->place;
         planned_ = static_cast<std::uint64_t>(planned->value);
@@ -83,6 +89,8 @@ class LoopLeft {
         patience_ = static_cast<std::uint64_t>(patience->value);
         gain_ = gain->value;
         wants_lower_ = sense->value < 0;
+        is_training_loss_ = kind && kind->value > 1;
+        wants_higher_loss_ = kind && kind->value > 0 && sense->value > 0;
     }
     [[nodiscard]] bool is_told() const noexcept { return planned_ > 0; }
     [[nodiscard]] const std::string& place() const noexcept { return place_; }  // "train.py:42"
@@ -93,12 +101,16 @@ class LoopLeft {
     // By which an evaluation must be better to count (min_delta); below 0: not known.
     [[nodiscard]] double gain() const noexcept { return gain_; }
     [[nodiscard]] bool wants_lower() const noexcept { return wants_lower_; }  // else higher, or not known
+    // What it asks for is a loss, by the program's text, and it waits for higher ones.
+    [[nodiscard]] bool wants_higher_loss() const noexcept { return wants_higher_loss_; }
+    // It is the loss that the training lowers.
+    [[nodiscard]] bool is_of_training_loss() const noexcept { return is_training_loss_; }
 
   private:
     std::string place_;
     std::uint64_t planned_ = 0, done_ = 0, patience_ = 0;
     double gain_ = -1;
-    bool wants_lower_ = false;
+    bool wants_lower_ = false, wants_higher_loss_ = false, is_training_loss_ = false;
 };
 
 class StoppedTooEarly final : public Rule {
@@ -118,7 +130,19 @@ class StoppedTooEarly final : public Rule {
     }
     void on_end(FindingSink& sink) override {
         evaluation_.end();
-        if (const auto [key, what] = why_left(); !key.empty()) return fire_left(key, what, sink);
+        if (waits_for_higher_loss())
+            return fire_left(
+                "higher", "which waits for higher values of a loss: only the first one counted as the best",
+                sink);
+        if (const auto [before, after] = levels_of_patience(); after < before)
+            return fire_left("steps",
+                             base::format("while the training loss fell: its patience, {}, is counted in "
+                                          "steps, and over these the loss of single batches fell from {} to "
+                                          "{}, but was never below the lowest one before",
+                                          left_.patience(), human_number(before), human_number(after)),
+                             sink);
+        if (const auto [key, what] = why_left(); !key.empty())
+            return fire_left(key, "while the evaluation loss " + what, sink);
         if (is_evaluation_steep()) return fire_evaluation(sink);
         if (loss_.count() < std::min(min_steps_, kFewSteps) || loss_.is_game() || !loss_.is_known_function())
             return;
@@ -206,6 +230,42 @@ class StoppedTooEarly final : public Rule {
                                  human_number(evaluation_.best_at_setback()))};
         return {};
     }
+    // An early stopping of a loss that waits for higher values: only the first one counted as the best, so
+    // that it ended the loop as soon as it could.
+    [[nodiscard]] bool waits_for_higher_loss() const {
+        if (!left_.is_told() || !left_.wants_higher_loss() || loss_.is_game() || left_.patience() < 2)
+            return false;
+        const std::uint64_t asked = left_.patience() + 1;
+        if (evaluation_.count() > 0)
+            return evaluation_.count() == asked && left_.done() == asked && last_in_a_row() + 1 == asked;
+        // Asked at each round, or after equally many.
+        if (left_.done() % asked != 0) return false;
+        return loss_.start() > 0 && loss_.level() < 0.75 * loss_.start();
+    }
+    // Of an early stopping that is asked at each step, about the loss of its batch, and ended the loop as
+    // many steps after its lowest as its patience: two levels of that loss, which fell all the same. The
+    // medians of the first and of the second half of these steps.
+    [[nodiscard]] std::pair<double, double> levels_of_patience() const {
+        if (!left_.is_told() || !left_.wants_lower() || !left_.is_of_training_loss() || loss_.is_game())
+            return {};
+        const std::uint64_t patience = left_.patience();
+        if (patience < 10 || left_.done() != loss_.count()) return {};
+        if (rates_.is_known() && rates_.now() < 0.05 * rates_.peak()) return {};
+        const auto seen = loss_.recent().last(patience + 1);
+        if (seen.size() <= patience) return {};
+        // Only single values are in its way: where they get lower, they gain less than it asks for.
+        const auto waited = seen.subspan(1);
+        const double lowest = *std::ranges::min_element(waited);
+        if (lowest < seen.front() - 0.01 * std::abs(seen.front())) return {};
+        const auto half = waited.size() / 2;
+        const double first = median_of(waited.first(half)), second = median_of(waited.last(half));
+        // That a loss which stands seems to fall so over a few steps is rare enough.
+        if (trend_z(waited) > -3 || second > 0.95 * first) return {};
+        return {first, second};
+    }
+    [[nodiscard]] static double median_of(std::span<const double> some) {
+        return median({some.begin(), some.end()});
+    }
     // The evaluation's loss is an error of numbers, not of classes.
     [[nodiscard]] bool is_of_values() const {
         const std::string& name = evaluation_.function();
@@ -239,13 +299,15 @@ class StoppedTooEarly final : public Rule {
         finding.key = key;
         finding.severity = model::Severity::kWarning;
         finding.step = finding.first_step = last_;
-        finding.tensor = evaluation_.function();
-        finding.message = base::format(
-            "The loop at {} was to go {} times and was left after {} by an early stopping, while the "
-            "evaluation "
-            "loss {}.",
-            left_.place(), left_.planned(), left_.done(), what);
-        if (key == "count")
+        finding.tensor = evaluation_.count() > 0 ? evaluation_.function() : loss_.tensor();
+        finding.message =
+            base::format("The loop at {} was to go {} times and was left after {} by an early stopping, {}.",
+                         left_.place(), left_.planned(), left_.done(), what);
+        if (key == "steps")
+            finding.fix =
+                "Ask the early stopping about the mean over many steps, an epoch's or an evaluation's, or "
+                "make its patience many times as long: single batches differ by more than a step gains.";
+        else if (key == "count")
             finding.fix =
                 "Set the early stopping's count back to 0 whenever the evaluation loss is better than the "
                 "best.";
@@ -256,7 +318,7 @@ class StoppedTooEarly final : public Rule {
                 "it begins (infinity); and by how much at least (min_delta).";
         finding.evidence.push_back(
             {"rounds", static_cast<double>(left_.done()), "planned", static_cast<double>(left_.planned())});
-        finding.plots = {{evaluation_.function(), "value"}};
+        finding.plots = {{finding.tensor, "value"}};
         sink.fire(std::move(finding));
     }
     // Each evaluation was better than the one before, and the last one by much.
