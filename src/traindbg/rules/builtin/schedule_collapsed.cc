@@ -59,20 +59,20 @@ const model::RuleInfo kScheduleCollapsed = {
 };
 
 // What is told where a ReduceLROnPlateau has cut the rate while its first number was still the best.
-struct Plateau {
+struct WatchedMetric {
     bool wants_higher = false;
     double values = 0, turned = 0;  // `turned`: moved the other way than it waits for
     double first = 0, last = 0;
 };
 
-std::optional<Plateau> plateau_of(const model::StepView& step) {
+std::optional<WatchedMetric> plateau_of(const model::StepView& step) {
     const std::optional<LoopFact> sense = loop_fact(step, "plateau_sense");
     const std::optional<LoopFact> values = loop_fact(step, "plateau_values");
     const std::optional<LoopFact> turned = loop_fact(step, "plateau_turned");
     const std::optional<LoopFact> first = loop_fact(step, "plateau_first");
     const std::optional<LoopFact> last = loop_fact(step, "plateau_last");
     if (!sense || !values || !turned || !first || !last) return std::nullopt;
-    return Plateau{sense->value > 0, values->value, turned->value, first->value, last->value};
+    return WatchedMetric{sense->value > 0, values->value, turned->value, first->value, last->value};
 }
 
 class ScheduleCollapsed final : public Rule {
@@ -87,7 +87,7 @@ class ScheduleCollapsed final : public Rule {
         if (step.mode() != model::Mode::kTrain) return;
         rates_.observe(step);
         const bool has_loss = loss_.observe(step);
-        if (const std::optional<Plateau> plateau = plateau_of(step); plateau)
+        if (const std::optional<WatchedMetric> plateau = plateau_of(step); plateau)
             if (const std::string_view beside = loss_beside(*plateau); !beside.empty())
                 fire_turned(*plateau, beside, step.step(), sink);
         if (!rates_.is_known() || !(rates_.peak() > 0)) return;
@@ -121,7 +121,7 @@ class ScheduleCollapsed final : public Rule {
     static constexpr std::uint64_t kTooFew = 500;
 
     // The loss that fell while a ReduceLROnPlateau waited for the wrong side; empty: it does not.
-    [[nodiscard]] std::string_view loss_beside(const Plateau& plateau) const {
+    [[nodiscard]] std::string_view loss_beside(const WatchedMetric& plateau) const {
         if (loss_.count() == 0 || loss_.is_game() || plateau.turned < 0.8 * (plateau.values - 1)) return {};
         const auto count = static_cast<double>(evaluation_.count());
         if (!plateau.wants_higher) {
@@ -157,7 +157,7 @@ class ScheduleCollapsed final : public Rule {
         return trend_z(means.last(means.size() / 2)) < -2.5 || (!is_learned && trend_z(means) < -2.5);
     }
 
-    void fire_turned(const Plateau& plateau, std::string_view beside, model::StepIndex at,
+    void fire_turned(const WatchedMetric& plateau, std::string_view beside, model::StepIndex at,
                      FindingSink& sink) {
         const std::string_view mode = plateau.wants_higher ? "max" : "min";
         const std::string_view other = plateau.wants_higher ? "min" : "max";
