@@ -24,6 +24,8 @@ OWN_NAME = re.compile(
     r"(?:(?:struct|class|union|enum class|enum)\s+(\w+)|using\s+(\w+)\s*="
     r"|(?!namespace\b|using\b|static_assert\b)[\w:][^=({;]*?[\s*&](\w+)(?:\[\w*\])?\s*[({=;])"
 )
+ATTRIBUTES = re.compile(r"\[\[[^\]]*\]\] *|alignas\([^)]*\) *|__attribute__\(\(.*?\)\)\)? *")
+NO_NAMES = {"operator", "int", "char", "bool", "float", "double", "void", "auto", "const"}
 SUFFIXES = {".h", ".cc", ".inc"}
 
 
@@ -76,9 +78,10 @@ def own_names(file: Path) -> dict[str, int]:
             is_within = False
         elif line.startswith("namespace ") and line.endswith("{"):
             outer = line.split()[1]
-        elif is_within and (match := OWN_NAME.match(line)):
+        elif is_within and (match := OWN_NAME.match(ATTRIBUTES.sub("", line))):
             name = next(group for group in match.groups() if group)
-            found.setdefault(f"{outer}::{name}", number)
+            if name not in NO_NAMES:
+                found.setdefault(f"{outer}::{name}", number)
     return found
 
 

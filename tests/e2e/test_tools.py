@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import time
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -103,13 +104,22 @@ class TestLayers:
         (base / "a.cc").write_text(text.format("base", inner))
         (base / "b.cc").write_text(text.format("base::deep", inner))
         (tree / "src/traindbg/model/c.cc").write_text(text.format("base", inner))
+        more = (
+            "[[nodiscard]] int marked(int a) { return a; }\nbool operator==(A, B);\nenum : int { };"
+        )
+        (base / "e.cc").write_text(text.format("base::deeper", more))
         assert run_tool("check_layers.py", tree).returncode == 0
         (base / "d.cc").write_text(text.format("base", "double sum(double a) { return a; }"))
+        (base / "f.cc").write_text(
+            "namespace traindbg::base::deeper {\nnamespace {\nalignas(16) const int marked = 3;\n"
+            "bool operator==(C, D);\nenum : int { };\n}  // namespace\n}\n"
+        )
         result = run_tool("check_layers.py", tree)
         assert result.returncode == 1
+        assert "base/f.cc:3: 'traindbg::base::deeper::marked' is an own name of" in result.stdout
         assert "base/d.cc:4: 'traindbg::base::kMost' is an own name of" in result.stdout
         assert "base/d.cc:6: 'traindbg::base::sum' is an own name of" in result.stdout
-        assert "layers: 2 violations" in result.stdout
+        assert "layers: 3 violations" in result.stdout
 
     def test_two_ways_to_one_header_are_no_circle(self, tree: Path) -> None:
         model = tree / "src/traindbg/model"
@@ -203,7 +213,7 @@ if [ "$1" = --gtest_list_tests ]; then
     {listing}
     exit 0
 fi
-file=$(echo "$2" | sed 's/.*xml://')
+file=$(echo "$1" | sed 's/.*xml://')
 {body}
 """
 REPORT = (
@@ -211,6 +221,11 @@ REPORT = (
     "<testcase name='t$GTEST_SHARD_INDEX' classname='S' status='run'/>"
     "</testsuite></testsuites>\nEOF\n"
 )
+
+
+def status_of(process: int) -> str:
+    """One letter, as ps shows it."""
+    return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0]
 
 
 class TestCppTests:
@@ -253,7 +268,7 @@ class TestCppTests:
             for case in ElementTree.parse(report).getroot().iter("testcase")
             if case.find("failure") is not None
         ]
-        assert failed == ["write_test"]
+        assert failed == ["read", "write"]
         assert run_tool("run_cpp_tests.py", tmp_path, "base").returncode == 0
 
     def test_a_program_that_is_not_there_or_has_no_tests_is_a_failure(self, tmp_path: Path) -> None:
@@ -261,6 +276,30 @@ class TestCppTests:
         assert result.returncode == 1
         assert f"no program {tmp_path / 'base_test'}: build it first" in result.stderr
         assert run_tool("run_cpp_tests.py", tmp_path).returncode == 1
+        self.make(tmp_path, "read", REPORT)
+        self.make(tmp_path, "write", REPORT, tests=0)
+        result = run_tool("run_cpp_tests.py", tmp_path)
+        assert result.returncode == 1
+        assert "write_test, part 1 of 1, has no tests" in result.stdout
+
+    def test_a_run_by_hand_leaves_no_test_out(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setenv("GTEST_FILTER", "Other.*")
+        self.make(tmp_path, "base", f'[ -z "$GTEST_FILTER" ] || exit 3; {REPORT}')
+        report = tmp_path / "a/b.xml"
+        assert run_tool("run_cpp_tests.py", tmp_path, "--report", report).returncode == 0
+
+    def test_what_a_part_leaves_behind_is_ended_and_not_waited_for(self, tmp_path: Path) -> None:
+        self.make(tmp_path, "base", f"sleep 60 & echo $! > {tmp_path}/pid; {REPORT}")
+        assert run_tool("run_cpp_tests.py", tmp_path, "base").returncode == 0
+        left = int((tmp_path / "pid").read_text())
+        for _ in range(100):
+            if not Path(f"/proc/{left}").exists() or "Z" in status_of(left):
+                break
+            time.sleep(0.05)
+        else:
+            raise AssertionError("it still runs")
 
 
 class TestSum:

@@ -325,7 +325,8 @@ def test_answers_to_yes_or_no_are_counted() -> None:
     assert 1 << 15 < count <= 1 << 16
     assert yes == said == right == pytest.approx(0.1 * count, rel=0.02)
     several = torch.eye(4)[:, :3]  # many labels of each sample
-    all_of_them = answers_of("binary_cross_entropy_with_logits", several - 0.5, several)
+    assert answers_of("binary_cross_entropy_with_logits", several - 0.5, several) is None
+    all_of_them = answers_of("binary_cross_entropy_with_logits", several - 0.5, several, True)
     assert all_of_them is not None
     assert [float(value) for value in all_of_them] == [12, 3, 3, 3]
     assert answers_of("binary_cross_entropy_with_logits", given, labels[:, None]) is None

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pickle
+
 import pytest
 
 torch = pytest.importorskip("torch")
@@ -70,6 +72,47 @@ def test_the_sign_of_a_likelihood_is_known(made, is_turned: bool, run_dir) -> No
 @pytest.mark.parametrize("is_turned", [False, True])
 def test_of_policies_and_bounds_nothing_is_said(made, is_turned: bool, run_dir) -> None:
     assert signs(run_dir, made, is_turned) == set()
+
+
+def test_of_what_the_model_draws_itself_nothing_is_said(run_dir) -> None:
+    def of_its_own(out):
+        there = D.Normal(out[:, 0], softplus(out[:, 1]))
+        return there.log_prob(there.rsample())
+
+    assert signs(run_dir, of_its_own, True) == set()
+
+
+class Raises(torch.Tensor):
+    """A tensor that nobody may look at."""
+
+    @classmethod
+    def __torch_function__(cls, function, types, args=(), kwargs=None):
+        if function == torch.Tensor.grad_fn.__get__:
+            raise RuntimeError("looked at")
+        return super().__torch_function__(function, types, args, kwargs or {})
+
+
+def test_tensors_of_other_classes_are_not_looked_at(run_dir) -> None:
+    model = nn.Linear(4, 1)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    with td.watch(model, run_dir=run_dir, capture=LOOP, supervise=False):
+        for _ in range(2):
+            D.Normal(torch.zeros(3).as_subclass(Raises), 1.0, validate_args=False).log_prob(
+                torch.zeros(3)
+            )
+            model(X).sum().backward()
+            optimizer.step()
+
+
+def test_functions_stay_what_they_are(run_dir) -> None:
+    held = pickle.loads(pickle.dumps(D.Normal.log_prob))
+    model = nn.Linear(4, 1)
+    with td.watch(model, run_dir=run_dir, capture=LOOP, supervise=False):
+        assert pickle.loads(pickle.dumps(held)) is D.Normal.log_prob is held
+        of_mine = type("Mine", (D.Normal,), {"log_prob": D.Normal.log_prob})
+    code = vars(of_mine)["log_prob"].__code__
+    assert code.co_filename == D.Normal.log_prob.__code__.co_filename
+    assert "_traindbg" not in str(code.co_names)
 
 
 def test_nothing_stays_in_the_classes_afterwards(run_dir) -> None:

@@ -42,7 +42,18 @@ print(f"validation AUC {{float(scores.detach().argsort()[0])}}")
         ("print(f'AUC {value:.3f}')", True),
         ("best_val_auc = 0", True),
         ("metrics.logloss(p, y)", True),
-        ("def log_loss(p, y): ...", True),
+        ("from sklearn.metrics import log_loss", True),
+        ("torchmetrics.classification.BinaryAUROC()", True),
+        ("val_rocAUC = ROCAUC()", True),
+        ("precision_recall_curve(y, p); auc(r, q)", True),
+        ("torch.set_float32_matmul_precision('high'); roc_auc_score(y, p)", True),
+        ("Trainer(precision='16-mixed'); AveragePrecision()", True),
+        ("def log_loss(step, loss): ...", False),
+        ("calibration_loader = 1", False),
+        ("roc_auc_score(y, p); acc = (p > 0).mean()", False),
+        ("roc_auc_score(y, p); print('hit rate', h)", False),
+        ("AUROC(); BinaryF1Score()", False),
+        ("AUROC(); Precision()", False),
         ("torchmetrics.AUROC()", True),
         ("roc_auc_score(y, p); accuracy = (p > 0).mean()", False),
         ("print('AUC', a, 'F1', b)", False),
@@ -61,6 +72,7 @@ def test_what_a_text_names(text: str, is_order: bool) -> None:
     ("outputs", "loss", "told"),
     [
         (1, "F.binary_cross_entropy_with_logits(scores, y)", {1.0}),
+        (1, "F.binary_cross_entropy_with_logits(scores, y, reduction='none').mean()", {1.0}),
         (2, "F.cross_entropy(model(x), y.long())", set()),
     ],
 )
@@ -84,6 +96,25 @@ def test_phases_of_random_features_are_known() -> None:
         for other in (layer.bias.uniform_(0, 1), layer.bias.uniform_(0, 20), layer.bias.normal_()):
             assert not holds_phases(layer), other
     assert not holds_phases(nn.Linear(5, 8, bias=False))
+
+
+def test_the_size_of_what_a_recurrent_layer_is_given(run_dir) -> None:
+    class Counts(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.rnn, self.head = nn.GRU(3, 8, batch_first=True), nn.Linear(8, 1)
+
+        def forward(self, x):
+            return self.head(self.rnn(x)[0][:, -1])
+
+    model = Counts()
+    optimizer = torch.optim.SGD(model.parameters(), lr=1e-6)
+    loop = [{"collection": "loop", "mode": "every"}]
+    with td.watch(model, run_dir=run_dir, capture=loop, supervise=False):
+        model(500 * torch.ones(16, 5, 3)).mean().backward()
+        optimizer.step()
+    values = td.Run(run_dir).scalars("loop/input_given_size").values.tolist()
+    assert values == pytest.approx([500.0], rel=1e-4)
 
 
 @pytest.mark.parametrize("scale", [1.0, 0.05])

@@ -255,7 +255,9 @@ class Outputs:
         self._seen: set[int] = set()
         self._calls: dict[int, int] = {}  # of layers with a matrix, by id
         self._given: list[Given] = []  # in the order of their first calls
-        self._given_size: Number | None = None  # root mean square of what the first one was given
+        # Root mean square of what the first module with a matrix of its own was given.
+        self._given_size: Number | None = None
+        self._is_first = True  # none has run yet
         self._is_dropped_from = False  # by a dropout before the first of them
         self.looked_up: dict[int, LookedUp] = {}  # by the embedding's id
         self._branch: Branch | None = None
@@ -287,9 +289,10 @@ class Outputs:
         return self._given if len(self._roots) == 1 else []
 
     def given_size(self) -> Number | None:
-        """The root mean square of what the first layer with a matrix was given.
+        """The root mean square of what the first module with a matrix of its own was given.
 
-        None: no batch of numbers, or there are several models.
+        None: no batch of numbers, or there are several models. Of a module that has others in it,
+        whose calls end first, it cannot be told.
         """
         return self._given_size if len(self._roots) == 1 else None
 
@@ -318,7 +321,11 @@ class Outputs:
         is_taken = (key in self._roots or key in self._parts) and key not in self._seen
         is_layer = has_matrix(module)
         is_table = isinstance(module, torch.nn.Embedding) and key not in self.looked_up
-        if not is_taken and not is_layer and not is_table:
+        is_first = self._is_first and any(
+            parameter is not None and parameter.dim() > 1
+            for parameter in module.__dict__["_parameters"].values()
+        )
+        if not (is_taken or is_layer or is_table or is_first):
             return
         if not module.training or not torch.is_grad_enabled():
             return
@@ -326,6 +333,11 @@ class Outputs:
             return
         if _graph_task is not None and _graph_task() != -1:
             return
+        if is_first:
+            self._is_first = False
+            is_alone = next(module.children(), None) is None
+            found = _deviation_and_size(args[0]) if args and is_alone else None
+            self._given_size = None if found is None else found[1]
         if is_taken:
             self._seen.add(key)
             self._take(key, output)
@@ -385,9 +397,6 @@ class Outputs:
     def _take_given(self, module: nn.Module, args: Any) -> None:
         if len(self._given) >= _MOST_LAYERS or not args:
             return
-        if len(self._calls) == 1 and args[0] is not None:
-            found = _deviation_and_size(args[0])
-            self._given_size = None if found is None else found[1]
         directions = _directions(args[0])
         if directions is not None:
             units = args[0].numel() // args[0].shape[0]

@@ -280,17 +280,23 @@ class Answers(NamedTuple):
     answers_right_yes: torch.Tensor  # both
 
 
-def answers_of(name: str, predictions: Any, labels: Any) -> Answers | None:
+def answers_of(
+    name: str, predictions: Any, labels: Any, is_weighed: bool = False
+) -> Answers | None:
     """What a loss of one output for each label was given; `name`: of the loss function.
 
-    For each sample, that is, or pixel, or for many labels of a sample: of these evenly, at most
-    `_MOST_PIXELS`.
+    For each sample, that is, or pixel; or, where a yes `is_weighed`, for many labels of a sample.
+    Of many evenly, at most `_MOST_PIXELS`. Many labels that are not weighed may be of classes, of
+    which the likeliest counts.
     """
     if name not in OF_TWO or type(predictions) is not torch.Tensor:
         return None
     if type(labels) is not torch.Tensor or labels.device != predictions.device:
         return None
-    if labels.dim() == 0 or labels.shape != predictions.shape or capturing_graph(labels):
+    is_one_each = labels.dim() == 1 or (labels.dim() >= 2 and labels.shape[1] == 1)
+    if not (is_one_each or (is_weighed and labels.dim() > 0)):
+        return None
+    if labels.shape != predictions.shape or capturing_graph(labels):
         return None
     with own_operations():
         given, wanted = predictions.detach(), labels.detach()

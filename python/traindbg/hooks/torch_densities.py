@@ -1,7 +1,8 @@
 """Log-probabilities of `torch.distributions`, which many losses are made of: their nodes are known.
 
 A loss that is minus one of them, or their mean, is a negative log-likelihood; one that is such a
-thing without the minus makes what was observed as unlikely as can be.
+thing without the minus makes what was observed as unlikely as can be. Of a value that has a graph
+of its own, such as a sample drawn by reparametrisation, nothing is said: it was not observed.
 """
 
 from __future__ import annotations
@@ -13,36 +14,50 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import distributions
 
+from traindbg.hooks.torch_guard import guarded
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
 _KEY = "traindbg_density"
-_Heard = tuple[type, str, "Callable[[Callable[..., Any]], Callable[..., Any]]"]
+_modes = getattr(torch._C, "_len_torch_function_stack", None)
 
 
 def is_density(node: Any) -> bool:
-    """Whether a node of a graph is what a `log_prob` returned."""
+    """Whether a node of a graph is what a `log_prob` returned of a value that was observed."""
     found = getattr(node, "metadata", None)
     return isinstance(found, dict) and _KEY in found
 
 
-def _listening(wants: Callable[[], bool], original: Callable[..., Any]) -> Callable[..., Any]:
+def _mark(value: Any, observed: Any) -> None:
+    # Of other classes and while modes are on, to look at a tensor is to run code of the user's.
+    if type(value) is not torch.Tensor or (_modes is not None and _modes() > 0):
+        return
+    if type(observed) is torch.Tensor and observed.requires_grad:
+        return
+    found = getattr(value.grad_fn, "metadata", None)
+    if isinstance(found, dict):
+        found[_KEY] = True
+
+
+def listening(wants: Callable[[], bool], original: Callable[..., Any]) -> Callable[..., Any]:
+    """Of a `log_prob`; `wants`: whether somebody asks now."""
+
     @functools.wraps(original)
     def log_prob(*args: Any, **kwargs: Any) -> Any:
         value = original(*args, **kwargs)
-        if wants() and isinstance(value, torch.Tensor):
-            found = getattr(value.grad_fn, "metadata", None)
-            if isinstance(found, dict):
-                found[_KEY] = True
+        if wants():
+            observed = args[1] if len(args) > 1 else kwargs.get("value")
+            guarded("densities", _mark, value, observed)
         return value
 
     return log_prob
 
 
-def densities(wants: Callable[[], bool]) -> list[_Heard]:
-    """The methods that are to be listened to, and how; `wants`: whether somebody asks now."""
+def kinds() -> list[type]:
+    """The distributions of PyTorch that have a `log_prob` of their own."""
     return [
-        (kind, "log_prob", functools.partial(_listening, wants))
+        kind
         for kind in vars(distributions).values()
         if isinstance(kind, type)
         and issubclass(kind, distributions.Distribution)

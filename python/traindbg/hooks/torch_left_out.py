@@ -13,7 +13,7 @@ from traindbg.hooks.torch_resume import checkpoints, is_fresh
 from traindbg.hooks.torch_untrained import first_elements
 
 if TYPE_CHECKING:
-    from collections.abc import Container, Iterable
+    from collections.abc import Callable, Container, Iterable
 
     from torch import nn
 
@@ -68,7 +68,7 @@ class LeftOut:
         self,
         parameters: Iterable[nn.Parameter],
         reached: Container[int],
-        modules: dict[str, nn.Module],
+        modules: Callable[[], dict[str, nn.Module]],
         step: int,
     ) -> None:
         """Of a step. `reached`: ids of what backward changed in it; `modules`: by their names."""
@@ -113,7 +113,8 @@ class LeftOut:
         count = len(kept) + max(0, len(found) - _MOST_CANDIDATES)
         self._teller.fact("not_in_optimizer", count, kept[0][1].module if kept else "")
         if kept:
-            fresh = [is_fresh(modules.get(o.module), o.path, p) for p, o in kept]
+            held_by = modules()
+            fresh = [is_fresh(held_by.get(o.module), o.path, p) for p, o in kept]
             # Of weights that came from elsewhere, it may be meant.
             is_loaded = (
                 False in fresh

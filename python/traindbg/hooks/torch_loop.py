@@ -21,7 +21,6 @@ from torch import nn
 
 from traindbg.hooks.torch_collapse import Outputs
 from traindbg.hooks.torch_compiled import compiler_in_use
-from traindbg.hooks.torch_data import OF_TWO
 from traindbg.hooks.torch_device import capturing_graph, own_operations
 from traindbg.hooks.torch_fresh import holds_phases
 from traindbg.hooks.torch_given import GivenInEvaluation
@@ -35,7 +34,6 @@ from traindbg.hooks.torch_loss_of_weights import parameters_of_penalty
 from traindbg.hooks.torch_loss_overlap import lowers_overlap
 from traindbg.hooks.torch_loss_root import Root, mark_loss, root_of
 from traindbg.hooks.torch_loss_scores import is_made_of_raw_scores
-from traindbg.hooks.torch_measures import judges_order
 from traindbg.hooks.torch_module_modes import Modes
 from traindbg.hooks.torch_norms import Norms
 from traindbg.hooks.torch_parameters import number_of
@@ -43,7 +41,6 @@ from traindbg.hooks.torch_policy import is_lowered
 from traindbg.hooks.torch_resume import is_fresh, is_random_table
 from traindbg.hooks.torch_shards import local_part
 from traindbg.hooks.torch_slopes import Slopes
-from traindbg.hooks.torch_text import text_here
 from traindbg.hooks.torch_through_time import ThroughTime
 from traindbg.hooks.torch_untrained import Calls, Untrained, first_elements
 
@@ -343,9 +340,6 @@ class LoopObserver:
             tell("loss_lowers_overlap", 1)
         if is_lowered(root):
             tell("policy_is_lowered", 1)
-        if any(name in OF_TWO for name in self._calls_of):
-            text = text_here()
-            tell("judges_order", float(text is not None and judges_order(text)))
         self._latents = graph.latents
         if graph.repeated or graph.sequences:
             self._times = ThroughTime(graph.repeated, graph.sequences)
@@ -400,7 +394,7 @@ class LoopObserver:
         self.slopes.tell()
         if self._passes > 0:
             self.modes.tell(held, self._reached)
-        self._left_out.tell(self._parameters(), self._reached, self.modules(), step)
+        self._left_out.tell(self._parameters(), self._reached, self.modules, step)
         self._tell_calls(held, optimizer, reached)
 
     def ends_by_hand(self) -> None:
@@ -486,7 +480,7 @@ class LoopObserver:
             return
         tell = self._teller.fact
         first = roots[0]
-        if all(root.is_never_negative and root.sign != 0 for root in roots):
+        if all(root.tells_sign and root.sign != 0 for root in roots):
             tell("loss_sign", roots[0].sign if len({r.sign for r in roots}) == 1 else 0, first.name)
         if len(roots) > 1:
             follow = all(

@@ -18,8 +18,10 @@ from traindbg.hooks.torch_data import OF_TWO, answers_of
 from traindbg.hooks.torch_device import capturing_graph, own_operations
 from traindbg.hooks.torch_guard import boundary, guarded
 from traindbg.hooks.torch_losses import LABELS, PREDICTIONS, arguments_of
+from traindbg.hooks.torch_measures import judges_order
 from traindbg.hooks.torch_shards import has_values, whole_here
 from traindbg.hooks.torch_sources import sources
+from traindbg.hooks.torch_text import text_says
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -81,6 +83,7 @@ class LossObserver:
         self.guard = guard
         self.ids: dict[str, int] = {}  # by the function's name
         self.misses_arguments = False  # those that the user asked for, up to now
+        self._judges_order_told = False
         self.unreduced: torch.Tensor | None = None  # mean of a loss for each sample; one number
         self._unreduced_count = 0  # of how many values
         self.scaled: tuple[weakref.ref[torch.Tensor], torch.Tensor] | None = None  # and unscaled
@@ -284,15 +287,22 @@ class LossObserver:
 
     def _take_answers(self, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         given = args[0] if args else kwargs.get("input")
-        found = answers_of(name, given, args[1] if len(args) > 1 else kwargs.get("target"))
-        for fact, value in found._asdict().items() if found is not None else ():
-            self._tensors.tell(fact, value, always=True)
+        target = args[1] if len(args) > 1 else kwargs.get("target")
         weight = kwargs.get("pos_weight")
-        if found is None or not isinstance(weight, torch.Tensor) or weight.numel() == 0:
+        if not isinstance(weight, torch.Tensor) or weight.numel() == 0:
+            weight = None
+        found = answers_of(name, given, target, weight is not None)
+        if found is None:
             return
-        with own_operations():
-            mean = weight.detach().to(torch.float32).mean()
-        self._tensors.tell("answers_weight", mean, always=True)
+        for fact, value in found._asdict().items():
+            self._tensors.tell(fact, value, always=True)
+        if weight is not None:
+            with own_operations():
+                mean = weight.detach().to(torch.float32).mean()
+            self._tensors.tell("answers_weight", mean, always=True)
+        if not self._judges_order_told:
+            self._judges_order_told = True
+            self._tensors.tell("judges_order", float(text_says(judges_order)), always=True)
 
     def _note_unreduced(self, value: torch.Tensor) -> None:
         """Of a loss for each sample, which the loop makes one number of: its mean."""

@@ -20,6 +20,7 @@ from traindbg.hooks.torch_terms import number_of_factor, terms_of
 _MOST_STEPS = 64  # along a chain
 _FIRST_LABELS = 64
 _KEY = "traindbg"
+DENSITY = "log_prob"  # what `loss_sign` calls a log-probability of torch.distributions
 
 # Losses that are zero or more, whatever they are given of the right kind.
 _NEVER_NEGATIVE = frozenset(
@@ -66,7 +67,7 @@ class Root(NamedTuple):
     name: str = ""
     number: int = 0
     sign: int = 0  # of the number; 0: not known
-    is_never_negative: bool = False
+    tells_sign: bool = False  # the sign says whether it is made larger or smaller
     is_mean: bool = False
     is_undivided: bool = False  # it is the very value
     labels: int = 0
@@ -120,7 +121,7 @@ def root_of(root: torch.Tensor, is_scaled: bool) -> Root | None:
     if is_scaled and node.name() == "MulBackward0" and len(next_nodes(node)) == 1:
         node = next_nodes(node)[0]
     start = node  # behind the scaler, whose factor is above zero
-    sign, is_undivided, is_multiplied, picks = 1, True, False, False
+    sign, is_undivided, is_sign_unknown, picks = 1, True, False, False
     for _ in range(_MOST_STEPS):
         mark = _metadata(node).get(_KEY)
         if isinstance(mark, _Mark):
@@ -139,10 +140,10 @@ def root_of(root: torch.Tensor, is_scaled: bool) -> Root | None:
             if not is_undivided:
                 sign = 0 if not root.is_cpu else (1 if number_in(root) < 0 else -1)
             return Root(True, "log_softmax", 0, -sign, True, False, False, 0)
-        if is_density(
-            node
-        ):  # as of a policy, times what may be a reward or a cost, it tells nothing
-            return None if is_multiplied else Root(True, "log_prob", 0, -sign, True)
+        # Of a choice, times what may be a reward or a cost, or of some picks, it tells nothing.
+        if is_density(node):
+            is_told = not (is_sign_unknown or picks)
+            return Root(True, DENSITY, 0, -sign, True) if is_told else None
         is_logarithm = name == "LogSigmoidBackward0" or is_log_of_probability(node)
         if is_logarithm or is_log_of_share(node):
             if not is_undivided:
@@ -160,7 +161,7 @@ def root_of(root: torch.Tensor, is_scaled: bool) -> Root | None:
                 return None
             is_undivided = False
             if name == "MulBackward0" or (number_of_factor(node) or 0.0) <= 0:
-                is_multiplied = True
+                is_sign_unknown = True
         elif name in _PICKS:
             picks = True
         elif name == "MaskedSelectBackward0" and is_log_of_share(after[0]):

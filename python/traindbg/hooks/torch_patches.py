@@ -49,9 +49,9 @@ from torch.optim.optimizer import (
 )
 
 from traindbg._core import NOT_HANDLED, NOTHING_TO_DO, ROLE_BITS, Listening
+from traindbg.hooks import torch_densities as densities
 from traindbg.hooks.torch_compiled import others_have_global_hooks
 from traindbg.hooks.torch_data import listening_init, listening_iter
-from traindbg.hooks.torch_densities import densities
 from traindbg.hooks.torch_guard import guarded
 from traindbg.hooks.torch_losses import without_weights
 from traindbg.hooks.torch_modes import listening_eval, modes
@@ -816,8 +816,10 @@ def _reductions_listener() -> Callable[[Any], None] | None:
 
 def _wants_loop() -> bool:
     """Whether facts of the loop are taken at this step."""
-    hot = None if _is_compiling() or state.listener is None else state.hot
-    return hot is not None and bool(hot.due & ROLE_BITS["loop"])
+    hot = state.hot
+    if hot is None or not hot.due & ROLE_BITS["loop"] or state.listener is None:
+        return False
+    return not (_is_compiling() or is_transforming() or _is_tracing())
 
 
 def acquire() -> None:
@@ -846,8 +848,10 @@ def acquire() -> None:
     _listen_inside(torch.nn.Module, "load_state_dict", listening_model)
     _listen_inside(torch.optim.Optimizer, "state_dict", listening_state)
     _listen_inside(torch.optim.Optimizer, "load_state_dict", listening_optimizer)
-    for owner, name, make in [*LISTENED, *densities(_wants_loop)]:
+    for owner, name, make in LISTENED:
         _replace(owner, name, make)
+    for kind in densities.kinds():
+        _listen_inside(kind, "log_prob", functools.partial(densities.listening, _wants_loop))
     _replace(_GradScaler, "__init__", _finding_its_class)
     guarded("gradients before", _listen_to_scalers, _GradScaler)
     clip_grad = torch.nn.utils.clip_grad

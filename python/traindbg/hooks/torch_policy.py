@@ -15,9 +15,10 @@ import ast
 import re
 from typing import TYPE_CHECKING, Any
 
+from traindbg.hooks.torch_densities import is_density
 from traindbg.hooks.torch_nodes import edges_of, next_nodes
 from traindbg.hooks.torch_terms import is_passed_on, number_of_factor, terms_of
-from traindbg.hooks.torch_text import text_here
+from traindbg.hooks.torch_text import text_says
 
 if TYPE_CHECKING:
     import torch
@@ -38,7 +39,7 @@ def _first(node: Any) -> Any:
 
 
 def _is_log_of_density(node: Any) -> bool:
-    """Whether it is the log-density of a normal distribution, as PyTorch writes it."""
+    """Whether it is the log-density of a normal distribution, written by hand as PyTorch does."""
     for name in ("SubBackward0", "SubBackward0", "DivBackward0", "NegBackward0", "PowBackward0"):
         if node is None or node.name() != name:
             return False
@@ -69,7 +70,7 @@ def _is_log_of_choice(node: Any) -> bool:
             node = _first(node)
             if node is None or node.name() != "SubBackward0":
                 return False
-        elif _is_log_of_density(node):
+        elif is_density(node) or _is_log_of_density(node):
             return True
         elif not is_passed_on(node) and name not in _CUTS:
             return False
@@ -176,5 +177,4 @@ def is_lowered(root: torch.Tensor) -> bool:
     """Of a loss whose backward pass begins, in the program's own thread."""
     if not lowers_chosen(root):
         return False
-    tree = text_here()
-    return tree is not None and says_rewards(tree)
+    return text_says(says_rewards)

@@ -5,30 +5,34 @@ from __future__ import annotations
 import ast
 import os
 import warnings
+from typing import TYPE_CHECKING
 
 from traindbg.hooks.torch_sources import path_of, sources
 
-_MOST_BYTES = 1 << 20
-_MOST_FILES = 8
-_files: dict[tuple[str, float], ast.Module | None] = {}
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+_MOST_BYTES = 200_000
+_MOST_ANSWERS = 16
+_answers: dict[tuple[str, float, str], bool] = {}
 
 
-def text_here() -> ast.Module | None:
-    """Of the file whose code is running now, of the user's. None: it cannot be read.
+def text_says(question: Callable[[ast.Module], bool]) -> bool:
+    """Whether that is so of the file whose code is running now, of the user's.
 
-    Each file is read once.
+    False where it cannot be read. Each file is read once for each question.
     """
     line = sources.here()
     path = path_of(line.file) if line is not None else ""
     try:
-        key = (path, os.path.getmtime(path))
-        if key not in _files:
-            if len(_files) >= _MOST_FILES or os.path.getsize(path) > _MOST_BYTES:
-                return None
-            _files[key] = None
+        key = (path, os.path.getmtime(path), question.__name__)
+        if key not in _answers:
+            if len(_answers) >= _MOST_ANSWERS or os.path.getsize(path) > _MOST_BYTES:
+                return False
+            _answers[key] = False
             with open(path, encoding="utf-8") as file, warnings.catch_warnings():
                 warnings.simplefilter("ignore")
-                _files[key] = ast.parse(file.read())
+                _answers[key] = question(ast.parse(file.read()))
     except (OSError, SyntaxError, ValueError, RecursionError):
-        return None
-    return _files[key]
+        return False
+    return _answers[key]

@@ -43,7 +43,8 @@ const model::RuleInfo kClassImbalance = {
         "one output (warning, at the same times): "
         "one answer is at most one in 1 + `ratio` labels, five or more of it were in batches since step 40, "
         "and no output of these ever was on its side (more, where one was before); or it is ignored, as "
-        "counted at every 5th step (of a map, by its pixels), as "
+        "counted at every 5th step (of a map of one channel by its pixels, and where `pos_weight` is given "
+        "by all labels of a sample), as "
         "rare classes are above; also where `pos_weight` makes a rare yes count less. Order "
         "(warning): batches of eight or more labels are nearly all of a single class each, although the "
         "data has several; or they are of few classes each, and those of one step are mostly those of the "
@@ -61,7 +62,7 @@ const model::RuleInfo kClassImbalance = {
         "Unequal classes that the model finds all the same; vocabularies, whose rare words are rare; classes "
         "that "
         "never occur; trainings with several optimizers, as in a GAN (info). A calibrated model of rare "
-        "events, whose loss is "
+        "events that gives the rare answer now and then, whose loss is "
         "below nine tenths of what their frequency alone gives (info); a program that names measures of an "
         "order or of probabilities alone, such as AUC or log loss (info).",
     .cost =
@@ -323,13 +324,14 @@ class ClassImbalance final : public Rule {
     // One that gives the rare answer now and then and has a loss below that of its frequency alone may be
     // calibrated: few samples are likelier than not. So may any that is judged by its order. The mean of
     // losses, as most batches have no rare sample, and a low one. `yes`: their share of the labels.
-    void set_severity(double yes, bool is_given, model::Finding& finding) const {
+    void set_severity(double yes, bool now_and_then, model::Finding& finding) const {
         const auto& losses = answer_losses_.values();
         const double mean = std::accumulate(losses.begin(), losses.end(), 0.0) /
                             static_cast<double>(std::max<std::size_t>(losses.size(), 1));
         const double said = yes * weight_ / (yes * weight_ + 1 - yes);  // the best of constant answers
-        const double base = -yes * weight_ * std::log(said) - (1 - yes) * std::log(1 - said);
-        const bool tells = is_given && !losses.empty() && mean < kTelling * base;
+        const double weighed = yes * weight_;
+        const double base = (weighed > 0 ? -weighed * std::log(said) : 0) - (1 - yes) * std::log(1 - said);
+        const bool tells = now_and_then && !losses.empty() && mean < kTelling * base;
         const bool is_sound = (tells || judges_order_) && !is_weight_turned(yes < 0.5);
         finding.severity = is_sound ? model::Severity::kInfo : model::Severity::kWarning;
         if (!losses.empty()) finding.evidence.push_back({"loss", mean, "of the best constant answer", base});
@@ -633,7 +635,6 @@ class ClassImbalance final : public Rule {
 
 std::vector<model::Requirement> class_imbalance_needs(const Parameters&) {
     std::vector<model::Requirement> all = argument_requirements(kClassImbalance.name);
-    all.push_back(loop_requirement(kClassImbalance.name));
     for (model::Requirement& one : loss_requirements(kClassImbalance.name))
         if (one.collection == "losses") all.push_back(std::move(one));
     all.push_back({"classes",

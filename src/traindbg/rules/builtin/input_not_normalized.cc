@@ -145,8 +145,10 @@ class InputNotNormalized final : public Rule {
                first->module_type.find("Embedding") != std::string::npos;
     }
 
-    // The model makes another size of it itself, before its first layer: by a mean that it takes, say.
+    // The model makes another size of it itself, before its first layer: by a mean that it takes, say. Of
+    // several inputs nobody knows which of them that layer is given.
     [[nodiscard]] bool is_scaled_by_the_model(double rms) const {
+        if (inputs_.size() != 1) return false;
         const bool is_usual = given_ >= 1 / kUsual && given_ <= kUsual;
         return is_usual && (rms > 2 * given_ || 2 * rms < given_);
     }
@@ -272,7 +274,6 @@ std::vector<model::Requirement> input_not_normalized_needs(const Parameters&) {
     std::vector<model::Requirement> all = loss_requirements(kInputNotNormalized.name);
     for (model::Requirement& more : argument_requirements(kInputNotNormalized.name))
         all.push_back(std::move(more));
-    all.push_back(loop_requirement(kInputNotNormalized.name));
     using enum model::Mode;
     all.push_back({"inputs",
                    kTrain,

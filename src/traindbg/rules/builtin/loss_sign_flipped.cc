@@ -27,7 +27,9 @@ const model::RuleInfo kLossSignFlipped = {
         "function's value times a negative number and nothing else, or on the mean log-probability of the "
         "labels (a softmax's or sigmoid's logarithm, logsigmoid, or, as in Cox's partial likelihood, scores "
         "minus the logarithm of the sum of their exponentials; all of them, or some by an index or a mask of "
-        "0 and 1), or of what was observed (`log_prob` of torch.distributions), without a minus sign. Known "
+        "0 and 1), or (a warning) of what was observed, `log_prob` of torch.distributions of values that "
+        "have no "
+        "graph, without a minus sign. Known "
         "are the losses of torch.nn.functional that are never "
         "negative. No threshold. Or (warning) a loss made by hand runs away downwards: the last ten are all "
         "below minus `runaway` times the largest of the first five, or 1, and fall. Or (warning) the loss "
@@ -47,7 +49,8 @@ const model::RuleInfo kLossSignFlipped = {
         "Take the minus sign away: loss_function(output, target).backward(); or put one before a mean of "
         "log-probabilities. Of a coefficient of overlap, lower one less the coefficient.",
     .healthy =
-        "Likelihoods of densities, which may be below 0. Adversarial steps that raise a loss beside one that "
+        "Likelihoods of densities, which may be below 0 (with their minus sign); what a model draws itself. "
+        "Adversarial steps that raise a loss beside one that "
         "lowers it, terms with a minus sign that are "
         "added to others, policy gradients (log-probabilities times an advantage). An optimizer with "
         "maximize=True goes uphill, and its "
@@ -86,8 +89,10 @@ class LossSignFlipped final : public Rule {
         seen_.add(step, shows);
         if (!seen_.is_enough()) return;
         model::Finding finding = loop_finding(kKey, model::Severity::kError, seen_, *sign);
-        finding.layer.clear();                              // it is of the loss
-        const bool is_density = sign->place == "log_prob";  // of torch.distributions
+        finding.layer.clear();  // it is of the loss
+        // Of torch.distributions: an entropy, too, is such a mean, of what the model itself draws.
+        const bool is_density = sign->place == "log_prob";
+        if (is_density) finding.severity = model::Severity::kWarning;
         const bool by_hand = is_density || sign->place == "log_softmax" || sign->place == "log_probability";
         const std::string_view whose = is_density ? "data" : "labels";
         finding.message =
