@@ -104,6 +104,20 @@ def test_tensors_of_other_classes_are_not_looked_at(run_dir) -> None:
             optimizer.step()
 
 
+def test_they_are_compiled_as_a_whole(run_dir) -> None:
+    @torch.compile(fullgraph=True, backend="eager")
+    def loss(mean, seen):
+        return -D.Normal(mean, 1.0, validate_args=False).log_prob(seen).mean()
+
+    model = nn.Linear(4, 1)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    with td.watch(model, run_dir=run_dir, capture=LOOP, supervise=False):
+        for _ in range(2):
+            loss(model(X), torch.zeros(16, 1)).backward()
+            optimizer.step()
+    loss(model(X), torch.zeros(16, 1)).backward()
+
+
 def test_functions_stay_what_they_are(run_dir) -> None:
     held = pickle.loads(pickle.dumps(D.Normal.log_prob))
     model = nn.Linear(4, 1)

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 _KEY = "traindbg_density"
+_is_compiling = torch.compiler.is_compiling
 _modes = getattr(torch._C, "_len_torch_function_stack", None)
 
 
@@ -46,7 +47,7 @@ def listening(wants: Callable[[], bool], original: Callable[..., Any]) -> Callab
     @functools.wraps(original)
     def log_prob(*args: Any, **kwargs: Any) -> Any:
         value = original(*args, **kwargs)
-        if wants():
+        if not _is_compiling() and wants():
             observed = args[1] if len(args) > 1 else kwargs.get("value")
             guarded("densities", _mark, value, observed)
         return value

@@ -819,7 +819,7 @@ def _wants_loop() -> bool:
     hot = state.hot
     if hot is None or not hot.due & ROLE_BITS["loop"] or state.listener is None:
         return False
-    return not (_is_compiling() or is_transforming() or _is_tracing())
+    return not (is_transforming() or _is_tracing())
 
 
 def acquire() -> None:
