@@ -16,7 +16,7 @@ from torch import nn
 
 KIND = "detached_loss"
 ACCEPT = ("detached_graph", "step_without_gradient")
-PLACE = ("loss*",)
+PLACE = ("loss*", "loop")
 SILENT = False
 EXACT = True
 EARLY = True

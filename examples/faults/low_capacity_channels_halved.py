@@ -14,7 +14,7 @@ from torch import nn
 
 KIND = "low_capacity"
 ACCEPT = ()
-PLACE = ("stages", "stages.2", "stages.3", "stages.2.0.weight", "stages.3.0.weight", "head")
+PLACE = ("stages*", "head")
 SILENT = True
 EXACT = False
 EARLY = False

@@ -17,7 +17,7 @@ from torch.utils.data import DataLoader, TensorDataset
 
 KIND = "poor_weight_init"
 ACCEPT = ("vanishing_gradient",)
-PLACE = ("body.0.weight", "body.2.weight", "body.8.weight", "body.14.weight")
+PLACE = ("body*", "head*")
 SILENT = False
 EXACT = False
 EARLY = True
