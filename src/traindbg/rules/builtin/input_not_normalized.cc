@@ -81,8 +81,8 @@ class InputNotNormalized final : public Rule {
             model::merge(all, sample.statistics);
         }
         for (const model::ChannelSample& sample : step.record->channels)
-            if (step.info(sample.tensor).role == model::Role::kInput)
-                widen(inputs_[sample.tensor], sample.channels);
+            if (const auto known = inputs_.find(sample.tensor); known != inputs_.end())
+                widen(known->second, sample.channels);
         for (const model::ScalarSample& sample : step.record->scalars)
             if (step.info(sample.tensor).role == model::Role::kLoss) {
                 ++losses_;
