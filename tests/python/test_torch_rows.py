@@ -443,6 +443,23 @@ def test_an_evaluations_loss_may_be_computed_after_no_grad(run_dir, is_outside):
     assert "loop/rows_unscored" not in run
 
 
+def test_a_loss_that_is_given_the_target_first_is_of_the_training(run_dir):
+    """In evaluation mode, too: its value has a graph, whichever of its arguments has one."""
+    x, y = torch.randn(100, 8), torch.randn(100, 1)
+    model = nn.Sequential(nn.Linear(8, 16), nn.Dropout(0.1), nn.Linear(16, 1))
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+    model.eval()
+    rules = ["eval_mode_while_training", "train_val_overlap"]
+    with td.watch(model, optimizer, run_dir=run_dir, rules=rules, supervise=False):
+        for i in range(0, 100, 20):
+            optimizer.zero_grad()
+            F.mse_loss(y[i : i + 20], model(x[i : i + 20])).backward()
+            optimizer.step()
+    run = td.Run(run_dir)
+    assert not [name for name in run.names() if name.startswith("loop/rows_evaluated")]
+    assert "loop/modules_in_train" not in run
+
+
 def test_missed_labels():
     scores = torch.tensor([[2.0, 1.0], [0.0, 1.0], [3.0, 1.0]])
     number, missed, mean = missed_labels("cross_entropy", scores, torch.tensor([0, 0, 1]))

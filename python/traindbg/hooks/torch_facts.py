@@ -64,14 +64,12 @@ def _gives_scores(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> b
     return name in _OF_CLASSES and isinstance(given, torch.Tensor) and given.dim() == 2
 
 
-def _is_without_gradients(args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
-    """Whether nothing can be trained by a loss of what this loss function is given.
+def _trains_nothing(value: Any) -> bool:
+    """Whether nothing can be trained by a loss function's value: it has no graph.
 
     Many compute only the predictions of an evaluation under `no_grad`, and their loss after it.
     """
-    given = args[0] if args else kwargs.get("input")
-    is_made = isinstance(given, torch.Tensor) and not given.requires_grad
-    return is_made or not torch.is_grad_enabled()
+    return not (isinstance(value, torch.Tensor) and value.requires_grad)
 
 
 class Facts:
@@ -205,13 +203,13 @@ class Facts:
             labels = args[1] if len(args) > 1 else kwargs.get("target")
             guarded("rows", self._rows.labelled, labels, _gives_scores(name, args, kwargs))
             guarded("neighbours", self._ask_neighbours, name, labels)
-        elif _is_without_gradients(args, kwargs) and self._may_be_of_a_watched_model():
+        elif _trains_nothing(value) and self._may_be_of_a_watched_model():
             self.loop.evaluated(args, kwargs)
             self._rows.evaluated()
             self._hot.has_deferred = self._hot.has_deferred or self._rows.wait
         elif torch.is_grad_enabled():
             guarded("graphs", self._held.loss_computed, self._hot.steps, value)
-        if mode == _TRAIN or _is_without_gradients(args, kwargs):
+        if mode == _TRAIN or _trains_nothing(value):
             guarded("labels", self._take_missed, mode, name, args, kwargs)
 
     def _ask_neighbours(self, name: str, labels: Any) -> None:
