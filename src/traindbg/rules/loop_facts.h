@@ -42,9 +42,8 @@ class RowsChange {
   public:
     // Takes a step of either mode.
     void observe(const model::StepView& step);
-    // Hardly any row came again of at least half as many more as there are.
-    [[nodiscard]] bool are_others() const noexcept { return are_others_; }
-    // The same for a finding about a training that does not learn; empty or one item.
+    // For a finding about a training that does not learn: hardly any row came again of at least half as many
+    // more as there are. Empty, or one item.
     [[nodiscard]] std::vector<model::Evidence> evidence() const;
 
   private:

@@ -30,7 +30,7 @@ const model::RuleInfo kInputNotNormalized = {
         "whose range is more than `ratio` times that of the median one and above 10, or whose values lie ten "
         "standard deviations and more away from 0, all on one side; the first module with "
         "weights is no normalisation and no embedding, and is not given values of usual size that the model "
-        "makes of the input itself; and after `steps` steps, or at the end of a run of at "
+        "makes of its one input itself; and after `steps` steps, or at the end of a run of at "
         "least 50, the loss is not below 60 % of what guessing gives (of its start, where that is not "
         "known). At "
         "once, where the loss is not finite.",
