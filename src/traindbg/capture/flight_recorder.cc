@@ -23,6 +23,9 @@ using model::What;
 constexpr std::uint64_t kStepsAfter = 3;   // what went wrong is easier seen from both sides
 constexpr std::uint32_t kMostCopies = 16;  // of a training in which something goes wrong all the time
 constexpr std::uint64_t kMostSteps = 100'000;
+// Two parts of a ring share the quota: with less than this, statistics alone would fill a part early, and the
+// ring would hold fewer steps than asked for.
+constexpr std::uint64_t kLeastQuota = 64ULL << 20;
 
 // What a recorder that is asked for nothing in particular has.
 const std::vector<std::string>& usual_collections() {
@@ -95,7 +98,7 @@ Result<std::unique_ptr<FlightRecorder>> FlightRecorder::open(storage::FileSystem
              .sync_interval = std::chrono::milliseconds(0),
              .reserve_bytes = 0,
              // So many bytes of whole tensors, which are in the page cache for a while.
-             .retention = {.quota_bytes = 8ULL * arena},
+             .retention = {.quota_bytes = std::max<std::uint64_t>(8ULL * arena, kLeastQuota)},
              // So many are there when something goes wrong, and still when those after it are in.
              .ring_steps = std::clamp<std::uint64_t>(config.flight.steps, 1, kMostSteps) + kStepsAfter + 1,
              // The run's own writer tells, or its supervisor.

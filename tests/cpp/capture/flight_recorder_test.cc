@@ -16,6 +16,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "storage/temporary_directory.h"
@@ -221,7 +222,10 @@ TEST(FlightRecorder, WithoutRoomForWholeTensorsItHasTheSteps) {
     plan.arena_bytes = 1;  // no tensor finds room in it
     auto session = open(directory.path(), plan);
     Training training(*session);
-    training.steps(50);
+    for (int step = 0; step < 50; ++step) {
+        training.steps(1);
+        std::this_thread::sleep_for(1ms);  // most are written before the next one comes
+    }
     session->keep_flight("an exception");
     session->close(60s);
     EXPECT_TRUE(read_flight(directory.path()).has(50 - kRing, 50));
