@@ -27,21 +27,6 @@ PACKING = {"float64": "d", "float32": "f", "float16": "e", "int64": "q", "int32"
 PACKING |= {"uint8": "B", "bool": "?"}
 
 
-@pytest.fixture(scope="session")
-def original() -> str:
-    """The Python of the environment that has the client."""
-    made = subprocess.run(
-        [str(ROOT / "tools" / "setup_original.sh")],
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=600,
-    )
-    if made.returncode != 0:
-        pytest.skip(f"NOT CHECKED against the original library: {made.stderr.strip()}")
-    return made.stdout.strip()
-
-
 def convert(verb: str, source: Path, target: Path) -> None:
     """`traindbg import` or `traindbg export`."""
     options = ["--format", "smdebug"] if verb == "export" else []
