@@ -13,7 +13,8 @@ from trainings import Outcome, run_training, traindbg_json
 
 PROGRAM = Path(__file__).with_name("corrected_training.py")
 # The rules answer from beside the training: on a busy machine, too, some of it has to be left then.
-PAUSE = ("--pause", "0.015", "--steps", "500")
+STEPS = ("--steps", "500")
+PAUSE = (*STEPS, "--pause", "0.015")
 
 
 def run(tmp_path: Path, *words: str, options: tuple[str, ...] = ()) -> tuple[Outcome, Any]:
@@ -72,7 +73,7 @@ def test_no_more_corrections_than_allowed(tmp_path: Path) -> None:
 def test_a_lower_learning_rate_saves_a_training_that_diverges(
     tmp_path: Path, how: tuple[str, ...]
 ) -> None:
-    _, ruined = run(tmp_path, "unstable", *how, *PAUSE)
+    _, ruined = run(tmp_path, "unstable", *how, *STEPS)
     assert not ruined["losses"][-1] < 10
     outcome, saved = run(
         tmp_path,
@@ -92,7 +93,7 @@ def test_a_lower_learning_rate_saves_a_training_that_diverges(
 
 
 def test_a_roll_back_saves_a_training_whose_weights_are_gone(tmp_path: Path) -> None:
-    _, ruined = run(tmp_path, "nan_batch", *PAUSE)
+    _, ruined = run(tmp_path, "nan_batch", *STEPS)
     assert ruined["accuracy"] < 0.5
     options = ("--on-finding", "roll-back", "--snapshot-every", "50")
     outcome, saved = run(tmp_path, "nan_batch", *PAUSE, options=options)
@@ -107,7 +108,7 @@ def test_a_roll_back_saves_a_training_whose_weights_are_gone(tmp_path: Path) -> 
 
 
 def test_a_roll_back_saves_a_training_with_too_high_a_learning_rate(tmp_path: Path) -> None:
-    _, ruined = run(tmp_path, "high_lr", *PAUSE)
+    _, ruined = run(tmp_path, "high_lr", *STEPS)
     assert ruined["accuracy"] < 0.5
     options = ("--on-finding", "roll-back", "--snapshot-every", "10", "--lr-factor", "0.1")
     outcome, saved = run(tmp_path, "high_lr", *PAUSE, options=options)
@@ -171,7 +172,7 @@ def _values(answer: Any) -> list[float]:
 
 @pytest.mark.parametrize("action", ["stop", "checkpoint-stop", "roll-back"])
 def test_a_dry_run_says_what_would_be_done_and_does_nothing(tmp_path: Path, action: str) -> None:
-    _, plain = run(tmp_path, "nan_batch", *PAUSE)
+    _, plain = run(tmp_path, "nan_batch", *STEPS)
     options = ("--on-finding", action, "--dry-run", "--notify", f"file:{tmp_path / 'told.jsonl'}")
     outcome, result = run(tmp_path, "nan_batch", *PAUSE, options=(*options, "--stop-grace", "0"))
     assert outcome.code == 0, outcome.stderr

@@ -1,0 +1,157 @@
+"""Each default rule on a real training with its fault, and on the healthy twin.
+
+The programs are of the gallery (examples/faults), recorded and judged as a user's are.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from trainings import PROGRAM, clean_environment
+
+from traindbg import _core
+
+ROOT = Path(__file__).resolve().parents[2]
+MEASURE = ROOT / "benchmarks" / "python" / "diagnosis.py"
+
+PROGRAMS = {
+    "accumulation_not_averaged": "accumulation_not_averaged_digits",
+    "attention_mask_wrong": "attention_mask_wrong_sdpa_convention",
+    "bad_optimizer_settings": "bad_optimizer_settings_betas_by_position",
+    "batchnorm_momentum": "batchnorm_momentum_digits",
+    "class_imbalance": "class_imbalance_digits",
+    "constant_output": "softmax_single_unit_attention_axis",
+    "dead_relu": "input_not_normalized_wine",
+    "detached_graph": "detached_graph_scatter_helper",
+    "detached_loss": "detached_loss_summed_as_tensor",
+    "duplicated_rows": "duplicated_rows_joined_by_site",
+    "duplicate_shards": "duplicate_shards_loader_workers",
+    "embedding_rows_unused": "embedding_rows_unused_subword_marker",
+    "eval_mode_while_training": "eval_mode_while_training_train_overridden",
+    "exploding_gradient": "exploding_gradient_clip_comes_too_early",
+    "frozen_parameters": "frozen_parameters_transfer",
+    "future_leak": "future_leak_diagonal",
+    "gradient_clipped_to_nothing": "gradient_clipped_to_nothing_cancer",
+    "gradient_underflow": "gradient_underflow_plate",
+    "gradients_not_cleared": "gradients_not_cleared_digits",
+    "input_not_normalized": "input_not_normalized_houses",
+    "label_noise": "label_misalignment_two_loaders",
+    "labels_out_of_range": "labels_out_of_range_yields_in_percent",
+    "learning_rate_too_high": "input_not_normalized_wine",
+    "learning_rate_too_low": "learning_rate_too_low_sum_to_mean",
+    "loss_input_range": "redundant_softmax_probabilities_by_default",
+    "loss_not_decreasing": "detached_loss_summed_as_tensor",
+    "loss_scale_overflow": "loss_scale_overflow_static",
+    "loss_shape_broadcast": "loss_shape_broadcast_gaussian_nll",
+    "loss_sign_flipped": "loss_sign_flipped_nll",
+    "loss_spike": "loss_spike_unit",
+    "low_capacity": "low_capacity_channels_halved",
+    "low_precision_updates_lost": "low_precision_updates_lost_bfloat16_weights",
+    "memory_leak": "memory_leak_validation_history",
+    "no_nonlinearity": "no_nonlinearity_falls_back_to_identity",
+    "non_finite": "nan_input_unvoiced_pitch",
+    "optimizer_never_steps": "optimizer_never_steps_short_epochs",
+    "output_activation_range": "output_activation_range_tanh_noise",
+    "over_regularized": "over_regularized_keep_probability",
+    "overfit": "train_val_mismatch_houses",
+    "parameters_not_in_optimizer": "parameters_not_in_optimizer_catalogue_grown",
+    "poor_weight_init": "poor_weight_init_variance_as_std",
+    "posterior_collapse": "posterior_collapse_mean_over_pixels",
+    "replica_divergence": "replica_divergence_head_after_wrapping",
+    "repeated_batch": "repeated_batch_index",
+    "representation_collapse": "representation_collapse_variance_axis",
+    "resume_lost_optimizer_state": "resume_lost_optimizer_state_digits",
+    "saturated_activation": "input_not_normalized_houses",
+    "schedule_collapsed": "schedule_collapsed_step_lr",
+    "schedule_never_steps": "schedule_never_steps_interval_name",
+    "step_without_gradient": "step_without_gradient_callback_order",
+    "stopped_too_early": "stopped_too_early_digits",
+    "target_leak": "target_leak_lag_zero",
+    "target_not_normalized": "target_not_normalized_total_energy",
+    "targets_in_order": "unshuffled_data_order_by_price",
+    "train_mode_in_validation": "train_mode_in_validation_frozen_norm_override",
+    "train_val_mismatch": "train_val_mismatch_log",
+    "train_val_overlap": "train_val_overlap_slice",
+    "unregistered_parameters": "unregistered_parameters_list",
+    "vanishing_gradient": "vanishing_gradient_sigmoid",
+    "wrong_loss": "wrong_loss_labels_are_floats",
+}
+# Notes: what a training is told that may be well as it is.
+NOTES = {
+    "constant_feature": "constant_feature_hour_of_the_day",
+    "plateau": "schedule_collapsed_step_lr",
+    "rank_collapse": "dead_relu_prior_bias_of_frauds",
+    "underfit": "embedding_rows_unused_subword_marker",
+    "update_noise": "bad_optimizer_settings_betas_by_position",
+}
+ELSEWHERE = {  # a pair, too
+    "low_feature_importance": "tests/original/test_xgboost_rules.py",
+    "metric_contradicts_loss": "tests/e2e/test_loss_and_metric.py",
+}
+
+
+Outcomes = dict[tuple[str, bool], dict[str, Any]]
+AT_A_TIME = 10  # PyTorch is imported once for so many programs
+
+
+@pytest.fixture(scope="module")
+def outcomes_of(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Outcomes]:
+    """What was found in a program, with its fault and without; others are run beside it."""
+    names = sorted({*PROGRAMS.values(), *NOTES.values()})
+
+    @functools.cache
+    def outcomes_of_some(begin: int) -> Outcomes:
+        file = tmp_path_factory.mktemp("gallery") / "outcomes.json"
+        some = names[begin : begin + AT_A_TIME]
+        command = [sys.executable, MEASURE, "--seeds", "0", "--jobs", "1", "--limit", "300"]
+        command += ["--json", file, *(word for name in some for word in ("--only", name))]
+        done = subprocess.run(
+            [str(word) for word in command],
+            env=clean_environment(TRAINDBG_EXE=str(PROGRAM)),
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-4000:]
+        found = json.loads(file.read_text())["outcomes"]
+        assert len(found) == 2 * len(some)
+        return {
+            (each["program"].removeprefix("faults/"), each["is_faulty"]): each for each in found
+        }
+
+    return lambda name: outcomes_of_some(names.index(name) // AT_A_TIME * AT_A_TIME)
+
+
+def severities(outcome: dict[str, Any], rule: str) -> set[str]:
+    return {each["severity"] for each in outcome["findings"] if each["rule"] == rule}
+
+
+@pytest.mark.parametrize("rule", PROGRAMS)
+def test_a_rule_finds_the_fault_and_leaves_the_twin_alone(
+    rule: str, outcomes_of: Callable[[str], Outcomes]
+) -> None:
+    name = PROGRAMS[rule]
+    outcomes = outcomes_of(name)
+    assert severities(outcomes[name, True], rule) - {"info"}
+    assert severities(outcomes[name, False], rule) - {"info"} == set()
+
+
+@pytest.mark.parametrize("rule", NOTES)
+def test_a_note_is_made_of_the_fault_alone(
+    rule: str, outcomes_of: Callable[[str], Outcomes]
+) -> None:
+    name = NOTES[rule]
+    outcomes = outcomes_of(name)
+    assert severities(outcomes[name, True], rule) == {"info"}
+    assert severities(outcomes[name, False], rule) == set()
+
+
+def test_each_default_rule_has_a_training() -> None:
+    assert {*PROGRAMS, *NOTES, *ELSEWHERE} == set(_core.default_rules())
