@@ -91,6 +91,33 @@ def test_a_lower_learning_rate_saves_a_training_that_diverges(
     assert min(_values(rates)) == pytest.approx(0.3 ** len(made) * min(saved["rates"]), rel=0.5)
 
 
+def test_a_divergence_is_told_ahead_and_averted_while_the_loss_is_still_low(
+    tmp_path: Path,
+) -> None:
+    """The finding comes before any other rule sees something, and the action before any damage."""
+    words = ("warm_up", "--pause", "0.01", "--steps", "400")
+    outcome, ruined = run(tmp_path, *words)
+    start = ruined["losses"][0]
+    assert ruined["losses"][-1] > 5 * start
+    told = next(
+        finding for finding in outcome.verdict["findings"] if finding["rule"] == "divergence_ahead"
+    )
+    above = next(step for step, loss in enumerate(ruined["losses"]) if step > 5 and loss > start)
+    assert told["severity"] == "warning"
+    assert told["first_step"] + 10 <= above, told
+    assert outcome.verdict["causes"][0]["name"] == "learning_rate_too_high"
+
+    options = ("--on-finding", "lower-lr", "--lr-factor", "0.2")
+    outcome, saved = run(tmp_path, *words, options=options)
+    assert outcome.code == 0, outcome.stderr
+    journal = [
+        json.loads(line) for line in (outcome.run / "actions.jsonl").read_text().splitlines()
+    ]
+    assert journal[0]["rule"] == "divergence_ahead", journal
+    assert max(saved["losses"][10:]) < start
+    assert saved["accuracy"] > 0.9
+
+
 def test_a_roll_back_saves_a_training_whose_weights_are_gone(tmp_path: Path) -> None:
     _, ruined = run(tmp_path, "nan_batch", *PAUSE)
     assert ruined["accuracy"] < 0.5
