@@ -50,7 +50,7 @@ losses = []
 rates = []
 for step in range(options.steps):
     if options.fault == "warm_up":  # to a rate above what the network bears: it learns, then diverges
-        optimizer.param_groups[0]["lr"] = min(1.0, (step + 1) / 300)
+        optimizer.param_groups[0]["lr"] = 1.2 * min(1.0, (step + 1) / 500)
     chosen = train[torch.randint(len(train), (64,))]
     inputs, labels = x[chosen], y[chosen]
     if BAD_STEP <= step < BAD_STEP + options.bad_steps and options.fault == "nan_batch":

@@ -28,15 +28,15 @@ const model::RuleInfo kDivergenceAhead = {
     .when =
         "Of plain SGD (with momentum or without) and a loss that cannot fall below 0. A step down a gradient "
         "of norm g at the learning rate lr would lower the loss by lr · g², were the loss as steep all the "
-        "way. "
-        "Where that is `overshoot` times the loss itself or more, the way is not: the step goes that many "
+        "way. Where that is `overshoot` times the loss itself or more, the way is not: the step goes that "
+        "many "
         "times beyond the point where the loss would be 0. It fires where this is so at two looks in a row, "
         "the gradient's norm is at both at least a fifth above the smallest one before, and the loss (median "
-        "of five) is not above its start, and either still above half of it or three times its lowest level "
-        "(median of ten) and more, and 2 % of the start. A step that overshoots 50 times as "
-        "far is told at once, also the first one. When the loss has come back for five looks without "
-        "such a step, and never "
-        "was above its start, the finding is taken back: a note (info) stays.",
+        "of five, and the last one) is not a fifth above its start, and either still above half of it, or "
+        "three times its lowest level (median of ten) and 2 % of the start. A step that overshoots 50 times "
+        "as far is told at once, also the first one. After 50 steps and five looks without such a step, with "
+        "a loss that did not stay above its start (median of five), the finding is taken back: a note (info) "
+        "stays.",
     .why =
         "A loss of curvature c diverges along it where lr · c is above 2 (2 · (1 + momentum)), and lr · g² "
         "/ (2 · loss) is the least that lr · c can be: beyond, each step multiplies what the one before "
@@ -80,13 +80,17 @@ class DivergenceAhead final : public Rule {
             passes_ = passes->value;
         if (const std::optional<LoopFact> scaled = loop_fact(step, "scaled_passes"))
             is_scaled_ = is_scaled_ || scaled->value > 0;
+        is_sgd_ = updates_follow_gradients(*step.meta) && step.meta->optimizers.size() == 1 &&
+                  !is_to_rise(*step.meta);
         if (!has_loss) return;
         const std::optional<double> total = total_of(step);
         if (!total) return;
-        is_below_zero_ = is_below_zero_ || *total < 0;
+        look_below_zero(step, *total, sink);
         follow_level();
-        if (!can_judge(step)) return;
-        look(step, *total, sink);
+        if (can_judge()) look(step, *total, sink);
+    }
+    void on_end(FindingSink& sink) override {
+        if (is_told_ && is_back() && calm_ >= kCalm) take_back(sink);
     }
     [[nodiscard]] std::uint64_t steps_judged() const override { return judged_; }
     [[nodiscard]] std::string why_not_judged() const override {
@@ -100,16 +104,17 @@ class DivergenceAhead final : public Rule {
 
   private:
     static constexpr const char* kKey = "overshoot";
-    static constexpr std::size_t kLooks = 2;      // in a row
-    static constexpr double kGrown = 1.2;         // of the gradient's norm, over the smallest before
-    static constexpr double kHigh = 0.5;          // of the start: little is learned yet
-    static constexpr double kLost = 3;            // times the lowest level: what was learned goes
-    static constexpr double kWorth = 0.02;        // of the start: below it losses are next to nothing
-    static constexpr double kCertain = 50;        // times `overshoot`: one look is enough
-    static constexpr double kArrived = 1.2;       // times the start
-    static constexpr std::uint64_t kCalm = 5;     // looks
-    static constexpr std::size_t kTrend = 6;      // looks by which it is told when
-    static constexpr double kFarAhead = 100'000;  // steps that nobody waits for
+    static constexpr std::size_t kLooks = 2;            // in a row
+    static constexpr double kGrown = 1.2;               // of the gradient's norm, over the smallest before
+    static constexpr double kHigh = 0.5;                // of the start: little is learned yet
+    static constexpr double kLost = 3;                  // times the lowest level: what was learned goes
+    static constexpr double kWorth = 0.02;              // of the start: below it losses are next to nothing
+    static constexpr double kCertain = 50;              // times `overshoot`: one look is enough
+    static constexpr double kArrived = 1.2;             // times the start
+    static constexpr std::uint64_t kCalm = 5;           // looks ...
+    static constexpr model::StepIndex kCalmSteps = 50;  // ... and steps
+    static constexpr std::size_t kTrend = 6;            // looks by which it is told when
+    static constexpr double kFarAhead = 100'000;        // steps that nobody waits for
 
     struct Look {
         model::StepIndex step = 0;
@@ -161,15 +166,31 @@ class DivergenceAhead final : public Rule {
         has_arrived_ = has_arrived_ || (loss_.count() >= 5 && now_ > kArrived * loss_.start());
         if (loss_.count() >= 10) lowest_ = std::min(lowest_, loss_.level());
     }
-    [[nodiscard]] bool can_judge(const model::StepView& step) {
-        is_sgd_ = updates_follow_gradients(*step.meta) && step.meta->optimizers.size() == 1 &&
-                  !is_to_rise(*step.meta);
+    // A likelihood of a density has no least value, or another one than 0.
+    void look_below_zero(const model::StepView& step, double total, FindingSink& sink) {
+        if (is_below_zero_) return;
+        is_below_zero_ = total < 0 || std::any_of(step.record->scalars.begin(), step.record->scalars.end(),
+                                                  [&](const model::ScalarSample& sample) {
+                                                      const std::string& name = step.info(sample.tensor).name;
+                                                      return name.starts_with("loss/gaussian_nll") ||
+                                                             name.starts_with("loss/poisson_nll");
+                                                  });
+        if (!is_below_zero_ || !is_told_) return;
+        model::Finding note;
+        note.key = kKey;
+        note.message = base::format(
+            "The loss fell below 0 at step {}: how far a step overshoots cannot be told.", step.step());
+        note.fix = "Nothing.";
+        sink.take_back(std::move(note));
+        is_told_ = false;
+    }
+    [[nodiscard]] bool can_judge() const {
         return is_sgd_ && loss_.is_known_function() && !loss_.is_game() && !is_below_zero_ && !is_scaled_ &&
                rates_.now() > 0 && loss_.start() > 0;
     }
 
     void look(const model::StepView& step, double total, FindingSink& sink) {
-        double square = 0, before = 0;
+        double square = 0;
         std::uint64_t not_finite = 0;
         const model::TensorInfo* largest = nullptr;
         double largest_norm = -1;
@@ -201,7 +222,7 @@ class DivergenceAhead final : public Rule {
     }
 
     [[nodiscard]] bool overshoots() const {
-        if (has_arrived_) return false;
+        if (has_arrived_ || loss_.recent().values().back() > kArrived * loss_.start()) return false;
         // So far that the next loss is out of all bounds, whatever follows.
         if (looks_.back().ratio >= kCertain * overshoot_ && now_ > kWorth * loss_.start()) return true;
         if (looks_.size() <= kLooks) return false;
@@ -213,29 +234,30 @@ class DivergenceAhead final : public Rule {
         return now_ > kHigh * loss_.start() || (now_ > kLost * lowest_ && now_ > kWorth * loss_.start());
     }
 
+    [[nodiscard]] bool is_back() const { return !has_arrived_ && now_ <= loss_.start(); }
     void calm_down(const model::StepView& step, FindingSink& sink) {
         if (looks_.back().ratio >= overshoot_) {
             calm_ = 0;
             return;
         }
-        ++calm_;
-        const bool is_back = !has_arrived_ && now_ <= loss_.start();
-        if (calm_ < kCalm || (!is_back && !loss_.has_learned_much())) return;
-        if (is_back) {
-            model::Finding note;
-            note.key = kKey;
-            note.message = base::format(
-                "The loss did not diverge: it was never above its start ({}), and is {} at step {}; the last "
-                "step would have lowered it by {} of itself.",
-                human_number(loss_.start()), human_number(now_), step.step(),
-                human_number(looks_.back().ratio));
-            note.fix = "Nothing now. The learning rate was near the largest that this training bears.";
-            sink.take_back(std::move(note));
-        } else {
-            sink.clear(kKey);
-        }
+        if (calm_++ == 0) calm_since_ = step.step();
+        if (calm_ < kCalm || step.step() < calm_since_ + kCalmSteps) return;
+        if (is_back()) return take_back(sink);
+        if (!loss_.has_learned_much()) return;
+        sink.clear(kKey);
         is_told_ = false;
-        calm_ = 0;
+    }
+    void take_back(FindingSink& sink) {
+        model::Finding note;
+        note.key = kKey;
+        note.message = base::format(
+            "The loss did not diverge: it did not stay above its start ({}), and is {} at step {}; the last "
+            "step that was looked at would have lowered it by {} of itself.",
+            human_number(loss_.start()), human_number(now_), looks_.back().step,
+            human_number(looks_.back().ratio));
+        note.fix = "Nothing now. The learning rate was near the largest that this training bears.";
+        sink.take_back(std::move(note));
+        is_told_ = false;
     }
 
     // By how much the gradient's norm is multiplied in a step; nothing where it does not grow.
@@ -276,17 +298,18 @@ class DivergenceAhead final : public Rule {
             const double steps = now_ < start ? std::log(start / now_) / (2 * std::log(*by)) : 1;
             finding.message += base::format(" The norm grows by {:.1f} % a step", 100 * (*by - 1));
             if (steps < kFarAhead)
-                finding.message +=
-                    base::format(": at that rate the loss is above its start ({}) at about step {:.0f}",
-                                 human_number(loss_.start()),
-                                 static_cast<double>(step.step()) + std::max(1.0, std::ceil(steps)));
+                finding.message += base::format(
+                    ": at that rate the loss may be above its start ({}) from about step {:.0f} on",
+                    human_number(loss_.start()),
+                    static_cast<double>(step.step()) + std::max(1.0, std::ceil(steps)));
             finding.message += '.';
             finding.evidence.push_back({"growth of the gradient norm per step", *by, "", 0});
         }
         finding.fix = base::format(
-            "{}; or clip gradients: torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0) before the "
-            "optimizer step.",
-            capitalised(lower_learning_rate(*step.meta, std::clamp(0.5 / last.ratio, 0.01, 0.2))));
+            "Lower the learning rate from {} to about {} or less; or clip gradients: "
+            "torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0) before the optimizer step.",
+            human_number(rate),
+            human_number(round_for_people(rate * std::clamp(0.5 / last.ratio, 1e-3, 0.2))));
         finding.evidence.push_back({"learning rate · gradient² / loss", last.ratio, "limit", overshoot_});
         if (before != nullptr)
             finding.evidence.push_back({"gradient norm", last.norm, "at the look before", before->norm});
@@ -296,7 +319,8 @@ class DivergenceAhead final : public Rule {
     }
 
     double overshoot_;
-    std::uint64_t judged_ = 0, calm_ = 0;
+    std::uint64_t judged_ = 0, calm_ = 0;  // looks: all of them; since the last step that overshot
+    model::StepIndex calm_since_ = 0;
     bool is_sgd_ = false, is_scaled_ = false, is_below_zero_ = false;
     bool is_told_ = false, has_arrived_ = false;
     double passes_ = 1;                                          // backward passes of a step
