@@ -51,7 +51,8 @@ const model::RuleInfo kDivergenceAhead = {
         "training leaves a plateau, by steps that are short of the loss; single steps that overshoot, as "
         "where hardly any loss is left. A rate at the very edge, just below what diverges, is told and taken "
         "back. Not judged: optimizers that divide by the gradients' size (Adam), several of them, losses "
-        "made by hand or below 0, a gradient scaler, and micro-batches whose losses were not all seen. Of "
+        "made by hand or below 0, a gradient scaler, parameters with gradients that the optimizer does not "
+        "have, and micro-batches whose losses were not all seen. Of "
         "parameter groups the lowest rate counts.",
     .cost =
         "Gradients at the first 20 steps and then every 10th, which other rules look at as well; the loss.",
@@ -80,6 +81,9 @@ class DivergenceAhead final : public Rule {
             passes_ = passes->value;
         if (const std::optional<LoopFact> scaled = loop_fact(step, "scaled_passes"))
             is_scaled_ = is_scaled_ || scaled->value > 0;
+        for (const char* outside : {"not_in_optimizer", "outside_optimizer"})
+            if (const std::optional<LoopFact> of = loop_fact(step, outside))
+                has_others_ = has_others_ || of->value > 0;
         is_sgd_ = updates_follow_gradients(*step.meta) && step.meta->optimizers.size() == 1 &&
                   !is_to_rise(*step.meta);
         if (!has_loss) return;
@@ -99,6 +103,7 @@ class DivergenceAhead final : public Rule {
         if (!loss_.is_known_function()) return "the loss is made by hand";
         if (is_below_zero_) return "the loss falls below 0";
         if (is_scaled_) return "the loss is scaled";
+        if (has_others_) return "parameters get gradients that the optimizer does not have";
         return "no gradients of a step whose whole loss is known were captured";
     }
 
@@ -123,7 +128,7 @@ class DivergenceAhead final : public Rule {
 
     void begin_anew(FindingSink& sink) {
         if (is_told_) sink.clear(kKey);
-        is_told_ = has_arrived_ = is_scaled_ = is_below_zero_ = false;
+        is_told_ = has_arrived_ = is_scaled_ = is_below_zero_ = has_others_ = false;
         calm_ = 0;
         passes_ = lowest_share_ = 1;
         lowest_ = smallest_ = std::numeric_limits<double>::infinity();
@@ -186,7 +191,7 @@ class DivergenceAhead final : public Rule {
     }
     [[nodiscard]] bool can_judge() const {
         return is_sgd_ && loss_.is_known_function() && !loss_.is_game() && !is_below_zero_ && !is_scaled_ &&
-               rates_.now() > 0 && loss_.start() > 0;
+               !has_others_ && rates_.now() > 0 && loss_.start() > 0;
     }
 
     void look(const model::StepView& step, double total, FindingSink& sink) {
@@ -222,10 +227,12 @@ class DivergenceAhead final : public Rule {
     }
 
     [[nodiscard]] bool overshoots() const {
-        if (has_arrived_ || loss_.recent().values().back() > kArrived * loss_.start()) return false;
+        if (has_arrived_) return false;
         // So far that the next loss is out of all bounds, whatever follows.
         if (looks_.back().ratio >= kCertain * overshoot_ && now_ > kWorth * loss_.start()) return true;
-        if (looks_.size() <= kLooks) return false;
+        // What has jumped already may come back as fast: at the edge of stability a loss does.
+        if (looks_.size() <= kLooks || loss_.recent().values().back() > kArrived * loss_.start())
+            return false;
         double smallest = smallest_;
         for (std::size_t i = 0; i + kLooks < looks_.size(); ++i)
             smallest = std::min(smallest, looks_[i].norm);
@@ -288,10 +295,11 @@ class DivergenceAhead final : public Rule {
         finding.message += before == nullptr ? std::string(".")
                                              : base::format(" (at step {}, {} times).", before->step,
                                                             human_number(before->ratio));
-        if (last.ratio >= kCertain * overshoot_) {
-            const double far = last.ratio / 2 - 1;
+        const double far = last.ratio / 2 - 1;
+        if (far * far * last.loss > kArrived * loss_.start()) {
             finding.message +=
-                base::format(" The next loss is about {} or more.", human_number(far * far * last.loss));
+                base::format(" If the way curves evenly, the next loss is {} or more; it began at {}.",
+                             human_number(far * far * last.loss), human_number(loss_.start()));
         } else if (const std::optional<double> by = growth()) {
             // The loss that such steps leave goes with the square of the gradient.
             const double start = kArrived * loss_.start();
@@ -322,6 +330,7 @@ class DivergenceAhead final : public Rule {
     std::uint64_t judged_ = 0, calm_ = 0;  // looks: all of them; since the last step that overshot
     model::StepIndex calm_since_ = 0;
     bool is_sgd_ = false, is_scaled_ = false, is_below_zero_ = false;
+    bool has_others_ = false;  // parameters with a gradient that the optimizer does not have
     bool is_told_ = false, has_arrived_ = false;
     double passes_ = 1;                                          // backward passes of a step
     double lowest_share_ = 1;                                    // of the rates
