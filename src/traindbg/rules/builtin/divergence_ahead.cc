@@ -34,7 +34,8 @@ const model::RuleInfo kDivergenceAhead = {
         "the gradient's norm is at both at least a fifth above the smallest one before, and the loss (median "
         "of five, and the last one) is not a fifth above its start, and either still above half of it, or "
         "three times its lowest level (median of ten) and 2 % of the start. A step that overshoots 50 times "
-        "as far is told at once, also the first one. After 50 steps and five looks without such a step, with "
+        "as far is told at once, from such a loss, also the first one. After 50 steps and five looks without "
+        "such a step, with "
         "a loss that did not stay above its start (median of five), the finding is taken back: a note (info) "
         "stays.",
     .why =
@@ -227,12 +228,11 @@ class DivergenceAhead final : public Rule {
     }
 
     [[nodiscard]] bool overshoots() const {
-        if (has_arrived_) return false;
+        // What has jumped already may come back as fast: at the edge of stability a loss does.
+        if (has_arrived_ || loss_.recent().values().back() > kArrived * loss_.start()) return false;
         // So far that the next loss is out of all bounds, whatever follows.
         if (looks_.back().ratio >= kCertain * overshoot_ && now_ > kWorth * loss_.start()) return true;
-        // What has jumped already may come back as fast: at the edge of stability a loss does.
-        if (looks_.size() <= kLooks || loss_.recent().values().back() > kArrived * loss_.start())
-            return false;
+        if (looks_.size() <= kLooks) return false;
         double smallest = smallest_;
         for (std::size_t i = 0; i + kLooks < looks_.size(); ++i)
             smallest = std::min(smallest, looks_[i].norm);
