@@ -19,7 +19,9 @@ STEPS = 360
 BAD_STEP = 150
 
 parser = argparse.ArgumentParser()
-parser.add_argument("fault", choices=["nan_batch", "huge_batch", "high_lr", "unstable", "none"])
+parser.add_argument(
+    "fault", choices=["nan_batch", "huge_batch", "high_lr", "unstable", "warm_up", "none"]
+)
 parser.add_argument("out")
 parser.add_argument("--closure", action="store_true")
 parser.add_argument("--scheduler", action="store_true")
@@ -49,6 +51,8 @@ if options.scheduler:
 losses = []
 rates = []
 for step in range(options.steps):
+    if options.fault == "warm_up":  # to a rate that is too high: it learns, then diverges
+        optimizer.param_groups[0]["lr"] = 1.2 * min(1.0, (step + 1) / 500)
     chosen = train[torch.randint(len(train), (64,))]
     inputs, labels = x[chosen], y[chosen]
     if BAD_STEP <= step < BAD_STEP + options.bad_steps and options.fault == "nan_batch":

@@ -92,6 +92,37 @@ def test_a_lower_learning_rate_saves_a_training_that_diverges(
     assert min(_values(rates)) == pytest.approx(0.3 ** len(made) * min(saved["rates"]), rel=0.5)
 
 
+def test_a_divergence_is_told_ahead_and_averted_while_the_loss_is_still_low(
+    tmp_path: Path,
+) -> None:
+    """The finding comes before any other rule sees something, and the action before any damage."""
+    words = ("warm_up", "--pause", "0.01", "--steps", "500")
+    outcome, ruined = run(tmp_path, *words)
+    start = ruined["losses"][0]
+    assert level(ruined, 499) > 5 * start
+    findings = outcome.verdict["findings"]
+    told = next(finding for finding in findings if finding["rule"] == "divergence_ahead")
+    arrives = next(step for step in range(20, 500) if level(ruined, step) > start)
+    assert told["severity"] == "warning"
+    assert 20 < told["first_step"] <= arrives - 20, (told, arrives)
+    assert outcome.verdict["causes"][0]["name"] == "learning_rate_too_high"
+
+    options = ("--on-finding", "lower-lr", "--lr-factor", "0.3")
+    outcome, saved = run(tmp_path, *words, options=options)
+    assert outcome.code == 0, outcome.stderr
+    journal = [
+        json.loads(line) for line in (outcome.run / "actions.jsonl").read_text().splitlines()
+    ]
+    assert journal[0]["rule"] == "divergence_ahead", journal
+    assert max(level(saved, step) for step in range(20, 500)) < start, journal
+    assert saved["accuracy"] > 0.9
+
+
+def level(result: dict[str, Any], step: int) -> float:
+    """The loss around a step: the median of the last five."""
+    return sorted(result["losses"][step - 4 : step + 1])[2]
+
+
 def test_a_roll_back_saves_a_training_whose_weights_are_gone(tmp_path: Path) -> None:
     _, ruined = run(tmp_path, "nan_batch", *STEPS)
     assert ruined["accuracy"] < 0.5

@@ -195,6 +195,7 @@ std::optional<Weight> unshuffled(const Symptoms& symptoms) {
 }
 
 constexpr std::string_view kSummed = "values that the loss is the sum of";
+constexpr std::string_view kOvershoot = "learning rate · gradient² / loss";
 
 // The finding that says that the loss is a sum where steps are too large.
 const Finding* summed_loss(const Symptoms& symptoms) {
@@ -272,6 +273,12 @@ std::optional<Weight> learning_rate_too_high(const Symptoms& symptoms) {
         finding != nullptr && !finding->tensor.starts_with("input/") &&
         Symptoms::evidence(*finding, "grew before") != nullptr)
         count(0.6, "values grew until they were not finite any more");
+    // What was told ahead: of itself a cause, beside what came no further one.
+    if (const Finding* ahead = symptoms.find("divergence_ahead"))
+        count(reasons.empty() ? 0.5 : 0,
+              base::format("steps overshot from step {} on, by {} times the loss that there was",
+                           ahead->first_step == model::kThisStep ? ahead->step : ahead->first_step,
+                           human_number(Symptoms::value(*ahead, kOvershoot, 0))));
     if (reasons.empty()) return std::nullopt;
     const Finding* summed = summed_loss(symptoms);
     if (summed != nullptr)
@@ -591,7 +598,8 @@ const std::vector<Hypothesis>& hypotheses() {
         {"gradients_not_cleared",
          "Gradients not cleared",
          &gradients_not_cleared,
-         {"gradients_not_cleared", "exploding_gradient", "loss_not_decreasing", "non_finite", "loss_spike"},
+         {"gradients_not_cleared", "exploding_gradient", "loss_not_decreasing", "non_finite", "loss_spike",
+          "divergence_ahead"},
          {"dead_relu", "saturated_activation"}},
         {"single_class_labels",
          "Labels of one class only",
@@ -606,31 +614,32 @@ const std::vector<Hypothesis>& hypotheses() {
          "Poor initialisation",
          &poor_initialisation,
          {"saturated_activation", "vanishing_gradient", "loss_not_decreasing", "exploding_gradient",
-          "class_imbalance"},
+          "class_imbalance", "divergence_ahead"},
          {"dead_relu"}},
         {"loss_reduction",
          "Loss summed over the batch",
          &loss_reduction,
          {"exploding_gradient", "loss_not_decreasing", "non_finite", "class_imbalance", "loss_spike",
-          "learning_rate_too_high", "gradient_clipped_to_nothing"},
+          "learning_rate_too_high", "gradient_clipped_to_nothing", "divergence_ahead"},
          {"dead_relu", "saturated_activation"}},
         {"learning_rate_too_high",
          "Learning rate too high",
          &learning_rate_too_high,
          {"exploding_gradient", "loss_not_decreasing", "non_finite", "class_imbalance", "loss_spike",
-          "learning_rate_too_high"},
+          "learning_rate_too_high", "divergence_ahead"},
          {"dead_relu", "saturated_activation"},
          true},
         {"exploding_gradient",
          "Exploding gradients",
          &exploding_by_itself,
-         {"exploding_gradient", "loss_not_decreasing", "non_finite", "class_imbalance", "loss_spike"},
+         {"exploding_gradient", "loss_not_decreasing", "non_finite", "class_imbalance", "loss_spike",
+          "divergence_ahead"},
          {"dead_relu", "saturated_activation"}},
         {"unshuffled_data",
          "Data not shuffled",
          &unshuffled,
          {"class_imbalance", "loss_not_decreasing", "learning_rate_too_high", "loss_spike",
-          "targets_in_order"},
+          "targets_in_order", "divergence_ahead"},
          {"dead_relu"}},
         {"vanishing_gradient",
          "Vanishing gradients",

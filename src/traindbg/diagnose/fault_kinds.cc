@@ -127,9 +127,9 @@ bool is_one_of(std::string_view rule, std::span<const std::string_view> rules) {
 constexpr std::array<std::string_view, 6> kOfStalling = {"loss_not_decreasing", "class_imbalance",
                                                          "vanishing_gradient",  "learning_rate_too_low",
                                                          "constant_output",     "stopped_too_early"};
-constexpr std::array<std::string_view, 7> kOfBlowingUp = {
+constexpr std::array<std::string_view, 8> kOfBlowingUp = {
     "loss_not_decreasing",    "class_imbalance", "exploding_gradient", "non_finite",
-    "learning_rate_too_high", "constant_output", "loss_spike"};
+    "learning_rate_too_high", "constant_output", "loss_spike",         "divergence_ahead"};
 constexpr std::array<std::string_view, 1> kOfGeneralising = {"overfit"};
 constexpr std::array<std::string_view, 2> kOfDying = {"dead_relu", "saturated_activation"};
 

@@ -29,6 +29,7 @@ const std::vector<RuleEntry>& builtin_rules() {
         builtin::dead_relu(),                    //
         builtin::detached_graph(),               //
         builtin::detached_loss(),                //
+        builtin::divergence_ahead(),             //
         builtin::duplicate_shards(),             //
         builtin::duplicated_rows(),              //
         builtin::embedding_rows_unused(),        //

@@ -17,6 +17,7 @@ namespace traindbg::rules::builtin {
 [[nodiscard]] RuleEntry dead_relu();
 [[nodiscard]] RuleEntry detached_graph();
 [[nodiscard]] RuleEntry detached_loss();
+[[nodiscard]] RuleEntry divergence_ahead();
 [[nodiscard]] RuleEntry duplicate_shards();
 [[nodiscard]] RuleEntry duplicated_rows();
 [[nodiscard]] RuleEntry embedding_rows_unused();
