@@ -130,6 +130,7 @@ class _Weights(NamedTuple):
 class _Input(NamedTuple):
     values: torch.Tensor  # of the first rows; without trailing dimensions of size 1
     rows: int  # of all
+    source: weakref.ref[torch.Tensor]
 
 
 class Next(NamedTuple):
@@ -512,6 +513,7 @@ class SequenceObserver:
         self._sums: dict[int, _Sum] = {}  # the same
         self._padded: dict[int, _Padded] = {}  # the same
         self._next: Next | None = None
+        self._next_of: _Input | None = None
         self._has_twin = False  # another input is as long
         self._models: set[int] = set()  # that were called, by their ids
 
@@ -545,7 +547,7 @@ class SequenceObserver:
             values = tensor.detach()[:kept].clone()
             while values.dim() > 2 and values.shape[-1] == 1:
                 values = values.squeeze(-1)
-        self._inputs.append(_Input(values, rows))
+        self._inputs.append(_Input(values, rows, weakref.ref(tensor)))
 
     def called(self, place: str, function: Any, args: Any, kwargs: Any, result: Any) -> None:
         """One of MIXERS was called and has returned."""
@@ -770,6 +772,7 @@ class SequenceObserver:
                     continue
                 self._next = next_values(given, target)
                 if self._next is not None:
+                    self._next_of = given
                     others = [other for other in self._inputs if other is not given]
                     self._has_twin = any(
                         self._next.length in (*other.values.shape[:2], other.rows)
@@ -777,6 +780,13 @@ class SequenceObserver:
                         for other in others
                     )
                     return
+
+    def next_input(self) -> tuple[torch.Tensor, torch.Tensor] | None:
+        """The input whose next values are the targets, and which of its positions have one."""
+        source = None if self._next_of is None else self._next_of.source()
+        if source is None or self._next is None:
+            return None
+        return source, self._next.known
 
     def facts(self) -> list[tuple[str, float, str]]:
         """Name, value and place of each, when the step's backward passes are over."""

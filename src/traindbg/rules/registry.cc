@@ -70,6 +70,7 @@ const std::vector<RuleEntry>& builtin_rules() {
         builtin::replica_divergence(),           //
         builtin::representation_collapse(),      //
         builtin::resume_lost_optimizer_state(),  //
+        builtin::samples_mixed(),
         builtin::saturated_activation(),         //
         builtin::schedule_collapsed(),           //
         builtin::schedule_never_steps(),         //

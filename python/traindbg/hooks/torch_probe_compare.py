@@ -1,0 +1,96 @@
+"""What two forward passes differ by, where they should not, and in which module it shows first."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import torch
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from traindbg.hooks.torch_probe_pass import Change, Passes
+
+    # What should stay the same of an output, as [groups, rows, ...]; None: it cannot be told.
+    Kept = Callable[[torch.Tensor], torch.Tensor | None]
+
+_CHANGE = 1e-3  # of what rows differ by, or more, is no rounding
+_CHANGE_OF_16_BITS = 2e-2
+_NOISE = 10.0  # times what two equal passes differ by
+_ROUNDING = {torch.float64: 1e-12, torch.float32: 1e-5}  # of the largest value
+_SHARE = 0.5  # of the rows of a group that must show it
+
+
+class Seen(NamedTuple):
+    """What a probe found. `share` 0: nothing."""
+
+    share: float  # of the rows, in the group that shows it most
+    change: float  # the largest, in what rows differ by
+    place: str  # the first module whose output shows it; empty: the model itself
+
+
+def _change_of(
+    before: torch.Tensor, again: torch.Tensor, after: torch.Tensor
+) -> tuple[float, float] | None:
+    """How many rows of [groups, rows, ...] differ between `before` and `after`, and by how much.
+
+    `again` is `before`, computed again: what they differ by is noise. None: it cannot be told.
+    """
+    if before.shape != after.shape or before.shape != again.shape or before.numel() == 0:
+        return None
+    if not before.is_floating_point():
+        return None
+    is_wide = before.dtype in _ROUNDING
+    kind = torch.float64 if before.dtype == torch.float64 else torch.float32
+    x, y, z = (each.to(kind).flatten(0, 1).flatten(1) for each in (before, again, after))
+    if not bool((torch.isfinite(x) & torch.isfinite(y) & torch.isfinite(z)).all()):
+        return None
+    spread = float((x - x.mean(0)).abs().max())
+    limit = max(
+        (_CHANGE if is_wide else _CHANGE_OF_16_BITS) * spread,
+        _ROUNDING.get(before.dtype, _CHANGE_OF_16_BITS) * float(x.abs().max()),
+        _NOISE * float((x - y).abs().max()),
+    )
+    if spread == 0 or limit >= spread:
+        return None
+    changes = (x - z).abs().amax(1)
+    shares = (changes > limit).float().reshape(before.shape[:2]).mean(1)
+    share = float(shares.max())
+    return share if share >= _SHARE else 0.0, float(changes.max()) / spread
+
+
+def _kept_of(kept: Kept, outputs: tuple[torch.Tensor, ...]) -> list[torch.Tensor] | None:
+    found = [each for each in map(kept, outputs) if each is not None]
+    return found if len(found) == len(outputs) else None
+
+
+def compare(passes: Passes, change: Change, kept: Kept, kept_inside: Kept) -> Seen | None:
+    """Two passes over the batch, and one over the changed one; None: they do not tell it.
+
+    `kept_inside`: the same of outputs of modules, which may be laid out in another way.
+    """
+    three = passes.outputs(), passes.outputs(), passes.outputs(change)
+    if len({len(outputs) for outputs in three}) != 1:
+        return None
+    worst: tuple[float, float] | None = None
+    for outputs in zip(*three, strict=True):
+        rows = _kept_of(kept, outputs)
+        found = None if rows is None else _change_of(*rows)
+        if found is not None and (worst is None or found > worst):
+            worst = found
+    if worst is None:
+        return None
+    place = _first_place(passes, change, kept_inside) if worst[0] > 0 else ""
+    return Seen(*worst, place)
+
+
+def _first_place(passes: Passes, change: Change, kept: Kept) -> str:
+    before, after = passes.outputs_of_modules(), passes.outputs_of_modules(change)
+    for (name, one), (other_name, other) in zip(before, after, strict=False):
+        if name != other_name:
+            return ""
+        rows = _kept_of(kept, (one, one, other))
+        found = None if rows is None else _change_of(*rows)
+        if found is not None and found[0] > 0:
+            return name
+    return ""
