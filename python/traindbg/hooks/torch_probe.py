@@ -26,7 +26,7 @@ from traindbg.hooks.torch_probe_pass import Given, Passes, given
 if TYPE_CHECKING:
     from traindbg.hooks.torch_compilation import Compilation
     from traindbg.hooks.torch_probe_compare import Seen
-    from traindbg.hooks.torch_sequences import SequenceObserver
+    from traindbg.hooks.torch_sequences import Next, SequenceObserver
     from traindbg.hooks.torch_tensors import Tensors
     from traindbg.hooks.torch_unseen import Unseen
     from traindbg.hooks.torch_watched import WatchedModels
@@ -116,9 +116,9 @@ class Probes:
     def loss_computed(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         """By a loss function, of the training."""
         target = args[1] if len(args) > 1 else kwargs.get("target")
-        if type(target) is not torch.Tensor or target.requires_grad or self._given is None:
+        if type(target) is not torch.Tensor or target.requires_grad or self._is_whole:
             return
-        if not self._is_whole and len(self._targets) < _MOST_TARGETS:
+        if len(self._targets) < _MOST_TARGETS:
             self._targets.append(target)
 
     # A probe.
@@ -165,16 +165,16 @@ class Probes:
 
     def _sequence(
         self, model: torch.nn.Module, tensors: list[torch.Tensor]
-    ) -> tuple[torch.Tensor, torch.Tensor, int] | None:
-        """The input whose next values are the targets, where they have one, and its middle."""
+    ) -> tuple[torch.Tensor, Next, int] | None:
+        """The input whose next values are the targets, how they are, and its middle."""
         found = self._sequences.next_input()
         if found is None:
             return None
-        source, known = found
+        source, following = found
         if not any(tensor is source for tensor in tensors):
             return None
-        middle = positions.middle_of(model, source, known)
-        return None if middle is None else (source, known, middle)
+        middle = positions.middle_of(model, source, following)
+        return None if middle is None else (source, following, middle)
 
     def _tell(self, name: str, seen: Seen | None) -> bool:
         if seen is None:

@@ -42,7 +42,8 @@ def _change_of(
         return None
     is_wide = before.dtype in _ROUNDING
     kind = torch.float64 if before.dtype == torch.float64 else torch.float32
-    x, y, z = (each.to(kind).flatten(0, 1).flatten(1) for each in (before, again, after))
+    rows = before.shape[0] * before.shape[1]
+    x, y, z = (each.to(kind).reshape(rows, -1) for each in (before, again, after))
     if not bool((torch.isfinite(x) & torch.isfinite(y) & torch.isfinite(z)).all()):
         return None
     spread = float((x - x.mean(0)).abs().max())
@@ -64,12 +65,19 @@ def _kept_of(kept: Kept, outputs: tuple[torch.Tensor, ...]) -> list[torch.Tensor
     return found if len(found) == len(outputs) else None
 
 
-def compare(passes: Passes, change: Change, kept: Kept, kept_inside: Kept) -> Seen | None:
-    """Two passes over the batch, and one over the changed one; None: they do not tell it.
+class Question(NamedTuple):
+    """What is asked by passes over a batch and a changed one."""
 
-    `kept_inside`: the same of outputs of modules, which may be laid out in another way.
-    """
-    three = passes.outputs(), passes.outputs(), passes.outputs(change)
+    change: Change  # of the inputs
+    kept: Kept
+    kept_inside: Kept  # the same of outputs of modules, which may be laid out in another way
+    batch: Change | None = None  # what the inputs are before, if not the step's own
+
+
+def compare(passes: Passes, question: Question) -> Seen | None:
+    """Two passes over the batch, and one over the changed one; None: they do not tell it."""
+    change, kept, _, batch = question
+    three = passes.outputs(batch), passes.outputs(batch), passes.outputs(change)
     if len({len(outputs) for outputs in three}) != 1:
         return None
     worst: tuple[float, float] | None = None
@@ -80,12 +88,13 @@ def compare(passes: Passes, change: Change, kept: Kept, kept_inside: Kept) -> Se
             worst = found
     if worst is None:
         return None
-    place = _first_place(passes, change, kept_inside) if worst[0] > 0 else ""
-    return Seen(*worst, place)
+    return Seen(*worst, _first_place(passes, question) if worst[0] > 0 else "")
 
 
-def _first_place(passes: Passes, change: Change, kept: Kept) -> str:
-    before, after = passes.outputs_of_modules(), passes.outputs_of_modules(change)
+def _first_place(passes: Passes, question: Question) -> str:
+    kept = question.kept_inside
+    before = passes.outputs_of_modules(question.batch)
+    after = passes.outputs_of_modules(question.change)
     for (name, one), (other_name, other) in zip(before, after, strict=False):
         if name != other_name:
             return ""

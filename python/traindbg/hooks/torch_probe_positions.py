@@ -6,67 +6,80 @@ of a sequence become those of the sequence before it in the batch.
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 import torch
 from torch import nn
 
-from traindbg.hooks.torch_probe_compare import Seen, compare
+from traindbg.hooks.torch_probe_compare import Question, Seen, compare
 
 if TYPE_CHECKING:
     from traindbg.hooks.torch_probe_pass import Passes
+    from traindbg.hooks.torch_sequences import Next
 
-_FEWEST = 3  # positions before the middle that have a target
+_FEWEST = 3  # positions before the middle that have a target, and sequences
 
 # Their statistics are of all positions, by which hardly anything is seen of a single value.
 _OVER_POSITIONS = (nn.GroupNorm, nn.modules.instancenorm._InstanceNorm)
 
 
-def _along(tensor: torch.Tensor, length: int) -> int | None:
-    """The dimension of an input that has the sequence's positions; None: it is not certain."""
-    if tensor.dim() < 2 or tensor.shape[0] == tensor.shape[1]:
+def _places_of(following: Next) -> list[int]:
+    """Of the positions that have a target."""
+    places: list[int] = following.known.nonzero().flatten().tolist()
+    return places
+
+
+def _rows_looked_at(rows: int, length: int) -> int:
+    """A prime number of them: widths are seldom so, and dimensions are told apart by their size."""
+
+    def is_prime(number: int) -> bool:
+        return all(number % divisor for divisor in range(2, math.isqrt(number) + 1))
+
+    found = (n for n in range(rows, 2, -1) if is_prime(n) and n not in (length, length - 1))
+    return next(found, rows)
+
+
+def middle_of(model: nn.Module, given: torch.Tensor, following: Next) -> int | None:
+    """From which position on the input is changed; None: it is not to be told by that."""
+    if given.dim() < 2 or given.shape[following.along] != following.length:
         return None
-    if tensor.shape[1] == length:
-        return 1
-    return 0 if tensor.shape[0] == length else None
-
-
-def middle_of(model: nn.Module, given: torch.Tensor, known: torch.Tensor) -> int | None:
-    """From which position on the input is changed; `known`: [length], those with a target.
-
-    None: it is not to be told by that.
-    """
-    along = _along(given, len(known))
-    if along is None or any(isinstance(module, _OVER_POSITIONS) for module in model.modules()):
+    if given.shape[1 - following.along] < _FEWEST:
         return None
-    places = known.nonzero().flatten().tolist()
+    if any(isinstance(module, _OVER_POSITIONS) for module in model.modules()):
+        return None
+    places = _places_of(following)
     middle = places[len(places) // 2] if places else 0
     return middle if sum(place < middle for place in places) >= _FEWEST else None
 
 
-def look(passes: Passes, given: torch.Tensor, known: torch.Tensor, middle: int) -> Seen | None:
+def look(passes: Passes, given: torch.Tensor, following: Next, middle: int) -> Seen | None:
     """`given`: the input, one of those of the passes; None: it cannot be told."""
-    length, along = len(known), _along(given, len(known))
-    rows = given.shape[1 - along] if along is not None else 0
-    places = [place for place in known.nonzero().flatten().tolist() if place < middle]
+    length, along, across = following.length, following.along, 1 - following.along
+    all_rows = given.shape[across]
+    rows = _rows_looked_at(all_rows, length)
+    places = [place for place in _places_of(following) if place < middle]
+
+    def batch(tensor: torch.Tensor) -> torch.Tensor:
+        if rows < all_rows and tensor.dim() > across and tensor.shape[across] == all_rows:
+            tensor = tensor.narrow(across, 0, rows)
+        return tensor.detach().clone()
 
     def change(tensor: torch.Tensor) -> torch.Tensor:
-        made = tensor.detach().clone()
-        if tensor is given and along is not None:
+        made = batch(tensor)
+        if tensor is given:
             later = made.narrow(along, middle, length - middle)
-            other = later.roll(1, 1 - along) if rows > 1 else later.flip(along)
-            if torch.equal(other, later):
-                other = later.flip(along)
-            later.copy_(other.clone())
+            other = later.roll(1, across)
+            later.copy_(later.flip(along) if torch.equal(other, later) else other)
         return made
 
-    if along is None or torch.equal(change(given), given):
+    if torch.equal(change(given), batch(given)):
         return None
 
     def kept(tensor: torch.Tensor) -> torch.Tensor | None:
         """[positions, rows, ...] of those before the middle that have a target."""
         for size in (length, length - 1):  # the last one may be left out inside
-            if tensor.dim() > 0 and tensor.shape[0] == rows * size and rows > 1:
+            if tensor.dim() > 0 and tensor.shape[0] == rows * size:
                 shape = (rows, size) if along == 1 else (size, rows)
                 tensor = tensor.reshape(*shape, *tensor.shape[1:])
             positions = [dim for dim, n in enumerate(tensor.shape) if n == size]
@@ -76,4 +89,4 @@ def look(passes: Passes, given: torch.Tensor, known: torch.Tensor, middle: int) 
                 return turned[places] if max(places) < size else None
         return None
 
-    return compare(passes, change, kept, kept)
+    return compare(passes, Question(change, kept, kept, batch))

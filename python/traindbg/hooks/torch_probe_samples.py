@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import nn
 
-from traindbg.hooks.torch_probe_compare import Seen, compare
+from traindbg.hooks.torch_probe_compare import Question, Seen, compare
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -39,7 +39,7 @@ class Dealt:
             return
         before = [self._batch_of[row] for row in rows if row in self._batch_of]
         enough = len(set(before)) >= _FEWEST_BATCHES
-        self.is_anew = enough and len(before) >= _FEWEST_KNOWN
+        self.is_anew = enough and len(before) >= min(_FEWEST_KNOWN, len(rows))
         self._batches += 1
         if self.is_anew:
             self._batch_of.clear()
@@ -118,4 +118,4 @@ def look(passes: Passes, tensors: list[torch.Tensor], number: int) -> Seen | Non
         has_samples = tensor.dim() > 0 and tensor.shape[0] == number
         return kept_inside(tensor) if has_samples else None
 
-    return compare(passes, change, kept, kept_inside)
+    return compare(passes, Question(change, kept, kept_inside))
