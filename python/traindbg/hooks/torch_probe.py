@@ -115,7 +115,7 @@ class Probes:
 
     def loss_computed(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         """By a loss function, of the training."""
-        target = args[1] if len(args) > 1 else kwargs.get("target")
+        target: Any = args[1] if len(args) > 1 else kwargs.get("target")
         if type(target) is not torch.Tensor or target.requires_grad or self._is_whole:
             return
         if len(self._targets) < _MOST_TARGETS:

@@ -67,7 +67,7 @@ def _refers_to_model(value: Any) -> bool:
 
     def is_of_model(held: Any) -> bool:
         if isinstance(held, torch.Tensor):
-            return held.requires_grad
+            return bool(held.requires_grad)
         return isinstance(held, torch.nn.Module) or _refers_to_model(held)
 
     if isinstance(value, functools.partial):

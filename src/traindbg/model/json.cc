@@ -367,19 +367,19 @@ Json to_json(const CaptureConfig& config) {
                                {"include", strings(spec.include)},
                                {"exclude", strings(spec.exclude)}});
     Json out = {{"schema_version", 1},
-            {"queue_bytes", config.queue_bytes},
-            {"arena_bytes", config.arena_bytes},
-            {"overflow", to_string(config.overflow)},
-            {"block_for_ms", config.block_for_ms},
-            {"part_bytes", config.part_bytes},
-            {"retention", to_json(config.retention)},
-            {"compiled", to_string(config.compiled)},
-            {"micro_batches", to_string(config.micro_batches)},
-            {"budget", config.budget},
-            {"flight", to_json(config.flight)},
-            {"corrections", to_json(config.corrections)},
-            {"collections", std::move(collections)},
-            {"requirements", std::move(requirements)}};
+                {"queue_bytes", config.queue_bytes},
+                {"arena_bytes", config.arena_bytes},
+                {"overflow", to_string(config.overflow)},
+                {"block_for_ms", config.block_for_ms},
+                {"part_bytes", config.part_bytes},
+                {"retention", to_json(config.retention)},
+                {"compiled", to_string(config.compiled)},
+                {"micro_batches", to_string(config.micro_batches)},
+                {"budget", config.budget},
+                {"flight", to_json(config.flight)},
+                {"corrections", to_json(config.corrections)},
+                {"collections", std::move(collections)},
+                {"requirements", std::move(requirements)}};
     if (config.probe) out["probe"] = true;  // a library of before reads all other plans
     return out;
 }

@@ -391,11 +391,12 @@ void CaptureOptions::declare(OptionSet& options, bool of_running) {
                           "would take more are left out, and that is told. Losses and metrics are not, nor "
                           "what --at-steps names. Default: no limit."},
                  budget);
-    options.flag({.names = "--probe",
-                  .help = "At a few steps have a copy of the model compute the step's batch again, changed in "
-                          "part: whether samples of a batch see each other, and positions what comes later. "
-                          "The training stays the same bit for bit."},
-                 probe);
+    options.flag(
+        {.names = "--probe",
+         .help = "At a few steps have a copy of the model compute the step's batch again, changed in "
+                 "part: whether samples of a batch see each other, and positions what comes later. "
+                 "The training stays the same bit for bit."},
+        probe);
     options.count({.names = "--flight-recorder",
                    .placeholder = "STEPS",
                    .help = "Have the statistics of the last so many steps at hand, and keep them when a rule "

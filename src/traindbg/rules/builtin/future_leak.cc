@@ -89,7 +89,8 @@ class FutureLeak final : public Rule {
             "when later inputs do; it shows first in {}: the model sees what it is to predict.",
             100 * changed.value, where);
         finding.fix = base::format(
-            "Let positions of {} see only earlier ones: a causal mask before the softmax, sums and means over "
+            "Let positions of {} see only earlier ones: a causal mask before the softmax, sums and means "
+            "over "
             "what came before (cumsum), padding on the left only for a convolution.",
             where);
         finding.evidence.push_back({"share of earlier outputs that changed", changed.value, "expected", 0});

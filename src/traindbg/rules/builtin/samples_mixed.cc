@@ -36,7 +36,8 @@ const model::RuleInfo kSamplesMixed = {
         "or twice as many where something is found; from the third probe on less than 1 % of the time. Else "
         "nothing.",
     .original = "",
-    .source = "Karpathy, \"A recipe for training neural networks\", 2019 (use backprop to chart dependencies)",
+    .source =
+        "Karpathy, \"A recipe for training neural networks\", 2019 (use backprop to chart dependencies)",
     .severity = model::Severity::kWarning,
     .parameters = {{"looks", "probes", 2, 1, 6, "probes in a row that must show it"}},
 };
@@ -63,8 +64,8 @@ class SamplesMixed final : public Rule {
             "is "
             "meant, softmax or mean with dim=0, a layer without batch_first=True.",
             where);
-        finding.evidence.push_back({"share of the samples left alone that changed", changed->value,
-                                    "expected", 0});
+        finding.evidence.push_back(
+            {"share of the samples left alone that changed", changed->value, "expected", 0});
         if (const auto size = loop_fact(step, "samples_mixed_change"))
             finding.evidence.push_back({"change / what samples differ by", size->value, "rounding", 1e-3});
         sink.fire(std::move(finding));
@@ -87,9 +88,8 @@ std::vector<model::Requirement> samples_mixed_needs(const Parameters&) {
 }  // namespace
 
 RuleEntry builtin::samples_mixed() {
-    return {&kSamplesMixed, &samples_mixed_needs, [](const Parameters& p) -> std::unique_ptr<Rule> {
-                return std::make_unique<SamplesMixed>(p);
-            }};
+    return {&kSamplesMixed, &samples_mixed_needs,
+            [](const Parameters& p) -> std::unique_ptr<Rule> { return std::make_unique<SamplesMixed>(p); }};
 }
 
 }  // namespace traindbg::rules
