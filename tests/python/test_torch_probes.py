@@ -416,6 +416,17 @@ def test_dealt_anew_is_what_comes_apart():
 # Where it is not certain, or not possible.
 
 
+def quantised(h):
+    step = h.abs().max() / 7  # of all samples
+    return torch.round(h / step) * step
+
+
+def test_steps_of_the_range_of_a_batch_are_meant(run_dir, seeded):
+    seeded()
+    run = watched(Training(Mixing(quantised), loader(*table())), run_dir)
+    assert all(share == 0 for _, share in fact(run, "samples_mixed")[0])
+
+
 def always(number):
     return True
 

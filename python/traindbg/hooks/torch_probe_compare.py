@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, NamedTuple
 
 import torch
@@ -63,6 +64,18 @@ def _change_of(
 def _kept_of(kept: Kept, outputs: tuple[torch.Tensor, ...]) -> list[torch.Tensor] | None:
     found = [each for each in map(kept, outputs) if each is not None]
     return found if len(found) == len(outputs) else None
+
+
+def told_apart(rows: int, *others: int) -> int:
+    """A prime number of the rows of a batch, none of `others`.
+
+    Few widths are prime, so that a dimension of that size is the rows'.
+    """
+
+    def is_prime(number: int) -> bool:
+        return all(number % divisor for divisor in range(2, math.isqrt(number) + 1))
+
+    return next((n for n in range(rows, 2, -1) if is_prime(n) and n not in others), rows)
 
 
 class Question(NamedTuple):

@@ -39,6 +39,10 @@ _WRITING = frozenset(
 )  # fmt: skip
 
 
+# By which values are rounded to steps, as many make of the range of a batch's values.
+_ROUNDING = frozenset({"round", "round_", "quantize_per_tensor", "quantize_per_channel"})
+
+
 class NotProbedError(Exception):
     """Says why."""
 
@@ -198,6 +202,7 @@ class KeepsApart(TorchFunctionMode):  # type: ignore[misc]
     def __init__(self, model: torch.nn.Module, made: torch.nn.Module, state: ProcessState) -> None:
         super().__init__()
         self._foreign = {id(tensor) for tensor in (*model.parameters(), *model.buffers())}
+        self.rounds = False  # a function was called that rounds values to steps
         self._of_files = state.tensors
         self._generators = state.generators | {
             id(value)
@@ -217,8 +222,9 @@ class KeepsApart(TorchFunctionMode):  # type: ignore[misc]
         kwargs = kwargs or {}
         self._look(args)
         self._look(kwargs.values())
+        name = str(getattr(func, "__name__", ""))
+        self.rounds = self.rounds or name in _ROUNDING or name.startswith("fake_quantize")
         if self._of_files:
-            name = str(getattr(func, "__name__", ""))
             writes = name in _WRITING or (name.endswith("_") and not name.endswith("__"))
             written = kwargs.get("out", args[0] if writes and args else None)
             if id(written) in self._of_files:

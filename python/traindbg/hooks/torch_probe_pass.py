@@ -116,6 +116,11 @@ class Passes:
             torch._C._set_grad_enabled(self._before)
             patches.state.listen(*self._heard)
 
+    @property
+    def rounds(self) -> bool:
+        """Whether a pass rounded values to steps: quantisation, for which batches have ranges."""
+        return self._apart.rounds
+
     @contextlib.contextmanager
     def _as_in_training(self) -> Iterator[None]:
         with contextlib.ExitStack() as stack:

@@ -6,13 +6,12 @@ of a sequence become those of the sequence before it in the batch.
 
 from __future__ import annotations
 
-import math
 from typing import TYPE_CHECKING
 
 import torch
 from torch import nn
 
-from traindbg.hooks.torch_probe_compare import Question, Seen, compare
+from traindbg.hooks.torch_probe_compare import Question, Seen, compare, told_apart
 
 if TYPE_CHECKING:
     from traindbg.hooks.torch_probe_pass import Passes
@@ -28,16 +27,6 @@ def _places_of(following: Next) -> list[int]:
     """Of the positions that have a target."""
     places: list[int] = following.known.nonzero().flatten().tolist()
     return places
-
-
-def _rows_looked_at(rows: int, length: int) -> int:
-    """A prime number of them: widths are seldom so, and dimensions are told apart by their size."""
-
-    def is_prime(number: int) -> bool:
-        return all(number % divisor for divisor in range(2, math.isqrt(number) + 1))
-
-    found = (n for n in range(rows, 2, -1) if is_prime(n) and n not in (length, length - 1))
-    return next(found, rows)
 
 
 def middle_of(model: nn.Module, given: torch.Tensor, following: Next) -> int | None:
@@ -57,12 +46,15 @@ def look(passes: Passes, given: torch.Tensor, following: Next, middle: int) -> S
     """`given`: the input, one of those of the passes; None: it cannot be told."""
     length, along, across = following.length, following.along, 1 - following.along
     all_rows = given.shape[across]
-    rows = _rows_looked_at(all_rows, length)
+    rows = told_apart(all_rows, length, length - 1)
     places = [place for place in _places_of(following) if place < middle]
 
     def batch(tensor: torch.Tensor) -> torch.Tensor:
-        if rows < all_rows and tensor.dim() > across and tensor.shape[across] == all_rows:
+        dims = [dim for dim, size in enumerate(tensor.shape) if size == all_rows]
+        if tensor is given:
             tensor = tensor.narrow(across, 0, rows)
+        elif len(dims) == 1:
+            tensor = tensor.narrow(dims[0], 0, rows)
         return tensor.detach().clone()
 
     def change(tensor: torch.Tensor) -> torch.Tensor:

@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import nn
 
-from traindbg.hooks.torch_probe_compare import Question, Seen, compare
+from traindbg.hooks.torch_probe_compare import Question, Seen, compare, told_apart
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
-    from traindbg.hooks.torch_probe_pass import Change, Passes
+    from traindbg.hooks.torch_probe_pass import Passes
 
 _FEWEST = 4  # samples of a batch
 _MOST_ROWS = 4096  # that are remembered
@@ -85,16 +85,10 @@ def samples_of(
     return number if any(_is_of_samples(target, number) for target in targets) else 0
 
 
-def _doubled(number: int) -> Change:
-    """Of a batch with so many samples, each second one becomes the one before it."""
-
-    def change(tensor: torch.Tensor) -> torch.Tensor:
-        if tensor.dim() == 0 or tensor.shape[0] != number:
-            return tensor.detach().clone()
-        places = torch.arange(number, device=tensor.device)
-        return tensor.detach()[places - places % 2]
-
-    return change
+def _doubled(tensor: torch.Tensor) -> torch.Tensor:
+    """Each second sample becomes the one before it."""
+    places = torch.arange(len(tensor), device=tensor.device)
+    return tensor[places - places % 2]
 
 
 def _keeps_longest(tensors: list[torch.Tensor], number: int) -> bool:
@@ -105,17 +99,29 @@ def _keeps_longest(tensors: list[torch.Tensor], number: int) -> bool:
 
 def look(passes: Passes, tensors: list[torch.Tensor], number: int) -> Seen | None:
     """Of the batch of these tensors, so many samples; None: it cannot be told."""
-    change = _doubled(number)
-    if all(torch.equal(t, change(t)) for t in tensors) or not _keeps_longest(tensors, number):
+    rows = told_apart(number)
+
+    def batch(tensor: torch.Tensor) -> torch.Tensor:
+        is_of_samples = tensor.dim() > 0 and len(tensor) == number
+        return (tensor[:rows] if is_of_samples else tensor).detach().clone()
+
+    def change(tensor: torch.Tensor) -> torch.Tensor:
+        made = batch(tensor)
+        return _doubled(made) if tensor.dim() > 0 and len(tensor) == number else made
+
+    before = [batch(tensor) for tensor in tensors]
+    is_same = all(torch.equal(x, change(t)) for x, t in zip(before, tensors, strict=True))
+    if is_same or not _keeps_longest(before, rows):
         return None
 
     def kept_inside(tensor: torch.Tensor) -> torch.Tensor | None:
         """Where one dimension alone numbers samples."""
-        dims = [dim for dim, size in enumerate(tensor.shape) if size == number]
+        dims = [dim for dim, size in enumerate(tensor.shape) if size == rows]
         return tensor.movedim(dims[0], 0)[None, ::2] if len(dims) == 1 else None
 
     def kept(tensor: torch.Tensor) -> torch.Tensor | None:
-        has_samples = tensor.dim() > 0 and tensor.shape[0] == number
+        has_samples = tensor.dim() > 0 and tensor.shape[0] == rows
         return kept_inside(tensor) if has_samples else None
 
-    return compare(passes, Question(change, kept, kept_inside))
+    seen = compare(passes, Question(change, kept, kept_inside, batch))
+    return None if seen is not None and seen.share > 0 and passes.rounds else seen

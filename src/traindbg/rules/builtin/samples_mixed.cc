@@ -29,10 +29,12 @@ const model::RuleInfo kSamplesMixed = {
         "Batch normalisation, which keeps its own statistics for evaluation. Not probed are models with "
         "normalisation that never does, batches that are always dealt alike (the nodes of a graph, the items "
         "of a list, all data at once), graphs that are given as edges or adjacency, labels that number the "
-        "samples of the batch (contrastive losses), and trainings of several models. Models whose samples "
-        "attend to each other on purpose are not told apart: leave the rule out (--no-rule samples_mixed).",
+        "samples of the batch (contrastive losses), values that are rounded to steps of the batch's own "
+        "range "
+        "(quantisation), and trainings of several models. Models whose samples attend to each other on "
+        "purpose are not told apart: leave the rule out (--no-rule samples_mixed).",
     .cost =
-        "With --probe: at two to six steps a copy of the model and three forward passes without gradients, "
+        "With --probe: at up to six steps a copy of the model and three forward passes without gradients, "
         "or twice as many where something is found; from the third probe on less than 1 % of the time. Else "
         "nothing.",
     .original = "",
