@@ -67,15 +67,16 @@ def _kept_of(kept: Kept, outputs: tuple[torch.Tensor, ...]) -> list[torch.Tensor
 
 
 def told_apart(rows: int, *others: int) -> int:
-    """A prime number of the rows of a batch, none of `others`.
+    """How many rows of a batch are looked at: at least half of them, and none of `others`.
 
-    Few widths are prime, so that a dimension of that size is the rows'.
+    A prime number where there is one, since few widths are: a dimension of that size is the rows'.
     """
 
     def is_prime(number: int) -> bool:
         return all(number % divisor for divisor in range(2, math.isqrt(number) + 1))
 
-    return next((n for n in range(rows, 2, -1) if is_prime(n) and n not in others), rows)
+    found = [n for n in range(rows, max(rows // 2, 2), -1) if n not in others]
+    return next(filter(is_prime, found), found[0] if found else rows)
 
 
 class Question(NamedTuple):

@@ -99,7 +99,7 @@ def _keeps_longest(tensors: list[torch.Tensor], number: int) -> bool:
 
 def look(passes: Passes, tensors: list[torch.Tensor], number: int) -> Seen | None:
     """Of the batch of these tensors, so many samples; None: it cannot be told."""
-    rows = told_apart(number)
+    rows = told_apart(number, *(size for tensor in tensors for size in tensor.shape[1:]))
 
     def batch(tensor: torch.Tensor) -> torch.Tensor:
         is_of_samples = tensor.dim() > 0 and len(tensor) == number
