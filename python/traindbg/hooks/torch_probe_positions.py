@@ -51,7 +51,7 @@ def look(passes: Passes, given: torch.Tensor, following: Next, middle: int) -> S
 
     def batch(tensor: torch.Tensor) -> torch.Tensor:
         dims = [dim for dim, size in enumerate(tensor.shape) if size == all_rows]
-        if tensor is given:
+        if tensor.shape == given.shape:  # targets, say
             tensor = tensor.narrow(across, 0, rows)
         elif len(dims) == 1:
             tensor = tensor.narrow(dims[0], 0, rows)
