@@ -162,6 +162,11 @@ def parser_of_options() -> argparse.ArgumentParser:
         help="judge the runs that --keep DIR kept once more, and train nothing",
     )
     parser.add_argument(
+        "--probe",
+        action="store_true",
+        help="record all trainings with --probe, not only those of programs that say PROBE = True",
+    )
+    parser.add_argument(
         "--verbose", action="store_true", help="print the findings of each training"
     )
     parser.add_argument("--list", action="store_true", help="print the programs and run nothing")
@@ -202,6 +207,7 @@ def command_of(options: argparse.Namespace) -> str:
     words = ["diagnosis.py"]
     words += [word for glob in options.only for word in ("--only", shlex.quote(glob))]
     words += ["--seeds", *map(str, options.seeds)]
+    words += ["--probe"] if options.probe else []
     words += ["--beside"] if options.beside else ["--original"] if options.original else []
     return " ".join([*words, "--write"])
 
@@ -225,7 +231,8 @@ def outcomes_of(tasks: list[Task], options: argparse.Namespace) -> list[Outcome]
     if options.keep:
         options.keep.mkdir(parents=True, exist_ok=False)
     import_once()
-    journal = Journal(options.resume, made_with(options.limit)) if options.resume else None
+    made = made_with(options.limit, options.probe)
+    journal = Journal(options.resume, made) if options.resume else None
     return run_all(tasks, options.jobs, options.limit, keep=options.keep, journal=journal)
 
 
@@ -238,6 +245,8 @@ def run(options: argparse.Namespace) -> int:
         faults_page.PAGE.write(faults_page.tables_of(gallery()))
         return 0
     programs = [program for program in gallery(options.gallery) if matches(program, options.only)]
+    if options.probe:
+        programs = [program._replace(probe=True) for program in programs]
     if not programs:
         asked = f"is called {' or '.join(options.only)}" if options.only else "is there"
         raise MeasureError(f"{options.gallery}: no program {asked}; see --list")

@@ -291,6 +291,15 @@ def with_budget(base: str, budget: float) -> str:
     return json.dumps(plan)
 
 
+def with_probe(base: str, probe: bool) -> str:
+    """`base` (JSON of a plan) with probes or without; InvalidArgument for anything else."""
+    if not isinstance(probe, bool):
+        raise InvalidArgument(f"probe={probe!r}: give True or False")
+    plan = json.loads(base)
+    plan["probe"] = probe
+    return json.dumps(plan)
+
+
 def with_corrections(base: str, corrections: Mapping[str, Any]) -> str:
     """`base` (JSON of a plan) with what may be changed; InvalidArgument for an unknown word."""
     plan = json.loads(base)

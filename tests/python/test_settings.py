@@ -51,6 +51,7 @@ every = 20
 first-step = 5
 compiled = "skip"
 micro_batches = "all"
+probe = true
 budget = "2%"
 flight-recorder = 12
 flight-collect = "gradients,heads"
@@ -87,6 +88,7 @@ def test_everything_that_a_file_may_say(plan):
     ]
     assert asked_by(made) == {"user", "vanishing_gradient"}
     assert (made["compiled"], made["micro_batches"], made["budget"]) == ("skip", "all", 0.02)
+    assert made["probe"] is True
     assert made["flight"] == {"steps": 12, "collect": ["gradients", "heads"], "raw": []}
     assert (made["overflow"], made["block_for_ms"]) == ("block_for", 200)
     assert made["retention"] == {
@@ -109,12 +111,14 @@ def test_arguments_come_before_the_file(plan):
         store={"quota_bytes": 5 * 2**30},
         collections={"heads": "bias$"},
         flight_recorder=7,
+        probe=False,
         rules={"vanishing_gradient": {}, "dead_relu": {}},
     )
     assert ("biases", "train", STATISTICS, {"every": 3, "start": 5}) in wishes(made)
     assert ("losses", "train", ["statistics", "raw"], {"every": 3, "start": 5}) in wishes(made)
     assert not {"weights", "gradients"} & {wish[0] for wish in wishes(made)}
     assert (made["compiled"], made["micro_batches"], made["budget"]) == ("eager", "all", 0.1)
+    assert "probe" not in made  # a plan has it only where it is
     assert made["retention"]["quota_bytes"] == 5 * 2**30
     assert made["retention"]["keep_last"] == 100
     assert made["flight"]["steps"] == 7

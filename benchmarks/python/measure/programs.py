@@ -21,6 +21,10 @@ CONSTANTS = {
 }
 
 
+# Those that a program may leave out.
+OPTIONAL = {"ODD": str, "PROBE": bool}
+
+
 class Program(NamedTuple):
     """A script of the gallery. `kind` is empty for those of examples/healthy."""
 
@@ -34,6 +38,7 @@ class Program(NamedTuple):
     exact: bool = False  # to be told without a threshold
     early: bool = False  # there from the first steps on
     odd: str = ""  # of a healthy training: what looks wrong and is not
+    probe: bool = False  # it is recorded with --probe
 
 
 def constants_of(path: Path) -> tuple[str, dict[str, Any]]:
@@ -53,7 +58,7 @@ def constants_of(path: Path) -> tuple[str, dict[str, Any]]:
     for node in tree.body:
         if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
             name = node.targets[0].id
-            if name in CONSTANTS or name == "ODD":
+            if name in CONSTANTS or name in OPTIONAL:
                 try:
                     found[name] = ast.literal_eval(node.value)
                 except ValueError:
@@ -72,6 +77,7 @@ def gallery(root: Path = GALLERY) -> list[Program]:
             if not isinstance(found.get(name), kind):
                 raise MeasureError(f"{path}: {name} is missing, or no {kind.__name__}")
         values = {name.lower(): found[name] for name in CONSTANTS}
+        values["probe"] = found.get("PROBE", False)
         programs.append(Program(f"faults/{path.stem}", path, first_sentence(doc), **values))
     for path in sorted((root / "healthy").glob("*.py")):
         if path.stem == "data":
@@ -80,7 +86,13 @@ def gallery(root: Path = GALLERY) -> list[Program]:
         if not isinstance(found.get("ODD"), str):
             raise MeasureError(f"{path}: ODD is missing, or no str")
         programs.append(
-            Program(f"healthy/{path.stem}", path, first_sentence(doc), odd=found["ODD"])
+            Program(
+                f"healthy/{path.stem}",
+                path,
+                first_sentence(doc),
+                odd=found["ODD"],
+                probe=found.get("PROBE", False),
+            )
         )
     return programs
 

@@ -66,12 +66,14 @@ def original_rules() -> list[str]:
     return [info["name"] for info in json.loads(_core.rules()) if info["name"] not in ours]
 
 
-def plan_of(rules: str) -> str:
+def plan_of(task: Task) -> str:
     """What is captured, as the JSON of a plan.json; empty for what the default rules need."""
-    if rules != ORIGINAL:
+    if task.rules != ORIGINAL and not task.program.probe:
         return ""
-    from traindbg import _core
+    from traindbg import _core, _plan
 
+    if task.rules != ORIGINAL:
+        return _plan.with_probe(_core.plan_for_rules(_plan.rule_choices(None)), True)
     plan = json.loads(_core.plan_for_rules([(name, {}) for name in original_rules()]))
     for requirement in plan["requirements"]:
         requirement["schedule"] = {"every": ORIGINAL_EVERY}
@@ -84,7 +86,7 @@ def check_of(rules: str) -> list[str]:
     return [program_of_traindbg(), "check", "--json", *chosen]
 
 
-def made_with(limit: int) -> str:
+def made_with(limit: int, probe: bool = False) -> str:
     """Names what records and what judges: other files give other outcomes."""
     import torch
 
@@ -93,7 +95,11 @@ def made_with(limit: int) -> str:
     package = Path(traindbg.__file__).parent
     files = sorted([*package.rglob("*.py"), *package.glob("_core*.so")])
     return digest_of(
-        [Path(program_of_traindbg()), *files], torch.__version__, str(limit), str(ORIGINAL_EVERY)
+        [Path(program_of_traindbg()), *files],
+        torch.__version__,
+        str(limit),
+        str(ORIGINAL_EVERY),
+        *(["probe"] if probe else []),
     )
 
 
@@ -305,7 +311,7 @@ def run_each(
 ) -> Generator[Outcome]:
     """Each outcome when its training has ended."""
     rules = {task.rules for task in tasks}
-    plans, checks = {r: plan_of(r) for r in rules}, {r: check_of(r) for r in rules}
+    checks = {r: check_of(r) for r in rules}
     running: dict[int, tuple[Task, Path, float]] = {}
     waiting = list(reversed(tasks))
     progress = Progress(len(tasks))
@@ -315,7 +321,7 @@ def run_each(
             while waiting and len(running) < jobs:
                 task = waiting.pop()
                 directory = directory_of(task, root)
-                child = start(task, directory, limit, checks[task.rules], plans[task.rules])
+                child = start(task, directory, limit, checks[task.rules], plan_of(task))
                 running[child] = (task, directory, time.monotonic())
             child, status = os.wait()
             if child not in running:

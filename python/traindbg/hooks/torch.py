@@ -150,16 +150,25 @@ def is_watched(parameters: Iterable[torch.Tensor]) -> bool:
     )
 
 
+def _recording_that_hears() -> Recording | None:
+    """None also in code that is compiled, and in a pass of a copy (`torch_probe_pass`)."""
+    if torch.compiler.is_compiling() or patches.state.listener is None:
+        return None
+    return recordings.current
+
+
 def log(name: str, value: float) -> None:
     """See `traindbg.log`."""
-    if not torch.compiler.is_compiling() and recordings.current is not None:
-        recordings.current.user_values.metric(name, value)
+    recording = _recording_that_hears()
+    if recording is not None:
+        recording.user_values.metric(name, value)
 
 
 def save(name: str, tensor: Any) -> None:
     """See `traindbg.save`."""
-    if not torch.compiler.is_compiling() and recordings.current is not None:
-        recordings.current.user_values.save(name, tensor)
+    recording = _recording_that_hears()
+    if recording is not None:
+        recording.user_values.save(name, tensor)
 
 
 def watch(
@@ -181,6 +190,7 @@ def watch(
     flight_recorder: int | Mapping[str, Any] | None = None,
     micro_batches: str | None = None,
     corrections: Mapping[str, Any] | None = None,
+    probe: bool | None = None,
     settings: str | os.PathLike[str] | None = None,
     supervise: bool = True,
 ) -> Watcher:
@@ -229,6 +239,9 @@ def watch(
         corrections: what traindbg may change in the training, e.g. {"skip_bad_steps": True,
             "snapshot_every": 100, "lr_factor": 0.5, "most": 10}; docs/corrections.md. Under
             `traindbg run` its options decide.
+        probe: True has a copy of the model compute the batch of a few steps again, changed in
+            part: whether samples see each other, and positions what comes later. The training
+            stays the same bit for bit; docs/torch.md. Under `traindbg run` its option decides.
         settings: a file with all of this, as `traindbg run --config` takes it (docs/settings.md);
             by default the one that the variable TRAINDBG_CONFIG names; "none" for none. Arguments
             that are given here take the place of what stands in it. Under `traindbg run` only its
@@ -278,6 +291,7 @@ def watch(
             "corrections": corrections,
             "budget": budget,
             "flight_recorder": flight_recorder,
+            "probe": probe,
         }
         _may_join(recording, run_dir)
         plan = recording.session.plan()
@@ -307,6 +321,8 @@ def watch(
                 base = _plan.with_corrections(base, corrections)
             if budget is not None:
                 base = _plan.with_budget(base, budget)
+            if probe is not None:
+                base = _plan.with_probe(base, probe)
             if flight_recorder is not None:
                 base = _plan.with_flight(base, flight_recorder)
         plan = _plan.make_plan(base, requirements, named)

@@ -42,6 +42,8 @@ class LoaderSizes:
         # The pass under way, if it gives each row once and there is no other data.
         self.drawing: Pass | None = None
         self._begun = 0
+        self.dealt: set[int] = set()  # sizes of batches of which each is drawn at random
+        self.in_order: set[int] = set()  # and of those that may be drawn in any other way
 
     @property
     def passes(self) -> int:
@@ -61,6 +63,9 @@ class LoaderSizes:
             # Its length, if there is one, may be anything.
             self.stream_workers = max(self.stream_workers, int(loader.num_workers))
             return
+        size = getattr(loader, "batch_size", None)
+        if isinstance(size, int):
+            (self.dealt if _draws_at_random(loader) else self.in_order).add(size)
         batches = len(loader)
         if batches >= self.batches:
             self.settings = _settings_of(loader)
@@ -78,6 +83,14 @@ def _draws_once(loader: Any) -> bool:
     if type(sampler) is data.RandomSampler:
         return not sampler.replacement and len(sampler) <= len(loader.dataset)
     return type(sampler) is data.SequentialSampler
+
+
+def _draws_at_random(loader: Any) -> bool:
+    """Whether each row of a batch is drawn for itself, by a sampler that is known."""
+    data = torch.utils.data
+    samplers = (data.RandomSampler, data.SubsetRandomSampler, data.WeightedRandomSampler)
+    is_plain = type(getattr(loader, "batch_sampler", None)) is data.BatchSampler
+    return is_plain and type(loader.sampler) in samplers
 
 
 def _settings_of(loader: Any) -> dict[str, str]:

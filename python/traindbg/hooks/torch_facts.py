@@ -35,6 +35,7 @@ from traindbg.hooks.torch_loop import LoopObserver
 from traindbg.hooks.torch_modes import modes
 from traindbg.hooks.torch_module_modes import has_dropout
 from traindbg.hooks.torch_neighbours import Neighbours
+from traindbg.hooks.torch_probe import Probes
 from traindbg.hooks.torch_random import RandomStates
 from traindbg.hooks.torch_reductions import Reductions
 from traindbg.hooks.torch_rounds import rounds
@@ -48,6 +49,7 @@ from traindbg.hooks.torch_unstepped import Unstepped
 if TYPE_CHECKING:
     from traindbg.hooks.torch_parameters import Parameters
     from traindbg.hooks.torch_tensors import Tensors
+    from traindbg.hooks.torch_unseen import Unseen
     from traindbg.hooks.torch_watched import WatchedModels
 
 _TRAIN = _core.TRAIN
@@ -75,7 +77,9 @@ def _trains_nothing(value: Any) -> bool:
 class Facts:
     """One per recording. Owns the observers, and the input of the step under way."""
 
-    def __init__(self, tensors: Tensors, watched: WatchedModels, hot: _core.HotPath) -> None:
+    def __init__(
+        self, tensors: Tensors, watched: WatchedModels, hot: _core.HotPath, unseen: Unseen
+    ) -> None:
         self.are_followed = False  # the plan asks for them, at some steps
         self._tensors = tensors
         self._watched = watched
@@ -87,6 +91,7 @@ class Facts:
         self.random = RandomStates()
         self.reductions = Reductions()
         self.sequences = SequenceObserver()
+        self.probes = Probes(tensors, watched, hot, unseen, self.sequences)
         self.hazards = HazardObserver()
         self.unsaid = UnsaidModes()
         self.unstepped = Unstepped()
@@ -109,6 +114,7 @@ class Facts:
         self.unsaid.forget()
         self.loop.forget()
         self._averages.forget()
+        self.probes.forget()
         modes.clear()
         self.is_forgotten = False
 
@@ -128,6 +134,7 @@ class Facts:
         """A forward pass of the training is looked at from now on: `model` is called."""
         self.sequences.begin(bool(self._hot.due & _LOOP), model)
         self.hazards.begin(bool(self._hot.due & _LOOP))
+        self.probes.forward_begins(model)
 
     def evaluation_begins(self, model: torch.nn.Module) -> bool:
         """A forward pass of an evaluation; whether more than its inputs is to be looked at."""
@@ -146,12 +153,15 @@ class Facts:
     def called_again(self) -> None:
         """The model is called again before the step ends, which is not looked at."""
         self._neighbours.called_again()
+        self.probes.called_again()
         self._rows.called_again()
 
     def input_given(self, mode: int, number: int, tensor: torch.Tensor) -> None:
         """The model is given its input number `number`."""
         if self.are_followed:
             guarded("rows", self._look_at_rows, mode, number, tensor)
+        if mode == _TRAIN and number == 0 and self.probes.is_wanted:
+            guarded("probes", self.probes.input_given, tensor)
         if mode == _EVAL and number == 0:
             guarded("unsaid", self.unsaid.given, tensor, self._hot.steps)
         if mode == _TRAIN and self._hot.due & _LOOP and len(self._watched.watchers) == 1:
@@ -200,6 +210,8 @@ class Facts:
             self.loop.loss_computed(name, value, args, kwargs)
             guarded("graphs", self._held.loss_computed, self._hot.steps, value)
             guarded("sequences", self.sequences.loss_computed, args, kwargs)
+            if self.probes.is_open:
+                guarded("probes", self.probes.loss_computed, args, kwargs)
             labels = args[1] if len(args) > 1 else kwargs.get("target")
             guarded("rows", self._rows.labelled, labels, _gives_scores(name, args, kwargs))
             guarded("neighbours", self._ask_neighbours, name, labels)
@@ -318,6 +330,8 @@ class Facts:
         """The optimizer that drives the steps is about to step."""
         guarded("loop", self.loop.will_step, optimizer, self._hot.steps)
         guarded("reductions", self._tell_reduced, optimizer)
+        if self.probes.is_open:
+            guarded("probes", self.probes.will_step)
         guarded("sequences", self._tell_sequences)
         guarded("hazards", self._tell_hazards)
         guarded("graphs", self._tell_held)

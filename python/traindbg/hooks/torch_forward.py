@@ -123,6 +123,9 @@ class Sink(Protocol):
     def takes_functions(self) -> bool: ...
     def wants_functions(self) -> bool: ...
     def model_input(self, place: Place, number: int, tensor: torch.Tensor) -> None: ...
+    def model_called(
+        self, root: torch.nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> None: ...
     def module_output(self, place: Place, suffix: str, tensor: torch.Tensor) -> None: ...
     def function_output(
         self, place: Place, function: str, kind: str, number: int, tensor: torch.Tensor
@@ -371,6 +374,7 @@ class ForwardObserver:
                     self._sink.forward_raised()
                     return
                 self._take_inputs(rest[0])
+                self._sink.model_called(module, args, rest[0])
                 if self._root_place.is_leaf and self.observing:
                     self._module_called(self._root_place, output)
                 if self.observing and self.counts_unseen:

@@ -140,6 +140,12 @@ class ForwardSink:
         self._tensors.take(self.now, tensor_id, tensor)
         self._facts.input_given(self.now, number, tensor)
 
+    def model_called(
+        self, root: torch.nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> None:
+        if self.now == _TRAIN and self._facts.probes.is_open:
+            guarded("probes", self._facts.probes.called, root, args, kwargs)
+
     @boundary("outputs")
     def module_output(self, place: Place, suffix: str, tensor: torch.Tensor) -> None:
         if patches.is_transforming():

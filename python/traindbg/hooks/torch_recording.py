@@ -83,12 +83,13 @@ class Recording:
         self._micro = MicroBatches()
         self.unseen = Unseen(self.session)
         self._evaluations = Evaluations(self.session, self.hot, self.watched, self.drain)
-        self._facts = Facts(self.tensors, self.watched, self.hot)
+        self._facts = Facts(self.tensors, self.watched, self.hot, self.unseen)
         self.drivers = Drivers(self.tensors, self.watched, self._facts, self.hot, self._arm)
         self.by_hand = ByHand(self, self.tensors, self.watched, self.drivers, self.unseen, self.hot)
         self.drivers.by_hand = self.by_hand
         self.in_backward = StepsInBackward(self, self.hot, self._arm)
         self.compilation = Compilation(self.session, self.watched, self.unseen)
+        self._facts.probes.compilation = self.compilation
         common = (
             self.guard,
             self.tensors,
@@ -150,6 +151,7 @@ class Recording:
         self._losses.users_want_losses = "losses" in asked_by_users
         self.sink.misses_attention = "attention_maps" in asked
         self._facts.are_followed = "loop" in asked
+        self._facts.probes.follow(bool(words.get("probe", False)))
         self._corrections.follow(words.get("corrections", {}))
 
     def listen(self) -> None:

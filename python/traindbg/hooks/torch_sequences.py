@@ -130,6 +130,7 @@ class _Weights(NamedTuple):
 class _Input(NamedTuple):
     values: torch.Tensor  # of the first rows; without trailing dimensions of size 1
     rows: int  # of all
+    source: weakref.ref[torch.Tensor] | None = None
 
 
 class Next(NamedTuple):
@@ -137,6 +138,7 @@ class Next(NamedTuple):
 
     length: int
     known: torch.Tensor  # [length]: the positions that have a target in all of the first rows
+    along: int  # the dimension of the input that has them
 
 
 def _shown(mask: torch.Tensor, shows: bool) -> torch.Tensor:
@@ -458,25 +460,26 @@ def next_values(given: _Input, target: torch.Tensor) -> Next | None:
     target = target.detach()
     length = x.shape[1]
     count, whole = target.numel(), x[0].numel() * rows
-    # Targets and inputs one position on, of the first rows; the sequence's length in the input.
-    pairs: list[tuple[torch.Tensor, torch.Tensor, int]] = []
+    # Targets and inputs one position on, of the first rows; the sequence's length in the input, and
+    # its dimension.
+    pairs: list[tuple[torch.Tensor, torch.Tensor, int, int]] = []
     if count == whole:
         y = target.reshape(rows, *x.shape[1:])[: len(x)]
-        pairs.append((y[:, :-1], x[:, 1:], length))
+        pairs.append((y[:, :-1], x[:, 1:], length, 1))
         if len(x) == rows > 1:  # the other way round: the sequence is the first dimension
-            pairs.append((y[:-1].transpose(0, 1), x[1:].transpose(0, 1), rows))
+            pairs.append((y[:-1].transpose(0, 1), x[1:].transpose(0, 1), rows, 0))
     elif count == whole // length * (length - 1):
         y = target.reshape(rows, length - 1, *x.shape[2:])[: len(x)]
-        pairs.append((y, x[:, 1:], length))
+        pairs.append((y, x[:, 1:], length, 1))
     elif x.dim() == 3 and count in (rows * length, rows * (length - 1)):  # one of its values
         y = target.reshape(rows, -1)[: len(x), : length - 1]
-        pairs += [(y, x[:, 1:, value], length) for value in range(min(x.shape[2], 16))]
+        pairs += [(y, x[:, 1:, value], length, 1) for value in range(min(x.shape[2], 16))]
     elif x.dim() == 2 and count % rows == 0 and 4 <= count // rows < length - 1:
         # Of the later part only, where the model has seen enough to go on.
         wanted = count // rows
         y = target.reshape(rows, wanted)[: len(x), :-1]
-        pairs.append((y, x[:, 1 - wanted :], length))
-    for y, following, positions in pairs:
+        pairs.append((y, x[:, 1 - wanted :], length, 1))
+    for y, following, positions, along in pairs:
         is_known = y != -100 if not y.is_floating_point() else torch.isfinite(y)
         number = int(is_known.sum())
         if number < _FEWEST or following.shape[1] < 3:
@@ -488,7 +491,7 @@ def next_values(given: _Input, target: torch.Tensor) -> Next | None:
             known = torch.zeros(positions, dtype=torch.bool, device=y.device)
             # Behind the last of them there is none.
             known[positions - 1 - y.shape[1] : -1] = is_known.transpose(0, 1).flatten(1).all(1)
-            return Next(positions, known)
+            return Next(positions, known, along)
     return None
 
 
@@ -512,6 +515,7 @@ class SequenceObserver:
         self._sums: dict[int, _Sum] = {}  # the same
         self._padded: dict[int, _Padded] = {}  # the same
         self._next: Next | None = None
+        self._next_of: _Input | None = None
         self._has_twin = False  # another input is as long
         self._models: set[int] = set()  # that were called, by their ids
 
@@ -545,7 +549,7 @@ class SequenceObserver:
             values = tensor.detach()[:kept].clone()
             while values.dim() > 2 and values.shape[-1] == 1:
                 values = values.squeeze(-1)
-        self._inputs.append(_Input(values, rows))
+        self._inputs.append(_Input(values, rows, weakref.ref(tensor)))
 
     def called(self, place: str, function: Any, args: Any, kwargs: Any, result: Any) -> None:
         """One of MIXERS was called and has returned."""
@@ -770,6 +774,7 @@ class SequenceObserver:
                     continue
                 self._next = next_values(given, target)
                 if self._next is not None:
+                    self._next_of = given
                     others = [other for other in self._inputs if other is not given]
                     self._has_twin = any(
                         self._next.length in (*other.values.shape[:2], other.rows)
@@ -777,6 +782,12 @@ class SequenceObserver:
                         for other in others
                     )
                     return
+
+    def next_input(self) -> tuple[torch.Tensor, Next] | None:
+        """The input whose next values are the targets."""
+        reference = None if self._next_of is None else self._next_of.source
+        source = None if reference is None else reference()
+        return None if source is None or self._next is None else (source, self._next)
 
     def facts(self) -> list[tuple[str, float, str]]:
         """Name, value and place of each, when the step's backward passes are over."""
@@ -804,7 +815,7 @@ class SequenceObserver:
     def _of_later_positions(self) -> Iterator[tuple[str, float, str]]:
         if self._next is None:
             return
-        length, known = self._next
+        length, known = self._next.length, self._next.known
         # Inside, the last position may be left out.
         calls = [call for call in self._calls if call.length in (length, length - 1)]
         # What is as wide as the sequence is long may mix features.

@@ -133,6 +133,7 @@ Result<CaptureConfig> edited(const CaptureConfig& plan, const PlanEdit& edit) {
     if (const auto choice = model::parse_micro_batches(options.micro_batches)) out.micro_batches = *choice;
     TRAINDBG_ASSIGN_OR_RETURN(const std::optional<double> share, options.budget_share());
     if (share) out.budget = *share;
+    out.probe = out.probe || options.probe;
     forget_unused(plan, out);
     // What only the training would find, such as a pattern that it does not understand.
     TRAINDBG_RETURN_IF_ERROR(capture::CapturePlan::make(out).status());
@@ -183,6 +184,8 @@ std::vector<std::string> differences(const CaptureConfig& before, const CaptureC
         lines.push_back("- budget: " + budget(before.budget));
         lines.push_back("+ budget: " + budget(after.budget));
     }
+    if (before.probe != after.probe)
+        lines.push_back(base::format("{} probes of the model", after.probe ? '+' : '-'));
     return lines;
 }
 

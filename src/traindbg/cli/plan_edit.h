@@ -17,8 +17,8 @@ struct PlanEdit {
 
     [[nodiscard]] bool is_empty() const noexcept {
         return !capture.has_names() && !capture.has_schedule() && capture.compiled.empty() &&
-               capture.micro_batches.empty() && capture.budget.empty() && !capture.has_flight() &&
-               drop.empty() && !drop_all;
+               capture.micro_batches.empty() && capture.budget.empty() && !capture.probe &&
+               !capture.has_flight() && drop.empty() && !drop_all;
     }
 };
 

@@ -41,6 +41,7 @@ model::CaptureConfig probing_plan(const model::CaptureConfig& config) {
     out.retention = {};
     out.budget = 0;
     out.flight = {};
+    out.probe = false;
     return out;
 }
 

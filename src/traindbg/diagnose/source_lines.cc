@@ -68,6 +68,7 @@ constexpr std::array kTable = {
     KindPlaces{"train_val_overlap", {"evaluation_loader", "evaluation_loop", "loader"}},
     KindPlaces{"future_leak", {"model", "loop"}},
     // The model.
+    KindPlaces{"samples_mixed", {kLayer, "model"}},
     KindPlaces{"attention_mask_wrong", {kLayer, "model"}},
     KindPlaces{"posterior_collapse", {kLoss, "model"}},
     KindPlaces{"no_nonlinearity", {kLayer, "model"}},

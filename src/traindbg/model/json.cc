@@ -366,20 +366,22 @@ Json to_json(const CaptureConfig& config) {
         collections.push_back({{"name", safe(spec.name)},
                                {"include", strings(spec.include)},
                                {"exclude", strings(spec.exclude)}});
-    return {{"schema_version", 1},
-            {"queue_bytes", config.queue_bytes},
-            {"arena_bytes", config.arena_bytes},
-            {"overflow", to_string(config.overflow)},
-            {"block_for_ms", config.block_for_ms},
-            {"part_bytes", config.part_bytes},
-            {"retention", to_json(config.retention)},
-            {"compiled", to_string(config.compiled)},
-            {"micro_batches", to_string(config.micro_batches)},
-            {"budget", config.budget},
-            {"flight", to_json(config.flight)},
-            {"corrections", to_json(config.corrections)},
-            {"collections", std::move(collections)},
-            {"requirements", std::move(requirements)}};
+    Json out = {{"schema_version", 1},
+                {"queue_bytes", config.queue_bytes},
+                {"arena_bytes", config.arena_bytes},
+                {"overflow", to_string(config.overflow)},
+                {"block_for_ms", config.block_for_ms},
+                {"part_bytes", config.part_bytes},
+                {"retention", to_json(config.retention)},
+                {"compiled", to_string(config.compiled)},
+                {"micro_batches", to_string(config.micro_batches)},
+                {"budget", config.budget},
+                {"flight", to_json(config.flight)},
+                {"corrections", to_json(config.corrections)},
+                {"collections", std::move(collections)},
+                {"requirements", std::move(requirements)}};
+    if (config.probe) out["probe"] = true;  // a library of before reads all other plans
+    return out;
 }
 
 Result<CaptureConfig> capture_config_from_json(std::string_view text) {
@@ -387,8 +389,8 @@ Result<CaptureConfig> capture_config_from_json(std::string_view text) {
     CaptureConfig out;
     ObjectReader reader(json, "capture plan");
     reader.only({"schema_version", "queue_bytes", "arena_bytes", "overflow", "block_for_ms", "part_bytes",
-                 "retention", "compiled", "micro_batches", "budget", "flight", "corrections", "collections",
-                 "requirements", "crc32c"});
+                 "retention", "compiled", "micro_batches", "budget", "flight", "corrections", "probe",
+                 "collections", "requirements", "crc32c"});
     std::uint32_t version = 1;
     reader.integer("schema_version", version);
     if (version != 1)
@@ -400,6 +402,7 @@ Result<CaptureConfig> capture_config_from_json(std::string_view text) {
     reader.integer("part_bytes", out.part_bytes);
     reader.word("compiled", out.compiled, &parse_compiled_models);
     reader.word("micro_batches", out.micro_batches, &parse_micro_batches);
+    reader.boolean("probe", out.probe);
     reader.number("budget", out.budget);
     if (!(out.budget >= 0 && out.budget < 1)) reader.fail("'budget' is not a share from 0 to below 1");
     if (const Json* flight = reader.find("flight")) read_flight(*flight, out.flight, reader);

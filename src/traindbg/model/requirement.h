@@ -155,6 +155,8 @@ struct CaptureConfig {
     double budget = 0;
     FlightRecorder flight = {};
     Corrections corrections = {};
+    // At a few steps a copy of the model computes the step's batch again, changed in part.
+    bool probe = false;
 
     friend bool operator==(const CaptureConfig&, const CaptureConfig&) = default;
 };

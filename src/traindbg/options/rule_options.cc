@@ -391,6 +391,12 @@ void CaptureOptions::declare(OptionSet& options, bool of_running) {
                           "would take more are left out, and that is told. Losses and metrics are not, nor "
                           "what --at-steps names. Default: no limit."},
                  budget);
+    options.flag(
+        {.names = "--probe",
+         .help = "At a few steps have a copy of the model compute the step's batch again, changed in "
+                 "part: whether samples of a batch see each other, and positions what comes later. "
+                 "The training stays the same bit for bit."},
+        probe);
     options.count({.names = "--flight-recorder",
                    .placeholder = "STEPS",
                    .help = "Have the statistics of the last so many steps at hand, and keep them when a rule "
@@ -586,6 +592,7 @@ Result<model::CaptureConfig> CaptureOptions::config(const std::vector<RuleChoice
     if (const auto choice = model::parse_micro_batches(micro_batches)) config.micro_batches = *choice;
     TRAINDBG_ASSIGN_OR_RETURN(const std::optional<double> share, budget_share());
     config.budget = share.value_or(0);
+    config.probe = probe;
     if (flight_steps == 0 && (!flight_collect.empty() || !flight_raw.empty()))
         return Status(Code::kInvalidArgument,
                       base::format("{}: needs --flight-recorder STEPS beside it",

@@ -78,6 +78,7 @@ struct CaptureOptions {
     std::string compiled;                     // --compiled eager
     std::string micro_batches;                // --micro-batches all
     std::string budget;                       // --budget 2%
+    bool probe = false;                       // --probe
     std::uint64_t flight_steps = 0;           // --flight-recorder 20
     std::vector<std::string> flight_collect;  // --flight-collect gradients
     std::vector<std::string> flight_raw;      // --flight-raw gradients

@@ -71,17 +71,18 @@ const std::vector<RuleEntry>& builtin_rules() {
         builtin::replica_divergence(),           //
         builtin::representation_collapse(),      //
         builtin::resume_lost_optimizer_state(),  //
-        builtin::saturated_activation(),         //
-        builtin::schedule_collapsed(),           //
-        builtin::schedule_never_steps(),         //
-        builtin::step_without_gradient(),        //
-        builtin::stopped_too_early(),            //
-        builtin::target_leak(),                  //
-        builtin::target_not_normalized(),        //
-        builtin::targets_in_order(),             //
-        builtin::train_mode_in_validation(),     //
-        builtin::train_val_mismatch(),           //
-        builtin::train_val_overlap(),            //
+        builtin::samples_mixed(),
+        builtin::saturated_activation(),      //
+        builtin::schedule_collapsed(),        //
+        builtin::schedule_never_steps(),      //
+        builtin::step_without_gradient(),     //
+        builtin::stopped_too_early(),         //
+        builtin::target_leak(),               //
+        builtin::target_not_normalized(),     //
+        builtin::targets_in_order(),          //
+        builtin::train_mode_in_validation(),  //
+        builtin::train_val_mismatch(),        //
+        builtin::train_val_overlap(),         //
         builtin::underfit(),
         builtin::unregistered_parameters(),  //
         builtin::update_noise(),             //

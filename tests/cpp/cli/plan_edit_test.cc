@@ -134,6 +134,19 @@ TEST(PlanEdit, WhatIsWrongIsNamedAsByRun) {
     EXPECT_FALSE(error_of({}, edit).empty());
 }
 
+TEST(PlanEdit, ProbesAreAskedForOfATrainingThatRuns) {
+    const CaptureConfig plan = plan_of({});
+    PlanEdit edit;
+    EXPECT_TRUE(edit.is_empty());
+    edit.capture.probe = true;
+    EXPECT_FALSE(edit.is_empty());
+    const auto probed = edited(plan, edit);
+    ASSERT_TRUE(probed.is_ok()) << probed.status().message();
+    EXPECT_TRUE(probed->probe);
+    EXPECT_EQ(differences(plan, *probed), (std::vector<std::string>{"+ probes of the model"}));
+    EXPECT_EQ(differences(*probed, plan), (std::vector<std::string>{"- probes of the model"}));
+}
+
 TEST(PlanEdit, DifferencesAreSentences) {
     CaptureConfig before = plan_of({wish("gradients", 20)});
     CaptureConfig after = plan_of({wish("head", 5)});

@@ -22,6 +22,7 @@ TEST(Json, ACapturePlanComesBack) {
     config.corrections = {
         .skip_bad_steps = true, .snapshot_every = 50, .lr_factor = 0.1, .most = 3, .dry_run = true};
     config.budget = 0.02;
+    config.probe = true;
     config.flight = {.steps = 20, .collect = {"gradients", "first"}, .raw = {"losses"}};
     config.collections = {{.name = "first", .include = {"^fc1"}, .exclude = {"bias", "x\"y"}}};
     config.requirements = {

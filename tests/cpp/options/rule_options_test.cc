@@ -252,10 +252,12 @@ TEST(CaptureOptions, WhatTheUserWantsIsAddedToWhatTheRulesNeed) {
     options.every = 7;
     options.compiled = "eager";
     options.micro_batches = "all";
+    options.probe = true;
     const auto config = options.config({});
     ASSERT_TRUE(config.is_ok()) << config.status().message();
     EXPECT_EQ(config->compiled, model::CompiledModels::kEager);
     EXPECT_EQ(config->micro_batches, model::MicroBatches::kAll);
+    EXPECT_TRUE(config->probe);
     ASSERT_EQ(config->collections.size(), 1U);
     EXPECT_EQ(config->collections[0].include, (std::vector<std::string>{"attention.*weight", "query"}));
     ASSERT_EQ(config->requirements.size(), 4U);

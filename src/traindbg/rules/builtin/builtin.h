@@ -59,6 +59,7 @@ namespace traindbg::rules::builtin {
 [[nodiscard]] RuleEntry replica_divergence();
 [[nodiscard]] RuleEntry representation_collapse();
 [[nodiscard]] RuleEntry resume_lost_optimizer_state();
+[[nodiscard]] RuleEntry samples_mixed();
 [[nodiscard]] RuleEntry saturated_activation();
 [[nodiscard]] RuleEntry schedule_collapsed();
 [[nodiscard]] RuleEntry schedule_never_steps();

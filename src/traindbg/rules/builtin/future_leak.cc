@@ -19,7 +19,9 @@ const model::RuleInfo kFutureLeak = {
         "layer; a convolution over one dimension that is padded on both sides; a matrix that mixes positions "
         "(a spatial gate, a mixer) with anything above its diagonal. Where another input is as "
         "long, "
-        "as in a model that translates, all such layers must.",
+        "as in a model that translates, all such layers must. Or, with --probe, in `looks` probes in a row: "
+        "a copy of the model in evaluation mode, given this input with other values from the middle on, "
+        "returned something else for positions before it.",
     .why =
         "The model copies the answer. The loss falls far below what the data allows, in validation, too, and "
         "what it has learned is worth nothing where the next value is not known yet.",
@@ -43,10 +45,15 @@ const model::RuleInfo kFutureLeak = {
 
 class FutureLeak final : public Rule {
   public:
-    explicit FutureLeak(const Parameters& parameters) : seen_(parameters.at("looks")) {}
+    explicit FutureLeak(const Parameters& parameters)
+        : seen_(parameters.at("looks")), probed_(parameters.at("looks")) {}
 
     void on_step(const model::StepView& step, FindingSink& sink) override {
         if (step.mode() != model::Mode::kTrain) return;
+        if (const std::optional<LoopFact> changed = loop_fact(step, "earlier_changed")) {
+            probed_.add(step, changed->value > 0);
+            if (probed_.is_enough()) fire_probed(*changed, sink);
+        }
         const std::optional<LoopFact> later = loop_fact(step, "later_seen");
         if (!later) return;
         seen_.add(step, later->value > 0);
@@ -66,13 +73,31 @@ class FutureLeak final : public Rule {
         finding.evidence.push_back({"layers that show later positions", later->value, "expected", 0});
         sink.fire(std::move(finding));
     }
-    [[nodiscard]] std::uint64_t steps_judged() const override { return seen_.judged(); }
+    [[nodiscard]] std::uint64_t steps_judged() const override { return seen_.judged() + probed_.judged(); }
     [[nodiscard]] std::string why_not_judged() const override {
         return "no layer over a sequence was seen whose targets are the input one position on";
     }
 
   private:
-    InARow seen_;
+    void fire_probed(const LoopFact& changed, FindingSink& sink) const {
+        if (seen_.is_enough()) return;  // it was told already, with the layers
+        model::Finding finding = loop_finding("sequence", model::Severity::kError, probed_, changed);
+        const std::string where =
+            changed.place.empty() ? std::string("the model") : base::format("{}", changed.place);
+        finding.message = base::format(
+            "The targets are the model's input one position on, and {:.3g} % of the earlier outputs change "
+            "when later inputs do; it shows first in {}: the model sees what it is to predict.",
+            100 * changed.value, where);
+        finding.fix = base::format(
+            "Let positions of {} see only earlier ones: a causal mask before the softmax, sums and means "
+            "over "
+            "what came before (cumsum), padding on the left only for a convolution.",
+            where);
+        finding.evidence.push_back({"share of earlier outputs that changed", changed.value, "expected", 0});
+        sink.fire(std::move(finding));
+    }
+
+    InARow seen_, probed_;
 };
 
 std::vector<model::Requirement> future_leak_needs(const Parameters&) {
