@@ -115,7 +115,9 @@ PIXELS = {"regex": "input/.*", "channel": "1"}
 PAIRS: dict[str, tuple[dict[str, str], str, str, str]] = {
     "AllZero": ({"collection_names": "weights"}, IMAGES, "zeros+rate", "weight/5.weight"),
     "CheckInputImages": (PIXELS, IMAGES, "pixels", "input/"),
-    "ClassImbalance": ({"samples": "200", "threshold_misprediction": "1"}, IMAGES, "few of most classes", ""),
+    "ClassImbalance": (
+        {"samples": "200", "threshold_misprediction": "1"}, IMAGES, "few of most classes", "",
+    ),
     "DeadRelu": ({"tensor_regex": "activation/1"}, IMAGES, "bias", "activation/1"),
     "ExplodingTensor": ({}, IMAGES, "nan", ""),
     "LossNotDecreasing": (

@@ -870,6 +870,54 @@ def test_what_an_early_stopping_is_given(program, score, made, value, given, fou
     assert (left.sense, left.kind) == found
 
 
+BY_MODE = """
+class Stopper:
+    def __init__(self, mode="max", patience=5):
+        self.patience, self.mode, self.least = patience, mode, 0.0
+        self.best, self.bad = None, 0
+
+    def __call__(self, value):
+        {better}
+        if better:
+            self.best, self.bad = value, 0
+        else:
+            self.bad += 1
+        return self.bad >= self.patience
+
+stopper = {made}
+for epoch in range(60):
+    step()
+    val_loss = evaluate()
+    if stopper(val_loss):
+        break
+"""
+IN_ONE = """better = self.best is None or (
+            value > self.best + self.least if self.mode == "max" else value < self.best - self.least
+        )"""
+IN_BRANCHES = """if self.best is None:
+            better = True
+        elif self.mode == "max":
+            better = value > self.best + self.least
+        else:
+            better = value < self.best - self.least"""
+IN_TWO = """if self.mode == "max":
+            better = self.best is None or value > self.best
+        else:
+            better = self.best is None or value < self.best"""
+
+
+@pytest.mark.parametrize("better", [IN_ONE, IN_TWO])
+@pytest.mark.parametrize(("made", "sense"), [("Stopper()", 1), ("Stopper(mode='min')", -1)])
+def test_a_stopping_that_is_told_which_way_is_better(program, better, made, sense) -> None:
+    left = program.left(BY_MODE.format(better=better, made=made))
+    assert left is not None
+    assert (left.sense, left.kind) == (sense, 1)
+
+
+def test_of_more_branches_than_that_nothing_is_said(program) -> None:
+    assert program.left(BY_MODE.format(better=IN_BRANCHES, made="Stopper()")) is None
+
+
 def test_what_a_stopping_with_a_flag_is_given(program) -> None:
     text = STOPPER.format(best="None", body=FLAG) + textwrap.dedent(
         """

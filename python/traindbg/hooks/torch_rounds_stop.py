@@ -36,6 +36,7 @@ from traindbg.hooks.torch_rounds_text import (
     number_of,
     own_nodes,
     pairs,
+    taken,
 )
 
 if TYPE_CHECKING:
@@ -415,8 +416,11 @@ def _comparison_in(
         return known[0] if known else None
     if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
         return _comparison_in(test.operand, not is_worse, area, scope, links + 1)
+    if isinstance(test, ast.IfExp):
+        one = chosen(test, scope)
+        return None if one is None else _comparison_in(one, is_worse, area, scope, links + 1)
     if isinstance(test, ast.Name):
-        values = assigned(scope.text.scope_of(test), test.id)
+        values = taken(assigned(scope.text.scope_of(test), test.id), scope)
         if len(values) != 1:
             return None
         return _comparison_in(values[0], is_worse, area, scope, links + 1)

@@ -385,6 +385,24 @@ def _is_passed_over(node: ast.AST, scope: Scope) -> bool:
     return False
 
 
+def taken(values: list[ast.expr], scope: Scope) -> list[ast.expr]:
+    """Of what a name is set to, without those below an `if` that is known to go another way."""
+    return [value for value in values if not _is_left_out(value, scope)]
+
+
+def _is_left_out(node: ast.AST, scope: Scope) -> bool:
+    below = node
+    for above in scope.text.above(node):
+        if isinstance(above, (*FUNCTIONS, ast.ClassDef)):
+            break
+        if isinstance(above, ast.If) and below is not above.test:
+            test = _truth_of(above.test, scope, 0)
+            if test is not None and below in (above.orelse if test else above.body):
+                return True
+        below = above
+    return False
+
+
 def _computed(node: ast.BinOp, scope: Scope, links: int) -> int | None:
     left = number_of(node.left, scope, links + 1)
     right = number_of(node.right, scope, links + 1)
