@@ -17,6 +17,7 @@ from traindbg.hooks.torch_data import (
     answers_of,
     batches_in_storage,
     closest_column,
+    column_beyond,
     one_sided_column,
     places_in_containers,
 )
@@ -111,6 +112,32 @@ def test_a_column_that_is_filled_in_for_one_label_alone():
     assert found[0] < 0.9
     assert one_sided_column(torch.randn(200, 6), torch.randn(200))[0] == 0
     assert one_sided_column(torch.randn(200, 6), torch.zeros(200))[0] == 0
+
+
+def test_a_column_that_the_label_was_made_of_by_a_limit():
+    torch.manual_seed(0)
+    x = torch.randn(200, 6)
+    for labels, is_above in ((x[:, 3] > 0.5, True), (x[:, 3] < 0.5, False)):
+        for y in (labels.float(), labels.long()[:, None]):
+            found = column_beyond(x, y)
+            assert found is not None
+            assert (found.columns, found.column, found.is_above) == (1, 3, is_above)
+            assert found.low <= 0.5 < found.high
+            assert found.high - found.low < 0.1
+            assert found.deviation == pytest.approx(float(x[:, 3].std()))
+            assert found.fewer == min(int(y.sum()), 200 - int(y.sum()))
+    y = (x[:, 3] > 0.5).float()
+    y[0] = 1 - y[0]
+    for other in (y, torch.ones(200), 2 * (x[:, 3] > 0.5).float(), torch.randn(200)):
+        found = column_beyond(x, other)
+        assert found is not None
+        assert found.columns == 0
+    assert column_beyond(x[:, :1], y) is None
+    assert column_beyond(x[:, :, None], y) is None
+    x[5, 0] = float("nan")
+    found = column_beyond(x, (x[:, 3] > 0.5).float())
+    assert found is not None
+    assert found.columns == 0
 
 
 def test_what_is_no_table_with_one_label_for_each_row_is_not_compared():

@@ -253,18 +253,7 @@ def one_sided_column(
     where it is no table with one label of 0 or 1 for each row. Cost: a sort of each column.
     """
     rows = labels.numel()
-    if (
-        inputs.dim() != 2
-        or inputs.shape[0] != rows
-        or inputs.shape[1] < 2
-        or rows < _FEWEST_ROWS
-        or inputs.numel() > _MOST_VALUES // 16
-        or not inputs.is_floating_point()
-        or inputs.layout is not torch.strided
-        or labels.layout is not torch.strided
-        or labels.is_complex()
-        or labels.device != inputs.device
-    ):
+    if not _is_table_of(inputs, labels, rows) or inputs.numel() > _MOST_VALUES // 16:
         return None
     table, wanted = inputs.detach(), labels.detach().reshape(rows, 1)
     is_one, is_zero = wanted == 1, wanted == 0
@@ -276,6 +265,68 @@ def one_sided_column(
     agree = torch.maximum(agree_one * (zeros == 0), agree_zero * (ones == 0)) * is_binary
     best, column = agree.max(0)
     return best / rows, column, (ones + zeros)[column]
+
+
+class Beyond(NamedTuple):
+    """Of a column beyond one value of which lie all rows of one label: one value each."""
+
+    columns: torch.Tensor  # there are so many of them; the rest is of the first
+    column: torch.Tensor
+    is_above: torch.Tensor  # the rows of label 1 lie above those of label 0, else below
+    low: torch.Tensor  # the largest value of the lower ones
+    high: torch.Tensor  # the smallest value of the upper ones
+    deviation: torch.Tensor  # of the column's values
+    fewer: torch.Tensor  # rows of the label that has fewer
+    rows: int
+
+
+def column_beyond(inputs: torch.Tensor, labels: torch.Tensor) -> Beyond | None:
+    """Whether one value of a column parts the rows of label 0 from those of label 1.
+
+    So does a number that the label was made of by a limit (a delay of fifteen minutes and more is
+    "late"). None where it is no table with one label of 0 or 1 for each row. Cost: four passes over
+    the table.
+    """
+    rows = labels.numel()
+    if not _is_table_of(inputs, labels, rows) or inputs.numel() > _MOST_VALUES:
+        return None
+    table, wanted = inputs.detach(), labels.detach().reshape(rows, 1)
+    is_one, is_zero = wanted == 1, wanted == 0
+    ones, zeros = is_one.sum(), is_zero.sum()
+    first_one = table.masked_fill(~is_one, math.inf).amin(0)
+    last_one = table.masked_fill(~is_one, -math.inf).amax(0)
+    first_zero = table.masked_fill(~is_zero, math.inf).amin(0)
+    last_zero = table.masked_fill(~is_zero, -math.inf).amax(0)
+    is_above, is_below = first_one > last_zero, first_zero > last_one
+    is_known = (is_one | is_zero).all() & (ones > 0) & (zeros > 0) & table.isfinite().all()
+    parts = (is_above | is_below) & is_known
+    column = parts.int().argmax()
+    above = is_above[column]
+    return Beyond(
+        parts.sum(),
+        column,
+        above,
+        torch.where(above, last_zero[column], last_one[column]),
+        torch.where(above, first_one[column], first_zero[column]),
+        table[:, column].std(),
+        torch.minimum(ones, zeros),
+        rows,
+    )
+
+
+def _is_table_of(inputs: torch.Tensor, labels: torch.Tensor, rows: int) -> bool:
+    """Rows and two columns or more of floating point, and one label for each row."""
+    return (
+        inputs.dim() == 2
+        and inputs.shape[0] == rows
+        and inputs.shape[1] >= 2
+        and rows >= _FEWEST_ROWS
+        and inputs.is_floating_point()
+        and inputs.layout is torch.strided
+        and labels.layout is torch.strided
+        and not labels.is_complex()
+        and labels.device == inputs.device
+    )
 
 
 _MOST_PIXELS = 1 << 16

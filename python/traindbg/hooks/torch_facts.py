@@ -18,6 +18,7 @@ from traindbg.hooks.torch_clips import Clips
 from traindbg.hooks.torch_data import (
     batches_in_storage,
     closest_column,
+    column_beyond,
     missed_labels,
     one_sided_column,
     places_in_containers,
@@ -287,10 +288,14 @@ class Facts:
         with own_operations():
             found = closest_column(tensor, label)
             one_sided = one_sided_column(tensor, label)
+            beyond = column_beyond(tensor, label)
         if one_sided is not None:
             words = ("agreement", "column", "rows")
             for word, value in zip(words, one_sided, strict=True):
                 self._tensors.tell(f"label_on_one_side_{word}", value)
+        if beyond is not None:
+            for word, value in beyond._asdict().items():
+                self._tensors.tell(f"label_beyond_{word}", value)
         if found is not None:
             words = ("correlation", "column", "is_at_the_end")
             for word, value in zip(words, found, strict=True):

@@ -32,7 +32,8 @@ const model::RuleInfo kBatchnormMomentum = {
         "is "
         "more than 1.3 times the training loss at the last two evaluations (of the last batch's statistics, "
         "which may be lucky ones, at two of the last four, and only where the model is never called in "
-        "training mode without gradients, by which the statistics may be made anew), or, at the "
+        "training mode without gradients, by which the statistics may be made anew; there all of `gap` is "
+        "enough, whatever they are, since each is of another draw), or, at the "
         "end of a run without any, the gap is 2.5 times as "
         "large. Or momentum is 0, and the running statistics are still mean 0 and variance 1 after a batch "
         "was "
@@ -151,6 +152,8 @@ class BatchNormMomentum final : public Rule {
         if (momentum_ >= 0.9 && !has_other_statistics_ && are_mostly_off(gap_ / 2) && worse_of(4) >= 2)
             return kLast;
         if (!are_mostly_off(gap_)) return nullptr;
+        // So far off, each evaluation is of another draw, the lucky ones, too.
+        if (momentum_ >= 0.9 && !has_other_statistics_ && !harm_.values().empty()) return kLast;
         if (worse_of(2) == 2 && left_now_ > left_) return "start";
         // Nothing was evaluated yet, and what will be is another network.
         const double gap = median({looks.begin(), looks.end()});

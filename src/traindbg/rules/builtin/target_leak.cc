@@ -1,8 +1,12 @@
 // A column of the input is the label.
 
+#include <algorithm>
 #include <cmath>
+#include <limits>
+#include <optional>
 
 #include "traindbg/base/format.h"
+#include "traindbg/base/text.h"
 #include "traindbg/rules/builtin/builtin.h"
 #include "traindbg/rules/loop_facts.h"
 #include "traindbg/rules/training_loss.h"
@@ -21,18 +25,23 @@ const model::RuleInfo kTargetLeak = {
         "one and the same column has a correlation with the "
         "label whose size is 1 but for rounding (1e-6). Or, of labels 0 and 1, one and the same column has "
         "its usual value in all rows of the one label, and another value in rows of the other alone, which "
-        "agrees with the label in `agreement` of the rows of each step and more.",
+        "agrees with the label in `agreement` of the rows of each step and more. Or, of labels 0 and 1, one "
+        "and the same column, and no other one, has a value beyond which lie all rows of one label, in "
+        "`looks` steps and more together, with 20 rows and more of each label, and rows of both labels lie "
+        "as near to that value as rows lie to each other (16 standard deviations divided by the number of "
+        "rows): so lies the limit by which a label is made of a number.",
     .why =
         "The model copies that column. The loss falls far below what the problem allows, in validation, too, "
         "and "
         "the column is not there when it counts.",
     .fix = "Remove the column, or the join, shift or window that brought it in.",
     .healthy =
-        "Columns that say much of the label; tables of one column, as in exercises; series whose label is an "
+        "Columns that say much of the label, also those that part it, as groups that lie apart do; tables of "
+        "one column, as in exercises; series whose label is an "
         "earlier value, as where memory is tried out; inputs that are images or numbers of tokens, which are "
         "not looked at.",
     .cost =
-        "At the first 5 steps one pass over the model's input, where it is a table of at most a million "
+        "At the first 5 steps five passes over the model's input, where it is a table of at most a million "
         "values; and a sort of its columns, of at most 65,536.",
     .original = "",
     .source =
@@ -52,6 +61,7 @@ class TargetLeak final : public Rule {
     void on_step(const model::StepView& step, FindingSink& sink) override {
         if (step.mode() != model::Mode::kTrain) return;
         judge_one_sided(step, sink);
+        judge_limit(step, sink);
         double correlation = -1, column = -1;
         for (const model::ScalarSample& sample : step.record->scalars) {
             const std::string& name = step.info(sample.tensor).name;
@@ -114,6 +124,50 @@ class TargetLeak final : public Rule {
         sink.fire(std::move(finding));
     }
 
+    void judge_limit(const model::StepView& step, FindingSink& sink) {
+        const std::optional<LoopFact> columns = loop_fact(step, "label_beyond_columns");
+        const std::optional<LoopFact> column = loop_fact(step, "label_beyond_column");
+        const std::optional<LoopFact> above = loop_fact(step, "label_beyond_is_above");
+        const std::optional<LoopFact> low = loop_fact(step, "label_beyond_low");
+        const std::optional<LoopFact> high = loop_fact(step, "label_beyond_high");
+        const std::optional<LoopFact> deviation = loop_fact(step, "label_beyond_deviation");
+        const std::optional<LoopFact> fewer = loop_fact(step, "label_beyond_fewer");
+        const std::optional<LoopFact> rows = loop_fact(step, "label_beyond_rows");
+        if (!columns || !column || !above || !low || !high || !deviation || !fewer || !rows || is_no_limit_)
+            return;
+        if (limit_.steps++ == 0) {
+            limit_.column = column->value;
+            limit_.is_above = above->value > 0;
+            limit_.since = step.step();
+        }
+        limit_.low = std::max(limit_.low, low->value);
+        limit_.high = std::min(limit_.high, high->value);
+        limit_.fewer += fewer->value;
+        limit_.rows += rows->value;
+        is_no_limit_ = columns->value != 1 || column->value != limit_.column ||
+                       (above->value > 0) != limit_.is_above || !(limit_.low < limit_.high);
+        if (is_no_limit_ || limit_.steps < looks_ || limit_.fewer < kFewestRows) return;
+        const double gap = limit_.high - limit_.low;
+        const double usual = kGap * deviation->value / limit_.rows;
+        if (gap > usual) return;
+        model::Finding finding;
+        finding.key = "limit";
+        finding.severity = model::Severity::kWarning;
+        finding.first_step = limit_.since;
+        finding.tensor = "input/0";
+        finding.message = base::format(
+            "Column {:.0f} of the model's input is what the label was made of: of {:.0f} rows in {} steps "
+            "all "
+            "{} {} have label 1, all others label 0, and rows lie on both sides as near as {}.",
+            limit_.column, limit_.rows, limit_.steps, limit_.is_above ? "above" : "below",
+            base::human_number(limit_.low), base::human_number(gap));
+        finding.fix = base::format("Remove column {:.0f}: whoever knows it knows the label.", limit_.column);
+        finding.evidence.push_back({"distance of the two labels' values", gap, "limit", usual});
+        finding.evidence.push_back({"column", limit_.column, "", 0});
+        finding.plots = {{"loss", "value"}};
+        sink.fire(std::move(finding));
+    }
+
     void fire(double correlation, FindingSink& sink) const {
         model::Finding finding;
         finding.key = "column";
@@ -136,7 +190,20 @@ class TargetLeak final : public Rule {
         sink.fire(std::move(finding));
     }
 
-    static constexpr double kFewestRows = 20;  // with another value than the usual one
+    static constexpr double kFewestRows = 20;  // with another value than the usual one; of either label
+    static constexpr double kGap = 16;         // times what lies between neighbours, on average and at least
+
+    // A value of a column that parts the labels.
+    struct Limit {
+        std::uint64_t steps = 0;
+        double column = -1;
+        bool is_above = false;
+        double low = -std::numeric_limits<double>::infinity(), high = std::numeric_limits<double>::infinity();
+        double fewer = 0, rows = 0;
+        model::StepIndex since = 0;
+    };
+    Limit limit_;
+    bool is_no_limit_ = false;  // no value does, for certain
     std::uint64_t looks_;
     double agreement_;
     std::uint64_t one_sided_ = 0;  // steps in a row

@@ -47,7 +47,8 @@ const model::RuleInfo kTrainValMismatch = {
         "not where the evaluation's loss is below `high` of that, or below 85 % of the training's (what is "
         "left of the data teaches enough there), nor where the zeros are those of whole samples; of "
         "evaluations "
-        "whose loss is not seen one batch of 5000 values will do, for zeros in four fifths more of them. "
+        "whose loss is not seen one batch of 5000 values will do, for zeros in four fifths more of them or a "
+        "spread four times as wide. "
         "Likewise where the model itself puts the zeros on in training mode: at three looks or more, four "
         "fifths more of what its first layer with weights is given are zeros than in evaluations, with no "
         "dropout in front of it, and the training's loss is above `high` of that of guessing; of what is no "
@@ -142,6 +143,8 @@ class TrainValMismatch final : public Rule {
     static constexpr double kAlike = 0.15;      // of the spread of the values that are not zero
     static constexpr double kSomeZeros = 0.01;  // of the values
     static constexpr double kMostIsGone = 0.8;
+    static constexpr double kDrowned =
+        4;  // times as wide as without the noise: of what varies a sixteenth is left
     static constexpr std::uint64_t kManyValues = 5000;
     static constexpr std::size_t kFewestLooks = 3;
     static constexpr std::uint64_t kNoGrid = 4;    // values of a row
@@ -308,8 +311,9 @@ class TrainValMismatch final : public Rule {
         const bool serves = ratio && (*ratio < kClearlyBelow || *ratio * *share < high_);
         // Samples that come without this input leave the others as they are.
         const bool are_others_whole = input.is_blank_or_whole && spread(input.zeros.values()) > 0;
+        if ((serves || are_others_whole) && more_zeros < kMostIsGone) return false;
         const bool is_one_batch = input.evaluation.batches < 2;
-        if ((serves || are_others_whole || is_one_batch) && more_zeros < kMostIsGone) return false;
+        if (is_one_batch && more_zeros < kMostIsGone && ours.std < kDrowned * theirs.std) return false;
         const bool is_wider =
             ours.std > noise_ * theirs.std &&
             ours.std - theirs.std > 6 * std::max(spread(input.stds.values()), 1e-6 * ours.std);
