@@ -59,6 +59,7 @@ def test_without_a_bad_step_nothing_changes_in_the_training(tmp_path: Path) -> N
     outcome, watched = run(tmp_path, "none", options=options)
     assert corrections(outcome) == []
     assert watched == plain
+    assert "divergence_ahead" not in outcome.rules_fired("info")
 
 
 def test_no_more_corrections_than_allowed(tmp_path: Path) -> None:

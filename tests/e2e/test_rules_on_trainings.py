@@ -68,6 +68,7 @@ PROGRAMS = {
     "repeated_batch": "repeated_batch_index",
     "representation_collapse": "representation_collapse_variance_axis",
     "resume_lost_optimizer_state": "resume_lost_optimizer_state_digits",
+    "samples_mixed": "samples_mixed_gait_view_for_transpose",
     "saturated_activation": "input_not_normalized_houses",
     "schedule_collapsed": "schedule_collapsed_step_lr",
     "schedule_never_steps": "schedule_never_steps_interval_name",
@@ -92,6 +93,7 @@ NOTES = {
     "update_noise": "bad_optimizer_settings_betas_by_position",
 }
 ELSEWHERE = {  # a pair, too
+    "divergence_ahead": "tests/e2e/test_corrections.py",
     "low_feature_importance": "tests/original/test_xgboost_rules.py",
     "metric_contradicts_loss": "tests/e2e/test_loss_and_metric.py",
 }
