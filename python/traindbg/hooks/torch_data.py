@@ -216,7 +216,9 @@ def closest_column(
     # A column that is constant has no correlation.
     size = (table.square().sum(0) * wanted.square().sum()).sqrt()
     found = torch.where(size > 0, (wanted @ table).abs() / size.clamp_min(1e-300), 0.0)
-    value, column = found.max(0)
+    value = found.max()
+    # What two parts share is in both of them: the first one, whichever rounding makes the larger.
+    column = (found >= value - 1e-9).int().argmax()
     first = parts[0].shape[1]
     return value, torch.where(column < first, column, column - first), ends is not None
 
