@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from trainings import PROGRAM, clean_environment
+from trainings import PROGRAM, clean_environment, run_training
 
 from traindbg import _core
 
@@ -35,7 +35,7 @@ PROGRAMS = {
     "duplicate_shards": "duplicate_shards_loader_workers",
     "embedding_rows_unused": "embedding_rows_unused_subword_marker",
     "eval_mode_while_training": "eval_mode_while_training_train_overridden",
-    "exploding_gradient": "exploding_gradient_clip_comes_too_early",
+    "exploding_gradient": "exploding_gradient_rnn",
     "frozen_parameters": "frozen_parameters_transfer",
     "future_leak": "future_leak_diagonal",
     "gradient_clipped_to_nothing": "gradient_clipped_to_nothing_cancer",
@@ -86,13 +86,13 @@ PROGRAMS = {
 }
 # Notes: what a training is told that may be well as it is.
 NOTES = {
-    "constant_feature": "constant_feature_hour_of_the_day",
-    "plateau": "schedule_collapsed_step_lr",
+    "plateau": "duplicated_rows_packets_sent_again",
     "rank_collapse": "dead_relu_prior_bias_of_frauds",
     "underfit": "embedding_rows_unused_subword_marker",
     "update_noise": "bad_optimizer_settings_betas_by_position",
 }
 ELSEWHERE = {  # a pair, too
+    "constant_feature": "below",
     "divergence_ahead": "tests/e2e/test_corrections.py",
     "low_feature_importance": "tests/original/test_xgboost_rules.py",
     "metric_contradicts_loss": "tests/e2e/test_loss_and_metric.py",
@@ -153,6 +153,39 @@ def test_a_note_is_made_of_the_fault_alone(
     outcomes = outcomes_of(name)
     assert severities(outcomes[name, True], rule) == {"info"}
     assert severities(outcomes[name, False], rule) == set()
+
+
+WINES = """
+import sys
+
+import torch
+from sklearn.datasets import load_wine
+
+torch.manual_seed(0)
+data = load_wine()
+x, y = torch.tensor(data.data, dtype=torch.float32), torch.tensor(data.target)
+x = (x - x.mean(0)) / x.std(0)
+if sys.argv[1] == "joined wrongly":
+    x[:, 4] = -1.0
+model = torch.nn.Sequential(torch.nn.Linear(13, 16), torch.nn.ReLU(), torch.nn.Linear(16, 3))
+optimizer = torch.optim.Adam(model.parameters(), lr=1e-2)
+for step in range(100):
+    rows = torch.randint(0, len(x), (64,))
+    optimizer.zero_grad()
+    torch.nn.functional.cross_entropy(model(x[rows]), y[rows]).backward()
+    optimizer.step()
+"""
+
+
+@pytest.mark.parametrize(("word", "expected"), [("joined wrongly", {"info"}), ("rightly", set())])
+def test_a_column_that_is_always_the_same_is_noted(
+    tmp_path: Path, word: str, expected: set[str]
+) -> None:
+    script = tmp_path / "train.py"
+    script.write_text(WINES)
+    outcome = run_training(tmp_path / "runs", script, word)
+    assert outcome.code == 0, outcome.stderr
+    assert severities(outcome.verdict, "constant_feature") == expected
 
 
 def test_each_default_rule_has_a_training() -> None:

@@ -211,6 +211,8 @@ class ProcessState:
             put()
 
     def put_back(self) -> None:
-        for names in self._names:
-            names.put_back()
-        self.rewind()
+        try:
+            for names in self._names:
+                names.put_back()
+        finally:
+            self.rewind()
