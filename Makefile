@@ -5,8 +5,6 @@ SHELL := /bin/bash
 MAKEFLAGS += --no-print-directory
 
 JOBS ?= $(shell nproc)
-# Whole trainings wait for files, other processes and time as well.
-E2E_JOBS ?= $(shell expr $(JOBS) + 1)
 PYTHON ?= python3
 VENV := .venv
 PY := $(VENV)/bin/python
@@ -80,7 +78,7 @@ test-python: ## Python tests (needs `make install` and the C++ tests built)
 .PHONY: test-e2e
 test-e2e: ## tests of whole trainings under `traindbg run` (needs `make install`)
 	@mkdir -p $(RESULTS)
-	@TRAINDBG_EXE=$(CURDIR)/$(VENV)/bin/traindbg $(PY) -m pytest tests/e2e -q -n $(E2E_JOBS) --dist loadfile --junitxml $(RESULTS)/e2e.xml
+	@TRAINDBG_EXE=$(CURDIR)/$(VENV)/bin/traindbg $(PY) -m pytest tests/e2e -q -n $(JOBS) --dist loadfile --junitxml $(RESULTS)/e2e.xml
 
 .PHONY: test-original
 test-original: export OMP_NUM_THREADS := 1

@@ -160,7 +160,7 @@ class TargetLeak final : public Rule {
             "all "
             "{} {} have label 1, all others label 0, and rows lie on both sides as near as {}.",
             limit_.column, limit_.rows, limit_.steps, limit_.is_above ? "above" : "below",
-            base::human_number(limit_.low), base::human_number(gap));
+            base::human_number(limit_.is_above ? limit_.low : limit_.high), base::human_number(gap));
         finding.fix = base::format("Remove column {:.0f}: whoever knows it knows the label.", limit_.column);
         finding.evidence.push_back({"distance of the two labels' values", gap, "limit", usual});
         finding.evidence.push_back({"column", limit_.column, "", 0});
