@@ -97,8 +97,7 @@ def test_a_divergence_is_told_ahead_and_averted_while_the_loss_is_still_low(
     tmp_path: Path,
 ) -> None:
     """The finding comes before any other rule sees something, and the action before any damage."""
-    words = ("warm_up", "--pause", "0.01", "--steps", "500")
-    outcome, ruined = run(tmp_path, *words)
+    outcome, ruined = run(tmp_path, "warm_up", *STEPS)
     start = ruined["losses"][0]
     assert level(ruined, 499) > 5 * start
     findings = outcome.verdict["findings"]
@@ -109,7 +108,7 @@ def test_a_divergence_is_told_ahead_and_averted_while_the_loss_is_still_low(
     assert outcome.verdict["causes"][0]["name"] == "learning_rate_too_high"
 
     options = ("--on-finding", "lower-lr", "--lr-factor", "0.3")
-    outcome, saved = run(tmp_path, *words, options=options)
+    outcome, saved = run(tmp_path, "warm_up", *STEPS, "--pause", "0.01", options=options)
     assert outcome.code == 0, outcome.stderr
     journal = [
         json.loads(line) for line in (outcome.run / "actions.jsonl").read_text().splitlines()

@@ -28,29 +28,31 @@ const model::RuleInfo kDivergenceAhead = {
     .when =
         "Of plain SGD (with momentum or without) and a loss that cannot fall below 0. A step down a gradient "
         "of norm g at the learning rate lr would lower the loss by lr · g², were the loss as steep all the "
-        "way. Where that is `overshoot` times the loss itself or more, the way is not: the step goes that "
-        "many "
-        "times beyond the point where the loss would be 0. It fires where this is so at two looks in a row, "
-        "the gradient's norm is at both at least a fifth above the smallest one before, and the loss (median "
-        "of five, and the last one) is not a fifth above its start, and either still above half of it, or "
-        "three times its lowest level (median of ten) and 2 % of the start. A step that overshoots 50 times "
-        "as far is told at once, from such a loss, also the first one. After 50 steps and five looks without "
-        "such a step, with "
-        "a loss that did not stay above its start (median of five), the finding is taken back: a note (info) "
-        "stays.",
+        "way. Where that is `overshoot` times the loss itself or more (the median of four looks), and the "
+        "losses of the last 64 steps (20 at least) rise (Mann-Kendall z > 4); or where it is twice as much, "
+        "the gradients' norms of the last twelve looks rise (z > 3), and the losses do not fall (z > -1): it "
+        "fires, if the loss (median of five, and the last one) is not a fifth above its start, and either "
+        "still above half of it, or three times its lowest level (median of ten) and 2 % of the start. A "
+        "step "
+        "that would lower the loss by 100 times `overshoot` of it is told at once, from such a loss, also "
+        "the "
+        "first one. After 50 steps and five looks without a step that overshoots, with a loss that did not "
+        "stay above its start (median of five), the finding is taken back: a note (info) stays.",
     .why =
         "A loss of curvature c diverges along it where lr · c is above 2 (2 · (1 + momentum)), and lr · g² "
-        "/ (2 · loss) is the least that lr · c can be: beyond, each step multiplies what the one before "
-        "overshot by. That starts small, beside a loss that is as usual, and so can be told "
-        "before weights are damaged; a single bad batch cannot.",
+        "/ (2 · loss) is the least that lr · c can be: each step multiplies what the one before overshot by. "
+        "That starts small, beside a loss that is as usual, and so can be told before weights are damaged; a "
+        "single bad batch cannot. Of one small batch the step goes too far often, so that a trend is asked "
+        "for as well.",
     .fix =
         "Lower the learning rate now (traindbg run --on-finding lower-lr does), let its warm-up end lower, "
         "or "
         "clip gradients (torch.nn.utils.clip_grad_norm_). Write a checkpoint (--on-finding checkpoint-stop).",
     .healthy =
         "A first gradient that is far too large, and smaller at each look; gradients that grow when a "
-        "training leaves a plateau, by steps that are short of the loss; single steps that overshoot, as "
-        "where hardly any loss is left. A rate at the very edge, just below what diverges, is told and taken "
+        "training leaves a plateau, by steps that are short of the loss; steps that overshoot beside a loss "
+        "that does not rise, as of small batches, or where hardly any loss is left. A rate at the very edge, "
+        "just below what diverges, is told and taken "
         "back. Not judged: optimizers that divide by the gradients' size (Adam), several of them, losses "
         "made by hand or below 0, a gradient scaler, parameters with gradients that the optimizer does not "
         "have, and micro-batches whose losses were not all seen. Of "
@@ -63,7 +65,7 @@ const model::RuleInfo kDivergenceAhead = {
         "ICLR 2021 (the limit); Loizou et al., \"Stochastic Polyak step-size for SGD\", AISTATS 2021 (the "
         "step that the loss bears: loss / g²)",
     .severity = model::Severity::kWarning,
-    .parameters = {{"overshoot", "times", 2, 1, 1e6,
+    .parameters = {{"overshoot", "times", 1, 0.1, 1e6,
                     "learning rate times the gradient's squared norm, in units of the loss"}},
 };
 
@@ -110,16 +112,20 @@ class DivergenceAhead final : public Rule {
 
   private:
     static constexpr const char* kKey = "overshoot";
-    static constexpr std::size_t kLooks = 2;            // in a row
-    static constexpr double kGrown = 1.2;               // of the gradient's norm, over the smallest before
+    static constexpr std::size_t kLooks = 4;            // whose median counts
+    static constexpr std::size_t kRise = 64;            // losses that are looked at for a trend ...
+    static constexpr std::size_t kFewest = 20;          // ... and the least of them
+    static constexpr double kSignificant = 4;           // Mann-Kendall's z
+    static constexpr double kNormsSignificant = 3;      // of the looks' norms
+    static constexpr double kFalls = -1;                // z of losses below which they fall
     static constexpr double kHigh = 0.5;                // of the start: little is learned yet
     static constexpr double kLost = 3;                  // times the lowest level: what was learned goes
     static constexpr double kWorth = 0.02;              // of the start: below it losses are next to nothing
-    static constexpr double kCertain = 50;              // times `overshoot`: one look is enough
+    static constexpr double kCertain = 100;             // times `overshoot`: one look is enough
     static constexpr double kArrived = 1.2;             // times the start
     static constexpr std::uint64_t kCalm = 5;           // looks ...
     static constexpr model::StepIndex kCalmSteps = 50;  // ... and steps
-    static constexpr std::size_t kTrend = 6;            // looks by which it is told when
+    static constexpr std::size_t kTrend = 12;           // looks that are kept, by which it is told when
     static constexpr double kFarAhead = 100'000;        // steps that nobody waits for
 
     struct Look {
@@ -132,7 +138,7 @@ class DivergenceAhead final : public Rule {
         is_told_ = has_arrived_ = is_scaled_ = is_below_zero_ = has_others_ = false;
         calm_ = 0;
         passes_ = lowest_share_ = 1;
-        lowest_ = smallest_ = std::numeric_limits<double>::infinity();
+        lowest_ = std::numeric_limits<double>::infinity();
         looks_.clear();
         rates_ = LearningRates();
     }
@@ -214,10 +220,7 @@ class DivergenceAhead final : public Rule {
         const double rate =
             rates_.now() * lowest_share_ *
             (1 - std::clamp(optimizer_setting(*step.meta, "dampening").value_or(0), 0.0, 1.0));
-        if (looks_.size() == kTrend) {
-            smallest_ = std::min(smallest_, looks_.front().norm);
-            looks_.erase(looks_.begin());
-        }
+        if (looks_.size() == kTrend) looks_.erase(looks_.begin());
         looks_.push_back({step.step(), std::sqrt(square), rate * square / total, total});
         if (overshoots()) {
             calm_ = 0;
@@ -232,13 +235,23 @@ class DivergenceAhead final : public Rule {
         if (has_arrived_ || loss_.recent().values().back() > kArrived * loss_.start()) return false;
         // So far that the next loss is out of all bounds, whatever follows.
         if (looks_.back().ratio >= kCertain * overshoot_ && now_ > kWorth * loss_.start()) return true;
-        if (looks_.size() <= kLooks) return false;
-        double smallest = smallest_;
-        for (std::size_t i = 0; i + kLooks < looks_.size(); ++i)
-            smallest = std::min(smallest, looks_[i].norm);
-        for (std::size_t i = looks_.size() - kLooks; i < looks_.size(); ++i)
-            if (!(looks_[i].ratio >= overshoot_) || !(looks_[i].norm >= kGrown * smallest)) return false;
+        // The step of a small batch overshoots its own loss often, and that of the data not at all.
+        if (looks_.size() < kLooks || !(usual_ratio() >= overshoot_)) return false;
+        const double rise = trend_z(loss_.recent().last(kRise));
+        const bool is_rising = loss_.count() >= kFewest && rise > kSignificant;
+        const bool grows = usual_ratio() >= 2 * overshoot_ && are_norms_rising() && rise > kFalls;
+        if (!is_rising && !grows) return false;
         return now_ > kHigh * loss_.start() || (now_ > kLost * lowest_ && now_ > kWorth * loss_.start());
+    }
+    [[nodiscard]] double usual_ratio() const {
+        std::vector<double> ratios;
+        for (auto look = looks_.end() - kLooks; look != looks_.end(); ++look) ratios.push_back(look->ratio);
+        return median(std::move(ratios));
+    }
+    [[nodiscard]] bool are_norms_rising() const {
+        std::vector<double> norms;
+        for (const Look& look : looks_) norms.push_back(look.norm);
+        return trend_z(norms) > kNormsSignificant;  // of fewer than eight it cannot be
     }
 
     [[nodiscard]] bool is_back() const { return !has_arrived_ && now_ <= loss_.start(); }
@@ -269,12 +282,15 @@ class DivergenceAhead final : public Rule {
 
     // By how much the gradient's norm is multiplied in a step; nothing where it does not grow.
     [[nodiscard]] std::optional<double> growth() const {
-        // From the smallest of the last looks on.
-        const auto from = std::min_element(looks_.begin(), looks_.end() - 1,
-                                           [](const Look& a, const Look& b) { return a.norm < b.norm; });
-        const double steps = static_cast<double>(looks_.back().step - from->step);
-        if (!(steps > 0) || !(from->norm > 0) || !(looks_.back().norm > from->norm)) return std::nullopt;
-        return std::pow(looks_.back().norm / from->norm, 1 / steps);
+        if (!are_norms_rising()) return std::nullopt;
+        const auto middle_of = [&](std::size_t first) {
+            return median({looks_[first].norm, looks_[first + 1].norm, looks_[first + 2].norm});
+        };
+        const std::size_t last = looks_.size() - 3;
+        const double from = middle_of(0), to = middle_of(last);
+        const auto steps = static_cast<double>(looks_[last + 1].step - looks_[1].step);
+        if (!(steps > 0) || !(from > 0) || !(to > from)) return std::nullopt;
+        return std::pow(to / from, 1 / steps);
     }
 
     void fire(const model::StepView& step, const model::TensorInfo& largest, double rate,
@@ -332,12 +348,11 @@ class DivergenceAhead final : public Rule {
     bool is_sgd_ = false, is_scaled_ = false, is_below_zero_ = false;
     bool has_others_ = false;  // parameters with a gradient that the optimizer does not have
     bool is_told_ = false, has_arrived_ = false;
-    double passes_ = 1;                                          // backward passes of a step
-    double lowest_share_ = 1;                                    // of the rates
-    double now_ = 0;                                             // the loss, median of five
-    double lowest_ = std::numeric_limits<double>::infinity();    // median of ten
-    double smallest_ = std::numeric_limits<double>::infinity();  // norm of looks that are forgotten
-    std::vector<Look> looks_;                                    // the last ones
+    double passes_ = 1;                                        // backward passes of a step
+    double lowest_share_ = 1;                                  // of the rates
+    double now_ = 0;                                           // the loss, median of five
+    double lowest_ = std::numeric_limits<double>::infinity();  // median of ten
+    std::vector<Look> looks_;                                  // the last ones
     TrainingLoss loss_;
     LearningRates rates_;
 };
