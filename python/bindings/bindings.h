@@ -9,6 +9,7 @@
 
 namespace traindbg::bindings {
 
+void bind_forking(nanobind::module_& module);
 void bind_forward_path(nanobind::module_& module);  // after bind_hot_path
 void bind_hot_path(nanobind::module_& module);      // after bind_session
 void bind_listening(nanobind::module_& module);     // after bind_hot_path

@@ -16,6 +16,7 @@ NB_MODULE(_core, module) {
     traindbg::bindings::bind_tensor_access(module);
     traindbg::bindings::bind_session(module);
     traindbg::bindings::bind_hot_path(module);
+    traindbg::bindings::bind_forking(module);
     traindbg::bindings::bind_forward_path(module);
     traindbg::bindings::bind_listening(module);
     traindbg::bindings::bind_live_objects(module);

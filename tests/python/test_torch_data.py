@@ -126,6 +126,11 @@ def test_a_column_that_the_label_was_made_of_by_a_limit():
             assert found.high - found.low < 0.1
             assert found.deviation == pytest.approx(float(x[:, 3].std()))
             assert found.fewer == min(int(y.sum()), 200 - int(y.sum()))
+            assert found.others < 3  # chance
+    x[:, 1] += x[:, 3]
+    found = column_beyond(x, (x[:, 3] > 0.5).float())
+    assert found is not None
+    assert found.others > 5
     y = (x[:, 3] > 0.5).float()
     y[0] = 1 - y[0]
     for other in (y, torch.ones(200), 2 * (x[:, 3] > 0.5).float(), torch.randn(200)):

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import itertools
+import os
 import random
+import signal
 import threading
+import time
 import warnings
 import weakref
 
@@ -17,11 +20,10 @@ from torch.utils.data import DataLoader, TensorDataset
 
 import traindbg as td
 from traindbg.errors import InvalidArgument
-from traindbg.hooks import torch_probe, torch_probe_pass
-from traindbg.hooks.torch_probe_copy import NotProbedError, copy_of
-from traindbg.hooks.torch_probe_pass import Passes, given
+from traindbg.hooks import torch_probe, torch_probe_apart
+from traindbg.hooks.torch_probe_apart import NotProbedError, apart
+from traindbg.hooks.torch_probe_pass import Passes, given, look_at
 from traindbg.hooks.torch_probe_samples import Dealt, samples_of
-from traindbg.hooks.torch_probe_state import ProcessState
 
 FEATURES, CLASSES, BATCH = 12, 3, 6
 calls_of_forward = 0
@@ -268,10 +270,12 @@ def test_a_game_of_two_models_is_left_alone(run_dir, seeded):
         seeded(2)
         maker, judge = nn.Linear(2, FEATURES), nn.Sequential(nn.Linear(FEATURES, 1), nn.Flatten(0))
         optimizers = [torch.optim.SGD(m.parameters(), lr=0.1) for m in (maker, judge)]
+        watchers = []
         if probe:
             for model, optimizer in zip((maker, judge), optimizers, strict=True):
                 joins = {} if model is judge else {"probe": probe}
-                td.watch(model, optimizer, run_dir=run_dir, supervise=False, **joins)
+                options = {"run_dir": run_dir, "supervise": False}
+                watchers.append(td.watch(model, optimizer, **options, **joins))
         for _ in range(4):
             for x, _ in loader(*table()):
                 made = maker(torch.randn(BATCH, 2))
@@ -286,8 +290,11 @@ def test_a_game_of_two_models_is_left_alone(run_dir, seeded):
                 optimizers[0].zero_grad()
                 loss.backward()
                 optimizers[0].step()
+        for watcher in watchers:
+            watcher.detach()
         left.append([p.tolist() for m in (maker, judge) for p in m.parameters()])
     assert left[0] == left[1]
+    assert fact(td.Run(run_dir), "samples_mixed")[0] == []
 
 
 # What probes find.
@@ -463,54 +470,44 @@ def test_batches_that_are_always_the_same_are_not_asked(settings, run_dir, seede
     assert fact(watched(Training(mixing, batches), run_dir), "samples_mixed")[0] == []
 
 
-def no_copy():
-    model = mlp()
-    model.lock = threading.Lock()
-    return model
-
-
-def own_function():
-    model = mlp()
-    model[1].forward = lambda x, layer=model[1]: F.relu(x) if layer is not None else x
-    return model
-
-
-def weak_parent():
-    model = mlp()
-    model[0].parent = weakref.ref(model)
-    return model
-
-
-class Reaching(nn.Module):
-    """Calls the layer of a model that it does not hold."""
+class Lasting(nn.Module):
+    """Takes an hour in evaluation mode."""
 
     def __init__(self):
         super().__init__()
         self.layer = nn.Linear(FEATURES, CLASSES)
 
     def forward(self, x):
-        return reached[-1].layer(x)
+        if not self.training:
+            time.sleep(3600)
+        return self.layer(x)
 
 
-reached: list[Reaching] = []
+class Ending(Lasting):
+    def forward(self, x):
+        if not self.training:
+            os.abort()
+        return self.layer(x)
 
 
-def reaching():
-    model = Reaching()
-    reached[:] = [model]
+def shared():
+    model = mlp()
+    model[0].weight.data.share_memory_()
     return model
 
 
 @pytest.mark.parametrize(
     ("make", "why"),
     [
-        (no_copy, "it cannot be copied: TypeError"),
-        (own_function, "keeps a reference that would not be to the copy"),
-        (weak_parent, "keeps a reference that would not be to the copy"),
-        (reaching, "would use the training's own tensors"),
+        (Lasting, "it takes more than 0.5 seconds"),
+        (Ending, "its process ended without an answer"),
+        (shared, "it has a tensor that processes share"),
     ],
 )
-def test_what_cannot_be_probed_is_told_once_and_trains_the_same(make, why, run_dir, seeded, capfd):
+def test_what_cannot_be_probed_is_told_once_and_trains_the_same(
+    make, why, run_dir, seeded, capfd, monkeypatch
+):
+    monkeypatch.setattr(torch_probe_apart, "_LONGEST", 0.5)
     left = []
     for probe in (None, True):
         began(seeded)
@@ -545,62 +542,125 @@ def test_an_error_in_evaluation_mode_is_told_and_not_raised(run_dir, seeded):
     assert run.scalars("loss/cross_entropy").steps.tolist() == list(range(12))
 
 
-def test_hooks_of_the_user_and_global_ones():
+def test_hooks_of_the_user_and_global_ones_are_not_called():
     model = mlp()
     heard = []
     model.register_forward_hook(lambda *_: heard.append(1))
-    held = given((torch.randn(8, FEATURES),), {})
-    with Passes(model, held) as passes:
-        passes.outputs()
-    assert heard == []
     handle = nn.modules.module.register_module_forward_hook(lambda *_: heard.append(2))
     try:
-        with pytest.raises(NotProbedError, match="hooks are set"), Passes(model, held):
-            pass
+        held = given((torch.randn(8, FEATURES),), {})
+
+        def work():
+            Passes(model, held).outputs()
+            return {"heard": len(heard)}
+
+        assert apart(work) == {"heard": 0}
+        model(torch.randn(2, FEATURES))
     finally:
         handle.remove()
-    assert heard == []
+    assert 1 in heard
+    assert 2 in heard
 
 
-def test_a_tensor_that_modules_keep_of_the_graph_is_copied_too():
-    model = mlp()
-    model.kept = model(torch.randn(8, FEATURES))  # not a leaf: `deepcopy` alone would raise
-    made = copy_of(model)
-    assert torch.equal(made.kept, model.kept)
-    assert not made.kept.requires_grad
-    assert not any(module.training for module in made.modules())
-    assert all(module.training for module in model.modules())
+seen_so_far = {"ema": torch.zeros(FEATURES), "array": np.zeros(3)}
 
 
-def test_a_tensor_of_the_file_is_not_written_to():
-    model = WritesOutside()
-    before = seen_so_far.clone()
-    held = given((torch.randn(8, FEATURES),), {})
-    with pytest.raises(NotProbedError, match="writes into a tensor"), Passes(model, held) as passes:
-        passes.outputs()
-    assert torch.equal(seen_so_far, before)
+class Meter:
+    count = 0
+    total = torch.zeros(())
 
 
-seen_so_far = torch.zeros(FEATURES)
+meter = Meter()
 
 
 class WritesOutside(nn.Module):
-    """Adds up what it is given, in a tensor of its file."""
+    """Counts in whatever there is: tensors of a dictionary or class, views, arrays, objects."""
+
+    kept = torch.zeros(FEATURES)
+
+    def __init__(self):
+        super().__init__()
+        self.layer = nn.Linear(FEATURES, CLASSES)
 
     def forward(self, x):
-        seen_so_far.add_(x.detach().sum(0))
-        return x
+        seen_so_far["ema"].mul_(0.9).add_(x.detach().mean(0))
+        seen_so_far["ema"][0] += 1
+        seen_so_far["array"][1] += 1
+        self.kept.data.add_(1)
+        meter.count += 1
+        Meter.total += x.detach().sum()
+        print("forward", flush=True)
+        return self.layer(x + 0.01 * seen_so_far["ema"] + 0.001 * Meter.total)
 
 
-def test_what_is_put_back_is_put_back_also_after_an_error():
-    model = Counting()
-    state, before = ProcessState(model), (list(values_seen["means"]), calls_of_forward)
-    drawn = generator_of_file.bit_generator.state
-    model(torch.randn(8, FEATURES))
-    assert calls_of_forward != before[1]
-    state.put_back()
-    assert (values_seen["means"], calls_of_forward) == before
-    assert generator_of_file.bit_generator.state == drawn
+def test_what_a_forward_counts_elsewhere_is_not_counted_twice(run_dir, seeded, capfd):
+    left, printed = [], []
+    for probe in (None, True):
+        began(seeded)
+        seen_so_far.update(ema=torch.zeros(FEATURES), array=np.zeros(3))
+        meter.count, Meter.total, WritesOutside.kept = 0, torch.zeros(()), torch.zeros(FEATURES)
+        training = Training(WritesOutside(), loader(*table()))
+        if probe:
+            run = watched(training, run_dir)
+        else:
+            training.run()
+        counted = (seen_so_far["ema"].tolist(), seen_so_far["array"].tolist(), meter.count)
+        left.append((training.left(), counted, Meter.total.item(), WritesOutside.kept.tolist()))
+        printed.append(capfd.readouterr().out.count("forward"))
+    assert left[0] == left[1]
+    assert printed == [12, 12]
+    assert told(run) == [] or fact(run, "samples_mixed")[0] == []
+
+
+def test_signals_of_the_training_are_not_handled_twice():
+    heard = []
+    before = signal.signal(signal.SIGUSR1, lambda *_: heard.append(os.getpid()))
+
+    def work():
+        is_plain = signal.getsignal(signal.SIGUSR1) is signal.SIG_DFL
+        return {"plain": is_plain, "blocked": len(signal.pthread_sigmask(signal.SIG_BLOCK, []))}
+
+    try:
+        mask = signal.pthread_sigmask(signal.SIG_BLOCK, [])
+        assert apart(work) == {"plain": True, "blocked": 0}
+        assert signal.pthread_sigmask(signal.SIG_BLOCK, []) == mask
+        os.kill(os.getpid(), signal.SIGUSR1)
+        assert heard == [os.getpid()]
+    finally:
+        signal.signal(signal.SIGUSR1, before)
+
+
+def test_no_child_is_left_and_no_file():
+    files, threads = len(os.listdir("/proc/self/fd")), threading.active_count()
+
+    def fails():
+        raise ValueError("why not")
+
+    for _ in range(3):
+        assert apart(lambda: {"one": 1}) == {"one": 1}
+        with pytest.raises(NotProbedError, match="ValueError: why not"):
+            apart(fails)
+    with pytest.raises(ChildProcessError):
+        os.waitpid(-1, os.WNOHANG)
+    assert len(os.listdir("/proc/self/fd")) == files
+    assert threading.active_count() == threads
+
+
+def test_models_that_are_spread_are_not_asked():
+    class Spread(nn.DataParallel):
+        pass
+
+    with pytest.raises(NotProbedError, match="a Spread is in it"):
+        look_at(nn.Sequential(Spread(mlp())))
+    with pytest.raises(NotProbedError, match="tensor on meta: probes are made on the CPU"):
+        look_at(nn.Linear(2, 2, device="meta"))
+    look_at(mlp())
+
+
+def test_inputs_that_cannot_be_asked_are_not_held():
+    with torch.inference_mode():
+        x = torch.randn(8, FEATURES)
+    assert given((x,), {}) is None
 
 
 def test_an_input_that_was_written_to_is_not_probed(run_dir, seeded):
@@ -634,7 +694,7 @@ def test_off_means_that_nothing_is_held_or_copied(run_dir, seeded, monkeypatch):
 
     for where, name in (
         (torch_probe, "given"),
-        (torch_probe_pass, "copy_of"),
+        (torch_probe, "apart"),
         (torch_probe.Probes, "input_given"),
     ):
         monkeypatch.setattr(where, name, never)
@@ -647,10 +707,14 @@ def test_off_means_that_nothing_is_held_or_copied(run_dir, seeded, monkeypatch):
 
 def test_the_next_probe_waits_for_a_hundred_times_what_one_took(run_dir, seeded, monkeypatch):
     made = []
-    monkeypatch.setattr(
-        torch_probe.samples, "look", lambda *_: made.append(now[0]) or now.append(now.pop() + 2.0)
-    )
     now = [0.0]
+
+    def takes_two_seconds(_):
+        made.append(now[0])
+        now[0] += 2.0
+        return {}
+
+    monkeypatch.setattr(torch_probe, "apart", takes_two_seconds)
 
     class Clock:
         @staticmethod

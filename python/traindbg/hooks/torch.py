@@ -150,25 +150,16 @@ def is_watched(parameters: Iterable[torch.Tensor]) -> bool:
     )
 
 
-def _recording_that_hears() -> Recording | None:
-    """None also in code that is compiled, and in a pass of a copy (`torch_probe_pass`)."""
-    if torch.compiler.is_compiling() or patches.state.listener is None:
-        return None
-    return recordings.current
-
-
 def log(name: str, value: float) -> None:
     """See `traindbg.log`."""
-    recording = _recording_that_hears()
-    if recording is not None:
-        recording.user_values.metric(name, value)
+    if not torch.compiler.is_compiling() and recordings.current is not None:
+        recordings.current.user_values.metric(name, value)
 
 
 def save(name: str, tensor: Any) -> None:
     """See `traindbg.save`."""
-    recording = _recording_that_hears()
-    if recording is not None:
-        recording.user_values.save(name, tensor)
+    if not torch.compiler.is_compiling() and recordings.current is not None:
+        recordings.current.user_values.save(name, tensor)
 
 
 def watch(
@@ -239,8 +230,8 @@ def watch(
         corrections: what traindbg may change in the training, e.g. {"skip_bad_steps": True,
             "snapshot_every": 100, "lr_factor": 0.5, "most": 10}; docs/corrections.md. Under
             `traindbg run` its options decide.
-        probe: True has a copy of the model compute the batch of a few steps again, changed in
-            part: whether samples see each other, and positions what comes later. The training
+        probe: True has the batch of a few steps computed again in a child of the process, changed
+            in part: whether samples see each other, and positions what comes later. The training
             stays the same bit for bit; docs/torch.md. Under `traindbg run` its option decides.
         settings: a file with all of this, as `traindbg run --config` takes it (docs/settings.md);
             by default the one that the variable TRAINDBG_CONFIG names; "none" for none. Arguments

@@ -283,7 +283,7 @@ class Facts:
         tensor = None if given is None else given()
         if type(tensor) is not torch.Tensor or type(label) is not torch.Tensor:
             return
-        if not self._hot.due & _LOOP:
+        if not self._hot.due & _LOOP or capturing_graph(tensor):
             return
         with own_operations():
             found = closest_column(tensor, label)

@@ -1,10 +1,11 @@
-"""Probes: at a few steps a copy of the model computes the step's batch again, changed in part.
+"""Probes: at a few steps a child of the process computes the step's batch again, changed in part.
 
 What the model is given in a step is held until its optimizer steps; what it was given a target for,
-too. Then, if it can tell something, a copy is made and asked (`torch_probe_pass`): whether samples
-see each other (`torch_probe_samples`), whether positions see what comes later
-(`torch_probe_positions`). At the second step, once more where something was found, and then where
-the time since is a hundred times as long as a probe takes. Off unless it is asked for.
+too. Then, if it can tell something, a child is made (`torch_probe_apart`) in which the model is
+asked (`torch_probe_pass`): whether samples see each other (`torch_probe_samples`), whether
+positions see what comes later (`torch_probe_positions`). At the second step, once more where
+something was found, and then where the time since is a hundred times as long as a probe takes. Off
+unless it is asked for.
 """
 
 from __future__ import annotations
@@ -20,12 +21,12 @@ from traindbg.hooks import torch_probe_positions as positions
 from traindbg.hooks import torch_probe_samples as samples
 from traindbg.hooks.torch_data import sizes
 from traindbg.hooks.torch_device import own_operations
-from traindbg.hooks.torch_probe_copy import NotProbedError
-from traindbg.hooks.torch_probe_pass import Given, Passes, given
+from traindbg.hooks.torch_probe_apart import NotProbedError, apart
+from traindbg.hooks.torch_probe_compare import Seen
+from traindbg.hooks.torch_probe_pass import ON_CPU, Given, Passes, given, look_at
 
 if TYPE_CHECKING:
     from traindbg.hooks.torch_compilation import Compilation
-    from traindbg.hooks.torch_probe_compare import Seen
     from traindbg.hooks.torch_sequences import Next, SequenceObserver
     from traindbg.hooks.torch_tensors import Tensors
     from traindbg.hooks.torch_unseen import Unseen
@@ -79,18 +80,19 @@ class Probes:
         self._given: Given | None = None
         self._step = -1
         self._targets: list[torch.Tensor] = []
-        self._is_whole = False  # the model is called again, as with gradient accumulation
+        self._has_all_targets = False  # later losses are of another pass
 
     # What is heard of a step.
 
     def forward_begins(self, model: torch.nn.Module) -> None:
         """A pass of the training that is looked at."""
-        again = self._given is not None and self._step == self._hot.steps
+        is_again = self._step == self._hot.steps
         self.clear()
-        if not self.is_wanted or self._made >= _MOST or not self._hot.due & _LOOP or again:
+        self._step = self._hot.steps
+        if not self.is_wanted or self._made >= _MOST or not self._hot.due & _LOOP or is_again:
             return
         if self._hot.steps >= _FIRST and time.perf_counter() >= self._not_before:
-            self.is_open, self._step = True, self._hot.steps
+            self.is_open = True
             self._model = weakref.ref(model)
 
     def input_given(self, tensor: torch.Tensor) -> None:
@@ -109,14 +111,14 @@ class Probes:
     def called_again(self) -> None:
         """In one step: the losses to come are not of the pass that is held."""
         if self._targets:
-            self._is_whole = True
+            self._has_all_targets = True
         else:
             self.clear()
 
     def loss_computed(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         """By a loss function, of the training."""
         target: Any = args[1] if len(args) > 1 else kwargs.get("target")
-        if type(target) is not torch.Tensor or target.requires_grad or self._is_whole:
+        if type(target) is not torch.Tensor or target.requires_grad or self._has_all_targets:
             return
         if len(self._targets) < _MOST_TARGETS:
             self._targets.append(target)
@@ -131,34 +133,52 @@ class Probes:
         self.clear()
         if held is None or model is None or not is_of_step or not targets:
             return
-        if len(self._watched.watchers) != 1 or not held.is_unchanged():
+        if len(self._watched.watchers) != 1:
             return
+        begin = time.perf_counter()
+        try:
+            found = self._ask(model, held, targets)
+        except NotProbedError as why:
+            self._give_up(model, str(why))
+        except Exception as error:
+            self._give_up(model, f"{type(error).__name__}: {error}"[:300])
+        else:
+            if found is None:
+                return
+            self._made += 1
+            now = time.perf_counter()
+            is_first = found and self._made == 1
+            self._not_before = now if is_first else now + _TIMES * (now - begin)
+
+    def _ask(self, model: torch.nn.Module, held: Given, targets: list[torch.Tensor]) -> bool | None:
+        """Whether something was found; None: there is nothing to ask."""
+        if not held.is_unchanged():
+            return None
         tensors = held.tensors()
+        for tensor in (*tensors, *targets):
+            if tensor.device.type != "cpu":
+                raise NotProbedError(f"it is given a tensor on {tensor.device}: {ON_CPU}")
         with own_operations():
             number = samples.samples_of(model, tensors, targets, self._is_dealt)
             sequence = self._sequence(model, tensors)
         if number == 0 and sequence is None:
-            return
-        begin = time.perf_counter()
-        self._made += 1
-        try:
-            if self.compilation is not None and self.compilation.is_in_use:
-                raise NotProbedError("torch.compile is in use")
-            found = False
-            with Passes(model, held) as passes:
-                if number > 0:
-                    seen = samples.look(passes, tensors, number)
-                    found |= self._tell("samples_mixed", seen)
-                if sequence is not None:
-                    seen = positions.look(passes, *sequence)
-                    found |= self._tell("earlier_changed", seen)
-        except NotProbedError as why:
-            self._give_up(model, str(why))
-        except Exception as error:  # of the model's own code, or for want of memory
-            self._give_up(model, f"{type(error).__name__}: {error}"[:300])
-        else:
-            now = time.perf_counter()
-            self._not_before = now if found and self._made == 1 else now + _TIMES * (now - begin)
+            return None
+        if self.compilation is not None and self.compilation.is_in_use:
+            raise NotProbedError("torch.compile is in use")
+        look_at(model)
+
+        def work() -> dict[str, Any]:
+            passes = Passes(model, held)
+            answer: dict[str, Any] = {}
+            if number > 0:
+                answer["samples_mixed"] = samples.look(passes, tensors, number)
+            if sequence is not None:
+                answer["earlier_changed"] = positions.look(passes, *sequence)
+            return answer
+
+        answer = apart(work)
+        found = [self._tell(name, Seen(*seen)) for name, seen in answer.items() if seen]
+        return any(found)
 
     def _is_dealt(self, number: int) -> bool:
         return self._dealt.is_anew or (number in sizes.dealt and number not in sizes.in_order)
@@ -176,9 +196,7 @@ class Probes:
         middle = positions.middle_of(model, source, following)
         return None if middle is None else (source, following, middle)
 
-    def _tell(self, name: str, seen: Seen | None) -> bool:
-        if seen is None:
-            return False
+    def _tell(self, name: str, seen: Seen) -> bool:
         prefix = self._watched.watchers[0].prefix
         place = f"{prefix}{seen.place}" if seen.place else ""
         self._tensors.fact(name, seen.share, place)

@@ -371,36 +371,27 @@ def _truth_of(test: ast.expr, scope: Scope, links: int) -> bool | None:
     return value if type(value) is bool else None
 
 
-def _is_passed_over(node: ast.AST, scope: Scope) -> bool:
-    """Whether it lies in the branch of `one if test else another` that is not taken."""
+def _is_never_reached(node: ast.AST, scope: Scope) -> bool:
+    """Whether it lies in the branch of an `if`, of either kind, that is known not to be taken.
+
+    Of the function alone that it stands in.
+    """
     below = node
     for above in scope.text.above(node):
-        if isinstance(above, ast.IfExp) and below is not above.test:
-            test = _truth_of(above.test, scope, 0)
-            if test is not None and below is (above.orelse if test else above.body):
-                return True
-        if isinstance(above, ast.stmt):
+        if isinstance(above, (*FUNCTIONS, ast.ClassDef)):
             break
+        if isinstance(above, (ast.If, ast.IfExp)) and below is not above.test:
+            test = _truth_of(above.test, scope, 0)
+            other = above.orelse if test else above.body
+            if test is not None and (below in other if isinstance(other, list) else below is other):
+                return True
         below = above
     return False
 
 
 def taken(values: list[ast.expr], scope: Scope) -> list[ast.expr]:
     """Of what a name is set to, without those below an `if` that is known to go another way."""
-    return [value for value in values if not _is_left_out(value, scope)]
-
-
-def _is_left_out(node: ast.AST, scope: Scope) -> bool:
-    below = node
-    for above in scope.text.above(node):
-        if isinstance(above, (*FUNCTIONS, ast.ClassDef)):
-            break
-        if isinstance(above, ast.If) and below is not above.test:
-            test = _truth_of(above.test, scope, 0)
-            if test is not None and below in (above.orelse if test else above.body):
-                return True
-        below = above
-    return False
+    return [value for value in values if not _is_never_reached(value, scope)]
 
 
 def _computed(node: ast.BinOp, scope: Scope, links: int) -> int | None:
@@ -530,7 +521,7 @@ def constructor_of(owner: ast.ClassDef | None, scope: Scope) -> Scope | None:
     calls = [
         call
         for call in user.text.calls_of(owner.name)
-        if not _is_passed_over(call, Scope(user.text, user.text.scope_of(call)))
+        if not _is_never_reached(call, Scope(user.text, user.text.scope_of(call)))
     ]
     if len(begins) != 1 or len(calls) != 1:
         return None

@@ -393,7 +393,7 @@ void CaptureOptions::declare(OptionSet& options, bool of_running) {
                  budget);
     options.flag(
         {.names = "--probe",
-         .help = "At a few steps have a copy of the model compute the step's batch again, changed in "
+         .help = "At a few steps have a child of the process compute the step's batch again, changed in "
                  "part: whether samples of a batch see each other, and positions what comes later. "
                  "The training stays the same bit for bit."},
         probe);

@@ -31,10 +31,12 @@ const model::RuleInfo kSamplesMixed = {
         "of a list, all data at once), graphs that are given as edges or adjacency, labels that number the "
         "samples of the batch (contrastive losses), values that are rounded to steps of the batch's own "
         "range "
-        "(quantisation), and trainings of several models. Models whose samples attend to each other on "
-        "purpose are not told apart: leave the rule out (--no-rule samples_mixed).",
+        "(quantisation), and trainings of several models. Models whose samples meet on "
+        "purpose (attention over a batch, experts of which each takes so many samples, the deviation of a "
+        "batch as a feature of a discriminator) are not told apart: leave the rule out (--no-rule "
+        "samples_mixed).",
     .cost =
-        "With --probe: at up to six steps a copy of the model and three forward passes without gradients, "
+        "With --probe: at up to six steps a fork of the process and three forward passes without gradients, "
         "or twice as many where something is found; from the third probe on less than 1 % of the time. Else "
         "nothing.",
     .original = "",

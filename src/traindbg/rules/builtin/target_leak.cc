@@ -29,7 +29,10 @@ const model::RuleInfo kTargetLeak = {
         "and the same column, and no other one, has a value beyond which lie all rows of one label, in "
         "`looks` steps and more together, with 20 rows and more of each label, and rows of both labels lie "
         "as near to that value as rows lie to each other (16 standard deviations divided by the number of "
-        "rows): so lies the limit by which a label is made of a number.",
+        "rows): so lies the limit by which a label is made of a number. A note (info) where the other "
+        "columns "
+        "tell no more than by chance ((rows - 1) r², r the correlation with the label, is below 2 on "
+        "average).",
     .why =
         "The model copies that column. The loss falls far below what the problem allows, in validation, too, "
         "and "
@@ -132,8 +135,10 @@ class TargetLeak final : public Rule {
         const std::optional<LoopFact> high = loop_fact(step, "label_beyond_high");
         const std::optional<LoopFact> deviation = loop_fact(step, "label_beyond_deviation");
         const std::optional<LoopFact> fewer = loop_fact(step, "label_beyond_fewer");
+        const std::optional<LoopFact> others = loop_fact(step, "label_beyond_others");
         const std::optional<LoopFact> rows = loop_fact(step, "label_beyond_rows");
-        if (!columns || !column || !above || !low || !high || !deviation || !fewer || !rows || is_no_limit_)
+        if (!columns || !column || !above || !low || !high || !deviation || !fewer || !others || !rows ||
+            is_no_limit_)
             return;
         if (limit_.steps++ == 0) {
             limit_.column = column->value;
@@ -144,6 +149,7 @@ class TargetLeak final : public Rule {
         limit_.high = std::min(limit_.high, high->value);
         limit_.fewer += fewer->value;
         limit_.rows += rows->value;
+        limit_.others += others->value;
         is_no_limit_ = columns->value != 1 || column->value != limit_.column ||
                        (above->value > 0) != limit_.is_above || !(limit_.low < limit_.high);
         if (is_no_limit_ || limit_.steps < looks_ || limit_.fewer < kFewestRows) return;
@@ -152,7 +158,9 @@ class TargetLeak final : public Rule {
         if (gap > usual) return;
         model::Finding finding;
         finding.key = "limit";
-        finding.severity = model::Severity::kWarning;
+        // Where all other columns tell nothing it is an exercise, or the one thing that counts.
+        const bool others_tell = limit_.others > kByChance * static_cast<double>(limit_.steps);
+        finding.severity = others_tell ? model::Severity::kWarning : model::Severity::kInfo;
         finding.first_step = limit_.since;
         finding.tensor = "input/0";
         finding.message = base::format(
@@ -191,6 +199,7 @@ class TargetLeak final : public Rule {
     }
 
     static constexpr double kFewestRows = 20;  // with another value than the usual one; of either label
+    static constexpr double kByChance = 2;     // times what columns tell that have nothing to do with it
     static constexpr double kGap = 16;         // times what lies between neighbours, on average and at least
 
     // A value of a column that parts the labels.
@@ -199,7 +208,7 @@ class TargetLeak final : public Rule {
         double column = -1;
         bool is_above = false;
         double low = -std::numeric_limits<double>::infinity(), high = std::numeric_limits<double>::infinity();
-        double fewer = 0, rows = 0;
+        double fewer = 0, rows = 0, others = 0;
         model::StepIndex since = 0;
     };
     Limit limit_;
