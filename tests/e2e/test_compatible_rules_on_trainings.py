@@ -116,7 +116,8 @@ PAIRS: dict[str, tuple[dict[str, str], str, str, str]] = {
     "AllZero": ({"collection_names": "weights"}, IMAGES, "zeros+rate", "weight/5.weight"),
     "CheckInputImages": (PIXELS, IMAGES, "pixels", "input/"),
     "ClassImbalance": (
-        {"samples": "200", "threshold_misprediction": "1"}, IMAGES, "few of most classes", "classes/",
+        {"samples": "200", "threshold_misprediction": "1"},
+        IMAGES, "few of most classes", "classes/",
     ),
     "DeadRelu": ({"tensor_regex": "activation/1"}, IMAGES, "bias", "activation/1"),
     "ExplodingTensor": ({}, IMAGES, "nan", "output/0"),
@@ -127,7 +128,9 @@ PAIRS: dict[str, tuple[dict[str, str], str, str, str]] = {
     "NLPSequenceRatio": ({"tensor_regex": "input/.*"}, TOKENS, "padded", "input/"),
     "Overfit": ({"patience": "3", "start_step": "100"}, FEW, "few", "loss/"),
     "Overtraining": ({"patience_validation": "5", "patience_train": "60"}, FEW, "few", "loss/"),
-    "PoorWeightInitialization": ({"activation_inputs_regex": "output/[03]"}, IMAGES, "scale", "output/3"),
+    "PoorWeightInitialization": (
+        {"activation_inputs_regex": "output/[03]"}, IMAGES, "scale", "output/3"
+    ),
     "SaturatedActivation": ({}, IMAGES, "scale", "activation/4"),
     "TensorVariance": (
         {"collection_names": "weights", "max_threshold": "100"}, IMAGES, "scale", "weight/3.weight"
