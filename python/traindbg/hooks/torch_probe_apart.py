@@ -61,16 +61,15 @@ def apart(work: Callable[[], dict[str, Any]]) -> dict[str, Any]:
         raise NotProbedError(f"there is no child process: {error}") from None
     if child == 0:
         _do(work, writer)  # does not return
+    is_over = False
     try:
         os.close(writer)
         signal.pthread_sigmask(signal.SIG_SETMASK, blocked)
         answer = _read(reader)
+        is_over = True
     finally:
         os.close(reader)
-        with contextlib.suppress(OSError):
-            os.kill(child, signal.SIGKILL)
-        with contextlib.suppress(OSError):  # somebody waits for every child
-            os.waitpid(child, 0)
+        _end(child, is_over)
     if not answer:
         raise NotProbedError("its process ended without an answer")
     found: dict[str, Any] = json.loads(answer)
@@ -93,6 +92,24 @@ def _read(reader: int) -> bytes:
         if not part:
             return answer
         answer += part
+
+
+def _has_ended(child: int) -> bool:
+    """Within a second."""
+    for _ in range(1000):
+        if os.waitpid(child, os.WNOHANG)[0] == child:
+            return True
+        time.sleep(0.001)
+    return False
+
+
+def _end(child: int, is_over: bool) -> None:
+    """Sees the child off. `is_over`: it has closed its end of the pipe, as it does when it ends."""
+    with contextlib.suppress(OSError):  # somebody waits for every child
+        if is_over and _has_ended(child):
+            return
+        os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)
 
 
 def _do(work: Callable[[], dict[str, Any]], writer: int) -> None:
