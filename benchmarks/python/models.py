@@ -1,4 +1,4 @@
-"""The trainings that the benchmarks run: real models on data made on the spot, on the CPU."""
+"""The trainings that the benchmarks run: real models on data made on the spot."""
 
 from __future__ import annotations
 
@@ -171,10 +171,10 @@ def _many_parameters(count: int = 2000) -> Training:
     return Training(model, torch.optim.SGD(model.parameters(), lr=0.01), batches)
 
 
-def _resnet18() -> Training:
+def _resnet18(batch: int = 16) -> Training:
     model = ResNet18()
     return Training(
-        model, torch.optim.SGD(model.parameters(), lr=0.01, momentum=0.9), _images(4, 16, 3, 32)
+        model, torch.optim.SGD(model.parameters(), lr=0.01, momentum=0.9), _images(4, batch, 3, 32)
     )
 
 
@@ -192,10 +192,11 @@ def _tiny_transformer() -> Training:
     return Training(model, torch.optim.Adam(model.parameters(), lr=1e-4), batches)
 
 
-def _transformer() -> Training:
-    model = Transformer()
+def _transformer(width: int = 256, batch: int = 8, length: int = 128) -> Training:
+    model = Transformer(width)
     batches = [
-        (torch.randint(0, 1000, (8, 128)), torch.randint(0, 1000, (8 * 128,))) for _ in range(4)
+        (torch.randint(0, 1000, (batch, length)), torch.randint(0, 1000, (batch * length,)))
+        for _ in range(4)
     ]
     return Training(model, torch.optim.Adam(model.parameters(), lr=1e-4), batches)
 
@@ -209,10 +210,16 @@ TRAININGS: dict[str, Callable[[], Training]] = {
     "digits_cnn": _digits,
     "resnet18": _resnet18,
     "transformer": _transformer,
+    "resnet18_large": lambda: _resnet18(batch=256),  # keeps a GPU busy
+    "transformer_large": lambda: _transformer(width=1024, batch=32, length=256),
 }
 
 
-def make(name: str) -> Training:
+def make(name: str, device: str = "cpu") -> Training:
     """The training of that name, with the same weights and data at every call."""
     torch.manual_seed(0)
-    return TRAININGS[name]()
+    training = TRAININGS[name]()
+    if device != "cpu":
+        training.model.to(device)
+        training.batches = [(x.to(device), y.to(device)) for x, y in training.batches]
+    return training

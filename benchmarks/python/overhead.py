@@ -20,6 +20,11 @@ how long it spent in traindbg by the run's own account, which is what `traindbg 
     python benchmarks/python/overhead.py                       # the standard table
     python benchmarks/python/overhead.py --model resnet18 --config traindbg/default --blocks 5
     python benchmarks/python/overhead.py --quick               # a few seconds, to see that it runs
+    python benchmarks/python/overhead.py --device cuda --model resnet18_large   # on a GPU
+
+On a GPU the trainings always take turns by whole blocks, and only the last step of a block waits for
+the device, as a training does that does not look at its numbers: steps run ahead of it. A step's
+"CPU" is the host's time alone.
 
 `original/...` configurations run the original client library (smdebug) on the same job,
 `tensorboard/...` and `wandb/...` what these offer for it. They need the environment of
@@ -208,7 +213,7 @@ class _Hooks:
             function.__code__ = listened.entered if on else listened.code
 
 
-def _worker(model: str, config: str, threads: int, blocks: int) -> dict[str, Any]:
+def _worker(model: str, config: str, threads: int, blocks: int, device: str) -> dict[str, Any]:
     """Runs one configuration in this process."""
     import torch
     import torch.nn.functional as F
@@ -217,7 +222,8 @@ def _worker(model: str, config: str, threads: int, blocks: int) -> dict[str, Any
     from models import make
 
     torch.set_num_threads(threads)
-    watched, plain = make(model), make(model)
+    watched, plain = make(model, device), make(model, device)
+    wait = torch.cuda.synchronize if device == "cuda" else lambda: None
     directory = os.path.join(tempfile.mkdtemp(prefix="traindbg-bench-"), "run")
     finish = _watch(config, watched, directory)
 
@@ -255,15 +261,18 @@ def _worker(model: str, config: str, threads: int, blocks: int) -> dict[str, Any
             for run, prefix in turns:
                 hooks.switch(on=run is step_watched)
                 time.sleep(pause)
+                wait()
                 for index in range(begin, begin + turn):
                     wall, cpu = time.perf_counter(), time.process_time()
                     run(first + index)
+                    if index + 1 == begin + turn:
+                        wait()
                     block[prefix + "wall"][index] = time.perf_counter() - wall
                     block[prefix + "cpu"][index] = time.process_time() - cpu
         if first >= warm_up:
             for kind, seconds in block.items():
                 times[kind].append(seconds)
-        elif statistics.median(block["plain_wall"]) > LONG_STEP:
+        elif device == "cpu" and statistics.median(block["plain_wall"]) > LONG_STEP:
             turn = CONFIGS[config].turn
             pause = PAUSE if turn > 1 else 0.0
     hooks.switch(on=True)
@@ -329,7 +338,9 @@ def _summary(results: list[dict[str, Any]], clock: str, period: int) -> dict[str
     }
 
 
-def measure(model: str, config: str, threads: int, blocks: int, processes: int) -> dict[str, Any]:
+def measure(
+    model: str, config: str, threads: int, blocks: int, processes: int, device: str = "cpu"
+) -> dict[str, Any]:
     """Runs one configuration in `processes` fresh processes, one after another."""
     results = []
     for _ in range(processes):
@@ -341,6 +352,7 @@ def measure(model: str, config: str, threads: int, blocks: int, processes: int) 
             config,
             str(threads),
             str(blocks),
+            device,
         ]
         environment = {**os.environ, "OMP_NUM_THREADS": str(threads), "SMDEBUG_LOG_LEVEL": "error"}
         done = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
@@ -353,6 +365,7 @@ def measure(model: str, config: str, threads: int, blocks: int, processes: int) 
     return {
         "model": model,
         "config": config,
+        "device": device,
         "threads": threads,
         "processes": processes,
         "wall": _summary(results, "wall", CONFIGS[config].period),
@@ -399,6 +412,16 @@ COLUMNS = [
 ]
 
 
+def _device_name(device: str) -> str:
+    import torch
+
+    if device == "cpu":
+        return f"PyTorch {torch.__version__}"
+    if not torch.cuda.is_available():
+        sys.exit("overhead.py: PyTorch finds no CUDA device here")
+    return f"PyTorch {torch.__version__}, {torch.cuda.get_device_name()}"
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
@@ -407,13 +430,16 @@ def main() -> None:
         "--model",
         action="append",
         help="tiny, tiny_together, tiny_transformer, hundred_parameters, many_parameters, "
-        "digits_cnn, resnet18 or transformer; "
+        "digits_cnn, resnet18 or transformer, and resnet18_large and transformer_large for GPUs; "
         "may be repeated",
     )
     parser.add_argument(
         "--config", action="append", choices=list(CONFIGS), help="may be repeated; default: all"
     )
     parser.add_argument("--threads", type=int, default=1, help="torch threads (default: 1)")
+    parser.add_argument(
+        "--device", choices=("cpu", "cuda"), default="cpu", help="default: cpu"
+    )
     parser.add_argument(
         "--blocks", type=int, default=0, help="blocks per process (default: by the model's size)"
     )
@@ -428,14 +454,14 @@ def main() -> None:
     )
     parser.add_argument(
         "--worker",
-        nargs=4,
-        metavar=("MODEL", "CONFIG", "THREADS", "BLOCKS"),
+        nargs=5,
+        metavar=("MODEL", "CONFIG", "THREADS", "BLOCKS", "DEVICE"),
         help=argparse.SUPPRESS,
     )
     options = parser.parse_args()
     if options.worker:
-        model, config, threads, blocks = options.worker
-        print(json.dumps(_worker(model, config, int(threads), int(blocks))))
+        model, config, threads, blocks, device = options.worker
+        print(json.dumps(_worker(model, config, int(threads), int(blocks), device)))
         return
 
     models = options.model or (
@@ -453,7 +479,8 @@ def main() -> None:
         cpu_count = len(os.sched_getaffinity(0))
         load = ", ".join(f"{value:.1f}" for value in os.getloadavg())
         python = platform.python_version()
-        print(f"{platform.machine()}, {cpu_count} CPUs, load {load}, Python {python}\n")
+        print(f"{platform.machine()}, {cpu_count} CPUs, load {load}, Python {python}")
+        print(f"{_device_name(options.device)}\n")
         print("| " + " | ".join(COLUMNS) + " |\n" + "|---" * len(COLUMNS) + "|")
     for model in models:
         for config in configs:
@@ -462,7 +489,7 @@ def main() -> None:
                 usual = -(-usual // 4)
             blocks = options.blocks or (3 if options.quick else usual)
             processes = 1 if options.quick else options.processes
-            result = measure(model, config, options.threads, blocks, processes)
+            result = measure(model, config, options.threads, blocks, processes, options.device)
             print(json.dumps(result) if options.json else _row(result), flush=True)
 
 
