@@ -1,0 +1,389 @@
+#include "traindbg/reduce/device/device_reducer.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <list>
+#include <utility>
+#include <vector>
+
+#include "traindbg/base/fork_generation.h"
+#include "traindbg/reduce/device/backend.h"
+#include "traindbg/reduce/layout.h"
+
+namespace traindbg::reduce {
+
+using base::Result;
+using base::Status;
+using device::Batch;
+using device::Record;
+using device::Task;
+using device::Word32;
+using model::ActivationKind;
+using tensor::DType;
+using tensor::TensorView;
+
+namespace {
+
+constexpr std::uint64_t kBlockBytes = 64U << 10;  // for each block, where a tensor is not too long
+constexpr Word32 kMostBlocks = 1024;              // of a tensor: eight for each processor of a large GPU
+constexpr Word32 kFewestScratch = 8192;           // of a stream; more than a batch of usual tensors needs
+constexpr Word32 kFewestUnits = 16'384;
+constexpr std::uint64_t kMostUnits = 1U << 24;
+constexpr std::size_t kPage = (64U << 10) / sizeof(Record);  // records
+
+// A tensor whose elements lie in a row, in whatever order of its dimensions.
+struct Row {
+    const void* data = nullptr;
+    std::uint64_t elements = 0;
+    std::uint64_t repeats = 1;  // each counts so often: dimensions of stride 0
+};
+
+bool find_row(const TensorView& view, Row& row) noexcept {
+    if (const std::size_t flat = flat_count(view)) {
+        row = {view.data, flat, 1};
+        return true;
+    }
+    const Result<CheckedView> checked = CheckedView::make(view);
+    if (!checked || checked->count() == 0) return false;
+    const Walk walk = Walk::any_order(*checked);
+    if (walk.rank != 1 || (walk.dimensions[0].stride != 1 && walk.dimensions[0].extent != 1)) return false;
+    row = {walk.begin, static_cast<std::uint64_t>(walk.dimensions[0].extent), walk.repeats};
+    return true;
+}
+
+// The dimension whose indexes are units; see model::UnitStatistics. -1: all is one unit.
+int unit_dimension(std::size_t rank) noexcept {
+    switch (rank) {
+        case 0: return -1;
+        case 1: return 0;
+        case 3: return 2;
+        default: return 1;
+    }
+}
+
+constexpr bool is_taken(DType dtype) noexcept { return dtype >= DType::kFloat64 && dtype <= DType::kBool; }
+static_assert(static_cast<Word32>(DType::kFloat64) == device::kFloat64);
+static_assert(static_cast<Word32>(DType::kFloat8E4M3) == device::kFloat8E4M3);
+static_assert(static_cast<Word32>(DType::kFloat8E5M2) == device::kFloat8E5M2);
+static_assert(static_cast<Word32>(DType::kInt64) == device::kInt64);
+static_assert(static_cast<Word32>(DType::kBool) == device::kBool);
+static_assert(static_cast<Word32>(ActivationKind::kRelu) == device::kRelu);
+static_assert(static_cast<Word32>(ActivationKind::kTanh) == device::kTanh);
+static_assert(static_cast<Word32>(ActivationKind::kSigmoid) == device::kSigmoid);
+
+}  // namespace
+
+class DeviceReducer::Impl {
+  public:
+    explicit Impl(std::unique_ptr<device::Backend> backend) : backend_(std::move(backend)) {}
+    Impl(const Impl&) = delete;
+    Impl& operator=(const Impl&) = delete;
+    ~Impl() {
+        if (generation_ != base::fork_generation()) static_cast<void>(backend_.release());  // the parent's
+    }
+
+    void begin(const Place& place, std::span<const Wanted> tensors, std::span<Ticket> tickets) {
+        Lane* const lane = ready_lane(place);
+        if (lane == nullptr) return;
+        for (std::size_t i = 0; i < tensors.size(); ++i) tickets[i] = add(*lane, tensors[i]);
+        const bool is_launched = launch(*lane);
+        if (!is_launched) std::fill(tickets.begin(), tickets.end(), kNone);
+    }
+
+    Ticket begin_difference(const Place& place, const TensorView& before, const TensorView& after) {
+        Row old;
+        Row row;
+        if (!is_taken(after.dtype) || !tensor::is_floating(after.dtype) || before.dtype != after.dtype ||
+            !std::ranges::equal(before.shape, after.shape) ||
+            !std::ranges::equal(before.strides, after.strides) || !find_row(before, old) ||
+            !find_row(after, row) || old.elements != row.elements || row.repeats != 1)
+            return kNone;
+        Lane* const lane = ready_lane(place);
+        if (lane == nullptr) return kNone;
+        Task* const task = next_task(*lane, row, after.dtype);
+        if (task == nullptr) return kNone;
+        task->before = old.data;
+        const auto ticket = static_cast<Ticket>(results_.size() - 1);
+        return launch(*lane) ? ticket : kNone;
+    }
+
+    Status wait() {
+        Status failed = Status::ok();
+        for (Lane& lane : lanes_) {
+            if (!std::exchange(lane.is_busy, false)) continue;
+            if (Status status = backend_->wait(lane.place); !status.is_ok()) failed = std::move(status);
+        }
+        if (!failed.is_ok()) note(failed);
+        return failed;
+    }
+
+    [[nodiscard]] model::Statistics statistics(Ticket ticket) const noexcept {
+        model::Statistics out;
+        if (ticket >= results_.size()) return out;
+        const One& one = results_[ticket];
+        const device::Found& found = one.record->found;
+        const std::uint64_t repeats = one.repeats;
+        out.count = one.count * repeats;
+        out.nan = found.nan * repeats;
+        out.positive_infinite = found.above * repeats;
+        out.negative_infinite = found.below * repeats;
+        out.zero = found.zero * repeats;
+        const std::uint64_t finite = one.count - found.nan - found.above - found.below;
+        if (finite == 0) return out;
+        const auto n = static_cast<double>(finite);
+        const double first = one.record->first;
+        const auto times = static_cast<double>(repeats);
+        out.min = found.least;
+        out.max = found.most;
+        out.mean = first + found.sum / n;
+        out.std = std::sqrt(std::max(0.0, (found.squares - found.sum * found.sum / n) / n));
+        out.l1 = found.sizes * times;
+        out.l2 = std::sqrt(std::max(0.0, found.squares + 2 * first * found.sum + n * first * first) * times);
+        return out;
+    }
+    [[nodiscard]] model::UnitStatistics units(Ticket ticket) const noexcept {
+        if (ticket >= results_.size() || results_[ticket].units == 0) return {};
+        const One& one = results_[ticket];
+        return {.units = one.units,
+                .inactive_units = static_cast<std::uint32_t>(one.record->inactive_units),
+                .low = one.record->found.low,
+                .high = one.record->found.high};
+    }
+    [[nodiscard]] double before_l2(Ticket ticket) const noexcept {
+        return ticket < results_.size() ? std::sqrt(results_[ticket].record->found.before_squares) : 0;
+    }
+    [[nodiscard]] double value(Ticket ticket) const noexcept {
+        if (ticket >= results_.size()) return std::nan("");
+        const device::Found& found = results_[ticket].record->found;
+        if (found.nan > 0) return std::nan("");
+        if (found.above > 0) return HUGE_VAL;
+        return found.below > 0 ? -HUGE_VAL : found.least;
+    }
+    void clear() noexcept { results_.clear(); }
+    [[nodiscard]] const Status& failure() const noexcept { return failure_; }
+
+    void note(const Status& status) noexcept {
+        try {
+            failure_ = status;
+        } catch (...) {  // out of memory
+        }
+    }
+
+  private:
+    // What a stream's kernels use among themselves; they run one after the other.
+    struct Lane {
+        Place place;
+        bool is_broken = false;
+        bool is_busy = false;  // something was launched that was not waited for
+        device::Found* scratch = nullptr;
+        Word32 scratch_size = 0;
+        Word32* arrived = nullptr;  // device::kMostTasks of them
+        Word32* active = nullptr;
+        Word32 active_size = 0;
+        Word32 stamp = 0;
+        // What is launched next.
+        Batch batch{};
+        Word32 blocks = 0;
+        Word32 scratch_used = 0;
+        Word32 active_used = 0;
+    };
+    // What a ticket is for.
+    struct One {
+        const Record* record;  // as the host sees it
+        std::uint64_t count;
+        std::uint64_t repeats;
+        std::uint32_t units;
+    };
+
+    // Null: nothing is taken there.
+    Lane* ready_lane(const Place& place) {
+        auto lane = std::ranges::find_if(lanes_, [&](const Lane& each) { return each.place == place; });
+        if (lane == lanes_.end()) {
+            lane = lanes_.emplace(lanes_.end(), Lane{.place = place});
+            if (backend_->is_capturing(place)) {  // nothing may be allocated now
+                lanes_.erase(lane);
+                return nullptr;
+            }
+            if (const Status status = prepare(*lane); !status.is_ok()) {
+                lane->is_broken = true;
+                note(status);
+            }
+        }
+        return lane->is_broken || backend_->is_capturing(place) ? nullptr : &*lane;
+    }
+
+    Status prepare(Lane& lane) {
+        TRAINDBG_RETURN_IF_ERROR(backend_->prepare(lane.place));
+        TRAINDBG_ASSIGN_OR_RETURN(void* const arrived,
+                                  backend_->allocate(lane.place, device::kMostTasks * sizeof(Word32)));
+        lane.arrived = static_cast<Word32*>(arrived);
+        TRAINDBG_RETURN_IF_ERROR(grow(lane.place, lane.scratch, lane.scratch_size, kFewestScratch));
+        return grow(lane.place, lane.active, lane.active_size, kFewestUnits);
+    }
+
+    // Kernels on their way go on with what was there before.
+    template <typename Item>
+    Status grow(const Place& place, Item*& items, Word32& size, std::uint64_t least) {
+        const std::uint64_t wanted = std::max<std::uint64_t>(least, std::uint64_t{size} * 2);
+        TRAINDBG_ASSIGN_OR_RETURN(void* const memory, backend_->allocate(place, wanted * sizeof(Item)));
+        items = static_cast<Item*>(memory);
+        size = static_cast<Word32>(wanted);
+        return Status::ok();
+    }
+
+    Ticket add(Lane& lane, const Wanted& wanted) {
+        Row row;
+        const TensorView& view = wanted.view;
+        if (!is_taken(view.dtype) || !find_row(view, row)) return kNone;
+        const bool has_units = wanted.units_of != ActivationKind::kNone && tensor::is_floating(view.dtype);
+        if (has_units && row.repeats != 1) return kNone;
+        std::uint64_t units = 0;
+        std::uint64_t inner = 1;
+        if (has_units) {
+            const int dimension = unit_dimension(view.shape.size());
+            const auto at = static_cast<std::size_t>(std::max(dimension, 0));
+            units = dimension < 0 ? 1 : static_cast<std::uint64_t>(view.shape[at]);
+            if (dimension >= 0 && units > 1) {
+                if (!view.strides.empty()) inner = static_cast<std::uint64_t>(view.strides[at]);
+                else
+                    for (std::size_t i = at + 1; i < view.shape.size(); ++i)
+                        inner *= static_cast<std::uint64_t>(view.shape[i]);
+            }
+            if (units > kMostUnits || inner == 0 || inner > UINT32_MAX) return kNone;
+        }
+        const bool is_marked = has_units && wanted.units_of == ActivationKind::kRelu;
+        if (is_marked && units > lane.active_size - lane.active_used) {
+            if (!launch(lane)) return kNone;
+            if (units > lane.active_size && !is_ok(grow(lane.place, lane.active, lane.active_size, units)))
+                return kNone;
+        }
+        Task* const task = next_task(lane, row, view.dtype);
+        if (task == nullptr) return kNone;
+        results_.back().units = static_cast<std::uint32_t>(units);
+        if (has_units) task->activation = static_cast<unsigned char>(wanted.units_of);
+        if (is_marked) {
+            task->active = lane.active + lane.active_used;
+            lane.active_used += static_cast<Word32>(units);
+            task->units = static_cast<Word32>(units);
+            task->inner = static_cast<Word32>(inner);
+        }
+        return static_cast<Ticket>(results_.size() - 1);
+    }
+
+    bool is_ok(const Status& status) noexcept {
+        if (!status.is_ok()) note(status);
+        return status.is_ok();
+    }
+
+    // A further task of the lane's batch, with a result of its own.
+    Task* next_task(Lane& lane, const Row& row, DType dtype) {
+        const std::uint64_t bytes = row.elements * tensor::byte_size(dtype);
+        const auto blocks = static_cast<Word32>(
+            std::clamp<std::uint64_t>((bytes + kBlockBytes - 1) / kBlockBytes, 1, kMostBlocks));
+        if (lane.batch.size == device::kMostTasks || blocks > lane.scratch_size - lane.scratch_used)
+            if (!launch(lane)) return nullptr;
+        Result<device::SharedMemory> place = place_of(lane.place, results_.size());
+        if (!place) {
+            note(place.status());
+            return nullptr;
+        }
+        results_.push_back({reinterpret_cast<const Record*>(place->host), row.elements, row.repeats, 0});
+        const Word32 number = lane.batch.size++;
+        Task& task = lane.batch.tasks[number];
+        task = Task{.data = row.data,
+                    .before = nullptr,
+                    .elements = row.elements,
+                    .record = reinterpret_cast<Record*>(place->device),
+                    .scratch = lane.scratch + lane.scratch_used,
+                    .arrived = lane.arrived + number,
+                    .active = nullptr,
+                    .first_block = lane.blocks,
+                    .blocks = blocks,
+                    .inner = 1,
+                    .units = 1,
+                    .stamp = lane.stamp + 1,
+                    .element = static_cast<unsigned char>(dtype),
+                    .activation = 0};
+        lane.blocks += blocks;
+        lane.scratch_used += blocks;
+        return &task;
+    }
+
+    Result<device::SharedMemory> place_of(const Place& place, std::size_t number) {
+        while (number / kPage >= pages_.size()) {
+            TRAINDBG_ASSIGN_OR_RETURN(const device::SharedMemory page,
+                                      backend_->share(place, kPage * sizeof(Record)));
+            pages_.push_back(page);
+        }
+        const device::SharedMemory& page = pages_[number / kPage];
+        const std::size_t at = number % kPage * sizeof(Record);
+        return device::SharedMemory{page.host + at, page.device + at};
+    }
+
+    // False: it failed, and nothing more is taken on this stream.
+    bool launch(Lane& lane) {
+        if (lane.batch.size == 0) return !lane.is_broken;
+        if (++lane.stamp == UINT32_MAX) lane.is_broken = true;  // after four billion launches
+        Status status = backend_->launch(lane.place, lane.batch, lane.blocks);
+        if (status.is_ok()) status = backend_->mark(lane.place);
+        lane.batch.size = lane.blocks = lane.scratch_used = lane.active_used = 0;
+        lane.is_busy = true;
+        if (is_ok(status)) return true;
+        lane.is_broken = true;
+        return false;
+    }
+
+    std::unique_ptr<device::Backend> backend_;
+    const std::uint32_t generation_ = base::fork_generation();
+    std::list<Lane> lanes_;
+    std::vector<device::SharedMemory> pages_;
+    std::vector<One> results_;  // by ticket
+    Status failure_;
+};
+
+DeviceReducer::DeviceReducer(std::unique_ptr<Impl> impl) noexcept : impl_(std::move(impl)) {}
+DeviceReducer::~DeviceReducer() = default;
+
+Result<std::unique_ptr<DeviceReducer>> DeviceReducer::on_cuda(std::span<const std::string> compilers) {
+    TRAINDBG_ASSIGN_OR_RETURN(std::unique_ptr<device::Backend> backend, device::cuda_backend(compilers));
+    return std::unique_ptr<DeviceReducer>(new DeviceReducer(std::make_unique<Impl>(std::move(backend))));
+}
+std::unique_ptr<DeviceReducer> DeviceReducer::on_host() {
+    return std::unique_ptr<DeviceReducer>(new DeviceReducer(std::make_unique<Impl>(device::host_backend())));
+}
+
+void DeviceReducer::begin(const Place& place, std::span<const Wanted> tensors,
+                          std::span<Ticket> tickets) noexcept {
+    std::ranges::fill(tickets, kNone);
+    try {
+        impl_->begin(place, tensors, tickets);
+    } catch (...) {  // out of memory
+        std::ranges::fill(tickets, kNone);
+    }
+}
+DeviceReducer::Ticket DeviceReducer::begin_difference(const Place& place, const TensorView& before,
+                                                      const TensorView& after) noexcept {
+    try {
+        return impl_->begin_difference(place, before, after);
+    } catch (...) {  // out of memory
+        return kNone;
+    }
+}
+Status DeviceReducer::wait() noexcept {
+    try {
+        return impl_->wait();
+    } catch (...) {
+        return {base::Code::kResourceExhausted, {}};
+    }
+}
+model::Statistics DeviceReducer::statistics(Ticket ticket) const noexcept {
+    return impl_->statistics(ticket);
+}
+model::UnitStatistics DeviceReducer::units(Ticket ticket) const noexcept { return impl_->units(ticket); }
+double DeviceReducer::before_l2(Ticket ticket) const noexcept { return impl_->before_l2(ticket); }
+double DeviceReducer::value(Ticket ticket) const noexcept { return impl_->value(ticket); }
+void DeviceReducer::clear() noexcept { impl_->clear(); }
+const Status& DeviceReducer::failure() const noexcept { return impl_->failure(); }
+
+}  // namespace traindbg::reduce
