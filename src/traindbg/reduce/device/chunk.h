@@ -282,15 +282,10 @@ struct Marker {
     }
 };
 
-// What `after - before` is: of at most 32 bits rounded to float32 once.
-TRAINDBG_DEVICE double difference(Word32 type, double after, double before) {
-    return type == kFloat64 ? after - before
-                            : static_cast<double>(static_cast<float>(after) - static_cast<float>(before));
-}
 // Where distances are from.
 TRAINDBG_DEVICE double first_of(const Task& task) {
     double x = value_of(task.element, task.data, 0);
-    if (task.before != nullptr) x = difference(task.element, x, value_of(task.element, task.before, 0));
+    if (task.before != nullptr) x -= value_of(task.element, task.before, 0);
     return is_finite(x) ? x : 0.0;
 }
 
@@ -338,45 +333,53 @@ TRAINDBG_DEVICE Found part_of_lines(const Task& task, Word32 block, Word32 threa
     const bool wants_units = units.are_wanted();
     const Stretch stretch = stretch_of(task, block, kInLine);
     const auto* const data = static_cast<const Line*>(task.data);
-    const auto* const before = static_cast<const Line*>(task.before);
     const Word64 last = stretch.end / kInLine;
-    if (before == nullptr) {
-        for (Word64 at = stretch.begin / kInLine + thread; at < last; at += threads) {
-            const Line line = data[at];
-            TRAINDBG_UNROLL
-            for (Word32 i = 0; i < kInLine; ++i) account.add(E::value(bits_at<Bits>(line, i)));
-            if (!wants_units) continue;
-            units.leap(at * kInLine);
-            TRAINDBG_ONE_BY_ONE
-            for (Word32 i = 0; i < kInLine; ++i) units.take(account, E::value(bits_at<Bits>(line, i)));
-        }
-    } else {
-        for (Word64 at = stretch.begin / kInLine + thread; at < last; at += threads) {
-            const Line line = data[at];
-            const Line old = before[at];
-            TRAINDBG_UNROLL
-            for (Word32 i = 0; i < kInLine; ++i) {
-                const auto was = E::value(bits_at<Bits>(old, i));
-                account.add(E::value(bits_at<Bits>(line, i)) - was);
-                account.add_before(was);
-            }
-        }
+    for (Word64 at = stretch.begin / kInLine + thread; at < last; at += threads) {
+        const Line line = data[at];
+        TRAINDBG_UNROLL
+        for (Word32 i = 0; i < kInLine; ++i) account.add(E::value(bits_at<Bits>(line, i)));
+        if (!wants_units) continue;
+        units.leap(at * kInLine);
+        TRAINDBG_ONE_BY_ONE
+        for (Word32 i = 0; i < kInLine; ++i) units.take(account, E::value(bits_at<Bits>(line, i)));
     }
     // The rest of the tensor's last line.
-    const Word64 rest = last * kInLine > stretch.begin ? last * kInLine : stretch.begin;
-    const Word64 mine = rest + thread;
+    const Word64 mine = (last * kInLine > stretch.begin ? last * kInLine : stretch.begin) + thread;
     if (mine < stretch.end) {
-        auto x = E::value(load<Bits>(task.data, mine));
-        if (before != nullptr) {
-            const auto was = E::value(load<Bits>(task.before, mine));
-            account.add_before(was);
-            x = x - was;
-        } else if (wants_units) {
+        const auto x = E::value(load<Bits>(task.data, mine));
+        if (wants_units) {
             units.leap(mine);
             units.take(account, x);
         }
         account.add(x);
     }
+    return account.found();
+}
+
+// The same of `after - before`, in doubles: a difference may be more than a float holds.
+template <Word32 type>
+TRAINDBG_DEVICE Found part_of_differences(const Task& task, Word32 block, Word32 thread, Word32 threads) {
+    using E = Element<type>;
+    using Bits = typename E::Bits;
+    constexpr Word32 kInLine = sizeof(Line) / sizeof(Bits);
+    Account<double> account(first_of(task));
+    const auto take = [&](Bits after, Bits before) {
+        const auto was = static_cast<double>(E::value(before));
+        account.add(static_cast<double>(E::value(after)) - was);
+        account.add_before(was);
+    };
+    const Stretch stretch = stretch_of(task, block, kInLine);
+    const auto* const data = static_cast<const Line*>(task.data);
+    const auto* const before = static_cast<const Line*>(task.before);
+    const Word64 last = stretch.end / kInLine;
+    for (Word64 at = stretch.begin / kInLine + thread; at < last; at += threads) {
+        const Line line = data[at];
+        const Line old = before[at];
+        TRAINDBG_UNROLL
+        for (Word32 i = 0; i < kInLine; ++i) take(bits_at<Bits>(line, i), bits_at<Bits>(old, i));
+    }
+    const Word64 mine = (last * kInLine > stretch.begin ? last * kInLine : stretch.begin) + thread;
+    if (mine < stretch.end) take(load<Bits>(task.data, mine), load<Bits>(task.before, mine));
     return account.found();
 }
 
@@ -392,7 +395,7 @@ TRAINDBG_DEVICE Found part_of_elements(const Task& task, Word32 block, Word32 th
         if (task.before != nullptr) {
             const double was = value_of(task.element, task.before, at);
             account.add_before(was);
-            x = difference(task.element, x, was);
+            x -= was;
         } else if (wants_units) {
             units.leap(at);
             units.take(account, x);
@@ -405,10 +408,17 @@ TRAINDBG_DEVICE Found part_of_elements(const Task& task, Word32 block, Word32 th
 TRAINDBG_DEVICE Found part_of(const Task& task, Word32 block, Word32 thread, Word32 threads) {
     const Word64 addresses = reinterpret_cast<Word64>(task.data) | reinterpret_cast<Word64>(task.before);
     if (addresses % sizeof(Line) == 0) {
+        const bool is_one = task.before == nullptr;
         switch (task.element) {
-            case kFloat32: return part_of_lines<kFloat32>(task, block, thread, threads);
-            case kFloat16: return part_of_lines<kFloat16>(task, block, thread, threads);
-            case kBFloat16: return part_of_lines<kBFloat16>(task, block, thread, threads);
+            case kFloat32:
+                return is_one ? part_of_lines<kFloat32>(task, block, thread, threads)
+                              : part_of_differences<kFloat32>(task, block, thread, threads);
+            case kFloat16:
+                return is_one ? part_of_lines<kFloat16>(task, block, thread, threads)
+                              : part_of_differences<kFloat16>(task, block, thread, threads);
+            case kBFloat16:
+                return is_one ? part_of_lines<kBFloat16>(task, block, thread, threads)
+                              : part_of_differences<kBFloat16>(task, block, thread, threads);
             default: break;
         }
     }
