@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <nlohmann/json.hpp>
 #include <tuple>
 #include <utility>
@@ -279,6 +280,229 @@ bool Session::observe_scalar_tensor(int mode, model::TensorId id, nb::handle ten
     return true;
 }
 
+void Session::reduce_on_cuda(const std::vector<std::string>& compilers) {
+    auto reducer = value_or_raise(reduce::DeviceReducer::on_cuda(compilers));
+    if (const Inside inside(*this); inside) reducer_ = std::move(reducer);
+}
+void Session::reduce_on_host() {
+    auto reducer = reduce::DeviceReducer::on_host();
+    const Inside inside(*this);
+    if (!inside) return;
+    reducer_ = std::move(reducer);
+    reduces_host_ = true;
+}
+
+bool Session::reads_for_device(nb::handle tensor, TensorReader& reader, TensorView& view,
+                               reduce::DeviceReducer::Place& place) noexcept {
+    const Readable readable = reader.read(tensor.ptr(), view);
+    if (readable == Readable::kYes && reduces_host_) return true;
+    if (readable != Readable::kOnDevice || !reader.place()) return false;
+    place = *reader.place();
+    return true;
+}
+
+bool Session::can_begin(int mode, model::TensorId id, bool& is_wanted, bool& has_units) const noexcept {
+    const std::vector<std::uint32_t>& begun = begun_[mode == static_cast<int>(Mode::kEval) ? 1 : 0];
+    const bool is_begun = id < begun.size() && begun[id] == collection_;
+    const model::What what = is_begun ? model::What::kNothing : session_->wanted(mode_of(mode), id);
+    is_wanted = what != model::What::kNothing;
+    has_units = model::has(what, model::What::kUnits);
+    return (static_cast<unsigned>(what) &
+            ~static_cast<unsigned>(model::What::kStatistics | model::What::kUnits)) == 0;
+}
+void Session::note_begun(int mode, model::TensorId id) {
+    std::vector<std::uint32_t>& begun = begun_[mode == static_cast<int>(Mode::kEval) ? 1 : 0];
+    if (begun.size() <= id) begun.resize(std::size_t{id} + 1, 0);
+    begun[id] = collection_;
+}
+
+bool Session::observe_later(int mode, model::TensorId id, nb::handle tensor) noexcept {
+    try {
+        const Inside inside(*this);
+        if (!inside || reducer_ == nullptr) return !inside;
+        bool is_wanted = false;
+        bool has_units = false;
+        if (!can_begin(mode, id, is_wanted, has_units)) return false;
+        if (!is_wanted) return true;
+        TensorReader reader;
+        reduce::DeviceReducer::Wanted wanted;
+        reduce::DeviceReducer::Place place;
+        if (!reads_for_device(tensor, reader, wanted.view, place)) return false;
+        if (has_units) wanted.units_of = session_->activation(id);
+        Ticket ticket = reduce::DeviceReducer::kNone;
+        note_begun(mode, id);
+        late_.reserve(late_.size() + 1);
+        reducer_->begin(place, {&wanted, 1}, {&ticket, 1});
+        if (ticket == reduce::DeviceReducer::kNone) {
+            begun_[mode == static_cast<int>(Mode::kEval) ? 1 : 0][id] = 0;
+            return false;
+        }
+        late_.push_back({Late::Kind::kStatistics, mode, id, 0, ticket});
+        return true;
+    } catch (...) {  // out of memory
+        return false;
+    }
+}
+
+std::vector<std::size_t> Session::observe_batch_later(int mode, const nb::list& ids, const nb::list& tensors,
+                                                      const std::vector<std::size_t>& positions) noexcept {
+    struct Group {
+        reduce::DeviceReducer::Place place;
+        std::vector<reduce::DeviceReducer::Wanted> wanted;
+        std::vector<std::size_t> positions;
+        std::vector<model::TensorId> ids;
+    };
+    std::vector<std::size_t> left;
+    try {
+        TensorReader reader;
+        std::vector<Group> groups;
+        const std::size_t size = std::min(nb::len(ids), nb::len(tensors));
+        const Inside inside(*this);
+        if (!inside) return left;
+        if (reducer_ == nullptr) return positions;
+        left.reserve(positions.size());
+        for (const std::size_t position : positions) {
+            if (position >= size) continue;
+            PyObject* const object = PyList_GET_ITEM(tensors.ptr(), static_cast<Py_ssize_t>(position));
+            const unsigned long number =
+                PyLong_AsUnsignedLong(PyList_GET_ITEM(ids.ptr(), static_cast<Py_ssize_t>(position)));
+            if (PyErr_Occurred() != nullptr) PyErr_Clear();
+            const auto id = static_cast<model::TensorId>(number);
+            bool is_wanted = false;
+            bool has_units = false;
+            reduce::DeviceReducer::Wanted wanted;
+            reduce::DeviceReducer::Place place;
+            if (object == Py_None) continue;
+            if (!can_begin(mode, id, is_wanted, has_units)) {
+                left.push_back(position);
+                continue;
+            }
+            if (!is_wanted) continue;
+            if (!reads_for_device(object, reader, wanted.view, place)) {
+                left.push_back(position);
+                continue;
+            }
+            if (has_units) wanted.units_of = session_->activation(id);
+            auto group = std::ranges::find_if(groups, [&](const Group& each) { return each.place == place; });
+            if (group == groups.end()) group = groups.insert(groups.end(), Group{place, {}, {}, {}});
+            group->wanted.push_back(wanted);
+            group->positions.push_back(position);
+            group->ids.push_back(id);
+        }
+        for (const Group& group : groups) {
+            std::vector<Ticket> tickets(group.wanted.size());
+            late_.reserve(late_.size() + tickets.size());
+            reducer_->begin(group.place, group.wanted, tickets);
+            for (std::size_t i = 0; i < tickets.size(); ++i) {
+                if (tickets[i] == reduce::DeviceReducer::kNone) {
+                    left.push_back(group.positions[i]);
+                    continue;
+                }
+                note_begun(mode, group.ids[i]);
+                late_.push_back({Late::Kind::kStatistics, mode, group.ids[i], 0, tickets[i]});
+            }
+        }
+    } catch (...) {  // out of memory: those are not recorded
+        ++unreadable_;
+    }
+    return left;
+}
+
+Session::Ticket Session::begin_value(nb::handle tensor) noexcept {
+    Ticket ticket = reduce::DeviceReducer::kNone;
+    const Inside inside(*this);
+    if (!inside || reducer_ == nullptr) return ticket;
+    TensorReader reader;
+    reduce::DeviceReducer::Wanted wanted;
+    reduce::DeviceReducer::Place place;
+    if (!reads_for_device(tensor, reader, wanted.view, place) || wanted.view.element_count() != 1)
+        return ticket;
+    reducer_->begin(place, {&wanted, 1}, {&ticket, 1});
+    return ticket;
+}
+double Session::take_value(Ticket ticket) noexcept {
+    const Inside inside(*this);
+    if (!inside || reducer_ == nullptr) return std::nan("");
+    const double value = reducer_->wait() ? reducer_->value(ticket) : std::nan("");
+    reducer_->release(ticket);
+    return value;
+}
+void Session::observe_value_later(int mode, model::TensorId id, Ticket ticket) noexcept {
+    try {
+        if (const Inside inside(*this); inside) late_.push_back({Late::Kind::kScalar, mode, id, 0, ticket});
+    } catch (...) {  // out of memory
+        ++unreadable_;
+    }
+}
+bool Session::observe_scalar_later(int mode, model::TensorId id, nb::handle tensor) noexcept {
+    const Ticket ticket = begin_value(tensor);
+    if (ticket != reduce::DeviceReducer::kNone) observe_value_later(mode, id, ticket);
+    return ticket != reduce::DeviceReducer::kNone;
+}
+
+bool Session::observe_update_later(int mode, model::TensorId update, model::TensorId ratio, nb::handle before,
+                                   nb::handle after) noexcept {
+    try {
+        const Inside inside(*this);
+        if (!inside || reducer_ == nullptr) return !inside;
+        bool is_wanted = false;
+        bool is_ratio_wanted = false;
+        bool has_units = false;
+        if (!can_begin(mode, update, is_wanted, has_units) ||
+            !can_begin(mode, ratio, is_ratio_wanted, has_units))
+            return false;
+        if (!is_wanted && !is_ratio_wanted) return true;
+        TensorReader reader;
+        TensorView was;
+        TensorView now;
+        reduce::DeviceReducer::Place place;
+        if (!reads_for_device(before, reader, was, place) || !reads_for_device(after, reader, now, place))
+            return false;
+        late_.reserve(late_.size() + 1);
+        const Ticket ticket = reducer_->begin_difference(place, was, now);
+        if (ticket == reduce::DeviceReducer::kNone) return false;
+        late_.push_back({Late::Kind::kUpdate, mode, update, ratio, ticket});
+        return true;
+    } catch (...) {  // out of memory
+        return false;
+    }
+}
+
+void Session::take(const Late& late) noexcept {
+    const Mode mode = mode_of(late.mode);
+    switch (late.kind) {
+        case Late::Kind::kScalar:
+            return session_->observe_scalar(mode, late.id, reducer_->value(late.ticket));
+        case Late::Kind::kStatistics:
+            return session_->observe_statistics(mode, late.id, reducer_->statistics(late.ticket),
+                                                reducer_->units(late.ticket));
+        case Late::Kind::kUpdate: {
+            const model::Statistics difference = reducer_->statistics(late.ticket);
+            session_->observe_statistics(mode, late.id, difference, {});
+            const double relative = difference.l2 / reducer_->before_l2(late.ticket);
+            if (difference.count > 0 && difference.not_finite() == 0 && std::isfinite(relative))
+                session_->observe_scalar(mode, late.ratio, relative);
+        }
+    }
+}
+
+bool Session::collect() noexcept {
+    const nb::gil_scoped_release others_may_run;
+    const Inside inside(*this);
+    if (!inside || late_.empty()) return true;
+    const bool is_there = reducer_->wait().is_ok();
+    for (const Late& late : late_) {
+        if (is_there) take(late);
+        reducer_->release(late.ticket);
+    }
+    late_.clear();
+    ++collection_;
+    return is_there;
+}
+std::string Session::device_failure() const {
+    return reducer_ == nullptr ? "" : reducer_->failure().message();
+}
+
 bool Session::observe_classes(int mode, model::TensorId id, nb::handle logits, nb::handle labels) noexcept {
     TensorReader reader;
     TensorView logits_view;
@@ -451,6 +675,28 @@ void bind_session(nb::module_& module) {
         .def("observe_scalar", &Session::observe_scalar, "mode"_a, "id"_a, "value"_a)
         .def("observe_scalar_tensor", &Session::observe_scalar_tensor, "mode"_a, "id"_a, "tensor"_a.none(),
              "Takes the value of a tensor with one element. False: it lives on a device.")
+        .def(
+            "reduce_on_cuda", &Session::reduce_on_cuda, "compilers"_a,
+            "Statistics of tensors on GPUs are taken there from now on. `compilers`: file names of NVRTC, of "
+            "which the first that is there is used. Raises traindbg.errors where something is missing.")
+        .def("reduce_on_host", &Session::reduce_on_host,
+             "The same for tensors in host memory that are handed over as if they were on a device.")
+        .def("observe_later", &Session::observe_later, "mode"_a, "id"_a, "tensor"_a.none(),
+             "Begins to take what is due of a tensor on a device. False: it must be taken otherwise.")
+        .def("observe_batch_later", &Session::observe_batch_later,
+             nb::sig("def observe_batch_later(self, mode: int, ids: list[int], tensors: list[typing.Any], "
+                     "positions: collections.abc.Sequence[int]) -> list[int]"),
+             "mode"_a, "ids"_a, "tensors"_a, "positions"_a,
+             "The same of those at `positions`; the positions of those that must be taken otherwise.")
+        .def("observe_scalar_later", &Session::observe_scalar_later, "mode"_a, "id"_a, "tensor"_a.none(),
+             "Begins to take the value of a tensor with one element. False: as above.")
+        .def("observe_update_later", &Session::observe_update_later, "mode"_a, "update"_a, "ratio"_a,
+             "before"_a.none(), "after"_a.none(),
+             "Begins to take what is due of what became of a tensor. False: as above.")
+        .def("collect", &Session::collect,
+             "Waits for what was begun, and takes it. False: the device failed.")
+        .def("device_failure", &Session::device_failure,
+             "Why tensors on a device could not be taken, the last time that was an error; or empty.")
         .def("observe_classes", &Session::observe_classes, "mode"_a, "id"_a, "logits"_a.none(),
              "labels"_a.none(),
              "Counts classes of logits [n, classes] and labels [n]. False: one lives on a device.")

@@ -43,6 +43,8 @@ struct CopiedTensors {
 
 class Session {
   public:
+    using Ticket = reduce::DeviceReducer::Ticket;
+
     Session(const std::string& run_directory, const std::string& config_json, model::WorkerId worker);
 
     model::TensorId register_tensor(std::string name, const std::string& role, const std::string& activation,
@@ -73,6 +75,30 @@ class Session {
     void observe_scalars(int mode, std::span<const model::ScalarSample> scalars) noexcept;
     // Takes the value of a tensor with one element. False when it lives on a device.
     bool observe_scalar_tensor(int mode, model::TensorId id, nanobind::handle tensor) noexcept;
+    // Tensors on a device. `on_host`: of tensors in host memory, too, for tests. Raises what is missing.
+    void reduce_on_cuda(const std::vector<std::string>& compilers);
+    void reduce_on_host();
+    // Begins to take what is due of a tensor on a device; what is done with it afterwards may change it.
+    // False: it must be taken otherwise.
+    bool observe_later(int mode, model::TensorId id, nanobind::handle tensor) noexcept;
+    // The same of some of many; the positions of those that must be taken otherwise.
+    std::vector<std::size_t> observe_batch_later(int mode, const nanobind::list& ids,
+                                                 const nanobind::list& tensors,
+                                                 const std::vector<std::size_t>& positions) noexcept;
+    bool observe_scalar_later(int mode, model::TensorId id, nanobind::handle tensor) noexcept;
+    bool observe_update_later(int mode, model::TensorId update, model::TensorId ratio,
+                              nanobind::handle before, nanobind::handle after) noexcept;
+    // Waits for what was begun and takes it. False: the device failed, and it is lost.
+    bool collect() noexcept;
+    // Why a device's statistics are not taken by our kernels; empty where nothing failed.
+    std::string device_failure() const;
+    // Of a tensor with one element on a device: begins to fetch its value. kNone: it cannot.
+    Ticket begin_value(nanobind::handle tensor) noexcept;
+    // Waits for it; the ticket is void afterwards.
+    double take_value(Ticket ticket) noexcept;
+    // Its value is observed when the step is collected.
+    void observe_value_later(int mode, model::TensorId id, Ticket ticket) noexcept;
+
     bool observe_classes(int mode, model::TensorId id, nanobind::handle logits,
                          nanobind::handle labels) noexcept;
     // A set of model::What.
@@ -147,6 +173,30 @@ class Session {
     bool ignores_losses_ = false;
     std::vector<tensor::TensorView> views_;
     std::vector<model::TensorId> view_ids_;
+
+    // Something of a tensor that a device is at.
+    struct Late {
+        enum class Kind : std::uint8_t { kStatistics, kScalar, kUpdate };
+        Kind kind;
+        int mode;
+        model::TensorId id;
+        model::TensorId ratio;  // of an update
+        Ticket ticket;
+    };
+    bool reads_for_device(nanobind::handle tensor, TensorReader& reader, tensor::TensorView& view,
+                          reduce::DeviceReducer::Place& place) noexcept;
+    // Whether statistics, and at most counts of units, are all that is wanted, and they are not begun.
+    [[nodiscard]] bool can_begin(int mode, model::TensorId id, bool& is_wanted,
+                                 bool& has_units) const noexcept;
+    void note_begun(int mode, model::TensorId id);
+    void take(const Late& late) noexcept;
+
+    // Guarded by the mutex.
+    std::unique_ptr<reduce::DeviceReducer> reducer_;
+    bool reduces_host_ = false;
+    std::vector<Late> late_;
+    std::vector<std::uint32_t> begun_[2];  // by mode and id: the collection before which it was begun
+    std::uint32_t collection_ = 1;
 };
 
 }  // namespace traindbg::bindings

@@ -141,11 +141,9 @@ class Tensors:
             elsewhere = list(range(len(tensors)))
         else:
             elsewhere = self.session.observe_batch(_TRAIN, ids, tensors)
-        for index in elsewhere:
-            tensor = tensors[index]
-            if tensor is not None:
-                self.deferred.add_tensor(_TRAIN, ids[index], tensor)
-                self._hot.has_deferred = True
+        if elsewhere:
+            self.deferred.add_batch(_TRAIN, ids, tensors, elsewhere)
+            self._hot.has_deferred = True
 
     def take_number(self, tensor_id: int, value: float | torch.Tensor) -> None:
         """Takes a number of the step under way, or a tensor of one."""

@@ -246,7 +246,7 @@ TEST(DeviceReducer, ResultsStayApart) {
             EXPECT_EQ(units.units, i % 3 == 0 ? 0 : static_cast<std::uint32_t>(tensors[i].shape()[1]));
             EXPECT_EQ(units.inactive_units, value > 0 ? 0 : units.units);
         }
-        reducer->clear();
+        for (const Ticket ticket : tickets) reducer->release(ticket);
     }
 }
 

@@ -1,6 +1,8 @@
 #include <algorithm>
 #include <array>
 #include <map>
+#include <mutex>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -16,6 +18,16 @@ using base::Status;
 constexpr unsigned kThreads = 256;  // as kernels.cu has it
 
 CuStream stream_of(const Place& place) noexcept { return reinterpret_cast<CuStream>(place.stream); }
+
+// Compiled once in a process for each kind of GPU.
+Result<std::string> kernels_for(const Cuda& cuda, int major, int minor) {
+    static std::mutex mutex;
+    static std::map<std::pair<int, int>, std::string> known;
+    const std::scoped_lock lock(mutex);
+    if (const auto found = known.find({major, minor}); found != known.end()) return found->second;
+    TRAINDBG_ASSIGN_OR_RETURN(std::string code, compile_kernels(cuda, major, minor));
+    return known.emplace(std::pair(major, minor), std::move(code)).first->second;
+}
 
 // A GPU's context is the current one for the lifetime of this.
 class InContext {
@@ -66,7 +78,7 @@ class Gpu {
             cuda_.check("cuDeviceGetAttribute", cuda_.attribute(&major, kMajorOfCapability, device_)));
         TRAINDBG_RETURN_IF_ERROR(
             cuda_.check("cuDeviceGetAttribute", cuda_.attribute(&minor, kMinorOfCapability, device_)));
-        TRAINDBG_ASSIGN_OR_RETURN(const std::string code, compile_kernels(cuda_, major, minor));
+        TRAINDBG_ASSIGN_OR_RETURN(const std::string code, kernels_for(cuda_, major, minor));
         const InContext inside(cuda_, context_);
         TRAINDBG_RETURN_IF_ERROR(inside.status());
         TRAINDBG_RETURN_IF_ERROR(cuda_.check("cuModuleLoadData", cuda_.load_module(&module_, code.data())));

@@ -104,7 +104,7 @@ class DeviceReducer::Impl {
         Task* const task = next_task(*lane, row, after.dtype);
         if (task == nullptr) return kNone;
         task->before = old.data;
-        const auto ticket = static_cast<Ticket>(results_.size() - 1);
+        const Ticket ticket = last_;
         return launch(*lane) ? ticket : kNone;
     }
 
@@ -160,7 +160,9 @@ class DeviceReducer::Impl {
         if (found.above > 0) return HUGE_VAL;
         return found.below > 0 ? -HUGE_VAL : found.least;
     }
-    void clear() noexcept { results_.clear(); }
+    void release(Ticket ticket) noexcept {
+        if (ticket < results_.size()) free_.push_back(ticket);  // has room for all
+    }
     [[nodiscard]] const Status& failure() const noexcept { return failure_; }
 
     void note(const Status& status) noexcept {
@@ -190,10 +192,11 @@ class DeviceReducer::Impl {
     };
     // What a ticket is for.
     struct One {
-        const Record* record;  // as the host sees it
-        std::uint64_t count;
-        std::uint64_t repeats;
-        std::uint32_t units;
+        const Record* record = nullptr;  // as the host sees it
+        Record* on_device = nullptr;     // the same for the device
+        std::uint64_t count = 0;
+        std::uint64_t repeats = 1;
+        std::uint32_t units = 0;
     };
 
     // Null: nothing is taken there.
@@ -260,7 +263,7 @@ class DeviceReducer::Impl {
         }
         Task* const task = next_task(lane, row, view.dtype);
         if (task == nullptr) return kNone;
-        results_.back().units = static_cast<std::uint32_t>(units);
+        results_[last_].units = static_cast<std::uint32_t>(units);
         if (has_units) task->activation = static_cast<unsigned char>(wanted.units_of);
         if (is_marked) {
             task->active = lane.active + lane.active_used;
@@ -268,7 +271,7 @@ class DeviceReducer::Impl {
             task->units = static_cast<Word32>(units);
             task->inner = static_cast<Word32>(inner);
         }
-        return static_cast<Ticket>(results_.size() - 1);
+        return last_;
     }
 
     bool is_ok(const Status& status) noexcept {
@@ -276,25 +279,28 @@ class DeviceReducer::Impl {
         return status.is_ok();
     }
 
-    // A further task of the lane's batch, with a result of its own.
+    // A further task of the lane's batch, with a result of its own, whose ticket is `last_`.
     Task* next_task(Lane& lane, const Row& row, DType dtype) {
         const std::uint64_t bytes = row.elements * tensor::byte_size(dtype);
         const auto blocks = static_cast<Word32>(
             std::clamp<std::uint64_t>((bytes + kBlockBytes - 1) / kBlockBytes, 1, kMostBlocks));
         if (lane.batch.size == device::kMostTasks || blocks > lane.scratch_size - lane.scratch_used)
             if (!launch(lane)) return nullptr;
-        Result<device::SharedMemory> place = place_of(lane.place, results_.size());
-        if (!place) {
-            note(place.status());
+        const Status status = take_ticket(lane.place);
+        if (!status.is_ok()) {
+            note(status);
             return nullptr;
         }
-        results_.push_back({reinterpret_cast<const Record*>(place->host), row.elements, row.repeats, 0});
+        One& one = results_[last_];
+        one.count = row.elements;
+        one.repeats = row.repeats;
+        one.units = 0;
         const Word32 number = lane.batch.size++;
         Task& task = lane.batch.tasks[number];
         task = Task{.data = row.data,
                     .before = nullptr,
                     .elements = row.elements,
-                    .record = reinterpret_cast<Record*>(place->device),
+                    .record = one.on_device,
                     .scratch = lane.scratch + lane.scratch_used,
                     .arrived = lane.arrived + number,
                     .active = nullptr,
@@ -310,15 +316,22 @@ class DeviceReducer::Impl {
         return &task;
     }
 
-    Result<device::SharedMemory> place_of(const Place& place, std::size_t number) {
-        while (number / kPage >= pages_.size()) {
+    Status take_ticket(const Place& place) {
+        if (free_.empty()) {
             TRAINDBG_ASSIGN_OR_RETURN(const device::SharedMemory page,
                                       backend_->share(place, kPage * sizeof(Record)));
-            pages_.push_back(page);
+            const std::size_t first = results_.size();
+            free_.reserve(first + kPage);
+            results_.resize(first + kPage);
+            for (std::size_t i = 0; i < kPage; ++i) {
+                results_[first + i].record = reinterpret_cast<const Record*>(page.host) + i;
+                results_[first + i].on_device = reinterpret_cast<Record*>(page.device) + i;
+            }
+            for (std::size_t i = kPage; i-- > 0;) free_.push_back(static_cast<Ticket>(first + i));
         }
-        const device::SharedMemory& page = pages_[number / kPage];
-        const std::size_t at = number % kPage * sizeof(Record);
-        return device::SharedMemory{page.host + at, page.device + at};
+        last_ = free_.back();
+        free_.pop_back();
+        return Status::ok();
     }
 
     // False: it failed, and nothing more is taken on this stream.
@@ -337,8 +350,9 @@ class DeviceReducer::Impl {
     std::unique_ptr<device::Backend> backend_;
     const std::uint32_t generation_ = base::fork_generation();
     std::list<Lane> lanes_;
-    std::vector<device::SharedMemory> pages_;
     std::vector<One> results_;  // by ticket
+    std::vector<Ticket> free_;
+    Ticket last_ = kNone;
     Status failure_;
 };
 
@@ -383,7 +397,7 @@ model::Statistics DeviceReducer::statistics(Ticket ticket) const noexcept {
 model::UnitStatistics DeviceReducer::units(Ticket ticket) const noexcept { return impl_->units(ticket); }
 double DeviceReducer::before_l2(Ticket ticket) const noexcept { return impl_->before_l2(ticket); }
 double DeviceReducer::value(Ticket ticket) const noexcept { return impl_->value(ticket); }
-void DeviceReducer::clear() noexcept { impl_->clear(); }
+void DeviceReducer::release(Ticket ticket) noexcept { impl_->release(ticket); }
 const Status& DeviceReducer::failure() const noexcept { return impl_->failure(); }
 
 }  // namespace traindbg::reduce

@@ -37,7 +37,7 @@ class DeviceReducer {
         tensor::TensorView view;
         model::ActivationKind units_of = model::ActivationKind::kNone;  // its units are counted, too
     };
-    // By which a result is asked for, until `clear`.
+    // By which a result is asked for, until it is released.
     using Ticket = std::uint32_t;
     static constexpr Ticket kNone = UINT32_MAX;
 
@@ -64,8 +64,8 @@ class DeviceReducer {
     [[nodiscard]] double before_l2(Ticket ticket) const noexcept;  // of a difference
     // The value of a tensor with one element.
     [[nodiscard]] double value(Ticket ticket) const noexcept;
-    // All tickets are void. What was begun must have been waited for.
-    void clear() noexcept;
+    // The ticket is void. It must have been waited for.
+    void release(Ticket ticket) noexcept;
 
     // Why something was not taken, the last time that was an error; ok where nothing failed so far.
     [[nodiscard]] const base::Status& failure() const noexcept;
