@@ -295,7 +295,7 @@ void Session::reduce_on_host() {
 bool Session::reads_for_device(nb::handle tensor, TensorReader& reader, TensorView& view,
                                reduce::DeviceReducer::Place& place) noexcept {
     const Readable readable = reader.read(tensor.ptr(), view);
-    if (readable == Readable::kYes && reduces_host_) return true;
+    if (reduces_host_) return readable == Readable::kYes;
     if (readable != Readable::kOnDevice || !reader.place()) return false;
     place = *reader.place();
     return true;

@@ -243,7 +243,7 @@ def test_a_tensor_that_changes_after_it_was_seen(tmp_path):
     run = td.Run(tmp_path / "run")
     for name in ("here", "aside"):
         for step in range(20):
-            statistics = run.step(step).tensors[name].statistics
+            statistics = run.step(step).tensors[f"custom/{name}"].statistics
             assert (statistics.min, statistics.max, statistics.std) == (step, step, 0)
 
 

@@ -269,11 +269,11 @@ class Deferred:
         if self._is_native is None:
             if os.environ.get("TRAINDBG_DEVICE_KERNELS") == "0":
                 self._is_native = False
+            elif tensor.is_cuda:
+                self._is_native = self._open()
             elif os.environ.get("TRAINDBG_DEVICE_PATH") == "1":
                 self._session.reduce_on_host()
                 self._is_native = True
-            elif tensor.is_cuda:
-                self._is_native = self._open()
             else:
                 return False
         return self._is_native

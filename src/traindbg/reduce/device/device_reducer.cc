@@ -132,14 +132,14 @@ class DeviceReducer::Impl {
         const std::uint64_t finite = one.count - found.nan - found.above - found.below;
         if (finite == 0) return out;
         const auto n = static_cast<double>(finite);
-        const double first = one.record->first;
+        const double start = one.record->start;
         const auto times = static_cast<double>(repeats);
         out.min = found.least;
         out.max = found.most;
-        out.mean = first + found.sum / n;
+        out.mean = start + found.sum / n;
         out.std = std::sqrt(std::max(0.0, (found.squares - found.sum * found.sum / n) / n));
         out.l1 = found.sizes * times;
-        out.l2 = std::sqrt(std::max(0.0, found.squares + 2 * first * found.sum + n * first * first) * times);
+        out.l2 = std::sqrt(std::max(0.0, found.squares + 2 * start * found.sum + n * start * start) * times);
         return out;
     }
     [[nodiscard]] model::UnitStatistics units(Ticket ticket) const noexcept {

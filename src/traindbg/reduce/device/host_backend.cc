@@ -33,18 +33,21 @@ class HostBackend final : public Backend {
 
   private:
     static void run(const Task& task) {
+        double samples[kSamples];
+        for (Word32 i = 0; i < kSamples; ++i) samples[i] = sample_of(task, i);
+        const double start = middle_of(samples);
         Found all = nothing_found();
         for (Word32 block = 0; block < task.blocks; ++block) {
             Found of_block = nothing_found();
             for (Word32 thread = 0; thread < kThreads; ++thread)
-                add(of_block, part_of(task, block, thread, kThreads));
+                add(of_block, part_of(task, start, block, thread, kThreads));
             add(all, of_block);
         }
         Word64 inactive = 0;
         if (task.active != nullptr)
             for (Word32 unit = 0; unit < task.units; ++unit)
                 inactive += task.active[unit] != task.stamp ? 1U : 0U;
-        *task.record = {all, first_of(task), inactive};
+        *task.record = {all, start, inactive};
     }
 
     std::byte* room(std::size_t bytes) {

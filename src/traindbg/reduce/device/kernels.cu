@@ -40,7 +40,11 @@ extern "C" __global__ void __launch_bounds__(256)
     const Task& task = batch.tasks[number];
     const Word32 block = blockIdx.x - task.first_block;
 
-    Found found = of_block(part_of(task, block, thread, kThreads), shared);
+    __shared__ double samples[kSamples];
+    if (thread < kSamples) samples[thread] = sample_of(task, thread);
+    __syncthreads();
+    const double start = middle_of(samples);
+    Found found = of_block(part_of(task, start, block, thread, kThreads), shared);
     if (task.blocks > 1) {
         if (thread == 0) {  // past the barriers of `of_block`: its fence holds for the marks of all threads
             task.scratch[block] = found;
@@ -67,7 +71,7 @@ extern "C" __global__ void __launch_bounds__(256)
     }
     if (thread == 0) {
         task.record->found = found;
-        task.record->first = first_of(task);
+        task.record->start = start;
         task.record->inactive_units = inactive;
         __threadfence_system();
     }
