@@ -379,14 +379,11 @@ model::TensorId HotPath::id_of_further(nb::handle name, std::uint32_t number) co
     passes_of_graph_ = 0;
     retains_ = false;
     of_host_.clear();
-    bool has_late = false;
     for (const Held& each : of_driver_) {
-        has_late = has_late || each.ticket != reduce::DeviceReducer::kNone;
         if (each.ticket != reduce::DeviceReducer::kNone) record(each);
         else of_host_.push_back({each.tensor, each.value});
     }
     of_driver_.clear();
-    if (has_late) session_.collect();
     const RoleMask answer = session_.end_step(std::exchange(nanos, 0), of_host_);
     due = answer & ~kAsked;
     ++steps;

@@ -15,6 +15,7 @@
 
 #include "bindings.h"
 #include "errors.h"
+#include "traindbg/base/log.h"
 #include "traindbg/model/json.h"
 #include "traindbg/reduce/reducer.h"
 
@@ -31,6 +32,9 @@ using tensor::TensorView;
 
 // A batch of at least this many bytes is worth giving up the GIL for.
 constexpr std::uint64_t kBigBatchBytes = 1U << 20;
+// So many steps that ended wait for their values, which a device is still at: a training is rarely further
+// ahead.
+constexpr std::size_t kMostHeldBack = 3;
 
 template <typename Word, typename Parse>
 Word word_or_raise(const std::string& text, const char* what, Parse parse) {
@@ -302,18 +306,17 @@ bool Session::reads_for_device(nb::handle tensor, TensorReader& reader, TensorVi
 }
 
 bool Session::can_begin(int mode, model::TensorId id, bool& is_wanted, bool& has_units) const noexcept {
-    const std::vector<std::uint32_t>& begun = begun_[mode == static_cast<int>(Mode::kEval) ? 1 : 0];
-    const bool is_begun = id < begun.size() && begun[id] == collection_;
-    const model::What what = is_begun ? model::What::kNothing : session_->wanted(mode_of(mode), id);
+    const model::What what = session_->wanted(mode_of(mode), id);
     is_wanted = what != model::What::kNothing;
     has_units = model::has(what, model::What::kUnits);
     return (static_cast<unsigned>(what) &
             ~static_cast<unsigned>(model::What::kStatistics | model::What::kUnits)) == 0;
 }
-void Session::note_begun(int mode, model::TensorId id) {
-    std::vector<std::uint32_t>& begun = begun_[mode == static_cast<int>(Mode::kEval) ? 1 : 0];
-    if (begun.size() <= id) begun.resize(std::size_t{id} + 1, 0);
-    begun[id] = collection_;
+
+// So that nothing fails once a device is at it.
+void Session::make_room(std::size_t more) {
+    if (late_.capacity() - late_.size() < more)
+        late_.reserve(std::max(late_.size() + more, 2 * late_.size()));
 }
 
 bool Session::observe_later(int mode, model::TensorId id, nb::handle tensor) noexcept {
@@ -330,14 +333,10 @@ bool Session::observe_later(int mode, model::TensorId id, nb::handle tensor) noe
         if (!reads_for_device(tensor, reader, wanted.view, place)) return false;
         if (has_units) wanted.units_of = session_->activation(id);
         Ticket ticket = reduce::DeviceReducer::kNone;
-        note_begun(mode, id);
-        late_.reserve(late_.size() + 1);
+        make_room(1);
         reducer_->begin(place, {&wanted, 1}, {&ticket, 1});
-        if (ticket == reduce::DeviceReducer::kNone) {
-            begun_[mode == static_cast<int>(Mode::kEval) ? 1 : 0][id] = 0;
-            return false;
-        }
-        late_.push_back({Late::Kind::kStatistics, mode, id, 0, ticket});
+        if (ticket == reduce::DeviceReducer::kNone) return false;
+        late_.push_back({Late::Kind::kStatistics, session_->begin_late(mode_of(mode), id), {}, ticket});
         return true;
     } catch (...) {  // out of memory
         return false;
@@ -391,15 +390,17 @@ std::vector<std::size_t> Session::observe_batch_later(int mode, const nb::list& 
         }
         for (const Group& group : groups) {
             std::vector<Ticket> tickets(group.wanted.size());
-            late_.reserve(late_.size() + tickets.size());
+            make_room(tickets.size());
             reducer_->begin(group.place, group.wanted, tickets);
             for (std::size_t i = 0; i < tickets.size(); ++i) {
                 if (tickets[i] == reduce::DeviceReducer::kNone) {
                     left.push_back(group.positions[i]);
                     continue;
                 }
-                note_begun(mode, group.ids[i]);
-                late_.push_back({Late::Kind::kStatistics, mode, group.ids[i], 0, tickets[i]});
+                late_.push_back({Late::Kind::kStatistics,
+                                 session_->begin_late(mode_of(mode), group.ids[i]),
+                                 {},
+                                 tickets[i]});
             }
         }
     } catch (...) {  // out of memory: those are not recorded
@@ -429,7 +430,10 @@ double Session::take_value(Ticket ticket) noexcept {
 }
 void Session::observe_value_later(int mode, model::TensorId id, Ticket ticket) noexcept {
     try {
-        if (const Inside inside(*this); inside) late_.push_back({Late::Kind::kScalar, mode, id, 0, ticket});
+        const Inside inside(*this);
+        if (!inside) return;
+        make_room(1);
+        late_.push_back({Late::Kind::kScalar, session_->begin_late(mode_of(mode), id), {}, ticket});
     } catch (...) {  // out of memory
         ++unreadable_;
     }
@@ -458,10 +462,11 @@ bool Session::observe_update_later(int mode, model::TensorId update, model::Tens
         reduce::DeviceReducer::Place place;
         if (!reads_for_device(before, reader, was, place) || !reads_for_device(after, reader, now, place))
             return false;
-        late_.reserve(late_.size() + 1);
+        make_room(1);
         const Ticket ticket = reducer_->begin_difference(place, was, now);
         if (ticket == reduce::DeviceReducer::kNone) return false;
-        late_.push_back({Late::Kind::kUpdate, mode, update, ratio, ticket});
+        late_.push_back({Late::Kind::kUpdate, session_->begin_late(mode_of(mode), update),
+                         session_->begin_late(mode_of(mode), ratio), ticket});
         return true;
     } catch (...) {  // out of memory
         return false;
@@ -469,35 +474,54 @@ bool Session::observe_update_later(int mode, model::TensorId update, model::Tens
 }
 
 void Session::take(const Late& late) noexcept {
-    const Mode mode = mode_of(late.mode);
     switch (late.kind) {
-        case Late::Kind::kScalar:
-            return session_->observe_scalar(mode, late.id, reducer_->value(late.ticket));
+        case Late::Kind::kScalar: return session_->observe_late(late.sample, reducer_->value(late.ticket));
         case Late::Kind::kStatistics:
-            return session_->observe_statistics(mode, late.id, reducer_->statistics(late.ticket),
-                                                reducer_->units(late.ticket));
+            return session_->observe_late(late.sample, reducer_->statistics(late.ticket),
+                                          reducer_->units(late.ticket));
         case Late::Kind::kUpdate: {
             const model::Statistics difference = reducer_->statistics(late.ticket);
-            session_->observe_statistics(mode, late.id, difference, {});
+            session_->observe_late(late.sample, difference, {});
             const double relative = difference.l2 / reducer_->before_l2(late.ticket);
             if (difference.count > 0 && difference.not_finite() == 0 && std::isfinite(relative))
-                session_->observe_scalar(mode, late.ratio, relative);
+                session_->observe_late(late.ratio, relative);
         }
     }
 }
 
-bool Session::collect() noexcept {
+void Session::take_all(const std::vector<Late>& late, const base::Status& arrived) noexcept {
+    for (const Late& each : late) {
+        if (arrived.is_ok()) take(each);
+        reducer_->release(each.ticket);
+    }
+    if (arrived.is_ok()) return;
+    unreadable_ += late.size();
+    base::log_once(base::LogLevel::kWarning, "capture.device",
+                   "what was to be recorded of tensors on a device is lost: " + arrived.message());
+}
+
+bool Session::complete_those_over() noexcept {
+    while (!held_.empty() && reducer_->is_over(held_.front().mark)) complete_oldest();
+    return held_.size() > kMostHeldBack;
+}
+
+void Session::complete_oldest() noexcept {
+    const Held& held = held_.front();
+    take_all(held.late, held.late.empty() ? base::Status::ok() : reducer_->wait(held.mark));
+    session_->release_step();
+    held_.pop_front();
+}
+
+void Session::complete_all() noexcept {
+    if (held_.empty() && late_.empty()) return;
     const nb::gil_scoped_release others_may_run;
     const Inside inside(*this);
-    if (!inside || late_.empty()) return true;
-    const bool is_there = reducer_->wait().is_ok();
-    for (const Late& late : late_) {
-        if (is_there) take(late);
-        reducer_->release(late.ticket);
-    }
+    if (!inside) return;
+    while (!held_.empty()) complete_oldest();
+    if (late_.empty()) return;
+    const base::Status arrived = reducer_->wait();
+    take_all(late_, arrived);
     late_.clear();
-    ++collection_;
-    return is_there;
 }
 std::string Session::device_failure() const {
     return reducer_ == nullptr ? "" : reducer_->failure().message();
@@ -544,15 +568,42 @@ void Session::keep_flight(const std::string& reason) noexcept {
 
 [[gnu::hot]] RoleMask Session::end_step(std::uint64_t nanos,
                                         std::span<const model::ScalarSample> losses) noexcept {
+    if (!late_.empty() && !session_->can_hold_back()) complete_all();
     const std::uint64_t inside_nanos = inside_nanos_.exchange(0, std::memory_order_relaxed);
-    const Inside inside(*this);
-    if (!inside) return 0;
-    if (nanos > inside_nanos) session_->add_cost(nanos - inside_nanos);
-    if (!losses.empty()) session_->observe_scalars(model::Mode::kTrain, losses);
-    const capture::StepDirective directive = session_->end_step();
+    capture::StepDirective directive;
+    bool must_wait = false;
+    {
+        const Inside inside(*this);
+        if (!inside) return 0;
+        if (nanos > inside_nanos) session_->add_cost(nanos - inside_nanos);
+        if (!losses.empty()) session_->observe_scalars(model::Mode::kTrain, losses);
+        if (late_.empty() && held_.empty()) directive = session_->end_step();
+        else must_wait = hold_back(directive);
+    }
+    if (must_wait) {
+        const nb::gil_scoped_release others_may_run;
+        if (const Inside inside(*this); inside && !held_.empty()) complete_oldest();
+    }
     ignores_losses_ = directive.ignores_losses;
     return directive.due | (directive.stop_requested ? kStopRequested : 0) |
            (directive.plan_changed ? kPlanChanged : 0) | (directive.correction_asked ? kCorrectionAsked : 0);
+}
+
+// Ends a step that waits for its values, or for those before it. True: too many do.
+bool Session::hold_back(capture::StepDirective& directive) noexcept {
+    try {
+        Held& held = held_.emplace_back();
+        held.late.swap(late_);
+        held.mark = held.late.empty() ? 0 : reducer_->mark();
+        const bool is_awaited = !held.late.empty();
+        directive = session_->end_step_held_back(is_awaited);
+        if (!directive.is_held_back) held_.pop_back();
+    } catch (...) {  // out of memory
+        directive = session_->end_step();
+        held_.clear();
+        ++unreadable_;
+    }
+    return complete_those_over();
 }
 nb::tuple Session::take_corrections() {
     const Inside inside(*this);
@@ -569,6 +620,7 @@ std::string Session::plan() {
     return inside ? model::to_json(session_->plan().config()).dump() : std::string();
 }
 void Session::end_eval_step() noexcept {
+    complete_all();
     if (const Inside inside(*this); inside) session_->end_eval_step();
 }
 
@@ -580,11 +632,13 @@ std::chrono::nanoseconds patience_of(double seconds) noexcept {
 }  // namespace
 
 bool Session::flush(double patience_seconds) noexcept {
+    complete_all();
     const nb::gil_scoped_release others_may_run;
     const Inside inside(*this);
     return inside && session_->flush(patience_of(patience_seconds));
 }
 void Session::close(double patience_seconds) noexcept {
+    complete_all();
     const nb::gil_scoped_release others_may_run;
     if (const Inside inside(*this, false); inside) session_->close(patience_of(patience_seconds));
 }
@@ -693,8 +747,6 @@ void bind_session(nb::module_& module) {
         .def("observe_update_later", &Session::observe_update_later, "mode"_a, "update"_a, "ratio"_a,
              "before"_a.none(), "after"_a.none(),
              "Begins to take what is due of what became of a tensor. False: as above.")
-        .def("collect", &Session::collect,
-             "Waits for what was begun, and takes it. False: the device failed.")
         .def("device_failure", &Session::device_failure,
              "Why tensors on a device could not be taken, the last time that was an error; or empty.")
         .def("observe_classes", &Session::observe_classes, "mode"_a, "id"_a, "logits"_a.none(),

@@ -12,6 +12,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <deque>
 #include <memory>
 #include <mutex>
 #include <span>
@@ -88,15 +89,13 @@ class Session {
     bool observe_scalar_later(int mode, model::TensorId id, nanobind::handle tensor) noexcept;
     bool observe_update_later(int mode, model::TensorId update, model::TensorId ratio,
                               nanobind::handle before, nanobind::handle after) noexcept;
-    // Waits for what was begun and takes it. False: the device failed, and it is lost.
-    bool collect() noexcept;
     // Why a device's statistics are not taken by our kernels; empty where nothing failed.
     std::string device_failure() const;
     // Of a tensor with one element on a device: begins to fetch its value. kNone: it cannot.
     Ticket begin_value(nanobind::handle tensor) noexcept;
     // Waits for it; the ticket is void afterwards.
     double take_value(Ticket ticket) noexcept;
-    // Its value is observed when the step is collected.
+    // Its value is observed when it is there.
     void observe_value_later(int mode, model::TensorId id, Ticket ticket) noexcept;
 
     bool observe_classes(int mode, model::TensorId id, nanobind::handle logits,
@@ -178,25 +177,35 @@ class Session {
     struct Late {
         enum class Kind : std::uint8_t { kStatistics, kScalar, kUpdate };
         Kind kind;
-        int mode;
-        model::TensorId id;
-        model::TensorId ratio;  // of an update
+        capture::LateSample sample;
+        capture::LateSample ratio;  // of an update
         Ticket ticket;
+    };
+    // A step that ended, and is complete when the mark is over.
+    struct Held {
+        reduce::DeviceReducer::Mark mark;
+        std::vector<Late> late;
     };
     bool reads_for_device(nanobind::handle tensor, TensorReader& reader, tensor::TensorView& view,
                           reduce::DeviceReducer::Place& place) noexcept;
-    // Whether statistics, and at most counts of units, are all that is wanted, and they are not begun.
+    // Whether statistics, and at most counts of units, are all that is wanted.
     [[nodiscard]] bool can_begin(int mode, model::TensorId id, bool& is_wanted,
                                  bool& has_units) const noexcept;
-    void note_begun(int mode, model::TensorId id);
+    void make_room(std::size_t more);
+    bool hold_back(capture::StepDirective& directive) noexcept;
     void take(const Late& late) noexcept;
+    void take_all(const std::vector<Late>& late, const base::Status& arrived) noexcept;
+    // Hands over the steps that are complete. True: more are left than may be.
+    bool complete_those_over() noexcept;
+    // Waits for the oldest of the steps held back, or for all of them, and what is late of the current one.
+    void complete_oldest() noexcept;
+    void complete_all() noexcept;
 
     // Guarded by the mutex.
     std::unique_ptr<reduce::DeviceReducer> reducer_;
     bool reduces_host_ = false;
-    std::vector<Late> late_;
-    std::vector<std::uint32_t> begun_[2];  // by mode and id: the collection before which it was begun
-    std::uint32_t collection_ = 1;
+    std::vector<Late> late_;  // of the steps under way
+    std::deque<Held> held_;   // TRAIN steps, the oldest first
 };
 
 }  // namespace traindbg::bindings

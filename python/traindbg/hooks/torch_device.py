@@ -297,23 +297,29 @@ class Deferred:
         ids: list[int],
         tensors: list[torch.Tensor] | list[torch.Tensor | None],
         positions: list[int],
-    ) -> None:
-        """Takes what is due of those at `positions`; None is one that is not there."""
+    ) -> bool:
+        """Takes what is due of those at `positions`; None is one that is not there.
+
+        As all that add something: whether `drain` is needed for it.
+        """
         first = next((t for t in map(tensors.__getitem__, positions) if t is not None), None)
         if first is None:
-            return
+            return False
         if self.prepare(first):
             positions = self._session.observe_batch_later(mode, ids, tensors, positions)
         for position in positions:
             tensor = tensors[position]
             if tensor is not None:
                 self._add_tensor(mode, ids[position], tensor)
+        return bool(positions)
 
-    def add_tensor(self, mode: int, tensor_id: int, tensor: torch.Tensor) -> None:
+    def add_tensor(self, mode: int, tensor_id: int, tensor: torch.Tensor) -> bool:
         """Takes what is due of it; the tensor may change afterwards."""
-        is_taken = self.prepare(tensor) and (mode, tensor_id) not in self._pending
-        if not (is_taken and self._session.observe_later(mode, tensor_id, tensor)):
-            self._add_tensor(mode, tensor_id, tensor)
+        is_free = self.prepare(tensor) and (mode, tensor_id) not in self._pending
+        if is_free and self._session.observe_later(mode, tensor_id, tensor):
+            return False
+        self._add_tensor(mode, tensor_id, tensor)
+        return True
 
     def _add_tensor(self, mode: int, tensor_id: int, tensor: torch.Tensor) -> None:
         tensor = local_part(tensor).detach()
@@ -358,31 +364,36 @@ class Deferred:
         ratio_id: int,
         before: torch.Tensor,
         after: torch.Tensor,
-    ) -> None:
+    ) -> bool:
         """Takes what is due of `after - before`, and how large that is beside `before`."""
         if self.prepare(after) and self._session.observe_update_later(
             mode, update_id, ratio_id, before, after
         ):
-            return
+            return False
         if after.layout is not torch.strided or capturing_graph(after):
             self._session.skip()
-            return
+            return False
         with own_operations():
             if before.dtype.is_floating_point and before.element_size() < 4:
                 before, after = before.float(), after.float()
             difference = after - before
-            self.add_tensor(mode, update_id, difference)
+            self._add_tensor(mode, update_id, difference)
             if difference.numel() > 0:
                 wide = torch.float32 if before.device.type == "mps" else torch.float64
                 sizes = [x.abs() if x.is_complex() else x for x in (difference, before)]
                 norms = [torch.linalg.vector_norm(x, dtype=wide) for x in sizes]
                 self._ratios.add(ratio_id)
-                self.add_scalar(mode, ratio_id, norms[0] / norms[1])
+                self._add_scalar(mode, ratio_id, norms[0] / norms[1])
+        return True
 
-    def add_scalar(self, mode: int, tensor_id: int, tensor: torch.Tensor) -> None:
+    def add_scalar(self, mode: int, tensor_id: int, tensor: torch.Tensor) -> bool:
         """Takes the value of a tensor with one element."""
         if self.prepare(tensor) and self._session.observe_scalar_later(mode, tensor_id, tensor):
-            return
+            return False
+        self._add_scalar(mode, tensor_id, tensor)
+        return True
+
+    def _add_scalar(self, mode: int, tensor_id: int, tensor: torch.Tensor) -> None:
         tensor = local_part(tensor)
         if tensor.layout is not torch.strided or capturing_graph(tensor):
             self._session.skip()
@@ -445,9 +456,6 @@ class Deferred:
                 self._session.skip(left)
             elif left:
                 self._drain()
-            if self._is_native and not self._session.collect():
-                why = self._session.device_failure()
-                raise RuntimeError(f"what was taken of tensors on the device is lost: {why}")
         finally:
             self.clear()  # nothing is left over for the next step
 

@@ -37,9 +37,12 @@ class Backend {
     virtual base::Result<void*> allocate(const Place& place, std::size_t bytes) = 0;
     virtual base::Result<SharedMemory> share(const Place& place, std::size_t bytes) = 0;
     virtual base::Status launch(const Place& place, const Batch& batch, Word32 blocks) = 0;
-    // Remembers how far the stream is, and waits until it has come so far.
-    virtual base::Status mark(const Place& place) = 0;
-    virtual base::Status wait(const Place& place) = 0;
+    // Remembers, by a number, how far the stream is with what was handed to it; whether it has come so far,
+    // and waiting until it has. A number is used again after `forget`.
+    virtual base::Result<std::uint32_t> mark(const Place& place) = 0;
+    virtual bool has_passed(const Place& place, std::uint32_t mark) = 0;
+    virtual base::Status wait(const Place& place, std::uint32_t mark) = 0;
+    virtual void forget(const Place& place, std::uint32_t mark) noexcept = 0;
 };
 
 [[nodiscard]] std::unique_ptr<Backend> host_backend();

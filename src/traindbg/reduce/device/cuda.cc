@@ -61,6 +61,7 @@ Status find_driver(void* handle, Cuda& cuda) {
     library.find(cuda.destroy_event, "cuEventDestroy_v2");
     library.find(cuda.record_event, "cuEventRecord");
     library.find(cuda.wait_event, "cuEventSynchronize");
+    library.find(cuda.query_event, "cuEventQuery");
     library.find(cuda.is_capturing, "cuStreamIsCapturing");
     return library.status("CUDA's driver");
 }

@@ -29,8 +29,7 @@ inline constexpr int kMajorOfCapability = 75;  // attributes of a device
 inline constexpr int kMinorOfCapability = 76;
 inline constexpr unsigned kHostPortable = 1;  // flags of page-locked memory
 inline constexpr unsigned kHostMapped = 2;
-inline constexpr unsigned kEventBlocking = 1;  // flags of an event
-inline constexpr unsigned kEventWithoutTime = 2;
+inline constexpr unsigned kEventWithoutTime = 2;  // a flag of an event
 
 struct Cuda {
     CuResult (*init)(unsigned flags);
@@ -57,6 +56,7 @@ struct Cuda {
     CuResult (*destroy_event)(CuEvent event);
     CuResult (*record_event)(CuEvent event, CuStream stream);
     CuResult (*wait_event)(CuEvent event);
+    CuResult (*query_event)(CuEvent event);
     CuResult (*is_capturing)(CuStream stream, int* out);
 
     int (*create_program)(NvrtcProgram* out, const char* source, const char* name, int headers,

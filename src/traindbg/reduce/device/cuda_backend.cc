@@ -59,7 +59,7 @@ class Gpu {
         {
             const InContext inside(cuda_, context_);
             if (!inside.status().is_ok()) return;
-            for (const auto& [place, event] : events_) cuda_.destroy_event(event);
+            for (const CuEvent event : events_) cuda_.destroy_event(event);
             for (const CuAddress address : memory_) cuda_.free(address);
             for (void* const memory : shared_) cuda_.free_host(memory);
             if (module_ != nullptr) cuda_.unload_module(module_);
@@ -120,22 +120,33 @@ class Gpu {
         int answer = 0;
         return !inside.status().is_ok() || cuda_.is_capturing(stream_of(place), &answer) != 0 || answer != 0;
     }
-    Status mark(const Place& place) {
+    Result<std::uint32_t> mark(const Place& place) {
         const InContext inside(cuda_, context_);
         TRAINDBG_RETURN_IF_ERROR(inside.status());
-        CuEvent& event = events_[place.stream];
-        if (event == nullptr)
+        if (unused_.empty()) {
+            unused_.reserve(events_.size() + 1);
+            CuEvent event = nullptr;
             TRAINDBG_RETURN_IF_ERROR(
                 cuda_.check("cuEventCreate", cuda_.create_event(&event, kEventWithoutTime)));
-        return cuda_.check("cuEventRecord", cuda_.record_event(event, stream_of(place)));
+            events_.push_back(event);
+            unused_.push_back(static_cast<std::uint32_t>(events_.size() - 1));
+        }
+        const std::uint32_t number = unused_.back();
+        TRAINDBG_RETURN_IF_ERROR(
+            cuda_.check("cuEventRecord", cuda_.record_event(events_[number], stream_of(place))));
+        unused_.pop_back();
+        return number;
     }
-    Status wait(const Place& place) {
+    bool has_passed(std::uint32_t mark) const {
+        const InContext inside(cuda_, context_);
+        return inside.status().is_ok() && cuda_.query_event(events_[mark]) == 0;
+    }
+    Status wait(std::uint32_t mark) const {
         const InContext inside(cuda_, context_);
         TRAINDBG_RETURN_IF_ERROR(inside.status());
-        const auto event = events_.find(place.stream);
-        if (event == events_.end()) return Status::ok();
-        return cuda_.check("the device", cuda_.wait_event(event->second));
+        return cuda_.check("the device", cuda_.wait_event(events_[mark]));
     }
+    void forget(std::uint32_t mark) noexcept { unused_.push_back(mark); }  // there is room for all
 
   private:
     const Cuda& cuda_;
@@ -146,7 +157,8 @@ class Gpu {
     CuFunction kernel_ = nullptr;
     std::vector<CuAddress> memory_;
     std::vector<void*> shared_;
-    std::map<std::uint64_t, CuEvent> events_;  // by stream
+    std::vector<CuEvent> events_;        // by mark
+    std::vector<std::uint32_t> unused_;  // marks
 };
 
 class CudaBackend final : public Backend {
@@ -176,8 +188,16 @@ class CudaBackend final : public Backend {
     Status launch(const Place& place, const Batch& batch, Word32 blocks) override {
         return gpus_.at(place.device)->launch(place, batch, blocks);
     }
-    Status mark(const Place& place) override { return gpus_.at(place.device)->mark(place); }
-    Status wait(const Place& place) override { return gpus_.at(place.device)->wait(place); }
+    Result<std::uint32_t> mark(const Place& place) override { return gpus_.at(place.device)->mark(place); }
+    bool has_passed(const Place& place, std::uint32_t mark) override {
+        return gpus_.at(place.device)->has_passed(mark);
+    }
+    Status wait(const Place& place, std::uint32_t mark) override {
+        return gpus_.at(place.device)->wait(mark);
+    }
+    void forget(const Place& place, std::uint32_t mark) noexcept override {
+        if (const auto gpu = gpus_.find(place.device); gpu != gpus_.end()) gpu->second->forget(mark);
+    }
 
   private:
     const std::unique_ptr<const Cuda> cuda_;  // outlives the GPUs

@@ -108,14 +108,34 @@ class DeviceReducer::Impl {
         return launch(*lane) ? ticket : kNone;
     }
 
-    Status wait() {
-        Status failed = Status::ok();
+    Mark mark() {
+        Marked& marked = marked_.emplace_back(Marked{.mark = ++last_mark_, .places = {}, .status = {}});
         for (Lane& lane : lanes_) {
             if (!std::exchange(lane.is_busy, false)) continue;
-            if (Status status = backend_->wait(lane.place); !status.is_ok()) failed = std::move(status);
+            const Result<std::uint32_t> number = backend_->mark(lane.place);
+            if (number) marked.places.emplace_back(lane.place, *number);
+            else marked.status = number.status();
         }
-        if (!failed.is_ok()) note(failed);
-        return failed;
+        return marked.mark;
+    }
+    bool is_over(Mark mark) {
+        const auto marked = std::ranges::find(marked_, mark, &Marked::mark);
+        if (marked == marked_.end()) return true;
+        return marked->status.is_ok() && std::ranges::all_of(marked->places, [&](const auto& each) {
+                   return backend_->has_passed(each.first, each.second);
+               });
+    }
+    Status wait(Mark mark) {
+        const auto marked = std::ranges::find(marked_, mark, &Marked::mark);
+        if (marked == marked_.end()) return Status::ok();
+        Status status = marked->status;
+        for (const auto& [place, number] : marked->places) {
+            if (Status failed = backend_->wait(place, number); !failed.is_ok()) status = std::move(failed);
+            backend_->forget(place, number);
+        }
+        marked_.erase(marked);
+        if (!status.is_ok()) note(status);
+        return status;
     }
 
     [[nodiscard]] model::Statistics statistics(Ticket ticket) const noexcept {
@@ -338,8 +358,7 @@ class DeviceReducer::Impl {
     bool launch(Lane& lane) {
         if (lane.batch.size == 0) return !lane.is_broken;
         if (++lane.stamp == UINT32_MAX) lane.is_broken = true;  // after four billion launches
-        Status status = backend_->launch(lane.place, lane.batch, lane.blocks);
-        if (status.is_ok()) status = backend_->mark(lane.place);
+        const Status status = backend_->launch(lane.place, lane.batch, lane.blocks);
         lane.batch.size = lane.blocks = lane.scratch_used = lane.active_used = 0;
         lane.is_busy = true;
         if (is_ok(status)) return true;
@@ -349,7 +368,15 @@ class DeviceReducer::Impl {
 
     std::unique_ptr<device::Backend> backend_;
     const std::uint32_t generation_ = base::fork_generation();
+    struct Marked {
+        Mark mark;
+        std::vector<std::pair<Place, std::uint32_t>> places;
+        Status status;  // why it could not be marked
+    };
+
     std::list<Lane> lanes_;
+    std::vector<Marked> marked_;  // that were not waited for; a few
+    Mark last_mark_ = 0;
     std::vector<One> results_;  // by ticket
     std::vector<Ticket> free_;
     Ticket last_ = kNone;
@@ -384,9 +411,23 @@ DeviceReducer::Ticket DeviceReducer::begin_difference(const Place& place, const 
         return kNone;
     }
 }
-Status DeviceReducer::wait() noexcept {
+DeviceReducer::Mark DeviceReducer::mark() noexcept {
     try {
-        return impl_->wait();
+        return impl_->mark();
+    } catch (...) {  // out of memory
+        return 0;
+    }
+}
+bool DeviceReducer::is_over(Mark mark) noexcept {
+    try {
+        return impl_->is_over(mark);
+    } catch (...) {
+        return false;
+    }
+}
+Status DeviceReducer::wait(Mark mark) noexcept {
+    try {
+        return mark == 0 ? Status(base::Code::kResourceExhausted, "no memory") : impl_->wait(mark);
     } catch (...) {
         return {base::Code::kResourceExhausted, {}};
     }

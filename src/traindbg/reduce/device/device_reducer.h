@@ -57,8 +57,14 @@ class DeviceReducer {
     [[nodiscard]] Ticket begin_difference(const Place& place, const tensor::TensorView& before,
                                           const tensor::TensorView& after) noexcept;
 
-    // Until every result is there. On an error there is none.
-    [[nodiscard]] base::Status wait() noexcept;
+    // What was begun up to now and was not marked before: whether all of its results are there, and waiting
+    // for them. A mark is over when it has been waited for, or was found to be over. On an error there are no
+    // results.
+    using Mark = std::uint64_t;
+    [[nodiscard]] Mark mark() noexcept;
+    [[nodiscard]] bool is_over(Mark mark) noexcept;
+    [[nodiscard]] base::Status wait(Mark mark) noexcept;
+    [[nodiscard]] base::Status wait() noexcept { return wait(mark()); }
     [[nodiscard]] model::Statistics statistics(Ticket ticket) const noexcept;
     [[nodiscard]] model::UnitStatistics units(Ticket ticket) const noexcept;
     [[nodiscard]] double before_l2(Ticket ticket) const noexcept;  // of a difference

@@ -28,8 +28,10 @@ class HostBackend final : public Backend {
         for (Word32 i = 0; i < batch.size; ++i) run(batch.tasks[i]);
         return Status::ok();
     }
-    Status mark(const Place& /*place*/) override { return Status::ok(); }
-    Status wait(const Place& /*place*/) override { return Status::ok(); }
+    Result<std::uint32_t> mark(const Place& /*place*/) override { return std::uint32_t{0}; }
+    bool has_passed(const Place& /*place*/, std::uint32_t /*mark*/) override { return true; }
+    Status wait(const Place& /*place*/, std::uint32_t /*mark*/) override { return Status::ok(); }
+    void forget(const Place& /*place*/, std::uint32_t /*mark*/) noexcept override {}
 
   private:
     static void run(const Task& task) {
