@@ -288,8 +288,8 @@ void Session::reduce_on_cuda(const std::vector<std::string>& compilers) {
     auto reducer = value_or_raise(reduce::DeviceReducer::on_cuda(compilers));
     if (const Inside inside(*this); inside) reducer_ = std::move(reducer);
 }
-void Session::reduce_on_host() {
-    auto reducer = reduce::DeviceReducer::on_host();
+void Session::reduce_on_host(unsigned behind) {
+    auto reducer = reduce::DeviceReducer::on_host(behind);
     const Inside inside(*this);
     if (!inside) return;
     reducer_ = std::move(reducer);
@@ -733,8 +733,9 @@ void bind_session(nb::module_& module) {
             "reduce_on_cuda", &Session::reduce_on_cuda, "compilers"_a,
             "Statistics of tensors on GPUs are taken there from now on. `compilers`: file names of NVRTC, of "
             "which the first that is there is used. Raises traindbg.errors where something is missing.")
-        .def("reduce_on_host", &Session::reduce_on_host,
-             "The same for tensors in host memory that are handed over as if they were on a device.")
+        .def("reduce_on_host", &Session::reduce_on_host, "behind"_a = 0,
+             "The same for tensors in host memory that are handed over as if they were on a device, which "
+             "seems to be so many steps behind.")
         .def("observe_later", &Session::observe_later, "mode"_a, "id"_a, "tensor"_a.none(),
              "Begins to take what is due of a tensor on a device. False: it must be taken otherwise.")
         .def("observe_batch_later", &Session::observe_batch_later,

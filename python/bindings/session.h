@@ -78,7 +78,7 @@ class Session {
     bool observe_scalar_tensor(int mode, model::TensorId id, nanobind::handle tensor) noexcept;
     // Tensors on a device. `on_host`: of tensors in host memory, too, for tests. Raises what is missing.
     void reduce_on_cuda(const std::vector<std::string>& compilers);
-    void reduce_on_host();
+    void reduce_on_host(unsigned behind);
     // Begins to take what is due of a tensor on a device; what is done with it afterwards may change it.
     // False: it must be taken otherwise.
     bool observe_later(int mode, model::TensorId id, nanobind::handle tensor) noexcept;

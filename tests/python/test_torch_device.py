@@ -61,11 +61,15 @@ def train(directory: Path, device: str = "cpu", **wishes) -> td.Run:
     return td.Run(directory)
 
 
-@pytest.fixture(params=[(device, kernels) for device in DEVICES for kernels in ("1", "0")], ids=str)
+WAYS = [("1", "0"), ("1", "1"), ("1", "9"), ("0", "0")]  # kernels of ours, steps behind
+
+
+@pytest.fixture(params=[(device, *way) for device in DEVICES for way in WAYS], ids=str)
 def pair(request, tmp_path, monkeypatch):
     """A training that was read on a device, and the same one in host memory."""
-    device, kernels = request.param
+    device, kernels, behind = request.param
     monkeypatch.setenv("TRAINDBG_DEVICE_KERNELS", kernels)
+    monkeypatch.setenv("TRAINDBG_DEVICE_BEHIND", behind)
 
     def runs(**wishes) -> tuple[td.Run, td.Run]:
         here = train(tmp_path / "here", **wishes)

@@ -272,7 +272,7 @@ class Deferred:
             elif tensor.is_cuda:
                 self._is_native = self._open()
             elif os.environ.get("TRAINDBG_DEVICE_PATH") == "1":
-                self._session.reduce_on_host()
+                self._session.reduce_on_host(int(os.environ.get("TRAINDBG_DEVICE_BEHIND", "0")))
                 self._is_native = True
             else:
                 return False

@@ -264,6 +264,22 @@ TEST(DeviceReducer, ResultsStayApart) {
     }
 }
 
+TEST(DeviceReducer, MarksAreOverInTheirOrder) {
+    const auto reducer = DeviceReducer::on_host(2);
+    StridedTensor one(DType::kFloat32, {});
+    std::vector<DeviceReducer::Mark> marks;
+    for (int i = 0; i < 5; ++i) {
+        EXPECT_NE(begin(*reducer, {one.view()}), DeviceReducer::kNone);
+        marks.push_back(reducer->mark());
+    }
+    EXPECT_TRUE(reducer->is_over(marks[2]));
+    EXPECT_FALSE(reducer->is_over(marks[3]));
+    EXPECT_TRUE(reducer->wait(marks[3]));
+    EXPECT_TRUE(reducer->is_over(marks[3]));
+    EXPECT_FALSE(reducer->is_over(marks[4]));
+    EXPECT_TRUE(reducer->is_over(reducer->mark()));  // nothing was begun
+}
+
 TEST(DeviceReducer, TheValueOfOneElement) {
     for (const double value : {0.0, -3.5, HUGE_VAL, -HUGE_VAL}) {
         const auto reducer = DeviceReducer::on_host();

@@ -45,7 +45,8 @@ class Backend {
     virtual void forget(const Place& place, std::uint32_t mark) noexcept = 0;
 };
 
-[[nodiscard]] std::unique_ptr<Backend> host_backend();
+// It seems to be so many marks behind.
+[[nodiscard]] std::unique_ptr<Backend> host_backend(unsigned behind);
 // `compilers`: file names of NVRTC, the first that can be loaded is used.
 [[nodiscard]] base::Result<std::unique_ptr<Backend>> cuda_backend(std::span<const std::string> compilers);
 

@@ -390,8 +390,9 @@ Result<std::unique_ptr<DeviceReducer>> DeviceReducer::on_cuda(std::span<const st
     TRAINDBG_ASSIGN_OR_RETURN(std::unique_ptr<device::Backend> backend, device::cuda_backend(compilers));
     return std::unique_ptr<DeviceReducer>(new DeviceReducer(std::make_unique<Impl>(std::move(backend))));
 }
-std::unique_ptr<DeviceReducer> DeviceReducer::on_host() {
-    return std::unique_ptr<DeviceReducer>(new DeviceReducer(std::make_unique<Impl>(device::host_backend())));
+std::unique_ptr<DeviceReducer> DeviceReducer::on_host(unsigned behind) {
+    return std::unique_ptr<DeviceReducer>(
+        new DeviceReducer(std::make_unique<Impl>(device::host_backend(behind))));
 }
 
 void DeviceReducer::begin(const Place& place, std::span<const Wanted> tensors,

@@ -45,8 +45,8 @@ class DeviceReducer {
     // there is no driver, no compiler or no device.
     [[nodiscard]] static base::Result<std::unique_ptr<DeviceReducer>> on_cuda(
         std::span<const std::string> compilers);
-    // For tensors in host memory, by the same source: for tests.
-    [[nodiscard]] static std::unique_ptr<DeviceReducer> on_host();
+    // For tensors in host memory, by the same source, and as if it were `behind` marks behind: for tests.
+    [[nodiscard]] static std::unique_ptr<DeviceReducer> on_host(unsigned behind = 0);
     ~DeviceReducer();
 
     // Begins to reduce; what is done on the stream afterwards may change the tensors. Of each its ticket, or

@@ -15,6 +15,8 @@ constexpr Word32 kThreads = 8;
 
 class HostBackend final : public Backend {
   public:
+    explicit HostBackend(unsigned behind) : behind_(behind) {}
+
     Status prepare(const Place& /*place*/) override { return Status::ok(); }
     bool is_capturing(const Place& /*place*/) override { return false; }
     Result<void*> allocate(const Place& /*place*/, std::size_t bytes) override {
@@ -28,8 +30,8 @@ class HostBackend final : public Backend {
         for (Word32 i = 0; i < batch.size; ++i) run(batch.tasks[i]);
         return Status::ok();
     }
-    Result<std::uint32_t> mark(const Place& /*place*/) override { return std::uint32_t{0}; }
-    bool has_passed(const Place& /*place*/, std::uint32_t /*mark*/) override { return true; }
+    Result<std::uint32_t> mark(const Place& /*place*/) override { return marks_++; }
+    bool has_passed(const Place& /*place*/, std::uint32_t mark) override { return mark + behind_ < marks_; }
     Status wait(const Place& /*place*/, std::uint32_t /*mark*/) override { return Status::ok(); }
     void forget(const Place& /*place*/, std::uint32_t /*mark*/) noexcept override {}
 
@@ -57,11 +59,13 @@ class HostBackend final : public Backend {
             memory_.emplace_back((bytes + sizeof(Line) - 1) / sizeof(Line)).data());
     }
 
+    const unsigned behind_;
+    std::uint32_t marks_ = 0;
     std::vector<std::vector<Line>> memory_;
 };
 
 }  // namespace
 
-std::unique_ptr<Backend> host_backend() { return std::make_unique<HostBackend>(); }
+std::unique_ptr<Backend> host_backend(unsigned behind) { return std::make_unique<HostBackend>(behind); }
 
 }  // namespace traindbg::reduce::device
