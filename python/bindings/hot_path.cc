@@ -154,10 +154,10 @@ bool HotPath::has_open_evaluation() const noexcept { return PySet_GET_SIZE(evalu
     tensor::TensorView view;
     const Readable readable = reader.read(value.ptr(), view);
     try {
-        Held held{id, 0, reduce::DeviceReducer::kNone};
+        Held held{id, 0, LateValues::kNone};
         if (readable == Readable::kOnDevice) {
             held.ticket = session_.begin_value(value);
-            if (held.ticket == reduce::DeviceReducer::kNone) return false;
+            if (held.ticket == LateValues::kNone) return false;
         } else {
             if (readable != Readable::kYes || view.element_count() != 1) return false;
             const base::Result<double> number = reduce::scalar_value(view);
@@ -173,7 +173,7 @@ bool HotPath::has_open_evaluation() const noexcept { return PySet_GET_SIZE(evalu
 }
 
 [[gnu::hot]] void HotPath::record(const Held& held) noexcept {
-    if (held.ticket == reduce::DeviceReducer::kNone) session_.observe_scalar(kTrain, held.tensor, held.value);
+    if (held.ticket == LateValues::kNone) session_.observe_scalar(kTrain, held.tensor, held.value);
     else session_.observe_value_later(kTrain, held.tensor, held.ticket);
 }
 
@@ -181,7 +181,7 @@ void HotPath::record(const std::vector<Held>& held, const nb::dict* ids) noexcep
     for (const Held& each : held) {
         const std::optional<model::TensorId> id = ids == nullptr ? each.tensor : id_in(*ids, each.tensor);
         if (id) record(Held{*id, each.value, each.ticket});
-        else if (each.ticket != reduce::DeviceReducer::kNone) session_.take_value(each.ticket);
+        else if (each.ticket != LateValues::kNone) session_.take_value(each.ticket);
     }
 }
 
@@ -221,7 +221,7 @@ void HotPath::begin_losses() noexcept {
 nb::list HotPath::pairs_of(const std::vector<Held>& held) {
     nb::list out;
     for (const Held& each : held) {
-        const bool is_here = each.ticket == reduce::DeviceReducer::kNone;
+        const bool is_here = each.ticket == LateValues::kNone;
         out.append(nb::make_tuple(each.tensor, is_here ? each.value : session_.take_value(each.ticket)));
     }
     return out;
@@ -380,7 +380,7 @@ model::TensorId HotPath::id_of_further(nb::handle name, std::uint32_t number) co
     retains_ = false;
     of_host_.clear();
     for (const Held& each : of_driver_) {
-        if (each.ticket != reduce::DeviceReducer::kNone) record(each);
+        if (each.ticket != LateValues::kNone) record(each);
         else of_host_.push_back({each.tensor, each.value});
     }
     of_driver_.clear();

@@ -107,7 +107,7 @@ class HotPath {
     struct Held {
         model::TensorId tensor;
         double value;
-        Session::Ticket ticket;
+        LateValues::Ticket ticket;
     };
     // An optimizer that steps beside the one that drives; see `arm`.
     struct Other {

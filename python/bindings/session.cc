@@ -15,7 +15,6 @@
 
 #include "bindings.h"
 #include "errors.h"
-#include "traindbg/base/log.h"
 #include "traindbg/model/json.h"
 #include "traindbg/reduce/reducer.h"
 
@@ -58,6 +57,7 @@ Session::Session(const std::string& run_directory, const std::string& config_jso
     options.config = value_or_raise(model::capture_config_from_json(config_json));
     options.worker = worker;
     session_ = value_or_raise(CaptureSession::open(std::move(options)));
+    late_.serve(*session_);
 }
 
 model::TensorId Session::register_tensor(std::string name, const std::string& role,
@@ -286,245 +286,46 @@ bool Session::observe_scalar_tensor(int mode, model::TensorId id, nb::handle ten
 
 void Session::reduce_on_cuda(const std::vector<std::string>& compilers) {
     auto reducer = value_or_raise(reduce::DeviceReducer::on_cuda(compilers));
-    if (const Inside inside(*this); inside) reducer_ = std::move(reducer);
+    if (const Inside inside(*this); inside) late_.reduce_by(std::move(reducer), false);
 }
 void Session::reduce_on_host(unsigned behind) {
-    auto reducer = reduce::DeviceReducer::on_host(behind);
-    const Inside inside(*this);
-    if (!inside) return;
-    reducer_ = std::move(reducer);
-    reduces_host_ = true;
+    if (const Inside inside(*this); inside) late_.reduce_by(reduce::DeviceReducer::on_host(behind), true);
 }
-
-bool Session::reads_for_device(nb::handle tensor, TensorReader& reader, TensorView& view,
-                               reduce::DeviceReducer::Place& place) noexcept {
-    const Readable readable = reader.read(tensor.ptr(), view);
-    if (reduces_host_) return readable == Readable::kYes;
-    if (readable != Readable::kOnDevice || !reader.place()) return false;
-    place = *reader.place();
-    return true;
-}
-
-bool Session::can_begin(int mode, model::TensorId id, bool& is_wanted, bool& has_units) const noexcept {
-    const model::What what = session_->wanted(mode_of(mode), id);
-    is_wanted = what != model::What::kNothing;
-    has_units = model::has(what, model::What::kUnits);
-    return (static_cast<unsigned>(what) &
-            ~static_cast<unsigned>(model::What::kStatistics | model::What::kUnits)) == 0;
-}
-
-// So that nothing fails once a device is at it.
-void Session::make_room(std::size_t more) {
-    if (late_.capacity() - late_.size() < more)
-        late_.reserve(std::max(late_.size() + more, 2 * late_.size()));
-}
-
 bool Session::observe_later(int mode, model::TensorId id, nb::handle tensor) noexcept {
-    try {
-        const Inside inside(*this);
-        if (!inside || reducer_ == nullptr) return !inside;
-        bool is_wanted = false;
-        bool has_units = false;
-        if (!can_begin(mode, id, is_wanted, has_units)) return false;
-        if (!is_wanted) return true;
-        TensorReader reader;
-        reduce::DeviceReducer::Wanted wanted;
-        reduce::DeviceReducer::Place place;
-        if (!reads_for_device(tensor, reader, wanted.view, place)) return false;
-        if (has_units) wanted.units_of = session_->activation(id);
-        Ticket ticket = reduce::DeviceReducer::kNone;
-        make_room(1);
-        reducer_->begin(place, {&wanted, 1}, {&ticket, 1});
-        if (ticket == reduce::DeviceReducer::kNone) return false;
-        late_.push_back({Late::Kind::kStatistics, session_->begin_late(mode_of(mode), id), {}, ticket});
-        return true;
-    } catch (...) {  // out of memory
-        return false;
-    }
+    const Inside inside(*this);
+    return !inside || late_.observe(mode_of(mode), id, tensor);
 }
-
 std::vector<std::size_t> Session::observe_batch_later(int mode, const nb::list& ids, const nb::list& tensors,
                                                       const std::vector<std::size_t>& positions) noexcept {
-    struct Group {
-        reduce::DeviceReducer::Place place;
-        std::vector<reduce::DeviceReducer::Wanted> wanted;
-        std::vector<std::size_t> positions;
-        std::vector<model::TensorId> ids;
-    };
-    std::vector<std::size_t> left;
-    try {
-        TensorReader reader;
-        std::vector<Group> groups;
-        const std::size_t size = std::min(nb::len(ids), nb::len(tensors));
-        const Inside inside(*this);
-        if (!inside) return left;
-        if (reducer_ == nullptr) return positions;
-        left.reserve(positions.size());
-        for (const std::size_t position : positions) {
-            if (position >= size) continue;
-            PyObject* const object = PyList_GET_ITEM(tensors.ptr(), static_cast<Py_ssize_t>(position));
-            const unsigned long number =
-                PyLong_AsUnsignedLong(PyList_GET_ITEM(ids.ptr(), static_cast<Py_ssize_t>(position)));
-            if (PyErr_Occurred() != nullptr) PyErr_Clear();
-            const auto id = static_cast<model::TensorId>(number);
-            bool is_wanted = false;
-            bool has_units = false;
-            reduce::DeviceReducer::Wanted wanted;
-            reduce::DeviceReducer::Place place;
-            if (object == Py_None) continue;
-            if (!can_begin(mode, id, is_wanted, has_units)) {
-                left.push_back(position);
-                continue;
-            }
-            if (!is_wanted) continue;
-            if (!reads_for_device(object, reader, wanted.view, place)) {
-                left.push_back(position);
-                continue;
-            }
-            if (has_units) wanted.units_of = session_->activation(id);
-            auto group = std::ranges::find_if(groups, [&](const Group& each) { return each.place == place; });
-            if (group == groups.end()) group = groups.insert(groups.end(), Group{place, {}, {}, {}});
-            group->wanted.push_back(wanted);
-            group->positions.push_back(position);
-            group->ids.push_back(id);
-        }
-        for (const Group& group : groups) {
-            std::vector<Ticket> tickets(group.wanted.size());
-            make_room(tickets.size());
-            reducer_->begin(group.place, group.wanted, tickets);
-            for (std::size_t i = 0; i < tickets.size(); ++i) {
-                if (tickets[i] == reduce::DeviceReducer::kNone) {
-                    left.push_back(group.positions[i]);
-                    continue;
-                }
-                late_.push_back({Late::Kind::kStatistics,
-                                 session_->begin_late(mode_of(mode), group.ids[i]),
-                                 {},
-                                 tickets[i]});
-            }
-        }
-    } catch (...) {  // out of memory: those are not recorded
-        ++unreadable_;
-    }
-    return left;
-}
-
-Session::Ticket Session::begin_value(nb::handle tensor) noexcept {
-    Ticket ticket = reduce::DeviceReducer::kNone;
     const Inside inside(*this);
-    if (!inside || reducer_ == nullptr) return ticket;
-    TensorReader reader;
-    reduce::DeviceReducer::Wanted wanted;
-    reduce::DeviceReducer::Place place;
-    if (!reads_for_device(tensor, reader, wanted.view, place) || wanted.view.element_count() != 1)
-        return ticket;
-    reducer_->begin(place, {&wanted, 1}, {&ticket, 1});
-    return ticket;
+    if (!inside) return {};
+    return late_.observe_batch(mode_of(mode), ids, tensors, positions);
 }
-double Session::take_value(Ticket ticket) noexcept {
+LateValues::Ticket Session::begin_value(nb::handle tensor) noexcept {
     const Inside inside(*this);
-    if (!inside || reducer_ == nullptr) return std::nan("");
-    const double value = reducer_->wait() ? reducer_->value(ticket) : std::nan("");
-    reducer_->release(ticket);
-    return value;
+    return inside ? late_.begin_value(tensor) : LateValues::kNone;
 }
-void Session::observe_value_later(int mode, model::TensorId id, Ticket ticket) noexcept {
-    try {
-        const Inside inside(*this);
-        if (!inside) return;
-        make_room(1);
-        late_.push_back({Late::Kind::kScalar, session_->begin_late(mode_of(mode), id), {}, ticket});
-    } catch (...) {  // out of memory
-        ++unreadable_;
-    }
+double Session::take_value(LateValues::Ticket ticket) noexcept {
+    const Inside inside(*this);
+    return inside ? late_.take_value(ticket) : std::nan("");
+}
+void Session::observe_value_later(int mode, model::TensorId id, LateValues::Ticket ticket) noexcept {
+    if (const Inside inside(*this); inside) late_.observe_value(mode_of(mode), id, ticket);
 }
 bool Session::observe_scalar_later(int mode, model::TensorId id, nb::handle tensor) noexcept {
-    const Ticket ticket = begin_value(tensor);
-    if (ticket != reduce::DeviceReducer::kNone) observe_value_later(mode, id, ticket);
-    return ticket != reduce::DeviceReducer::kNone;
+    const LateValues::Ticket ticket = begin_value(tensor);
+    if (ticket != LateValues::kNone) observe_value_later(mode, id, ticket);
+    return ticket != LateValues::kNone;
 }
-
 bool Session::observe_update_later(int mode, model::TensorId update, model::TensorId ratio, nb::handle before,
                                    nb::handle after) noexcept {
-    try {
-        const Inside inside(*this);
-        if (!inside || reducer_ == nullptr) return !inside;
-        bool is_wanted = false;
-        bool is_ratio_wanted = false;
-        bool has_units = false;
-        if (!can_begin(mode, update, is_wanted, has_units) ||
-            !can_begin(mode, ratio, is_ratio_wanted, has_units))
-            return false;
-        if (!is_wanted && !is_ratio_wanted) return true;
-        TensorReader reader;
-        TensorView was;
-        TensorView now;
-        reduce::DeviceReducer::Place place;
-        if (!reads_for_device(before, reader, was, place) || !reads_for_device(after, reader, now, place))
-            return false;
-        make_room(1);
-        const Ticket ticket = reducer_->begin_difference(place, was, now);
-        if (ticket == reduce::DeviceReducer::kNone) return false;
-        late_.push_back({Late::Kind::kUpdate, session_->begin_late(mode_of(mode), update),
-                         session_->begin_late(mode_of(mode), ratio), ticket});
-        return true;
-    } catch (...) {  // out of memory
-        return false;
-    }
-}
-
-void Session::take(const Late& late) noexcept {
-    switch (late.kind) {
-        case Late::Kind::kScalar: return session_->observe_late(late.sample, reducer_->value(late.ticket));
-        case Late::Kind::kStatistics:
-            return session_->observe_late(late.sample, reducer_->statistics(late.ticket),
-                                          reducer_->units(late.ticket));
-        case Late::Kind::kUpdate: {
-            const model::Statistics difference = reducer_->statistics(late.ticket);
-            session_->observe_late(late.sample, difference, {});
-            const double relative = difference.l2 / reducer_->before_l2(late.ticket);
-            if (difference.count > 0 && difference.not_finite() == 0 && std::isfinite(relative))
-                session_->observe_late(late.ratio, relative);
-        }
-    }
-}
-
-void Session::take_all(const std::vector<Late>& late, const base::Status& arrived) noexcept {
-    for (const Late& each : late) {
-        if (arrived.is_ok()) take(each);
-        reducer_->release(each.ticket);
-    }
-    if (arrived.is_ok()) return;
-    unreadable_ += late.size();
-    base::log_once(base::LogLevel::kWarning, "capture.device",
-                   "what was to be recorded of tensors on a device is lost: " + arrived.message());
-}
-
-bool Session::complete_those_over() noexcept {
-    while (!held_.empty() && reducer_->is_over(held_.front().mark)) complete_oldest();
-    return held_.size() > kMostHeldBack;
-}
-
-void Session::complete_oldest() noexcept {
-    const Held& held = held_.front();
-    take_all(held.late, held.late.empty() ? base::Status::ok() : reducer_->wait(held.mark));
-    session_->release_step();
-    held_.pop_front();
-}
-
-void Session::complete_all() noexcept {
-    if (held_.empty() && late_.empty()) return;
-    const nb::gil_scoped_release others_may_run;
     const Inside inside(*this);
-    if (!inside) return;
-    while (!held_.empty()) complete_oldest();
-    if (late_.empty()) return;
-    const base::Status arrived = reducer_->wait();
-    take_all(late_, arrived);
-    late_.clear();
+    return !inside || late_.observe_update(mode_of(mode), update, ratio, before, after);
 }
-std::string Session::device_failure() const {
-    return reducer_ == nullptr ? "" : reducer_->failure().message();
+void Session::complete_late() noexcept {
+    if (late_.empty()) return;
+    const nb::gil_scoped_release others_may_run;
+    if (const Inside inside(*this); inside) late_.complete_all();
 }
 
 bool Session::observe_classes(int mode, model::TensorId id, nb::handle logits, nb::handle labels) noexcept {
@@ -568,42 +369,23 @@ void Session::keep_flight(const std::string& reason) noexcept {
 
 [[gnu::hot]] RoleMask Session::end_step(std::uint64_t nanos,
                                         std::span<const model::ScalarSample> losses) noexcept {
-    if (!late_.empty() && !session_->can_hold_back()) complete_all();
+    if (!late_.empty() && !session_->can_hold_back()) complete_late();
     const std::uint64_t inside_nanos = inside_nanos_.exchange(0, std::memory_order_relaxed);
     capture::StepDirective directive;
-    bool must_wait = false;
     {
         const Inside inside(*this);
         if (!inside) return 0;
         if (nanos > inside_nanos) session_->add_cost(nanos - inside_nanos);
         if (!losses.empty()) session_->observe_scalars(model::Mode::kTrain, losses);
-        if (late_.empty() && held_.empty()) directive = session_->end_step();
-        else must_wait = hold_back(directive);
+        directive = late_.empty() ? session_->end_step() : late_.end_step();
     }
-    if (must_wait) {
+    if (late_.must_wait()) {
         const nb::gil_scoped_release others_may_run;
-        if (const Inside inside(*this); inside && !held_.empty()) complete_oldest();
+        if (const Inside inside(*this); inside) late_.complete_oldest();
     }
     ignores_losses_ = directive.ignores_losses;
     return directive.due | (directive.stop_requested ? kStopRequested : 0) |
            (directive.plan_changed ? kPlanChanged : 0) | (directive.correction_asked ? kCorrectionAsked : 0);
-}
-
-// Ends a step that waits for its values, or for those before it. True: too many do.
-bool Session::hold_back(capture::StepDirective& directive) noexcept {
-    try {
-        Held& held = held_.emplace_back();
-        held.late.swap(late_);
-        held.mark = held.late.empty() ? 0 : reducer_->mark();
-        const bool is_awaited = !held.late.empty();
-        directive = session_->end_step_held_back(is_awaited);
-        if (!directive.is_held_back) held_.pop_back();
-    } catch (...) {  // out of memory
-        directive = session_->end_step();
-        held_.clear();
-        ++unreadable_;
-    }
-    return complete_those_over();
 }
 nb::tuple Session::take_corrections() {
     const Inside inside(*this);
@@ -620,7 +402,7 @@ std::string Session::plan() {
     return inside ? model::to_json(session_->plan().config()).dump() : std::string();
 }
 void Session::end_eval_step() noexcept {
-    complete_all();
+    complete_late();
     if (const Inside inside(*this); inside) session_->end_eval_step();
 }
 
@@ -632,13 +414,13 @@ std::chrono::nanoseconds patience_of(double seconds) noexcept {
 }  // namespace
 
 bool Session::flush(double patience_seconds) noexcept {
-    complete_all();
+    complete_late();
     const nb::gil_scoped_release others_may_run;
     const Inside inside(*this);
     return inside && session_->flush(patience_of(patience_seconds));
 }
 void Session::close(double patience_seconds) noexcept {
-    complete_all();
+    complete_late();
     const nb::gil_scoped_release others_may_run;
     if (const Inside inside(*this, false); inside) session_->close(patience_of(patience_seconds));
 }
@@ -656,7 +438,7 @@ nb::dict Session::counts() {
     out["raw_tensors_dropped"] = counts.writer.raw_tensors_dropped;
     out["failed"] = counts.writer.failed;
     out["failure"] = counts.writer.failure;
-    out["tensors_skipped"] = counts.tensors_skipped + unreadable_;
+    out["tensors_skipped"] = counts.tensors_skipped + unreadable_ + late_.lost();
     out["capture_nanos"] = counts.capture_nanos;
     return out;
 }
@@ -748,8 +530,6 @@ void bind_session(nb::module_& module) {
         .def("observe_update_later", &Session::observe_update_later, "mode"_a, "update"_a, "ratio"_a,
              "before"_a.none(), "after"_a.none(),
              "Begins to take what is due of what became of a tensor. False: as above.")
-        .def("device_failure", &Session::device_failure,
-             "Why tensors on a device could not be taken, the last time that was an error; or empty.")
         .def("observe_classes", &Session::observe_classes, "mode"_a, "id"_a, "logits"_a.none(),
              "labels"_a.none(),
              "Counts classes of logits [n, classes] and labels [n]. False: one lives on a device.")

@@ -12,13 +12,13 @@
 
 #include <atomic>
 #include <cstdint>
-#include <deque>
 #include <memory>
 #include <mutex>
 #include <span>
 #include <string>
 #include <vector>
 
+#include "late_values.h"
 #include "tensor_access.h"
 #include "traindbg/base/clock.h"
 #include "traindbg/base/fork_generation.h"
@@ -44,8 +44,6 @@ struct CopiedTensors {
 
 class Session {
   public:
-    using Ticket = reduce::DeviceReducer::Ticket;
-
     Session(const std::string& run_directory, const std::string& config_json, model::WorkerId worker);
 
     model::TensorId register_tensor(std::string name, const std::string& role, const std::string& activation,
@@ -89,14 +87,12 @@ class Session {
     bool observe_scalar_later(int mode, model::TensorId id, nanobind::handle tensor) noexcept;
     bool observe_update_later(int mode, model::TensorId update, model::TensorId ratio,
                               nanobind::handle before, nanobind::handle after) noexcept;
-    // Why a device's statistics are not taken by our kernels; empty where nothing failed.
-    std::string device_failure() const;
     // Of a tensor with one element on a device: begins to fetch its value. kNone: it cannot.
-    Ticket begin_value(nanobind::handle tensor) noexcept;
+    LateValues::Ticket begin_value(nanobind::handle tensor) noexcept;
     // Waits for it; the ticket is void afterwards.
-    double take_value(Ticket ticket) noexcept;
+    double take_value(LateValues::Ticket ticket) noexcept;
     // Its value is observed when it is there.
-    void observe_value_later(int mode, model::TensorId id, Ticket ticket) noexcept;
+    void observe_value_later(int mode, model::TensorId id, LateValues::Ticket ticket) noexcept;
 
     bool observe_classes(int mode, model::TensorId id, nanobind::handle logits,
                          nanobind::handle labels) noexcept;
@@ -173,39 +169,9 @@ class Session {
     std::vector<tensor::TensorView> views_;
     std::vector<model::TensorId> view_ids_;
 
-    // Something of a tensor that a device is at.
-    struct Late {
-        enum class Kind : std::uint8_t { kStatistics, kScalar, kUpdate };
-        Kind kind;
-        capture::LateSample sample;
-        capture::LateSample ratio;  // of an update
-        Ticket ticket;
-    };
-    // A step that ended, and is complete when the mark is over.
-    struct Held {
-        reduce::DeviceReducer::Mark mark;
-        std::vector<Late> late;
-    };
-    bool reads_for_device(nanobind::handle tensor, TensorReader& reader, tensor::TensorView& view,
-                          reduce::DeviceReducer::Place& place) noexcept;
-    // Whether statistics, and at most counts of units, are all that is wanted.
-    [[nodiscard]] bool can_begin(int mode, model::TensorId id, bool& is_wanted,
-                                 bool& has_units) const noexcept;
-    void make_room(std::size_t more);
-    bool hold_back(capture::StepDirective& directive) noexcept;
-    void take(const Late& late) noexcept;
-    void take_all(const std::vector<Late>& late, const base::Status& arrived) noexcept;
-    // Hands over the steps that are complete. True: more are left than may be.
-    bool complete_those_over() noexcept;
-    // Waits for the oldest of the steps held back, or for all of them, and what is late of the current one.
-    void complete_oldest() noexcept;
-    void complete_all() noexcept;
-
-    // Guarded by the mutex.
-    std::unique_ptr<reduce::DeviceReducer> reducer_;
-    bool reduces_host_ = false;
-    std::vector<Late> late_;  // of the steps under way
-    std::deque<Held> held_;   // TRAIN steps, the oldest first
+    // Waits for what a device is still at, and takes it.
+    void complete_late() noexcept;
+    LateValues late_;  // guarded by the mutex, but for what only the GIL's holder changes
 };
 
 }  // namespace traindbg::bindings
