@@ -131,19 +131,27 @@ def measure(module: nn.Module | None, name: str, parameter: torch.Tensor) -> Mea
     return Measures(numbers, list(_bounds(module, weight)), list(_deviations(weight)))
 
 
-def holds_phases(module: nn.Module) -> bool:
-    """Whether a layer's biases are angles of a full circle: of random Fourier features, say.
+def phases_of(module: nn.Module) -> torch.Tensor | None:
+    """What tells whether a layer's biases are angles (`are_phases`), on their device.
 
-    They are drawn once and meant to stay (Rahimi and Recht, "Random Features for Large-Scale Kernel
-    Machines", 2007). Waits for a device.
+    None: it has none.
     """
     bias = getattr(module, "bias", None)
     if not isinstance(bias, torch.Tensor) or bias.numel() < _LEAST_PHASES or capturing_graph(bias):
-        return False
-    circle = 2 * math.pi
+        return None
     with own_operations():
         x = local_part(bias.detach()).to(widest_of(bias))
-        low, high, deviation = torch.stack([x.min(), x.max(), x.std()]).tolist()
+        return torch.stack([x.min(), x.max(), x.std()])
+
+
+def are_phases(numbers: list[float]) -> bool:
+    """Whether a layer's biases are angles of a full circle: of random Fourier features, say.
+
+    They are drawn once and meant to stay (Rahimi and Recht, "Random Features for Large-Scale Kernel
+    Machines", 2007).
+    """
+    low, high, deviation = numbers
+    circle = 2 * math.pi
     is_centred = low >= -circle / 2 and high <= circle / 2
     fits = is_centred or (low >= 0 and high <= circle)
     return (

@@ -22,7 +22,7 @@ from torch import nn
 from traindbg.hooks.torch_collapse import Outputs
 from traindbg.hooks.torch_compiled import compiler_in_use
 from traindbg.hooks.torch_device import capturing_graph, own_operations
-from traindbg.hooks.torch_fresh import holds_phases
+from traindbg.hooks.torch_frozen import Frozen
 from traindbg.hooks.torch_given import GivenInEvaluation
 from traindbg.hooks.torch_graph import Graph, look_at_graph
 from traindbg.hooks.torch_guard import guarded
@@ -39,16 +39,11 @@ from traindbg.hooks.torch_module_modes import Modes
 from traindbg.hooks.torch_norms import Norms
 from traindbg.hooks.torch_parameters import number_of
 from traindbg.hooks.torch_policy import is_lowered
-from traindbg.hooks.torch_resume import are_fresh, ask_fresh, is_random_table
+from traindbg.hooks.torch_resume import are_fresh, ask_fresh
 from traindbg.hooks.torch_shards import local_part
 from traindbg.hooks.torch_slopes import Slopes
 from traindbg.hooks.torch_through_time import ThroughTime
-from traindbg.hooks.torch_untrained import (
-    Calls,
-    Untrained,
-    first_elements,
-    first_elements_of,
-)
+from traindbg.hooks.torch_untrained import Calls, Untrained, first_elements
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -57,6 +52,7 @@ if TYPE_CHECKING:
     from traindbg.hooks.torch_collapse import Given
     from traindbg.hooks.torch_graph import Latent
     from traindbg.hooks.torch_teller import Teller
+    from traindbg.hooks.torch_untrained import Places
     from traindbg.hooks.torch_watched import WatchedModels
 
 _graph_task = getattr(torch._C, "_current_graph_task_id", None)
@@ -165,7 +161,7 @@ class LoopObserver:
         self._wants_calls = False
         self._left_out = LeftOut(teller, models)
         self.modes = Modes(teller, models)
-        self._frozen: dict[int, tuple[float, ...]] = {}
+        self._frozen = Frozen(teller.later)
         self._ever_reached: set[int] = set()
         self._told_fresh = False
         self._batches: set[int] = set()  # of how many samples losses were computed in training
@@ -671,7 +667,7 @@ class LoopObserver:
         """Tells which modules run and stay untrained: detached from the loss, or frozen."""
         self._ever_reached |= reached
         is_missing = bool(reached) and any(id(p) not in self._ever_reached for p in held)
-        mine: list[tuple[str, nn.Module, list[tuple[str, nn.Parameter]]]] = [
+        mine: Places = [
             (path, module, own)
             for path, module in self.modules().items()
             if (own := list(module.named_parameters(recurse=False)))
@@ -704,20 +700,23 @@ class LoopObserver:
             if is_missed([(name, p)])
         ]
         self._untrained.tell_parts(parts, self._ever_reached)
-        frozen = self._frozen_in(mine)
-        self._wants_calls = bool(missed or frozen)
         calls = self._calls
-        if calls is None or not calls.order:
+        order = {} if calls is None else calls.order
+
+        def told(frozen: set[str]) -> None:
+            self._wants_calls = bool(missed or frozen)
+            self._tell_frozen(frozen, mine, order)
+
+        self._frozen.ask(mine, self._ever_reached, told)
+        if calls is None or not order:
             if not missed:
                 self._teller.fact("detached_modules", 0)
-            if not frozen:
-                self._teller.fact("frozen_fresh_modules", 0)
             self._untrained.tell(mine, set(missed), self._first, None, self._ever_reached)
             return
         by_id = {id(module): (path, own) for path, module, own in mine}
         before: list[tuple[str, bool, bool | None]] = []
         has_later = False
-        for key, had_gradients in calls.order.items():
+        for key, had_gradients in order.items():
             if key not in by_id:
                 continue
             path, own = by_id[key]
@@ -739,10 +738,15 @@ class LoopObserver:
         self._teller.fact("detached_modules_loaded", float(meant))
         self._first = {path for path, _, _ in before}
         self._untrained.tell(mine, set(missed), self._first, calls, self._ever_reached)
+
+    def _tell_frozen(self, frozen: set[str], places: Places, order: dict[int, bool]) -> None:
+        """Of modules that stay as they were initialised. `order`: as `Calls` has it."""
+        if not order:
+            if not frozen:
+                self._teller.fact("frozen_fresh_modules", 0)
+            return
         run = {
-            path: own
-            for path, module, own in mine
-            if path in frozen and calls.order.get(id(module))
+            path: own for path, module, own in places if path in frozen and order.get(id(module))
         }
         self._teller.fact("frozen_fresh_modules", len(run), next(iter(run), ""))
         if run:
@@ -753,58 +757,3 @@ class LoopObserver:
             self._teller.fact("frozen_fresh_biased", sum(in_part))
         elif frozen:
             self._teller.fact("frozen_fresh_uncalled", len(frozen))
-
-    def _frozen_in(
-        self, mine: list[tuple[str, nn.Module, list[tuple[str, nn.Parameter]]]]
-    ) -> set[str]:
-        """Modules whose parameters require no gradients, as PyTorch initialised them.
-
-        Those that train their biases alone (BitFit) only where most modules do: a projection that
-        is meant to be random stands beside others.
-        """
-        frozen: set[str] = set()
-        biased: set[str] = set()
-        candidates: list[tuple[str, nn.Module, list[tuple[str, nn.Parameter]], nn.Parameter]] = []
-        with_matrices = 0
-        for path, module, own in mine:
-            matrices = [(name, p) for name, p in own if p.dim() > 1]
-            with_matrices += bool(matrices)
-            is_biased = any(p.requires_grad or p.grad is not None for _, p in own)
-            kept = matrices if is_biased else own
-            if not kept or any(p.requires_grad or p.grad is not None for _, p in kept):
-                continue
-            if any(number_of(p) == 0 for _, p in own):
-                continue
-            if any(id(p) in self._ever_reached for _, p in kept):
-                continue
-            weight = max((p for _, p in kept), key=lambda p: p.numel())
-            candidates.append((path, module, kept, weight))
-            if is_biased:
-                biased.add(path)
-        # All at once: each look would wait for a device.
-        named = [
-            (module, name, p)
-            for _, module, kept, weight in candidates
-            if id(weight) not in self._frozen
-            for name, p in kept
-        ]
-        drawn = iter(are_fresh(named))
-        firsts = first_elements_of([weight for *_, weight in candidates])
-        is_new = {id(weight) for *_, weight in candidates} - self._frozen.keys()
-        for (path, module, kept, weight), now in zip(candidates, firsts, strict=True):
-            fresh = [next(drawn) for _ in kept] if id(weight) in is_new else []
-            if len(frozen) >= _MOST_CANDIDATES:
-                continue
-            first = self._frozen.get(id(weight))
-            if first is None:
-                is_random = True in fresh and False not in fresh
-                if not is_random and not is_random_table(module, weight):
-                    continue
-                if holds_phases(module):
-                    continue
-                self._frozen[id(weight)] = now
-            elif first != now:
-                continue  # something else sets them: an average of other weights, say
-            frozen.add(path)
-        biased &= frozen
-        return frozen if 2 * len(biased) > with_matrices else frozen - biased

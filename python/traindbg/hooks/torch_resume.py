@@ -292,7 +292,7 @@ checkpoints = Checkpoints()
 Named = tuple["torch.nn.Module | None", str, torch.Tensor]
 
 
-class _Fresh:
+class Fresh:
     """Whether some parameters of modules are as they were initialised.
 
     What was loaded is not, whatever it looks like: a training that was short, or a layer that it
@@ -316,7 +316,7 @@ class _Fresh:
 
 def are_fresh(named: Sequence[Named]) -> list[bool | None]:
     """Whether each is as it was initialised. None: that cannot be told. Waits for a device."""
-    fresh = _Fresh(named)
+    fresh = Fresh(named)
     return fresh.told(brought(fresh.asked))
 
 
@@ -324,7 +324,7 @@ def ask_fresh(
     later: Later, named: Sequence[Named], told: Callable[[list[bool | None]], None]
 ) -> None:
     """Tells the same when the step ends."""
-    fresh = _Fresh(named)
+    fresh = Fresh(named)
     later.ask("loop", fresh.asked, lambda values: told(fresh.told(values)))
 
 

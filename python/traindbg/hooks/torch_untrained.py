@@ -45,19 +45,24 @@ Own = list[tuple[str, nn.Parameter]]
 Places = list[tuple[str, nn.Module, Own]]
 
 
+def first_part(parameter: torch.Tensor) -> torch.Tensor:
+    """The first few elements, where they are."""
+    return local_part(parameter.detach()).flatten()[:FIRST_ELEMENTS]
+
+
 def first_elements(parameter: torch.Tensor) -> tuple[float, ...]:
     """The first few; none where they cannot be asked for now."""
     if capturing_graph(parameter):
         return ()
     with own_operations():
-        return tuple(local_part(parameter.detach()).flatten()[:FIRST_ELEMENTS].tolist())
+        return tuple(first_part(parameter).tolist())
 
 
 def first_elements_of(parameters: Sequence[torch.Tensor]) -> list[tuple[float, ...]]:
     """The same of many. Waits once for each device."""
     with own_operations():
         parts = {
-            number: local_part(parameter.detach()).flatten()[:FIRST_ELEMENTS]
+            number: first_part(parameter)
             for number, parameter in enumerate(parameters)
             if not capturing_graph(parameter)
         }
