@@ -19,8 +19,8 @@ from trainings import fingerprint
 
 import traindbg as td
 from traindbg.hooks import torch_recording
-from traindbg.hooks.torch_fresh import looks_fresh
 from traindbg.hooks.torch_holders import holder_of
+from traindbg.hooks.torch_resume import are_fresh
 
 STEPS = 30
 KINDS = (
@@ -841,9 +841,9 @@ def test_proxies_that_a_module_holds_are_not_woken_up():
 
 def test_what_is_of_one_value_says_nothing_of_where_it_came_from():
     table = nn.Embedding(200, 4)
-    assert looks_fresh(table, "table.weight", table.weight)
+    assert are_fresh([(table, "table.weight", table.weight)]) == [True]
     nn.init.zeros_(table.weight)
-    assert looks_fresh(table, "table.weight", table.weight) is None
+    assert are_fresh([(table, "table.weight", table.weight)]) == [None]
 
 
 def test_old_gradients_of_a_network_whose_optimizer_is_gone(run_dir):

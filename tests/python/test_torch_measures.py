@@ -12,7 +12,7 @@ torch = pytest.importorskip("torch")
 from torch import nn
 
 import traindbg as td
-from traindbg.hooks.torch_fresh import holds_phases
+from traindbg.hooks.torch_fresh import are_phases, phases_of
 from traindbg.hooks.torch_measures import judges_order
 
 PROGRAM = """
@@ -85,17 +85,20 @@ def test_it_is_told_where_a_loss_is_of_yes_and_no(python, run_dir, outputs, loss
 
 
 def test_phases_of_random_features_are_known() -> None:
+    def holds_phases(layer: nn.Linear) -> bool:
+        return are_phases(phases_of(layer).tolist())
+
     layer = nn.Linear(5, 200)
     assert not holds_phases(layer)
     with torch.no_grad():
-        assert holds_phases(layer) is False
         layer.bias.uniform_(0, 2 * math.pi)
         assert holds_phases(layer)
         layer.bias.uniform_(-math.pi, math.pi)
         assert holds_phases(layer)
         for other in (layer.bias.uniform_(0, 1), layer.bias.uniform_(0, 20), layer.bias.normal_()):
             assert not holds_phases(layer), other
-    assert not holds_phases(nn.Linear(5, 8, bias=False))
+    assert phases_of(nn.Linear(5, 8, bias=False)) is None
+    assert phases_of(nn.Linear(5, 8)) is None  # too few
 
 
 def test_the_size_of_what_a_recurrent_layer_is_given(run_dir) -> None:

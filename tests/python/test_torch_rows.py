@@ -10,10 +10,30 @@ from torch.nn import functional as F
 import traindbg as td
 from traindbg import _core
 from traindbg.hooks.torch_data import missed_labels
+from traindbg.hooks.torch_later import Later
 from traindbg.hooks.torch_passes import Pass
 from traindbg.hooks.torch_rows import Rows, changes, fingerprints
 
 RULES = ["train_val_overlap", "label_noise"]
+
+
+class Device:
+    """Brings tensors over, as `Deferred` does when a step ends."""
+
+    has_deferred = False
+
+    def bring(self, tensor: torch.Tensor) -> torch.Tensor:
+        return tensor.clone()
+
+
+def unscored(rows: Rows):
+    """What is told of batches that had no loss."""
+    told = [(None, None)]
+    later = Later(Device(), Device())
+    rows.ask_unscored(later, lambda *found: told.append(found))
+    later.send()
+    later.deliver()
+    return told[-1]
 
 
 def evaluated(rows: Rows, x: torch.Tensor):
@@ -213,17 +233,17 @@ def test_batches_without_a_loss_are_counted_together():
     for part in (x[50:], x[30:50], x[20:40]):
         rows.given(part, in_evaluation_mode=True, step=2)
     rows.trained(x[:40], 1.0)
-    found, in_training = rows.read_unscored()
+    found, in_training = unscored(rows)
     assert found is not None
     assert in_training is None
     assert found.rows_unscored_batches == 3
     assert found.rows_unscored == 50
     assert found.rows_unscored_trained == 30
     assert found.rows_unscored_longest_without == 10
-    assert rows.read_unscored() == (None, None)
+    assert unscored(rows) == (None, None)
     rows.given(x, in_evaluation_mode=False, step=3)
     rows.trained(x[:40], 1.0)
-    found, in_training = rows.read_unscored()
+    found, in_training = unscored(rows)
     assert found is None
     assert tuple(in_training or ()) == (1, 60, 40, 1)
 
@@ -234,7 +254,7 @@ def evaluations(rows: Rows, steps: int, parts_of):
         for part in parts_of(step):
             rows.given(part, in_evaluation_mode=True, step=step)
         rows.trained(torch.randn(20, 12), 1.0, step=step)
-        yield rows.read_unscored()[0]
+        yield unscored(rows)[0]
         rows.read()
 
 
@@ -274,7 +294,7 @@ def test_equal_rows_with_two_labels_are_records_of_their_own(monkeypatch, path, 
         rows.read()
         rows.given(x[:10], in_evaluation_mode=True, step=1)
         rows.trained(torch.randn(40, 12), 1.0)
-        return rows.read_unscored()[0].rows_alike_labelled_otherwise
+        return unscored(rows)[0].rows_alike_labelled_otherwise
 
     rows.trained(x, 1.0)
     rows.labelled(labels)
@@ -288,9 +308,7 @@ def test_equal_rows_with_two_labels_are_records_of_their_own(monkeypatch, path, 
 @pytest.mark.parametrize("kind", ["numbers", "bits", "copies"])
 def test_rows_of_a_device_are_the_same_rows(monkeypatch, kind: str):
     torch.manual_seed(0)
-    here = Rows()
-    monkeypatch.setenv("TRAINDBG_DEVICE_PATH", "1")
-    there = Rows()
+    here, there = Rows(), Rows()
     x = torch.randint(0, 2, (200, 12)) if kind == "bits" else torch.randn(200, 12)
     x = x[torch.randint(200, (200,))] if kind == "copies" else x
     y, lengths = torch.randint(4, (200,)), torch.randint(5, (200,))
@@ -300,7 +318,8 @@ def test_rows_of_a_device_are_the_same_rows(monkeypatch, kind: str):
         of = Pass(1 + step // 5, 200)
         batch, labels = x[chosen], (y[chosen] + (step % 7 == 0)) % 4
         kept = batch.clone(), labels.clone()
-        for rows in (here, there):
+        for path, rows in enumerate((here, there)):
+            monkeypatch.setenv("TRAINDBG_DEVICE_PATH", str(path))
             rows.trained(batch, 5.0, of, step)
             if step % 3 == 0:
                 rows.further_input(lengths[chosen])
@@ -313,7 +332,7 @@ def test_rows_of_a_device_are_the_same_rows(monkeypatch, kind: str):
             if step % 5 == 0:
                 rows.given(x[50:90], in_evaluation_mode=step % 2 == 0, step=step)
             told.append([rows.read(), rows.read_labelled(), rows.read_again(), rows.standing()])
-            told[-1].append(rows.read_unscored())
+            told[-1].append(unscored(rows))
             batch.copy_(kept[0])
             labels.copy_(kept[1])
     assert told[::2] == told[1::2]

@@ -15,6 +15,7 @@ from traindbg.hooks.torch_device import own_operations
 from traindbg.hooks.torch_drivers import SKIPPED_UNTIL_A_STEP
 from traindbg.hooks.torch_gradients import GRADIENTS_BEFORE, first_not_finite, is_not_finite
 from traindbg.hooks.torch_guard import boundary, guarded
+from traindbg.hooks.torch_later import may_read
 from traindbg.hooks.torch_loss_graph import WrittenOut, compared_shapes, written_out
 from traindbg.hooks.torch_loss_observer import ARGUMENTS
 from traindbg.hooks.torch_shards import has_values, whole_here
@@ -257,6 +258,6 @@ class BackwardObserver:
         gradient = found[0].grad
         with own_operations():
             # On a device a look at zeros would wait; zero_grad() leaves None unless told not to.
-            is_zero = gradient is None or (gradient.is_cpu and not bool(gradient.any()))
+            is_zero = gradient is None or (may_read(gradient) and not bool(gradient.any()))
         if is_zero:
             self._tensors.tell("cleared_between_passes", 1)

@@ -18,6 +18,7 @@ from traindbg.hooks import torch_patches as patches
 from traindbg.hooks.torch_changes import Changes, Found, elements_of
 from traindbg.hooks.torch_device import capturing_graph, own_operations
 from traindbg.hooks.torch_guard import guarded
+from traindbg.hooks.torch_later import brought
 from traindbg.hooks.torch_leaves import leaves_of
 
 if TYPE_CHECKING:
@@ -61,7 +62,7 @@ class Search:
         self._changes = Changes()
         self._passes = 0
         self._shapes: list[torch.Size] = []
-        self._elements: list[list[float]] = []
+        self._elements: list[torch.Tensor | None] = []  # copies of a few of the leaves'
         self._ids: list[int] = []
         self._losses: list[torch.Tensor] = []  # of steps
         self._loss: torch.Tensor | None = None  # of the step under way
@@ -138,7 +139,7 @@ class Search:
         elif leaves is not None:
             self._changes.remember(leaves)
             self._shapes = [leaf.shape for leaf in leaves]
-            self._elements = [elements_of(leaf) for leaf in leaves[:_COMPARED]]
+            self._elements = _elements_of(leaves)
 
     def _step_ended(self) -> None:
         loss, self._loss = self._loss, None
@@ -148,14 +149,23 @@ class Search:
         """Whether these are what an update made of those before: near them, yet others all over."""
         if [leaf.shape for leaf in leaves] != self._shapes:
             return False
-        for leaf, before in zip(leaves[:_COMPARED], self._elements, strict=True):
-            now = elements_of(leaf)
+        both = [*self._elements, *_elements_of(leaves)]
+        there = iter(brought([one for one in both if one is not None]))
+        values: list[list[float]] = [[] if one is None else next(there).tolist() for one in both]
+        middle = len(self._elements)
+        for before, now in zip(values[:middle], values[middle:], strict=True):
             size = sum(map(abs, before))
             away = sum(abs(a - b) for a, b in zip(now, before, strict=True))
             others = sum(a != b for a, b in zip(now, before, strict=True))
             if 2 * others > len(before) and away < _NEAR * size:
                 return True
         return False
+
+
+def _elements_of(leaves: Sequence[torch.Tensor]) -> list[torch.Tensor | None]:
+    with own_operations():
+        found = [elements_of(leaf) for leaf in leaves[:_COMPARED]]
+        return [None if one is None else one.clone() for one in found]
 
 
 def _number_of(roots: Any) -> torch.Tensor | None:

@@ -1,8 +1,8 @@
 """Whether weights were changed since they were looked at last, of a handful of them.
 
 What is written in place raises a tensor's version, and what is assigned to `.data` moves it. What
-is written through `.data` does neither: it is told by a few elements. Those are read until a change
-was told without them, which waits for a device.
+is written through `.data` does neither: it is told by a few elements. Copies of those are kept on
+their device, and compared until a change was told without them, which waits for the device.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import torch
 
 from traindbg.hooks.torch_device import capturing_graph, own_operations
+from traindbg.hooks.torch_later import brought, packed
 from traindbg.hooks.torch_parameters import number_of
 from traindbg.hooks.torch_shards import local_part
 
@@ -36,21 +37,46 @@ class _Seen(NamedTuple):
     tensor: weakref.ref[torch.Tensor]
     version: int
     address: int
-    elements: str  # as words: what is not a number is like itself
 
 
-def elements_of(tensor: torch.Tensor) -> list[float]:
-    """A few elements from all over it, or the first ones of one that is not contiguous. Waits."""
+def elements_of(tensor: torch.Tensor, *, first: bool = False) -> torch.Tensor | None:
+    """A few elements from all over it, on its device. None: they cannot be asked for now.
+
+    The first ones where that is wanted, and of one that is not contiguous.
+    """
     local = local_part(tensor.detach())
     if local.layout is not torch.strided or local.numel() == 0 or capturing_graph(tensor):
-        return []
+        return None
     with own_operations():
-        if local.is_contiguous():
+        if local.is_contiguous() and not first:
             local = local.view(-1)[:: max(1, local.numel() // _ELEMENTS)]
         for _ in range(local.dim() - 1):  # without a copy of it all
             local = local[0]
-        found: list[float] = local.reshape(-1)[:_ELEMENTS].tolist()
-    return found
+        return local.reshape(-1)[:_ELEMENTS]
+
+
+class Elements:
+    """What some elements were like, by their bytes: what is not a number is like itself."""
+
+    def __init__(self, elements: Sequence[torch.Tensor | None]) -> None:
+        self._are_there = [one is not None for one in elements]
+        with own_operations():
+            self._parts = packed([one for one in elements if one is not None])
+
+    def differ(self, now: Elements) -> list[torch.Tensor]:
+        """Truth values on their devices, one of which is True if some element is another one."""
+        if self._are_there != now._are_there:
+            return []  # that cannot be told
+        if len(self._parts) != len(now._parts):
+            return [torch.ones((), dtype=torch.bool)]
+        found: list[torch.Tensor] = []
+        with own_operations():
+            for one, other in zip(self._parts, now._parts, strict=True):
+                before, after = one.together, other.together
+                if before.device != after.device or before.shape != after.shape:
+                    return [torch.ones((), dtype=torch.bool)]
+                found.append((before != after).any())
+        return found
 
 
 def _address(tensor: torch.Tensor) -> int:
@@ -77,6 +103,7 @@ class Changes:
 
     def __init__(self) -> None:
         self._seen: list[_Seen] = []
+        self._elements: Elements | None = None
         self._are_told_by_versions = False
 
     @property
@@ -90,14 +117,16 @@ class Changes:
 
     def remember(self, tensors: Sequence[torch.Tensor]) -> None:
         """Looks at them, in the place of those before."""
+        chosen = _chosen(tensors)
         self._seen = [
-            _Seen(weakref.ref(tensor), tensor._version, _address(tensor), self._words(tensor))
-            for tensor in _chosen(tensors)
+            _Seen(weakref.ref(tensor), tensor._version, _address(tensor)) for tensor in chosen
         ]
+        if not self._are_told_by_versions:
+            self._elements = Elements([elements_of(tensor) for tensor in chosen])
 
     def forget(self) -> None:
         """Nothing is compared until the next `remember`."""
-        self._seen = []
+        self._seen, self._elements = [], None
 
     def found(self) -> Found:
         """What became of them since."""
@@ -110,10 +139,9 @@ class Changes:
             if tensor._version != seen.version or _address(tensor) != seen.address:
                 self._are_told_by_versions = True
                 return Found.CHANGED
-        for seen, tensor in zip(self._seen, now, strict=True):
-            if tensor is not None and self._words(tensor) != seen.elements:
-                return Found.CHANGED
-        return Found.SAME
-
-    def _words(self, tensor: torch.Tensor) -> str:
-        return "" if self._are_told_by_versions else str(elements_of(tensor))
+        if self._elements is None or self._are_told_by_versions:
+            return Found.SAME
+        after = Elements([elements_of(tensor) for tensor in now if tensor is not None])
+        with own_operations():
+            differ = any(map(bool, brought(self._elements.differ(after))))
+        return Found.CHANGED if differ else Found.SAME

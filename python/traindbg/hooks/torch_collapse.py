@@ -19,6 +19,7 @@ from traindbg import _core
 from traindbg.hooks.torch_compiled import our_hooks
 from traindbg.hooks.torch_device import capturing_graph, own_operations, widest_of
 from traindbg.hooks.torch_guard import guarded
+from traindbg.hooks.torch_later import may_read
 from traindbg.hooks.torch_loss_graph import mark_returned
 from traindbg.hooks.torch_names import tensors_in
 from traindbg.hooks.torch_patches import is_transforming
@@ -144,7 +145,7 @@ def _of_batch(
     """What is told of a batch's rows. None: it is no batch."""
     if not _is_batch(batch):
         return None
-    found = in_core(batch)
+    found = in_core(batch) if may_read(batch) else None
     if found is not None:
         return found
     with own_operations():
@@ -168,7 +169,7 @@ def share_of_zeros(batch: Any) -> Number | None:
         return None
     with own_operations():
         found = 1 - torch.count_nonzero(batch.detach()) / batch.numel()
-        return float(found) if batch.is_cpu else found
+        return float(found) if may_read(batch) else found
 
 
 def _spread(batch: Any) -> tuple[Number, Number, Number, Number] | None:
@@ -417,8 +418,8 @@ class Outputs:
             variance = (rows if latent.form == "log_variance" else 2 * rows).exp()
         self._scales[latent.mean] = variance.mean(0)
 
-    def information(self) -> Iterator[tuple[str, float, int]]:
-        """What the latent variables tell of a sample: layer, nats, variables. Waits for a device.
+    def information(self) -> Iterator[tuple[str, torch.Tensor, int]]:
+        """What the latent variables tell of a sample: layer, nats, variables.
 
         Of a mean that varies by V from sample to sample, with noise of the variance S around it,
         that is at most log(1 + V / S) / 2, as in any channel with normally distributed noise.
@@ -428,4 +429,4 @@ class Outputs:
             if noise is not None and noise.shape == means.shape:
                 with own_operations():
                     told = (means / noise.clamp_min(1e-12)).log1p().sum() / 2
-                    yield place, float(told), means.numel()
+                yield place, told, means.numel()

@@ -262,6 +262,7 @@ class Deferred:
         self._sent_bytes = 0
         self._classes: list[tuple[int, int, torch.Tensor, torch.Tensor]] = []
         self._pending: set[tuple[int, int]] = set()  # modes and ids: the first of a step counts
+        self._brought = 0  # tensors that others have sent along
         self._is_native: bool | None = None  # the session takes statistics; None: not tried yet
 
     def prepare(self, tensor: torch.Tensor) -> bool:
@@ -418,8 +419,14 @@ class Deferred:
         if self._sent_bytes >= _MOST_BYTES:
             self._receive()
 
+    def bring(self, tensor: torch.Tensor) -> torch.Tensor:
+        """What will hold its values in host memory once `drain` has returned."""
+        self._brought += 1
+        return self._send(tensor)
+
     def clear(self) -> None:
         """Drops everything."""
+        self._brought = 0
         self._vectors, self._scalars, self._sent, self._classes = [], [], [], []
         self._sent_bytes = 0
         self._pending.clear()
@@ -451,6 +458,7 @@ class Deferred:
         But not while a CUDA graph is captured, of which no wait may become a part.
         """
         left = len(self._vectors) + len(self._scalars) + len(self._sent) + len(self._classes)
+        left += self._brought
         try:
             if left and torch.cuda.is_available() and torch.cuda.is_current_stream_capturing():
                 self._session.skip(left)

@@ -49,6 +49,7 @@ from traindbg.hooks.torch_unstepped import Unstepped
 
 if TYPE_CHECKING:
     from traindbg.hooks.torch_parameters import Parameters
+    from traindbg.hooks.torch_rows import InTrainingMode, Unscored
     from traindbg.hooks.torch_tensors import Tensors
     from traindbg.hooks.torch_unseen import Unseen
     from traindbg.hooks.torch_watched import WatchedModels
@@ -164,7 +165,7 @@ class Facts:
         if mode == _TRAIN and number == 0 and self.probes.is_wanted:
             guarded("probes", self.probes.input_given, tensor)
         if mode == _EVAL and number == 0:
-            guarded("unsaid", self.unsaid.given, tensor, self._hot.steps)
+            guarded("unsaid", self.unsaid.given, tensor, self._hot.steps, self._tensors.later)
         if mode == _TRAIN and self._hot.due & _LOOP and len(self._watched.watchers) == 1:
             guarded("neighbours", self._neighbours.given, number, tensor)
         if number == 0 and mode == _TRAIN and self._hot.due & _LOOP:
@@ -367,8 +368,12 @@ class Facts:
 
     def _tell_sequences(self) -> None:
         """What positions of sequences see in the step under way."""
-        for name, value, place in self.sequences.facts():
-            self._tensors.fact(name, value, place)
+
+        def told(facts: list[tuple[str, float, str]]) -> None:
+            for name, value, place in facts:
+                self._tensors.fact(name, value, place)
+
+        self.sequences.ask(self._tensors.later, told)
 
     def _tell_hazards(self) -> None:
         """Which operations of the step under way may make what is not finite."""
@@ -391,7 +396,9 @@ class Facts:
 
     def _tell_unscored(self) -> None:
         """Of batches without gradients for which no loss was computed."""
-        unscored, in_training = self._rows.read_unscored()
+        self._rows.ask_unscored(self._tensors.later, self._tell_those)
+
+    def _tell_those(self, unscored: Unscored | None, in_training: InTrainingMode | None) -> None:
         if in_training is not None and not self.loop.modes.tell_in_training():
             in_training = None  # nothing acts in another way there
         told = [found._asdict() for found in (unscored, in_training) if found is not None]
@@ -401,6 +408,10 @@ class Facts:
             for name, value in facts.items():
                 if not name.startswith("rows_evaluated"):
                     self._tensors.fact(name, value)
+
+    def ask_rows(self) -> None:
+        """A step ends: asks for what `tell_rows` reads."""
+        self._rows.ask(self._tensors.later)
 
     def tell_rows(self) -> None:
         """Of evaluated batches, how many of their rows the training had."""

@@ -362,10 +362,13 @@ class Zeros:
             handle.remove()
         self._handles = []
 
-    def found(self) -> set[str]:
-        """Those whose gradients all end at a factor of 0 or a mask. Waits for a device."""
-        with own_operations():
-            is_any = [known is not None and bool(known) for known in self._any]
+    @property
+    def asked(self) -> list[float | torch.Tensor]:
+        """Of each node that was listened to, whether its gradient is not zero."""
+        return [0.0 if known is None else known for known in self._any]
+
+    def found(self, is_any: list[float]) -> set[str]:
+        """Those whose gradients all end at a factor of 0 or a mask. `is_any`: what was asked."""
         found: set[str] = set()
         for name, way in self._ways.items():
             ends = [

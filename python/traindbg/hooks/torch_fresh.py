@@ -8,7 +8,7 @@ of a bound, or have another deviation or another shape.
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import torch
 from torch import nn
@@ -66,38 +66,56 @@ def _some_of(weight: torch.Tensor) -> torch.Tensor:
     return weight.detach()[:rows].reshape(-1)[:_MOST]
 
 
-def _is_drawn(module: nn.Module, weight: torch.Tensor) -> bool:
-    with own_operations():
-        x = _some_of(weight).to(widest_of(weight))
-        if isinstance(module, nn.Embedding) and module.padding_idx is not None:
-            x = x[x != 0]
-        number = x.numel()
-        if number < _LEAST:
+class Measures(NamedTuple):
+    """Of a parameter: all by which it is told whether it was drawn, and of which distribution."""
+
+    numbers: torch.Tensor  # on its device, in the order of the arguments of `says_drawn`
+    bounds: list[float]  # of the uniform distributions that it may be of
+    deviations: list[float]  # of the normal ones
+
+    def says_drawn(self, numbers: list[float]) -> bool | None:
+        """`numbers`: those above, in host memory."""
+        is_constant, number, mean, top, deviation, kurtosis = numbers
+        if is_constant:
+            return None
+        if number < _LEAST or deviation == 0 or not math.isfinite(deviation):
             return False
-        mean, top = float(x.mean()), float(x.abs().max())
-        deviation = float(x.std())
-        if deviation == 0 or not math.isfinite(deviation):
+        noise = 1 / math.sqrt(number)
+        for bound in self.bounds:
+            expected = bound / math.sqrt(3)
+            is_filled = bound * (1 - 12 / number) <= top <= bound * (1 + 1e-5)
+            is_centred = abs(mean) < 3.5 * expected * noise
+            if is_filled and is_centred and abs(deviation / expected - 1) < 2 * noise:
+                return True
+        if number < _LEAST_NORMAL or abs(kurtosis - 3) > 4 * math.sqrt(24) * noise:
             return False
-        kurtosis = float(((x - mean) / deviation).pow(4).mean())
-    noise = 1 / math.sqrt(number)
-    for bound in _bounds(module, weight):
-        expected = bound / math.sqrt(3)
-        is_filled = bound * (1 - 12 / number) <= top <= bound * (1 + 1e-5)
-        is_centred = abs(mean) < 3.5 * expected * noise
-        if is_filled and is_centred and abs(deviation / expected - 1) < 2 * noise:
-            return True
-    if number < _LEAST_NORMAL or abs(kurtosis - 3) > 4 * math.sqrt(24) * noise:
-        return False
-    return any(
-        abs(deviation / expected - 1) < 2.5 * noise and abs(mean) < 3.5 * expected * noise
-        for expected in _deviations(weight)
-    )
+        return any(
+            abs(deviation / expected - 1) < 2.5 * noise and abs(mean) < 3.5 * expected * noise
+            for expected in self.deviations
+        )
 
 
-def looks_fresh(module: nn.Module | None, name: str, parameter: torch.Tensor) -> bool | None:
-    """Whether a parameter of a module is as it was initialised. None: that cannot be told.
+def _numbers_of(weight: torch.Tensor, *, has_padding: bool) -> torch.Tensor:
+    """As `Measures` has them. With padding, of what is not 0."""
+    some = _some_of(weight)
+    is_constant = (some == some[0]).all()
+    x = some.to(widest_of(weight))
+    number, mean, deviation = torch.full_like(x[0], x.numel()), x.mean(), x.std()
+    away = x - mean
+    if has_padding:
+        is_there = x != 0
+        number = is_there.sum().to(x.dtype)
+        mean = x.sum() / number
+        away = torch.where(is_there, x - mean, 0)
+        deviation = (away.square().sum() / (number - 1)).sqrt()
+    kurtosis = (away / deviation).pow(4).sum() / number
+    return torch.stack([is_constant.to(x.dtype), number, mean, x.abs().max(), deviation, kurtosis])
 
-    Of biases, gains, small tensors and those of one value it cannot. Waits for a device.
+
+def measure(module: nn.Module | None, name: str, parameter: torch.Tensor) -> Measures | None:
+    """What tells whether a parameter of a module is as it was initialised. None: nothing does.
+
+    Of biases, gains and small tensors it cannot be told.
     """
     weight = local_part(parameter.detach())
     if module is None or weight.dim() < 2 or weight.numel() < _LEAST:
@@ -107,25 +125,33 @@ def looks_fresh(module: nn.Module | None, name: str, parameter: torch.Tensor) ->
     last = name.rpartition(".")[2]
     if not last.startswith(("weight", "in_proj", "q_proj", "k_proj", "v_proj")):
         return None
+    has_padding = isinstance(module, nn.Embedding) and module.padding_idx is not None
     with own_operations():
-        some = _some_of(weight)
-        is_constant = bool((some == some[0]).all())
-    return None if is_constant else _is_drawn(module, weight)
+        numbers = _numbers_of(weight, has_padding=has_padding)
+    return Measures(numbers, list(_bounds(module, weight)), list(_deviations(weight)))
 
 
-def holds_phases(module: nn.Module) -> bool:
-    """Whether a layer's biases are angles of a full circle: of random Fourier features, say.
+def phases_of(module: nn.Module) -> torch.Tensor | None:
+    """What tells whether a layer's biases are angles (`are_phases`), on their device.
 
-    They are drawn once and meant to stay (Rahimi and Recht, "Random Features for Large-Scale Kernel
-    Machines", 2007). Waits for a device.
+    None: it has none.
     """
     bias = getattr(module, "bias", None)
     if not isinstance(bias, torch.Tensor) or bias.numel() < _LEAST_PHASES or capturing_graph(bias):
-        return False
-    circle = 2 * math.pi
+        return None
     with own_operations():
         x = local_part(bias.detach()).to(widest_of(bias))
-        low, high, deviation = float(x.min()), float(x.max()), float(x.std())
+        return torch.stack([x.min(), x.max(), x.std()])
+
+
+def are_phases(numbers: list[float]) -> bool:
+    """Whether a layer's biases are angles of a full circle: of random Fourier features, say.
+
+    They are drawn once and meant to stay (Rahimi and Recht, "Random Features for Large-Scale Kernel
+    Machines", 2007).
+    """
+    low, high, deviation = numbers
+    circle = 2 * math.pi
     is_centred = low >= -circle / 2 and high <= circle / 2
     fits = is_centred or (low >= 0 and high <= circle)
     return (
@@ -146,10 +172,10 @@ def looks_drawn(parameter: torch.Tensor) -> bool:
         return False
     with own_operations():
         x = weight.flatten(1)[:_MOST_ROWS, :_MOST_COLUMNS].to(widest_of(weight))
-        deviation = float(x.std())
+        shape = ((x - x.mean()) / x.std()).pow(4).mean()
+        deviation, kurtosis = torch.stack([x.std(), shape]).tolist()
         if deviation == 0 or not math.isfinite(deviation):
             return False
-        kurtosis = float(((x - x.mean()) / deviation).pow(4).mean())
         largest = float(torch.linalg.matrix_norm(x, 2))
     rows, columns = x.shape
     noise = math.sqrt(24 / x.numel())

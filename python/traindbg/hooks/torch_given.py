@@ -56,12 +56,10 @@ class GivenInEvaluation:
             handle.remove()
             our_hooks.discard(handle.id)
 
-    def zeros_of(self, layer: nn.Module) -> float | None:
-        """The share of zeros, if it was this layer that was the first. Waits for a device."""
+    def zeros_of(self, layer: nn.Module) -> list[float | torch.Tensor]:
+        """The share of zeros at each look, if it was this layer that was the first."""
         known = self._layer() if self._layer is not None else None
-        if known is not layer or not self._zeros:
-            return None
-        return sum(map(float, self._zeros)) / len(self._zeros)
+        return list(self._zeros) if known is layer else []
 
     def _called(self, module: nn.Module, args: Any, output: Any) -> None:
         if _is_compiling() or threading.get_ident() != self._thread:

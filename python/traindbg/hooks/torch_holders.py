@@ -10,7 +10,7 @@ import torch
 from torch import nn
 
 from traindbg.hooks.torch_nodes import is_leaf, next_nodes
-from traindbg.hooks.torch_resume import is_fresh
+from traindbg.hooks.torch_resume import are_fresh
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -120,7 +120,7 @@ def _within(leaf: torch.Tensor, module: nn.Module, only_drawn: bool) -> str:
         own = list(part.named_parameters(recurse=False))
         for name, parameter in own:
             if parameter is leaf:
-                fresh = [is_fresh(part, other, p) for other, p in own] if only_drawn else [True]
+                fresh = are_fresh([(part, other, p) for other, p in own]) if only_drawn else [True]
                 is_drawn = True in fresh and False not in fresh
                 return f"{path}.{name}".lstrip(".") if is_drawn else ""
     return ""

@@ -13,6 +13,7 @@ import weakref
 from typing import TYPE_CHECKING, NamedTuple
 
 from traindbg.hooks.torch_device import capturing_graph, own_operations
+from traindbg.hooks.torch_later import may_read
 from traindbg.hooks.torch_shards import local_part
 
 if TYPE_CHECKING:
@@ -64,7 +65,7 @@ class KeptGradients:
             is_other = since.gradient() is not gradient
             if gradient is None or is_other:
                 self._cleared.add(optimizer)
-            elif not gradient.is_cpu or capturing_graph(gradient):
+            elif not may_read(gradient) or capturing_graph(gradient):
                 self._since.pop(optimizer, None)  # it may hold zeros; a look would wait
                 continue
             else:

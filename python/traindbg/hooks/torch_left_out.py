@@ -9,8 +9,8 @@ import torch
 from traindbg import _core
 from traindbg.hooks.torch_outside import Outside
 from traindbg.hooks.torch_parameters import number_of
-from traindbg.hooks.torch_resume import checkpoints, is_fresh
-from traindbg.hooks.torch_untrained import first_elements
+from traindbg.hooks.torch_resume import are_fresh, checkpoints
+from traindbg.hooks.torch_untrained import first_elements_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Container, Iterable
@@ -96,8 +96,8 @@ class LeftOut:
             self._elsewhere |= in_any_optimizer()
             found = [(p, o) for p, o in found if id(p) not in self._elsewhere]
         kept: list[tuple[torch.Tensor, Owner]] = []
-        for parameter, owner in found[:_MOST_CANDIDATES]:
-            first = first_elements(parameter)
+        firsts = first_elements_of([parameter for parameter, _ in found[:_MOST_CANDIDATES]])
+        for (parameter, owner), first in zip(found, firsts, strict=False):
             if self._firsts.setdefault(id(parameter), first) != first:
                 self._elsewhere.add(id(parameter))  # somebody changes it: it is trained by hand
             else:
@@ -114,7 +114,7 @@ class LeftOut:
         self._teller.fact("not_in_optimizer", count, kept[0][1].module if kept else "")
         if kept:
             held_by = modules()
-            fresh = [is_fresh(held_by.get(o.module), o.path, p) for p, o in kept]
+            fresh = are_fresh([(held_by.get(o.module), o.path, p) for p, o in kept])
             # Of weights that came from elsewhere, it may be meant.
             is_loaded = (
                 False in fresh

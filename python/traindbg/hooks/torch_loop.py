@@ -22,11 +22,12 @@ from torch import nn
 from traindbg.hooks.torch_collapse import Outputs
 from traindbg.hooks.torch_compiled import compiler_in_use
 from traindbg.hooks.torch_device import capturing_graph, own_operations
-from traindbg.hooks.torch_fresh import holds_phases
+from traindbg.hooks.torch_frozen import Frozen
 from traindbg.hooks.torch_given import GivenInEvaluation
 from traindbg.hooks.torch_graph import Graph, look_at_graph
 from traindbg.hooks.torch_guard import guarded
 from traindbg.hooks.torch_holders import holder_of
+from traindbg.hooks.torch_later import brought, may_read
 from traindbg.hooks.torch_left_out import LeftOut, in_any_optimizer, parameters_of
 from traindbg.hooks.torch_loss_angles import AWAY, ONE_WAY, cosines_in
 from traindbg.hooks.torch_loss_of_itself import are_of_the_same_samples, is_made_of_what_it_compares
@@ -38,7 +39,7 @@ from traindbg.hooks.torch_module_modes import Modes
 from traindbg.hooks.torch_norms import Norms
 from traindbg.hooks.torch_parameters import number_of
 from traindbg.hooks.torch_policy import is_lowered
-from traindbg.hooks.torch_resume import is_fresh, is_random_table
+from traindbg.hooks.torch_resume import are_fresh, ask_fresh
 from traindbg.hooks.torch_shards import local_part
 from traindbg.hooks.torch_slopes import Slopes
 from traindbg.hooks.torch_through_time import ThroughTime
@@ -51,6 +52,7 @@ if TYPE_CHECKING:
     from traindbg.hooks.torch_collapse import Given
     from traindbg.hooks.torch_graph import Latent
     from traindbg.hooks.torch_teller import Teller
+    from traindbg.hooks.torch_untrained import Places
     from traindbg.hooks.torch_watched import WatchedModels
 
 _graph_task = getattr(torch._C, "_current_graph_task_id", None)
@@ -80,11 +82,30 @@ def _any_of(gradient: torch.Tensor) -> torch.Tensor | None:
         return None if part.numel() == 0 or capturing_graph(part) else part.any()
 
 
-def _is_any(gradient: torch.Tensor) -> bool:
-    """The same as a number. Waits for a device."""
-    found = _any_of(gradient)
-    with own_operations():
-        return found is not None and bool(found)
+class _Asked:
+    """Whether one of some gradients is not zero. Of those on devices it is known later."""
+
+    def __init__(self) -> None:
+        self.is_any = False
+        self.later: list[torch.Tensor] = []  # of those of which it is not known yet
+
+    def look(self, gradient: torch.Tensor) -> None:
+        """One more; nothing is asked where it is known already."""
+        found = None if self.is_any else _any_of(gradient)
+        if found is None:
+            return
+        if may_read(found):
+            with own_operations():
+                self.is_any = bool(found)
+        else:
+            self.later.append(found)
+
+    def settle(self) -> None:
+        """Waits for devices."""
+        if not self.is_any:
+            with own_operations():
+                self.is_any = any(map(bool, brought(self.later)))
+        self.later.clear()
 
 
 def _samples(args: tuple[Any, ...], kwargs: dict[str, Any]) -> int:
@@ -140,7 +161,7 @@ class LoopObserver:
         self._wants_calls = False
         self._left_out = LeftOut(teller, models)
         self.modes = Modes(teller, models)
-        self._frozen: dict[int, tuple[float, ...]] = {}
+        self._frozen = Frozen(teller.later)
         self._ever_reached: set[int] = set()
         self._told_fresh = False
         self._batches: set[int] = set()  # of how many samples losses were computed in training
@@ -288,17 +309,14 @@ class LoopObserver:
         gradient = parameter.grad
         if self._was_any or gradient is None:
             return
-        if gradient.is_cpu:
-            self._was_any = _is_any(gradient)
-        elif (found := _any_of(gradient)) is not None:
+        found = _any_of(gradient)
+        if found is None:
+            return
+        if may_read(found):
+            with own_operations():
+                self._was_any = bool(found)
+        else:
             self._perhaps_any = [*self._perhaps_any[1 - _MOST_ASKED :], found]
-
-    def _was_any_left(self) -> bool:
-        """Whether backward left a gradient that is not zero. Waits for a device."""
-        with own_operations():
-            self._was_any = self._was_any or any(map(bool, self._perhaps_any))
-        self._perhaps_any = []
-        return self._was_any
 
     def wants_graph(self, step: int) -> bool:
         """Whether the graph of the pass that begins is to be looked at."""
@@ -433,7 +451,7 @@ class LoopObserver:
     ) -> set[int]:
         """Tells how many parameters of the optimizer were reached, and if they still are."""
         reached: set[int] = set()
-        is_any = False
+        asked = _Asked()
         watched = self._models.owners()
         for parameter in held:
             gradient = parameter.grad
@@ -444,15 +462,16 @@ class LoopObserver:
                 continue
             now = (id(gradient), gradient._version)
             if was == now:
-                is_any = True  # as backward left it
+                asked.is_any = True  # as backward left it
             elif was is not None or now != self._before.get(id(parameter)):
                 # Set or changed by something else than a backward pass: a clip, zero_grad, by hand.
-                if not is_any and _is_any(gradient):
-                    is_any = True
-                if was is None and is_any:
-                    reached.add(id(parameter))
-            elif not is_any and self._passes == 0 and _is_any(gradient):
-                is_any = True
+                asked.look(gradient)
+                if was is None:
+                    asked.settle()
+                    if asked.is_any:
+                        reached.add(id(parameter))
+            elif self._passes == 0:
+                asked.look(gradient)
         tell = self._teller.fact
         tell("backward_passes", self._passes)
         if not type(optimizer).__module__.startswith("torch.optim") and self._passes == 0:
@@ -463,10 +482,27 @@ class LoopObserver:
             elsewhere = sum(key not in reached for key in self._reached)
             tell("parameters_reached_elsewhere", elsewhere, watched[id(held[0])].module)
         is_there = any(parameter.grad is not None for parameter in held)
-        if reached and is_there and not is_any and not self._was_any_left():
-            is_any = True  # they are zero as backward left them
-        tell("gradients_at_step", float(is_any))
+        # They may be zero as backward left them.
+        left = self._perhaps_any if reached and is_there else []
+        self._tell_any(asked, left, is_alike=bool(reached) and is_there and not self._was_any)
         return reached
+
+    def _tell_any(self, asked: _Asked, left: list[torch.Tensor], *, is_alike: bool) -> None:
+        """Tells whether a gradient is not zero, or all are as backward left them.
+
+        `left`: whether one was not that backward left; `is_alike`: none other was.
+        """
+
+        def told(values: list[torch.Tensor]) -> None:
+            now, before = values[: len(asked.later)], values[len(asked.later) :]
+            is_any = asked.is_any or any(map(bool, now))
+            is_any = is_any or (is_alike and not any(map(bool, before)))
+            self._teller.fact("gradients_at_step", float(is_any))
+
+        if asked.is_any:
+            self._teller.fact("gradients_at_step", 1.0)
+        else:
+            self._teller.later.ask("loop", [*asked.later, *left], told)
 
     def _tell_passes(self) -> None:
         """Tells what backward was called on, where that was a loss function's value."""
@@ -498,28 +534,38 @@ class LoopObserver:
         """
         tell = self._teller.fact
         if given:
-            tell("input_directions", float(given[0].directions))
+            tell("input_directions", given[0].directions)
             self._tell_zeros(given[0])
         hidden = [one for one in given[1:-1] if one.units >= _FEWEST_UNITS]
-        if hidden:
-            fewest = min(hidden, key=lambda one: float(one.directions))
+
+        def told(directions: list[float]) -> None:
+            fewest = min(directions)
+            of = hidden[directions.index(fewest)]
             for name, module in self.modules().items():
-                if module is fewest.layer:
-                    tell("given_directions", float(fewest.directions), name)
-                    tell("given_units", fewest.units, name)
+                if module is of.layer:
+                    tell("given_directions", fewest, name)
+                    tell("given_units", of.units, name)
+
+        if hidden:
+            self._teller.later.ask_numbers("loop", [one.directions for one in hidden], told)
 
     def _tell_zeros(self, first: Given) -> None:
         """Of what the first layer is given, beside what it was given in evaluations so far."""
         evaluated = self.given_in_evaluation.zeros_of(first.layer)
-        if first.zeros is None or evaluated is None:
+        if first.zeros is None or not evaluated:
             return
-        for name, module in self.modules().items():
-            if module is first.layer:
-                self._teller.fact("given_zeros", float(first.zeros), name)
-                self._teller.fact("given_zeros_in_evaluation", evaluated, name)
+        names = [name for name, module in self.modules().items() if module is first.layer]
+
+        def told(zeros: list[float]) -> None:
+            for name in names:
+                self._teller.fact("given_zeros_in_evaluation", sum(zeros) / len(zeros), name)
+
+        for name in names:
+            self._teller.fact("given_zeros", first.zeros, name)
+        self._teller.later.ask_numbers("loop", evaluated, told)
 
     def _tell_values(self) -> None:
-        """Tells what was seen of outputs, batch norms and gradients. Waits for a device."""
+        """Tells what was seen of outputs, batch norms and gradients."""
         tell = self._teller.fact
         if any(capturing_graph(parameter) for parameter in itertools.islice(self._parameters(), 1)):
             return
@@ -533,35 +579,34 @@ class LoopObserver:
         if self._compared_to_itself and self._is_of_compared and self._passes == 1:
             tell("compared_to_itself", 1)
         if self._times is not None:
-            for place, ratio, uses in self._times.ratios():
-                tell("gradient_through_time", ratio, place)
-                tell("uses_in_time", uses, place)
+            for place, *ends in self._times.ends():
+                self._tell_through_time(place, *ends)
         if self._outputs is not None:
             for spread in self._outputs.spreads:
-                tell("output_deviation", float(spread.deviation), spread.place + spread.suffix)
-                tell("output_size", float(spread.size), spread.place + spread.suffix)
-                tell("output_directions", float(spread.directions), spread.place + spread.suffix)
+                tell("output_deviation", spread.deviation, spread.place + spread.suffix)
+                tell("output_size", spread.size, spread.place + spread.suffix)
+                tell("output_directions", spread.directions, spread.place + spread.suffix)
                 tell("output_units", spread.units, spread.place + spread.suffix)
                 if self._compares_directions or self._is_of_cosines:
-                    tell("output_turn", float(spread.turn), spread.place + spread.suffix)
+                    tell("output_turn", spread.turn, spread.place + spread.suffix)
             self._tell_directions(self._outputs.given())
             if (given := self._outputs.given_size()) is not None:
-                tell("input_given_size", float(given))
+                tell("input_given_size", given)
             branch = self._outputs.branch()
             if branch is not None:
                 for name, module in self.modules().items():
                     if module is branch.layer:
-                        tell("branch_deviation", float(branch.deviation), name)
-                        tell("branch_size", float(branch.size), name)
+                        tell("branch_deviation", branch.deviation, name)
+                        tell("branch_size", branch.size, name)
             if self._outputs.looked_up:
                 for name, module in self.modules().items():
                     rows = self._outputs.looked_up.get(id(module))
                     if rows is not None:
-                        tell("rows_in_order", float(rows.in_order), name)
+                        tell("rows_in_order", rows.in_order, name)
                         if rows.is_one_each:
                             tell("rows_one_each", 1, name)
             if self._outputs.target is not None:
-                tell("target_deviation", float(self._outputs.target))
+                tell("target_deviation", self._outputs.target)
             for place, told, variables in self._outputs.information():
                 tell("latent_information", told, place)
                 tell("latent_variables", variables, place)
@@ -576,6 +621,19 @@ class LoopObserver:
         if noise is not None:
             tell("norm_noise", *noise)
 
+    def _tell_through_time(
+        self, place: str, first: list[torch.Tensor], last: list[torch.Tensor], uses: int
+    ) -> None:
+        """Of a layer: the norms of the gradients of its first uses, and of its last ones."""
+
+        def told(norms: list[float]) -> None:
+            begin, end = max(norms[: len(first)]), max(norms[len(first) :])
+            if end > 0:
+                self._teller.fact("gradient_through_time", begin / end, place)
+                self._teller.fact("uses_in_time", uses, place)
+
+        self._teller.later.ask_numbers("loop", [*first, *last], told)
+
     def _tell_fresh(self, held: list[torch.Tensor]) -> None:
         """Tells whether the largest matrices that are to be trained are as they were drawn."""
         ours = {id(parameter) for parameter in held}
@@ -586,8 +644,11 @@ class LoopObserver:
             if id(parameter) in ours and parameter.dim() >= 2
         ]
         largest = heapq.nlargest(_MOST_FRESH, matrices, key=lambda found: number_of(found[2]))
-        fresh = [is_fresh(*found) for found in largest]
-        self._teller.fact("trained_are_fresh", float(True in fresh and False not in fresh))
+
+        def told(fresh: list[bool | None]) -> None:
+            self._teller.fact("trained_are_fresh", float(True in fresh and False not in fresh))
+
+        ask_fresh(self._teller.later, largest, told)
 
     def modules(self) -> dict[str, nn.Module]:
         """All modules of the watched models, by the names that facts use."""
@@ -606,7 +667,7 @@ class LoopObserver:
         """Tells which modules run and stay untrained: detached from the loss, or frozen."""
         self._ever_reached |= reached
         is_missing = bool(reached) and any(id(p) not in self._ever_reached for p in held)
-        mine: list[tuple[str, nn.Module, list[tuple[str, nn.Parameter]]]] = [
+        mine: Places = [
             (path, module, own)
             for path, module in self.modules().items()
             if (own := list(module.named_parameters(recurse=False)))
@@ -639,20 +700,23 @@ class LoopObserver:
             if is_missed([(name, p)])
         ]
         self._untrained.tell_parts(parts, self._ever_reached)
-        frozen = self._frozen_in(mine)
-        self._wants_calls = bool(missed or frozen)
         calls = self._calls
-        if calls is None or not calls.order:
+        order = {} if calls is None else calls.order
+
+        def told(frozen: set[str]) -> None:
+            self._wants_calls = bool(missed or frozen)
+            self._tell_frozen(frozen, mine, order)
+
+        self._frozen.ask(mine, self._ever_reached, told)
+        if calls is None or not order:
             if not missed:
                 self._teller.fact("detached_modules", 0)
-            if not frozen:
-                self._teller.fact("frozen_fresh_modules", 0)
             self._untrained.tell(mine, set(missed), self._first, None, self._ever_reached)
             return
         by_id = {id(module): (path, own) for path, module, own in mine}
         before: list[tuple[str, bool, bool | None]] = []
         has_later = False
-        for key, had_gradients in calls.order.items():
+        for key, had_gradients in order.items():
             if key not in by_id:
                 continue
             path, own = by_id[key]
@@ -661,7 +725,8 @@ class LoopObserver:
             if not is_missed(own):
                 has_later = True
                 break
-            fresh = [is_fresh(self.modules().get(path), name, p) for name, p in own]
+            module = self.modules().get(path)
+            fresh = are_fresh([(module, name, p) for name, p in own])
             known = [is_it for is_it in fresh if is_it is not None]
             before.append((path, had_gradients, any(known) if known else None))
         if not has_later:
@@ -673,10 +738,15 @@ class LoopObserver:
         self._teller.fact("detached_modules_loaded", float(meant))
         self._first = {path for path, _, _ in before}
         self._untrained.tell(mine, set(missed), self._first, calls, self._ever_reached)
+
+    def _tell_frozen(self, frozen: set[str], places: Places, order: dict[int, bool]) -> None:
+        """Of modules that stay as they were initialised. `order`: as `Calls` has it."""
+        if not order:
+            if not frozen:
+                self._teller.fact("frozen_fresh_modules", 0)
+            return
         run = {
-            path: own
-            for path, module, own in mine
-            if path in frozen and calls.order.get(id(module))
+            path: own for path, module, own in places if path in frozen and order.get(id(module))
         }
         self._teller.fact("frozen_fresh_modules", len(run), next(iter(run), ""))
         if run:
@@ -687,42 +757,3 @@ class LoopObserver:
             self._teller.fact("frozen_fresh_biased", sum(in_part))
         elif frozen:
             self._teller.fact("frozen_fresh_uncalled", len(frozen))
-
-    def _frozen_in(
-        self, mine: list[tuple[str, nn.Module, list[tuple[str, nn.Parameter]]]]
-    ) -> set[str]:
-        """Modules whose parameters require no gradients, as PyTorch initialised them.
-
-        Those that train their biases alone (BitFit) only where most modules do: a projection that
-        is meant to be random stands beside others.
-        """
-        frozen: set[str] = set()
-        biased: set[str] = set()
-        with_matrices = 0
-        for path, module, own in mine:
-            matrices = [(name, p) for name, p in own if p.dim() > 1]
-            with_matrices += bool(matrices)
-            is_biased = any(p.requires_grad or p.grad is not None for _, p in own)
-            kept = matrices if is_biased else own
-            if not kept or any(p.requires_grad or p.grad is not None for _, p in kept):
-                continue
-            if len(frozen) >= _MOST_CANDIDATES or any(number_of(p) == 0 for _, p in own):
-                continue
-            if any(id(p) in self._ever_reached for _, p in kept):
-                continue
-            weight = max((p for _, p in kept), key=lambda p: p.numel())
-            first = self._frozen.get(id(weight))
-            if first is None:
-                fresh = [is_fresh(module, name, p) for name, p in kept]
-                is_random = True in fresh and False not in fresh
-                if not is_random and not is_random_table(module, weight):
-                    continue
-                if holds_phases(module):
-                    continue
-                self._frozen[id(weight)] = first_elements(weight)
-            elif first != first_elements(weight):
-                continue  # something else sets them: an average of other weights, say
-            frozen.add(path)
-            if is_biased:
-                biased.add(path)
-        return frozen if 2 * len(biased) > with_matrices else frozen - biased

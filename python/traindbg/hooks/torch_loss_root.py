@@ -14,6 +14,7 @@ from torch import nn
 from traindbg.hooks.torch_densities import is_density
 from traindbg.hooks.torch_device import own_operations
 from traindbg.hooks.torch_hazards import is_log_of_probability
+from traindbg.hooks.torch_later import may_read
 from traindbg.hooks.torch_nodes import SAME_VALUE, next_nodes, number_in, saved_by
 from traindbg.hooks.torch_terms import number_of_factor, terms_of
 
@@ -87,14 +88,14 @@ def mark_loss(
         return
     target = args[1] if len(args) > 1 else kwargs.get("target")
     labels = _print_of(target) if isinstance(target, torch.Tensor) and _has_memory(target) else 0
-    known = number_in(value) if value.is_cpu else None
+    known = number_in(value) if may_read(value) else None
     is_mean = kwargs.get("reduction", "mean") in ("mean", "batchmean") and "sum" not in args[2:]
     node.metadata[_KEY] = _Mark(name, number, known, is_mean, labels)
 
 
 def _print_of(target: torch.Tensor) -> int:
     """Of the first labels; on a device, where they lie: reading them would wait."""
-    if not target.is_cpu:
+    if not may_read(target):
         return int(target.data_ptr())
     with own_operations():
         return hash(tuple(target.detach().reshape(-1)[:_FIRST_LABELS].tolist()))
@@ -138,7 +139,7 @@ def root_of(root: torch.Tensor, is_scaled: bool) -> Root | None:
         if name == "LogSoftmaxBackward0" and picks:
             # Log-probabilities of labels by hand: none is above zero.
             if not is_undivided:
-                sign = 0 if not root.is_cpu else (1 if number_in(root) < 0 else -1)
+                sign = 0 if not may_read(root) else (1 if number_in(root) < 0 else -1)
             return Root(True, "log_softmax", 0, -sign, True, False, False, 0)
         # Of a choice, times what may be a reward or a cost, or of some picks, it tells nothing.
         if is_density(node):
@@ -147,7 +148,7 @@ def root_of(root: torch.Tensor, is_scaled: bool) -> Root | None:
         is_logarithm = name == "LogSigmoidBackward0" or is_log_of_probability(node)
         if is_logarithm or is_log_of_share(node):
             if not is_undivided:
-                sign = 0 if not root.is_cpu else (1 if number_in(root) < 0 else -1)
+                sign = 0 if not may_read(root) else (1 if number_in(root) < 0 else -1)
             return Root(True, "log_probability", 0, -sign, True, False, False, 0)
         if len(after) != 1:
             return _minus_several(start)
@@ -217,7 +218,7 @@ def _is_mask(node: Any) -> bool:
     others = [
         each for each in (saved_by(node, "self"), saved_by(node, "other")) if each is not None
     ]
-    if len(others) != 1 or not others[0].is_cpu or others[0].numel() > _MOST_OF_MASK:
+    if len(others) != 1 or not may_read(others[0]) or others[0].numel() > _MOST_OF_MASK:
         return False
     with own_operations():
         mask = others[0].detach()
@@ -225,7 +226,7 @@ def _is_mask(node: Any) -> bool:
 
 
 def _sign_of(root: torch.Tensor, mark: _Mark) -> int:
-    if mark.value is None or mark.value == 0 or not root.is_cpu:
+    if mark.value is None or mark.value == 0 or not may_read(root):
         return 0
     factor = number_in(root) / mark.value
     return 1 if factor > 0 else -1 if factor < 0 else 0

@@ -14,6 +14,7 @@ import torch
 from torch import nn
 
 from traindbg.hooks.torch_device import capturing_graph, own_operations
+from traindbg.hooks.torch_later import may_read
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -62,7 +63,7 @@ class Norms:
         self._kept: list[_Kept] = []
         for place, norm in found:
             mean, variance = norm.running_mean, norm.running_var
-            if mean.numel() == 0 or not mean.is_cpu or capturing_graph(mean):
+            if mean.numel() == 0 or not may_read(mean) or capturing_graph(mean):
                 continue  # on a device each would be waited for
             with own_operations():
                 kept = (mean.clone(), variance.clone())

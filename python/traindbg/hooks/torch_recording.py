@@ -249,6 +249,7 @@ class Recording:
         if self.drivers.is_unstepped and not self._exception:  # interrupted, it may have one yet
             guarded("closing", self._facts.tell_unstepped)
         guarded("closing", self._facts.tell_idle_schedule, is_whole)
+        guarded("closing", self.drain)  # of the last evaluation it says whether it was sampled
         guarded("closing", self._facts.tell_unsaid)
         guarded("closing", self._flush)
         if self.compilation.is_in_use and self.hot.steps == 0:
@@ -263,6 +264,7 @@ class Recording:
         self._optimizers.clear()
         self._facts.clear()
         self.tensors.deferred.clear()
+        self.tensors.later.clear()
         self._losses.scaled = None
         for watcher in list(self.watched.watchers):
             watcher.detach()
@@ -594,11 +596,15 @@ class Recording:
         """Brings over what waits on devices."""
         if self.hot.has_deferred:
             self.hot.has_deferred = self.drivers.between.is_on
+            guarded("rows", self._facts.ask_rows)
             try:
+                self.tensors.later.send()
                 self.tensors.deferred.drain()
             except Exception as error:
                 # The device has no memory left, say; the step ends all the same.
+                self.tensors.later.clear()
                 self.guard.failed("devices", error)
+            self.tensors.later.deliver()
             guarded("rows", self._facts.tell_rows)
 
     def end_step(self) -> None:

@@ -12,11 +12,15 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import torch
 
-from traindbg.hooks.torch_fresh import looks_drawn, looks_fresh, looks_random_table
+from traindbg.hooks.torch_fresh import looks_drawn, looks_random_table, measure
 from traindbg.hooks.torch_guard import guarded
+from traindbg.hooks.torch_later import brought
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+
+    from traindbg.hooks.torch_fresh import Measures
+    from traindbg.hooks.torch_later import Later
 
 _MOST_STATES = 64
 _MOST_HELD = 200  # things in a dict or list of a checkpoint that are looked at
@@ -284,14 +288,44 @@ class Checkpoints:
 checkpoints = Checkpoints()
 
 
-def is_fresh(module: torch.nn.Module | None, name: str, parameter: torch.Tensor) -> bool | None:
-    """Whether a parameter of a module is as it was initialised. None: that cannot be told.
+# A module, the name of a parameter in it, and that.
+Named = tuple["torch.nn.Module | None", str, torch.Tensor]
+
+
+class Fresh:
+    """Whether some parameters of modules are as they were initialised.
 
     What was loaded is not, whatever it looks like: a training that was short, or a layer that it
     hardly changed, leaves nearly the distribution that was drawn.
     """
-    looks_so = looks_fresh(module, name, parameter)
-    return False if looks_so and checkpoints.holds_loaded(parameter) else looks_so
+
+    def __init__(self, named: Sequence[Named]) -> None:
+        self._measures: list[Measures | None] = [measure(*each) for each in named]
+        self._are_loaded = [checkpoints.holds_loaded(parameter) for _, _, parameter in named]
+        self.asked = [known.numbers for known in self._measures if known is not None]
+
+    def told(self, values: list[torch.Tensor]) -> list[bool | None]:
+        """`values`: what was asked for, in host memory. None: of that one it cannot be told."""
+        numbers = iter(values)
+        found: list[bool | None] = []
+        for measures, is_loaded in zip(self._measures, self._are_loaded, strict=True):
+            looks_so = None if measures is None else measures.says_drawn(next(numbers).tolist())
+            found.append(False if looks_so and is_loaded else looks_so)
+        return found
+
+
+def are_fresh(named: Sequence[Named]) -> list[bool | None]:
+    """Whether each is as it was initialised. None: that cannot be told. Waits for a device."""
+    fresh = Fresh(named)
+    return fresh.told(brought(fresh.asked))
+
+
+def ask_fresh(
+    later: Later, named: Sequence[Named], told: Callable[[list[bool | None]], None]
+) -> None:
+    """Tells the same when the step ends."""
+    fresh = Fresh(named)
+    later.ask("loop", fresh.asked, lambda values: told(fresh.told(values)))
 
 
 def is_random_table(module: torch.nn.Module, parameter: torch.Tensor) -> bool:

@@ -8,23 +8,24 @@ are alike in one half only, and where the same data is there twice, hardly any i
 Here is what belongs to which rows, and what these are: of the training, or evaluated. The core
 makes fingerprints of what it can read in place (`capture/row_prints.h`), and remembers them, of at
 most 16,384 rows (`row_memory.h`, `row_passes.h`). On other devices operations make the same ones,
-which are read when the step ends, where there is a wait for the device anyway.
+which come over when the step ends (`torch_later`).
 """
 
 from __future__ import annotations
 
-import os
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import torch
 
 from traindbg import _core
 from traindbg.hooks.torch_device import capturing_graph, own_operations
+from traindbg.hooks.torch_later import brought, may_read
 from traindbg.hooks.torch_passes import RowsAgain
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
+    from traindbg.hooks.torch_later import Later
     from traindbg.hooks.torch_passes import Pass
 
 # As the core has them.
@@ -184,13 +185,17 @@ class _Seen:
             alike.append(label)
         return pairs
 
+    def put(self, values: list[torch.Tensor]) -> None:
+        """What was on a device is here: of each of `later`, in order."""
+        later, self.later = self.later[len(values) :], self.later[: len(values)]
+        for (put, _), value in zip(self.later, values, strict=True):
+            put(value)
+        self.later = later
+
     def receive(self) -> None:
-        """Brings over what is on a device. Waits for it."""
+        """Brings over what is still on a device. Waits for it."""
         if self.later:
-            with own_operations():
-                for put, tensor in self.later:
-                    put(tensor.cpu())
-            self.later.clear()
+            self.put(brought([tensor for _, tensor in self.later]))
 
 
 def _are_out_of_reach(batches: Iterable[_Seen]) -> bool:
@@ -202,7 +207,6 @@ class Rows:
     """What is remembered of the rows of one training. One per recording, one thread."""
 
     def __init__(self) -> None:
-        self._may_read = os.environ.get("TRAINDBG_DEVICE_PATH") != "1"  # in place
         self.forget()
 
     def forget(self) -> None:
@@ -245,7 +249,7 @@ class Rows:
         self, inputs: torch.Tensor, step: int, wants_changes: bool = False
     ) -> _Seen | None:
         """None: its rows have no fingerprints."""
-        if self._may_read and type(inputs) is torch.Tensor:
+        if type(inputs) is torch.Tensor and may_read(inputs):
             prints = _core.row_prints(inputs, wants_changes)
             if prints is not None:
                 return _Seen(prints, step)
@@ -286,7 +290,7 @@ class Rows:
         last = self._unread[-1]
         last.has_further = True
         is_plain = type(inputs) is torch.Tensor
-        if self._may_read and is_plain and last.prints.take_further(inputs):
+        if is_plain and may_read(inputs) and last.prints.take_further(inputs):
             return
         dense = is_plain and inputs.layout is torch.strided
         if not dense or inputs.dim() < 1 or inputs.shape[0] != self._batch:
@@ -318,7 +322,7 @@ class Rows:
             return
         last = self._unread[-1]
         self._keep_labels(last, labels)
-        if not (self._may_read and last.prints.take_labels(labels)):
+        if not (may_read(labels) and last.prints.take_labels(labels)):
             if labels.numel() != self._batch or labels.is_complex() or capturing_graph(labels):
                 return
             with own_operations():
@@ -335,7 +339,7 @@ class Rows:
             return
         with own_operations():
             kept = labels.detach()[:rows].reshape(rows, -1)[:, :_MOST_LABELS].clone()
-        if kept.is_cpu:
+        if may_read(kept):
             seen.put_labels(kept)
         else:
             seen.later.append((seen.put_labels, kept))
@@ -355,8 +359,13 @@ class Rows:
             self._is_open = False
             self._waiting = None
 
+    def ask(self, later: Later) -> None:
+        """For what waits to be read; before `read`."""
+        for seen in self._unread:
+            later.ask("rows", [tensor for _, tensor in seen.later], seen.put)
+
     def read(self) -> list[Evaluated]:
-        """Reads what waits. Waits for a device."""
+        """Reads what waits. Waits for a device where it was not asked for."""
         unread, self._unread = self._unread, []
         self._is_open = False
         found: list[Evaluated] = []
@@ -395,17 +404,26 @@ class Rows:
         self._was_told = True
         return Labelled(*found)
 
-    def read_unscored(self) -> tuple[Unscored | None, InTrainingMode | None]:
-        """Of the batches that waited for a loss in vain; before `read`. None: there are none.
-
-        Waits for a device.
-        """
+    def ask_unscored(
+        self, later: Later, told: Callable[[Unscored | None, InTrainingMode | None], Any]
+    ) -> None:
+        """Tells of the batches that waited for a loss in vain, if there are some; before `read`."""
         batches, self._unscored = self._unscored, []
         steps, self._in_training_steps = self._in_training_steps, 0
         if not batches or _are_out_of_reach(batches):
-            return None, None
-        for seen in batches:
-            seen.receive()
+            return
+
+        def heard(values: list[torch.Tensor]) -> None:
+            known = iter(values)
+            for seen in batches:
+                seen.put([next(known) for _ in seen.later])
+            told(*self._look_up(batches, steps))
+
+        later.ask("rows", [tensor for seen in batches for _, tensor in seen.later], heard)
+
+    def _look_up(
+        self, batches: list[_Seen], steps: int
+    ) -> tuple[Unscored | None, InTrainingMode | None]:
         most = self._note_evaluations(batches)
         if self._memory.figures[0] == 0:
             return None, None

@@ -6,23 +6,27 @@ and softmax, for attention that is written out. Of attention the mask says which
 of a softmax that is written out its zeros. And the model's inputs are compared with the targets of
 the loss: where each target is the next value of an input, nothing may see what comes later.
 
-Copies of the first rows of inputs and numbers are kept until the step ends. Waits for a device.
+Copies of the first rows of inputs and targets, what masks show, and numbers are kept until the step
+ends. Of a device they come over then (`torch_later`), and are compared in host memory.
 """
 
 from __future__ import annotations
 
 import inspect
 import weakref
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import torch
 from torch.nn import functional
 
 from traindbg.hooks.torch_device import capturing_graph, own_operations
+from traindbg.hooks.torch_later import brought, may_read
 from traindbg.hooks.torch_nodes import next_nodes
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator, Sequence
+
+    from traindbg.hooks.torch_later import Later
 
 _MOST_LOOKS = 6  # steps
 _MOST_INPUTS = 4
@@ -36,6 +40,7 @@ _FEWEST_KNOWN = 3  # positions whose next value is a target in all rows
 _HIDDEN = -100.0  # what is added to a score where a position is hidden, or less
 _NOTHING = 1e-30  # of a weight, or less
 _MOST_NODES = 32  # of a graph that are gone through
+_MOST_TARGETS = 8  # of a step, that may be the next values of an input
 
 _multi_head: Any = functional.multi_head_attention_forward
 _multi_head_signature = inspect.signature(_multi_head)
@@ -76,6 +81,9 @@ MIXERS: frozenset[Any] = (
 )
 
 
+Flag: TypeAlias = "bool | torch.Tensor"  # of a device: a tensor of one truth value
+
+
 class _Sight(NamedTuple):
     """What positions see of their sequence: as much of [queries, keys] as is asked of it later."""
 
@@ -97,7 +105,7 @@ class _Call(NamedTuple):
 
     place: str
     length: int
-    sees_later: bool = False
+    sees_later: Flag = False
     sight: _Sight | None = None  # of attention, which says it then
     is_matrix: bool = False  # that is applied to positions as if they were features
     across: int = 0  # the other dimension of what a matrix is given
@@ -133,6 +141,15 @@ class _Input(NamedTuple):
     source: weakref.ref[torch.Tensor] | None = None
 
 
+class _Target(NamedTuple):
+    """Of a loss function, beside an input of which it may be the next values."""
+
+    given: int  # place among the inputs
+    inputs: int  # that there were when the loss was computed
+    values: torch.Tensor  # [rows, values], of the first rows of the input
+    count: int  # values of all rows
+
+
 class Next(NamedTuple):
     """The targets of a step are an input, one position on."""
 
@@ -149,27 +166,35 @@ def _shown(mask: torch.Tensor, shows: bool) -> torch.Tensor:
     return mask if shows else ~mask
 
 
-def _is_added_by_mistake(mask: torch.Tensor | None) -> bool:
+def _flag(found: torch.Tensor) -> Flag:
+    """Whether that is True, where it is at hand."""
+    return bool(found) if may_read(found) else found
+
+
+def _is_added_by_mistake(mask: torch.Tensor | None) -> Flag:
     """A mask of the numbers 0 and 1, which hide nothing where they are added to scores."""
     if mask is None or not mask.is_floating_point() or mask.numel() > _MOST_CELLS:
         return False
-    return bool(((mask == 0) | (mask == 1)).all() & (mask == 0).any() & (mask == 1).any())
+    return _flag(((mask == 0) | (mask == 1)).all() & (mask == 0).any() & (mask == 1).any())
 
 
-def _is_mask_added_to_scores(mask: torch.Tensor, scores: torch.Tensor) -> bool:
+def _is_mask_added_to_scores(mask: torch.Tensor, scores: torch.Tensor) -> Flag:
     """The same of scores that are written out, [..., queries, keys] or [rows, keys].
 
     Ones and zeros may be a bias that is meant, for neighbours in a graph say: what hides padding
     has all zeros at one end of the keys, what hides later positions is a whole triangle.
     """
-    if mask.dim() == 0 or mask.shape[-1] != scores.shape[-1] or not _is_added_by_mistake(mask):
+    if mask.dim() == 0 or mask.shape[-1] != scores.shape[-1]:
         return False
     mask = mask.detach()
+    is_added = _is_added_by_mistake(mask)
+    if is_added is False:
+        return False
     if mask.dim() > 1 and scores.dim() > 2 and mask.shape[-2] > 1:
         ones = torch.ones_like(mask)
-        return any(torch.equal(mask, whole) for whole in (ones.tril(), ones.triu(1)))
+        return _flag(is_added & ((mask == ones.tril()).all() | (mask == ones.triu(1)).all()))
     turns = (mask[..., 1:] != mask[..., :-1]).sum(-1)
-    return bool((turns <= 1).all())
+    return _flag(is_added & (turns <= 1).all())
 
 
 def _mixing_matrix(function: Any, args: Any, kwargs: Any) -> tuple[torch.Tensor, int] | None:
@@ -311,13 +336,13 @@ def _left_by(
     return left
 
 
-def _of_multi_head(args: Any, kwargs: Any) -> tuple[torch.Tensor | None, bool]:
+def _of_multi_head(args: Any, kwargs: Any) -> tuple[torch.Tensor | None, list[Flag]]:
     given = _multi_head_signature.bind(*args, **kwargs).arguments
     query, key = given["query"], given["key"]
     queries, keys = query.shape[0], key.shape[0]
     batch = query.shape[1] if query.dim() == 3 else 1
     if not 0 < queries * keys <= _MOST_CELLS:
-        return None, False
+        return None, []
     rows = max(1, min(batch, _MOST_ROWS, _MOST_CELLS // (queries * keys)))
     shown = torch.ones(rows, queries, keys, dtype=torch.bool, device=query.device)
     mask, padding = given.get("attn_mask"), given.get("key_padding_mask")
@@ -328,10 +353,10 @@ def _of_multi_head(args: Any, kwargs: Any) -> tuple[torch.Tensor | None, bool]:
         shown = shown & seen
     if padding is not None:
         shown = shown & _shown(padding.reshape(batch, -1), shows=False)[:rows, None, :]
-    return shown, _is_added_by_mistake(mask) or _is_added_by_mistake(padding)
+    return shown, [_is_added_by_mistake(mask), _is_added_by_mistake(padding)]
 
 
-def _is_repeated(args: Any, kwargs: Any) -> bool | None:
+def _is_repeated(args: Any, kwargs: Any) -> Flag | None:
     """Whether a mask of [batch * heads, queries, keys] was made by `repeat`. None: there is none.
 
     Row b * heads + h is that of head h of sample b. Where a mask of each sample is repeated as a
@@ -347,21 +372,23 @@ def _is_repeated(args: Any, kwargs: Any) -> bool | None:
     heads = len(mask) // batch
     if heads < 2 or heads * batch != len(mask) or capturing_graph(mask):
         return None
-    comes_again = torch.equal(mask[batch:], mask[:-batch])
-    return comes_again and not torch.equal(mask[heads:], mask[:-heads])
+    comes_again = _flag((mask[batch:] == mask[:-batch]).all())
+    if comes_again is False:
+        return False
+    return _flag(comes_again & ~(mask[heads:] == mask[:-heads]).all())
 
 
-def _of_scaled_dot_product(args: Any, kwargs: Any) -> tuple[torch.Tensor | None, bool]:
+def _of_scaled_dot_product(args: Any, kwargs: Any) -> tuple[torch.Tensor | None, list[Flag]]:
     query, key = (args[at] if len(args) > at else kwargs[name] for at, name in enumerate(_QK))
     mask = args[3] if len(args) > 3 else kwargs.get("attn_mask")
     is_causal = args[5] if len(args) > 5 else kwargs.get("is_causal", False)
     queries, keys = query.shape[-2], key.shape[-2]
     if not 0 < queries * keys <= _MOST_CELLS or query.dim() < 3:
-        return None, False
+        return None, []
     rows = max(1, min(query.shape[0], _MOST_ROWS, _MOST_CELLS // (queries * keys)))
     shown = torch.ones(rows, queries, keys, dtype=torch.bool, device=query.device)
     if is_causal:
-        return shown.tril(), False
+        return shown.tril(), []
     if mask is not None:
         while mask.dim() < query.dim():
             mask = mask.unsqueeze(0)
@@ -369,7 +396,7 @@ def _of_scaled_dot_product(args: Any, kwargs: Any) -> tuple[torch.Tensor | None,
         while seen.dim() > 3:
             seen = seen.any(1)
         shown = shown & seen
-    return shown, _is_added_by_mistake(mask)
+    return shown, [_is_added_by_mistake(mask)]
 
 
 _QK = ("query", "key")
@@ -454,30 +481,48 @@ def _how_wrong(shown: torch.Tensor, padding: torch.Tensor) -> tuple[float, float
     return inverted, float(is_mirrored)
 
 
+def _may_be_next(given: _Input, count: int) -> bool:
+    """Whether so many targets may be the input one position on; see `next_values`."""
+    x, rows = given.values, given.rows
+    length, whole = x.shape[1], x[0].numel() * rows
+    return (
+        count in (whole, whole // length * (length - 1))
+        or (x.dim() == 3 and count in (rows * length, rows * (length - 1)))
+        or (x.dim() == 2 and count % rows == 0 and 4 <= count // rows < length - 1)
+    )
+
+
 def next_values(given: _Input, target: torch.Tensor) -> Next | None:
     """Where the targets are the input one position on; None where they are something else."""
-    x, rows = given.values, given.rows
-    target = target.detach()
+    count = target.numel()
+    if not _may_be_next(given, count):
+        return None
+    return _next_values(given, target.detach().reshape(given.rows, -1)[: len(given.values)], count)
+
+
+def _next_values(given: _Input, target: torch.Tensor, count: int) -> Next | None:
+    """`target`: of the first rows, as many as of the input are kept; `count`: of all."""
+    x, rows, kept = given.values, given.rows, len(given.values)
     length = x.shape[1]
-    count, whole = target.numel(), x[0].numel() * rows
+    whole = x[0].numel() * rows
     # Targets and inputs one position on, of the first rows; the sequence's length in the input, and
     # its dimension.
     pairs: list[tuple[torch.Tensor, torch.Tensor, int, int]] = []
     if count == whole:
-        y = target.reshape(rows, *x.shape[1:])[: len(x)]
+        y = target.reshape(kept, *x.shape[1:])
         pairs.append((y[:, :-1], x[:, 1:], length, 1))
-        if len(x) == rows > 1:  # the other way round: the sequence is the first dimension
+        if kept == rows > 1:  # the other way round: the sequence is the first dimension
             pairs.append((y[:-1].transpose(0, 1), x[1:].transpose(0, 1), rows, 0))
     elif count == whole // length * (length - 1):
-        y = target.reshape(rows, length - 1, *x.shape[2:])[: len(x)]
+        y = target.reshape(kept, length - 1, *x.shape[2:])
         pairs.append((y, x[:, 1:], length, 1))
     elif x.dim() == 3 and count in (rows * length, rows * (length - 1)):  # one of its values
-        y = target.reshape(rows, -1)[: len(x), : length - 1]
+        y = target[:, : length - 1]
         pairs += [(y, x[:, 1:, value], length, 1) for value in range(min(x.shape[2], 16))]
     elif x.dim() == 2 and count % rows == 0 and 4 <= count // rows < length - 1:
         # Of the later part only, where the model has seen enough to go on.
         wanted = count // rows
-        y = target.reshape(rows, wanted)[: len(x), :-1]
+        y = target[:, :-1]
         pairs.append((y, x[:, 1 - wanted :], length, 1))
     for y, following, positions, along in pairs:
         is_known = y != -100 if not y.is_floating_point() else torch.isfinite(y)
@@ -495,6 +540,150 @@ def next_values(given: _Input, target: torch.Tensor) -> Next | None:
     return None
 
 
+class _Seen:
+    """What was seen of one step. Its tensors are where they were computed."""
+
+    def __init__(
+        self,
+        inputs: Sequence[_Input],
+        calls: Sequence[_Call],
+        masks: Sequence[tuple[str, torch.Tensor]],
+        added: Sequence[tuple[str, list[Flag]]],
+        repeated: Sequence[tuple[str, Flag]],
+        targets: Sequence[_Target],
+    ) -> None:
+        self._inputs, self._calls, self._masks = inputs, calls, masks
+        self._added, self._repeated, self._targets = added, repeated, targets
+
+    @property
+    def tensors(self) -> list[torch.Tensor]:
+        """All that tells something."""
+        found: list[Any] = []
+        if self._masks or self._targets:
+            found += [given.values for given in self._inputs]
+        for call in self._calls if self._targets else ():
+            found += [call.sees_later, *(call.sight or ())]
+        found += [shown for _, shown in self._masks]
+        found += [flag for _, flags in self._added for flag in flags]
+        found += [flag for _, flag in self._repeated]
+        found += [target.values for target in self._targets]
+        return [value for value in found if isinstance(value, torch.Tensor)]
+
+    def there(self, values: Sequence[torch.Tensor]) -> _Seen:
+        """The same in host memory. `values`: of `tensors`."""
+        known = dict(zip(map(id, self.tensors), values, strict=True))
+
+        def of(value: Any) -> Any:
+            return known.get(id(value), value)
+
+        return _Seen(
+            [given._replace(values=of(given.values)) for given in self._inputs],
+            [
+                call._replace(
+                    sees_later=of(call.sees_later),
+                    sight=None if call.sight is None else _Sight(*map(of, call.sight)),
+                )
+                for call in self._calls
+            ],
+            [(place, of(shown)) for place, shown in self._masks],
+            [(place, [of(flag) for flag in flags]) for place, flags in self._added],
+            [(place, of(flag)) for place, flag in self._repeated],
+            [target._replace(values=of(target.values)) for target in self._targets],
+        )
+
+    def facts(self, values: Sequence[torch.Tensor]) -> list[tuple[str, float, str]]:
+        """Name, value and place of each. `values`: of `tensors`, in host memory."""
+        with own_operations():
+            here = self.there(values)
+            return [*here._of_padding(), *here._of_later_positions()]
+
+    def next(self) -> tuple[_Target, Next] | None:
+        """The first target that is the next values of an input."""
+        for target in self._targets:
+            found = _next_values(self._inputs[target.given], target.values, target.count)
+            if found is not None:
+                return target, found
+        return None
+
+    def _has_twin(self, target: _Target, length: int) -> bool:
+        """Whether another input is as long as the one that has these next values."""
+        given = self._inputs[target.given]
+        others = [x for x in self._inputs[: target.inputs] if x is not given]
+        return any(
+            length in (*other.values.shape[:2], other.rows)
+            and other.values.dim() in (given.values.dim(), 3)
+            for other in others
+        )
+
+    def _compare_with_padding(self) -> tuple[tuple[float, float], str] | None:
+        """How wrong the worst mask is (`_how_wrong`), and its place. None: no padding."""
+        worst: tuple[tuple[float, float], str] | None = None
+        paddings: dict[tuple[int, bool], torch.Tensor | None] = {}
+        for place, shown in self._masks:
+            keys = shown.shape[2]
+            for number, given in enumerate(self._inputs):
+                x = given.values
+                is_turned = x.dim() == 2 and x.shape[1] != keys and x.shape[0] == keys == given.rows
+                has_token = x.shape[1] == keys - 1 and not is_turned  # [CLS], say
+                if x.dim() > 3 or (x.shape[1] != keys and not is_turned and not has_token):
+                    continue
+                if (number, is_turned) not in paddings:
+                    paddings[number, is_turned] = padding_of(x.transpose(0, 1) if is_turned else x)
+                padding = paddings[number, is_turned]
+                if padding is None:
+                    continue
+                for cut in _without_token(shown) if has_token else (shown,):
+                    wrong = _how_wrong(cut, padding)
+                    if wrong is not None and (worst is None or max(wrong) > max(worst[0])):
+                        worst = wrong, place
+        return worst
+
+    def _of_padding(self) -> Iterator[tuple[str, float, str]]:
+        worst = self._compare_with_padding()
+        if worst is not None:
+            (inverted, mirrored), place = worst
+            yield "padding_seen_instead", inverted, place
+            yield "padding_mirrored", mirrored, place
+        added = {place: None for place, flags in self._added if any(map(bool, flags))}
+        if self._masks or added:
+            yield "masks_added", len(added), next(iter(added), "")
+        if self._repeated:
+            places = dict.fromkeys((place for place, _ in self._repeated), False)
+            for place, is_repeated in self._repeated:
+                places[place] = places[place] or bool(is_repeated)
+            wrong = [place for place, is_repeated in places.items() if is_repeated]
+            yield "masks_repeated", len(wrong), wrong[0] if wrong else ""
+
+    def _of_later_positions(self) -> Iterator[tuple[str, float, str]]:
+        found = self.next()
+        if found is None:
+            return
+        length, known = found[1].length, found[1].known
+        # Inside, the last position may be left out.
+        calls = [call for call in self._calls if call.length in (length, length - 1)]
+        # What is as wide as the sequence is long may mix features.
+        lengths = (length, length - 1)
+        calls = [call for call in calls if not call.is_matrix or call.across not in lengths]
+        if len(self._inputs) > 1:  # as long as this one may be the features of another
+            calls = [call for call in calls if not call.is_matrix]
+        if int(known.sum()) < _FEWEST_KNOWN:
+            calls = [call for call in calls if call.sight is None]
+        later: list[tuple[str, bool]] = []  # place, and whether earlier ones are seen, too
+        for call in calls:
+            if call.sight is None:
+                sees_later, sees_earlier = bool(call.sees_later), True
+            else:
+                sees_later, sees_earlier = _sees_which(call.sight, known)
+            if sees_later:
+                later.append((call.place, sees_earlier))
+        if self._has_twin(found[0], length) and len(later) < len(calls):
+            later = []  # they may be those of the other input, of which all may be seen
+        if calls:
+            yield "later_seen", len(later), later[0][0] if later else ""
+            only = [place for place, sees_earlier in later if not sees_earlier]
+            yield "only_later_seen", len(only), only[0] if only else ""
+
+
 class SequenceObserver:
     """What is seen of the sequences of one step after the other. One per recording."""
 
@@ -507,16 +696,14 @@ class SequenceObserver:
         self.is_open = False
         self._inputs: list[_Input] = []
         self._calls: list[_Call] = []
-        self._added: list[str] = []
-        self._repeated: dict[str, bool] = {}  # masks of each head, by their places
+        self._added: list[tuple[str, list[Flag]]] = []  # whether one of them holds, by place
+        self._repeated: list[tuple[str, Flag]] = []  # masks of each head, by their places
         self._masks: list[tuple[str, torch.Tensor]] = []
         self._cells = 0
         self._weights: dict[int, _Weights] = {}  # by the results' ids
         self._sums: dict[int, _Sum] = {}  # the same
         self._padded: dict[int, _Padded] = {}  # the same
-        self._next: Next | None = None
-        self._next_of: _Input | None = None
-        self._has_twin = False  # another input is as long
+        self._targets: list[_Target] = []
         self._models: set[int] = set()  # that were called, by their ids
 
     def begin(self, is_due: bool, model: torch.nn.Module) -> None:
@@ -584,7 +771,7 @@ class SequenceObserver:
                 self._attention_called(place, shown, is_added)
                 repeated = _is_repeated(args, kwargs) if function is _multi_head else None
                 if repeated is not None:
-                    self._repeated[place] = repeated or self._repeated.get(place, False)
+                    self._repeated.append((place, repeated))
 
     def _added_to(self, args: Any, result: Any) -> None:
         """A sum; what it added is kept, as it may be a mask for the softmax that comes next."""
@@ -599,7 +786,7 @@ class SequenceObserver:
                 self._sums[id(result)] = _Sum(weakref.ref(result), added)
                 return
 
-    def _is_given_sum(self, scores: Any) -> bool:
+    def _is_given_sum(self, scores: Any) -> Flag:
         """Whether a softmax is given scores to which a mask of ones and zeros was added."""
         known = self._sums.get(id(scores))
         if known is None or known.result() is not scores or capturing_graph(scores):
@@ -625,8 +812,8 @@ class SequenceObserver:
                 return
         calls, masks = len(self._calls), len(self._masks)
         scores = args[0] if args else kwargs.get("input")
-        is_added = not is_turned and self._is_given_sum(scores)
-        self._attention_called(place, _of_softmax(weights), is_added)
+        is_added = False if is_turned else self._is_given_sum(scores)
+        self._attention_called(place, _of_softmax(weights), [is_added])
         self._weights[id(result)] = _Weights(
             weakref.ref(result),
             calls if len(self._calls) > calls else None,
@@ -677,7 +864,7 @@ class SequenceObserver:
 
     def _matrix_called(self, place: str, matrix: torch.Tensor, across: int) -> None:
         if not capturing_graph(matrix):
-            sees_later = bool(matrix.detach().triu(1).any())
+            sees_later = _flag(matrix.detach().triu(1).any())
             self._calls.append(_Call(place, len(matrix), sees_later, is_matrix=True, across=across))
 
     def _convolution_called(self, place: str, args: Any, kwargs: Any, result: Any) -> None:
@@ -699,7 +886,7 @@ class SequenceObserver:
             # Padded by a call of its own: a position is where it was before that.
             sees_both = before - after == padded.front + padded.back
             middle = padded.front * (weight.shape[-1] - 1) // (before - after)
-        sees_later = sees_both and bool(weight.detach()[..., middle + 1 :].any())
+        sees_later = _flag(weight.detach()[..., middle + 1 :].any()) if sees_both else False
         self._calls.append(_Call(place, min(before, after), sees_later))
 
     def _shifted(self, place: str, function: Any, args: Any, kwargs: Any, result: Any) -> None:
@@ -725,9 +912,12 @@ class SequenceObserver:
             along, by = moved[0]
             self._calls.append(_Call(place, given.shape[along], sees_later=by < 0))
 
-    def _attention_called(self, place: str, shown: torch.Tensor | None, is_added: bool) -> None:
-        if is_added and place not in self._added:
-            self._added.append(place)
+    def _attention_called(
+        self, place: str, shown: torch.Tensor | None, are_added: list[Flag]
+    ) -> None:
+        perhaps = [is_added for is_added in are_added if is_added is not False]
+        if perhaps:
+            self._added.append((place, perhaps))
         if shown is None or capturing_graph(shown):
             return
         if shown.shape[1] == shown.shape[2] >= 4:
@@ -736,32 +926,9 @@ class SequenceObserver:
             self._cells += shown.numel()
             self._masks.append((place, shown))
 
-    def _compare_with_padding(self) -> tuple[tuple[float, float], str] | None:
-        """How wrong the worst mask is (`_how_wrong`), and its place. None: no padding."""
-        worst: tuple[tuple[float, float], str] | None = None
-        paddings: dict[tuple[int, bool], torch.Tensor | None] = {}
-        for place, shown in self._masks:
-            keys = shown.shape[2]
-            for number, given in enumerate(self._inputs):
-                x = given.values
-                is_turned = x.dim() == 2 and x.shape[1] != keys and x.shape[0] == keys == given.rows
-                has_token = x.shape[1] == keys - 1 and not is_turned  # [CLS], say
-                if x.dim() > 3 or (x.shape[1] != keys and not is_turned and not has_token):
-                    continue
-                if (number, is_turned) not in paddings:
-                    paddings[number, is_turned] = padding_of(x.transpose(0, 1) if is_turned else x)
-                padding = paddings[number, is_turned]
-                if padding is None or padding.device != shown.device:
-                    continue
-                for cut in _without_token(shown) if has_token else (shown,):
-                    wrong = _how_wrong(cut, padding)
-                    if wrong is not None and (worst is None or max(wrong) > max(worst[0])):
-                        worst = wrong, place
-        return worst
-
     def loss_computed(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         """By a loss function, in training."""
-        if not self.is_open or not self._inputs or self._next is not None:
+        if not self.is_open or not self._inputs or len(self._targets) >= _MOST_TARGETS:
             return
         target: Any = args[1] if len(args) > 1 else kwargs.get("target")
         if type(target) is not torch.Tensor or target.layout is not torch.strided:
@@ -769,74 +936,48 @@ class SequenceObserver:
         if capturing_graph(target):
             return
         with own_operations():
-            for given in self._inputs:
-                if target.device != given.values.device:
+            for number, given in enumerate(self._inputs):
+                if target.device != given.values.device or not _may_be_next(given, target.numel()):
                     continue
-                self._next = next_values(given, target)
-                if self._next is not None:
-                    self._next_of = given
-                    others = [other for other in self._inputs if other is not given]
-                    self._has_twin = any(
-                        self._next.length in (*other.values.shape[:2], other.rows)
-                        and other.values.dim() in (given.values.dim(), 3)
-                        for other in others
-                    )
-                    return
+                values = target.detach().reshape(given.rows, -1)[: len(given.values)].clone()
+                self._targets.append(_Target(number, len(self._inputs), values, target.numel()))
 
     def next_input(self) -> tuple[torch.Tensor, Next] | None:
-        """The input whose next values are the targets."""
-        reference = None if self._next_of is None else self._next_of.source
+        """The input whose next values are the targets. Waits for a device."""
+        seen = self._seen()
+        with own_operations():
+            found = seen.there(brought(seen.tensors)).next()
+        if found is None:
+            return None
+        reference = self._inputs[found[0].given].source
         source = None if reference is None else reference()
-        return None if source is None or self._next is None else (source, self._next)
+        return None if source is None else (source, found[1])
+
+    def _seen(self) -> _Seen:
+        return _Seen(
+            self._inputs, self._calls, self._masks, self._added, self._repeated, self._targets
+        )
 
     def facts(self) -> list[tuple[str, float, str]]:
-        """Name, value and place of each, when the step's backward passes are over."""
-        found: list[tuple[str, float, str]] = []
+        """Name, value and place of each, when the step's backward passes are over.
+
+        Waits for a device.
+        """
+        seen = self._taken()
+        return [] if seen is None else seen.facts(brought(seen.tensors))
+
+    def ask(self, later: Later, told: Callable[[list[tuple[str, float, str]]], None]) -> None:
+        """Tells the same when the step ends."""
+        seen = self._taken()
+        if seen is not None:
+            later.ask("sequences", seen.tensors, lambda values: told(seen.facts(values)))
+
+    def _taken(self) -> _Seen | None:
+        """What was seen of the step, to be told. None: there is nothing to tell."""
+        seen = None
         if self.is_open:
             self._looks += 1
             if self._inputs and not capturing_graph(self._inputs[0].values):
-                with own_operations():
-                    found = [*self._of_padding(), *self._of_later_positions()]
+                seen = self._seen()
             self.clear()
-        return found
-
-    def _of_padding(self) -> Iterator[tuple[str, float, str]]:
-        worst = self._compare_with_padding()
-        if worst is not None:
-            (inverted, mirrored), place = worst
-            yield "padding_seen_instead", inverted, place
-            yield "padding_mirrored", mirrored, place
-        if self._masks or self._added:
-            yield "masks_added", len(self._added), self._added[0] if self._added else ""
-        if self._repeated:
-            wrong = [place for place, is_repeated in self._repeated.items() if is_repeated]
-            yield "masks_repeated", len(wrong), wrong[0] if wrong else ""
-
-    def _of_later_positions(self) -> Iterator[tuple[str, float, str]]:
-        if self._next is None:
-            return
-        length, known = self._next.length, self._next.known
-        # Inside, the last position may be left out.
-        calls = [call for call in self._calls if call.length in (length, length - 1)]
-        # What is as wide as the sequence is long may mix features.
-        lengths = (length, length - 1)
-        calls = [call for call in calls if not call.is_matrix or call.across not in lengths]
-        if len(self._inputs) > 1:  # as long as this one may be the features of another
-            calls = [call for call in calls if not call.is_matrix]
-        if int(known.sum()) < _FEWEST_KNOWN:
-            calls = [call for call in calls if call.sight is None]
-        later: list[tuple[str, bool]] = []  # place, and whether earlier ones are seen, too
-        for call in calls:
-            if call.sight is None:
-                sees_later, sees_earlier = call.sees_later, True
-            else:
-                asked = known.to(call.sight.nexts.device)
-                sees_later, sees_earlier = _sees_which(call.sight, asked)
-            if sees_later:
-                later.append((call.place, sees_earlier))
-        if self._has_twin and len(later) < len(calls):
-            later = []  # they may be those of the other input, of which all may be seen
-        if calls:
-            yield "later_seen", len(later), later[0][0] if later else ""
-            only = [place for place, sees_earlier in later if not sees_earlier]
-            yield "only_later_seen", len(only), only[0] if only else ""
+        return seen

@@ -2,10 +2,23 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    import torch
+
+    from traindbg.hooks.torch_later import Later
 
 
 class Teller(Protocol):
     """Who takes facts (`torch_tensors`)."""
 
-    def fact(self, name: str, value: float, place: str = "", evaluation: bool = False) -> None: ...
+    later: Later
+
+    def fact(
+        self,
+        name: str,
+        value: float | torch.Tensor,
+        place: str = "",
+        evaluation: bool = False,
+    ) -> None: ...

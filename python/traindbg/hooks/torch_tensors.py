@@ -13,6 +13,7 @@ import torch
 
 from traindbg import _core
 from traindbg.hooks.torch_device import Deferred
+from traindbg.hooks.torch_later import Later
 from traindbg.hooks.torch_parameters import word_of
 from traindbg.hooks.torch_shards import local_part, shard_facts
 
@@ -34,6 +35,7 @@ class Tensors:
     def __init__(self, session: _core.Session, hot: _core.HotPath) -> None:
         self.session = session
         self.deferred = Deferred(session)
+        self.later = Later(self.deferred, hot)
         self.on_device_only = os.environ.get("TRAINDBG_DEVICE_PATH") == "1"
         self._hot = hot
         self._ids: dict[str, int] = {}
@@ -170,8 +172,17 @@ class Tensors:
         """A number of the step under way, or a tensor of one; `always`: also where none is due."""
         self.take_number(self.id_of(f"loop/{name}", "loop", always=always), value)
 
-    def fact(self, name: str, value: float, place: str = "", evaluation: bool = False) -> None:
-        """A number of the step under way; `place`: of which module or parameter, say."""
+    def fact(
+        self,
+        name: str,
+        value: float | torch.Tensor,
+        place: str = "",
+        evaluation: bool = False,
+    ) -> None:
+        """A number of the step under way, or a tensor of one.
+
+        `place`: of which module or parameter, say.
+        """
         ids = self._places.setdefault(name, {})
         known = ids.get(place)
         if known is None:
@@ -180,4 +191,12 @@ class Tensors:
             else:
                 full = f"loop/{name}/{place}" if place else f"loop/{name}"
                 known = ids[place] = self.id_of(full, "loop", module=place)
-        self.session.observe_scalar(_EVAL if evaluation else _TRAIN, known, float(value))
+        mode, tensor_id = _EVAL if evaluation else _TRAIN, known
+        if not isinstance(value, torch.Tensor):
+            self.session.observe_scalar(mode, tensor_id, float(value))
+            return
+
+        def told(values: list[float]) -> None:
+            self.session.observe_scalar(mode, tensor_id, values[0])
+
+        self.later.ask_numbers("loop", [value], told)

@@ -81,11 +81,8 @@ class ThroughTime:
             handle.remove()
         self._handles = []
 
-    def ratios(self) -> Iterator[tuple[str, float, int]]:
-        """Layer, gradient of first uses over that of last ones, uses. Waits for a device."""
+    def ends(self) -> Iterator[tuple[str, list[torch.Tensor], list[torch.Tensor], int]]:
+        """Layer, norms of the gradients of its first uses, of those of its last ones, uses."""
         for name, (first, last, uses) in self._norms.items():
             if first and last:
-                end = max(float(norm) for norm in last)
-                begin = max(float(norm) for norm in first)
-                if end > 0:
-                    yield name, begin / end, uses
+                yield name, first, last, uses

@@ -29,6 +29,8 @@ from traindbg.hooks.torch_shards import has_values
 if TYPE_CHECKING:
     from types import FrameType
 
+    from traindbg.hooks.torch_later import Later
+
 _ATTENTION = functional.scaled_dot_product_attention
 _DROPOUTS = frozenset(
     getattr(functional, name)
@@ -96,14 +98,11 @@ def _constant(frame: FrameType, instruction: dis.Instruction) -> tuple[Any, ...]
     return value if isinstance(value, tuple) else ()
 
 
-def _some_values(tensor: torch.Tensor) -> list[Any]:
-    """Evenly over all of it; none where they cannot be asked for now."""
-    if capturing_graph(tensor):
-        return []
+def _some_values(tensor: torch.Tensor) -> torch.Tensor:
+    """A copy of a few, evenly over all of it."""
     with own_operations():
         flat = tensor.detach().flatten()
-        some: list[Any] = flat[:: -(-len(flat) // _VALUES)].tolist()
-        return some
+        return flat[:: -(-len(flat) // _VALUES)].clone()
 
 
 def _rate(value: Any) -> float:
@@ -160,28 +159,40 @@ class UnsaidModes:
         )
         return self.is_open
 
-    def given(self, tensor: torch.Tensor, steps: int) -> None:
+    def given(self, tensor: torch.Tensor, steps: int, later: Later) -> None:
         """The input of a pass without gradients, also of one that is not looked at."""
         if steps != self._since or self._is_sampled:
             return
         is_again = self._input is not None and self._input() is tensor
         self._input = weakref.ref(tensor)
-        if is_again or self._comes_again(tensor):
-            self._is_sampled, self.is_open = True, False
-            self._found.clear()
+        if is_again:
+            self._is_given_again()
+        else:
+            self._look_at(tensor, steps, later)
 
-    def _comes_again(self, tensor: torch.Tensor) -> bool:
-        """Whether the first input comes for the third time, in any tensor. Waits for a device."""
+    def _is_given_again(self) -> None:
+        self._is_sampled, self.is_open = True, False
+        self._found.clear()
+
+    def _look_at(self, tensor: torch.Tensor, steps: int, later: Later) -> None:
+        """Whether the first input comes for the third time, in any tensor."""
         self._inputs += 1
         shape = tuple(tensor.shape)
         if self._inputs > _MOST_COMPARED or (self._first and shape != self._first[0]):
-            return False
-        if tensor.numel() == 0 or not has_values(tensor):
-            return False
-        values = (shape, *_some_values(tensor))
-        self._first = self._first or values
-        self._times += len(values) > 1 and values == self._first
-        return self._times >= _TIMES
+            return
+        if tensor.numel() == 0 or not has_values(tensor) or capturing_graph(tensor):
+            return
+
+        def told(some: list[torch.Tensor]) -> None:
+            if steps != self._since or self._is_sampled:
+                return
+            values = (shape, *some[0].tolist())
+            self._first = self._first or values
+            self._times += values == self._first
+            if self._times >= _TIMES:
+                self._is_given_again()
+
+        later.ask("unsaid", [_some_values(tensor)], told)
 
     def called(self, place: str, function: Any, args: Any, kwargs: Any) -> None:
         """Some function was called in a pass that is looked at."""

@@ -8,7 +8,6 @@ a module is used all the same is followed through the values of two forward pass
 
 from __future__ import annotations
 
-import itertools
 import threading
 import weakref
 from typing import TYPE_CHECKING, Any
@@ -20,9 +19,10 @@ from torch.nn.modules.module import register_module_forward_pre_hook
 from traindbg.hooks.torch_compiled import compiler_in_use, our_hooks
 from traindbg.hooks.torch_device import capturing_graph, own_operations
 from traindbg.hooks.torch_flow import Flow, Zeros
+from traindbg.hooks.torch_later import brought, may_read
 from traindbg.hooks.torch_modes import modes
 from traindbg.hooks.torch_parameters import number_of
-from traindbg.hooks.torch_resume import is_fresh
+from traindbg.hooks.torch_resume import are_fresh
 from traindbg.hooks.torch_shards import local_part
 
 if TYPE_CHECKING:
@@ -45,30 +45,32 @@ Own = list[tuple[str, nn.Parameter]]
 Places = list[tuple[str, nn.Module, Own]]
 
 
+def first_part(parameter: torch.Tensor) -> torch.Tensor:
+    """The first few elements, where they are."""
+    return local_part(parameter.detach()).flatten()[:FIRST_ELEMENTS]
+
+
 def first_elements(parameter: torch.Tensor) -> tuple[float, ...]:
     """The first few; none where they cannot be asked for now."""
     if capturing_graph(parameter):
         return ()
     with own_operations():
-        return tuple(local_part(parameter.detach()).flatten()[:FIRST_ELEMENTS].tolist())
+        return tuple(first_part(parameter).tolist())
 
 
 def first_elements_of(parameters: Sequence[torch.Tensor]) -> list[tuple[float, ...]]:
-    """The same of many. Waits once for each device and type of element."""
-    alike: dict[tuple[torch.device, torch.dtype], list[int]] = {}
-    parts: dict[int, torch.Tensor] = {}
+    """The same of many. Waits once for each device."""
     with own_operations():
-        for number, parameter in enumerate(parameters):
-            if not capturing_graph(parameter):
-                parts[number] = local_part(parameter.detach()).flatten()[:FIRST_ELEMENTS]
-                kind = parts[number].device, parts[number].dtype
-                alike.setdefault(kind, []).append(number)
-        found: dict[int, tuple[float, ...]] = {}
-        for numbers in alike.values():
-            values = iter(torch.cat([parts[number] for number in numbers]).tolist())
-            for number in numbers:
-                found[number] = tuple(itertools.islice(values, parts[number].numel()))
-    return [found.get(number, ()) for number in range(len(parameters))]
+        parts = {
+            number: first_part(parameter)
+            for number, parameter in enumerate(parameters)
+            if not capturing_graph(parameter)
+        }
+        found = dict(zip(parts, brought(list(parts.values())), strict=True))
+        return [
+            tuple(found[number].tolist()) if number in found else ()
+            for number in range(len(parameters))
+        ]
 
 
 class Calls:
@@ -115,20 +117,21 @@ class _Evaluation(Calls):
         super()._called(module, args)
 
 
-def _is_zero(gradients: list[torch.Tensor]) -> bool:
-    """Whether all are zero throughout. Waits for a device; a glance is enough for most."""
+def _any_of(gradients: list[torch.Tensor]) -> list[float | torch.Tensor]:
+    """Numbers, one of which is not 0 if some element is not zero. Waits for no device.
+
+    Of gradients in host memory a glance is enough for most.
+    """
     with own_operations():
-        for take_all in (False, True):
-            for gradient in gradients:
-                part = local_part(gradient.detach())
-                part = part._values() if part.is_sparse else part
-                if capturing_graph(part):
-                    return False
-                if not take_all and not part.is_contiguous():
-                    continue
-                if bool((part if take_all else part.reshape(-1)[:_PART]).any()):
-                    return False
-    return True
+        parts = [local_part(gradient.detach()) for gradient in gradients]
+        parts = [part._values() if part.is_sparse else part for part in parts]
+        if any(map(capturing_graph, parts)):
+            return [1.0]
+        glances = [part.reshape(-1)[:_PART] for part in parts if part.is_contiguous()]
+        for here in (glances, parts):
+            if any(may_read(part) and bool(part.any()) for part in here):
+                return [1.0]
+        return [part.any() for part in parts if not may_read(part)]
 
 
 def _outermost(place: str, places: Iterable[str], chosen: set[str]) -> str:
@@ -327,10 +330,10 @@ class Untrained:
 
     def tell_zeros(self, places: Places, trained: set[int]) -> None:
         """Of modules whose gradients were all zero at every look. `trained`: ids, in this step."""
-        if self._zeros is not None:
-            self._by_zero |= self._zeros.found()
-            self._zeros = None
-        zero: dict[str, int] = {}
+        zeros, self._zeros = self._zeros, None
+        asked: list[float | torch.Tensor] = [] if zeros is None else zeros.asked
+        of_zeros = slice(0, len(asked))
+        of: list[tuple[str, nn.Module, slice]] = []  # where the numbers of each module are
         for place, module, own in places:
             if id(module) in self._not_zero:
                 continue
@@ -338,15 +341,26 @@ class Untrained:
             there = [g for g in gradients if g is not None and g.numel() > 0]
             if not there or len(there) < len(gradients):
                 continue
-            if _is_zero(there):
-                zero[place] = self._zero.get(place, 0) + 1
-            else:
-                self._not_zero.add(id(module))
-        self._zero = zero
-        self._by_zero &= zero.keys()
-        is_alone = not self._not_zero  # nothing else has a gradient either
-        found = [] if is_alone else [place for place in zero if place in self._by_zero]
-        self._tell("zeroed_modules", found, [place for place, _, _ in places])
+            numbers = _any_of(there)
+            of.append((place, module, slice(len(asked), len(asked) + len(numbers))))
+            asked += numbers
+
+        def told(is_any: list[float]) -> None:
+            if zeros is not None:
+                self._by_zero |= zeros.found(is_any[of_zeros])
+            zero: dict[str, int] = {}
+            for place, module, numbers in of:
+                if any(is_any[numbers]):
+                    self._not_zero.add(id(module))
+                else:
+                    zero[place] = self._zero.get(place, 0) + 1
+            self._zero = zero
+            self._by_zero &= zero.keys()
+            is_alone = not self._not_zero  # nothing else has a gradient either
+            found = [] if is_alone else [place for place in zero if place in self._by_zero]
+            self._tell("zeroed_modules", found, [place for place, _, _ in places])
+
+        self._teller.later.ask_numbers("loop", asked, told)
 
     def _tell(self, fact: str, chosen: list[str], places: list[str]) -> None:
         """The same of modules, by the outermost one that is chosen as a whole."""
@@ -357,12 +371,18 @@ class Untrained:
         """Of the missed ones, those that nothing has changed since they were seen first."""
         found: list[str] = []
         reached: dict[tuple[int, ...], set[tuple[float, ...]]] = {}
-        for place, _, own in places:
-            if place not in missed or place in self._elsewhere or len(found) >= _MOST_MODULES:
-                continue
-            if any(number_of(p) == 0 for _, p in own):  # another rank has it, or none as yet
-                continue
-            states = [(p._version, first_elements(p)) for _, p in own]
+        asked = [
+            (place, own)
+            for place, _, own in places
+            if place in missed
+            and place not in self._elsewhere
+            and not any(number_of(p) == 0 for _, p in own)  # another rank has it, or none as yet
+        ]
+        firsts = iter(first_elements_of([p for _, own in asked for _, p in own]))
+        for place, own in asked:
+            states = [(p._version, next(firsts)) for _, p in own]
+            if len(found) >= _MOST_MODULES:
+                break
             known = self._states.get(place)
             if known is None:
                 self._states[place] = states
@@ -370,10 +390,14 @@ class Untrained:
                     sizes = {
                         tuple(p.shape) for name, _, o in places if name in missed for _, p in o
                     }
-                    for _, _, others in places:
-                        for _, p in others:
-                            if id(p) in trained and tuple(p.shape) in sizes:
-                                reached.setdefault(tuple(p.shape), set()).add(first_elements(p))
+                    others = [
+                        p
+                        for _, _, o in places
+                        for _, p in o
+                        if id(p) in trained and tuple(p.shape) in sizes
+                    ]
+                    for p, first in zip(others, first_elements_of(others), strict=True):
+                        reached.setdefault(tuple(p.shape), set()).add(first)
                 if self._is_copy(own, states, reached):
                     self._elsewhere.add(place)
                     continue
@@ -398,4 +422,4 @@ class Untrained:
 
 
 def _fresh(module: nn.Module, own: Own) -> list[bool | None]:
-    return [is_fresh(module, name, p) for name, p in own]
+    return are_fresh([(module, name, p) for name, p in own])

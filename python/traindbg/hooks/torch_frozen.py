@@ -1,0 +1,111 @@
+"""Modules whose parameters require no gradients, as PyTorch initialised them.
+
+Those that train their biases alone (BitFit) only where most modules do: a projection that is meant
+to be random stands beside others. What is asked of weights is told when the step ends.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from traindbg.hooks.torch_device import capturing_graph, own_operations
+from traindbg.hooks.torch_fresh import are_phases, phases_of
+from traindbg.hooks.torch_later import packed
+from traindbg.hooks.torch_parameters import number_of
+from traindbg.hooks.torch_resume import Fresh, is_random_table
+from traindbg.hooks.torch_untrained import first_part
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Container
+
+    import torch
+    from torch import nn
+
+    from traindbg.hooks.torch_later import Later
+    from traindbg.hooks.torch_untrained import Own, Places
+
+_MOST = 64
+
+
+class _Candidate(NamedTuple):
+    place: str
+    module: nn.Module
+    kept: Own  # its parameters that require no gradients
+    weight: nn.Parameter  # the largest of these
+    is_new: bool
+
+
+class Frozen:
+    """One per recording."""
+
+    def __init__(self, later: Later) -> None:
+        self._later = later
+        self._known: dict[int, tuple[float, ...]] = {}  # first elements, by the weights' ids
+
+    def ask(
+        self, places: Places, reached: Container[int], told: Callable[[set[str]], None]
+    ) -> None:
+        """Tells the places of those that are frozen, when the step ends.
+
+        `reached`: ids of parameters that ever had a gradient.
+        """
+        candidates, biased, with_matrices = self._candidates(places, reached)
+        new = [one for one in candidates if one.is_new]
+        fresh = Fresh([(one.module, name, p) for one in new for name, p in one.kept])
+        phases = [phases_of(one.module) for one in new]
+        with own_operations():
+            firsts = packed([first_part(one.weight) for one in candidates])
+        asked = [*fresh.asked, *(x for x in phases if x is not None)]
+
+        def heard(values: list[torch.Tensor]) -> None:
+            drawn = iter(fresh.told(values[: len(fresh.asked)]))
+            numbers = iter(values[len(fresh.asked) : len(asked)])
+            are_angles = iter(
+                [x is not None and are_phases(next(numbers).tolist()) for x in phases]
+            )
+            elements: dict[int, tuple[float, ...]] = {}
+            for part, host in zip(firsts, values[len(asked) :], strict=True):
+                elements.update((at, tuple(x.tolist())) for at, x in part.unpacked(host))
+            frozen: set[str] = set()
+            for at, one in enumerate(candidates):
+                is_drawn = [next(drawn) for _ in one.kept] if one.is_new else []
+                is_meant = next(are_angles) if one.is_new else False
+                if len(frozen) >= _MOST:
+                    continue
+                if id(one.weight) not in self._known:
+                    is_random = True in is_drawn and False not in is_drawn
+                    if is_meant or not (is_random or is_random_table(one.module, one.weight)):
+                        continue
+                # Something else may set them: an average of other weights, say.
+                if self._known.setdefault(id(one.weight), elements[at]) == elements[at]:
+                    frozen.add(one.place)
+            is_apart = 2 * len(biased & frozen) <= with_matrices
+            told(frozen - biased if is_apart else frozen)
+
+        self._later.ask("loop", [*asked, *(part.together for part in firsts)], heard)
+
+    def _candidates(
+        self, places: Places, reached: Container[int]
+    ) -> tuple[list[_Candidate], set[str], int]:
+        """Those that may be; places of those that train biases; how many modules have matrices."""
+        found: list[_Candidate] = []
+        biased: set[str] = set()
+        with_matrices = 0
+        for place, module, own in places:
+            matrices = [(name, p) for name, p in own if p.dim() > 1]
+            with_matrices += bool(matrices)
+            is_biased = any(p.requires_grad or p.grad is not None for _, p in own)
+            kept = matrices if is_biased else own
+            if not kept or any(p.requires_grad or p.grad is not None for _, p in kept):
+                continue
+            if any(number_of(p) == 0 for _, p in own):
+                continue
+            if any(id(p) in reached for _, p in kept):
+                continue
+            weight = max((p for _, p in kept), key=lambda p: p.numel())
+            if capturing_graph(weight):
+                continue
+            found.append(_Candidate(place, module, kept, weight, id(weight) not in self._known))
+            if is_biased:
+                biased.add(place)
+        return found, biased, with_matrices
