@@ -344,5 +344,4 @@ def test_waits_of_pytorch_are_few(wishes, tmp_path, monkeypatch):
             optimizer.step()
             torch.cuda.set_sync_debug_mode("default")
     print(wishes, waits)
-    assert max(waits[1:]) <= 3
-    assert waits[0] <= 10
+    assert max(waits) <= 3
