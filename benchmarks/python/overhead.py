@@ -89,8 +89,9 @@ CONFIGS: dict[str, Config] = {
     ),
     "original/statistics_every_1": Config(4, 1, "six reductions of every tensor, every step"),
 }
-# Before the first block: longer than the rules look at every step.
+# Before the first block: longer than the rules look at every step, and, on a GPU, than inputs are.
 WARM_UP = {"traindbg/default": 25}
+WARM_UP_ON_GPU = {"traindbg/default": 100}
 # Seconds; what such a step does to the caches is the same whichever training ran before.
 LONG_STEP = 0.005
 PAUSE = 0.5  # in which the writer of a longer turn finishes
@@ -248,7 +249,8 @@ def _worker(model: str, config: str, threads: int, blocks: int, device: str) -> 
         plain.optimizer.step()
 
     steps_of_block = CONFIGS[config].steps_of_block
-    warm_up = max(WARM_UP.get(config, 0), 3)
+    least = WARM_UP if device == "cpu" else WARM_UP_ON_GPU
+    warm_up = max(least.get(config, 0), 3)
     # Intervals count from step 0: let blocks begin at a multiple of them.
     warm_up = -(-warm_up // steps_of_block) * steps_of_block
     times: dict[str, list[list[float]]] = {"wall": [], "cpu": [], "plain_wall": [], "plain_cpu": []}
@@ -437,9 +439,7 @@ def main() -> None:
         "--config", action="append", choices=list(CONFIGS), help="may be repeated; default: all"
     )
     parser.add_argument("--threads", type=int, default=1, help="torch threads (default: 1)")
-    parser.add_argument(
-        "--device", choices=("cpu", "cuda"), default="cpu", help="default: cpu"
-    )
+    parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu", help="default: cpu")
     parser.add_argument(
         "--blocks", type=int, default=0, help="blocks per process (default: by the model's size)"
     )

@@ -19,9 +19,10 @@ __device__ __forceinline__ Found of_block(const Found& mine, Found* shared) {
 // As the other blocks left it, not as it lies in this processor's cache.
 __device__ __forceinline__ Found fresh(const Found* from) {
     Found out;
-    const volatile Word64* const words = reinterpret_cast<const volatile Word64*>(from);
+    const auto* const words = reinterpret_cast<const Word64*>(from);
     auto* const copy = reinterpret_cast<Word64*>(&out);
-    for (Word32 i = 0; i < sizeof(Found) / sizeof(Word64); ++i) copy[i] = words[i];
+#pragma unroll
+    for (Word32 i = 0; i < sizeof(Found) / sizeof(Word64); ++i) copy[i] = __ldcg(words + i);
     return out;
 }
 
@@ -64,8 +65,10 @@ extern "C" __global__ void __launch_bounds__(256)
     __syncthreads();
     if (task.active != nullptr) {
         Word32 mine = 0;
-        const volatile Word32* const active = task.active;
-        for (Word32 unit = thread; unit < task.units; unit += kThreads) mine += active[unit] != task.stamp ? 1U : 0U;
+        // Past this processor's cache, several at a time.
+#pragma unroll 8
+        for (Word32 unit = thread; unit < task.units; unit += kThreads)
+            mine += __ldcg(task.active + unit) != task.stamp ? 1U : 0U;
         if (mine != 0) atomicAdd(&inactive, mine);
         __syncthreads();
     }
