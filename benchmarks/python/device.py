@@ -4,8 +4,8 @@
 
 Printed are, for tensors of one type at a time, the bytes that the kernel reads in a second and
 those of `torch.sum`, which reads them once as well; then what many tensors cost the host, one by
-one (as activations come) and in one call (as parameters and gradients do). GPU times are between two
-events, the median of `--rounds`; host times are of the calls alone.
+one (as activations come) and in one call (as parameters and gradients do). GPU times are between
+two events, the median of `--rounds`; host times are of the calls alone.
 """
 
 from __future__ import annotations

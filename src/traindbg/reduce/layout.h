@@ -8,6 +8,7 @@
 #include <cstring>
 
 #include "traindbg/base/status.h"
+#include "traindbg/model/channel_statistics.h"
 #include "traindbg/tensor/tensor_view.h"
 
 namespace traindbg::reduce {
@@ -61,6 +62,11 @@ class CheckedView {
     tensor::DType dtype_ = tensor::DType::kUnknown;
     std::size_t element_bytes_ = 0;
 };
+
+// Which dimension of an activation counts the units; -1: the tensor is one unit.
+[[nodiscard]] inline int unit_dimension(std::size_t rank) noexcept {
+    return rank == 0 ? -1 : static_cast<int>(model::channel_dimension(model::Role::kActivation, rank));
+}
 
 // The elements of a view (or of one slice of it) in whatever order memory likes best: dimensions are
 // sorted by stride, joined where they lie without a gap, turned around where a stride is negative. A

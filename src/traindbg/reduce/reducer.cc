@@ -312,11 +312,6 @@ Result<Statistics> in_blocks(const KernelTable& kernel, const TensorView& view, 
 
 // ---- units of an activation ----
 
-// Which dimension counts the units; -1: the tensor is one unit.
-int unit_dimension(std::size_t rank) noexcept {
-    return rank == 0 ? -1 : static_cast<int>(model::channel_dimension(model::Role::kActivation, rank));
-}
-
 class UnitScan {
   public:
     UnitScan(const KernelTable& kernel, const CheckedView& view)

@@ -185,6 +185,14 @@ TRAINDBG_DEVICE Bits load(const void* data, Word64 index) {
 #endif
 }
 
+TRAINDBG_DEVICE Line line_of(const void* data, Word64 index) {
+#ifdef __CUDACC__
+    return static_cast<const Line*>(data)[index];
+#else
+    return load<Line>(data, index);
+#endif
+}
+
 // Of the other types. 64-bit integers are rounded.
 TRAINDBG_APART double value_of(Word32 type, const void* data, Word64 index) {
     switch (type) {
@@ -410,7 +418,6 @@ TRAINDBG_DEVICE Found part_of_lines(const Task& task, double start, Word32 block
     Units units(task);
     const bool wants_units = units.are_wanted();
     const Stretch stretch = stretch_of(task, block, kInLine);
-    const auto* const data = static_cast<const Line*>(task.data);
     const Word64 last = stretch.end / kInLine;
     // Several loads are on their way at a time. The rare rest is read again, so that there is one loop for
     // it.
@@ -419,7 +426,7 @@ TRAINDBG_DEVICE Found part_of_lines(const Task& task, double start, Word32 block
         Line lines[kTogether] = {};
         TRAINDBG_UNROLL
         for (Word32 i = 0; i < kTogether; ++i)
-            if (at + i * Word64{threads} < last) lines[i] = data[at + i * Word64{threads}];
+            if (at + i * Word64{threads} < last) lines[i] = line_of(task.data, at + i * Word64{threads});
         Word32 slow = 0;
         TRAINDBG_UNROLL
         for (Word32 i = 0; i < kTogether; ++i) {
@@ -435,7 +442,7 @@ TRAINDBG_DEVICE Found part_of_lines(const Task& task, double start, Word32 block
             if (place >= last) break;
             const bool is_slow = (slow >> i & 1U) != 0;
             if (!is_slow && !wants_units) continue;
-            const Line line = data[place];
+            const Line line = line_of(task.data, place);
             units.leap(place * kInLine);
             TRAINDBG_ONE_BY_ONE
             for (Word32 k = 0; k < kInLine; ++k) {
@@ -472,12 +479,10 @@ TRAINDBG_DEVICE Found part_of_differences(const Task& task, double start, Word32
         account.add_before(was);
     };
     const Stretch stretch = stretch_of(task, block, kInLine);
-    const auto* const data = static_cast<const Line*>(task.data);
-    const auto* const before = static_cast<const Line*>(task.before);
     const Word64 last = stretch.end / kInLine;
     for (Word64 at = stretch.begin / kInLine + thread; at < last; at += threads) {
-        const Line line = data[at];
-        const Line old = before[at];
+        const Line line = line_of(task.data, at);
+        const Line old = line_of(task.before, at);
         TRAINDBG_UNROLL
         for (Word32 i = 0; i < kInLine; ++i) take(bits_at<Bits>(line, i), bits_at<Bits>(old, i));
     }

@@ -45,6 +45,7 @@ Status find_driver(void* handle, Cuda& cuda) {
     library.find(cuda.attribute, "cuDeviceGetAttribute");
     library.find(cuda.retain_context, "cuDevicePrimaryCtxRetain");
     library.find(cuda.release_context, "cuDevicePrimaryCtxRelease_v2");
+    library.find(cuda.current_context, "cuCtxGetCurrent");
     library.find(cuda.push_context, "cuCtxPushCurrent_v2");
     library.find(cuda.pop_context, "cuCtxPopCurrent_v2");
     library.find(cuda.load_module, "cuModuleLoadData");

@@ -38,6 +38,7 @@ struct Cuda {
     CuResult (*attribute)(int* out, int attribute, CuDevice device);
     CuResult (*retain_context)(CuContext* out, CuDevice device);
     CuResult (*release_context)(CuDevice device);
+    CuResult (*current_context)(CuContext* out);
     CuResult (*push_context)(CuContext context);
     CuResult (*pop_context)(CuContext* out);
     CuResult (*load_module)(CuModule* out, const void* image);

@@ -29,22 +29,27 @@ Result<std::string> kernels_for(const Cuda& cuda, int major, int minor) {
     return known.emplace(std::pair(major, minor), std::move(code)).first->second;
 }
 
-// A GPU's context is the current one for the lifetime of this.
+// A GPU's context is the current one for the lifetime of this, as it most often is anyway.
 class InContext {
   public:
-    InContext(const Cuda& cuda, CuContext context)
-        : cuda_(cuda), status_(cuda.check("context", cuda.push_context(context))) {}
+    InContext(const Cuda& cuda, CuContext context) : cuda_(cuda) {
+        CuContext current = nullptr;
+        if (cuda.current_context(&current) == 0 && current == context) return;
+        status_ = cuda.check("context", cuda.push_context(context));
+        is_pushed_ = status_.is_ok();
+    }
     InContext(const InContext&) = delete;
     InContext& operator=(const InContext&) = delete;
     ~InContext() {
         CuContext popped = nullptr;
-        if (status_.is_ok()) cuda_.pop_context(&popped);
+        if (is_pushed_) cuda_.pop_context(&popped);
     }
     [[nodiscard]] const Status& status() const noexcept { return status_; }
 
   private:
     const Cuda& cuda_;
     Status status_;
+    bool is_pushed_ = false;
 };
 
 // One GPU: the context that PyTorch works in, and the kernels in it.

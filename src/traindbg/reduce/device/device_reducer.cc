@@ -52,16 +52,6 @@ bool find_row(const TensorView& view, Row& row) noexcept {
     return true;
 }
 
-// The dimension whose indexes are units; see model::UnitStatistics. -1: all is one unit.
-int unit_dimension(std::size_t rank) noexcept {
-    switch (rank) {
-        case 0: return -1;
-        case 1: return 0;
-        case 3: return 2;
-        default: return 1;
-    }
-}
-
 constexpr bool is_taken(DType dtype) noexcept { return dtype >= DType::kFloat64 && dtype <= DType::kBool; }
 static_assert(static_cast<Word32>(DType::kFloat64) == device::kFloat64);
 static_assert(static_cast<Word32>(DType::kFloat8E4M3) == device::kFloat8E4M3);

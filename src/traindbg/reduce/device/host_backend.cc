@@ -11,7 +11,7 @@ using base::Result;
 using base::Status;
 
 // As few as can take the rest of a line, one element each.
-constexpr Word32 kThreads = 8;
+constexpr Word32 kHostThreads = 8;
 
 class HostBackend final : public Backend {
   public:
@@ -43,8 +43,8 @@ class HostBackend final : public Backend {
         Found all = nothing_found();
         for (Word32 block = 0; block < task.blocks; ++block) {
             Found of_block = nothing_found();
-            for (Word32 thread = 0; thread < kThreads; ++thread)
-                add(of_block, part_of(task, start, block, thread, kThreads));
+            for (Word32 thread = 0; thread < kHostThreads; ++thread)
+                add(of_block, part_of(task, start, block, thread, kHostThreads));
             add(all, of_block);
         }
         Word64 inactive = 0;
