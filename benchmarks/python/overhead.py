@@ -22,9 +22,9 @@ how long it spent in traindbg by the run's own account, which is what `traindbg 
     python benchmarks/python/overhead.py --quick               # a few seconds, to see that it runs
     python benchmarks/python/overhead.py --device cuda --model resnet18_large   # on a GPU
 
-On a GPU the trainings always take turns by whole blocks, and only the last step of a block waits for
-the device, as a training does that does not look at its numbers: steps run ahead of it. A step's
-"CPU" is the host's time alone.
+On a GPU the trainings always take turns by whole blocks, and only the last step of a block waits
+for the device, as a training does that does not look at its numbers: steps run ahead of it. A
+step's "CPU" is the host's time alone.
 
 `original/...` configurations run the original client library (smdebug) on the same job,
 `tensorboard/...` and `wandb/...` what these offer for it. They need the environment of

@@ -18,6 +18,7 @@ inline constexpr const char* kTypeAttribute = "__dlpack_c_exchange_api__";
 inline constexpr std::uint32_t kMajorVersion = 1;
 
 inline constexpr std::int32_t kCpu = 1;
+inline constexpr std::int32_t kCuda = 2;
 inline constexpr std::int32_t kCudaPinnedHost = 3;
 inline constexpr std::int32_t kRocmPinnedHost = 11;
 
@@ -67,7 +68,9 @@ struct ExchangeTable {
     void (*make_object)();
     // 0, or -1 with a Python error set. May be null.
     int (*describe)(void* object, Tensor* out);
-    void (*current_stream)();
+    // 0, or -1 with a Python error set: the stream in which the caller's operations on that device go. May be
+    // null.
+    int (*current_stream)(std::int32_t device_type, std::int32_t device_index, void** out);
 };
 
 }  // namespace traindbg::bindings::dlpack

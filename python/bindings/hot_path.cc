@@ -152,22 +152,36 @@ bool HotPath::has_open_evaluation() const noexcept { return PySet_GET_SIZE(evalu
 [[gnu::hot]] bool HotPath::hold(model::TensorId id, nb::handle value) noexcept {
     TensorReader reader;
     tensor::TensorView view;
-    if (reader.read(value.ptr(), view) != Readable::kYes || view.element_count() != 1) return false;
+    const Readable readable = reader.read(value.ptr(), view);
     try {
-        const base::Result<double> number = reduce::scalar_value(view);
-        if (!number.is_ok()) return false;
+        Held held{id, 0, LateValues::kNone};
+        if (readable == Readable::kOnDevice) {
+            held.ticket = session_.begin_value(value);
+            if (held.ticket == LateValues::kNone) return false;
+        } else {
+            if (readable != Readable::kYes || view.element_count() != 1) return false;
+            const base::Result<double> number = reduce::scalar_value(view);
+            if (!number.is_ok()) return false;
+            held.value = *number;
+        }
         if (held_.size() >= kMostHeld) release();  // of a loop that never steps
-        held_.push_back({id, *number});
+        held_.push_back(held);
         return true;
     } catch (...) {  // out of memory
         return false;
     }
 }
 
-void HotPath::record(const std::vector<model::ScalarSample>& held, const nb::dict* ids) noexcept {
-    for (const model::ScalarSample& each : held) {
+[[gnu::hot]] void HotPath::record(const Held& held) noexcept {
+    if (held.ticket == LateValues::kNone) session_.observe_scalar(kTrain, held.tensor, held.value);
+    else session_.observe_value_later(kTrain, held.tensor, held.ticket);
+}
+
+void HotPath::record(const std::vector<Held>& held, const nb::dict* ids) noexcept {
+    for (const Held& each : held) {
         const std::optional<model::TensorId> id = ids == nullptr ? each.tensor : id_in(*ids, each.tensor);
-        if (id) session_.observe_scalar(kTrain, *id, each.value);
+        if (id) record(Held{*id, each.value, each.ticket});
+        else if (each.ticket != LateValues::kNone) session_.take_value(each.ticket);
     }
 }
 
@@ -176,14 +190,14 @@ void HotPath::record(const std::vector<model::ScalarSample>& held, const nb::dic
         of_driver_.swap(held_);
         return;
     }
-    session_.observe_scalars(kTrain, of_driver_);  // of a step that raised
+    record(of_driver_, nullptr);  // of a step that raised
     of_driver_.swap(held_);
     held_.clear();
 }
 
 void HotPath::release() noexcept {
-    for (std::vector<model::ScalarSample>* losses : {&of_driver_, &held_}) {
-        if (!losses->empty()) session_.observe_scalars(kTrain, *losses);
+    for (std::vector<Held>* losses : {&of_driver_, &held_}) {
+        record(*losses, nullptr);
         losses->clear();
     }
 }
@@ -204,14 +218,14 @@ void HotPath::begin_losses() noexcept {
     retains_ = false;
 }
 
-namespace {
-template <typename AllHeld>
-nb::list pairs_of(const AllHeld& held) {
+nb::list HotPath::pairs_of(const std::vector<Held>& held) {
     nb::list out;
-    for (const auto& each : held) out.append(nb::make_tuple(each.tensor, each.value));
+    for (const Held& each : held) {
+        const bool is_here = each.ticket == LateValues::kNone;
+        out.append(nb::make_tuple(each.tensor, is_here ? each.value : session_.take_value(each.ticket)));
+    }
     return out;
 }
-}  // namespace
 
 nb::list HotPath::take_held() {
     nb::list out = pairs_of(held_);
@@ -235,7 +249,7 @@ const HotPath::Other* HotPath::find_other(nb::handle optimizer) const noexcept {
 bool HotPath::give_to(const Other& other) {
     if (held_.empty()) return true;
     if (taken_.size() >= kMostTaken) return false;
-    for (const model::ScalarSample& each : held_)
+    for (const Held& each : held_)
         if (!id_in(other.ids, each.tensor)) return false;
     taken_.push_back({other.name, other.ids, passes, std::move(held_)});
     begin_losses();
@@ -364,8 +378,13 @@ model::TensorId HotPath::id_of_further(nb::handle name, std::uint32_t number) co
     calls_.clear();
     passes_of_graph_ = 0;
     retains_ = false;
-    const RoleMask answer = session_.end_step(std::exchange(nanos, 0), of_driver_);
+    of_host_.clear();
+    for (const Held& each : of_driver_) {
+        if (each.ticket != LateValues::kNone) record(each);
+        else of_host_.push_back({each.tensor, each.value});
+    }
     of_driver_.clear();
+    const RoleMask answer = session_.end_step(std::exchange(nanos, 0), of_host_);
     due = answer & ~kAsked;
     ++steps;
     foreign_steps = 0;

@@ -103,6 +103,12 @@ class HotPath {
     unsigned long settled_thread = 0;  // whose backward passes are heard without a further look; 0: none's
 
   private:
+    // A loss, whose value may still be on a device.
+    struct Held {
+        model::TensorId tensor;
+        double value;
+        LateValues::Ticket ticket;
+    };
     // An optimizer that steps beside the one that drives; see `arm`.
     struct Other {
         nanobind::object optimizer;
@@ -116,7 +122,7 @@ class HotPath {
         nanobind::object name;
         nanobind::dict ids;
         std::uint64_t passes;
-        std::vector<model::ScalarSample> held;
+        std::vector<Held> held;
     };
     // A loss function that was met: its name, as the training's wrapper of it holds it, and the loss's id.
     struct Known {
@@ -133,7 +139,10 @@ class HotPath {
     [[nodiscard]] const Other* find_other(nanobind::handle optimizer) const noexcept;
     // What is held is the loss of `other`, which is about to step. False: nothing was done.
     bool give_to(const Other& other);
-    void record(const std::vector<model::ScalarSample>& held, const nanobind::dict* ids) noexcept;
+    void record(const std::vector<Held>& held, const nanobind::dict* ids) noexcept;
+    void record(const Held& held) noexcept;
+    // Ids and values, for which it waits where they are on a device.
+    nanobind::list pairs_of(const std::vector<Held>& held);
     void record_others() noexcept;
     [[nodiscard]] const Known* find_known(nanobind::handle name) noexcept;
     [[nodiscard]] model::TensorId id_of_further(nanobind::handle name, std::uint32_t number) const noexcept;
@@ -159,8 +168,9 @@ class HotPath {
     nanobind::object optimizer_;            // a weak reference
     std::vector<Other> others_;
     std::vector<double> rates_;
-    std::vector<model::ScalarSample> held_;
-    std::vector<model::ScalarSample> of_driver_;  // held when it was about to step: told at the step's end
+    std::vector<Held> held_;
+    std::vector<model::ScalarSample> of_host_;  // of a step that ends
+    std::vector<Held> of_driver_;               // held when it was about to step: told at the step's end
     std::vector<Taken> taken_;
     std::vector<Known> known_;
     // The optimizers that stepped in the step `turns_of_`, beside the one that drives, and in the one before.

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <nlohmann/json.hpp>
 #include <tuple>
 #include <utility>
@@ -30,6 +31,9 @@ using tensor::TensorView;
 
 // A batch of at least this many bytes is worth giving up the GIL for.
 constexpr std::uint64_t kBigBatchBytes = 1U << 20;
+// So many steps that ended wait for their values, which a device is still at: a training is rarely further
+// ahead.
+constexpr std::size_t kMostHeldBack = 3;
 
 template <typename Word, typename Parse>
 Word word_or_raise(const std::string& text, const char* what, Parse parse) {
@@ -53,6 +57,7 @@ Session::Session(const std::string& run_directory, const std::string& config_jso
     options.config = value_or_raise(model::capture_config_from_json(config_json));
     options.worker = worker;
     session_ = value_or_raise(CaptureSession::open(std::move(options)));
+    late_.serve(*session_);
 }
 
 model::TensorId Session::register_tensor(std::string name, const std::string& role,
@@ -279,6 +284,50 @@ bool Session::observe_scalar_tensor(int mode, model::TensorId id, nb::handle ten
     return true;
 }
 
+void Session::reduce_on_cuda(const std::vector<std::string>& compilers) {
+    auto reducer = value_or_raise(reduce::DeviceReducer::on_cuda(compilers));
+    if (const Inside inside(*this); inside) late_.reduce_by(std::move(reducer), false);
+}
+void Session::reduce_on_host(unsigned behind) {
+    if (const Inside inside(*this); inside) late_.reduce_by(reduce::DeviceReducer::on_host(behind), true);
+}
+bool Session::observe_later(int mode, model::TensorId id, nb::handle tensor) noexcept {
+    const Inside inside(*this);
+    return !inside || late_.observe(mode_of(mode), id, tensor);
+}
+std::vector<std::size_t> Session::observe_batch_later(int mode, const nb::list& ids, const nb::list& tensors,
+                                                      const std::vector<std::size_t>& positions) noexcept {
+    const Inside inside(*this);
+    if (!inside) return {};
+    return late_.observe_batch(mode_of(mode), ids, tensors, positions);
+}
+LateValues::Ticket Session::begin_value(nb::handle tensor) noexcept {
+    const Inside inside(*this);
+    return inside ? late_.begin_value(tensor) : LateValues::kNone;
+}
+double Session::take_value(LateValues::Ticket ticket) noexcept {
+    const Inside inside(*this);
+    return inside ? late_.take_value(ticket) : std::nan("");
+}
+void Session::observe_value_later(int mode, model::TensorId id, LateValues::Ticket ticket) noexcept {
+    if (const Inside inside(*this); inside) late_.observe_value(mode_of(mode), id, ticket);
+}
+bool Session::observe_scalar_later(int mode, model::TensorId id, nb::handle tensor) noexcept {
+    const LateValues::Ticket ticket = begin_value(tensor);
+    if (ticket != LateValues::kNone) observe_value_later(mode, id, ticket);
+    return ticket != LateValues::kNone;
+}
+bool Session::observe_update_later(int mode, model::TensorId update, model::TensorId ratio, nb::handle before,
+                                   nb::handle after) noexcept {
+    const Inside inside(*this);
+    return !inside || late_.observe_update(mode_of(mode), update, ratio, before, after);
+}
+void Session::complete_late() noexcept {
+    if (late_.empty()) return;
+    const nb::gil_scoped_release others_may_run;
+    if (const Inside inside(*this); inside) late_.complete_all();
+}
+
 bool Session::observe_classes(int mode, model::TensorId id, nb::handle logits, nb::handle labels) noexcept {
     TensorReader reader;
     TensorView logits_view;
@@ -320,12 +369,20 @@ void Session::keep_flight(const std::string& reason) noexcept {
 
 [[gnu::hot]] RoleMask Session::end_step(std::uint64_t nanos,
                                         std::span<const model::ScalarSample> losses) noexcept {
+    if (!late_.empty() && !session_->can_hold_back()) complete_late();
     const std::uint64_t inside_nanos = inside_nanos_.exchange(0, std::memory_order_relaxed);
-    const Inside inside(*this);
-    if (!inside) return 0;
-    if (nanos > inside_nanos) session_->add_cost(nanos - inside_nanos);
-    if (!losses.empty()) session_->observe_scalars(model::Mode::kTrain, losses);
-    const capture::StepDirective directive = session_->end_step();
+    capture::StepDirective directive;
+    {
+        const Inside inside(*this);
+        if (!inside) return 0;
+        if (nanos > inside_nanos) session_->add_cost(nanos - inside_nanos);
+        if (!losses.empty()) session_->observe_scalars(model::Mode::kTrain, losses);
+        directive = late_.empty() ? session_->end_step() : late_.end_step();
+    }
+    if (late_.must_wait()) {
+        const nb::gil_scoped_release others_may_run;
+        if (const Inside inside(*this); inside) late_.complete_oldest();
+    }
     ignores_losses_ = directive.ignores_losses;
     return directive.due | (directive.stop_requested ? kStopRequested : 0) |
            (directive.plan_changed ? kPlanChanged : 0) | (directive.correction_asked ? kCorrectionAsked : 0);
@@ -345,6 +402,7 @@ std::string Session::plan() {
     return inside ? model::to_json(session_->plan().config()).dump() : std::string();
 }
 void Session::end_eval_step() noexcept {
+    complete_late();
     if (const Inside inside(*this); inside) session_->end_eval_step();
 }
 
@@ -356,11 +414,13 @@ std::chrono::nanoseconds patience_of(double seconds) noexcept {
 }  // namespace
 
 bool Session::flush(double patience_seconds) noexcept {
+    complete_late();
     const nb::gil_scoped_release others_may_run;
     const Inside inside(*this);
     return inside && session_->flush(patience_of(patience_seconds));
 }
 void Session::close(double patience_seconds) noexcept {
+    complete_late();
     const nb::gil_scoped_release others_may_run;
     if (const Inside inside(*this, false); inside) session_->close(patience_of(patience_seconds));
 }
@@ -378,7 +438,7 @@ nb::dict Session::counts() {
     out["raw_tensors_dropped"] = counts.writer.raw_tensors_dropped;
     out["failed"] = counts.writer.failed;
     out["failure"] = counts.writer.failure;
-    out["tensors_skipped"] = counts.tensors_skipped + unreadable_;
+    out["tensors_skipped"] = counts.tensors_skipped + unreadable_ + late_.lost();
     out["capture_nanos"] = counts.capture_nanos;
     return out;
 }
@@ -451,6 +511,25 @@ void bind_session(nb::module_& module) {
         .def("observe_scalar", &Session::observe_scalar, "mode"_a, "id"_a, "value"_a)
         .def("observe_scalar_tensor", &Session::observe_scalar_tensor, "mode"_a, "id"_a, "tensor"_a.none(),
              "Takes the value of a tensor with one element. False: it lives on a device.")
+        .def(
+            "reduce_on_cuda", &Session::reduce_on_cuda, "compilers"_a,
+            "Statistics of tensors on GPUs are taken there from now on. `compilers`: file names of NVRTC, of "
+            "which the first that is there is used. Raises traindbg.errors where something is missing.")
+        .def("reduce_on_host", &Session::reduce_on_host, "behind"_a = 0,
+             "The same for tensors in host memory that are handed over as if they were on a device, which "
+             "seems to be so many steps behind.")
+        .def("observe_later", &Session::observe_later, "mode"_a, "id"_a, "tensor"_a.none(),
+             "Begins to take what is due of a tensor on a device. False: it must be taken otherwise.")
+        .def("observe_batch_later", &Session::observe_batch_later,
+             nb::sig("def observe_batch_later(self, mode: int, ids: list[int], tensors: list[typing.Any], "
+                     "positions: collections.abc.Sequence[int]) -> list[int]"),
+             "mode"_a, "ids"_a, "tensors"_a, "positions"_a,
+             "The same of those at `positions`; the positions of those that must be taken otherwise.")
+        .def("observe_scalar_later", &Session::observe_scalar_later, "mode"_a, "id"_a, "tensor"_a.none(),
+             "Begins to take the value of a tensor with one element. False: as above.")
+        .def("observe_update_later", &Session::observe_update_later, "mode"_a, "update"_a, "ratio"_a,
+             "before"_a.none(), "after"_a.none(),
+             "Begins to take what is due of what became of a tensor. False: as above.")
         .def("observe_classes", &Session::observe_classes, "mode"_a, "id"_a, "logits"_a.none(),
              "labels"_a.none(),
              "Counts classes of logits [n, classes] and labels [n]. False: one lives on a device.")

@@ -18,6 +18,7 @@
 #include <string>
 #include <vector>
 
+#include "late_values.h"
 #include "tensor_access.h"
 #include "traindbg/base/clock.h"
 #include "traindbg/base/fork_generation.h"
@@ -73,6 +74,26 @@ class Session {
     void observe_scalars(int mode, std::span<const model::ScalarSample> scalars) noexcept;
     // Takes the value of a tensor with one element. False when it lives on a device.
     bool observe_scalar_tensor(int mode, model::TensorId id, nanobind::handle tensor) noexcept;
+    // Tensors on a device. `on_host`: of tensors in host memory, too, for tests. Raises what is missing.
+    void reduce_on_cuda(const std::vector<std::string>& compilers);
+    void reduce_on_host(unsigned behind);
+    // Begins to take what is due of a tensor on a device; what is done with it afterwards may change it.
+    // False: it must be taken otherwise.
+    bool observe_later(int mode, model::TensorId id, nanobind::handle tensor) noexcept;
+    // The same of some of many; the positions of those that must be taken otherwise.
+    std::vector<std::size_t> observe_batch_later(int mode, const nanobind::list& ids,
+                                                 const nanobind::list& tensors,
+                                                 const std::vector<std::size_t>& positions) noexcept;
+    bool observe_scalar_later(int mode, model::TensorId id, nanobind::handle tensor) noexcept;
+    bool observe_update_later(int mode, model::TensorId update, model::TensorId ratio,
+                              nanobind::handle before, nanobind::handle after) noexcept;
+    // Of a tensor with one element on a device: begins to fetch its value. kNone: it cannot.
+    LateValues::Ticket begin_value(nanobind::handle tensor) noexcept;
+    // Waits for it; the ticket is void afterwards.
+    double take_value(LateValues::Ticket ticket) noexcept;
+    // Its value is observed when it is there.
+    void observe_value_later(int mode, model::TensorId id, LateValues::Ticket ticket) noexcept;
+
     bool observe_classes(int mode, model::TensorId id, nanobind::handle logits,
                          nanobind::handle labels) noexcept;
     // A set of model::What.
@@ -147,6 +168,10 @@ class Session {
     bool ignores_losses_ = false;
     std::vector<tensor::TensorView> views_;
     std::vector<model::TensorId> view_ids_;
+
+    // Waits for what a device is still at, and takes it.
+    void complete_late() noexcept;
+    LateValues late_;  // guarded by the mutex, but for what only the GIL's holder changes
 };
 
 }  // namespace traindbg::bindings

@@ -219,6 +219,7 @@ TensorReader::~TensorReader() {
 }
 
 [[gnu::hot]] Readable TensorReader::read(PyObject* object, tensor::TensorView& view) noexcept {
+    place_.reset();
     try {
         const TypeFacts facts = facts_of(Py_TYPE(object));
         if (facts.is_wrapper) {
@@ -249,7 +250,8 @@ TensorReader::~TensorReader() {
         PyErr_Clear();
         return Readable::kNo;
     }
-    if (seen.device.type != dlpack::kCpu && seen.device.type != dlpack::kCudaPinnedHost &&
+    const bool is_cuda = seen.device.type == dlpack::kCuda;
+    if (!is_cuda && seen.device.type != dlpack::kCpu && seen.device.type != dlpack::kCudaPinnedHost &&
         seen.device.type != dlpack::kRocmPinnedHost)
         return Readable::kOnDevice;
     const auto rank = static_cast<std::size_t>(seen.dimensions);
@@ -262,8 +264,16 @@ TensorReader::~TensorReader() {
         !has_storage(object))
         return Readable::kNo;
     // A view whose memory holds the negative of its values is strided: ask only those.
-    if (has_gaps_or_permutes(view) && method_is_true(object, "is_neg")) return Readable::kNo;
-    return Readable::kYes;
+    const bool is_negated = has_gaps_or_permutes(view) && method_is_true(object, "is_neg");
+    if (is_cuda) {
+        void* stream = nullptr;
+        if (!is_negated && !is_complex(view.dtype) && table->current_stream != nullptr &&
+            table->current_stream(seen.device.type, seen.device.index, &stream) == 0)
+            place_ = {seen.device.index, reinterpret_cast<std::uintptr_t>(stream)};
+        else PyErr_Clear();
+        return Readable::kOnDevice;
+    }
+    return is_negated ? Readable::kNo : Readable::kYes;
 }
 
 Readable TensorReader::read_attributes(PyObject* object, tensor::TensorView& view) {

@@ -15,8 +15,10 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <vector>
 
+#include "traindbg/reduce/device/device_reducer.h"
 #include "traindbg/tensor/tensor_view.h"
 
 namespace traindbg::bindings {
@@ -35,12 +37,16 @@ class TensorReader {
     ~TensorReader();  // releases buffers
 
     [[nodiscard]] Readable read(PyObject* object, tensor::TensorView& view) noexcept;
+    // Of what was just found to be on a device: where, with the stream that is current, if it is a dense real
+    // tensor of a GPU that CUDA knows. Then the view has its shape and an address of the device.
+    [[nodiscard]] const std::optional<reduce::DeviceReducer::Place>& place() const noexcept { return place_; }
 
   private:
     [[nodiscard]] Readable read_through_table(PyObject* object, const void* table, tensor::TensorView& view);
     [[nodiscard]] Readable read_attributes(PyObject* object, tensor::TensorView& view);
     [[nodiscard]] Readable read_buffer(PyObject* object, tensor::TensorView& view);
 
+    std::optional<reduce::DeviceReducer::Place> place_;
     // Nothing here allocates until it is needed, which for dense tensors of a framework is never.
     std::vector<std::unique_ptr<std::vector<std::int64_t>>> extents_;  // that nobody else keeps
     std::vector<std::unique_ptr<Py_buffer>> buffers_;

@@ -1,6 +1,8 @@
 """Tensors that only their framework can read: of them is recorded what host memory would give.
 
-TRAINDBG_DEVICE_PATH=1 takes tensors in host memory this way. Where there is a GPU, it is used, too.
+TRAINDBG_DEVICE_PATH=1 takes tensors in host memory this way, by the source of the kernels that a
+GPU would run, or with TRAINDBG_DEVICE_KERNELS=0 by PyTorch's operations. Where there is a GPU, it
+is used, too.
 """
 
 from __future__ import annotations
@@ -59,19 +61,25 @@ def train(directory: Path, device: str = "cpu", **wishes) -> td.Run:
     return td.Run(directory)
 
 
-@pytest.fixture(params=DEVICES)
+WAYS = [("1", "0"), ("1", "1"), ("1", "9"), ("0", "0")]  # kernels of ours, steps behind
+
+
+@pytest.fixture(params=[(device, *way) for device in DEVICES for way in WAYS], ids=str)
 def pair(request, tmp_path, monkeypatch):
     """A training that was read on a device, and the same one in host memory."""
+    device, kernels, behind = request.param
+    monkeypatch.setenv("TRAINDBG_DEVICE_KERNELS", kernels)
+    monkeypatch.setenv("TRAINDBG_DEVICE_BEHIND", behind)
 
     def runs(**wishes) -> tuple[td.Run, td.Run]:
         here = train(tmp_path / "here", **wishes)
         monkeypatch.setenv("TRAINDBG_DEVICE_PATH", "1")
-        there = train(tmp_path / "there", request.param, **wishes)
+        there = train(tmp_path / "there", device, **wishes)
         assert sorted(there.names()) == sorted(here.names())
         assert not [event for event in there.events if event["kind"] == "not_captured"]
         return there, here
 
-    runs.is_exact = request.param == "cpu"
+    runs.is_exact = device == "cpu"
     return runs
 
 
@@ -141,6 +149,7 @@ def test_what_rules_need_of_activations_and_classes(is_sent, pair, monkeypatch):
 
 def test_what_is_not_due_is_not_reduced(tmp_path, monkeypatch):
     monkeypatch.setenv("TRAINDBG_DEVICE_PATH", "1")
+    monkeypatch.setenv("TRAINDBG_DEVICE_KERNELS", "0")
     made = []
     real = torch_device.statistics_vector
     monkeypatch.setattr(
@@ -167,24 +176,27 @@ def test_units_are_those_of_the_core(kind, shape, tmp_path, monkeypatch):
             return self.act(x * self.weight)
 
     found = []
-    for path in ("0", "1"):
+    for number, (path, kernels) in enumerate((("0", "1"), ("1", "1"), ("1", "0"))):
         monkeypatch.setenv("TRAINDBG_DEVICE_PATH", path)
+        monkeypatch.setenv("TRAINDBG_DEVICE_KERNELS", kernels)
         model = Root()
         optimizer = torch.optim.SGD(model.parameters(), lr=0.0)
         x = 5 * torch.randn(shape, generator=torch.Generator().manual_seed(3))
-        with td.watch(model, run_dir=tmp_path / path, rules=["dead_relu"], supervise=False):
+        run_dir = tmp_path / str(number)
+        with td.watch(model, run_dir=run_dir, rules=["dead_relu"], supervise=False):
             torch_recording.current.session.capture_everything_for(1)
             model(x).sum().backward()
             optimizer.step()
-        sample = td.Run(tmp_path / path).step(0).tensors["activation/act"]
+        sample = td.Run(run_dir).step(0).tensors["activation/act"]
         found.append((sample.units, sample.inactive_units, sample.low, sample.high))
-    assert found[0] == found[1]
+    assert found[0] == found[1] == found[2]
 
 
 def test_a_step_whose_values_cannot_be_brought_over_leaves_nothing_behind(
     run_dir, monkeypatch, capfd
 ):
     monkeypatch.setenv("TRAINDBG_DEVICE_PATH", "1")
+    monkeypatch.setenv("TRAINDBG_DEVICE_KERNELS", "0")
     monkeypatch.delenv("TRAINDBG_STRICT")
     model = nn.Linear(4, 2)
     optimizer = torch.optim.SGD(model.parameters(), lr=0.5)

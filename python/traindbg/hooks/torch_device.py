@@ -1,21 +1,26 @@
 """Tensors that live on a device: statistics are taken there, all else of a copy in host memory.
 
-Nothing waits for the device while the step runs. A tensor of which only statistics are due leaves
-one small vector on the device. Of one that is small, wanted whole, or for a histogram and the like,
-a copy sets out for pinned host memory on a stream of its own, where the native session reads
-it as any other. When the step ends there is one wait for all of it.
+Nothing waits for the device while the step runs. Of a dense tensor on a CUDA device the native
+session takes the statistics, by a kernel of its own in the stream of the training. Where it cannot
+(another kind of device, PyTorch before 2.10, no NVRTC), PyTorch's operations take them, some twenty
+for each tensor, and leave one small vector on the device. Of one that is wanted whole, or for a
+histogram and the like, a copy sets out for pinned host memory on a stream of its own, where the
+native session reads it as any other. When the step ends there is one wait for all of it.
 """
 
 from __future__ import annotations
 
 import contextlib
 import math
+import os
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import torch
 from torch.utils._python_dispatch import _disable_current_modes
 
-from traindbg import _core
+from traindbg import _core, _say
+from traindbg.errors import TraindbgError
 from traindbg.hooks.torch_shards import local_part
 
 if TYPE_CHECKING:
@@ -198,6 +203,19 @@ def is_better_sent(tensor: torch.Tensor) -> bool:
     return bool(tensor.is_cuda) and tensor.numel() * tensor.element_size() <= _SMALL_BYTES
 
 
+def _compilers() -> list[str]:
+    """Where PyTorch may have NVRTC, by which kernels are compiled."""
+    major = (torch.version.cuda or "").partition(".")[0]
+    around = Path(torch.__file__).parent
+    places = [
+        *around.parent.glob("nvidia/cu*/lib/libnvrtc.so.*"),
+        *around.parent.glob("nvidia/cuda_nvrtc/lib/libnvrtc.so.*"),
+        *around.glob("lib/libnvrtc*.so*"),
+    ]
+    found = [str(place) for place in places if place.name.startswith(f"libnvrtc.so.{major}")]
+    return [*found, *map(str, places), f"libnvrtc.so.{major}", "libnvrtc.so"]
+
+
 class _Mail:
     """Copies of tensors on their way from one device to the host."""
 
@@ -245,9 +263,66 @@ class Deferred:
         self._classes: list[tuple[int, int, torch.Tensor, torch.Tensor]] = []
         self._pending: set[tuple[int, int]] = set()  # modes and ids: the first of a step counts
         self._brought = 0  # tensors that others have sent along
+        self._is_native: bool | None = None  # the session takes statistics; None: not tried yet
 
-    def add_tensor(self, mode: int, tensor_id: int, tensor: torch.Tensor) -> None:
+    def prepare(self, tensor: torch.Tensor) -> bool:
+        """Whether the session takes statistics of tensors where this one lives."""
+        if self._is_native is None:
+            if os.environ.get("TRAINDBG_DEVICE_KERNELS") == "0":
+                self._is_native = False
+            elif tensor.is_cuda:
+                self._is_native = self._open()
+            elif os.environ.get("TRAINDBG_DEVICE_PATH") == "1":
+                self._session.reduce_on_host(int(os.environ.get("TRAINDBG_DEVICE_BEHIND", "0")))
+                self._is_native = True
+            else:
+                return False
+        return self._is_native
+
+    def _open(self) -> bool:
+        if torch.version.cuda is None:
+            return False
+        try:
+            self._session.reduce_on_cuda(_compilers())
+        except TraindbgError as error:
+            _say.say(
+                f"statistics on the GPU are taken by PyTorch's operations, which is slow: {error}",
+                once="kernels",
+            )
+            return False
+        return True
+
+    def add_batch(
+        self,
+        mode: int,
+        ids: list[int],
+        tensors: list[torch.Tensor] | list[torch.Tensor | None],
+        positions: list[int],
+    ) -> bool:
+        """Takes what is due of those at `positions`; None is one that is not there.
+
+        As all that add something: whether `drain` is needed for it.
+        """
+        first = next((t for t in map(tensors.__getitem__, positions) if t is not None), None)
+        if first is None:
+            return False
+        if self.prepare(first):
+            positions = self._session.observe_batch_later(mode, ids, tensors, positions)
+        for position in positions:
+            tensor = tensors[position]
+            if tensor is not None:
+                self._add_tensor(mode, ids[position], tensor)
+        return bool(positions)
+
+    def add_tensor(self, mode: int, tensor_id: int, tensor: torch.Tensor) -> bool:
         """Takes what is due of it; the tensor may change afterwards."""
+        is_free = self.prepare(tensor) and (mode, tensor_id) not in self._pending
+        if is_free and self._session.observe_later(mode, tensor_id, tensor):
+            return False
+        self._add_tensor(mode, tensor_id, tensor)
+        return True
+
+    def _add_tensor(self, mode: int, tensor_id: int, tensor: torch.Tensor) -> None:
         tensor = local_part(tensor).detach()
         is_taken = (mode, tensor_id) in self._pending
         wanted = 0 if is_taken else self._session.wanted(mode, tensor_id)
@@ -290,25 +365,36 @@ class Deferred:
         ratio_id: int,
         before: torch.Tensor,
         after: torch.Tensor,
-    ) -> None:
+    ) -> bool:
         """Takes what is due of `after - before`, and how large that is beside `before`."""
+        if self.prepare(after) and self._session.observe_update_later(
+            mode, update_id, ratio_id, before, after
+        ):
+            return False
         if after.layout is not torch.strided or capturing_graph(after):
             self._session.skip()
-            return
+            return False
         with own_operations():
             if before.dtype.is_floating_point and before.element_size() < 4:
                 before, after = before.float(), after.float()
             difference = after - before
-            self.add_tensor(mode, update_id, difference)
+            self._add_tensor(mode, update_id, difference)
             if difference.numel() > 0:
                 wide = torch.float32 if before.device.type == "mps" else torch.float64
                 sizes = [x.abs() if x.is_complex() else x for x in (difference, before)]
                 norms = [torch.linalg.vector_norm(x, dtype=wide) for x in sizes]
                 self._ratios.add(ratio_id)
-                self.add_scalar(mode, ratio_id, norms[0] / norms[1])
+                self._add_scalar(mode, ratio_id, norms[0] / norms[1])
+        return True
 
-    def add_scalar(self, mode: int, tensor_id: int, tensor: torch.Tensor) -> None:
+    def add_scalar(self, mode: int, tensor_id: int, tensor: torch.Tensor) -> bool:
         """Takes the value of a tensor with one element."""
+        if self.prepare(tensor) and self._session.observe_scalar_later(mode, tensor_id, tensor):
+            return False
+        self._add_scalar(mode, tensor_id, tensor)
+        return True
+
+    def _add_scalar(self, mode: int, tensor_id: int, tensor: torch.Tensor) -> None:
         tensor = local_part(tensor)
         if tensor.layout is not torch.strided or capturing_graph(tensor):
             self._session.skip()

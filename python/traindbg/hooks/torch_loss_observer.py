@@ -119,6 +119,7 @@ class LossObserver:
                     del self._waiting[0]  # of a loop that never steps
                 with own_operations():  # it may change before the optimizer steps
                     self._waiting.append((name, value.detach().clone()))
+                self._hot.has_deferred = True  # the end of the step takes them
         return tensor_id
 
     def forget_held(self) -> None:

@@ -126,14 +126,12 @@ class Tensors:
     def take(self, mode: int, tensor_id: int, tensor: torch.Tensor) -> None:
         """Takes what is due of a tensor."""
         if self.on_device_only or not self.session.observe(mode, tensor_id, tensor):
-            self.deferred.add_tensor(mode, tensor_id, tensor)
-            self._hot.has_deferred = True
+            self._hot.has_deferred |= self.deferred.add_tensor(mode, tensor_id, tensor)
 
     def take_scalar(self, mode: int, tensor_id: int, tensor: torch.Tensor) -> None:
         """Takes the value of a tensor with one element."""
         if self.on_device_only or not self.session.observe_scalar_tensor(mode, tensor_id, tensor):
-            self.deferred.add_scalar(mode, tensor_id, tensor)
-            self._hot.has_deferred = True
+            self._hot.has_deferred |= self.deferred.add_scalar(mode, tensor_id, tensor)
 
     def take_batch(
         self, ids: list[int], tensors: list[torch.Tensor] | list[torch.Tensor | None]
@@ -143,11 +141,8 @@ class Tensors:
             elsewhere = list(range(len(tensors)))
         else:
             elsewhere = self.session.observe_batch(_TRAIN, ids, tensors)
-        for index in elsewhere:
-            tensor = tensors[index]
-            if tensor is not None:
-                self.deferred.add_tensor(_TRAIN, ids[index], tensor)
-                self._hot.has_deferred = True
+        if elsewhere:
+            self._hot.has_deferred |= self.deferred.add_batch(_TRAIN, ids, tensors, elsewhere)
 
     def take_number(self, tensor_id: int, value: float | torch.Tensor) -> None:
         """Takes a number of the step under way, or a tensor of one."""
@@ -160,8 +155,8 @@ class Tensors:
         self, update_id: int, ratio_id: int, before: torch.Tensor, after: torch.Tensor
     ) -> None:
         """Takes what a step did to a parameter on a device."""
-        self.deferred.add_update(_TRAIN, update_id, ratio_id, before, after)
-        self._hot.has_deferred = True
+        is_here = self.deferred.add_update(_TRAIN, update_id, ratio_id, before, after)
+        self._hot.has_deferred |= is_here
 
     def take_classes(
         self, mode: int, tensor_id: int, logits: torch.Tensor, labels: torch.Tensor

@@ -6,6 +6,7 @@
 #include <atomic>
 #include <cmath>
 #include <cstring>
+#include <deque>
 #include <exception>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -295,6 +296,30 @@ class CaptureSession::Impl {
         add_scalar(*current, take(*current, id), id, value);
     }
 
+    [[nodiscard]] LateSample begin_late(Mode mode, TensorId id) {
+        Current* current = find(mode);
+        if (current == nullptr || id >= slots_.size()) return {};
+        const Wanted wanted = take(*current, id);
+        return {mode, current->record.step, id, wanted.run, wanted.flight};
+    }
+    void observe_late(const LateSample& late, const model::Statistics& statistics,
+                      const model::UnitStatistics& units) {
+        if (StepUnderWay* const step = step_of(late))
+            add_statistics(*step, {late.run, late.flight}, late.tensor, statistics, units);
+    }
+    void observe_late(const LateSample& late, double value) {
+        StepUnderWay* const step = step_of(late);
+        if (step == nullptr) return;
+        if (slots_[late.tensor].role == Role::kLoss) watch_loss(late.tensor, std::isfinite(value));
+        add_scalar(*step, {late.run, late.flight}, late.tensor, value);
+    }
+    [[nodiscard]] bool can_hold_back() const noexcept { return flight_ == nullptr; }
+    void release_step() {
+        if (held_.empty()) return;
+        if (!held_.front().empty()) held_.front().hand_to(*writer_);
+        held_.pop_front();
+    }
+
     void observe_classes(Mode mode, TensorId id, const TensorView& logits, const TensorView& labels) {
         Current* current = find(mode);
         if (current == nullptr || id >= slots_.size()) return;
@@ -316,14 +341,15 @@ class CaptureSession::Impl {
         total_cost_.fetch_add(nanos, std::memory_order_relaxed);
     }
 
-    [[gnu::hot]] void end(Mode mode) {
+    // `holds`: the step is to be released later, if anything was taken of it or `is_awaited`. Whether it is.
+    [[gnu::hot]] bool end(Mode mode, bool holds = false, bool is_awaited = false) {
         Current& current = mode == Mode::kEval ? eval_ : train_;
         StepRecord& record = current.record;
         const std::int64_t now = base::monotonic_nanos();
         const StepIndex next = record.step + 1;
         const std::uint64_t step_nanos = last_end_ == 0 ? 0 : static_cast<std::uint64_t>(now - last_end_);
         if (mode == Mode::kTrain) last_step_nanos_ = static_cast<std::int64_t>(step_nanos);
-        const bool has_any = !current.empty();
+        const bool has_any = !current.empty() || is_awaited;
         const bool ends_flight_step = flight_ && mode == Mode::kTrain;
         if (has_any || ends_flight_step) {
             record.wall_nanos = base::wall_nanos();
@@ -335,7 +361,12 @@ class CaptureSession::Impl {
         keep_flight_if_asked();
         if (has_any) {
             record.sequence = sequence_++;
-            current.hand_to(*writer_);
+            if (holds) {
+                held_.push_back(std::exchange(static_cast<StepUnderWay&>(current), {}));
+            } else {
+                release_all();
+                current.hand_to(*writer_);
+            }
             record.mode = mode;
         }
         record.step = next;
@@ -346,6 +377,7 @@ class CaptureSession::Impl {
         last_end_ = now;
         step_cost_ = 0;
         if (mode == Mode::kTrain && control_) control_->publish_step(next);
+        return has_any && holds;
     }
 
     // What the flight recorder holds is to stay.
@@ -402,6 +434,9 @@ class CaptureSession::Impl {
         return control_ && control_->corrections_asked().checkpoint != 0;
     }
 
+    void release_all() {
+        while (!held_.empty()) release_step();
+    }
     [[nodiscard]] bool flush(std::chrono::nanoseconds patience) noexcept {
         return alive() && writer_->flush(patience);
     }
@@ -413,6 +448,7 @@ class CaptureSession::Impl {
             const bool has_flight_step = current == &train_ && flight_ && !flight_->current().empty();
             if (!current->empty() || has_flight_step) end(current->record.mode);
         }
+        release_all();
         keep_flight_if_asked();
         if (budget_.is_limited()) tell_budget("budget");
         const std::int64_t deadline = base::monotonic_nanos() + std::min(patience, kLongestClose).count();
@@ -571,7 +607,17 @@ class CaptureSession::Impl {
         return out;
     }
 
-    void add_statistics(Current& current, const Wanted& wanted, TensorId id,
+    // Null: it was released.
+    [[nodiscard]] StepUnderWay* step_of(const LateSample& late) noexcept {
+        if (late.tensor >= slots_.size()) return nullptr;
+        Current* const current = find(late.mode);
+        if (current == nullptr || current->record.step == late.step) return current;
+        const auto is_it = [&](const StepUnderWay& each) { return each.record.step == late.step; };
+        const auto held = std::ranges::find_if(held_, is_it);
+        return current != &train_ || held == held_.end() ? nullptr : &*held;
+    }
+
+    void add_statistics(StepUnderWay& current, const Wanted& wanted, TensorId id,
                         const model::Statistics& statistics, const model::UnitStatistics& units) {
         const bool has_units = model::has(wanted.run, What::kUnits);
         if (has_units || model::has(wanted.run, What::kStatistics))
@@ -584,7 +630,7 @@ class CaptureSession::Impl {
             keep_for_weights();
     }
 
-    void add_scalar(Current& current, const Wanted& wanted, TensorId id, double value) {
+    void add_scalar(StepUnderWay& current, const Wanted& wanted, TensorId id, double value) {
         if (model::has(wanted.run, What::kStatistics)) current.record.scalars.push_back({id, value});
         if (model::has(wanted.flight, What::kStatistics))
             flight_->current().record.scalars.push_back({id, value});
@@ -808,6 +854,7 @@ class CaptureSession::Impl {
     std::unordered_map<TensorId, std::vector<std::string>> own_collections_;
     Current train_;
     Current eval_;
+    std::deque<StepUnderWay> held_;  // TRAIN steps that ended, the oldest first
     std::uint64_t sequence_ = 0;
     std::int64_t last_end_ = 0;        // of a step of any mode; 0: none yet
     Mode last_mode_ = Mode::kTrain;    // of that step
@@ -1004,12 +1051,40 @@ bool CaptureSession::checkpoint_asked() const noexcept { return impl_->alive() &
     });
     return directive;
 }
+[[gnu::hot]] StepDirective CaptureSession::end_step_held_back(bool is_awaited) noexcept {
+    StepDirective directive;
+    guarded(*impl_, [&] {
+        const bool is_held = impl_->end(Mode::kTrain, true, is_awaited);
+        directive = impl_->directive();
+        directive.is_held_back = is_held;
+    });
+    return directive;
+}
+void CaptureSession::release_step() noexcept {
+    guarded(*impl_, [&] { impl_->release_step(); });
+}
+LateSample CaptureSession::begin_late(Mode mode, TensorId tensor) noexcept {
+    LateSample out;
+    guarded(*impl_, [&] { out = impl_->begin_late(mode, tensor); });
+    return out;
+}
+void CaptureSession::observe_late(const LateSample& sample, const model::Statistics& statistics,
+                                  const model::UnitStatistics& units) noexcept {
+    guarded(*impl_, [&] { impl_->observe_late(sample, statistics, units); });
+}
+void CaptureSession::observe_late(const LateSample& sample, double value) noexcept {
+    guarded(*impl_, [&] { impl_->observe_late(sample, value); });
+}
+bool CaptureSession::can_hold_back() const noexcept { return impl_->alive() && impl_->can_hold_back(); }
 
 void CaptureSession::end_eval_step() noexcept {
     guarded(*impl_, [&] { impl_->end(Mode::kEval); });
 }
 
-bool CaptureSession::flush(std::chrono::nanoseconds patience) noexcept { return impl_->flush(patience); }
+bool CaptureSession::flush(std::chrono::nanoseconds patience) noexcept {
+    guarded(*impl_, [&] { impl_->release_all(); });
+    return impl_->flush(patience);
+}
 
 void CaptureSession::close(std::chrono::nanoseconds patience) noexcept {
     guarded(*impl_, [&] { impl_->close(patience); });

@@ -54,6 +54,15 @@ struct SessionCounts {
     std::uint64_t capture_nanos = 0;
 };
 
+// A tensor of which something is due that is known later, when a device is done with it.
+struct LateSample {
+    model::Mode mode = model::Mode::kTrain;
+    model::StepIndex step = 0;
+    model::TensorId tensor = kNoTensor;
+    model::What run = model::What::kNothing;
+    model::What flight = model::What::kNothing;
+};
+
 // What the hook does next.
 struct StepDirective {
     RoleMask due = 0;             // of the TRAIN step that begins now
@@ -61,6 +70,7 @@ struct StepDirective {
     bool plan_changed =
         false;  // `plan` is another one from now on: what was derived of it is to be asked again
     bool correction_asked = false;  // `take_corrections` has something to do
+    bool is_held_back = false;      // the step that ended is
     // Losses are of no use at the next step: nobody asks for anything, so that nothing follows from one that
     // is not finite.
     bool ignores_losses = false;
@@ -132,6 +142,21 @@ class CaptureSession {
     void add_cost(std::uint64_t nanos) noexcept;
 
     [[nodiscard]] StepDirective end_step() noexcept;  // TRAIN
+
+    // Values that come after they were asked for. A tensor counts as taken from `begin_late` on; what is due
+    // of it then is kept of the value whenever that comes, up to the end of the step, or up to `release_step`
+    // where the step is held back.
+    [[nodiscard]] LateSample begin_late(model::Mode mode, model::TensorId tensor) noexcept;
+    void observe_late(const LateSample& sample, const model::Statistics& statistics,
+                      const model::UnitStatistics& units) noexcept;
+    void observe_late(const LateSample& sample, double value) noexcept;
+    // Whether steps can be held back: a flight recorder takes each as it ends.
+    [[nodiscard]] bool can_hold_back() const noexcept;
+    // As `end_step`, but if anything was taken of the step, or `is_awaited`, it is handed over by
+    // `release_step` only: the oldest first. An EVAL step, the end of one that is not held back, `flush` and
+    // `close` release all.
+    [[nodiscard]] StepDirective end_step_held_back(bool is_awaited) noexcept;
+    void release_step() noexcept;
     void end_eval_step() noexcept;
     // The changes of the training that were asked for since the last call: how often each. Whoever calls it
     // makes them.

@@ -841,6 +841,88 @@ TEST(CaptureSession, CostsAreCounted) {
     EXPECT_GE(run.steps[0].capture_nanos, 1'000'000'000U);
 }
 
+// Steps that a device is still at: their values come while later steps are under way.
+TEST(CaptureSession, StepsThatAreHeldBackTakeTheirOwnLateValues) {
+    storage::MemoryFileSystem files;
+    auto session = open("/run", {need("weights", 1), need("losses", 2)}, files);
+    ASSERT_NE(session, nullptr);
+    ASSERT_TRUE(session->can_hold_back());
+    const TensorId weight = session->register_tensor(tensor("weight/a", Role::kWeight));
+    const TensorId loss = session->register_tensor(tensor("loss", Role::kLoss));
+    std::vector<std::pair<LateSample, LateSample>> late;
+    const auto arrive = [&](std::size_t step) {
+        model::Statistics statistics;
+        statistics.count = 1;
+        statistics.max = 10 + static_cast<double>(step);
+        session->observe_late(late[step].first, statistics, {});
+        session->observe_late(late[step].second, 100 + static_cast<double>(step));
+    };
+    for (std::size_t step = 0; step < 6; ++step) {
+        late.emplace_back(session->begin_late(Mode::kTrain, weight), session->begin_late(Mode::kTrain, loss));
+        // It counts as taken.
+        EXPECT_EQ(session->wanted(Mode::kTrain, weight), What::kNothing);
+        EXPECT_TRUE(session->end_step_held_back(true).is_held_back);
+        if (step < 2) continue;
+        arrive(step - 2);
+        session->release_step();
+    }
+    arrive(4);
+    arrive(0);            // of a step that is gone: nothing happens
+    session->close(10s);  // hands over the rest: step 5 has nothing
+    arrive(5);
+    const Recorded run = read_back("/run", files);
+    ASSERT_EQ(run.steps.size(), 5U);
+    for (std::size_t step = 0; step < 5; ++step) {
+        SCOPED_TRACE(step);
+        EXPECT_EQ(run.steps[step].step, step);
+        EXPECT_EQ(run.steps[step].sequence, step);
+        ASSERT_EQ(run.steps[step].tensors.size(), 1U);
+        EXPECT_EQ(run.steps[step].tensors[0].statistics.max, 10 + static_cast<double>(step));
+        ASSERT_EQ(run.steps[step].scalars.size(), step % 2 == 0 ? 1U : 0U);
+        for (const model::ScalarSample& scalar : run.steps[step].scalars)
+            EXPECT_EQ(scalar.value, 100 + static_cast<double>(step));
+    }
+}
+
+TEST(CaptureSession, WhatIsNotHeldBackOrOfAnotherModeFollowsWhatIs) {
+    storage::MemoryFileSystem files;
+    auto session =
+        open("/run", {need("weights", 1), need("weights", 1, What::kStatistics, Mode::kEval)}, files);
+    ASSERT_NE(session, nullptr);
+    const TensorId weight = session->register_tensor(tensor("weight/a", Role::kWeight));
+    const Values values({1, 2});
+    session->observe(Mode::kTrain, weight, values.view());
+    EXPECT_TRUE(session->end_step_held_back(false).is_held_back);
+    EXPECT_FALSE(session->end_step_held_back(false).is_held_back);  // nothing was taken
+    session->observe(Mode::kEval, weight, values.view());
+    session->end_eval_step();
+    session->observe(Mode::kTrain, weight, values.view());
+    EXPECT_TRUE(session->end_step_held_back(false).is_held_back);
+    session->observe(Mode::kTrain, weight, values.view());
+    EXPECT_FALSE(session->end_step().is_held_back);
+    session->release_step();  // there is none
+    session->close(10s);
+    const Recorded run = read_back("/run", files);
+    ASSERT_EQ(run.steps.size(), 4U);
+    for (std::size_t i = 0; i < run.steps.size(); ++i) EXPECT_EQ(run.steps[i].sequence, i);
+    EXPECT_EQ(run.steps[1].mode, Mode::kEval);
+    EXPECT_EQ(run.steps[2].step, 2U);
+}
+
+TEST(CaptureSession, ALateLossThatIsNotFiniteIsNoticed) {
+    storage::MemoryFileSystem files;
+    auto session = open("/run", {need("weights", 100)}, files);
+    ASSERT_NE(session, nullptr);
+    const TensorId loss = session->register_tensor(tensor("loss", Role::kLoss));
+    std::ignore = session->end_step();
+    EXPECT_EQ(session->due(Mode::kTrain), 0U);
+    const LateSample late = session->begin_late(Mode::kTrain, loss);
+    std::ignore = session->end_step_held_back(true);
+    session->observe_late(late, kNan);
+    session->release_step();
+    EXPECT_NE(session->due(Mode::kTrain), 0U);  // the neighbourhood is captured
+}
+
 TEST(CaptureSession, ADirectoryThatCannotBeMadeIsAnError) {
     EXPECT_EQ(CaptureSession::open({}).status().code(), Code::kInvalidArgument);
     SessionOptions options;

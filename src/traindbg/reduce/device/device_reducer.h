@@ -1,0 +1,89 @@
+// Statistics of tensors in the memory of a device, taken there: one pass over each tensor, on the stream in
+// which the training works with it, and a hundred bytes of each for the host. Nothing waits but `wait`.
+//
+// The kernels are compiled by NVRTC when they are first wanted, for the GPU that is there; neither CUDA's
+// toolkit nor a header of it is needed to build or to run, only the driver and the library that PyTorch
+// brings with it.
+//
+// Accuracy: as `statistics` of reducer.h promises; see chunk.h.
+// Thread-safety: one thread at a time. A child of a fork must not use it; destroying it there is harmless.
+// Memory: on each device and stream 1 MiB, more where tensors have very many units; 120 bytes of page-locked
+// host memory for each result, in pages of 64 KiB, that are kept until the reducer is destroyed.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+
+#include "traindbg/base/status.h"
+#include "traindbg/model/statistics.h"
+#include "traindbg/model/tensor_info.h"
+#include "traindbg/tensor/tensor_view.h"
+
+namespace traindbg::reduce {
+
+class DeviceReducer {
+  public:
+    // A stream of a device; its handle is the driver's (0: the default stream).
+    struct Place {
+        std::int32_t device = 0;
+        std::uint64_t stream = 0;
+
+        friend bool operator==(const Place&, const Place&) = default;
+    };
+    // `view.data` is an address of the device.
+    struct Wanted {
+        tensor::TensorView view;
+        model::ActivationKind units_of = model::ActivationKind::kNone;  // its units are counted, too
+    };
+    // By which a result is asked for, until it is released.
+    using Ticket = std::uint32_t;
+    static constexpr Ticket kNone = UINT32_MAX;
+
+    // `compilers`: file names of NVRTC; the first that can be loaded is used. Fails with kUnsupported where
+    // there is no driver, no compiler or no device.
+    [[nodiscard]] static base::Result<std::unique_ptr<DeviceReducer>> on_cuda(
+        std::span<const std::string> compilers);
+    // For tensors in host memory, by the same source, and as if it were `behind` marks behind: for tests.
+    [[nodiscard]] static std::unique_ptr<DeviceReducer> on_host(unsigned behind = 0);
+    ~DeviceReducer();
+
+    // Begins to reduce; what is done on the stream afterwards may change the tensors. Of each its ticket, or
+    // kNone: its elements do not lie in a row (in any order of the dimensions), it is empty, its type is
+    // complex or unknown, the stream is captured, or something failed, which `failure` tells.
+    void begin(const Place& place, std::span<const Wanted> tensors, std::span<Ticket> tickets) noexcept;
+    // The same of `after - before`, which have one shape, one floating type and the same strides.
+    [[nodiscard]] Ticket begin_difference(const Place& place, const tensor::TensorView& before,
+                                          const tensor::TensorView& after) noexcept;
+
+    // What was begun up to now and was not marked before: whether all of its results are there, and waiting
+    // for them. A mark is over when it has been waited for, or was found to be over. On an error there are no
+    // results.
+    using Mark = std::uint64_t;
+    [[nodiscard]] Mark mark() noexcept;
+    [[nodiscard]] bool is_over(Mark mark) noexcept;
+    [[nodiscard]] base::Status wait(Mark mark) noexcept;
+    [[nodiscard]] base::Status wait() noexcept { return wait(mark()); }
+    [[nodiscard]] model::Statistics statistics(Ticket ticket) const noexcept;
+    [[nodiscard]] model::UnitStatistics units(Ticket ticket) const noexcept;
+    [[nodiscard]] double before_l2(Ticket ticket) const noexcept;  // of a difference
+    // The value of a tensor with one element.
+    [[nodiscard]] double value(Ticket ticket) const noexcept;
+    // The ticket is void. It must have been waited for.
+    void release(Ticket ticket) noexcept;
+
+    // Why something was not taken, the last time that was an error; ok where nothing failed so far.
+    [[nodiscard]] const base::Status& failure() const noexcept;
+
+  private:
+    class Impl;
+    explicit DeviceReducer(std::unique_ptr<Impl> impl) noexcept;
+    std::unique_ptr<Impl> impl_;
+};
+
+namespace device {
+using Place = DeviceReducer::Place;
+}  // namespace device
+
+}  // namespace traindbg::reduce
