@@ -124,7 +124,8 @@ def test_of_a_large_network_it_is_said_how_much_was_not_looked_at(run_dir):
     assert set(told["outside_optimizer_more"]) == {36.0}
 
 
-def test_many_are_read_at_once():
+def test_many_are_read_at_once(monkeypatch):
+    monkeypatch.setenv("TRAINDBG_DEVICE_PATH", "1")
     model = nn.Linear(8, 8)
     leaves = [nn.Parameter(torch.randn(8, 8)) for _ in range(60)]
     outside = Outside()

@@ -275,6 +275,22 @@ def test_tensors_of_any_type_come_over_as_they_are(monkeypatch):
     assert len(packed(TENSORS)) == 1
 
 
+@pytest.mark.parametrize("before", range(1, 9))
+def test_what_was_packed_before_comes_over_among_others(before, monkeypatch):
+    """At a place where numbers of their type could not begin."""
+    monkeypatch.setenv("TRAINDBG_DEVICE_PATH", "1")
+    numbers = [torch.randn(3), torch.randn(2, dtype=torch.float64), torch.arange(5)]
+    (part,) = packed(numbers)
+    device, told = Device(), []
+    later = Later(device, device)
+    later.ask("loop", [torch.ones(before, dtype=torch.bool)], lambda values: None)
+    later.ask("loop", [part.together], lambda hosts: told.extend(part.unpacked(hosts[0])))
+    later.send()
+    later.deliver()
+    assert all(torch.equal(values, numbers[place]) for place, values in told)
+    assert len(told) == 3
+
+
 def test_what_can_be_read_is_told_at_once():
     device, told = Device(), []
     later = Later(device, device)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import torch
 
 from traindbg.hooks.torch_device import capturing_graph, own_operations
+from traindbg.hooks.torch_later import brought
 from traindbg.hooks.torch_shards import has_values
 
 if TYPE_CHECKING:
@@ -76,7 +77,8 @@ class Clips:
             if not gradients or not all(map(_is_plain, gradients)):
                 continue
             with own_operations():
-                norms = [float(torch.linalg.vector_norm(one.float())) for one in gradients]
+                each = [torch.linalg.vector_norm(one.float()) for one in gradients]
+                norms = [float(norm) for norm in brought(each)]
             norm = sum(one * one for one in norms) ** 0.5
             found = found or norm > 0
             # Where the optimizer takes a scale off by itself, the norm is not what it uses.

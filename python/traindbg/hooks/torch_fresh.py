@@ -173,7 +173,8 @@ def looks_drawn(parameter: torch.Tensor) -> bool:
     with own_operations():
         x = weight.flatten(1)[:_MOST_ROWS, :_MOST_COLUMNS].to(widest_of(weight))
         shape = ((x - x.mean()) / x.std()).pow(4).mean()
-        deviation, kurtosis = torch.stack([x.std(), shape]).tolist()
+        numbers: list[float] = torch.stack([x.std(), shape]).tolist()
+        deviation, kurtosis = numbers
         if deviation == 0 or not math.isfinite(deviation):
             return False
         largest = float(torch.linalg.matrix_norm(x, 2))

@@ -15,6 +15,7 @@ import torch
 
 from traindbg import _core
 from traindbg.hooks.torch_device import capturing_graph, own_operations
+from traindbg.hooks.torch_later import brought
 from traindbg.hooks.torch_shards import local_part, whole_here
 
 if TYPE_CHECKING:
@@ -67,24 +68,32 @@ def take_scaled(
                 taker.take_batch([tensor_id], [part / scale.to(part.device)])
 
 
-def is_not_finite(gradient: torch.Tensor | None) -> bool:
-    """Whether some element is infinite or NaN. False where that cannot be asked; waits."""
+def _are_finite(gradient: torch.Tensor | None) -> torch.Tensor | None:
+    """Whether no element is infinite or NaN, on its device. None where that cannot be asked."""
     if gradient is None or not gradient.is_floating_point():
-        return False
+        return None
     with own_operations():
         part = local_part(gradient.detach())
         if part.is_sparse:
             part = part._values()
         if part.numel() == 0 or capturing_graph(part):
-            return False
-        return not bool(torch.isfinite(part).all())
+            return None
+        return torch.isfinite(part).all()
+
+
+def is_not_finite(gradient: torch.Tensor | None) -> bool:
+    """Whether some element is infinite or NaN. False where that cannot be asked; waits."""
+    found = _are_finite(gradient)
+    with own_operations():
+        return found is not None and not bool(found)
 
 
 def first_not_finite(
     models: Iterable[tuple[torch.nn.Module, str]],
 ) -> weakref.ref[torch.Tensor] | None:
-    """A parameter of which the gradient is not finite, of those that are looked at."""
+    """A parameter of which the gradient is not finite, of those that are looked at. Waits once."""
     looked_at = 0
+    asked: list[tuple[torch.Tensor, torch.Tensor]] = []
     for model, _ in models:
         for parameter in model.parameters():
             if parameter.grad is None or looked_at >= _MOST_LOOKED_AT:
@@ -92,7 +101,13 @@ def first_not_finite(
             if parameter.numel() > _LARGE:
                 continue
             looked_at += 1
-            if is_not_finite(parameter.grad):
+            found = _are_finite(parameter.grad)
+            if found is not None:
+                asked.append((parameter, found))
+    answers = brought([found for _, found in asked])
+    with own_operations():
+        for (parameter, _), are_finite in zip(asked, answers, strict=True):
+            if not are_finite:
                 return weakref.ref(parameter)
     return None
 

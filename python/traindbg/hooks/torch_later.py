@@ -25,6 +25,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
 
+_WIDEST = 16  # bytes of the widest type of element
+
+
 class Carrier(Protocol):
     """Who brings tensors over when a step ends (`torch_device`)."""
 
@@ -51,6 +54,8 @@ class Packed(NamedTuple):
 
     def unpacked(self, host: torch.Tensor) -> Iterator[tuple[int, torch.Tensor]]:
         """Place and values of each. `host`: the bytes, in host memory."""
+        if host.storage_offset() % _WIDEST != 0:  # it came over among others
+            host = host.clone()
         at = 0
         for place in self.places:
             like = self.tensors[place]

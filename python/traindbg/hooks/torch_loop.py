@@ -579,8 +579,8 @@ class LoopObserver:
         if self._compared_to_itself and self._is_of_compared and self._passes == 1:
             tell("compared_to_itself", 1)
         if self._times is not None:
-            for place, *ends in self._times.ends():
-                self._tell_through_time(place, *ends)
+            for place, first, last, uses in self._times.ends():
+                self._tell_through_time(place, first, last, uses)
         if self._outputs is not None:
             for spread in self._outputs.spreads:
                 tell("output_deviation", spread.deviation, spread.place + spread.suffix)

@@ -147,7 +147,7 @@ class _Target(NamedTuple):
     given: int  # place among the inputs
     inputs: int  # that there were when the loss was computed
     values: torch.Tensor  # [rows, values], of the first rows of the input
-    count: int  # values of all rows
+    number: int  # of values of all rows
 
 
 class Next(NamedTuple):
@@ -600,7 +600,7 @@ class _Seen:
     def next(self) -> tuple[_Target, Next] | None:
         """The first target that is the next values of an input."""
         for target in self._targets:
-            found = _next_values(self._inputs[target.given], target.values, target.count)
+            found = _next_values(self._inputs[target.given], target.values, target.number)
             if found is not None:
                 return target, found
         return None
