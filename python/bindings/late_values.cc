@@ -30,10 +30,10 @@ bool LateValues::read(nb::handle tensor, TensorReader& reader, TensorView& view,
     return true;
 }
 
-LateValues::Due LateValues::due(Mode mode, TensorId id) const noexcept {
+LateValues::Due LateValues::due(Mode mode, TensorId id, What apart) const noexcept {
     const What what = session_->wanted(mode, id);
     const auto others =
-        static_cast<unsigned>(what) & ~static_cast<unsigned>(What::kStatistics | What::kUnits);
+        static_cast<unsigned>(what) & ~static_cast<unsigned>(What::kStatistics | What::kUnits | apart);
     return {what != What::kNothing, model::has(what, What::kUnits), others == 0};
 }
 
@@ -43,10 +43,10 @@ void LateValues::make_room(std::size_t more) {
         late_.reserve(std::max(late_.size() + more, 2 * late_.size()));
 }
 
-bool LateValues::observe(Mode mode, TensorId id, nb::handle tensor) noexcept {
+bool LateValues::observe(Mode mode, TensorId id, nb::handle tensor, What apart) noexcept {
     if (reducer_ == nullptr) return false;
     try {
-        const Due now = due(mode, id);
+        const Due now = due(mode, id, apart);
         if (!now.fits) return false;
         if (!now.is_any) return true;
         TensorReader reader;

@@ -32,8 +32,10 @@ class LateValues {
     // From now on. `on_host`: of tensors in host memory that are handed over as if they were on a device.
     void reduce_by(std::unique_ptr<reduce::DeviceReducer> reducer, bool on_host) noexcept;
 
-    // Begins to take what is due of a tensor. False: it must be taken otherwise.
-    bool observe(model::Mode mode, model::TensorId id, nanobind::handle tensor) noexcept;
+    // Begins to take what is due of a tensor, but for what is taken `apart`. False: it must be taken
+    // otherwise.
+    bool observe(model::Mode mode, model::TensorId id, nanobind::handle tensor,
+                 model::What apart = model::What::kNothing) noexcept;
     // The same of those at `positions`; the positions of those that must be taken otherwise.
     std::vector<std::size_t> observe_batch(model::Mode mode, const nanobind::list& ids,
                                            const nanobind::list& tensors,
@@ -80,7 +82,8 @@ class LateValues {
         bool fits;  // statistics, and at most counts of units, are all
     };
 
-    [[nodiscard]] Due due(model::Mode mode, model::TensorId id) const noexcept;
+    [[nodiscard]] Due due(model::Mode mode, model::TensorId id,
+                          model::What apart = model::What::kNothing) const noexcept;
     // Where the tensor lies, if the reducer can read it there.
     bool read(nanobind::handle tensor, TensorReader& reader, tensor::TensorView& view,
               reduce::DeviceReducer::Place& place) const noexcept;

@@ -291,9 +291,36 @@ void Session::reduce_on_cuda(const std::vector<std::string>& compilers) {
 void Session::reduce_on_host(unsigned behind) {
     if (const Inside inside(*this); inside) late_.reduce_by(reduce::DeviceReducer::on_host(behind), true);
 }
-bool Session::observe_later(int mode, model::TensorId id, nb::handle tensor) noexcept {
+bool Session::observe_later(int mode, model::TensorId id, nb::handle tensor, bool without_channels) noexcept {
+    const model::What apart = without_channels ? model::What::kChannels : model::What::kNothing;
     const Inside inside(*this);
-    return !inside || late_.observe(mode_of(mode), id, tensor);
+    return !inside || late_.observe(mode_of(mode), id, tensor, apart);
+}
+void Session::observe_channels(int mode, model::TensorId id, nb::handle extremes) noexcept {
+    TensorReader reader;
+    TensorView view;
+    const bool is_readable = reader.read(extremes.ptr(), view) == Readable::kYes &&
+                             view.dtype == tensor::DType::kFloat32 && view.shape.size() == 2 &&
+                             view.shape[0] == 3 && view.strides[1] == 1 && view.strides[0] == view.shape[1];
+    if (!is_readable) {
+        ++unreadable_;
+        return;
+    }
+    try {
+        const auto count = static_cast<std::size_t>(view.shape[1]);
+        const auto* const first = static_cast<const float*>(view.data);
+        model::ChannelStatistics channels{{first, first + count},
+                                          {first + count, first + 2 * count},
+                                          {first + 2 * count, first + 3 * count}};
+        if (const Inside inside(*this); inside)
+            session_->observe_channels(mode_of(mode), id, std::move(channels));
+    } catch (...) {  // out of memory
+        ++unreadable_;
+    }
+}
+std::size_t Session::channel_dimension(model::TensorId id, std::size_t rank) noexcept {
+    const Inside inside(*this);
+    return inside ? session_->channel_dimension(id, rank) : 0;
 }
 std::vector<std::size_t> Session::observe_batch_later(int mode, const nb::list& ids, const nb::list& tensors,
                                                       const std::vector<std::size_t>& positions) noexcept {
@@ -452,7 +479,8 @@ void bind_session(nb::module_& module) {
     module.attr("ROLE_BITS") = roles;
     nb::dict what;
     for (const auto& [word, bit] :
-         {std::pair("statistics", model::What::kStatistics), std::pair("units", model::What::kUnits)})
+         {std::pair("statistics", model::What::kStatistics), std::pair("units", model::What::kUnits),
+          std::pair("channels", model::What::kChannels)})
         what[word] = static_cast<int>(bit);
     module.attr("WHAT_BITS") = what;
     module.attr("STOP_REQUESTED") = kStopRequested;
@@ -519,7 +547,13 @@ void bind_session(nb::module_& module) {
              "The same for tensors in host memory that are handed over as if they were on a device, which "
              "seems to be so many steps behind.")
         .def("observe_later", &Session::observe_later, "mode"_a, "id"_a, "tensor"_a.none(),
+             "without_channels"_a = false,
              "Begins to take what is due of a tensor on a device. False: it must be taken otherwise.")
+        .def("observe_channels", &Session::observe_channels, "mode"_a, "id"_a, "extremes"_a.none(),
+             "Takes channels that were made elsewhere: a float32 tensor [3, channels] of the least and the "
+             "largest finite element and the share of zeros of each.")
+        .def("channel_dimension", &Session::channel_dimension, "id"_a, "rank"_a,
+             "Of which dimension of the tensor, which has so many, channels are indexes.")
         .def("observe_batch_later", &Session::observe_batch_later,
              nb::sig("def observe_batch_later(self, mode: int, ids: list[int], tensors: list[typing.Any], "
                      "positions: collections.abc.Sequence[int]) -> list[int]"),

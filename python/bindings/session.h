@@ -79,7 +79,10 @@ class Session {
     void reduce_on_host(unsigned behind);
     // Begins to take what is due of a tensor on a device; what is done with it afterwards may change it.
     // False: it must be taken otherwise.
-    bool observe_later(int mode, model::TensorId id, nanobind::handle tensor) noexcept;
+    bool observe_later(int mode, model::TensorId id, nanobind::handle tensor, bool without_channels) noexcept;
+    // Channels that were taken elsewhere: [min, max, share of zeros] behind each other.
+    void observe_channels(int mode, model::TensorId id, nanobind::handle extremes) noexcept;
+    std::size_t channel_dimension(model::TensorId id, std::size_t rank) noexcept;
     // The same of some of many; the positions of those that must be taken otherwise.
     std::vector<std::size_t> observe_batch_later(int mode, const nanobind::list& ids,
                                                  const nanobind::list& tensors,

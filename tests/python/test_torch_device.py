@@ -147,6 +147,52 @@ def test_what_rules_need_of_activations_and_classes(is_sent, pair, monkeypatch):
     assert here.step(0).tensors["activation/tanh"].high > 0
 
 
+@pytest.mark.parametrize("what", [["channels"], ["statistics", "channels"]])
+@pytest.mark.parametrize("most", [16 << 20, 600])
+def test_channels_of_what_is_large(what, most, pair, monkeypatch):
+    monkeypatch.setattr(torch_device, "_SMALL_BYTES", 8)
+    monkeypatch.setattr(torch_device, "_CHANNEL_BYTES", most)
+    made = []
+    real = torch_device.channels_of
+    monkeypatch.setattr(
+        torch_device, "channels_of", lambda tensor, by: made.append(tensor) or real(tensor, by)
+    )
+    capture = [{"collection": name, "what": what, "every": 2} for name in COLLECTIONS]
+    there, here = pair(rules=[], capture=capture)
+    kinds = ("weight", "bias", "gradient", "output", "activation", "weight_update")
+    names = [name for name in here.names() if name.partition("/")[0] in kinds]
+    names = [name for name in names if "ratio" not in name]
+    assert len(names) >= 20
+    assert len(made) >= 20
+    for name in names:
+        for step in (0, 2):
+            for mine, theirs in zip(
+                there[name].channels(step), here[name].channels(step), strict=True
+            ):
+                if pair.is_exact:
+                    np.testing.assert_array_equal(mine, theirs)
+                np.testing.assert_allclose(mine, theirs, rtol=1e-3, atol=1e-5)
+        has_statistics = 0 in here[name].steps().tolist()
+        assert (0 in there[name].steps().tolist()) == has_statistics
+
+
+@pytest.mark.parametrize("most", [16 << 20, 40])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float16, torch.bfloat16])
+def test_channels_of_odd_values(dtype, most, monkeypatch):
+    monkeypatch.setattr(torch_device, "_CHANNEL_BYTES", most)
+    x = torch.randn(5, 7, 4, generator=torch.Generator().manual_seed(1)).to(dtype)
+    x[0] = float("nan")
+    x[1, 2] = float("inf")
+    x[2, 3], x[3] = -float("inf"), 0.0
+    for dimension in range(3):
+        rows = x.float().movedim(dimension, 0).flatten(1).double().numpy()
+        least, most_of, zeros = torch_device.channels_of(x, dimension).numpy()
+        for row, *found in zip(rows, least, most_of, zeros, strict=True):
+            finite = row[np.isfinite(row)]
+            ends = (finite.min(), finite.max()) if finite.size else (0, 0)
+            assert found == [*ends, np.float32((row == 0).mean())]
+
+
 def test_what_is_not_due_is_not_reduced(tmp_path, monkeypatch):
     monkeypatch.setenv("TRAINDBG_DEVICE_PATH", "1")
     monkeypatch.setenv("TRAINDBG_DEVICE_KERNELS", "0")

@@ -31,10 +31,13 @@ if TYPE_CHECKING:
 _FIELDS = 11  # of statistics; those of units come after them
 _UNITS = _core.WHAT_BITS["units"]
 _ON_DEVICE = _core.WHAT_BITS["statistics"] | _UNITS
+_CHANNELS = _core.WHAT_BITS["channels"]
+_MOST_CHANNELS = 65_536  # as the core has it
 # Copies of at most so many bytes, and one tensor, are on their way at a time.
 _MOST_BYTES = 256 << 20
 # Up to here a copy for the host to reduce should take a GPU less time than its 40 launches would.
 _SMALL_BYTES = 1 << 20
+_CHANNEL_BYTES = 16 << 20
 
 
 _CAST_ON = ("cpu", "cuda", "mps", "xpu")
@@ -162,6 +165,28 @@ def units_vector(tensor: torch.Tensor, kind: str) -> torch.Tensor:
     return torch.stack([torch.full_like(zero, units), inactive, low, high])
 
 
+def channels_of(tensor: torch.Tensor, dimension: int) -> torch.Tensor:
+    """Of each index of the dimension the least and largest finite element and the share of zeros.
+
+    As `ChannelStatistics` of the core: float32 [3, channels], 0 where no element is finite. The
+    tensor has at least one element and a floating type of at most 32 bits.
+    """
+    rows = tensor.detach().movedim(dimension, 0).reshape(tensor.shape[dimension], -1)
+    # Some at a time: what is made of them in between is several times their size.
+    together = max(1, _CHANNEL_BYTES // (4 * rows.shape[1]))
+    return torch.cat([_extremes_of(part) for part in rows.split(together)], dim=1)
+
+
+def _extremes_of(rows: torch.Tensor) -> torch.Tensor:
+    rows = rows.float()
+    finite = torch.isfinite(rows)
+    known = finite.any(dim=1)
+    least = torch.where(finite, rows, torch.inf).amin(dim=1)
+    most = torch.where(finite, rows, -torch.inf).amax(dim=1)
+    zeros = (rows == 0).sum(dim=1).to(widest_of(rows)) / rows.shape[1]
+    return torch.stack([torch.where(known, least, 0), torch.where(known, most, 0), zeros.float()])
+
+
 def sparse_statistics_vector(tensor: torch.Tensor) -> torch.Tensor:
     """The same of a sparse tensor (indices and values); what is not there is 0."""
     values = tensor.detach().coalesce().values()
@@ -261,6 +286,7 @@ class Deferred:
         self._sent: list[tuple[int, int, torch.Tensor]] = []
         self._sent_bytes = 0
         self._classes: list[tuple[int, int, torch.Tensor, torch.Tensor]] = []
+        self._channels: list[tuple[int, int, torch.Tensor]] = []
         self._pending: set[tuple[int, int]] = set()  # modes and ids: the first of a step counts
         self._brought = 0  # tensors that others have sent along
         self._is_native: bool | None = None  # the session takes statistics; None: not tried yet
@@ -339,6 +365,8 @@ class Deferred:
             self._session.skip()  # it would be too large
         elif tensor.numel() == 0:
             self._session.observe_statistics(mode, tensor_id, _core.Statistics())
+        elif not is_sparse and self._takes_channels(tensor, wanted):
+            self._add_channels(mode, tensor_id, tensor, wanted)
         elif not is_sparse and (
             wanted & ~_ON_DEVICE
             or (is_better_sent(tensor) and self._sent_bytes + _SMALL_BYTES <= _MOST_BYTES)
@@ -348,15 +376,44 @@ class Deferred:
             if self._sent_bytes >= _MOST_BYTES:
                 self._receive()
         else:
+            self._add_statistics(mode, tensor_id, tensor, wanted)
+
+    def _add_statistics(self, mode: int, tensor_id: int, tensor: torch.Tensor, wanted: int) -> None:
+        self._pending.add((mode, tensor_id))
+        is_sparse = tensor.layout is torch.sparse_coo
+        with own_operations():
+            vector = (sparse_statistics_vector if is_sparse else statistics_vector)(tensor)
+            if wanted & _UNITS and tensor.is_floating_point() and not is_sparse:
+                kind = self._session.activation(tensor_id)
+                if kind != "none":
+                    vector = torch.cat([vector, units_vector(tensor, kind).to(vector.dtype)])
+            self._vectors.append((mode, tensor_id, vector))
+
+    def _takes_channels(self, tensor: torch.Tensor, wanted: int) -> bool:
+        """Whether its channels are taken where it lies, because a copy of it would be large."""
+        return (
+            bool(wanted & _CHANNELS)
+            and not wanted & ~(_ON_DEVICE | _CHANNELS)
+            and tensor.numel() * tensor.element_size() > _SMALL_BYTES
+            and tensor.is_floating_point()
+            and tensor.element_size() <= 4
+        )
+
+    def _add_channels(self, mode: int, tensor_id: int, tensor: torch.Tensor, wanted: int) -> None:
+        with own_operations():
+            by = tensor if tensor.dim() > 0 else tensor.reshape(1)
+            dimension = self._session.channel_dimension(tensor_id, by.dim())
+            if by.shape[dimension] > _MOST_CHANNELS:
+                self._session.skip()
+            else:
+                self._channels.append((mode, tensor_id, self._send(channels_of(by, dimension))))
+        if not wanted & _ON_DEVICE:
             self._pending.add((mode, tensor_id))
-            with own_operations():
-                make = sparse_statistics_vector if is_sparse else statistics_vector
-                vector = make(tensor)
-                if wanted & _UNITS and tensor.is_floating_point() and not is_sparse:
-                    kind = self._session.activation(tensor_id)
-                    if kind != "none":
-                        vector = torch.cat([vector, units_vector(tensor, kind).to(vector.dtype)])
-                self._vectors.append((mode, tensor_id, vector))
+        elif not (
+            self.prepare(tensor)
+            and self._session.observe_later(mode, tensor_id, tensor, without_channels=True)
+        ):
+            self._add_statistics(mode, tensor_id, tensor, wanted)
 
     def add_update(
         self,
@@ -428,6 +485,7 @@ class Deferred:
         """Drops everything."""
         self._brought = 0
         self._vectors, self._scalars, self._sent, self._classes = [], [], [], []
+        self._channels = []
         self._sent_bytes = 0
         self._pending.clear()
 
@@ -442,11 +500,14 @@ class Deferred:
         """Waits for what was sent, and hands it to the session."""
         sent, self._sent, self._sent_bytes = self._sent, [], 0
         classes, self._classes = self._classes, []
+        channels, self._channels = self._channels, []
         self._wait()
         for mode, tensor_id, tensor in sent:
             self._session.observe(mode, tensor_id, tensor)
         for mode, tensor_id, logits, labels in classes:
             self._session.observe_classes(mode, tensor_id, logits, labels)
+        for mode, tensor_id, extremes in channels:
+            self._session.observe_channels(mode, tensor_id, extremes)
 
     def _wait(self) -> None:
         for mail in self._mail.values():
@@ -458,7 +519,7 @@ class Deferred:
         But not while a CUDA graph is captured, of which no wait may become a part.
         """
         left = len(self._vectors) + len(self._scalars) + len(self._sent) + len(self._classes)
-        left += self._brought
+        left += self._brought + len(self._channels)
         try:
             if left and torch.cuda.is_available() and torch.cuda.is_current_stream_capturing():
                 self._session.skip(left)

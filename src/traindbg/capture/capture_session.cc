@@ -314,6 +314,17 @@ class CaptureSession::Impl {
         add_scalar(*step, {late.run, late.flight}, late.tensor, value);
     }
     [[nodiscard]] bool can_hold_back() const noexcept { return flight_ == nullptr; }
+    void observe_channels(Mode mode, TensorId id, model::ChannelStatistics channels) {
+        Current* current = find(mode);
+        if (current == nullptr || id >= slots_.size() || channels.channels() == 0) return;
+        if (channels.channels() > write::kMostStepChannels - current->channels)
+            return skip(*current, id, {Code::kResourceExhausted, "tensor: too many channels for this step"});
+        current->channels += channels.channels();
+        current->record.channels.push_back({id, std::move(channels)});
+    }
+    [[nodiscard]] std::size_t channel_dimension(TensorId id, std::size_t rank) const noexcept {
+        return model::channel_dimension(id < slots_.size() ? slots_[id].role : Role::kOther, rank);
+    }
     void release_step() {
         if (held_.empty()) return;
         if (!held_.front().empty()) held_.front().hand_to(*writer_);
@@ -1074,6 +1085,13 @@ void CaptureSession::observe_late(const LateSample& sample, const model::Statist
 }
 void CaptureSession::observe_late(const LateSample& sample, double value) noexcept {
     guarded(*impl_, [&] { impl_->observe_late(sample, value); });
+}
+void CaptureSession::observe_channels(Mode mode, TensorId tensor,
+                                      model::ChannelStatistics channels) noexcept {
+    guarded(*impl_, [&] { impl_->observe_channels(mode, tensor, std::move(channels)); });
+}
+std::size_t CaptureSession::channel_dimension(TensorId tensor, std::size_t rank) const noexcept {
+    return impl_->channel_dimension(tensor, rank);
 }
 bool CaptureSession::can_hold_back() const noexcept { return impl_->alive() && impl_->can_hold_back(); }
 

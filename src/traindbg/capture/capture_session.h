@@ -152,6 +152,12 @@ class CaptureSession {
     void observe_late(const LateSample& sample, double value) noexcept;
     // Whether steps can be held back: a flight recorder takes each as it ends.
     [[nodiscard]] bool can_hold_back() const noexcept;
+    // Channels of a tensor that were taken elsewhere, at this step; what else of it is due, is taken by
+    // itself.
+    void observe_channels(model::Mode mode, model::TensorId tensor,
+                          model::ChannelStatistics channels) noexcept;
+    // Of which dimension of a tensor of this rank, which is not 0, they are indexes.
+    [[nodiscard]] std::size_t channel_dimension(model::TensorId tensor, std::size_t rank) const noexcept;
     // As `end_step`, but if anything was taken of the step, or `is_awaited`, it is handed over by
     // `release_step` only: the oldest first. An EVAL step, the end of one that is not held back, `flush` and
     // `close` release all.
