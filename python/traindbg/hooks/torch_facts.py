@@ -15,6 +15,7 @@ import torch
 from traindbg import _core
 from traindbg.hooks.torch_averages import Averages
 from traindbg.hooks.torch_clips import Clips
+from traindbg.hooks.torch_copies import Copies
 from traindbg.hooks.torch_data import (
     batches_in_storage,
     closest_column,
@@ -98,6 +99,7 @@ class Facts:
         self.unstepped = Unstepped()
         self.left_behind = LeftBehind()
         self._averages = Averages(watched)
+        self._copies = Copies(watched, hot)
         self.is_forgotten = False  # the model, by an evaluation that set others to its mode
         self._rows = Rows()
         self._neighbours = Neighbours()
@@ -115,6 +117,7 @@ class Facts:
         self.unsaid.forget()
         self.loop.forget()
         self._averages.forget()
+        self._copies.forget()
         self.probes.forget()
         modes.clear()
         self.is_forgotten = False
@@ -220,10 +223,18 @@ class Facts:
             self.loop.evaluated(args, kwargs)
             self._rows.evaluated()
             self._hot.has_deferred = self._hot.has_deferred or self._rows.wait
+        elif _trains_nothing(value):
+            guarded("copies", self._tell_copy, args, kwargs)
         elif torch.is_grad_enabled():
             guarded("graphs", self._held.loss_computed, self._hot.steps, value)
         if mode == _TRAIN or _trains_nothing(value):
             guarded("labels", self._take_missed, mode, name, args, kwargs)
+
+    def _tell_copy(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        """Of a loss without gradients, of no watched model: whether a copy in training mode ran."""
+        found = self._copies.evaluated()
+        if found is not None:
+            self.loop.evaluated_copy(found.modules, found.place, args, kwargs)
 
     def _ask_neighbours(self, name: str, labels: Any) -> None:
         told = self._neighbours.labelled(name, labels)

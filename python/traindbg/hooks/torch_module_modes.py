@@ -151,12 +151,14 @@ class Modes:
                 continue
             on = [name for name, module in acting if module.training] if model.training else []
             place = prefix + on[0] if on else ""
-            tell = self._teller.fact
-            tell("modules_in_train", len(on), place, evaluation=True)
-            is_other = bool(batches) and samples not in batches
-            # Of as many samples as the batches of the training it may be one of those.
-            tell("evaluated_other_samples", float(is_other), evaluation=True)
+            self._teller.fact("modules_in_train", len(on), place, evaluation=True)
+            self.tell_whether_other(samples, batches)
             return
+
+    def tell_whether_other(self, samples: int, batches: set[int]) -> None:
+        """Of an evaluation. Of as many samples as the training's batches it may be one of those."""
+        is_other = bool(batches) and samples not in batches
+        self._teller.fact("evaluated_other_samples", float(is_other), evaluation=True)
 
     def tell_in_training(self) -> bool:
         """Of a model that was called without gradients in training mode: which modules act so.
