@@ -32,10 +32,21 @@ def follow(average: nn.Module, model: nn.Module) -> None:
             mine.lerp_(new, 0.1)
 
 
-def train(run_dir, average, model=None, *, size=16, in_step=None, evaluated=None, rules=None):
+def train(
+    run_dir,
+    average,
+    model=None,
+    *,
+    size=16,
+    in_step=None,
+    evaluated=None,
+    rules=None,
+    epochs=EPOCHS,
+):
     """Evaluates `average(model)` after each epoch: what is told of it, one number a batch.
 
-    `size`: of its batches; `in_step`: called with what is averaged and a batch, at each step.
+    `size`: of its batches; `in_step`: called with what is averaged and a batch, at each step; more
+    than the usual `epochs`: no loss is computed.
     """
     torch.manual_seed(0)
     model = model or network()
@@ -43,7 +54,7 @@ def train(run_dir, average, model=None, *, size=16, in_step=None, evaluated=None
     averaged = average(model)
     rules = rules or ["train_mode_in_validation"]
     with td.watch(model, optimizer, run_dir=run_dir, supervise=False, rules=rules):
-        for _ in range(EPOCHS):
+        for _ in range(epochs):
             model.train()
             for step in range(STEPS):
                 x, y = X[step * 32 : step * 32 + 32], Y[step * 32 : step * 32 + 32]
@@ -57,9 +68,13 @@ def train(run_dir, average, model=None, *, size=16, in_step=None, evaluated=None
             with torch.no_grad():
                 for begin in range(96, 160, size):
                     x, y = X[begin : begin + size], Y[begin : begin + size]
-                    F.cross_entropy((evaluated or averaged)(x), y)
+                    scores = (evaluated or averaged)(x)
+                    if epochs == EPOCHS:
+                        F.cross_entropy(scores, y)
     assert not modules._global_forward_pre_hooks  # nothing is left behind
     run = td.Run(run_dir)
+    if epochs > EPOCHS:
+        return run
     found = run.names("^loop/copy_modules_in_train")
     assert found in ([], ["loop/copy_modules_in_train/1"])  # the batch norm is the first
     return run.scalars(found[0], mode="eval").values.tolist() if found else []
@@ -88,6 +103,21 @@ def test_each_batch_but_the_first_is_told(run_dir, average):
 
 def test_evaluations_of_one_batch_are_told_from_the_second_on(run_dir):
     assert train(run_dir, copied, size=64) == [2.0] * (EPOCHS - 1)
+
+
+def test_without_a_loss_its_rows_are_told_at_steps_that_are_due(run_dir):
+    run = train(run_dir, copied, size=64, epochs=30)
+    told = "loop/copy_modules_called_in_train/1"
+    assert run.scalars(told).steps.tolist() == [50, 75]
+    assert run.scalars(told).values.tolist() == [2, 2]
+    assert run.scalars("loop/rows_in_train_mode_trained").values.tolist() == [0, 0]
+    assert run.scalars("loop/rows_in_train_mode").values.tolist() == [64 * 8, 64 * 9]
+    assert run.scalars("loop/rows_in_train_mode_steps").values.tolist() == [8, 9]
+
+
+def test_without_a_loss_a_copy_in_evaluation_mode_is_none(run_dir):
+    run = train(run_dir, lambda model: copied(model).eval(), size=64, epochs=30)
+    assert run.names("copy_modules|rows_in_train_mode") == []
 
 
 def test_a_copy_in_evaluation_mode_is_not_listened_to(run_dir, monkeypatch):
@@ -158,6 +188,46 @@ def test_random_numbers_and_results_are_as_without(run_dir):
     assert torch.equal(with_copy, without)
 
 
+def test_it_is_looked_for_once_after_some_steps():
+    class Hot:
+        steps = 24
+
+    class Watched:
+        def __init__(self, model):
+            self.model = model
+
+        prefix = ""
+
+    watched, model = WatchedModels(), network()
+    watched.add(Watched(model))
+    heard = []
+    copies = Copies(watched, Hot(), lambda found, given: heard.append(given))
+    averaged = copied(model)
+
+    def call():
+        standby.hear()
+        with torch.no_grad():
+            averaged(X)
+
+    copies.look()
+    call()
+    assert heard == []
+    Hot.steps = 25
+    copies.look()
+    call()
+    call()
+    assert len(heard) == 2
+    copies.forget()
+    call()
+    assert len(heard) == 2
+    averaged.eval()
+    copies.look()
+    averaged.train()
+    copies.look()
+    call()
+    assert len(heard) == 2
+
+
 def test_neither_the_copy_nor_its_weights_are_kept_alive(run_dir):
     made = []
 
@@ -183,12 +253,14 @@ def test_it_is_found_and_heard_until_forgotten():
 
     watched, model = WatchedModels(), network()
     watched.add(Watched(model))
-    copies = Copies(watched, Hot())
+    heard = []
+    copies = Copies(watched, Hot(), lambda found, given: heard.append((found, given)))
     averaged = copied(model)
     assert copies.evaluated() is None
     with torch.no_grad():
         averaged(X)
     assert not modules._global_forward_pre_hooks  # until the next loss, or evaluation
+    assert heard == [((2, "net.1"), X)]
     assert copies.evaluated() == (2, "net.1")
     assert modules._global_forward_pre_hooks
     model(X)  # the training goes on

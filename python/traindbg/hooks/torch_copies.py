@@ -4,13 +4,13 @@
     ...
     model.eval()                        # not the one that is evaluated
 
-So it goes with averages of the weights. When a loss is computed without gradients, and no watched
-model was called for it, copies are looked for: modules of the class of a watched model, with its
-parameters' names and shapes, that were never given a gradient. Where all of them are in evaluation
-mode nothing more is done. Where one is in training mode, and something in it acts by its mode, a
-global hook hears whether it is the one that is called without gradients: from one loss of an
-evaluation to the next, and from where gradients are switched off (`torch_standby`) to the first
-module that is called. Nothing is kept alive.
+So it goes with averages of the weights. After some steps, and when a loss is computed without
+gradients for which no watched model was called, copies are looked for: modules of the class of a
+watched model, with its parameters' names and shapes, that were never given a gradient. Where all of
+them are in evaluation mode nothing more is done. Where one is in training mode, and something in it
+acts by its mode, a global hook hears whether it is the one that is called without gradients: from
+one loss of an evaluation to the next, and from where gradients are switched off (`torch_standby`)
+to the first module that is called. Nothing is kept alive.
 """
 
 from __future__ import annotations
@@ -29,11 +29,14 @@ from traindbg.hooks.torch_module_modes import acts_by_mode
 from traindbg.hooks.torch_standby import standby
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from torch import nn
 
     from traindbg.hooks.torch_watched import WatchedModels
 
 _is_compiling = torch.compiler.is_compiling
+_STEPS_BEFORE = 25  # the first look
 _MOST_SEARCHES = 4
 _MOST_EVALUATIONS = 8  # that are listened to
 _MOST_IN_VAIN = 2000  # times that gradients were switched off, and no copy was called
@@ -61,9 +64,13 @@ def _acting(model: nn.Module) -> list[str]:
 class Copies:
     """One per recording, one thread."""
 
-    def __init__(self, watched: WatchedModels, hot: _core.HotPath) -> None:
+    def __init__(
+        self, watched: WatchedModels, hot: _core.HotPath, called: Callable[[Found, Any], None]
+    ) -> None:
+        """`called`: told of each call, with the first input."""
         self._watched = watched
         self._hot = hot
+        self._tell = called
         self._handle: Any = None
         self.forget()
 
@@ -75,6 +82,16 @@ class Copies:
         self._since = -1  # how many steps were made before the evaluation under way
         self._called: tuple[int, Found] | None = None  # after how many steps
         self._thread = 0
+
+    def look(self) -> None:
+        """At a step that is due: whether there is a copy in training mode, once."""
+        if self._searches > 0 or self._hot.steps < _STEPS_BEFORE or compiler_in_use():
+            return
+        self._searches += 1
+        self._copies = self._search()
+        if self._is_in_training():
+            self._thread = threading.get_ident()
+            standby.wait(self)
 
     def end(self) -> None:
         """Listens no more."""
@@ -94,7 +111,7 @@ class Copies:
         if steps != self._since:
             self._since, self._in_vain = steps, 0
             self._evaluations += 1
-            if self._searches < _MOST_SEARCHES and not any(copy() for copy, _ in self._copies):
+            if self._searches < _MOST_SEARCHES and not self._alive():
                 self._searches += 1
                 self._copies = self._search()
         if self._evaluations > _MOST_EVALUATIONS or not self._is_in_training():
@@ -103,9 +120,11 @@ class Copies:
             self._listen()
         return called[1] if called is not None and called[0] == steps else None
 
+    def _alive(self) -> list[nn.Module]:
+        return [alive for copy, _ in self._copies if (alive := copy()) is not None]
+
     def _is_in_training(self) -> bool:
-        alive = (copy() for copy, _ in self._copies)
-        return any(copy is not None and _acting(copy) for copy in alive)
+        return any(map(_acting, self._alive()))
 
     def _search(self) -> list[tuple[weakref.ref[nn.Module], str]]:
         models = self._watched.models()
@@ -151,11 +170,13 @@ class Copies:
 
     def evaluation_may_begin(self) -> None:
         """Gradients were switched off, or a module left training mode."""
-        if threading.get_ident() != self._thread:
+        alive = self._alive()
+        is_proper = not any(copy.training for copy in alive)
+        if alive and (is_proper or threading.get_ident() != self._thread):
             standby.wait(self)
             return
         self._in_vain += 1
-        if self._in_vain <= _MOST_IN_VAIN and not compiler_in_use():
+        if alive and self._in_vain <= _MOST_IN_VAIN and not compiler_in_use():
             self._listen()
 
     def training_goes_on(self) -> None:
@@ -166,9 +187,9 @@ class Copies:
     def _hear(self, module: nn.Module, args: Any) -> None:
         if _is_compiling() or threading.get_ident() != self._thread:
             return
-        guarded("copies", self._called_now, module)
+        guarded("copies", self._called_now, module, args)
 
-    def _called_now(self, module: nn.Module) -> None:
+    def _called_now(self, module: nn.Module, args: Any) -> None:
         if torch.is_grad_enabled():
             self._wait()  # the training goes on
             return
@@ -176,6 +197,8 @@ class Copies:
             if copy() is module:
                 acting = _acting(module)
                 if acting:
-                    self._called = self._hot.steps, Found(len(acting), prefix + acting[0])
+                    found = Found(len(acting), prefix + acting[0])
+                    self._called = self._hot.steps, found
+                    self._tell(found, args[0] if args else None)
                 self._wait()
                 return

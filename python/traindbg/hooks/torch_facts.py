@@ -15,7 +15,7 @@ import torch
 from traindbg import _core
 from traindbg.hooks.torch_averages import Averages
 from traindbg.hooks.torch_clips import Clips
-from traindbg.hooks.torch_copies import Copies
+from traindbg.hooks.torch_copies import Copies, Found
 from traindbg.hooks.torch_data import (
     batches_in_storage,
     closest_column,
@@ -99,7 +99,8 @@ class Facts:
         self.unstepped = Unstepped()
         self.left_behind = LeftBehind()
         self._averages = Averages(watched)
-        self._copies = Copies(watched, hot)
+        self._copies = Copies(watched, hot, self._copy_called)
+        self._copy: Found | None = None  # was called, and no loss was heard yet
         self.is_forgotten = False  # the model, by an evaluation that set others to its mode
         self._rows = Rows()
         self._neighbours = Neighbours()
@@ -118,6 +119,7 @@ class Facts:
         self.loop.forget()
         self._averages.forget()
         self._copies.forget()
+        self._copy = None
         self.probes.forget()
         modes.clear()
         self.is_forgotten = False
@@ -233,8 +235,16 @@ class Facts:
     def _tell_copy(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         """Of a loss without gradients, of no watched model: whether a copy in training mode ran."""
         found = self._copies.evaluated()
+        self._copy = None
         if found is not None:
+            self._rows.drop_waiting()
             self.loop.evaluated_copy(found.modules, found.place, args, kwargs)
+
+    def _copy_called(self, copy: Found, given: Any) -> None:
+        """A copy in training mode is called without gradients; of what, tells what it is for."""
+        if len(self._watched.watchers) == 1 and isinstance(given, torch.Tensor):
+            self._copy = copy
+            self._rows.given(given, False, self._hot.steps)
 
     def _ask_neighbours(self, name: str, labels: Any) -> None:
         told = self._neighbours.labelled(name, labels)
@@ -355,6 +365,7 @@ class Facts:
         guarded("schedules", schedules.look, optimizer)
         guarded("rounds", rounds.steps)
         guarded("averages", self._tell_averages)
+        guarded("copies", self._copies.look)
 
     def ends_by_hand(self) -> None:
         """A step ends that no optimizer made: tells what does not speak of one."""
@@ -403,7 +414,10 @@ class Facts:
     def _tell_unscored(self) -> None:
         """Of batches without gradients for which no loss was computed."""
         unscored, in_training = self._rows.read_unscored()
-        if in_training is not None and not self.loop.modes.tell_in_training():
+        copy, self._copy = self._copy, None
+        if in_training is not None and copy is not None:
+            self._tensors.fact("copy_modules_called_in_train", copy.modules, copy.place)
+        elif in_training is not None and not self.loop.modes.tell_in_training():
             in_training = None  # nothing acts in another way there
         told = [found._asdict() for found in (unscored, in_training) if found is not None]
         if told:

@@ -45,9 +45,11 @@ const model::RuleInfo kTrainModeInValidation = {
         "no loss.",
     .cost =
         "A look at the modules' flags at the first 50 evaluated batches and then every 10th. The functions "
-        "that the first two batches of the first four evaluations call are listened to. Where evaluations do "
-        "not call the model, copies of it are looked for, at most four times; and where one is in training "
-        "mode, it is heard, in the first eight of them, which module is called first when gradients are off.",
+        "that the first two batches of the first four evaluations call are listened to. Copies of the model "
+        "are "
+        "looked for after 25 steps, and up to three times where evaluations do not call the model; where one "
+        "is "
+        "in training mode, it is heard which module is called first when gradients are switched off.",
     .original = "",
     .source =
         "Jiang et al., \"Training with Confidence: Catching Silent Errors in Deep Learning Training with "
@@ -65,7 +67,7 @@ class TrainModeInValidation final : public Rule {
         if (step.mode() == model::Mode::kTrain) {
             game_.observe(step);
             if (loop_fact(step, "trainings")) {
-                unscored_ = 0;
+                unscored_ = unscored_copy_ = 0;
                 has_proper_unscored_ = false;
                 last_unscored_ = step.step();
             }
@@ -133,7 +135,8 @@ class TrainModeInValidation final : public Rule {
             has_proper_unscored_ = true;
         }
         const double rows = number("rows_in_train_mode");
-        const std::optional<LoopFact> modules = loop_fact(step, "modules_called_in_train");
+        const std::optional<LoopFact> copied = loop_fact(step, "copy_modules_called_in_train");
+        const std::optional<LoopFact> modules = copied ? copied : loop_fact(step, "modules_called_in_train");
         if (modules) {
             modules_ = modules->value;
             place_ = modules->place;
@@ -155,9 +158,10 @@ class TrainModeInValidation final : public Rule {
         const bool is_other_data =
             come_again && number("rows_in_train_mode_trained") == 0 && rows * remembered >= 8;
         const bool is_seldom = static_cast<double>(since) >= 10 * number("rows_in_train_mode_steps");
-        unscored_ = is_other_data && is_seldom ? unscored_ + 1 : 0;
-        if (unscored_ < 2 || has_proper_unscored_) return;
-        fire(own_, sink, static_cast<std::uint64_t>(number("rows_in_train_mode_batches")));
+        int& shown = copied ? unscored_copy_ : unscored_;
+        shown = is_other_data && is_seldom ? shown + 1 : 0;
+        if (shown < 2 || (has_proper_unscored_ && !copied)) return;
+        fire(copied ? copy_ : own_, sink, static_cast<std::uint64_t>(number("rows_in_train_mode_batches")));
     }
     // After an evaluation in which a function dropped values, as it was not told of the mode.
     void on_unsaid(const model::StepView& step, FindingSink& sink) {
@@ -260,14 +264,14 @@ class TrainModeInValidation final : public Rule {
     static constexpr const char* kUnsaid = "unsaid";
     std::uint64_t batches_;
     std::uint64_t judged_ = 0;
-    Scored own_, copy_;         // of the model, and of copies that nobody watches
-    int forgotten_ = 0;         // evaluations that others were set to
-    std::uint64_t unsaid_ = 0;  // evaluations in which a function dropped values
-    std::uint64_t heard_ = 0;   // those that were listened to
-    bool is_sampled_ = false;   // the same input several times: it is meant
-    std::uint64_t places_ = 0;  // that did so
-    double line_ = 0;           // of the first one's code
-    int unscored_ = 0;          // evaluations without a loss that show it, in a row
+    Scored own_, copy_;                     // of the model, and of copies that nobody watches
+    int forgotten_ = 0;                     // evaluations that others were set to
+    std::uint64_t unsaid_ = 0;              // evaluations in which a function dropped values
+    std::uint64_t heard_ = 0;               // those that were listened to
+    bool is_sampled_ = false;               // the same input several times: it is meant
+    std::uint64_t places_ = 0;              // that did so
+    double line_ = 0;                       // of the first one's code
+    int unscored_ = 0, unscored_copy_ = 0;  // evaluations without a loss that show it, in a row
     model::StepIndex last_unscored_ = 0;
     bool has_proper_unscored_ = false;
     Game game_;
