@@ -34,8 +34,9 @@ from traindbg.hooks.torch_kept import KeptGradients
 from traindbg.hooks.torch_left_behind import LeftBehind
 from traindbg.hooks.torch_left_out import in_any_optimizer
 from traindbg.hooks.torch_loop import LoopObserver
+from traindbg.hooks.torch_margins import are_changed_by_data
 from traindbg.hooks.torch_modes import modes
-from traindbg.hooks.torch_module_modes import has_dropout
+from traindbg.hooks.torch_module_modes import strongest_dropout
 from traindbg.hooks.torch_neighbours import Neighbours
 from traindbg.hooks.torch_probe import Probes
 from traindbg.hooks.torch_random import RandomStates
@@ -45,7 +46,8 @@ from traindbg.hooks.torch_rows import Rows
 from traindbg.hooks.torch_schedules import schedules
 from traindbg.hooks.torch_sequences import SequenceObserver
 from traindbg.hooks.torch_sources import sources
-from traindbg.hooks.torch_unsaid import UnsaidModes
+from traindbg.hooks.torch_unsaid import WATCHED as DROPOUTS
+from traindbg.hooks.torch_unsaid import UnsaidModes, share_dropped
 from traindbg.hooks.torch_unstepped import Unstepped
 
 if TYPE_CHECKING:
@@ -58,6 +60,7 @@ _TRAIN = _core.TRAIN
 _EVAL = _core.EVAL
 _LOOP = _core.ROLE_BITS["loop"]
 _OF_CLASSES = ("cross_entropy", "nll_loss")
+_MILD_DROPOUT = 0.3  # a model that drops more is not asked which labels it contradicts
 _EARLY = 0.8  # of the rounds that were planned
 _WHOLE_EPOCHS = 3  # two of them are over, so that a schedule should have been stepped
 
@@ -101,6 +104,7 @@ class Facts:
         self._averages = Averages(watched)
         self._copies = Copies(watched, hot, self._copy_called)
         self._copy: Found | None = None  # was called, and no loss was heard yet
+        self._dropped = 0.0  # by a function, the largest share of values
         self.is_forgotten = False  # the model, by an evaluation that set others to its mode
         self._rows = Rows()
         self._neighbours = Neighbours()
@@ -123,6 +127,7 @@ class Facts:
         self.probes.forget()
         modes.clear()
         self.is_forgotten = False
+        self._dropped = 0.0
 
     def clear(self) -> None:
         """Drops everything."""
@@ -155,6 +160,11 @@ class Facts:
         if is_open and len(self._watched.watchers) == 1:
             self.loop.given_in_evaluation.listen(model)
         return is_open
+
+    def dropout_called(self, function: Any, args: Any, kwargs: Any) -> None:
+        """A function that may drop values was called in a forward pass of the training."""
+        if function in DROPOUTS:
+            self._dropped = max(self._dropped, share_dropped(function, args, kwargs))
 
     def called_again(self) -> None:
         """The model is called again before the step ends, which is not looked at."""
@@ -260,12 +270,16 @@ class Facts:
         labels = args[1] if len(args) > 1 else kwargs.get("target")
         if isinstance(labels, torch.Tensor) and capturing_graph(labels):
             return
-        if any(has_dropout(model) for model, _ in self._watched.models()):
+        of_modules = (strongest_dropout(model) for model, _ in self._watched.models())
+        dropout = max([self._dropped, *of_modules])
+        if dropout > _MILD_DROPOUT:
             return
         found = missed_labels(name, given, labels)
-        if found is None:
+        if found is None or (mode == _TRAIN and are_changed_by_data(given)):
             return
         number, missed, mean = found
+        if dropout > 0:
+            self._tensors.fact("labels_dropout", dropout, evaluation=mode == _EVAL)
         self._tensors.fact("labels_counted", number, evaluation=mode == _EVAL)
         self._tensors.take_scalar(mode, self._tensors.id_of("loop/labels_missed", "loop"), missed)
         self._tensors.take_scalar(mode, self._tensors.id_of("loop/labels_mean", "loop"), mean)
