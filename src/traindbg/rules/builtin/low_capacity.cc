@@ -71,7 +71,7 @@ constexpr double kMostInputs = 4;    // more may tell many outputs apart, as vec
 constexpr double kIncomparable = 2;  // times what guessing gives: no layer is so narrow
 constexpr std::int64_t kTiny = 4;    // units, of a net that is no wider anywhere
 constexpr std::int64_t kFarTooNarrow = 8;
-constexpr std::int64_t kFewestRows = 20;  // of a table
+constexpr std::int64_t kRowsOfTable = 20;  // at least
 
 class LowCapacity final : public Rule {
   public:
@@ -176,7 +176,7 @@ class LowCapacity final : public Rule {
     // A table without another one of as many rows is a bias, or one of two numbers that are added.
     [[nodiscard]] bool is_one_factor() const {
         const auto is_of_numbers = [](const Layer& layer) {
-            return layer.in == 1 && layer.out >= kFewestRows && layer.matrices == 1;
+            return layer.in == 1 && layer.out >= kRowsOfTable && layer.matrices == 1;
         };
         if (layers_.size() < 4 || !std::all_of(layers_.begin(), layers_.end(), is_of_numbers)) return false;
         return std::all_of(layers_.begin(), layers_.end(), [&](const Layer& layer) {
