@@ -11,7 +11,7 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 from torch.nn.modules import module as modules
-from torch.optim.swa_utils import AveragedModel
+from torch.optim.swa_utils import AveragedModel, update_bn
 
 import traindbg as td
 from traindbg.hooks.torch_copies import Copies
@@ -103,6 +103,30 @@ def test_each_batch_but_the_first_is_told(run_dir, average):
 
 def test_evaluations_of_one_batch_are_told_from_the_second_on(run_dir):
     assert train(run_dir, copied, size=64) == [2.0] * (EPOCHS - 1)
+
+
+@pytest.mark.parametrize("is_set_back", [True, False])
+def test_statistics_of_batch_norm_are_no_evaluation(run_dir, is_set_back):
+    """They are made in training mode; the evaluation after them is in evaluation mode."""
+    batches = [X[begin : begin + 32] for begin in range(0, 96, 32)]
+
+    class Evaluated:
+        copy: nn.Module
+
+        def __call__(self, x):
+            update_bn(batches, self.copy)
+            self.copy.eval()
+            scores = self.copy(x)
+            self.copy.train(is_set_back)
+            return scores
+
+    evaluated = Evaluated()
+
+    def average(model):
+        evaluated.copy = AveragedModel(model)
+        return evaluated.copy
+
+    assert train(run_dir, average, size=64, evaluated=evaluated) == []
 
 
 def test_without_a_loss_its_rows_are_told_at_steps_that_are_due(run_dir):
@@ -259,7 +283,6 @@ def test_it_is_found_and_heard_until_forgotten():
     assert copies.evaluated() is None
     with torch.no_grad():
         averaged(X)
-    assert not modules._global_forward_pre_hooks  # until the next loss, or evaluation
     assert heard == [((2, "net.1"), X)]
     assert copies.evaluated() == (2, "net.1")
     assert modules._global_forward_pre_hooks

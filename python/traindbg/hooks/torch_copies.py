@@ -9,8 +9,9 @@ gradients for which no watched model was called, copies are looked for: modules 
 watched model, with its parameters' names and shapes, that were never given a gradient. Where all of
 them are in evaluation mode nothing more is done. Where one is in training mode, and something in it
 acts by its mode, a global hook hears whether it is the one that is called without gradients: from
-one loss of an evaluation to the next, and from where gradients are switched off (`torch_standby`)
-to the first module that is called. Nothing is kept alive.
+where gradients are switched off (`torch_standby`) or such a loss was computed, to the next module
+that is called with gradients. In which mode it was called last counts: for the statistics of its
+batch norms it is called in training mode. Nothing is kept alive.
 """
 
 from __future__ import annotations
@@ -172,7 +173,11 @@ class Copies:
         """Gradients were switched off, or a module left training mode."""
         alive = self._alive()
         is_proper = not any(copy.training for copy in alive)
-        if alive and (is_proper or threading.get_ident() != self._thread):
+        if alive and threading.get_ident() != self._thread:
+            standby.wait(self)
+            return
+        if alive and is_proper:
+            self._called = None
             standby.wait(self)
             return
         self._in_vain += 1
@@ -194,11 +199,13 @@ class Copies:
             self._wait()  # the training goes on
             return
         for copy, prefix in self._copies:
-            if copy() is module:
-                acting = _acting(module)
-                if acting:
-                    found = Found(len(acting), prefix + acting[0])
-                    self._called = self._hot.steps, found
-                    self._tell(found, args[0] if args else None)
-                self._wait()
-                return
+            if copy() is not module:
+                continue
+            # One in evaluation mode may have been in training mode before, for batch norms.
+            self._called = None
+            acting = _acting(module)
+            if acting:
+                found = Found(len(acting), prefix + acting[0])
+                self._called = self._hot.steps, found
+                self._tell(found, args[0] if args else None)
+            return

@@ -49,7 +49,7 @@ const model::RuleInfo kTrainModeInValidation = {
         "are "
         "looked for after 25 steps, and up to three times where evaluations do not call the model; where one "
         "is "
-        "in training mode, it is heard which module is called first when gradients are switched off.",
+        "in training mode, it is heard which modules are called while gradients are off.",
     .original = "",
     .source =
         "Jiang et al., \"Training with Confidence: Catching Silent Errors in Deep Learning Training with "
