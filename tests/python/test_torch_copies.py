@@ -172,9 +172,14 @@ def test_a_copy_that_is_trained_itself_is_something_else(run_dir):
     assert train(run_dir, copy.deepcopy, in_step=teach) == []
 
 
-def test_a_copy_without_anything_that_acts_by_the_mode(run_dir):
+def test_a_model_without_anything_that_acts_by_the_mode(run_dir, monkeypatch):
+    looked = []
+    monkeypatch.setattr(Copies, "_copied_from", lambda _, thing: looked.append(thing))
     plain = nn.Sequential(nn.Linear(8, 16), nn.ReLU(), nn.Linear(16, 3))
-    assert train(run_dir, copied, plain) == []
+    assert train(run_dir / "plain", copied, plain) == []
+    assert looked == []
+    assert train(run_dir / "with", copied) == []
+    assert looked != []
 
 
 def test_a_teacher_in_training_mode_whose_model_is_evaluated(run_dir):

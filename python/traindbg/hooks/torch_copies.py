@@ -131,7 +131,8 @@ class Copies:
         models = self._watched.models()
         inside = {id(part) for model, _ in models for part in model.modules()}
         found: list[tuple[weakref.ref[nn.Module], str]] = []
-        for kind in {type(model) for model, _ in models}:
+        with_modes = (model for model, _ in models if any(map(acts_by_mode, model.modules())))
+        for kind in {type(model) for model in with_modes}:
             for thing in _core.instances_of(kind, exact=True):
                 if id(thing) in inside or len(found) >= _MOST_COPIES:
                     continue
