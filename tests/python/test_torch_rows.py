@@ -434,6 +434,49 @@ def test_labels_that_the_model_contradicts_are_counted(run_dir):
         assert set(run.scalars("loop/labels_counted", mode).values) <= {10, 20}
 
 
+class Dropping(nn.Module):
+    """By a function, or by a module."""
+
+    def __init__(self, rate: float, by_function: bool) -> None:
+        super().__init__()
+        self.first, self.last = nn.Linear(8, 16), nn.Linear(16, 3)
+        self.drop = nn.Dropout(0.0 if by_function else rate)
+        self.rate = rate if by_function else 0.0
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        h = self.drop(F.relu(self.first(x)))
+        return self.last(F.dropout(h, self.rate, training=self.training))
+
+
+@pytest.mark.parametrize("by_function", [False, True])
+@pytest.mark.parametrize("rate", [0.0, 0.2, 0.5])
+def test_labels_are_counted_where_little_is_dropped(run_dir, rate: float, by_function: bool):
+    x, y = torch.randn(100, 8), torch.randint(0, 3, (100,))
+    model = Dropping(rate, by_function)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+    with td.watch(model, optimizer, run_dir=run_dir, supervise=False, rules=["label_noise"]):
+        for _ in range(3):
+            model.train()
+            for i in range(0, 80, 20):
+                optimizer.zero_grad()
+                F.cross_entropy(model(x[i : i + 20]), y[i : i + 20]).backward()
+                optimizer.step()
+            model.eval()
+            with torch.no_grad():
+                F.cross_entropy(model(x[80:]), y[80:])
+    run = td.Run(run_dir)
+    for mode, count in (("train", 10), ("eval", 3)):
+        told = [] if rate > 0.3 else [20.0] * count
+        has_labels = "loop/labels_counted" in run
+        assert (
+            run.scalars("loop/labels_counted", mode).values.tolist() if has_labels else []
+        ) == told
+        if rate == 0.2:
+            dropped = run.scalars("loop/labels_dropout", mode).values.tolist()
+            assert dropped == pytest.approx([0.2] * count)
+    assert ("loop/labels_dropout" in run) == (rate == 0.2)
+
+
 @pytest.mark.parametrize("is_outside", [False, True])
 def test_an_evaluations_loss_may_be_computed_after_no_grad(run_dir, is_outside):
     """Of predictions without gradients nothing can be trained."""

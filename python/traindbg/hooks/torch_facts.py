@@ -15,6 +15,7 @@ import torch
 from traindbg import _core
 from traindbg.hooks.torch_averages import Averages
 from traindbg.hooks.torch_clips import Clips
+from traindbg.hooks.torch_copies import Copies, Found
 from traindbg.hooks.torch_data import (
     batches_in_storage,
     closest_column,
@@ -33,8 +34,9 @@ from traindbg.hooks.torch_kept import KeptGradients
 from traindbg.hooks.torch_left_behind import LeftBehind
 from traindbg.hooks.torch_left_out import in_any_optimizer
 from traindbg.hooks.torch_loop import LoopObserver
+from traindbg.hooks.torch_margins import are_changed_by_data
 from traindbg.hooks.torch_modes import modes
-from traindbg.hooks.torch_module_modes import has_dropout
+from traindbg.hooks.torch_module_modes import strongest_dropout
 from traindbg.hooks.torch_neighbours import Neighbours
 from traindbg.hooks.torch_probe import Probes
 from traindbg.hooks.torch_random import RandomStates
@@ -44,7 +46,8 @@ from traindbg.hooks.torch_rows import Rows
 from traindbg.hooks.torch_schedules import schedules
 from traindbg.hooks.torch_sequences import SequenceObserver
 from traindbg.hooks.torch_sources import sources
-from traindbg.hooks.torch_unsaid import UnsaidModes
+from traindbg.hooks.torch_unsaid import WATCHED as DROPOUTS
+from traindbg.hooks.torch_unsaid import UnsaidModes, share_dropped
 from traindbg.hooks.torch_unstepped import Unstepped
 
 if TYPE_CHECKING:
@@ -58,6 +61,7 @@ _TRAIN = _core.TRAIN
 _EVAL = _core.EVAL
 _LOOP = _core.ROLE_BITS["loop"]
 _OF_CLASSES = ("cross_entropy", "nll_loss")
+_MILD_DROPOUT = 0.3  # a model that drops more is not asked which labels it contradicts
 _EARLY = 0.8  # of the rounds that were planned
 _WHOLE_EPOCHS = 3  # two of them are over, so that a schedule should have been stepped
 
@@ -99,6 +103,9 @@ class Facts:
         self.unstepped = Unstepped()
         self.left_behind = LeftBehind()
         self._averages = Averages(watched)
+        self._copies = Copies(watched, hot, self._copy_called)
+        self._copy: Found | None = None  # was called, and no loss was heard yet
+        self._dropped = 0.0  # by a function, the largest share of values
         self.is_forgotten = False  # the model, by an evaluation that set others to its mode
         self._rows = Rows()
         self._neighbours = Neighbours()
@@ -116,9 +123,12 @@ class Facts:
         self.unsaid.forget()
         self.loop.forget()
         self._averages.forget()
+        self._copies.forget()
+        self._copy = None
         self.probes.forget()
         modes.clear()
         self.is_forgotten = False
+        self._dropped = 0.0
 
     def clear(self) -> None:
         """Drops everything."""
@@ -151,6 +161,11 @@ class Facts:
         if is_open and len(self._watched.watchers) == 1:
             self.loop.given_in_evaluation.listen(model)
         return is_open
+
+    def dropout_called(self, function: Any, args: Any, kwargs: Any) -> None:
+        """A function that may drop values was called in a forward pass of the training."""
+        if function in DROPOUTS:
+            self._dropped = max(self._dropped, share_dropped(function, args, kwargs))
 
     def called_again(self) -> None:
         """The model is called again before the step ends, which is not looked at."""
@@ -221,10 +236,26 @@ class Facts:
             self.loop.evaluated(args, kwargs)
             self._rows.evaluated()
             self._hot.has_deferred = self._hot.has_deferred or self._rows.wait
+        elif _trains_nothing(value):
+            guarded("copies", self._tell_copy, args, kwargs)
         elif torch.is_grad_enabled():
             guarded("graphs", self._held.loss_computed, self._hot.steps, value)
         if mode == _TRAIN or _trains_nothing(value):
             guarded("labels", self._take_missed, mode, name, args, kwargs)
+
+    def _tell_copy(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        """Of a loss without gradients, of no watched model: whether a copy in training mode ran."""
+        found = self._copies.evaluated()
+        self._copy = None
+        if found is not None:
+            self._rows.drop_waiting()
+            self.loop.evaluated_copy(found.modules, found.place, args, kwargs)
+
+    def _copy_called(self, copy: Found, given: Any) -> None:
+        """A copy in training mode is called without gradients; of what, tells what it is for."""
+        if len(self._watched.watchers) == 1 and isinstance(given, torch.Tensor):
+            self._copy = copy
+            self._rows.given(given, False, self._hot.steps)
 
     def _ask_neighbours(self, name: str, labels: Any) -> None:
         told = self._neighbours.labelled(name, labels)
@@ -240,12 +271,16 @@ class Facts:
         labels = args[1] if len(args) > 1 else kwargs.get("target")
         if isinstance(labels, torch.Tensor) and capturing_graph(labels):
             return
-        if any(has_dropout(model) for model, _ in self._watched.models()):
+        of_modules = (strongest_dropout(model) for model, _ in self._watched.models())
+        dropout = max([self._dropped, *of_modules])
+        if dropout > _MILD_DROPOUT:
             return
         found = missed_labels(name, given, labels)
-        if found is None:
+        if found is None or (mode == _TRAIN and are_changed_by_data(given)):
             return
         number, missed, mean = found
+        if dropout > 0:
+            self._tensors.fact("labels_dropout", dropout, evaluation=mode == _EVAL)
         self._tensors.fact("labels_counted", number, evaluation=mode == _EVAL)
         self._tensors.take_scalar(mode, self._tensors.id_of("loop/labels_missed", "loop"), missed)
         self._tensors.take_scalar(mode, self._tensors.id_of("loop/labels_mean", "loop"), mean)
@@ -345,6 +380,7 @@ class Facts:
         guarded("schedules", schedules.look, optimizer)
         guarded("rounds", rounds.steps)
         guarded("averages", self._tell_averages)
+        guarded("copies", self._copies.look)
 
     def ends_by_hand(self) -> None:
         """A step ends that no optimizer made: tells what does not speak of one."""
@@ -399,7 +435,10 @@ class Facts:
         self._rows.ask_unscored(self._tensors.later, self._tell_those)
 
     def _tell_those(self, unscored: Unscored | None, in_training: InTrainingMode | None) -> None:
-        if in_training is not None and not self.loop.modes.tell_in_training():
+        copy, self._copy = self._copy, None
+        if in_training is not None and copy is not None:
+            self._tensors.fact("copy_modules_called_in_train", copy.modules, copy.place)
+        elif in_training is not None and not self.loop.modes.tell_in_training():
             in_training = None  # nothing acts in another way there
         told = [found._asdict() for found in (unscored, in_training) if found is not None]
         if told:

@@ -103,7 +103,9 @@ class ForwardSink:
             self._looked_at = self._micro.number
             self._facts.forward_begins(root)
         due = self._hot.due if mode == _TRAIN else self._session.due(_EVAL)
-        return INPUTS if due & FORWARD_ROLES == _INPUT else EVERYTHING
+        # Of the first steps it is asked which functions are called, such as dropout.
+        is_heard = mode == _TRAIN and self._facts.hazards.is_open
+        return INPUTS if due & FORWARD_ROLES == _INPUT and not is_heard else EVERYTHING
 
     def wants_forward(self, root: torch.nn.Module) -> int:
         return self._wants_forward(root) or NOTHING
@@ -219,6 +221,7 @@ class ForwardSink:
         name = "" if place.name == "model" else place.name
         if self.now == _TRAIN:
             self._facts.hazards.called(name, function, args, kwargs, result)
+            self._facts.dropout_called(function, args, kwargs)
         else:
             guarded("unsaid", self._facts.unsaid.called, name, function, args, kwargs)
 

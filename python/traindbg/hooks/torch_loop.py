@@ -247,6 +247,13 @@ class LoopObserver:
         """A loss function was called without gradients."""
         self.modes.evaluated(_samples(args, kwargs), self._batches)
 
+    def evaluated_copy(
+        self, modules: int, place: str, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> None:
+        """The same of a copy that nobody watches: so many of its modules act as in training."""
+        self._teller.fact("copy_modules_in_train", modules, place, evaluation=True)
+        self.modes.tell_whether_other(_samples(args, kwargs), self._batches)
+
     def loss_computed(self, name: str, value: Any, args: Any, kwargs: dict[str, Any]) -> None:
         """In training, by a loss function."""
         if self.is_open and self._compared_to_itself is not False:

@@ -29,18 +29,16 @@ def acts_by_mode(module: nn.Module) -> bool:
     return False
 
 
-def has_dropout(model: nn.Module) -> bool:
-    """Whether a model leaves out values at random where it is trained."""
-    dropouts = nn.modules.dropout._DropoutNd
-    return any(
-        module.p > 0 if isinstance(module, dropouts) else _of_own_dropout(module)
-        for module in model.modules()
-    )
+def strongest_dropout(model: nn.Module) -> float:
+    """The largest share of values that a model leaves out at random where it is trained."""
+    return max(map(_left_out, model.modules()), default=0.0)
 
 
-def _of_own_dropout(module: nn.Module) -> bool:
+def _left_out(module: nn.Module) -> float:
+    if isinstance(module, nn.modules.dropout._DropoutNd):
+        return float(module.p)
     has_own = isinstance(module, (nn.modules.rnn.RNNBase, nn.MultiheadAttention))
-    return has_own and acts_by_mode(module)
+    return float(module.dropout) if has_own else 0.0
 
 
 def _is_fresh_norm(module: nn.Module) -> bool:
@@ -151,12 +149,14 @@ class Modes:
                 continue
             on = [name for name, module in acting if module.training] if model.training else []
             place = prefix + on[0] if on else ""
-            tell = self._teller.fact
-            tell("modules_in_train", len(on), place, evaluation=True)
-            is_other = bool(batches) and samples not in batches
-            # Of as many samples as the batches of the training it may be one of those.
-            tell("evaluated_other_samples", float(is_other), evaluation=True)
+            self._teller.fact("modules_in_train", len(on), place, evaluation=True)
+            self.tell_whether_other(samples, batches)
             return
+
+    def tell_whether_other(self, samples: int, batches: set[int]) -> None:
+        """Of an evaluation. Of as many samples as the training's batches it may be one of those."""
+        is_other = bool(batches) and samples not in batches
+        self._teller.fact("evaluated_other_samples", float(is_other), evaluation=True)
 
     def tell_in_training(self) -> bool:
         """Of a model that was called without gradients in training mode: which modules act so.

@@ -352,6 +352,10 @@ class Rows:
             self._waiting.in_evaluation_mode = in_evaluation_mode
             self._first = self._first or self._waiting
 
+    def drop_waiting(self) -> None:
+        """What was given last is told of by others."""
+        self._waiting = None
+
     def evaluated(self) -> None:
         """A loss was computed of it, without gradients."""
         if self._waiting is not None:

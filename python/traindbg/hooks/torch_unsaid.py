@@ -109,6 +109,14 @@ def _rate(value: Any) -> float:
     return float(value) if isinstance(value, (int, float)) else 0.0
 
 
+def share_dropped(function: Any, args: Any, kwargs: Any) -> float:
+    """By a call of one of WATCHED: the share of values that it leaves out; 0 where it is off."""
+    if function is _ATTENTION:
+        return _rate(args[_RATE] if len(args) > _RATE else kwargs.get("dropout_p"))
+    is_said = args[_POSITION] if len(args) > _POSITION else kwargs.get("training", True)
+    return _rate(args[1] if len(args) > 1 else kwargs.get("p", 0.5)) if is_said is True else 0.0
+
+
 class Heard(NamedTuple):
     """What was heard of an evaluation that is over."""
 
@@ -198,12 +206,7 @@ class UnsaidModes:
         """Some function was called in a pass that is looked at."""
         if not self.is_open or function not in WATCHED:
             return
-        if function is _ATTENTION:
-            is_on = _rate(args[_RATE] if len(args) > _RATE else kwargs.get("dropout_p")) > 0
-        else:
-            rate = args[1] if len(args) > 1 else kwargs.get("p", 0.5)
-            is_said = args[_POSITION] if len(args) > _POSITION else kwargs.get("training", True)
-            is_on = is_said is True and _rate(rate) > 0
+        is_on = share_dropped(function, args, kwargs) > 0
         frame = _caller(function) if is_on and len(self._found) < _MOST_PLACES else None
         if frame is None or str(frame.f_globals.get("__name__", "")).partition(".")[0] == "torch":
             return

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <iterator>
+#include <optional>
 #include <set>
 #include <utility>
 #include <vector>
@@ -24,24 +25,19 @@ const model::RuleInfo kLabelNoise = {
         "never seen.",
     .when =
         "A classification whose training labels are contradicted, in the last captured steps (three to six, "
-        "150 labels), in a share "
-        "of at least `missed` (and nearly so without the worst of these steps, and a quarter of it at the "
-        "best one), while those of the "
-        "evaluation before each of these steps, `evaluations` "
-        "different ones in all, were in "
-        "no "
-        "more than `ratio` of that share, and significantly (four standard errors); the model was no better "
-        "trained then. Judged only where nothing else makes the training harder: the model has no dropout, "
-        "the training's rows come again bit for bit, so that they are not augmented, and both parts have "
-        "about "
-        "the same labels: the mean of the evaluation's lies among those of the training's batches. Where it "
-        "does "
-        "not, what "
-        "the evaluation contradicts of each class counts with the training's share of that class. Or, of 40 "
-        "or "
-        "more rows that came again, the share that had another class than before is at least 60 % of what it "
-        "would be if classes were dealt out anew each time, and the loss is still above 85 % of that of "
-        "guessing (label_misalignment).",
+        "150 labels), in a share of at least `missed` (and nearly so without the worst of these steps, and a "
+        "quarter of it at the best one), while those of the evaluation before each of these steps, "
+        "`evaluations` different ones in all, were in no more than `ratio` of that share, and significantly "
+        "(four standard errors, five where it is more than half); the model was no better trained then. "
+        "Judged only where nothing else makes the training harder: the model has no dropout (where it drops "
+        "up to 30 % of values, a quarter of the labels must be contradicted, and in the evaluation no more "
+        "than 0.4 of that share, by five standard errors), the training's rows come again bit for bit, so "
+        "that they are not augmented, and both parts have about the same labels: the mean of the "
+        "evaluation's lies among those of the training's batches. Where it does not, what the evaluation "
+        "contradicts of each class counts with the training's share of that class. Or, of 40 or more rows "
+        "that came again, the share that had another class than before is at least 60 % of what it would be "
+        "if classes were dealt out anew each time, and the loss is still above 85 % of that of guessing "
+        "(label_misalignment).",
     .why =
         "A model does better on what it was trained on. Where it does far worse, with the same weights and "
         "unchanged inputs, the labels there are wrong: what is right is learned first, then the wrong labels "
@@ -51,7 +47,9 @@ const model::RuleInfo kLabelNoise = {
         "annotation that the labels come from. Until then stop at the best evaluation, and use label "
         "smoothing.",
     .healthy =
-        "Dropout and augmentation, which make the training harder; training data that is sampled to balance "
+        "Strong dropout and augmentation, which make the training harder, and margins for the true class; "
+        "training data that is sampled to "
+        "balance "
         "classes; a hard problem, whose evaluation is as bad; wrong labels in both parts alike, which this "
         "cannot tell from one.",
     .cost =
@@ -61,7 +59,7 @@ const model::RuleInfo kLabelNoise = {
     .source = "Arpit et al., \"A closer look at memorization in deep networks\", ICML 2017",
     .severity = model::Severity::kWarning,
     .parameters = {{"missed", "share", 0.15, 0.01, 1, "of training labels that the model contradicts"},
-                   {"ratio", "share", 0.5, 0.01, 1, "of that, contradicted in the evaluation"},
+                   {"ratio", "share", 0.6, 0.01, 1, "of that, contradicted in the evaluation"},
                    {"evaluations", "evaluations", 2, 1, 1000, "beside which these steps stand"}},
 };
 
@@ -83,15 +81,17 @@ class LabelNoise final : public Rule {
             step_ = step.step();
             look_at_rows(step, sink);
         } else if (const auto known = loop_fact(step, "rows_known")) {
-            const auto looked = loop_fact(step, "rows_looked_at");
             // A row that was looked at twice is known again, unless it is another one each time.
-            comes_again_ = looked && looked->value > 1.5 * known->value;
+            if (const auto looked = loop_fact(step, "rows_looked_at"))
+                look_for_rows(known->value, looked->value);
         }
         if (!is_evaluation) classes_.observe(step);
         const auto labels = loop_fact(step, "labels_counted");
         const auto missed = loop_fact(step, "labels_missed");
         const auto mean = loop_fact(step, "labels_mean");
         if (!labels || !missed || !mean || !std::isfinite(missed->value)) return;
+        if (const auto dropped = loop_fact(step, "labels_dropout"))
+            dropout_ = std::max(dropout_, dropped->value);
         const Counted now = {labels->value, missed->value * labels->value, mean->value * labels->value,
                              step_};
         if (is_evaluation) {
@@ -112,7 +112,8 @@ class LabelNoise final : public Rule {
     }
     [[nodiscard]] std::uint64_t steps_judged() const override { return judged_; }
     [[nodiscard]] std::string why_not_judged() const override {
-        return "no classification without dropout was seen whose rows come again and that is evaluated";
+        return "no classification with little or no dropout was seen whose rows come again and that is "
+               "evaluated";
     }
 
   private:
@@ -120,6 +121,10 @@ class LabelNoise final : public Rule {
     static constexpr double kFewestLabels = 150;
     static constexpr double kOfLeast = 0.25, kManyLabels = 24;
     static constexpr double kOfOthers = 0.8;  // without the worst look
+    static constexpr double kFewestRows = 200, kOthers = 0.3;
+    static constexpr double kHalf = 0.5, kErrors = 4, kErrorsOfMore = 5;  // of the training's share
+    // Where the model drops some values, as little as makes the training only somewhat harder.
+    static constexpr double kRatioOfDropout = 0.4, kMissedOfDropout = 0.25;
     static constexpr double kOfChance = 0.6, kAtGuessing = 0.85;
     struct Counted {
         double labels = 0, missed = 0, sum = 0;
@@ -176,6 +181,8 @@ class LabelNoise final : public Rule {
         training_.clear();
         open_ = {};
         comes_again_ = any_ = false;
+        dropout_ = 0;
+        first_looked_.reset();
     }
     static Counted sum(const Counted& a, const Counted& b) {
         return {a.labels + b.labels, a.missed + b.missed, a.sum + b.sum, b.step};
@@ -190,6 +197,17 @@ class LabelNoise final : public Rule {
     [[nodiscard]] bool is_at_guessing() const {
         if (const std::optional<double> now = guessing_.share()) return *now > kAtGuessing;
         return !guessing_.loss().has_learned_much();
+    }
+    // Of the training's: so many different ones are known, so many were looked at.
+    void look_for_rows(double known, double looked) {
+        if (!first_looked_) {
+            first_known_ = known;
+            first_looked_ = looked;
+        }
+        const double since = looked - *first_looked_, others = known - first_known_;
+        // Of much data only a part was seen by the first evaluation; most of what is looked at later is of
+        // it.
+        comes_again_ = looked > 1.5 * known || (since >= kFewestRows && others < kOthers * since);
     }
     // The same row had one class and then another.
     void look_at_rows(const model::StepView& step, FindingSink& sink) {
@@ -263,8 +281,13 @@ class LabelNoise final : public Rule {
         // A jump of the loss is one look's; wrong labels are in all of them.
         const double others = (ours.missed - worst.missed) / std::max(ours.labels - worst.labels, 1.0);
         const bool in_all = others >= kOfOthers * missed_ && least >= kOfLeast * ours.share();
-        const bool on = ours.share() >= missed_ && in_all && expected <= ratio_ * ours.share() &&
-                        ours.share() - expected > 4 * error;
+        // An evaluation of other data may be easier than the training.
+        const bool is_plain = dropout_ == 0;
+        const double errors = is_plain && expected <= kHalf * ours.share() ? kErrors : kErrorsOfMore;
+        const double ratio = is_plain ? ratio_ : std::min(ratio_, kRatioOfDropout);
+        const bool on = ours.share() >= (is_plain ? missed_ : std::max(missed_, kMissedOfDropout)) &&
+                        in_all && expected <= ratio * ours.share() &&
+                        ours.share() - expected > errors * error;
         if (on) {
             if (!fired_) first_ = step_;
             fire(ours, theirs, expected, sink);
@@ -283,11 +306,12 @@ class LabelNoise final : public Rule {
         finding.tensor = "loss";
         finding.message = base::format(
             "Up to step {} the model contradicts {:.0f} % of the labels that it is trained on; of those of "
-            "evaluations before it contradicted {:.0f} %{}, with unchanged inputs and no dropout. About "
-            "{:.0f} % "
-            "of the training's labels look wrong.",
+            "evaluations before it contradicted {:.0f} %{}, with unchanged inputs and {}. About {:.0f} % of "
+            "the training's labels look wrong.",
             step_, 100 * ours.share(), 100 * expected,
             expected > theirs.share() ? ", weighted as the training has its classes" : "",
+            dropout_ > 0 ? base::format("dropout of no more than {}", base::human_number(dropout_))
+                         : std::string("no dropout"),
             100 * (ours.share() - expected));
         finding.fix =
             "Look at the training rows with the largest loss: correct or drop wrong labels, and find where "
@@ -307,6 +331,9 @@ class LabelNoise final : public Rule {
     model::StepIndex step_ = 0, first_ = 0;
     Game game_;
     Guessing guessing_;
+    double dropout_ = 0;                  // the share of values that the model leaves out in training
+    std::optional<double> first_looked_;  // rows, by the first evaluation that tells it
+    double first_known_ = 0;              // different ones of these
     bool comes_again_ = false, fired_ = false, any_ = false, is_changing_ = false;
     double lowest_mean_ = 0, highest_mean_ = 0;
     Classes classes_;

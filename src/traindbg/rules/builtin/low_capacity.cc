@@ -39,7 +39,9 @@ const model::RuleInfo kLowCapacity = {
         "two do, and less than a third of that share of guessing, which is above `neighbours`, too, without "
         "a trend "
         "(Mann-Kendall z > -2) or a fall of 5 % over the last third of the run and at no less than half of "
-        "the highest rate.",
+        "the highest rate. Or the whole model is tables that hold one number a row, two or more for each "
+        "kind of row (a factorisation with one factor, beside biases), and the loss is as high, and stands, "
+        "as for a narrow last layer.",
     .why =
         "All that is told apart has to fit into these numbers: with two, ten classes lie in one plane. More "
         "training does not help, and training and evaluation are equally bad.",
@@ -47,7 +49,9 @@ const model::RuleInfo kLowCapacity = {
     .healthy =
         "A narrow layer with which the loss gets low; a narrow layer elsewhere, as in an auto-encoder or a "
         "gate; "
-        "a loss that still falls; noise in the data, with a layer that is wide enough.",
+        "a loss that still falls; noise in the data, with a layer that is wide enough. Tables of one number "
+        "a "
+        "row that are added, as abilities and difficulties are.",
     .cost =
         "The loss at every step, the shapes of the weights, and one pass over what the modules return at the "
         "first 5 steps and then at every 50th; a comparison of some hundred rows of the first inputs with "
@@ -67,6 +71,7 @@ constexpr double kMostInputs = 4;    // more may tell many outputs apart, as vec
 constexpr double kIncomparable = 2;  // times what guessing gives: no layer is so narrow
 constexpr std::int64_t kTiny = 4;    // units, of a net that is no wider anywhere
 constexpr std::int64_t kFarTooNarrow = 8;
+constexpr std::int64_t kRowsOfTable = 20;  // at least
 
 class LowCapacity final : public Rule {
   public:
@@ -95,11 +100,13 @@ class LowCapacity final : public Rule {
         if (2 * guessing_.loss().count() >= steps_) judge(sink);
     }
     [[nodiscard]] std::uint64_t steps_judged() const override {
-        const bool is_judged = narrow_layer() ? share_of(*narrow_layer()).has_value() : is_simple();
+        const bool is_judged = narrow_layer()    ? share_of(*narrow_layer()).has_value()
+                               : is_one_factor() ? guessing_.share().has_value()
+                                                 : is_simple();
         return is_judged ? guessing_.loss().count() : 0;
     }
     [[nodiscard]] std::string why_not_judged() const override {
-        if (!narrow_layer()) return "the last layer is not narrow, or was not seen";
+        if (!narrow_layer() && !is_one_factor()) return "the last layer is not narrow, or was not seen";
         return "it is not known how large the loss of guessing is";
     }
 
@@ -165,6 +172,26 @@ class LowCapacity final : public Rule {
         return guessing_.least_share();
     }
 
+    // A factorisation with one factor: nothing but tables of one number a row, two or more of as many rows.
+    // A table without another one of as many rows is a bias, or one of two numbers that are added.
+    [[nodiscard]] bool is_one_factor() const {
+        const auto is_of_numbers = [](const Layer& layer) {
+            return layer.in == 1 && layer.out >= kRowsOfTable && layer.matrices == 1;
+        };
+        if (layers_.size() < 4 || !std::all_of(layers_.begin(), layers_.end(), is_of_numbers)) return false;
+        return std::all_of(layers_.begin(), layers_.end(), [&](const Layer& layer) {
+            return std::count_if(layers_.begin(), layers_.end(),
+                                 [&](const Layer& other) { return other.out == layer.out; }) >= 2;
+        });
+    }
+    void judge_one_factor(FindingSink& sink) {
+        const std::optional<double> share = is_one_factor() ? guessing_.share() : std::nullopt;
+        if (!share || guessing_.loss().is_game()) return;
+        const bool on = *share > share_ && *share < kIncomparable && !is_falling() && !is_over();
+        if (on) fire_one_factor(*share, sink);
+        else if (fired_factor_ && *share < 0.9 * share_) sink.clear("factor");
+        fired_factor_ = fired_factor_ || on;
+    }
     // One matrix, or next to no units between the first and the last one.
     [[nodiscard]] bool is_simple() const {
         const auto is_wide = [&](const Layer& layer) {
@@ -185,6 +212,7 @@ class LowCapacity final : public Rule {
     }
 
     void judge(FindingSink& sink) {
+        judge_one_factor(sink);
         if (!fired_) judge_simple(sink);
         if (fired_simple_) return;
         const std::optional<Narrow> narrow = narrow_layer();
@@ -237,6 +265,28 @@ class LowCapacity final : public Rule {
         sink.fire(std::move(finding));
     }
 
+    void fire_one_factor(double share, FindingSink& sink) const {
+        const Layer& first = layers_.front();
+        model::Finding finding;
+        finding.key = "factor";
+        finding.severity = model::Severity::kWarning;
+        finding.first_step = 0;
+        finding.layer = first.module;
+        finding.tensor = base::format("weight/{}.weight", first.module);
+        finding.places = layers_.size();
+        finding.message = base::format(
+            "The model is {} tables of one number a row ({} has {} rows), and after {} steps the loss is {}, "
+            "{:.0f} % of that of guessing: beside a bias each row has one factor.",
+            layers_.size(), first.module, first.out, guessing_.loss().count(),
+            human_number(guessing_.level()), 100 * share);
+        finding.fix =
+            base::format("Give {} and the table it is multiplied with 8 columns or more.", first.module);
+        finding.evidence.push_back({"columns of each table", 1, "usual", 8});
+        finding.evidence.push_back({"share of the loss of guessing", share, "limit", share_});
+        finding.plots = {{guessing_.loss().tensor(), "value"}};
+        sink.fire(std::move(finding));
+    }
+
     void fire_simple(double share, double unlike, FindingSink& sink) const {
         std::int64_t widest = 0;
         const Layer* widest_layer = &layers_.front();
@@ -272,7 +322,7 @@ class LowCapacity final : public Rule {
 
     std::uint64_t steps_;
     double share_, narrow_, neighbours_most_;
-    bool fired_ = false, fired_simple_ = false;
+    bool fired_ = false, fired_simple_ = false, fired_factor_ = false;
     Neighbours neighbours_;
     std::string last_;
     std::vector<Layer> layers_;

@@ -7,6 +7,7 @@
 #include <span>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "traindbg/base/format.h"
 #include "traindbg/base/text.h"
@@ -40,13 +41,17 @@ const model::RuleInfo kStoppedTooEarly = {
         "stopping of known patience, and could be left by nothing else, while the evaluation loss got "
         "better: each was better than the one before, although as many as the patience were counted as no "
         "better; or the last ones, as many as the patience, fell together by more than 8 % (15 % with less "
-        "than a quarter of the first loss left), but by less than the early stopping's min_delta; or as many "
+        "than a quarter of the first loss left, 2 % while the learning rate rises to its height), but by "
+        "less "
+        "than the early stopping's min_delta; or as many "
         "as the patience were no better in all, but not in a row, and since the first of these it fell by "
         "more than 10 %. Also where the program's text tells that what it is asked about is a loss: if it "
         "waits for higher values and ended the loop as soon as it could, while the evaluation loss got "
         "better each time (or, where none is seen, the training loss fell by a quarter); if it is asked at "
         "each step about the loss of its batch, and that loss, never below its lowest before, fell over the "
-        "steps that it waited (z < -3, by 5 % and more).",
+        "steps that it waited (z < -3, by 5 % and more), or over these and as many before (z < -4, by 15 % "
+        "and "
+        "more), where the losses of single batches differ by a tenth and more from one to the next.",
     .why = "What is still falling is not at its best.",
     .fix =
         "Train for more epochs, with a schedule of that length, while the evaluation loss falls too. Of "
@@ -134,13 +139,15 @@ class StoppedTooEarly final : public Rule {
             return fire_left(
                 "higher", "which waits for higher values of a loss: only the first one counted as the best",
                 sink);
-        if (const auto [before, after] = levels_of_patience(); after < before)
-            return fire_left("steps",
-                             base::format("while the training loss fell: its patience, {}, is counted in "
-                                          "steps, and over these the loss of single batches fell from {} to "
-                                          "{}, but was never below the lowest one before",
-                                          left_.patience(), human_number(before), human_number(after)),
-                             sink);
+        if (const Levels levels = levels_of_patience(); levels.after < levels.before)
+            return fire_left(
+                "steps",
+                base::format("while the training loss fell: its patience, {}, is counted in "
+                             "steps, and over these{} the loss of single batches fell from {} "
+                             "to {}, but was never below the lowest one before",
+                             left_.patience(), levels.is_with_before ? " and as many before" : "",
+                             human_number(levels.before), human_number(levels.after)),
+                sink);
         if (const auto [key, what] = why_left(); !key.empty())
             return fire_left(key, "while the evaluation loss " + what, sink);
         if (is_evaluation_steep()) return fire_evaluation(sink);
@@ -183,6 +190,13 @@ class StoppedTooEarly final : public Rule {
     }
 
   private:
+    // Medians of the loss of single batches: of the first and of the second half of the steps that an early
+    // stopping waited; or of as many steps before these, and of these.
+    struct Levels {
+        double before = 0, after = 0;
+        bool is_with_before = false;
+    };
+
     // What the evaluations say of an early stopping that left the loop: the finding's key, and in words.
     [[nodiscard]] std::pair<std::string, std::string> why_left() const {
         if (!left_.is_told() || loss_.is_game() || evaluation_.count() < 3) return {};
@@ -215,7 +229,11 @@ class StoppedTooEarly final : public Rule {
         }
         // An early stopping of the loss with this least gain ends here, so that it is what ended it.
         const double fall = patience < values.size() ? 1 - last / values[values.size() - 1 - patience] : 0;
-        const bool is_much = left > 0.1 && fall > (left > 0.25 ? 0.08 : 0.15);
+        // While the rate still rises no gain is what it can be.
+        const double least = rates_.is_known() && rates_.is_warming_up(last_) ? 0.02
+                             : left > 0.25                                    ? 0.08
+                                                                              : 0.15;
+        const bool is_much = left > 0.1 && fall > least;
         if (left_.wants_lower() && left_.gain() > 0 && stops_after(patience, left_.gain()) == count &&
             in_a_row >= std::min(patience, kEvaluations) && step > 0.01 && is_much)
             return {"left", got_better};
@@ -243,9 +261,8 @@ class StoppedTooEarly final : public Rule {
         return loss_.start() > 0 && loss_.level() < 0.75 * loss_.start();
     }
     // Of an early stopping that is asked at each step, about the loss of its batch, and ended the loop as
-    // many steps after its lowest as its patience: two levels of that loss, which fell all the same. The
-    // medians of the first and of the second half of these steps.
-    [[nodiscard]] std::pair<double, double> levels_of_patience() const {
+    // many steps after its lowest as its patience: two levels of that loss, which fell all the same.
+    [[nodiscard]] Levels levels_of_patience() const {
         if (!left_.is_told() || !left_.wants_lower() || !left_.is_of_training_loss() || loss_.is_game())
             return {};
         const std::uint64_t patience = left_.patience();
@@ -260,8 +277,21 @@ class StoppedTooEarly final : public Rule {
         const auto half = waited.size() / 2;
         const double first = median_of(waited.first(half)), second = median_of(waited.last(half));
         // That a loss which stands seems to fall so over a few steps is rare enough.
-        if (trend_z(waited) > -3 || second > 0.95 * first) return {};
-        return {first, second};
+        if (trend_z(waited) <= -3 && second <= 0.95 * first) return {first, second, false};
+        // In so few steps a fall does not show where single values differ by more than it. It does in thrice
+        // as many, as long as it has not slowed down to less than half. Where single values do not differ,
+        // the lowest is no chance.
+        const auto thrice = loss_.recent().last(3 * patience + 1);
+        if (thrice.size() <= 3 * patience) return {};
+        std::vector<double> differences;
+        for (std::size_t i = 1; i < waited.size(); ++i)
+            differences.push_back(std::abs(waited[i] - waited[i - 1]));
+        const double earlier = median_of(thrice.first(patience));
+        const double before = median_of(thrice.subspan(patience, patience)), after = median_of(waited);
+        const bool is_noisy = after > 0 && median(differences) > 0.1 * after;
+        if (!is_noisy || trend_z(thrice.last(2 * patience + 1)) > -4 || after > 0.85 * before) return {};
+        if (std::log(after / before) > 0.5 * std::log(before / earlier)) return {};
+        return {before, after, true};
     }
     [[nodiscard]] static double median_of(std::span<const double> some) {
         return median({some.begin(), some.end()});

@@ -21,8 +21,9 @@ const model::RuleInfo kTrainModeInValidation = {
         "is True and it holds dropout or batch norm in training mode; or, without a loss, it is given rows "
         "that the training never had, before one step of ten at most, while the training's own rows come "
         "again. It fires at the second such "
-        "evaluation in a row, at a single one of five times as many batches, or at the end of the run. Or, "
-        "of a "
+        "evaluation in a row, at a single one of five times as many batches, or at the end of the run. So it "
+        "does for a copy of the model that is evaluated instead (an average of its weights, say): of its "
+        "class, with parameters of the same names and shapes, which were never given gradients. Or, of a "
         "network in several modules, in two evaluations it is called without gradients in training mode "
         "while "
         "another module, which goes from mode to mode, is in evaluation mode. Or, in two evaluations, or the "
@@ -44,7 +45,11 @@ const model::RuleInfo kTrainModeInValidation = {
         "no loss.",
     .cost =
         "A look at the modules' flags at the first 50 evaluated batches and then every 10th. The functions "
-        "that the first two batches of the first four evaluations call are listened to.",
+        "that the first two batches of the first four evaluations call are listened to. Copies of the model "
+        "are "
+        "looked for after 25 steps, and up to three times where evaluations do not call the model; where one "
+        "is "
+        "in training mode, it is heard which modules are called while gradients are off.",
     .original = "",
     .source =
         "Jiang et al., \"Training with Confidence: Catching Silent Errors in Deep Learning Training with "
@@ -62,35 +67,29 @@ class TrainModeInValidation final : public Rule {
         if (step.mode() == model::Mode::kTrain) {
             game_.observe(step);
             if (loop_fact(step, "trainings")) {
-                unscored_ = 0;
+                unscored_ = unscored_copy_ = 0;
                 has_proper_unscored_ = false;
                 last_unscored_ = step.step();
             }
             train_step_ = step.step();
-            if (length_ > 0) end_evaluation(sink);
+            if (own_.length > 0) end_evaluation(own_, sink);
+            if (copy_.length > 0) end_evaluation(copy_, sink);
             on_unscored(step, sink);
             on_unsaid(step, sink);
             return;
         }
         if (step.mode() != model::Mode::kEval) return;
-        const std::optional<LoopFact> modules = loop_fact(step, "modules_in_train");
-        if (!modules) return;
-        ++judged_;
-        if (modules->value <= 0) {
-            proper_ = true;
-            return;
-        }
-        ++length_;
-        if (const auto other = loop_fact(step, "evaluated_other_samples"); other && other->value > 0)
-            other_ = true;
-        modules_ = modules->value;
-        place_ = modules->place;
-        tensor_ = modules->tensor;
-        if (length_ >= 5 * batches_) fire(sink);
+        if (const auto copied = loop_fact(step, "copy_modules_in_train"))
+            on_scored(step, *copied, copy_, sink);
+        else if (const auto modules = loop_fact(step, "modules_in_train"))
+            on_scored(step, *modules, own_, sink);
     }
     void on_end(FindingSink& sink) override {
-        // A single batch of another size may be the last one of an epoch, where every batch is evaluated.
-        if (length_ > 0 && !proper_ && (length_ >= batches_ || (other_ && !alike_))) fire(sink);
+        for (const Scored* const last : {&own_, &copy_})
+            // A single batch of another size may be the last one of an epoch, where every batch is evaluated.
+            if (last->length > 0 && !last->proper &&
+                (last->length >= batches_ || (last->other && !last->alike)))
+                fire(*last, sink);
         if (unsaid_ == 1 && heard_ == 1 && !is_sampled_) fire_unsaid(sink);
     }
     [[nodiscard]] std::uint64_t steps_judged() const override { return judged_; }
@@ -99,6 +98,30 @@ class TrainModeInValidation final : public Rule {
     }
 
   private:
+    // Evaluations of which a loss was computed.
+    struct Scored {
+        std::uint64_t length = 0;  // batches of the evaluation under way
+        bool other = false;        // one was of another size than those of the training
+        bool proper = false;       // one was in evaluation mode
+        bool alike = false;        // an evaluation was no evaluation, or a proper one
+        std::uint64_t shown = 0;   // evaluations that show it, in a row
+    };
+
+    // A batch, of a model in which so many modules act as in training.
+    void on_scored(const model::StepView& step, const LoopFact& modules, Scored& scored, FindingSink& sink) {
+        ++judged_;
+        if (modules.value <= 0) {
+            scored.proper = true;
+            return;
+        }
+        ++scored.length;
+        if (const auto other = loop_fact(step, "evaluated_other_samples"); other && other->value > 0)
+            scored.other = true;
+        modules_ = modules.value;
+        place_ = modules.place;
+        tensor_ = modules.tensor;
+        if (scored.length >= 5 * batches_) fire(scored, sink);
+    }
     // Batches of other data than the training's, of which no loss was computed, but an accuracy perhaps. That
     // they are other data tells them from statistics of batch norm that are computed anew, and that they come
     // now and then, from labels that a model makes for its own training.
@@ -112,7 +135,8 @@ class TrainModeInValidation final : public Rule {
             has_proper_unscored_ = true;
         }
         const double rows = number("rows_in_train_mode");
-        const std::optional<LoopFact> modules = loop_fact(step, "modules_called_in_train");
+        const std::optional<LoopFact> copied = loop_fact(step, "copy_modules_called_in_train");
+        const std::optional<LoopFact> modules = copied ? copied : loop_fact(step, "modules_called_in_train");
         if (modules) {
             modules_ = modules->value;
             place_ = modules->place;
@@ -134,9 +158,10 @@ class TrainModeInValidation final : public Rule {
         const bool is_other_data =
             come_again && number("rows_in_train_mode_trained") == 0 && rows * remembered >= 8;
         const bool is_seldom = static_cast<double>(since) >= 10 * number("rows_in_train_mode_steps");
-        unscored_ = is_other_data && is_seldom ? unscored_ + 1 : 0;
-        if (unscored_ < 2 || has_proper_unscored_) return;
-        fire(sink, static_cast<std::uint64_t>(number("rows_in_train_mode_batches")));
+        int& shown = copied ? unscored_copy_ : unscored_;
+        shown = is_other_data && is_seldom ? shown + 1 : 0;
+        if (shown < 2 || (has_proper_unscored_ && !copied)) return;
+        fire(copied ? copy_ : own_, sink, static_cast<std::uint64_t>(number("rows_in_train_mode_batches")));
     }
     // After an evaluation in which a function dropped values, as it was not told of the mode.
     void on_unsaid(const model::StepView& step, FindingSink& sink) {
@@ -177,13 +202,13 @@ class TrainModeInValidation final : public Rule {
         sink.fire(std::move(finding));
     }
     // One is over: the training goes on.
-    void end_evaluation(FindingSink& sink) {
-        const bool shows = !proper_ && (length_ >= batches_ || other_);
-        shown_ = shows ? shown_ + 1 : 0;
-        if (shown_ >= 2) fire(sink);
-        alike_ = alike_ || !shows;
-        length_ = 0;
-        other_ = proper_ = false;
+    void end_evaluation(Scored& scored, FindingSink& sink) {
+        const bool shows = !scored.proper && (scored.length >= batches_ || scored.other);
+        scored.shown = shows ? scored.shown + 1 : 0;
+        if (scored.shown >= 2) fire(scored, sink);
+        scored.alike = scored.alike || !shows;
+        scored.length = 0;
+        scored.other = scored.proper = false;
     }
     // Part of a network in several modules.
     void fire_forgotten(FindingSink& sink) const {
@@ -208,46 +233,47 @@ class TrainModeInValidation final : public Rule {
         sink.fire(std::move(finding));
     }
     // `unscored`: batches of an evaluation without a loss.
-    void fire(FindingSink& sink, std::uint64_t unscored = 0) {
-        if (game_.is_on() || proper_) return;
+    void fire(const Scored& scored, FindingSink& sink, std::uint64_t unscored = 0) {
+        if (game_.is_on() || scored.proper) return;
+        const bool is_copy = &scored == &copy_;
         model::Finding finding;
-        finding.key = "mode";
+        finding.key = is_copy ? "copy" : "mode";
         finding.severity = model::Severity::kWarning;
         finding.layer = place_;
         finding.tensor = tensor_;
         finding.places = static_cast<std::uint64_t>(modules_);
         finding.message = base::format(
-            "The model is in training mode when it is evaluated, without gradients, around training step {}: "
+            "{} in training mode when it is evaluated, without gradients, around training step {}: "
             "{:.0f} modules (the first is {}) act as in training. What such evaluations tell is too noisy or "
             "too bad, and batch norm learns from the validation data.",
-            train_step_, modules_, place_);
-        finding.fix = "Call model.eval() before the evaluation, and model.train() after it.";
+            is_copy ? "A copy of the model (an average of its weights, say) is" : "The model is", train_step_,
+            modules_, place_);
+        finding.fix = is_copy
+                          ? "Call eval() on the copy, too, when it is made: model.eval() does not reach it."
+                          : "Call model.eval() before the evaluation, and model.train() after it.";
         finding.evidence.push_back({"modules in training mode", modules_, "expected", 0});
         if (unscored > 0)
             finding.evidence.push_back(
                 {"batches without a loss, of other rows", static_cast<double>(unscored), "", 0});
         else
-            finding.evidence.push_back(
-                {"batches in a row", static_cast<double>(length_), "limit", static_cast<double>(batches_)});
+            finding.evidence.push_back({"batches in a row", static_cast<double>(scored.length), "limit",
+                                        static_cast<double>(batches_)});
         sink.fire(std::move(finding));
     }
 
     static constexpr const char* kUnsaid = "unsaid";
     std::uint64_t batches_;
-    std::uint64_t judged_ = 0, shown_ = 0;
-    std::uint64_t length_ = 0;  // batches of the evaluation under way
-    bool other_ = false;        // one was of another size than those of the training
-    bool proper_ = false;       // one was in evaluation mode
-    int forgotten_ = 0;         // evaluations that others were set to
-    std::uint64_t unsaid_ = 0;  // evaluations in which a function dropped values
-    std::uint64_t heard_ = 0;   // those that were listened to
-    bool is_sampled_ = false;   // the same input several times: it is meant
-    std::uint64_t places_ = 0;  // that did so
-    double line_ = 0;           // of the first one's code
-    int unscored_ = 0;          // evaluations without a loss that show it, in a row
+    std::uint64_t judged_ = 0;
+    Scored own_, copy_;                     // of the model, and of copies that nobody watches
+    int forgotten_ = 0;                     // evaluations that others were set to
+    std::uint64_t unsaid_ = 0;              // evaluations in which a function dropped values
+    std::uint64_t heard_ = 0;               // those that were listened to
+    bool is_sampled_ = false;               // the same input several times: it is meant
+    std::uint64_t places_ = 0;              // that did so
+    double line_ = 0;                       // of the first one's code
+    int unscored_ = 0, unscored_copy_ = 0;  // evaluations without a loss that show it, in a row
     model::StepIndex last_unscored_ = 0;
     bool has_proper_unscored_ = false;
-    bool alike_ = false;  // an evaluation was no evaluation, or a proper one
     Game game_;
     model::StepIndex train_step_ = 0;
     double modules_ = 0;
