@@ -6,6 +6,7 @@ of a step, and when it is asked.
 
 from __future__ import annotations
 
+import functools
 import os
 import weakref
 from typing import TYPE_CHECKING, Any
@@ -432,10 +433,15 @@ class Facts:
 
     def _tell_unscored(self) -> None:
         """Of batches without gradients for which no loss was computed."""
-        self._rows.ask_unscored(self._tensors.later, self._tell_those)
-
-    def _tell_those(self, unscored: Unscored | None, in_training: InTrainingMode | None) -> None:
         copy, self._copy = self._copy, None
+        self._rows.ask_unscored(self._tensors.later, functools.partial(self._tell_those, copy=copy))
+
+    def _tell_those(
+        self,
+        unscored: Unscored | None,
+        in_training: InTrainingMode | None,
+        copy: Found | None,
+    ) -> None:
         if in_training is not None and copy is not None:
             self._tensors.fact("copy_modules_called_in_train", copy.modules, copy.place)
         elif in_training is not None and not self.loop.modes.tell_in_training():
