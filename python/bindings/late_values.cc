@@ -176,18 +176,23 @@ double LateValues::take_value(Ticket ticket) noexcept {
 }
 
 capture::StepDirective LateValues::end_step() noexcept {
-    capture::StepDirective directive;
-    const bool is_awaited = !late_.empty();
-    try {
-        held_.emplace_back();
-        if (is_awaited) held_.back() = {reducer_->mark(), std::exchange(late_, {})};
-        directive = session_->end_step_held_back(is_awaited);
-        if (!directive.is_held_back) held_.pop_back();
-    } catch (...) {  // out of memory: what is late is lost with its step
-        directive = session_->end_step();
-    }
     while (!held_.empty() && reducer_->is_over(held_.front().mark)) complete_oldest();
-    return directive;
+    const bool is_awaited = !late_.empty();
+    const DeviceReducer::Mark mark = is_awaited ? reducer_->mark() : 0;
+    // What is there already may have a say in what the next step needs.
+    if (held_.empty() && (!is_awaited || reducer_->is_over(mark))) {
+        if (is_awaited) take_all(std::exchange(late_, {}), reducer_->wait(mark));
+        return session_->end_step();
+    }
+    try {
+        held_.push_back({mark, {}});
+        held_.back().late.swap(late_);
+        const capture::StepDirective directive = session_->end_step_held_back(is_awaited);
+        if (!directive.is_held_back) held_.pop_back();
+        return directive;
+    } catch (...) {  // out of memory: what is late is lost with its step
+        return session_->end_step();
+    }
 }
 
 void LateValues::complete_oldest() noexcept {
