@@ -181,7 +181,7 @@ void HotPath::record(const std::vector<Held>& held, const nb::dict* ids) noexcep
     for (const Held& each : held) {
         const std::optional<model::TensorId> id = ids == nullptr ? each.tensor : id_in(*ids, each.tensor);
         if (id) record(Held{*id, each.value, each.ticket});
-        else if (each.ticket != LateValues::kNone) session_.take_value(each.ticket);
+        else if (each.ticket != LateValues::kNone) session_.drop_value(each.ticket);
     }
 }
 
@@ -209,6 +209,12 @@ void HotPath::release() noexcept {
         if (is_shared) take_back_turn();
     }
     taken_.clear();
+}
+
+void HotPath::drop_held() noexcept {
+    for (const Held& each : held_)
+        if (each.ticket != LateValues::kNone) session_.drop_value(each.ticket);
+    begin_losses();
 }
 
 void HotPath::begin_losses() noexcept {
@@ -378,13 +384,16 @@ model::TensorId HotPath::id_of_further(nb::handle name, std::uint32_t number) co
     calls_.clear();
     passes_of_graph_ = 0;
     retains_ = false;
-    of_host_.clear();
+    // Moved out, because another thread may end a step meanwhile.
+    std::vector<model::ScalarSample> of_host = std::move(of_host_);
+    of_host.clear();
     for (const Held& each : of_driver_) {
         if (each.ticket != LateValues::kNone) record(each);
-        else of_host_.push_back({each.tensor, each.value});
+        else of_host.push_back({each.tensor, each.value});
     }
     of_driver_.clear();
-    const RoleMask answer = session_.end_step(std::exchange(nanos, 0), of_host_);
+    const RoleMask answer = session_.end_step(std::exchange(nanos, 0), of_host);
+    of_host_ = std::move(of_host);
     due = answer & ~kAsked;
     ++steps;
     foreign_steps = 0;
@@ -425,6 +434,7 @@ void bind_hot_path(nb::module_& module) {
         .def("release", &HotPath::release, "What is held is of the optimizer that drives.")
         .def("take_held", &HotPath::take_held, nb::sig("def take_held(self) -> list[tuple[int, float]]"),
              "What is held is another optimizer's: ids and values.")
+        .def("drop_held", &HotPath::drop_held, "What is held belongs to no step.")
         .def("take_others", &HotPath::take_others,
              nb::sig("def take_others(self) -> list[tuple[str, int, list[tuple[int, float]]]]"),
              "What others took since the last step: names, passes until then, ids and values.")

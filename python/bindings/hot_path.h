@@ -65,6 +65,7 @@ class HotPath {
     // To the session, as the losses of the optimizer that drives.
     void release() noexcept;
     // Pairs of ids and values that were held: they are another optimizer's. Its next loss is a first one.
+    void drop_held() noexcept;
     nanobind::list take_held();
     // What other optimizers took here since the last step of the one that drives: for each its name, the
     // passes of the step until then, and such pairs.

@@ -2,32 +2,42 @@
 
 #include <algorithm>
 #include <cmath>
+#include <thread>
 #include <utility>
 
+#include "traindbg/base/clock.h"
 #include "traindbg/base/log.h"
-
-namespace nb = nanobind;
 
 namespace traindbg::bindings {
 
+using base::Status;
 using model::Mode;
 using model::TensorId;
 using model::What;
 using reduce::DeviceReducer;
 using tensor::TensorView;
 
-void LateValues::reduce_by(std::unique_ptr<DeviceReducer> reducer, bool on_host) noexcept {
-    reducer_ = std::move(reducer);
-    on_host_ = on_host;
-}
+namespace {
+constexpr int kLooksBeforeSleep = 50;
+constexpr std::chrono::microseconds kBetweenLooks{50};
+}  // namespace
 
-bool LateValues::read(nb::handle tensor, TensorReader& reader, TensorView& view,
-                      DeviceReducer::Place& place) const noexcept {
-    const Readable readable = reader.read(tensor.ptr(), view);
-    if (on_host_) return readable == Readable::kYes;
-    if (readable != Readable::kOnDevice || !reader.place()) return false;
-    place = *reader.place();
-    return true;
+// The time until it ends is on the step's account.
+class LateValues::Cost {
+  public:
+    explicit Cost(capture::CaptureSession& session) noexcept : session_(session) {}
+    Cost(const Cost&) = delete;
+    Cost& operator=(const Cost&) = delete;
+    ~Cost() { session_.add_cost(static_cast<std::uint64_t>(base::monotonic_nanos() - begin_)); }
+
+  private:
+    capture::CaptureSession& session_;
+    const std::int64_t begin_ = base::monotonic_nanos();
+};
+
+void LateValues::reduce_by(std::unique_ptr<DeviceReducer> reducer, bool takes_host) noexcept {
+    reducer_ = std::move(reducer);
+    takes_host_ = takes_host;
 }
 
 LateValues::Due LateValues::due(Mode mode, TensorId id, What apart) const noexcept {
@@ -43,119 +53,75 @@ void LateValues::make_room(std::size_t more) {
         late_.reserve(std::max(late_.size() + more, 2 * late_.size()));
 }
 
-bool LateValues::observe(Mode mode, TensorId id, nb::handle tensor, What apart) noexcept {
-    if (reducer_ == nullptr) return false;
+void LateValues::begin(Mode mode, std::span<const Read> tensors, std::vector<bool>& begun) noexcept {
+    if (reducer_ == nullptr) return;
     try {
-        const Due now = due(mode, id, apart);
-        if (!now.fits) return false;
-        if (!now.is_any) return true;
-        TensorReader reader;
-        DeviceReducer::Wanted wanted;
-        DeviceReducer::Place place;
-        if (!read(tensor, reader, wanted.view, place)) return false;
-        if (now.has_units) wanted.units_of = session_->activation(id);
-        make_room(1);
-        Ticket ticket = kNone;
-        reducer_->begin(place, {&wanted, 1}, {&ticket, 1});
-        if (ticket == kNone) return false;
-        late_.push_back({Late::Kind::kStatistics, session_->begin_late(mode, id), {}, ticket});
-        return true;
-    } catch (...) {  // out of memory
-        return false;
-    }
-}
-
-std::vector<std::size_t> LateValues::observe_batch(Mode mode, const nb::list& ids, const nb::list& tensors,
-                                                   const std::vector<std::size_t>& positions) noexcept {
-    // Those of one stream of a device.
-    struct Group {
-        DeviceReducer::Place place;
+        begun.assign(tensors.size(), false);
+        make_room(tensors.size());
         std::vector<DeviceReducer::Wanted> wanted;
-        std::vector<std::size_t> positions;
-        std::vector<TensorId> ids;
-    };
-    std::vector<std::size_t> left;
-    try {
-        if (reducer_ == nullptr) return positions;
-        left.reserve(positions.size());
-        TensorReader reader;
-        std::vector<Group> groups;
-        const std::size_t size = std::min(nb::len(ids), nb::len(tensors));
-        for (const std::size_t position : positions) {
-            if (position >= size) continue;
-            const auto index = static_cast<Py_ssize_t>(position);
-            PyObject* const object = PyList_GET_ITEM(tensors.ptr(), index);
-            if (object == Py_None) continue;
-            const auto id = static_cast<TensorId>(PyLong_AsUnsignedLong(PyList_GET_ITEM(ids.ptr(), index)));
-            if (PyErr_Occurred() != nullptr) {
-                PyErr_Clear();
-                ++lost_;
-                continue;
+        std::vector<std::size_t> which;
+        std::vector<Ticket> tickets;
+        std::vector<bool> is_done(tensors.size(), false);
+        for (std::size_t first = 0; first < tensors.size(); ++first) {
+            if (is_done[first]) continue;
+            // Those of one stream of a device at a time.
+            wanted.clear();
+            which.clear();
+            for (std::size_t i = first; i < tensors.size(); ++i) {
+                if (is_done[i] || tensors[i].place != tensors[first].place) continue;
+                is_done[i] = true;
+                which.push_back(i);
+                wanted.push_back({tensors[i].view, tensors[i].has_units ? session_->activation(tensors[i].id)
+                                                                        : model::ActivationKind::kNone});
             }
-            const Due now = due(mode, id);
-            if (now.fits && !now.is_any) continue;
-            DeviceReducer::Wanted wanted;
-            DeviceReducer::Place place;
-            if (!now.fits || !read(object, reader, wanted.view, place)) {
-                left.push_back(position);
-                continue;
+            tickets.assign(wanted.size(), kNone);
+            {
+                const Cost cost(*session_);
+                reducer_->begin(tensors[first].place, wanted, tickets);
             }
-            if (now.has_units) wanted.units_of = session_->activation(id);
-            auto group = std::ranges::find(groups, place, &Group::place);
-            if (group == groups.end()) group = groups.insert(groups.end(), Group{place, {}, {}, {}});
-            group->wanted.push_back(wanted);
-            group->positions.push_back(position);
-            group->ids.push_back(id);
-        }
-        for (const Group& group : groups) {
-            std::vector<Ticket> tickets(group.wanted.size());
-            make_room(tickets.size());
-            reducer_->begin(group.place, group.wanted, tickets);
-            for (std::size_t i = 0; i < tickets.size(); ++i) {
-                if (tickets[i] == kNone) left.push_back(group.positions[i]);
-                else
-                    late_.push_back(
-                        {Late::Kind::kStatistics, session_->begin_late(mode, group.ids[i]), {}, tickets[i]});
+            for (std::size_t i = 0; i < which.size(); ++i) {
+                if (tickets[i] == kNone) continue;
+                begun[which[i]] = true;
+                late_.push_back({Late::Kind::kStatistics,
+                                 session_->begin_late(mode, tensors[which[i]].id),
+                                 {},
+                                 tickets[i]});
             }
         }
     } catch (...) {  // out of memory: these are not recorded
-        ++lost_;
+        lost_.fetch_add(1, std::memory_order_relaxed);
     }
-    return left;
+    say_failure();
+    publish();
 }
 
-bool LateValues::observe_update(Mode mode, TensorId update, TensorId ratio, nb::handle before,
-                                nb::handle after) noexcept {
+bool LateValues::begin_update(Mode mode, const Read& update, TensorId ratio,
+                              const TensorView& before) noexcept {
     if (reducer_ == nullptr) return false;
+    Ticket ticket = kNone;
     try {
-        const Due of_update = due(mode, update);
-        const Due of_ratio = due(mode, ratio);
-        if (!of_update.fits || !of_ratio.fits) return false;
-        if (!of_update.is_any && !of_ratio.is_any) return true;
-        TensorReader reader;
-        TensorView was;
-        TensorView now;
-        DeviceReducer::Place place;
-        if (!read(before, reader, was, place) || !read(after, reader, now, place)) return false;
         make_room(1);
-        const Ticket ticket = reducer_->begin_difference(place, was, now);
-        if (ticket == kNone) return false;
-        late_.push_back({Late::Kind::kUpdate, session_->begin_late(mode, update),
-                         session_->begin_late(mode, ratio), ticket});
-        return true;
+        const Cost cost(*session_);
+        ticket = reducer_->begin_difference(update.place, before, update.view);
     } catch (...) {  // out of memory
-        return false;
     }
+    say_failure();
+    if (ticket == kNone) return false;
+    late_.push_back({Late::Kind::kUpdate, session_->begin_late(mode, update.id),
+                     session_->begin_late(mode, ratio), ticket});
+    publish();
+    return true;
 }
 
-LateValues::Ticket LateValues::begin_value(nb::handle tensor) noexcept {
+LateValues::Ticket LateValues::begin_value(const TensorView& view, const Place& place) noexcept {
     Ticket ticket = kNone;
-    TensorReader reader;
-    DeviceReducer::Wanted wanted;
-    DeviceReducer::Place place;
-    if (reducer_ == nullptr || !read(tensor, reader, wanted.view, place) || wanted.view.element_count() != 1)
-        return ticket;
-    reducer_->begin(place, {&wanted, 1}, {&ticket, 1});
+    if (reducer_ == nullptr || view.element_count() != 1) return ticket;
+    const DeviceReducer::Wanted wanted{view, model::ActivationKind::kNone};
+    {
+        const Cost cost(*session_);
+        reducer_->begin(place, {&wanted, 1}, {&ticket, 1});
+    }
+    say_failure();
     return ticket;
 }
 
@@ -164,65 +130,123 @@ void LateValues::observe_value(Mode mode, TensorId id, Ticket ticket) noexcept {
         make_room(1);
         late_.push_back({Late::Kind::kScalar, session_->begin_late(mode, id), {}, ticket});
     } catch (...) {  // out of memory
-        ++lost_;
+        lost_.fetch_add(1, std::memory_order_relaxed);
     }
+    publish();
+}
+
+void LateValues::drop_value(Ticket ticket) noexcept {
+    try {
+        late_.push_back({Late::Kind::kDropped, {}, {}, ticket});
+    } catch (...) {  // out of memory: its place is not used again
+    }
+    publish();
 }
 
 double LateValues::take_value(Ticket ticket) noexcept {
     if (reducer_ == nullptr) return std::nan("");
-    const double value = reducer_->wait() ? reducer_->value(ticket) : std::nan("");
+    const Cost cost(*session_);
+    if (!reducer_->wait(kPatience)) return std::nan("");
+    const double value = reducer_->value(ticket);
     reducer_->release(ticket);
     return value;
 }
 
 capture::StepDirective LateValues::end_step() noexcept {
-    while (!held_.empty() && reducer_->is_over(held_.front().mark)) complete_oldest();
+    while (!held_.empty()) {
+        const std::optional<Status> arrived =
+            held_.front().late.empty() ? std::optional(Status::ok()) : reducer_->poll(held_.front().mark);
+        if (!arrived) break;
+        complete(*arrived);
+    }
     const bool is_awaited = !late_.empty();
     const DeviceReducer::Mark mark = is_awaited ? reducer_->mark() : 0;
     // What is there already may have a say in what the next step needs.
-    if (held_.empty() && (!is_awaited || reducer_->is_over(mark))) {
-        if (is_awaited) take_all(std::exchange(late_, {}), reducer_->wait(mark));
-        return session_->end_step();
+    if (held_.empty()) {
+        const std::optional<Status> arrived = is_awaited ? reducer_->poll(mark) : std::optional(Status::ok());
+        if (arrived) {
+            take_all(late_, *arrived);
+            late_.clear();
+            publish();
+            return session_->end_step();
+        }
+    }
+    capture::StepDirective directive;
+    const model::StepIndex step = session_->step(Mode::kTrain);
+    try {
+        held_.push_back({step, mark, {}});
+        held_.back().late.swap(late_);
+        directive = session_->end_step_held_back(is_awaited);
+        if (!directive.is_held_back) held_.pop_back();  // nothing was taken of it, or the session is closed
+    } catch (...) {  // out of memory: what is late is lost with its step, its places are not used again
+        lost_.fetch_add(late_.size(), std::memory_order_relaxed);
+        late_.clear();
+        directive = session_->end_step();
+    }
+    publish();
+    return directive;
+}
+
+void LateValues::complete_oldest(std::chrono::nanoseconds patience) noexcept {
+    if (held_.empty()) return;
+    const Cost cost(*session_);
+    const std::int64_t deadline = base::monotonic_nanos() + patience.count();
+    const Held& held = held_.front();
+    std::optional<Status> arrived;
+    if (held.late.empty()) arrived = Status::ok();
+    for (int looks = 0; !arrived; ++looks) {
+        arrived = reducer_->poll(held.mark);
+        if (arrived || base::monotonic_nanos() >= deadline) break;
+        if (looks > kLooksBeforeSleep) std::this_thread::sleep_for(kBetweenLooks);
     }
     try {
-        held_.push_back({mark, {}});
-        held_.back().late.swap(late_);
-        const capture::StepDirective directive = session_->end_step_held_back(is_awaited);
-        if (!directive.is_held_back) held_.pop_back();
-        return directive;
-    } catch (...) {  // out of memory: what is late is lost with its step
-        return session_->end_step();
+        if (!arrived) arrived = Status(base::Code::kUnavailable, "the device did not come so far in time");
+        complete(*arrived);
+    } catch (...) {  // out of memory
     }
 }
 
-void LateValues::complete_oldest() noexcept {
-    if (held_.empty()) return;
-    const Held& held = held_.front();
-    if (!held.late.empty()) take_all(held.late, reducer_->wait(held.mark));
-    session_->release_step();
+void LateValues::complete_all(std::chrono::nanoseconds patience) noexcept {
+    const std::int64_t deadline = base::monotonic_nanos() + patience.count();
+    const auto left = [&] {
+        return std::chrono::nanoseconds(std::max<std::int64_t>(deadline - base::monotonic_nanos(), 0));
+    };
+    while (!held_.empty()) complete_oldest(left());
+    if (!late_.empty()) {
+        const Cost cost(*session_);
+        take_all(late_, reducer_->wait(left()));
+        late_.clear();
+    }
+    publish();
+}
+
+void LateValues::complete(const Status& arrived) noexcept {
+    take_all(held_.front().late, arrived);
+    session_->release_step(held_.front().step);
     held_.pop_front();
+    publish();
 }
 
-void LateValues::complete_all() noexcept {
-    while (!held_.empty()) complete_oldest();
-    if (late_.empty()) return;
-    take_all(late_, reducer_->wait());
-    late_.clear();
-}
-
-void LateValues::take_all(const std::vector<Late>& late, const base::Status& arrived) noexcept {
-    for (const Late& each : late) {
-        if (arrived.is_ok()) take(each);
-        reducer_->release(each.ticket);
+void LateValues::take_all(const std::vector<Late>& late, const Status& arrived) noexcept {
+    if (arrived.is_ok()) {
+        for (const Late& each : late) {
+            take(each);
+            reducer_->release(each.ticket);
+        }
+        return;
     }
-    if (arrived.is_ok()) return;
-    lost_ += late.size();
-    base::log_once(base::LogLevel::kWarning, "capture.device",
-                   "what was to be recorded of tensors on a device is lost: " + arrived.message());
+    // Kernels may write to these places still: they are not used again.
+    lost_.fetch_add(late.size(), std::memory_order_relaxed);
+    try {
+        base::log_once(base::LogLevel::kWarning, "capture.device",
+                       "what was to be recorded of tensors on a device is lost: " + arrived.message());
+    } catch (...) {  // out of memory
+    }
 }
 
 void LateValues::take(const Late& late) noexcept {
     switch (late.kind) {
+        case Late::Kind::kDropped: return;
         case Late::Kind::kScalar: return session_->observe_late(late.sample, reducer_->value(late.ticket));
         case Late::Kind::kStatistics:
             return session_->observe_late(late.sample, reducer_->statistics(late.ticket),
@@ -235,6 +259,22 @@ void LateValues::take(const Late& late) noexcept {
                 session_->observe_late(late.ratio, relative);
         }
     }
+}
+
+void LateValues::say_failure() noexcept {
+    if (reducer_->failure().is_ok()) return;
+    try {
+        base::log_once(
+            base::LogLevel::kWarning, "capture.device_kernels",
+            "statistics on a device are taken by the framework's operations from now on, which is slow: " +
+                reducer_->failure().message());
+    } catch (...) {  // out of memory
+    }
+}
+
+void LateValues::publish() noexcept {
+    steps_held_.store(held_.size(), std::memory_order_release);
+    outstanding_.store(held_.size() + late_.size(), std::memory_order_release);
 }
 
 }  // namespace traindbg::bindings

@@ -31,9 +31,6 @@ using tensor::TensorView;
 
 // A batch of at least this many bytes is worth giving up the GIL for.
 constexpr std::uint64_t kBigBatchBytes = 1U << 20;
-// So many steps that ended wait for their values, which a device is still at: a training is rarely further
-// ahead.
-constexpr std::size_t kMostHeldBack = 3;
 
 template <typename Word, typename Parse>
 Word word_or_raise(const std::string& text, const char* what, Parse parse) {
@@ -291,11 +288,140 @@ void Session::reduce_on_cuda(const std::vector<std::string>& compilers) {
 void Session::reduce_on_host(unsigned behind) {
     if (const Inside inside(*this); inside) late_.reduce_by(reduce::DeviceReducer::on_host(behind), true);
 }
+// Where the tensor lies, if what is late can be taken of it there. Called without the mutex: to read a tensor
+// can be to call Python.
+std::optional<LateValues::Place> Session::read_for_device(PyObject* tensor, TensorReader& reader,
+                                                          TensorView& view) noexcept {
+    const Readable readable = reader.read(tensor, view);
+    if (late_.takes_host())
+        return readable == Readable::kYes ? std::optional(LateValues::Place{}) : std::nullopt;
+    return readable == Readable::kOnDevice ? reader.place() : std::nullopt;
+}
+
 bool Session::observe_later(int mode, model::TensorId id, nb::handle tensor, bool without_channels) noexcept {
     const model::What apart = without_channels ? model::What::kChannels : model::What::kNothing;
-    const Inside inside(*this);
-    return !inside || late_.observe(mode_of(mode), id, tensor, apart);
+    LateValues::Due due;
+    {
+        const Inside inside(*this);
+        if (!inside) return true;
+        if (!late_.is_ready()) return false;
+        due = late_.due(mode_of(mode), id, apart);
+    }
+    if (!due.fits) return false;
+    if (!due.is_any) return true;
+    TensorReader reader;
+    LateValues::Read read{id, {}, {}, due.has_units};
+    const auto place = read_for_device(tensor.ptr(), reader, read.view);
+    if (!place) return false;
+    read.place = *place;
+    std::vector<bool> begun;
+    if (const Inside inside(*this); inside) late_.begin(mode_of(mode), {&read, 1}, begun);
+    return !begun.empty() && begun[0];
 }
+
+std::vector<std::size_t> Session::observe_batch_later(int mode, const nb::list& ids, const nb::list& tensors,
+                                                      const std::vector<std::size_t>& positions) noexcept {
+    std::vector<std::size_t> left;
+    try {
+        left.reserve(positions.size());
+        TensorReader reader;
+        std::vector<nb::object> held;  // the list may change while other threads run
+        std::vector<LateValues::Read> read;
+        std::vector<std::size_t> places;
+        const std::size_t size = std::min(nb::len(ids), nb::len(tensors));
+        std::vector<LateValues::Due> due(size);
+        std::vector<model::TensorId> numbers(size, capture::kNoTensor);
+        for (std::size_t i = 0; i < size; ++i) {
+            const unsigned long number =
+                PyLong_AsUnsignedLong(PyList_GET_ITEM(ids.ptr(), static_cast<Py_ssize_t>(i)));
+            if (PyErr_Occurred() != nullptr) PyErr_Clear();
+            else numbers[i] = static_cast<model::TensorId>(number);
+        }
+        {
+            const Inside inside(*this);
+            if (!inside) return left;
+            if (!late_.is_ready()) return positions;
+            for (const std::size_t position : positions)
+                if (position < size) due[position] = late_.due(mode_of(mode), numbers[position]);
+        }
+        for (const std::size_t position : positions) {
+            if (position >= nb::len(tensors) || position >= size) continue;
+            PyObject* const object = PyList_GET_ITEM(tensors.ptr(), static_cast<Py_ssize_t>(position));
+            if (object == Py_None || (due[position].fits && !due[position].is_any)) continue;
+            LateValues::Read one{numbers[position], {}, {}, due[position].has_units};
+            held.push_back(nb::borrow(object));
+            const auto place = due[position].fits ? read_for_device(object, reader, one.view) : std::nullopt;
+            if (!place) {
+                left.push_back(position);
+                continue;
+            }
+            one.place = *place;
+            read.push_back(one);
+            places.push_back(position);
+        }
+        std::vector<bool> begun(read.size(), false);
+        if (const Inside inside(*this); inside) late_.begin(mode_of(mode), read, begun);
+        for (std::size_t i = 0; i < read.size(); ++i)
+            if (i >= begun.size() || !begun[i]) left.push_back(places[i]);
+    } catch (...) {  // out of memory: those are not recorded
+        ++unreadable_;
+    }
+    return left;
+}
+LateValues::Ticket Session::begin_value(nb::handle tensor) noexcept {
+    if (!late_.is_ready()) return LateValues::kNone;
+    TensorReader reader;
+    TensorView view;
+    const auto place = read_for_device(tensor.ptr(), reader, view);
+    if (!place) return LateValues::kNone;
+    const Inside inside(*this);
+    return inside ? late_.begin_value(view, *place) : LateValues::kNone;
+}
+double Session::take_value(LateValues::Ticket ticket) noexcept {
+    const nb::gil_scoped_release others_may_run;
+    const Inside inside(*this);
+    return inside ? late_.take_value(ticket) : std::nan("");
+}
+void Session::drop_value(LateValues::Ticket ticket) noexcept {
+    if (const Inside inside(*this); inside) late_.drop_value(ticket);
+}
+void Session::observe_value_later(int mode, model::TensorId id, LateValues::Ticket ticket) noexcept {
+    if (const Inside inside(*this); inside) late_.observe_value(mode_of(mode), id, ticket);
+}
+bool Session::observe_scalar_later(int mode, model::TensorId id, nb::handle tensor) noexcept {
+    const LateValues::Ticket ticket = begin_value(tensor);
+    if (ticket != LateValues::kNone) observe_value_later(mode, id, ticket);
+    return ticket != LateValues::kNone;
+}
+bool Session::observe_update_later(int mode, model::TensorId update, model::TensorId ratio, nb::handle before,
+                                   nb::handle after) noexcept {
+    LateValues::Due of_update;
+    LateValues::Due of_ratio;
+    {
+        const Inside inside(*this);
+        if (!inside) return true;
+        if (!late_.is_ready()) return false;
+        of_update = late_.due(mode_of(mode), update);
+        of_ratio = late_.due(mode_of(mode), ratio);
+    }
+    if (!of_update.fits || !of_ratio.fits) return false;
+    if (!of_update.is_any && !of_ratio.is_any) return true;
+    TensorReader reader;
+    TensorView was;
+    LateValues::Read read{update, {}, {}, false};
+    const auto before_at = read_for_device(before.ptr(), reader, was);
+    const auto after_at = read_for_device(after.ptr(), reader, read.view);
+    if (!before_at || !after_at || before_at->device != after_at->device) return false;
+    read.place = *after_at;
+    const Inside inside(*this);
+    return !inside || late_.begin_update(mode_of(mode), read, ratio, was);
+}
+void Session::complete_late(std::chrono::nanoseconds patience) noexcept {
+    if (late_.empty()) return;
+    const nb::gil_scoped_release others_may_run;
+    if (const Inside inside(*this); inside) late_.complete_all(patience);
+}
+
 void Session::observe_channels(int mode, model::TensorId id, nb::handle extremes) noexcept {
     TensorReader reader;
     TensorView view;
@@ -322,39 +448,6 @@ std::size_t Session::channel_dimension(model::TensorId id, std::size_t rank) noe
     const Inside inside(*this);
     return inside ? session_->channel_dimension(id, rank) : 0;
 }
-std::vector<std::size_t> Session::observe_batch_later(int mode, const nb::list& ids, const nb::list& tensors,
-                                                      const std::vector<std::size_t>& positions) noexcept {
-    const Inside inside(*this);
-    if (!inside) return {};
-    return late_.observe_batch(mode_of(mode), ids, tensors, positions);
-}
-LateValues::Ticket Session::begin_value(nb::handle tensor) noexcept {
-    const Inside inside(*this);
-    return inside ? late_.begin_value(tensor) : LateValues::kNone;
-}
-double Session::take_value(LateValues::Ticket ticket) noexcept {
-    const Inside inside(*this);
-    return inside ? late_.take_value(ticket) : std::nan("");
-}
-void Session::observe_value_later(int mode, model::TensorId id, LateValues::Ticket ticket) noexcept {
-    if (const Inside inside(*this); inside) late_.observe_value(mode_of(mode), id, ticket);
-}
-bool Session::observe_scalar_later(int mode, model::TensorId id, nb::handle tensor) noexcept {
-    const LateValues::Ticket ticket = begin_value(tensor);
-    if (ticket != LateValues::kNone) observe_value_later(mode, id, ticket);
-    return ticket != LateValues::kNone;
-}
-bool Session::observe_update_later(int mode, model::TensorId update, model::TensorId ratio, nb::handle before,
-                                   nb::handle after) noexcept {
-    const Inside inside(*this);
-    return !inside || late_.observe_update(mode_of(mode), update, ratio, before, after);
-}
-void Session::complete_late() noexcept {
-    if (late_.empty()) return;
-    const nb::gil_scoped_release others_may_run;
-    if (const Inside inside(*this); inside) late_.complete_all();
-}
-
 bool Session::observe_classes(int mode, model::TensorId id, nb::handle logits, nb::handle labels) noexcept {
     TensorReader reader;
     TensorView logits_view;
@@ -396,7 +489,7 @@ void Session::keep_flight(const std::string& reason) noexcept {
 
 [[gnu::hot]] RoleMask Session::end_step(std::uint64_t nanos,
                                         std::span<const model::ScalarSample> losses) noexcept {
-    if (!late_.empty() && !session_->can_hold_back()) complete_late();
+    if (!late_.empty() && !session_->can_hold_back()) complete_late(LateValues::kPatience);
     const std::uint64_t inside_nanos = inside_nanos_.exchange(0, std::memory_order_relaxed);
     capture::StepDirective directive;
     {
@@ -408,7 +501,7 @@ void Session::keep_flight(const std::string& reason) noexcept {
     }
     if (late_.must_wait()) {
         const nb::gil_scoped_release others_may_run;
-        if (const Inside inside(*this); inside) late_.complete_oldest();
+        if (const Inside inside(*this); inside) late_.complete_oldest(LateValues::kPatience);
     }
     ignores_losses_ = directive.ignores_losses;
     return directive.due | (directive.stop_requested ? kStopRequested : 0) |
@@ -429,7 +522,7 @@ std::string Session::plan() {
     return inside ? model::to_json(session_->plan().config()).dump() : std::string();
 }
 void Session::end_eval_step() noexcept {
-    complete_late();
+    complete_late(LateValues::kPatience);
     if (const Inside inside(*this); inside) session_->end_eval_step();
 }
 
@@ -438,18 +531,36 @@ std::chrono::nanoseconds patience_of(double seconds) noexcept {
     const double some = seconds > 0 ? std::min(seconds, 3600.0) : 0.0;
     return std::chrono::nanoseconds(static_cast<std::int64_t>(some * 1e9));
 }
+
+class Deadline {
+  public:
+    explicit Deadline(std::chrono::nanoseconds patience) noexcept
+        : at_(base::monotonic_nanos() + patience.count()) {}
+    [[nodiscard]] std::chrono::nanoseconds left() const noexcept {
+        return std::chrono::nanoseconds(std::max<std::int64_t>(at_ - base::monotonic_nanos(), 0));
+    }
+
+  private:
+    const std::int64_t at_;
+};
 }  // namespace
 
+// Under one lock, so that no step ends in between.
 bool Session::flush(double patience_seconds) noexcept {
-    complete_late();
+    const Deadline deadline(patience_of(patience_seconds));
     const nb::gil_scoped_release others_may_run;
     const Inside inside(*this);
-    return inside && session_->flush(patience_of(patience_seconds));
+    if (!inside) return false;
+    if (!late_.empty()) late_.complete_all(deadline.left());
+    return session_->flush(deadline.left());
 }
 void Session::close(double patience_seconds) noexcept {
-    complete_late();
+    const Deadline deadline(patience_of(patience_seconds));
     const nb::gil_scoped_release others_may_run;
-    if (const Inside inside(*this, false); inside) session_->close(patience_of(patience_seconds));
+    const Inside inside(*this, false);
+    if (!inside) return;
+    if (!late_.empty()) late_.complete_all(deadline.left());
+    session_->close(deadline.left());
 }
 // In the child of a fork: takes no lock, because nobody is left there to release it.
 void Session::abandon() noexcept {

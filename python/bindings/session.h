@@ -11,6 +11,7 @@
 #include <nanobind/nanobind.h>
 
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <mutex>
@@ -74,7 +75,7 @@ class Session {
     void observe_scalars(int mode, std::span<const model::ScalarSample> scalars) noexcept;
     // Takes the value of a tensor with one element. False when it lives on a device.
     bool observe_scalar_tensor(int mode, model::TensorId id, nanobind::handle tensor) noexcept;
-    // Tensors on a device. `on_host`: of tensors in host memory, too, for tests. Raises what is missing.
+    // Tensors on a device; or, for tests, in host memory. Raises what is missing.
     void reduce_on_cuda(const std::vector<std::string>& compilers);
     void reduce_on_host(unsigned behind);
     // Begins to take what is due of a tensor on a device; what is done with it afterwards may change it.
@@ -92,8 +93,9 @@ class Session {
                               nanobind::handle before, nanobind::handle after) noexcept;
     // Of a tensor with one element on a device: begins to fetch its value. kNone: it cannot.
     LateValues::Ticket begin_value(nanobind::handle tensor) noexcept;
-    // Waits for it; the ticket is void afterwards.
+    // One of these ends it. To take it is to wait for all that was begun, without the GIL.
     double take_value(LateValues::Ticket ticket) noexcept;
+    void drop_value(LateValues::Ticket ticket) noexcept;
     // Its value is observed when it is there.
     void observe_value_later(int mode, model::TensorId id, LateValues::Ticket ticket) noexcept;
 
@@ -172,9 +174,11 @@ class Session {
     std::vector<tensor::TensorView> views_;
     std::vector<model::TensorId> view_ids_;
 
-    // Waits for what a device is still at, and takes it.
-    void complete_late() noexcept;
-    LateValues late_;  // guarded by the mutex, but for what only the GIL's holder changes
+    // Waits for what a device is still at, for at most so long, and takes it.
+    void complete_late(std::chrono::nanoseconds patience) noexcept;
+    std::optional<LateValues::Place> read_for_device(PyObject* tensor, TensorReader& reader,
+                                                     tensor::TensorView& view) noexcept;
+    LateValues late_;  // guarded by the mutex, but for what any thread may ask
 };
 
 }  // namespace traindbg::bindings

@@ -237,6 +237,7 @@ def _compilers() -> list[str]:
         *around.parent.glob("nvidia/cuda_nvrtc/lib/libnvrtc.so.*"),
         *around.glob("lib/libnvrtc*.so*"),
     ]
+    places = [place for place in places if "builtins" not in place.name]
     found = [str(place) for place in places if place.name.startswith(f"libnvrtc.so.{major}")]
     return [*found, *map(str, places), f"libnvrtc.so.{major}", "libnvrtc.so"]
 
@@ -333,6 +334,8 @@ class Deferred:
         if first is None:
             return False
         if self.prepare(first):
+            if self._pending:  # the first of a step counts
+                positions = [p for p in positions if (mode, ids[p]) not in self._pending]
             positions = self._session.observe_batch_later(mode, ids, tensors, positions)
         for position in positions:
             tensor = tensors[position]

@@ -124,7 +124,7 @@ class LossObserver:
 
     def forget_held(self) -> None:
         """What is held belongs to no step."""
-        self._hot.take_held()
+        self._hot.drop_held()
         self._waiting = []
 
     def take_root(self, number: int, root: torch.Tensor) -> None:

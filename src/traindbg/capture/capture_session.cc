@@ -325,10 +325,8 @@ class CaptureSession::Impl {
     [[nodiscard]] std::size_t channel_dimension(TensorId id, std::size_t rank) const noexcept {
         return model::channel_dimension(id < slots_.size() ? slots_[id].role : Role::kOther, rank);
     }
-    void release_step() {
-        if (held_.empty()) return;
-        if (!held_.front().empty()) held_.front().hand_to(*writer_);
-        held_.pop_front();
+    void release_step(StepIndex step) {
+        while (!held_.empty() && held_.front().record.step <= step) release_oldest();
     }
 
     void observe_classes(Mode mode, TensorId id, const TensorView& logits, const TensorView& labels) {
@@ -445,8 +443,12 @@ class CaptureSession::Impl {
         return control_ && control_->corrections_asked().checkpoint != 0;
     }
 
+    void release_oldest() {
+        if (!held_.front().empty()) held_.front().hand_to(*writer_);
+        held_.pop_front();
+    }
     void release_all() {
-        while (!held_.empty()) release_step();
+        while (!held_.empty()) release_oldest();
     }
     [[nodiscard]] bool flush(std::chrono::nanoseconds patience) noexcept {
         return alive() && writer_->flush(patience);
@@ -1071,8 +1073,8 @@ bool CaptureSession::checkpoint_asked() const noexcept { return impl_->alive() &
     });
     return directive;
 }
-void CaptureSession::release_step() noexcept {
-    guarded(*impl_, [&] { impl_->release_step(); });
+void CaptureSession::release_step(StepIndex step) noexcept {
+    guarded(*impl_, [&] { impl_->release_step(step); });
 }
 LateSample CaptureSession::begin_late(Mode mode, TensorId tensor) noexcept {
     LateSample out;

@@ -159,10 +159,10 @@ class CaptureSession {
     // Of which dimension of a tensor of this rank, which is not 0, they are indexes.
     [[nodiscard]] std::size_t channel_dimension(model::TensorId tensor, std::size_t rank) const noexcept;
     // As `end_step`, but if anything was taken of the step, or `is_awaited`, it is handed over by
-    // `release_step` only: the oldest first. An EVAL step, the end of one that is not held back, `flush` and
-    // `close` release all.
+    // `release_step` only, with all that are held back and older. An EVAL step, the end of one that is not
+    // held back, `flush` and `close` release all.
     [[nodiscard]] StepDirective end_step_held_back(bool is_awaited) noexcept;
-    void release_step() noexcept;
+    void release_step(model::StepIndex step) noexcept;
     void end_eval_step() noexcept;
     // The changes of the training that were asked for since the last call: how often each. Whoever calls it
     // makes them.

@@ -864,7 +864,7 @@ TEST(CaptureSession, StepsThatAreHeldBackTakeTheirOwnLateValues) {
         EXPECT_TRUE(session->end_step_held_back(true).is_held_back);
         if (step < 2) continue;
         arrive(step - 2);
-        session->release_step();
+        session->release_step(step - 2);
     }
     arrive(4);
     arrive(0);            // of a step that is gone: nothing happens
@@ -898,9 +898,10 @@ TEST(CaptureSession, WhatIsNotHeldBackOrOfAnotherModeFollowsWhatIs) {
     session->end_eval_step();
     session->observe(Mode::kTrain, weight, values.view());
     EXPECT_TRUE(session->end_step_held_back(false).is_held_back);
+    session->release_step(1);  // of one that is gone: the later one stays
     session->observe(Mode::kTrain, weight, values.view());
     EXPECT_FALSE(session->end_step().is_held_back);
-    session->release_step();  // there is none
+    session->release_step(3);  // there is none
     session->close(10s);
     const Recorded run = read_back("/run", files);
     ASSERT_EQ(run.steps.size(), 4U);
@@ -919,7 +920,7 @@ TEST(CaptureSession, ALateLossThatIsNotFiniteIsNoticed) {
     const LateSample late = session->begin_late(Mode::kTrain, loss);
     std::ignore = session->end_step_held_back(true);
     session->observe_late(late, kNan);
-    session->release_step();
+    session->release_step(1);
     EXPECT_NE(session->due(Mode::kTrain), 0U);  // the neighbourhood is captured
 }
 

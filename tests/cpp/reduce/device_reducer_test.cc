@@ -3,14 +3,18 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <deque>
 #include <functional>
+#include <new>
 #include <random>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "reduce/strided_tensor.h"
+#include "traindbg/reduce/device/backend.h"
 #include "traindbg/reduce/reducer.h"
 
 namespace traindbg::reduce {
@@ -21,6 +25,8 @@ using test::DType;
 using test::StridedTensor;
 using Ticket = DeviceReducer::Ticket;
 using Wanted = DeviceReducer::Wanted;
+
+using namespace std::chrono_literals;
 
 constexpr DeviceReducer::Place kHere{};
 
@@ -54,7 +60,7 @@ model::Statistics statistics_of(const tensor::TensorView& view) {
     const auto reducer = DeviceReducer::on_host();
     const Ticket ticket = begin(*reducer, {view});
     EXPECT_NE(ticket, DeviceReducer::kNone) << reducer->failure().message();
-    EXPECT_TRUE(reducer->wait());
+    EXPECT_TRUE(reducer->wait(1s));
     return reducer->statistics(ticket);
 }
 
@@ -120,6 +126,23 @@ TEST(DeviceReducer, AnOutlierInFrontCostsNoDigits) {
     expect_close(statistics_of(data.view()), test::reference(data.values()), "outlier");
 }
 
+// The samples that distances are taken from may lie where nothing is finite.
+TEST(DeviceReducer, WhatIsNotFiniteIsNoSample) {
+    std::mt19937 random(8);
+    StridedTensor triangle(DType::kFloat32, {1024, 1024});
+    std::size_t at = 0;
+    triangle.fill([&] {
+        const std::size_t row = at / 1024;
+        const std::size_t column = at++ % 1024;
+        return column > row ? std::nan("") : normal(random, 1e4, 0.05);
+    });
+    expect_close(statistics_of(triangle.view()), test::reference(triangle.values()), "triangle");
+    StridedTensor rows(DType::kFloat32, {1024, 1024});
+    at = 0;
+    rows.fill([&] { return at++ % 1024 == 0 ? -HUGE_VAL : normal(random, 1000, 0.01); });
+    expect_close(statistics_of(rows.view()), test::reference(rows.values()), "rows");
+}
+
 TEST(DeviceReducer, AConstantTensorHasNoDeviation) {
     StridedTensor data(DType::kFloat32, {100'000});
     data.fill([] { return 0.1; });
@@ -179,7 +202,7 @@ TEST(DeviceReducer, UnitsAreThoseOfTheOtherPath) {
         }
         std::vector<Ticket> tickets(wanted.size());
         reducer->begin(kHere, wanted, tickets);
-        ASSERT_TRUE(reducer->wait());
+        ASSERT_TRUE(reducer->wait(1s));
         std::uint32_t inactive = 0;
         for (std::size_t i = 0; i < wanted.size(); ++i) {
             SCOPED_TRACE(i);
@@ -210,7 +233,7 @@ TEST(DeviceReducer, DifferencesAreThoseOfTheOtherPath) {
                 const auto reducer = DeviceReducer::on_host();
                 const Ticket ticket = reducer->begin_difference(kHere, before.view(), after.view());
                 ASSERT_NE(ticket, DeviceReducer::kNone);
-                ASSERT_TRUE(reducer->wait());
+                ASSERT_TRUE(reducer->wait(1s));
                 const auto want = difference_statistics(before.view(), after.view());
                 ASSERT_TRUE(want);
                 const model::Statistics got = reducer->statistics(ticket);
@@ -249,7 +272,7 @@ TEST(DeviceReducer, ResultsStayApart) {
                     {tensors[i].view(), i % 3 == 0 ? ActivationKind::kNone : ActivationKind::kRelu});
             reducer->begin({.device = 0, .stream = at % 1000}, wanted, std::span(tickets).subspan(at, 500));
         }
-        ASSERT_TRUE(reducer->wait());
+        ASSERT_TRUE(reducer->wait(1s));
         for (std::size_t i = 0; i < tensors.size(); ++i) {
             SCOPED_TRACE(i);
             ASSERT_NE(tickets[i], DeviceReducer::kNone);
@@ -268,16 +291,136 @@ TEST(DeviceReducer, MarksAreOverInTheirOrder) {
     const auto reducer = DeviceReducer::on_host(2);
     StridedTensor one(DType::kFloat32, {});
     std::vector<DeviceReducer::Mark> marks;
+    std::vector<Ticket> tickets;
     for (int i = 0; i < 5; ++i) {
-        EXPECT_NE(begin(*reducer, {one.view()}), DeviceReducer::kNone);
+        one.set(0, i);
+        tickets.push_back(begin(*reducer, {one.view()}));
         marks.push_back(reducer->mark());
     }
-    EXPECT_TRUE(reducer->is_over(marks[2]));
-    EXPECT_FALSE(reducer->is_over(marks[3]));
-    EXPECT_TRUE(reducer->wait(marks[3]));
-    EXPECT_TRUE(reducer->is_over(marks[3]));
-    EXPECT_FALSE(reducer->is_over(marks[4]));
-    EXPECT_TRUE(reducer->is_over(reducer->mark()));  // nothing was begun
+    for (int i = 0; i < 5; ++i) {
+        const auto status = reducer->poll(marks[static_cast<std::size_t>(i)]);
+        EXPECT_EQ(status.has_value(), i < 3) << i;
+        const double value = reducer->value(tickets[static_cast<std::size_t>(i)]);
+        if (i < 3) {
+            EXPECT_TRUE(*status);
+            EXPECT_EQ(value, i);
+        } else {
+            EXPECT_TRUE(std::isnan(value));
+        }
+    }
+    EXPECT_FALSE(reducer->wait(1ms));  // it does not come further by itself
+    std::ignore = begin(*reducer, {one.view()});
+    EXPECT_FALSE(reducer->wait(1ms));
+    EXPECT_EQ(reducer->value(tickets[3]), 3);  // but with what is begun after it
+    EXPECT_TRUE(reducer->poll(marks[3]));
+}
+
+// A device on which calls fail, or a stream is captured.
+class Faulty final : public device::Backend {
+  public:
+    struct Faults {
+        int launches = 1000;  // that succeed
+        int shares = 1000;
+        bool marks = true;
+        bool is_lost = false;
+        bool is_captured = false;
+    };
+    explicit Faulty(Faults& faults) : faults_(faults) {}
+
+    base::Status prepare(const device::Place& place) override { return inner_->prepare(place); }
+    bool is_capturing(const device::Place& /*place*/) override { return faults_.is_captured; }
+    base::Result<void*> allocate(const device::Place& place, std::size_t bytes) override {
+        return inner_->allocate(place, bytes);
+    }
+    base::Result<device::SharedMemory> share(const device::Place& place, std::size_t bytes) override {
+        if (faults_.shares-- <= 0) throw std::bad_alloc();
+        return inner_->share(place, bytes);
+    }
+    base::Status launch(const device::Place& place, const device::Batch& batch,
+                        device::Word32 blocks) override {
+        if (faults_.launches-- <= 0) return {base::Code::kUnavailable, "launch"};
+        return inner_->launch(place, batch, blocks);
+    }
+    base::Result<std::uint32_t> mark(const device::Place& place) override {
+        EXPECT_FALSE(faults_.is_captured);
+        if (!faults_.marks) return base::Status(base::Code::kUnavailable, "mark");
+        return inner_->mark(place);
+    }
+    base::Result<bool> has_passed(const device::Place& place, std::uint32_t mark) override {
+        if (faults_.is_lost) return base::Status(base::Code::kUnavailable, "lost");
+        return inner_->has_passed(place, mark);
+    }
+    void forget(const device::Place& place, std::uint32_t mark) noexcept override {
+        inner_->forget(place, mark);
+    }
+
+  private:
+    Faults& faults_;
+    std::unique_ptr<device::Backend> inner_ = device::host_backend(0);
+};
+
+TEST(DeviceReducer, WhileAStreamIsCapturedNothingIsBegunOrMarked) {
+    Faulty::Faults faults;
+    const auto reducer = DeviceReducer::on(std::make_unique<Faulty>(faults));
+    StridedTensor one(DType::kFloat32, {});
+    one.set(0, 7);
+    const Ticket ticket = begin(*reducer, {one.view()});
+    faults.is_captured = true;
+    EXPECT_EQ(begin(*reducer, {one.view()}), DeviceReducer::kNone);
+    const DeviceReducer::Mark mark = reducer->mark();
+    EXPECT_FALSE(reducer->poll(mark));
+    EXPECT_FALSE(reducer->wait(1ms));
+    faults.is_captured = false;
+    ASSERT_TRUE(reducer->poll(mark));
+    EXPECT_EQ(reducer->value(ticket), 7);
+}
+
+TEST(DeviceReducer, AFailedLaunchTakesNothingAndNothingMoreOnItsStream) {
+    Faulty::Faults faults;
+    faults.launches = 1;
+    const auto reducer = DeviceReducer::on(std::make_unique<Faulty>(faults));
+    std::deque<StridedTensor> tensors;
+    std::vector<Wanted> wanted;
+    for (int i = 0; i < 200; ++i)
+        wanted.push_back({tensors.emplace_back(DType::kFloat32, std::vector<std::int64_t>{3}).view()});
+    std::vector<Ticket> tickets(wanted.size());
+    reducer->begin(kHere, wanted, tickets);
+    for (const Ticket ticket : tickets) EXPECT_EQ(ticket, DeviceReducer::kNone);
+    EXPECT_FALSE(reducer->failure());
+    faults.launches = 1000;
+    EXPECT_EQ(begin(*reducer, wanted[0]), DeviceReducer::kNone);
+    Ticket elsewhere = DeviceReducer::kNone;
+    reducer->begin({.device = 0, .stream = 5}, {&wanted[0], 1}, {&elsewhere, 1});
+    EXPECT_NE(elsewhere, DeviceReducer::kNone);
+}
+
+TEST(DeviceReducer, WithoutMemoryForResultsTheBatchIsDropped) {
+    Faulty::Faults faults;
+    faults.shares = 0;
+    const auto reducer = DeviceReducer::on(std::make_unique<Faulty>(faults));
+    {
+        StridedTensor gone(DType::kFloat32, {1000});
+        EXPECT_EQ(begin(*reducer, {gone.view()}), DeviceReducer::kNone);
+    }
+    faults.shares = 1000;
+    StridedTensor one(DType::kFloat32, {});
+    one.set(0, 3);
+    const Ticket ticket = begin(*reducer, {one.view()});
+    ASSERT_TRUE(reducer->wait(1s));
+    EXPECT_EQ(reducer->value(ticket), 3);
+}
+
+TEST(DeviceReducer, ALostDeviceIsSaidByItsMark) {
+    for (const bool by_mark : {false, true}) {
+        Faulty::Faults faults;
+        const auto reducer = DeviceReducer::on(std::make_unique<Faulty>(faults));
+        StridedTensor one(DType::kFloat32, {});
+        EXPECT_NE(begin(*reducer, {one.view()}), DeviceReducer::kNone);
+        (by_mark ? faults.marks : faults.is_lost) = !by_mark;
+        const auto status = reducer->poll(reducer->mark());
+        ASSERT_TRUE(status);
+        EXPECT_FALSE(*status);
+    }
 }
 
 TEST(DeviceReducer, TheValueOfOneElement) {
@@ -286,10 +429,11 @@ TEST(DeviceReducer, TheValueOfOneElement) {
         StridedTensor one(DType::kFloat32, {});
         one.set(0, value);
         const Ticket ticket = begin(*reducer, {one.view()});
-        ASSERT_TRUE(reducer->wait());
+        ASSERT_TRUE(reducer->wait(1s));
         EXPECT_EQ(reducer->value(ticket), value);
         one.set(0, std::nan(""));
         const Ticket other = begin(*reducer, {one.view()});
+        ASSERT_TRUE(reducer->wait(1s));
         EXPECT_TRUE(std::isnan(reducer->value(other)));
     }
 }

@@ -16,6 +16,8 @@
 
 namespace traindbg::reduce::device {
 
+using Place = DeviceReducer::Place;
+
 // Memory that the host reads and a device writes. Given back with its backend.
 struct SharedMemory {
     std::byte* host = nullptr;
@@ -37,15 +39,15 @@ class Backend {
     virtual base::Result<void*> allocate(const Place& place, std::size_t bytes) = 0;
     virtual base::Result<SharedMemory> share(const Place& place, std::size_t bytes) = 0;
     virtual base::Status launch(const Place& place, const Batch& batch, Word32 blocks) = 0;
-    // Remembers, by a number, how far the stream is with what was handed to it; whether it has come so far,
-    // and waiting until it has. A number is used again after `forget`.
+    // Remembers, by a number, how far the stream is with what was handed to it, and whether it has come so
+    // far; an error: the device failed. A number is used again after `forget`.
     virtual base::Result<std::uint32_t> mark(const Place& place) = 0;
-    virtual bool has_passed(const Place& place, std::uint32_t mark) = 0;
-    virtual base::Status wait(const Place& place, std::uint32_t mark) = 0;
+    virtual base::Result<bool> has_passed(const Place& place, std::uint32_t mark) = 0;
     virtual void forget(const Place& place, std::uint32_t mark) noexcept = 0;
 };
 
-// It seems to be so many marks behind.
+// Works when a mark is passed, with what the tensors held when it was launched; it is so many marks behind,
+// until somebody has looked for it some hundred times.
 [[nodiscard]] std::unique_ptr<Backend> host_backend(unsigned behind);
 // `compilers`: file names of NVRTC, the first that can be loaded is used.
 [[nodiscard]] base::Result<std::unique_ptr<Backend>> cuda_backend(std::span<const std::string> compilers);

@@ -61,9 +61,9 @@ Status find_driver(void* handle, Cuda& cuda) {
     library.find(cuda.create_event, "cuEventCreate");
     library.find(cuda.destroy_event, "cuEventDestroy_v2");
     library.find(cuda.record_event, "cuEventRecord");
-    library.find(cuda.wait_event, "cuEventSynchronize");
     library.find(cuda.query_event, "cuEventQuery");
     library.find(cuda.is_capturing, "cuStreamIsCapturing");
+    library.find(cuda.exchange_capture_mode, "cuThreadExchangeStreamCaptureMode");
     return library.status("CUDA's driver");
 }
 Status find_compiler(void* handle, Cuda& cuda) {
@@ -154,12 +154,14 @@ Result<std::unique_ptr<const Cuda>> load_cuda(const std::string& driver,
     if (handle == nullptr)
         return Status(Code::kUnsupported, driver + ": CUDA's driver is not on this machine");
     TRAINDBG_RETURN_IF_ERROR(find_driver(handle, *cuda));
-    void* compiler = nullptr;
-    for (const std::string& file : compilers)
-        if (compiler == nullptr) compiler = load_compiler(file);
-    if (compiler == nullptr)
-        return Status(Code::kUnsupported, "libnvrtc: not found; PyTorch for CUDA brings it");
-    TRAINDBG_RETURN_IF_ERROR(find_compiler(compiler, *cuda));
+    Status found(Code::kUnsupported, "libnvrtc: not found; PyTorch for CUDA brings it");
+    for (const std::string& file : compilers) {
+        void* const compiler = load_compiler(file);
+        if (compiler == nullptr) continue;
+        found = find_compiler(compiler, *cuda);
+        if (found.is_ok()) break;
+    }
+    TRAINDBG_RETURN_IF_ERROR(found);
     return std::unique_ptr<const Cuda>(std::move(cuda));
 }
 

@@ -29,6 +29,8 @@ inline constexpr int kMajorOfCapability = 75;  // attributes of a device
 inline constexpr int kMinorOfCapability = 76;
 inline constexpr unsigned kHostPortable = 1;  // flags of page-locked memory
 inline constexpr unsigned kHostMapped = 2;
+inline constexpr CuResult kNotReady = 600;
+inline constexpr int kRelaxedCapture = 2;         // calls of this thread do no harm to what others capture
 inline constexpr unsigned kEventWithoutTime = 2;  // a flag of an event
 
 struct Cuda {
@@ -56,9 +58,9 @@ struct Cuda {
     CuResult (*create_event)(CuEvent* out, unsigned flags);
     CuResult (*destroy_event)(CuEvent event);
     CuResult (*record_event)(CuEvent event, CuStream stream);
-    CuResult (*wait_event)(CuEvent event);
     CuResult (*query_event)(CuEvent event);
     CuResult (*is_capturing)(CuStream stream, int* out);
+    CuResult (*exchange_capture_mode)(int* mode);
 
     int (*create_program)(NvrtcProgram* out, const char* source, const char* name, int headers,
                           const char* const* header_texts, const char* const* header_names);

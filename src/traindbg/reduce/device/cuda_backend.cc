@@ -19,20 +19,22 @@ constexpr unsigned kThreads = 256;  // as kernels.cu has it
 
 CuStream stream_of(const Place& place) noexcept { return reinterpret_cast<CuStream>(place.stream); }
 
-// Compiled once in a process for each kind of GPU.
+// Compiled once in a process for each kind of GPU, or found to be impossible.
 Result<std::string> kernels_for(const Cuda& cuda, int major, int minor) {
     static std::mutex mutex;
-    static std::map<std::pair<int, int>, std::string> known;
+    static std::map<std::pair<int, int>, Result<std::string>> known;
     const std::scoped_lock lock(mutex);
-    if (const auto found = known.find({major, minor}); found != known.end()) return found->second;
-    TRAINDBG_ASSIGN_OR_RETURN(std::string code, compile_kernels(cuda, major, minor));
-    return known.emplace(std::pair(major, minor), std::move(code)).first->second;
+    const std::pair kind(major, minor);
+    if (const auto found = known.find(kind); found != known.end()) return found->second;
+    return known.emplace(kind, compile_kernels(cuda, major, minor)).first->second;
 }
 
-// A GPU's context is the current one for the lifetime of this, as it most often is anyway.
+// For the lifetime of this a GPU's context is the current one, as it most often is anyway, and no graph that
+// this or another thread captures is disturbed by what is called.
 class InContext {
   public:
     InContext(const Cuda& cuda, CuContext context) : cuda_(cuda) {
+        has_mode_ = cuda.exchange_capture_mode(&mode_) == 0;
         CuContext current = nullptr;
         if (cuda.current_context(&current) == 0 && current == context) return;
         status_ = cuda.check("context", cuda.push_context(context));
@@ -43,19 +45,22 @@ class InContext {
     ~InContext() {
         CuContext popped = nullptr;
         if (is_pushed_) cuda_.pop_context(&popped);
+        if (has_mode_) cuda_.exchange_capture_mode(&mode_);
     }
     [[nodiscard]] const Status& status() const noexcept { return status_; }
 
   private:
     const Cuda& cuda_;
     Status status_;
+    int mode_ = kRelaxedCapture;  // then the one before
+    bool has_mode_ = false;
     bool is_pushed_ = false;
 };
 
 // One GPU: the context that PyTorch works in, and the kernels in it.
 class Gpu {
   public:
-    Gpu(const Cuda& cuda, int ordinal) : cuda_(cuda), ordinal_(ordinal) {}
+    explicit Gpu(const Cuda& cuda) : cuda_(cuda) {}
     Gpu(const Gpu&) = delete;
     Gpu& operator=(const Gpu&) = delete;
     // When the process ends the driver may be gone before us: it says so, and nobody minds.
@@ -72,9 +77,9 @@ class Gpu {
         cuda_.release_context(device_);
     }
 
-    Status open() {
+    Status open(int ordinal) {
         TRAINDBG_RETURN_IF_ERROR(cuda_.check("cuInit", cuda_.init(0)));
-        TRAINDBG_RETURN_IF_ERROR(cuda_.check("cuDeviceGet", cuda_.device(&device_, ordinal_)));
+        TRAINDBG_RETURN_IF_ERROR(cuda_.check("cuDeviceGet", cuda_.device(&device_, ordinal)));
         TRAINDBG_RETURN_IF_ERROR(
             cuda_.check("cuDevicePrimaryCtxRetain", cuda_.retain_context(&context_, device_)));
         int major = 0;
@@ -142,20 +147,18 @@ class Gpu {
         unused_.pop_back();
         return number;
     }
-    bool has_passed(std::uint32_t mark) const {
-        const InContext inside(cuda_, context_);
-        return inside.status().is_ok() && cuda_.query_event(events_[mark]) == 0;
-    }
-    Status wait(std::uint32_t mark) const {
+    Result<bool> has_passed(std::uint32_t mark) const {
         const InContext inside(cuda_, context_);
         TRAINDBG_RETURN_IF_ERROR(inside.status());
-        return cuda_.check("the device", cuda_.wait_event(events_[mark]));
+        const CuResult result = cuda_.query_event(events_[mark]);
+        if (result == kNotReady) return false;
+        TRAINDBG_RETURN_IF_ERROR(cuda_.check("the device", result));
+        return true;
     }
     void forget(std::uint32_t mark) noexcept { unused_.push_back(mark); }  // there is room for all
 
   private:
     const Cuda& cuda_;
-    const int ordinal_;
     CuDevice device_ = 0;
     CuContext context_ = nullptr;
     CuModule module_ = nullptr;
@@ -173,8 +176,8 @@ class CudaBackend final : public Backend {
     Status prepare(const Place& place) override {
         auto& gpu = gpus_[place.device];
         if (gpu != nullptr) return Status::ok();
-        auto opened = std::make_unique<Gpu>(*cuda_, place.device);
-        TRAINDBG_RETURN_IF_ERROR(opened->open());
+        auto opened = std::make_unique<Gpu>(*cuda_);
+        TRAINDBG_RETURN_IF_ERROR(opened->open(place.device));
         gpu = std::move(opened);
         return Status::ok();
     }
@@ -194,11 +197,8 @@ class CudaBackend final : public Backend {
         return gpus_.at(place.device)->launch(place, batch, blocks);
     }
     Result<std::uint32_t> mark(const Place& place) override { return gpus_.at(place.device)->mark(place); }
-    bool has_passed(const Place& place, std::uint32_t mark) override {
+    Result<bool> has_passed(const Place& place, std::uint32_t mark) override {
         return gpus_.at(place.device)->has_passed(mark);
-    }
-    Status wait(const Place& place, std::uint32_t mark) override {
-        return gpus_.at(place.device)->wait(mark);
     }
     void forget(const Place& place, std::uint32_t mark) noexcept override {
         if (const auto gpu = gpus_.find(place.device); gpu != gpus_.end()) gpu->second->forget(mark);

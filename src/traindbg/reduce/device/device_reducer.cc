@@ -4,9 +4,11 @@
 #include <array>
 #include <cmath>
 #include <list>
+#include <thread>
 #include <utility>
 #include <vector>
 
+#include "traindbg/base/clock.h"
 #include "traindbg/base/fork_generation.h"
 #include "traindbg/reduce/device/backend.h"
 #include "traindbg/reduce/layout.h"
@@ -30,6 +32,8 @@ constexpr Word32 kMostBlocks = 1024;              // of a tensor: eight for each
 constexpr Word32 kFewestScratch = 8192;           // of a stream; more than a batch of usual tensors needs
 constexpr Word32 kFewestUnits = 16'384;
 constexpr std::uint64_t kMostUnits = 1U << 24;
+constexpr int kLooksBeforeSleep = 50;
+constexpr std::chrono::microseconds kBetweenLooks{50};
 constexpr std::size_t kPage = (64U << 10) / sizeof(Record);  // records
 
 // A tensor whose elements lie in a row, in whatever order of its dimensions.
@@ -69,16 +73,24 @@ class DeviceReducer::Impl {
     explicit Impl(std::unique_ptr<device::Backend> backend) : backend_(std::move(backend)) {}
     Impl(const Impl&) = delete;
     Impl& operator=(const Impl&) = delete;
+    // Memory that a device still writes to is not given back, nor what is the parent's.
     ~Impl() {
-        if (generation_ != base::fork_generation()) static_cast<void>(backend_.release());  // the parent's
+        const bool is_at_rest = generation_ == base::fork_generation() &&
+                                std::ranges::all_of(marked_, [&](Marked& each) { return advance(each); }) &&
+                                std::ranges::none_of(lanes_, &Lane::is_busy);
+        if (!is_at_rest) static_cast<void>(backend_.release());
     }
 
     void begin(const Place& place, std::span<const Wanted> tensors, std::span<Ticket> tickets) {
         Lane* const lane = ready_lane(place);
         if (lane == nullptr) return;
-        for (std::size_t i = 0; i < tensors.size(); ++i) tickets[i] = add(*lane, tensors[i]);
-        const bool is_launched = launch(*lane);
-        if (!is_launched) std::fill(tickets.begin(), tickets.end(), kNone);
+        try {
+            for (std::size_t i = 0; i < tensors.size(); ++i) tickets[i] = add(*lane, tensors[i]);
+        } catch (...) {
+            lane->drop_batch();  // nobody knows of it
+            throw;
+        }
+        if (!launch(*lane)) std::ranges::fill(tickets, kNone);
     }
 
     Ticket begin_difference(const Place& place, const TensorView& before, const TensorView& after) {
@@ -99,33 +111,37 @@ class DeviceReducer::Impl {
     }
 
     Mark mark() {
-        Marked& marked = marked_.emplace_back(Marked{.mark = ++last_mark_, .places = {}, .status = {}});
-        for (Lane& lane : lanes_) {
-            if (!std::exchange(lane.is_busy, false)) continue;
-            const Result<std::uint32_t> number = backend_->mark(lane.place);
-            if (number) marked.places.emplace_back(lane.place, *number);
-            else marked.status = number.status();
-        }
-        return marked.mark;
+        Marked marked{.mark = last_mark_ + 1, .places = {}, .status = {}};
+        for (Lane& lane : lanes_)
+            if (lane.is_busy) marked.places.push_back({&lane, std::nullopt});
+        for (const auto& [lane, number] : marked.places) lane->is_busy = false;
+        ++last_mark_;
+        // One whose streams are captured is marked when that is over.
+        if (!advance(marked) || !marked.status.is_ok()) marked_.push_back(std::move(marked));
+        return last_mark_;
     }
-    bool is_over(Mark mark) {
-        const auto marked = std::ranges::find(marked_, mark, &Marked::mark);
-        if (marked == marked_.end()) return true;
-        return marked->status.is_ok() && std::ranges::all_of(marked->places, [&](const auto& each) {
-                   return backend_->has_passed(each.first, each.second);
-               });
-    }
-    Status wait(Mark mark) {
+
+    std::optional<Status> poll(Mark mark) {
         const auto marked = std::ranges::find(marked_, mark, &Marked::mark);
         if (marked == marked_.end()) return Status::ok();
-        Status status = marked->status;
-        for (const auto& [place, number] : marked->places) {
-            if (Status failed = backend_->wait(place, number); !failed.is_ok()) status = std::move(failed);
-            backend_->forget(place, number);
-        }
+        if (!advance(*marked)) return std::nullopt;
+        Status status = std::move(marked->status);
         marked_.erase(marked);
         if (!status.is_ok()) note(status);
         return status;
+    }
+
+    Status wait(std::chrono::nanoseconds patience) {
+        const std::int64_t deadline = base::monotonic_nanos() + patience.count();
+        const Mark last = mark();
+        for (int looks = 0;; ++looks) {
+            const auto is_there = [&](Marked& each) { return advance(each); };
+            if (std::ranges::all_of(marked_, is_there)) break;
+            if (base::monotonic_nanos() >= deadline)
+                return {base::Code::kUnavailable, "the device has not come so far in time"};
+            if (looks > kLooksBeforeSleep) std::this_thread::sleep_for(kBetweenLooks);
+        }
+        return *poll(last);
     }
 
     [[nodiscard]] model::Statistics statistics(Ticket ticket) const noexcept {
@@ -199,7 +215,38 @@ class DeviceReducer::Impl {
         Word32 blocks = 0;
         Word32 scratch_used = 0;
         Word32 active_used = 0;
+
+        void drop_batch() noexcept { batch.size = blocks = scratch_used = active_used = 0; }
     };
+    struct Marked {
+        Mark mark;
+        // Of each stream that is not there yet its mark, where it could be made.
+        std::vector<std::pair<Lane*, std::optional<std::uint32_t>>> places;
+        Status status;  // what failed
+    };
+
+    // Whether the device has passed it. An error counts as that, and is kept in the status.
+    bool advance(Marked& marked) {
+        std::erase_if(marked.places, [&](auto& each) {
+            auto& [lane, number] = each;
+            if (!number && backend_->is_capturing(lane->place)) return false;
+            if (!number) {
+                const Result<std::uint32_t> made = backend_->mark(lane->place);
+                if (!made) {
+                    marked.status = made.status();
+                    return true;
+                }
+                number = *made;
+            }
+            const Result<bool> passed = backend_->has_passed(lane->place, *number);
+            if (passed && !*passed) return false;
+            if (!passed) marked.status = passed.status();
+            backend_->forget(lane->place, *number);
+            return true;
+        });
+        return marked.places.empty();
+    }
+
     // What a ticket is for.
     struct One {
         const Record* record = nullptr;  // as the host sees it
@@ -284,6 +331,7 @@ class DeviceReducer::Impl {
         return last_;
     }
 
+    // Whether it is; notes it where it is not.
     bool is_ok(const Status& status) noexcept {
         if (!status.is_ok()) note(status);
         return status.is_ok();
@@ -346,10 +394,11 @@ class DeviceReducer::Impl {
 
     // False: it failed, and nothing more is taken on this stream.
     bool launch(Lane& lane) {
+        if (lane.is_broken) lane.drop_batch();
         if (lane.batch.size == 0) return !lane.is_broken;
         if (++lane.stamp == UINT32_MAX) lane.is_broken = true;  // after four billion launches
         const Status status = backend_->launch(lane.place, lane.batch, lane.blocks);
-        lane.batch.size = lane.blocks = lane.scratch_used = lane.active_used = 0;
+        lane.drop_batch();
         lane.is_busy = true;
         if (is_ok(status)) return true;
         lane.is_broken = true;
@@ -358,12 +407,6 @@ class DeviceReducer::Impl {
 
     std::unique_ptr<device::Backend> backend_;
     const std::uint32_t generation_ = base::fork_generation();
-    struct Marked {
-        Mark mark;
-        std::vector<std::pair<Place, std::uint32_t>> places;
-        Status status;  // why it could not be marked
-    };
-
     std::list<Lane> lanes_;
     std::vector<Marked> marked_;  // that were not waited for; a few
     Mark last_mark_ = 0;
@@ -380,9 +423,11 @@ Result<std::unique_ptr<DeviceReducer>> DeviceReducer::on_cuda(std::span<const st
     TRAINDBG_ASSIGN_OR_RETURN(std::unique_ptr<device::Backend> backend, device::cuda_backend(compilers));
     return std::unique_ptr<DeviceReducer>(new DeviceReducer(std::make_unique<Impl>(std::move(backend))));
 }
+std::unique_ptr<DeviceReducer> DeviceReducer::on(std::unique_ptr<device::Backend> backend) {
+    return std::unique_ptr<DeviceReducer>(new DeviceReducer(std::make_unique<Impl>(std::move(backend))));
+}
 std::unique_ptr<DeviceReducer> DeviceReducer::on_host(unsigned behind) {
-    return std::unique_ptr<DeviceReducer>(
-        new DeviceReducer(std::make_unique<Impl>(device::host_backend(behind))));
+    return on(device::host_backend(behind));
 }
 
 void DeviceReducer::begin(const Place& place, std::span<const Wanted> tensors,
@@ -409,17 +454,18 @@ DeviceReducer::Mark DeviceReducer::mark() noexcept {
         return 0;
     }
 }
-bool DeviceReducer::is_over(Mark mark) noexcept {
+std::optional<Status> DeviceReducer::poll(Mark mark) noexcept {
     try {
-        return impl_->is_over(mark);
-    } catch (...) {
-        return false;
+        if (mark == 0) return Status(base::Code::kResourceExhausted, "no memory");
+        return impl_->poll(mark);
+    } catch (...) {  // out of memory
+        return std::nullopt;
     }
 }
-Status DeviceReducer::wait(Mark mark) noexcept {
+Status DeviceReducer::wait(std::chrono::nanoseconds patience) noexcept {
     try {
-        return mark == 0 ? Status(base::Code::kResourceExhausted, "no memory") : impl_->wait(mark);
-    } catch (...) {
+        return impl_->wait(patience);
+    } catch (...) {  // out of memory
         return {base::Code::kResourceExhausted, {}};
     }
 }

@@ -7,12 +7,15 @@
 //
 // Accuracy: as `statistics` of reducer.h promises; see chunk.h.
 // Thread-safety: one thread at a time. A child of a fork must not use it; destroying it there is harmless.
-// Memory: on each device and stream 1 MiB, more where tensors have very many units; 120 bytes of page-locked
-// host memory for each result, in pages of 64 KiB, that are kept until the reducer is destroyed.
+// Memory: on each device and stream 1 MiB, more where tensors have very many units, and page-locked host
+// memory of 112 bytes for each result that was ever awaited at the same time; kept until the reducer is
+// destroyed. A stream must live until what was begun on it was marked.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 
@@ -22,6 +25,9 @@
 #include "traindbg/tensor/tensor_view.h"
 
 namespace traindbg::reduce {
+namespace device {
+class Backend;
+}
 
 class DeviceReducer {
   public:
@@ -47,6 +53,8 @@ class DeviceReducer {
         std::span<const std::string> compilers);
     // For tensors in host memory, by the same source, and as if it were `behind` marks behind: for tests.
     [[nodiscard]] static std::unique_ptr<DeviceReducer> on_host(unsigned behind = 0);
+    // On whatever there is; for tests.
+    [[nodiscard]] static std::unique_ptr<DeviceReducer> on(std::unique_ptr<device::Backend> backend);
     ~DeviceReducer();
 
     // Begins to reduce; what is done on the stream afterwards may change the tensors. Of each its ticket, or
@@ -57,23 +65,26 @@ class DeviceReducer {
     [[nodiscard]] Ticket begin_difference(const Place& place, const tensor::TensorView& before,
                                           const tensor::TensorView& after) noexcept;
 
-    // What was begun up to now and was not marked before: whether all of its results are there, and waiting
-    // for them. A mark is over when it has been waited for, or was found to be over. On an error there are no
-    // results.
+    // A mark of what was begun up to now. 0: there is no memory for one, and what it was for is lost.
     using Mark = std::uint64_t;
     [[nodiscard]] Mark mark() noexcept;
-    [[nodiscard]] bool is_over(Mark mark) noexcept;
-    [[nodiscard]] base::Status wait(Mark mark) noexcept;
-    [[nodiscard]] base::Status wait() noexcept { return wait(mark()); }
+    // Whether the device has come so far, and if it has, what became of it: ok, or on an error, no result of
+    // before the mark is there. The mark is void then. A stream that is captured comes no further until that
+    // is over.
+    [[nodiscard]] std::optional<base::Status> poll(Mark mark) noexcept;
+    // The same for all that was begun, marked or not, for at most so long; its marks stay. An error: not in
+    // that time, or as above.
+    [[nodiscard]] base::Status wait(std::chrono::nanoseconds patience) noexcept;
     [[nodiscard]] model::Statistics statistics(Ticket ticket) const noexcept;
     [[nodiscard]] model::UnitStatistics units(Ticket ticket) const noexcept;
     [[nodiscard]] double before_l2(Ticket ticket) const noexcept;  // of a difference
     // The value of a tensor with one element.
     [[nodiscard]] double value(Ticket ticket) const noexcept;
-    // The ticket is void. It must have been waited for.
+    // The ticket is void. The device must have passed it.
     void release(Ticket ticket) noexcept;
 
-    // Why something was not taken, the last time that was an error; ok where nothing failed so far.
+    // Why something was not taken, the last time that was an error; ok where nothing failed so far. After one
+    // nothing more is taken on that stream.
     [[nodiscard]] const base::Status& failure() const noexcept;
 
   private:
@@ -81,9 +92,5 @@ class DeviceReducer {
     explicit DeviceReducer(std::unique_ptr<Impl> impl) noexcept;
     std::unique_ptr<Impl> impl_;
 };
-
-namespace device {
-using Place = DeviceReducer::Place;
-}  // namespace device
 
 }  // namespace traindbg::reduce
