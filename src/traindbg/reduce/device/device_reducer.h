@@ -5,7 +5,7 @@
 // toolkit nor a header of it is needed to build or to run, only the driver and the library that PyTorch
 // brings with it.
 //
-// Accuracy: as `statistics` of reducer.h promises; see chunk.h.
+// Accuracy: see chunk.h; where its condition holds, as `statistics` of reducer.h promises.
 // Thread-safety: one thread at a time. A child of a fork must not use it; destroying it there is harmless.
 // Memory: on each device and stream 1 MiB, more where tensors have very many units, and page-locked host
 // memory of 112 bytes for each result that was ever awaited at the same time; kept until the reducer is
