@@ -305,3 +305,53 @@ def test_several_losses_of_a_step_send_the_first_alone(run_dir, monkeypatch):
     assert sent.count((5, 3)) == 1
     (counts,) = td.Run(run_dir).step(0).classes.values()
     assert list(counts.labels) == [2, 2, 1]
+
+
+def test_other_threads_hand_tensors_over_while_steps_are_behind(python, run_dir):
+    """To read a strided tensor lets other threads run: none of them may wait for the other."""
+    done = python(
+        THREADS.format(run_dir=str(run_dir)),
+        TRAINDBG_DEVICE_PATH="1",
+        TRAINDBG_DEVICE_BEHIND="1",
+        TRAINDBG_STRICT="1",
+    )
+    assert done.returncode == 0, done.stderr
+    run = td.Run(run_dir)
+    losses = np.array(done.stdout.split(), dtype=np.float32)
+    assert run["loss/cross_entropy"].steps().tolist() == list(range(len(losses)))
+    np.testing.assert_array_equal(np.float32(run["loss/cross_entropy"].values()), losses)
+    assert run["custom/strided"].steps().size > 0
+
+
+THREADS = """
+import faulthandler, threading
+import torch
+import traindbg as td
+
+faulthandler.dump_traceback_later(50, exit=True)
+torch.set_num_threads(1)
+model = torch.nn.Linear(8, 3)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+is_over = threading.Event()
+
+def hand_over():
+    x = torch.randn(64, 64)
+    while not is_over.is_set():
+        td.save("strided", x.t()[::2])
+        td.save("dense", x)
+
+wishes = dict(rules=[], collect=["weights", "gradients", "losses"], every=1)
+with td.watch(model, optimizer, run_dir={run_dir!r}, supervise=False, **wishes):
+    threads = [threading.Thread(target=hand_over) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    for _ in range(100):
+        labels = torch.randint(0, 3, (16,))
+        loss = torch.nn.functional.cross_entropy(model(torch.randn(16, 8)), labels)
+        loss.backward()
+        optimizer.step()
+        print(loss.item())
+    is_over.set()
+    for thread in threads:
+        thread.join()
+"""
