@@ -31,6 +31,8 @@ class Backend {
     Backend& operator=(const Backend&) = delete;
     virtual ~Backend() = default;
 
+    // Nothing of a device's is given back from now on: it may still write there, or it is a parent process's.
+    virtual void abandon() noexcept {}
     // Compiles for the device where that was not done yet: the first call takes about a second.
     virtual base::Status prepare(const Place& place) = 0;
     // What is launched on the stream now would become part of a graph.

@@ -65,7 +65,7 @@ class Gpu {
     Gpu& operator=(const Gpu&) = delete;
     // When the process ends the driver may be gone before us: it says so, and nobody minds.
     ~Gpu() {
-        if (context_ == nullptr) return;
+        if (context_ == nullptr || is_abandoned_) return;
         {
             const InContext inside(cuda_, context_);
             if (!inside.status().is_ok()) return;
@@ -77,6 +77,7 @@ class Gpu {
         cuda_.release_context(device_);
     }
 
+    void abandon() noexcept { is_abandoned_ = true; }
     Status open(int ordinal) {
         TRAINDBG_RETURN_IF_ERROR(cuda_.check("cuInit", cuda_.init(0)));
         TRAINDBG_RETURN_IF_ERROR(cuda_.check("cuDeviceGet", cuda_.device(&device_, ordinal)));
@@ -161,6 +162,7 @@ class Gpu {
     const Cuda& cuda_;
     CuDevice device_ = 0;
     CuContext context_ = nullptr;
+    bool is_abandoned_ = false;
     CuModule module_ = nullptr;
     CuFunction kernel_ = nullptr;
     std::vector<CuAddress> memory_;
@@ -173,6 +175,10 @@ class CudaBackend final : public Backend {
   public:
     explicit CudaBackend(std::unique_ptr<const Cuda> cuda) : cuda_(std::move(cuda)) {}
 
+    void abandon() noexcept override {
+        for (const auto& [device, gpu] : gpus_)
+            if (gpu != nullptr) gpu->abandon();
+    }
     Status prepare(const Place& place) override {
         auto& gpu = gpus_[place.device];
         if (gpu != nullptr) return Status::ok();

@@ -78,7 +78,7 @@ class DeviceReducer::Impl {
         const bool is_at_rest = generation_ == base::fork_generation() &&
                                 std::ranges::all_of(marked_, [&](Marked& each) { return advance(each); }) &&
                                 std::ranges::none_of(lanes_, &Lane::is_busy);
-        if (!is_at_rest) static_cast<void>(backend_.release());
+        if (!is_at_rest) backend_->abandon();
     }
 
     void begin(const Place& place, std::span<const Wanted> tensors, std::span<Ticket> tickets) {
