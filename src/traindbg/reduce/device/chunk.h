@@ -264,12 +264,12 @@ struct Account {
             least = x < least ? x : least;
             most = x > most ? x : most;
             zero += x == 0 ? 1U : 0U;
-        } else if (x != x) {
-            ++nan;
         } else if (x > 0) {
             ++above;
-        } else {
+        } else if (x < 0) {
             ++below;
+        } else {
+            ++nan;
         }
     }
     // The values of a line, of floats alone. False: nothing was added, `add` is to take them one by one.
@@ -361,8 +361,8 @@ struct Marker {
 // so that few are at one place of a row.
 inline constexpr Word32 kSamples = 9;
 TRAINDBG_DEVICE double sample_of(const Task& task, Word32 number) {
-    const Word64 step = task.elements / (2 * kSamples);
-    Word64 at = step * (2 * number + 1) + number;
+    const Word64 step = task.elements / (Word64{2} * kSamples);
+    Word64 at = step * (Word64{2} * number + 1) + number;
     if (at >= task.elements) at = task.elements - 1;
     double x = value_of(task.element, task.data, at);
     if (task.before != nullptr) x -= value_of(task.element, task.before, at);
@@ -370,7 +370,7 @@ TRAINDBG_DEVICE double sample_of(const Task& task, Word32 number) {
 }
 TRAINDBG_DEVICE double middle_of(const double (&samples)[kSamples]) {
     Word32 finite = 0;
-    for (Word32 i = 0; i < kSamples; ++i) finite += is_finite(samples[i]) ? 1U : 0U;
+    for (const double sample : samples) finite += is_finite(sample) ? 1U : 0U;
     for (Word32 i = 0; i < kSamples; ++i) {
         if (!is_finite(samples[i])) continue;
         Word32 below = 0;  // in the order of their values, and of places where they are equal

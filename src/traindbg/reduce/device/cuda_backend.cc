@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <map>
 #include <mutex>
 #include <string>
@@ -17,7 +18,7 @@ using base::Status;
 
 constexpr unsigned kThreads = 256;  // as kernels.cu has it
 
-CuStream stream_of(const Place& place) noexcept { return reinterpret_cast<CuStream>(place.stream); }
+CuStream stream_of(const Place& place) noexcept { return std::bit_cast<CuStream>(place.stream); }
 
 // Compiled once in a process for each kind of GPU, or found to be impossible.
 Result<std::string> kernels_for(const Cuda& cuda, int major, int minor) {
@@ -69,7 +70,7 @@ class Gpu {
         {
             const InContext inside(cuda_, context_);
             if (!inside.status().is_ok()) return;
-            for (const CuEvent event : events_) cuda_.destroy_event(event);
+            for (CuEvent event : events_) cuda_.destroy_event(event);
             for (const CuAddress address : memory_) cuda_.free(address);
             for (void* const memory : shared_) cuda_.free_host(memory);
             if (module_ != nullptr) cuda_.unload_module(module_);
@@ -104,7 +105,7 @@ class Gpu {
         memory_.push_back(address);
         TRAINDBG_RETURN_IF_ERROR(
             cuda_.check("cuMemsetD8Async", cuda_.fill(address, 0, bytes, stream_of(place))));
-        return reinterpret_cast<void*>(address);
+        return std::bit_cast<void*>(address);
     }
     Result<SharedMemory> share(std::size_t bytes) {
         const InContext inside(cuda_, context_);
@@ -116,7 +117,7 @@ class Gpu {
         CuAddress address = 0;
         TRAINDBG_RETURN_IF_ERROR(
             cuda_.check("cuMemHostGetDevicePointer", cuda_.address_of_host(&address, host, 0)));
-        return SharedMemory{static_cast<std::byte*>(host), reinterpret_cast<std::byte*>(address)};
+        return SharedMemory{static_cast<std::byte*>(host), std::bit_cast<std::byte*>(address)};
     }
 
     Status launch(const Place& place, const Batch& batch, Word32 blocks) {

@@ -113,7 +113,7 @@ class DeviceReducer::Impl {
     Mark mark() {
         Marked marked{.mark = last_mark_ + 1, .places = {}, .status = {}};
         for (Lane& lane : lanes_)
-            if (lane.is_busy) marked.places.push_back({&lane, std::nullopt});
+            if (lane.is_busy) marked.places.emplace_back(&lane, std::nullopt);
         for (const auto& [lane, number] : marked.places) lane->is_busy = false;
         ++last_mark_;
         // One whose streams are captured is marked when that is over.
