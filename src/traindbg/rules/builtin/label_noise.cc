@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "traindbg/base/format.h"
+#include "traindbg/base/text.h"
 #include "traindbg/rules/builtin/builtin.h"
 #include "traindbg/rules/loop_facts.h"
 #include "traindbg/rules/loss_arguments.h"
