@@ -156,7 +156,7 @@ bool HotPath::has_open_evaluation() const noexcept { return PySet_GET_SIZE(evalu
     try {
         Held held{id, 0, LateValues::kNone};
         if (readable == Readable::kOnDevice) {
-            held.ticket = session_.begin_value(value);
+            if (reader.place()) held.ticket = session_.begin_value(view, *reader.place());
             if (held.ticket == LateValues::kNone) return false;
         } else {
             if (readable != Readable::kYes || view.element_count() != 1) return false;
@@ -388,8 +388,14 @@ model::TensorId HotPath::id_of_further(nb::handle name, std::uint32_t number) co
     std::vector<model::ScalarSample> of_host = std::move(of_host_);
     of_host.clear();
     for (const Held& each : of_driver_) {
-        if (each.ticket != LateValues::kNone) record(each);
-        else of_host.push_back({each.tensor, each.value});
+        if (each.ticket == LateValues::kNone) {
+            try {
+                of_host.push_back({each.tensor, each.value});
+                continue;
+            } catch (...) {  // out of memory: told by itself
+            }
+        }
+        record(each);
     }
     of_driver_.clear();
     const RoleMask answer = session_.end_step(std::exchange(nanos, 0), of_host);

@@ -262,7 +262,8 @@ void LateValues::take(const Late& late) noexcept {
 }
 
 void LateValues::say_failure() noexcept {
-    if (reducer_->failure().is_ok()) return;
+    if (has_said_failure_ || reducer_->failure().is_ok()) return;
+    has_said_failure_ = true;
     try {
         base::log_once(
             base::LogLevel::kWarning, "capture.device_kernels",

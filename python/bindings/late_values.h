@@ -114,6 +114,7 @@ class LateValues {
     capture::CaptureSession* session_ = nullptr;
     std::unique_ptr<reduce::DeviceReducer> reducer_;
     bool takes_host_ = false;
+    bool has_said_failure_ = false;
     std::vector<Late> late_;  // of the steps under way
     std::deque<Held> held_;   // TRAIN steps, the oldest first
     std::atomic<std::size_t> outstanding_{0};

@@ -377,6 +377,11 @@ LateValues::Ticket Session::begin_value(nb::handle tensor) noexcept {
     const Inside inside(*this);
     return inside ? late_.begin_value(view, *place) : LateValues::kNone;
 }
+LateValues::Ticket Session::begin_value(const TensorView& view, const LateValues::Place& place) noexcept {
+    if (!late_.is_ready() || late_.takes_host()) return LateValues::kNone;
+    const Inside inside(*this);
+    return inside ? late_.begin_value(view, place) : LateValues::kNone;
+}
 double Session::take_value(LateValues::Ticket ticket) noexcept {
     const nb::gil_scoped_release others_may_run;
     const Inside inside(*this);

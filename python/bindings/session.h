@@ -93,6 +93,8 @@ class Session {
                               nanobind::handle before, nanobind::handle after) noexcept;
     // Of a tensor with one element on a device: begins to fetch its value. kNone: it cannot.
     LateValues::Ticket begin_value(nanobind::handle tensor) noexcept;
+    // The same of one that was read and found to be on a GPU.
+    LateValues::Ticket begin_value(const tensor::TensorView& view, const LateValues::Place& place) noexcept;
     // One of these ends it. To take it is to wait for all that was begun, without the GIL.
     double take_value(LateValues::Ticket ticket) noexcept;
     void drop_value(LateValues::Ticket ticket) noexcept;

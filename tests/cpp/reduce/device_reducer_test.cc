@@ -34,20 +34,9 @@ double normal(std::mt19937& random, double mean, double deviation) {
     return std::normal_distribution<double>(mean, deviation)(random);
 }
 
+// What chunk.h promises.
 void expect_close(const model::Statistics& got, const model::Statistics& want, const std::string& what) {
-    SCOPED_TRACE(what);
-    EXPECT_EQ(got.count, want.count);
-    EXPECT_EQ(got.nan, want.nan);
-    EXPECT_EQ(got.positive_infinite, want.positive_infinite);
-    EXPECT_EQ(got.negative_infinite, want.negative_infinite);
-    EXPECT_EQ(got.zero, want.zero);
-    EXPECT_EQ(got.min, want.min);
-    EXPECT_EQ(got.max, want.max);
-    const double size = want.finite() == 0 ? 0 : want.l1 / static_cast<double>(want.finite());
-    EXPECT_NEAR(got.mean, want.mean, 1e-6 * size);
-    EXPECT_NEAR(got.l1, want.l1, 1e-6 * want.l1);
-    EXPECT_NEAR(got.l2, want.l2, 1e-6 * want.l2);
-    EXPECT_NEAR(got.std, want.std, 1e-6 * want.std + 1e-14 * size);
+    test::expect_close(got, want, what, 1e-6);
 }
 
 Ticket begin(DeviceReducer& reducer, const Wanted& wanted) {

@@ -22,27 +22,11 @@ using base::Code;
 using model::Statistics;
 using tensor::TensorView;
 using test::DType;
+using test::expect_close;
 using test::StridedTensor;
 
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
-
-// What the header promises.
-void expect_close(const Statistics& got, const Statistics& want, const std::string& what) {
-    SCOPED_TRACE(what);
-    EXPECT_EQ(got.count, want.count);
-    EXPECT_EQ(got.nan, want.nan);
-    EXPECT_EQ(got.positive_infinite, want.positive_infinite);
-    EXPECT_EQ(got.negative_infinite, want.negative_infinite);
-    EXPECT_EQ(got.zero, want.zero);
-    EXPECT_EQ(got.min, want.min);
-    EXPECT_EQ(got.max, want.max);
-    const double mean_size = want.finite() == 0 ? 0 : want.l1 / static_cast<double>(want.finite());
-    EXPECT_NEAR(got.mean, want.mean, 1e-6 * mean_size);
-    EXPECT_NEAR(got.l1, want.l1, 1e-6 * want.l1);
-    EXPECT_NEAR(got.l2, want.l2, 1e-5 * want.l2);
-    EXPECT_NEAR(got.std, want.std, 1e-5 * want.std + 1e-14 * mean_size);
-}
 
 struct Data {
     const char* name;

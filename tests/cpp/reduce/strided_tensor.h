@@ -2,11 +2,14 @@
 // the reducer is compared with.
 #pragma once
 
+#include <gtest/gtest.h>
+
 #include <cmath>
 #include <cstdint>
 #include <cstring>
 #include <limits>
 #include <random>
+#include <string>
 #include <vector>
 
 #include "traindbg/model/statistics.h"
@@ -207,6 +210,24 @@ inline model::Statistics reference(const std::vector<double>& values) {
     out.l1 = static_cast<double>(l1);
     out.l2 = static_cast<double>(std::sqrt(squares));
     return out;
+}
+
+// What reducer.h promises; `of_squares`: of l2 and std, relatively.
+inline void expect_close(const model::Statistics& got, const model::Statistics& want, const std::string& what,
+                         double of_squares = 1e-5) {
+    SCOPED_TRACE(what);
+    EXPECT_EQ(got.count, want.count);
+    EXPECT_EQ(got.nan, want.nan);
+    EXPECT_EQ(got.positive_infinite, want.positive_infinite);
+    EXPECT_EQ(got.negative_infinite, want.negative_infinite);
+    EXPECT_EQ(got.zero, want.zero);
+    EXPECT_EQ(got.min, want.min);
+    EXPECT_EQ(got.max, want.max);
+    const double mean_size = want.finite() == 0 ? 0 : want.l1 / static_cast<double>(want.finite());
+    EXPECT_NEAR(got.mean, want.mean, 1e-6 * mean_size);
+    EXPECT_NEAR(got.l1, want.l1, 1e-6 * want.l1);
+    EXPECT_NEAR(got.l2, want.l2, of_squares * want.l2);
+    EXPECT_NEAR(got.std, want.std, of_squares * want.std + 1e-14 * mean_size);
 }
 
 }  // namespace traindbg::reduce::test

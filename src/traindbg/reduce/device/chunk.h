@@ -68,6 +68,8 @@ struct Task {
     Word32 stamp;
     unsigned char element, activation;
 };
+// Of a block.
+inline constexpr Word32 kThreads = 256;
 // As many as a kernel's arguments hold.
 inline constexpr Word32 kMostTasks = 48;
 struct Batch {

@@ -16,8 +16,6 @@ namespace {
 using base::Result;
 using base::Status;
 
-constexpr unsigned kThreads = 256;  // as kernels.cu has it
-
 CuStream stream_of(const Place& place) noexcept { return std::bit_cast<CuStream>(place.stream); }
 
 // Compiled once in a process for each kind of GPU, or found to be impossible.

@@ -2,8 +2,6 @@
 
 namespace traindbg::reduce::device {
 
-constexpr Word32 kThreads = 256;
-
 // What the threads of a block found, in thread 0.
 __device__ __forceinline__ Found of_block(const Found& mine, Found* shared) {
     const Word32 thread = threadIdx.x;
@@ -30,7 +28,7 @@ __device__ __forceinline__ Found fresh(const Found* from) {
 
 // One block for each stretch of a tensor; the block that is done last puts together what all found, in their
 // order, and tells the host. So the result does not depend on which one that is.
-extern "C" __global__ void __launch_bounds__(256)
+extern "C" __global__ void __launch_bounds__(traindbg::reduce::device::kThreads)
     traindbg_reduce(const __grid_constant__ traindbg::reduce::device::Batch batch) {
     using namespace traindbg::reduce::device;
     __shared__ Found shared[kThreads];
