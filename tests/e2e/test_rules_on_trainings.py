@@ -35,6 +35,7 @@ PROGRAMS = {
     "duplicate_shards": "duplicate_shards_loader_workers",
     "embedding_rows_unused": "embedding_rows_unused_subword_marker",
     "eval_mode_while_training": "eval_mode_while_training_train_overridden",
+    "evaluation_at_chance": "train_val_mismatch_bgr",
     "exploding_gradient": "exploding_gradient_rnn",
     "frozen_parameters": "frozen_parameters_transfer",
     "future_leak": "future_leak_diagonal",

@@ -34,6 +34,7 @@ const std::vector<RuleEntry>& builtin_rules() {
         builtin::duplicated_rows(),              //
         builtin::embedding_rows_unused(),        //
         builtin::eval_mode_while_training(),     //
+        builtin::evaluation_at_chance(),
         builtin::exploding_gradient(),           //
         builtin::frozen_parameters(),            //
         builtin::future_leak(),                  //

@@ -22,6 +22,7 @@ namespace traindbg::rules::builtin {
 [[nodiscard]] RuleEntry duplicated_rows();
 [[nodiscard]] RuleEntry embedding_rows_unused();
 [[nodiscard]] RuleEntry eval_mode_while_training();
+[[nodiscard]] RuleEntry evaluation_at_chance();
 [[nodiscard]] RuleEntry exploding_gradient();
 [[nodiscard]] RuleEntry frozen_parameters();
 [[nodiscard]] RuleEntry future_leak();
