@@ -72,6 +72,72 @@ def test_a_sum_without_targets_and_other_sums_are_left_as_they_are(batch, run_di
 
 
 @pytest.mark.parametrize("reduction", ["sum", "mean"])
+def test_that_a_loss_is_a_sum_is_told_with_the_number_of_its_values(run_dir, reduction) -> None:
+    model = nn.Linear(4, 2)
+    optimizer = torch.optim.SGD(model.parameters(), lr=1e-3)
+    with td.watch(model, optimizer, run_dir=run_dir, supervise=False, rules=["exploding_gradient"]):
+        for _ in range(3):
+            optimizer.zero_grad()
+            given, wanted = model(torch.randn(8, 4)), torch.randn(8, 2)
+            nn.functional.mse_loss(given, wanted, reduction=reduction).backward()
+            optimizer.step()
+    run = td.Run(run_dir)
+    if reduction == "mean":
+        assert run.names("loss_is_summed") == []
+    else:
+        assert set(run.tensor("loop/loss_is_summed").values("value")) == {16}
+
+
+@pytest.mark.parametrize("function", ["sum", "mean"])
+def test_a_sum_that_the_loop_writes_out_is_told_too(run_dir, function) -> None:
+    model = nn.Linear(4, 2)
+    optimizer = torch.optim.SGD(model.parameters(), lr=1e-3)
+    with td.watch(model, optimizer, run_dir=run_dir, supervise=False, rules=["exploding_gradient"]):
+        for _ in range(3):
+            optimizer.zero_grad()
+            errors = (model(torch.randn(8, 4)) - torch.randn(8, 2)) ** 2
+            getattr(errors, function)().backward()
+            optimizer.step()
+    told = td.Run(run_dir).tensor("loop/loss_is_summed").values("value")
+    assert set(told) == {16 if function == "sum" else 0}
+
+
+@pytest.mark.parametrize("reduced", ["sum", "mean", "weighted"])
+def test_a_sum_of_what_a_function_gave_for_each_sample_is_told_too(run_dir, reduced) -> None:
+    model = nn.Linear(4, 3)
+    optimizer = torch.optim.SGD(model.parameters(), lr=1e-3)
+    with td.watch(model, optimizer, run_dir=run_dir, supervise=False, rules=["exploding_gradient"]):
+        for _ in range(3):
+            optimizer.zero_grad()
+            labels = torch.arange(8) % 3
+            rows = F.cross_entropy(model(torch.randn(8, 4)), labels, reduction="none")
+            loss = (
+                (rows * torch.arange(8)).sum()
+                if reduced == "weighted"
+                else getattr(rows, reduced)()
+            )
+            loss.backward()
+            optimizer.step()
+    told = td.Run(run_dir).tensor("loop/loss_is_summed").values("value")
+    assert set(told) == {8 if reduced == "sum" else 0}
+
+
+def test_the_scale_of_a_scaler_is_told(run_dir) -> None:
+    model = nn.Linear(4, 2)
+    optimizer = torch.optim.SGD(model.parameters(), lr=1e-3)
+    scaler = torch.amp.GradScaler("cpu", init_scale=64.0, growth_interval=2)
+    with td.watch(
+        model, optimizer, run_dir=run_dir, supervise=False, rules=["loss_scale_overflow"]
+    ):
+        for _ in range(4):
+            optimizer.zero_grad()
+            scaler.scale(model(torch.randn(8, 4)).square().mean()).backward()
+            scaler.step(optimizer)
+            scaler.update()
+    assert list(td.Run(run_dir).tensor("loop/loss_scale").values("value")) == [64, 64, 128, 128]
+
+
+@pytest.mark.parametrize("reduction", ["sum", "mean"])
 def test_an_evaluation_says_that_its_loss_is_a_sum(reduction, batch, run_dir):
     inputs, _ = batch
     model = nn.Linear(3, 2)
