@@ -132,7 +132,7 @@ constexpr std::array<std::string_view, 6> kOfStalling = {"loss_not_decreasing", 
 constexpr std::array<std::string_view, 8> kOfBlowingUp = {
     "loss_not_decreasing",    "class_imbalance", "exploding_gradient", "non_finite",
     "learning_rate_too_high", "constant_output", "loss_spike",         "divergence_ahead"};
-constexpr std::array<std::string_view, 1> kOfGeneralising = {"overfit"};
+constexpr std::array<std::string_view, 2> kOfGeneralising = {"overfit", "evaluation_at_chance"};
 constexpr std::array<std::string_view, 2> kOfDying = {"dead_relu", "saturated_activation"};
 
 bool has(Effect set, Effect bit) {

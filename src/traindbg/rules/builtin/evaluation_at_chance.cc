@@ -31,7 +31,8 @@ const model::RuleInfo kEvaluationAtChance = {
         "`evaluations` results from then on, 60 steps or more into the training, are all above `chance` of "
         "it (two of them at the end of the training). It is over when one is below. Guessing is told by the "
         "labels of the evaluation, of a binary cross-entropy by the largest of the training's first five "
-        "losses. Not where the evaluation's loss is a sum (`reduction=\"sum\"`) of a binary cross-entropy.",
+        "losses. Not where batches of the training are of few classes each, nor where the evaluation's loss "
+        "is a sum (`reduction=\"sum\"`) of a binary cross-entropy.",
     .why =
         "In its first pass a training is told the loss of rows that are new to it, as an evaluation is, and "
         "in a few passes little is learned by heart. Where the first is good and the second is not, the two "
@@ -44,7 +45,7 @@ const model::RuleInfo kEvaluationAtChance = {
         "Overfitting, which takes more passes than that; batch norms whose running statistics are not there "
         "yet; "
         "evaluations that have other classes, or more of them, as of contrastive losses; several optimizers "
-        "that play against each other.",
+        "that play against each other; batches of one class.",
     .cost = "One number per training step and per evaluated batch; the classes of some of them.",
     .original = "",
     .source = "Islam et al., \"A comprehensive study on deep learning bug characteristics\", FSE 2019",
@@ -71,6 +72,7 @@ class EvaluationAtChance final : public Rule {
         if (step.mode() != model::Mode::kTrain) return;
         loss_.observe(step);
         take_losses(step);
+        take_labels(step);
         take_batch(step);
         if (const auto passes = loop_fact(step, "backward_passes"))
             micro_batches_ = std::max(micro_batches_, passes->value);
@@ -94,6 +96,7 @@ class EvaluationAtChance final : public Rule {
     static constexpr std::uint64_t kFewestAtTheEnd = 2;
     static constexpr std::uint64_t kFewestSteps = 20, kStepsOfNorms = 60;
 
+    static constexpr double kMixed = 0.7;  // entropy of a batch's labels, of that of all
     static constexpr double kAlike = 0.2;  // how far the two entropies of the labels may lie apart
 
     struct Trained {
@@ -110,6 +113,39 @@ class EvaluationAtChance final : public Rule {
             trained.recent.add(sample.value);
             if (trained.count++ < 5) trained.top = std::max(trained.top, sample.value);
         }
+    }
+    // Labels of batches by themselves, and together.
+    struct Labels {
+        std::vector<double> all;
+        double entropies = 0, batches = 0;
+
+        static double entropy(const std::vector<double>& counts) {
+            double total = 0, sum = 0, kinds = 0;
+            for (const double count : counts) total += count;
+            for (const double count : counts)
+                if (count > 0) {
+                    sum -= count / total * std::log(count / total);
+                    ++kinds;
+                }
+            return total > 0 ? sum + (kinds - 1) / (2 * total) : 0;  // Miller and Madow: few are too alike
+        }
+        void add(const std::vector<double>& counts) {
+            if (all.size() < counts.size()) all.resize(counts.size());
+            for (std::size_t i = 0; i < counts.size(); ++i) all[i] += counts[i];
+            entropies += entropy(counts);
+            ++batches;
+        }
+        // The loss of batches of one class says nothing of what is known of the others.
+        [[nodiscard]] bool are_mixed() const {
+            return batches == 0 || entropies / batches > kMixed * entropy(all);
+        }
+    };
+
+    void take_labels(const model::StepView& step) {
+        for (const model::ClassSample& sample : step.record->classes)
+            labels_.add({sample.counts.labels.begin(), sample.counts.labels.end()});
+        const auto answers = loop_fact(step, "answers"), yes = loop_fact(step, "answers_yes");
+        if (answers && yes && answers->value > 0) labels_.add({yes->value, answers->value - yes->value});
     }
     // How many the training has; where nobody tells, no more than the different ones that were seen.
     void take_rows(const model::StepView& step) {
@@ -138,7 +174,10 @@ class EvaluationAtChance final : public Rule {
     void judge(FindingSink& sink, std::uint64_t enough) {
         const auto found = trained_.find(evaluation_.function());
         if (found == trained_.end() || found->second.count < kFewestSteps || loss_.is_game()) return;
-        if (is_early()) {
+        if (!labels_.are_mixed()) return;
+        const std::optional<double> loss = guessing();
+        const bool has_learned = level_steps_ > 0 && loss && level_ < learned_ * *loss;
+        if (is_early() && !has_learned) {
             const auto recent = found->second.recent.values();
             level_ = median({recent.begin(), recent.end()});
             level_steps_ = loss_.count();
@@ -200,6 +239,7 @@ class EvaluationAtChance final : public Rule {
     double passes_;
     TrainingLoss loss_;
     EvaluationLoss evaluation_;
+    Labels labels_;
     std::map<std::string, Trained, std::less<>> trained_;  // by the function
     bool is_summed_ = false;
     double rows_of_training_ = 0, batch_ = 0, micro_batches_ = 1;
