@@ -95,18 +95,28 @@ torture: build ## kill a recording process and switch its machine off, again and
 .PHONY: sanitize
 sanitize: asan tsan ## C++ tests under ASan+UBSan, those with threads under TSan
 
-.PHONY: asan
-asan:
-	@mkdir -p $(RESULTS)
+.PHONY: build-asan
+build-asan:
 	@$(call configure,asan)
 	@cmake --build --preset asan -j $(JOBS) --target $(addsuffix _test,$(ASAN_MODULES))
+
+.PHONY: build-tsan
+build-tsan:
+	@$(call configure,tsan)
+	@cmake --build --preset tsan -j $(JOBS) --target $(addsuffix _test,$(TSAN_MODULES))
+
+.PHONY: build-fuzz
+build-fuzz:
+	@tools/run_fuzz.sh 0
+
+.PHONY: asan
+asan: build-asan
+	@mkdir -p $(RESULTS)
 	@$(PYTHON) tools/run_cpp_tests.py build/asan --jobs $(JOBS) --report $(RESULTS)/asan.xml $(ASAN_MODULES)
 
 .PHONY: tsan
-tsan:
+tsan: build-tsan
 	@mkdir -p $(RESULTS)
-	@$(call configure,tsan)
-	@cmake --build --preset tsan -j $(JOBS) --target $(addsuffix _test,$(TSAN_MODULES))
 	@$(PYTHON) tools/run_cpp_tests.py build/tsan --jobs $(JOBS) --report $(RESULTS)/tsan.xml $(TSAN_MODULES)
 
 .PHONY: fuzz

@@ -4,6 +4,7 @@
 #
 #   tools/run_fuzz.sh [SECONDS [TARGET ...]]
 #   tools/run_fuzz.sh 600 segment_fuzz
+#   tools/run_fuzz.sh 0                   builds them only
 #
 # What crashes a target, takes 10 s or more than 512 MiB is left in build/fuzz/<target>.*; run the
 # target on that file to see it.
@@ -45,4 +46,5 @@ if [ "${#names[@]}" -eq 0 ]; then
     for source in fuzz/*_fuzz.cc; do names+=("$(basename "$source" .cc)"); done
 fi
 cmake --build --preset fuzz -j "$jobs" --target "${names[@]}"
+[ "$seconds" != 0 ] || exit 0
 printf '%s\n' "${names[@]}" | xargs -P "$jobs" -I '{}' bash -euo pipefail -c 'run_target "$1" "$2"' run '{}' "$seconds"

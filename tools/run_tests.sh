@@ -1,63 +1,117 @@
 #!/usr/bin/env bash
-# All tests and checks, one phase after the other. A failing phase does not hide those after it; at
-# the end stand how long each took, what failed and the totals of the test runners.
+# All tests and checks. A failing phase does not hide those after it; at the end stand how long each took,
+# what failed and the totals of the test runners.
 #
 #   tools/run_tests.sh              all phases
-#   tools/run_tests.sh lint build   these only
+#   tools/run_tests.sh lint build   these only, one after the other
 #
-# Each phase is a target of the Makefile, so that a failing one can be run alone. One that takes longer
-# than PHASE_SECONDS (default: 2700) is ended and has failed; so is what is left after ALL_SECONDS, where
-# that is set.
+# Each phase is a target of the Makefile, so that a failing one can be run alone. Of all phases those that
+# only compile and look at code run beside the tests of Python and of whole trainings, which wait for much,
+# with the lowest priority; what they print comes when they are over. A phase that takes longer than
+# PHASE_SECONDS (default: 2700) is ended and has failed; so is what is left after ALL_SECONDS, where that is
+# set.
 set -uo pipefail
 cd "$(dirname "$0")/.."
 
 phases=(setup check-layers lint-cpp test-cpp install lint-python lint-web check-docs test-python
-    test-e2e test-original check-headers asan tsan fuzz tidy-some)
-[ $# -gt 0 ] && phases=("$@")
+    test-e2e test-original asan tsan fuzz)
+beside=(build-asan build-tsan build-fuzz check-headers tidy-some)
+begin_beside=test-python # before this phase
+end_beside=asan          # they are over before this one
+if [ $# -gt 0 ]; then
+    phases=("$@")
+    beside=()
+fi
 results=build/results
 rm -rf "$results"
 mkdir -p "$results"
 
 # `timeout` has a process group of its own, which Ctrl-C does not reach: it hands the signal on.
 child=
-trap '[ -z "$child" ] || { kill -TERM "$child"; wait "$child"; }; exit 130' INT TERM HUP
-names=()
-seconds=()
-states=()
-failures=0
+lane=
+on_signal() {
+    [ -z "$child" ] || kill -TERM "$child"
+    [ -z "$lane" ] || kill -TERM "$lane"
+    wait
+    exit 130
+}
+trap on_signal INT TERM HUP
 for number in "${PHASE_SECONDS:-2700}" "${ALL_SECONDS:-1000000}"; do
     [[ "$number" =~ ^[0-9]+$ ]] || { echo "PHASE_SECONDS and ALL_SECONDS are whole seconds, not '$number'" >&2; exit 2; }
 done
 started=$SECONDS
-for phase in "${phases[@]}"; do
-    before=$SECONDS
-    printf '\n==== %s (after %d s)\n' "$phase" $((before - started))
-    most="${PHASE_SECONDS:-2700}"
-    left=$((${ALL_SECONDS:-1000000} - (before - started)))
+names=()
+seconds=()
+states=()
+
+# Runs one phase by the words that follow its name, and sets `state` and `took`.
+run_phase() {
+    local phase=$1 before=$SECONDS
+    shift
+    local most="${PHASE_SECONDS:-2700}" left=$((${ALL_SECONDS:-1000000} - (SECONDS - started)))
     [ "$most" -le "$left" ] || most=$left
     state=ok
     if [ "$most" -le 0 ]; then
         echo "no time is left"
         state=FAILED
     else
-        timeout --kill-after=30 "$most" make "$phase" </dev/null &
+        timeout --kill-after=30 "$most" "$@" make "$phase" </dev/null &
         child=$!
         wait "$child" || state=FAILED
         child=
     fi
-    [ "$state" = ok ] || failures=$((failures + 1))
-    names+=("$phase")
-    seconds+=($((SECONDS - before)))
-    states+=("$state")
+    took=$((SECONDS - before))
+}
+
+# The phases beside others: a line for each in beside.txt, what it printed in beside-NAME.log.
+run_beside() {
+    trap '[ -z "$child" ] || { kill -TERM "$child"; wait "$child"; }; exit 130' INT TERM HUP
+    local phase
+    for phase in "${beside[@]}"; do
+        run_phase "$phase" nice -n 19 >"$results/beside-$phase.log" 2>&1
+        echo "$phase $took $state" >>"$results/beside.txt"
+    done
+}
+
+note() {
+    names+=("$1")
+    seconds+=("$2")
+    states+=("$3")
+}
+
+join_beside() {
+    [ -n "$lane" ] || return 0
+    wait "$lane"
+    lane=
+    local phase took state
+    while read -r phase took state; do
+        printf '\n==== %s (beside others)\n' "$phase"
+        cat "$results/beside-$phase.log"
+        note "$phase" "$took" "$state"
+    done <"$results/beside.txt"
+}
+
+for phase in "${phases[@]}"; do
+    if [ "${#beside[@]}" -gt 0 ] && [ "$phase" = "$begin_beside" ]; then
+        run_beside &
+        lane=$!
+    fi
+    [ "$phase" != "$end_beside" ] || join_beside
+    printf '\n==== %s (after %d s)\n' "$phase" $((SECONDS - started))
+    run_phase "$phase"
+    note "$phase" "$took" "$state"
     if [ "$state" = FAILED ] && [ "$phase" = setup ]; then
         printf '\nsetup failed; nothing else can work without it.\n'
         break
     fi
 done
+join_beside
 
 printf '\n==== summary\n'
+failures=0
 for i in "${!names[@]}"; do
     printf '%-14s %4d s  %s\n' "${names[$i]}" "${seconds[$i]}" "${states[$i]}"
+    [ "${states[$i]}" = ok ] || failures=$((failures + 1))
 done
 printf '%-14s %4d s\n' "all" $((SECONDS - started))
 # Phases of tests that report none have run none.
@@ -65,6 +119,6 @@ least=0
 [[ " ${phases[*]}" != *\ test-* ]] || least=1
 "${PYTHON:-python3}" tools/sum_results.py --least "$least" "$results" || failures=$((failures + 1))
 if [ "$failures" -gt 0 ]; then
-    printf '%d of %d phases failed\n' "$failures" "${#names[@]}"
+    printf '%d failures in %d phases\n' "$failures" "${#names[@]}"
     exit 1
 fi
