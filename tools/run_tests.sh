@@ -7,9 +7,9 @@
 #
 # Each phase is a target of the Makefile, so that a failing one can be run alone. Of all phases those that
 # only compile and look at code run beside the tests of Python and of whole trainings, which wait for much,
-# with the lowest priority; what they print comes when they are over. A phase that takes longer than
-# PHASE_SECONDS (default: 2700) is ended and has failed; so is what is left after ALL_SECONDS, where that is
-# set.
+# with the lowest priority and one job; what they print comes when they are over. A phase that takes longer
+# than PHASE_SECONDS (default: 2700; those beside others have no such limit) is ended and has failed; so is
+# what is left after ALL_SECONDS, where that is set.
 set -uo pipefail
 cd "$(dirname "$0")/.."
 
@@ -66,9 +66,9 @@ run_phase() {
 # The phases beside others: a line for each in beside.txt, what it printed in beside-NAME.log.
 run_beside() {
     trap '[ -z "$child" ] || { kill -TERM "$child"; wait "$child"; }; exit 130' INT TERM HUP
-    local phase
+    local phase PHASE_SECONDS=1000000
     for phase in "${beside[@]}"; do
-        run_phase "$phase" nice -n 19 >"$results/beside-$phase.log" 2>&1
+        run_phase "$phase" nice -n 19 env JOBS=1 >"$results/beside-$phase.log" 2>&1
         echo "$phase $took $state" >>"$results/beside.txt"
     done
 }
@@ -83,16 +83,20 @@ join_beside() {
     [ -n "$lane" ] || return 0
     wait "$lane"
     lane=
-    local phase took state
-    while read -r phase took state; do
+    local phase told
+    for phase in "${beside[@]}"; do
         printf '\n==== %s (beside others)\n' "$phase"
-        cat "$results/beside-$phase.log"
-        note "$phase" "$took" "$state"
-    done <"$results/beside.txt"
+        cat "$results/beside-$phase.log" 2>/dev/null
+        # One of which nothing was told was ended with the lane.
+        told=$(grep "^$phase " "$results/beside.txt") || told="$phase 0 FAILED"
+        # shellcheck disable=SC2086 # three words
+        note $told
+    done
 }
 
 for phase in "${phases[@]}"; do
     if [ "${#beside[@]}" -gt 0 ] && [ "$phase" = "$begin_beside" ]; then
+        : >"$results/beside.txt"
         run_beside &
         lane=$!
     fi

@@ -135,24 +135,3 @@ def test_the_scale_of_a_scaler_is_told(run_dir) -> None:
             scaler.step(optimizer)
             scaler.update()
     assert list(td.Run(run_dir).tensor("loop/loss_scale").values("value")) == [64, 64, 128, 128]
-
-
-@pytest.mark.parametrize("reduction", ["sum", "mean"])
-def test_an_evaluation_says_that_its_loss_is_a_sum(reduction, batch, run_dir):
-    inputs, _ = batch
-    model = nn.Linear(3, 2)
-    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
-    answers = torch.zeros(6, 2)
-    rules = ["evaluation_at_chance"]
-    with td.watch(model, optimizer, run_dir=run_dir, rules=rules, supervise=False):
-        F.binary_cross_entropy_with_logits(model(inputs), answers).backward()
-        optimizer.step()
-        model.eval()
-        with torch.no_grad():
-            F.binary_cross_entropy_with_logits(model(inputs), answers, reduction=reduction)
-    run = td.Run(run_dir)
-    assert run.scalars("loop/rows_evaluated", "eval").values.tolist() == [6.0]  # it was looked at
-    names = run.names("loop/loss_is_summed")
-    assert names == (["loop/loss_is_summed"] if reduction == "sum" else [])
-    if names:
-        assert run.scalars(names[0], "eval").values.tolist() == [12.0]

@@ -246,9 +246,6 @@ class LoopObserver:
     def evaluated(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         """A loss function was called without gradients."""
         self.modes.evaluated(_samples(args, kwargs), self._batches)
-        terms = _terms(args[1] if len(args) > 1 else kwargs.get("target"), kwargs)
-        if terms:
-            self._teller.fact("loss_is_summed", terms, evaluation=True)
 
     def evaluated_copy(
         self, modules: int, place: str, args: tuple[Any, ...], kwargs: dict[str, Any]

@@ -19,22 +19,22 @@ using base::Status;
 
 const std::vector<RuleEntry>& builtin_rules() {
     static const std::vector<RuleEntry> entries = {
-        builtin::accumulation_not_averaged(),  //
-        builtin::attention_mask_wrong(),       //
-        builtin::bad_optimizer_settings(),     //
-        builtin::batchnorm_momentum(),         //
-        builtin::class_imbalance(),            //
-        builtin::constant_feature(),           //
-        builtin::constant_output(),            //
-        builtin::dead_relu(),                  //
-        builtin::detached_graph(),             //
-        builtin::detached_loss(),              //
-        builtin::divergence_ahead(),           //
-        builtin::duplicate_shards(),           //
-        builtin::duplicated_rows(),            //
-        builtin::embedding_rows_unused(),      //
-        builtin::eval_mode_while_training(),   //
-        builtin::evaluation_at_chance(),
+        builtin::accumulation_not_averaged(),    //
+        builtin::attention_mask_wrong(),         //
+        builtin::bad_optimizer_settings(),       //
+        builtin::batchnorm_momentum(),           //
+        builtin::class_imbalance(),              //
+        builtin::constant_feature(),             //
+        builtin::constant_output(),              //
+        builtin::dead_relu(),                    //
+        builtin::detached_graph(),               //
+        builtin::detached_loss(),                //
+        builtin::divergence_ahead(),             //
+        builtin::duplicate_shards(),             //
+        builtin::duplicated_rows(),              //
+        builtin::embedding_rows_unused(),        //
+        builtin::eval_mode_while_training(),     //
+        builtin::evaluation_at_chance(),         //
         builtin::exploding_gradient(),           //
         builtin::frozen_parameters(),            //
         builtin::future_leak(),                  //

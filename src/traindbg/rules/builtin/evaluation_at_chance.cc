@@ -1,8 +1,8 @@
-// The evaluation never gets below guessing, while rows that were new to the training were told right.
+// The evaluation never gets better than guessing, while the training's early batches are told right.
 
 #include <algorithm>
 #include <cmath>
-#include <map>
+#include <limits>
 #include <optional>
 #include <string_view>
 #include <vector>
@@ -24,37 +24,102 @@ const model::RuleInfo kEvaluationAtChance = {
     .title = "Evaluation no better than guessing",
     .summary = "What the training learned in its first passes over its rows does not show in any evaluation.",
     .when =
-        "Of a classification whose labels are as mixed in training and evaluation, or a binary "
-        "cross-entropy: "
-        "at an evaluation after 20 steps or more and within the training's first `passes` over its rows, the "
-        "median of the last ten training losses is below `learned` of the loss of guessing, and "
-        "`evaluations` results from then on, 60 steps or more into the training, are all above `chance` of "
-        "it (two of them at the end of the training). It is over when one is below. Guessing is told by the "
-        "labels of the evaluation, of a binary cross-entropy by the largest of the training's first five "
-        "losses. Not where batches of the training are of few classes each, nor where the evaluation's loss "
-        "is a sum (`reduction=\"sum\"`) of a binary cross-entropy.",
+        "Of a classification by cross-entropy whose labels are as mixed in training and evaluation (their "
+        "entropies within 20 %): at an evaluation after 20 steps or more and within the training's first "
+        "`passes` over its rows, the mean of the last ten training losses is below `learned` of the loss of "
+        "guessing, and the last batches are told right far more often than by guessing; and of `evaluations` "
+        "results from then on, 60 steps or more into the training (two at its end), all are above `chance` "
+        "of "
+        "the loss of guessing, the last two did not fall, and classes are told right no more often than by "
+        "guessing (up to `told` of what can be gained). Guessing is told by the labels of the evaluation; "
+        "how "
+        "often classes are told right is the mean over the classes. It is over when an evaluation is better.",
     .why =
         "In its first pass a training is told the loss of rows that are new to it, as an evaluation is, and "
         "in a few passes little is learned by heart. Where the first is good and the second is not, the two "
         "are of different data, or prepared in different ways, and the evaluation says nothing of the model.",
     .fix =
-        "Compare a batch of each as the model is given it: the order of channels and columns, vocabularies, "
-        "the numbers of categories and classes, scales and units. Make these once, of the training part, and "
+        "Compare a batch of each as the model is given it: which number stands for which class, word or "
+        "category (a LabelEncoder or a vocabulary made for each part by itself numbers them differently), "
+        "the "
+        "order of channels and columns, scales and units. Make all of these once, of the training part, and "
         "use them for both.",
     .healthy =
-        "Overfitting, which takes more passes than that; batch norms whose running statistics are not there "
-        "yet; "
-        "evaluations that have other classes, or more of them, as of contrastive losses; several optimizers "
-        "that play against each other; batches of one class.",
+        "Overfitting, which takes more passes than that; batch norms whose running statistics, and averages "
+        "of weights, that are not there yet; evaluations that have other classes, or more of them, as of "
+        "contrastive losses; several optimizers that play against each other; batches of few classes each. "
+        "Models that are given their own words back in evaluation alone, and evaluations of data that the "
+        "training comes to later, look the same until something of them is told right.",
     .cost = "One number per training step and per evaluated batch; the classes of some of them.",
     .original = "",
     .source = "Islam et al., \"A comprehensive study on deep learning bug characteristics\", FSE 2019",
     .severity = model::Severity::kWarning,
     .parameters = {{"learned", "share", 0.5, 0.01, 1, "of the loss of guessing, that the training is below"},
-                   {"chance", "share", 0.9, 0.1, 10, "of the loss of guessing, that no evaluation is below"},
+                   {"chance", "share", 0.9, 0.1, 1, "of the loss of guessing, that no evaluation is below"},
+                   {"told", "share", 0.15, 0, 1, "of what guessing gets wrong, that evaluations get right"},
                    {"evaluations", "evaluations", 3, 2, 1000, "that must be so"},
                    {"passes", "passes", 3, 1, 1000,
                     "over the training's rows, in which few are learned by heart"}},
+};
+
+// How often classes were labels, and how often these were told right.
+struct ToldRight {
+    std::vector<double> labels, hits;
+
+    void add(const model::ClassCounts& counts) {
+        if (labels.size() < counts.labels.size()) {
+            labels.resize(counts.labels.size());
+            hits.resize(counts.labels.size());
+        }
+        for (std::size_t i = 0; i < counts.labels.size(); ++i) {
+            labels[i] += counts.labels[i];
+            hits[i] += i < counts.hits.size() ? counts.hits[i] : 0;
+        }
+    }
+    [[nodiscard]] double count() const {
+        double all = 0;
+        for (const double each : labels) all += each;
+        return all;
+    }
+    // Of what guessing gets wrong, the share that is told right, as the mean over the classes: 0 where one
+    // class is said of all, 1 where all are right. Nothing of a single class.
+    [[nodiscard]] std::optional<double> gain() const {
+        double classes = 0, recall = 0;
+        for (std::size_t i = 0; i < labels.size(); ++i) {
+            if (!(labels[i] > 0)) continue;
+            ++classes;
+            recall += hits[i] / labels[i];
+        }
+        if (classes < 2) return std::nullopt;
+        return (recall / classes - 1 / classes) / (1 - 1 / classes);
+    }
+};
+
+// Whether batches are of all classes, by how often two labels of one batch are equal.
+class Mixture {
+  public:
+    void add(const std::vector<std::uint32_t>& labels) {
+        if (all_.size() < labels.size()) all_.resize(labels.size());
+        double total = 0;
+        for (std::size_t i = 0; i < labels.size(); ++i) {
+            const double count = labels[i];
+            all_[i] += count;
+            total += count;
+            equal_ += count * (count - 1);
+        }
+        pairs_ += total * (total - 1);
+    }
+    [[nodiscard]] bool is_mixed() const {
+        double total = 0, by_chance = 0;
+        for (const double count : all_) total += count;
+        for (const double count : all_) by_chance += count * count / (total * total);
+        return pairs_ > 0 && equal_ / pairs_ < by_chance + kMost * (1 - by_chance);
+    }
+
+  private:
+    static constexpr double kMost = 0.3;  // of the way from chance to batches of one class
+    std::vector<double> all_;
+    double equal_ = 0, pairs_ = 0;
 };
 
 class EvaluationAtChance final : public Rule {
@@ -62,96 +127,80 @@ class EvaluationAtChance final : public Rule {
     explicit EvaluationAtChance(const Parameters& parameters)
         : learned_(parameters.at("learned")),
           chance_(parameters.at("chance")),
+          told_(parameters.at("told")),
           evaluations_(static_cast<std::uint64_t>(parameters.at("evaluations"))),
           passes_(parameters.at("passes")) {}
 
     void on_step(const model::StepView& step, FindingSink& sink) override {
-        if (evaluation_.observe(step)) judge(sink, evaluations_);
+        if (step.mode() == model::Mode::kTrain && loop_fact(step, "trainings")) {
+            end(sink);
+            seen_ = {};
+            seen_.began = step.step();
+            is_firing_ = false;  // what was found of the one before stays
+        }
+        if (seen_.evaluation.observe(step)) judge(sink, false);
         take_rows(step);
-        if (step.mode() == model::Mode::kEval && loop_fact(step, "loss_is_summed")) is_summed_ = true;
-        if (step.mode() != model::Mode::kTrain) return;
-        loss_.observe(step);
-        take_losses(step);
-        take_labels(step);
-        take_batch(step);
-        if (const auto passes = loop_fact(step, "backward_passes"))
-            micro_batches_ = std::max(micro_batches_, passes->value);
+        if (step.mode() == model::Mode::kEval) take_evaluated(step);
+        else if (step.mode() == model::Mode::kTrain) take_trained(step);
     }
-    void on_end(FindingSink& sink) override {
-        const std::uint64_t before = evaluation_.count();
-        evaluation_.end();
-        if (evaluation_.count() > before) judge(sink, std::min<std::uint64_t>(evaluations_, kFewestAtTheEnd));
-        else if (is_at_chance(kFewestAtTheEnd)) fire(sink);
-    }
+    void on_end(FindingSink& sink) override { end(sink); }
     [[nodiscard]] std::uint64_t steps_judged() const override { return judged_; }
     [[nodiscard]] std::string why_not_judged() const override {
-        if (evaluation_.count() == 0)
+        if (seen_.evaluation.count() == 0)
             return "no evaluation loss was seen: call model.eval() and compute the loss with a function of "
                    "torch.nn.functional";
-        if (!(rows_of_training_ > 0)) return "it is not known how many rows the training has";
-        return "no evaluation was within the training's first passes over its rows";
+        if (!seen_.loss.label_entropy() || !seen_.evaluation.label_entropy())
+            return "the loss is no cross-entropy of classes in training and evaluation both";
+        if (!(rows() > 0)) return "it is not known how many rows the training has";
+        if (!seen_.mixture.is_mixed()) return "the training's batches are of few classes each";
+        return "at no evaluation within the training's first passes over its rows was much learned";
     }
 
   private:
     static constexpr std::uint64_t kFewestAtTheEnd = 2;
     static constexpr std::uint64_t kFewestSteps = 20, kStepsOfNorms = 60;
+    static constexpr std::size_t kBatches = 10;
+    static constexpr double kFewestLabels = 50, kMuch = 0.4;  // `kMuch`: a gain of the training
+    static constexpr double kAgain = 1.5;   // times that rows were looked at, where they come again
+    static constexpr double kAlike = 0.2;   // how far the two entropies of the labels may lie apart
+    static constexpr double kNoneOf = 0.1;  // of an evaluation's batches
 
-    static constexpr double kMixed = 0.7;  // entropy of a batch's labels, of that of all
-    static constexpr double kAlike = 0.2;  // how far the two entropies of the labels may lie apart
-
-    struct Trained {
-        Recent recent{10};
-        std::uint64_t count = 0;
-        double top = 0;  // of the first five
-    };
-
-    void take_losses(const model::StepView& step) {
+    void take_trained(const model::StepView& step) {
+        ++seen_.steps;
+        seen_.loss.observe(step);
+        if (const auto passes = loop_fact(step, "backward_passes"))
+            seen_.micro_batches = std::max(seen_.micro_batches, passes->value);
+        if (const auto calls = loop_fact(step, "calls_of_one_loss"))
+            seen_.has_several_heads = seen_.has_several_heads || calls->value > 1;
+        for (const model::ScalarSample& sample : step.record->scalars)
+            if (step.info(sample.tensor).name == seen_.loss.tensor() && std::isfinite(sample.value))
+                seen_.recent.add(sample.value);
+        for (const model::ClassSample& sample : step.record->classes) {
+            seen_.mixture.add(sample.counts.labels);
+            seen_.batches.push_back(sample.counts);
+            if (seen_.batches.size() > kBatches) seen_.batches.erase(seen_.batches.begin());
+        }
+        take_batch(step);
+    }
+    void take_evaluated(const model::StepView& step) {
+        for (const model::ClassSample& sample : step.record->classes) seen_.evaluated.add(sample.counts);
+        const std::optional<double> loss = guessing();
         for (const model::ScalarSample& sample : step.record->scalars) {
-            const model::TensorInfo& info = step.info(sample.tensor);
-            if (!is_first_loss(info) || !std::isfinite(sample.value)) continue;
-            Trained& trained = trained_[info.name];
-            trained.recent.add(sample.value);
-            if (trained.count++ < 5) trained.top = std::max(trained.top, sample.value);
+            if (step.info(sample.tensor).name != seen_.evaluation.function()) continue;
+            ++seen_.of_evaluation;
+            if (loss && sample.value < chance_ * *loss) ++seen_.below;
         }
     }
-    // Labels of batches by themselves, and together.
-    struct Labels {
-        std::vector<double> all;
-        double entropies = 0, batches = 0;
-
-        static double entropy(const std::vector<double>& counts) {
-            double total = 0, sum = 0, kinds = 0;
-            for (const double count : counts) total += count;
-            for (const double count : counts)
-                if (count > 0) {
-                    sum -= count / total * std::log(count / total);
-                    ++kinds;
-                }
-            return total > 0 ? sum + (kinds - 1) / (2 * total) : 0;  // Miller and Madow: few are too alike
-        }
-        void add(const std::vector<double>& counts) {
-            if (all.size() < counts.size()) all.resize(counts.size());
-            for (std::size_t i = 0; i < counts.size(); ++i) all[i] += counts[i];
-            entropies += entropy(counts);
-            ++batches;
-        }
-        // The loss of batches of one class says nothing of what is known of the others.
-        [[nodiscard]] bool are_mixed() const {
-            return batches == 0 || entropies / batches > kMixed * entropy(all);
-        }
-    };
-
-    void take_labels(const model::StepView& step) {
-        for (const model::ClassSample& sample : step.record->classes)
-            labels_.add({sample.counts.labels.begin(), sample.counts.labels.end()});
-        const auto answers = loop_fact(step, "answers"), yes = loop_fact(step, "answers_yes");
-        if (answers && yes && answers->value > 0) labels_.add({yes->value, answers->value - yes->value});
-    }
-    // How many the training has; where nobody tells, no more than the different ones that were seen.
     void take_rows(const model::StepView& step) {
-        const auto all = loop_fact(step, "rows_of_training"), known = loop_fact(step, "rows_known");
-        if (all && all->value > 0) rows_of_training_ = all->value;
-        else if (known) rows_of_training_ = std::max(rows_of_training_, known->value);
+        if (const auto all = loop_fact(step, "rows_of_training")) seen_.rows_told = all->value;
+        if (const auto known = loop_fact(step, "rows_known")) seen_.rows_known = known->value;
+        if (const auto looked = loop_fact(step, "rows_looked_at")) seen_.rows_looked_at = looked->value;
+    }
+    // How many rows the training has: no more than the different ones that were seen, where they come again.
+    [[nodiscard]] double rows() const {
+        const bool come_again = seen_.rows_known > 0 && seen_.rows_looked_at >= kAgain * seen_.rows_known;
+        if (!come_again) return seen_.rows_told;
+        return seen_.rows_told > 0 ? std::min(seen_.rows_told, seen_.rows_known) : seen_.rows_known;
     }
     // Rows of a step, no fewer than there are: of sequences it is not known which dimension is the batch.
     void take_batch(const model::StepView& step) {
@@ -161,90 +210,127 @@ class EvaluationAtChance final : public Rule {
             double values = 1;  // of a row; an evaluation that comes first may have other numbers of rows
             for (std::size_t i = 1; i < info.shape.size(); ++i) values *= static_cast<double>(info.shape[i]);
             const double first = static_cast<double>(sample.statistics.count) / std::max(values, 1.0);
-            const double labels = loss_.labels_per_batch();
+            const double labels = seen_.loss.labels_per_batch();
             const bool is_sequence = first > 0 && labels > first && std::fmod(labels, first) == 0;
-            batch_ = std::max({batch_, first, is_sequence ? labels / first : labels});
+            seen_.batch = std::max({seen_.batch, first, is_sequence ? labels / first : labels});
         }
     }
-    [[nodiscard]] bool is_early() const {
-        return batch_ > 0 && static_cast<double>(loss_.count()) * batch_ * micro_batches_ <=
-                                 (passes_ + 0.1) * rows_of_training_;
+    [[nodiscard]] double passes() const {
+        const double rows_seen = static_cast<double>(seen_.steps) * seen_.batch * seen_.micro_batches;
+        return rows() > 0 && rows_seen > 0 ? rows_seen / rows() : std::numeric_limits<double>::infinity();
     }
 
-    void judge(FindingSink& sink, std::uint64_t enough) {
-        const auto found = trained_.find(evaluation_.function());
-        if (found == trained_.end() || found->second.count < kFewestSteps || loss_.is_game()) return;
-        if (!labels_.are_mixed()) return;
+    // The loss of guessing, where it is the same for both.
+    [[nodiscard]] std::optional<double> guessing() const {
+        const auto theirs = seen_.evaluation.label_entropy(), ours = seen_.loss.label_entropy();
+        if (!theirs || !ours || std::abs(*theirs - *ours) > kAlike * *ours) return std::nullopt;
+        return theirs;
+    }
+    // By the last batches before this evaluation.
+    [[nodiscard]] bool has_learned(double guessing) const {
+        ToldRight told;
+        for (const model::ClassCounts& counts : seen_.batches) told.add(counts);
+        const std::optional<double> gain = told.gain();
+        return seen_.recent.full() && mean_loss() < learned_ * guessing && told.count() >= kFewestLabels &&
+               gain && *gain > kMuch;
+    }
+    [[nodiscard]] double mean_loss() const {
+        double sum = 0;
+        for (const double value : seen_.recent.values()) sum += value;
+        return sum / static_cast<double>(kBatches);
+    }
+
+    // An evaluation is over.
+    void judge(FindingSink& sink, bool is_end) {
+        const double below = seen_.of_evaluation > 0 ? seen_.below / seen_.of_evaluation : 1;
+        seen_.of_evaluation = seen_.below = 0;
         const std::optional<double> loss = guessing();
-        const bool has_learned = level_steps_ > 0 && loss && level_ < learned_ * *loss;
-        if (is_early() && !has_learned) {
-            const auto recent = found->second.recent.values();
-            level_ = median({recent.begin(), recent.end()});
-            level_steps_ = loss_.count();
+        const bool is_judged = loss && seen_.evaluation.function() == seen_.loss.tensor() &&
+                               seen_.steps >= kFewestSteps && seen_.mixture.is_mixed() &&
+                               !seen_.loss.is_game() && !seen_.has_several_heads;
+        if (is_judged && seen_.since == 0 && passes() <= passes_ + kLastBatch && has_learned(*loss)) {
+            seen_.level = mean_loss();
+            seen_.level_steps = seen_.steps;
+            seen_.level_passes = passes();
         }
-        if (level_steps_ == 0) return;
+        if (!is_judged || seen_.level_steps == 0) {
+            seen_.evaluated = {};  // before anything was learned
+            return;
+        }
         ++judged_;
-        lowest_ = since_ == 0 ? evaluation_.last() : std::min(lowest_, evaluation_.last());
-        ++since_;
-        const bool on = is_at_chance(enough);
-        if (on) fire(sink);
+        ++seen_.since;
+        seen_.lowest =
+            seen_.since == 1 ? seen_.evaluation.last() : std::min(seen_.lowest, seen_.evaluation.last());
+        seen_.is_partly_told = seen_.is_partly_told || below > kNoneOf;
+        const bool on = is_at_chance(*loss, is_end);
+        if (on) fire(sink, *loss);
         else if (is_firing_) sink.clear(kKey);
         is_firing_ = on;
     }
-    [[nodiscard]] bool is_at_chance(std::uint64_t enough) const {
-        if (since_ < enough || loss_.count() < kStepsOfNorms) return false;
+    void end(FindingSink& sink) {
+        const std::uint64_t before = seen_.evaluation.count();
+        seen_.evaluation.end();
         const std::optional<double> loss = guessing();
-        return loss && level_ < learned_ * *loss && lowest_ > chance_ * *loss;
+        if (seen_.evaluation.count() > before) judge(sink, true);
+        else if (loss && !is_firing_ && is_at_chance(*loss, true)) fire(sink, *loss);
     }
-    // The loss of guessing, of functions whose values are means of one scale whatever they are given.
-    [[nodiscard]] std::optional<double> guessing() const {
-        const std::string_view function = evaluation_.function();
-        if (function == "loss/cross_entropy" || function == "loss/nll_loss") {
-            const auto theirs = evaluation_.label_entropy(), ours = loss_.label_entropy();
-            if (!theirs || !ours || std::abs(*theirs - *ours) > kAlike * *ours) return std::nullopt;
-            return theirs;
-        }
-        const bool is_binary =
-            function == "loss/binary_cross_entropy" || function == "loss/binary_cross_entropy_with_logits";
-        if (!is_binary || is_summed_) return std::nullopt;
-        return trained_.at(evaluation_.function()).top;
+    [[nodiscard]] bool is_at_chance(double guessing, bool is_end) const {
+        const std::uint64_t enough = is_end ? std::min(evaluations_, kFewestAtTheEnd) : evaluations_;
+        if (seen_.since < enough || seen_.steps < kStepsOfNorms || seen_.is_partly_told) return false;
+        // Running statistics and averages of the weights may come yet.
+        if (!is_end && !is_firing_ && seen_.evaluation.in_a_row() >= 2) return false;
+        const std::optional<double> gain = seen_.evaluated.gain();
+        return seen_.lowest > chance_ * guessing && seen_.evaluated.count() >= kFewestLabels && gain &&
+               *gain < told_;
     }
-    void fire(FindingSink& sink) const {
-        const double loss = guessing().value_or(0);
+
+    void fire(FindingSink& sink, double guessing) const {
+        const double gain = seen_.evaluated.gain().value_or(0);
         model::Finding finding;
         finding.key = kKey;
         finding.kind = "train_val_mismatch";
         finding.mode = model::Mode::kEval;
         finding.severity = model::Severity::kWarning;
-        finding.first_step = 0;
-        finding.tensor = evaluation_.function();
-        const double passes = static_cast<double>(level_steps_) * batch_ * micro_batches_ / rows_of_training_;
+        finding.first_step = seen_.began;
+        finding.tensor = seen_.evaluation.function();
         finding.message = base::format(
-            "After {} steps, in which it went over its rows {}, the training's loss was {} where guessing "
-            "has "
-            "{}; that of {} evaluations has not been below {}, and is {} after {} steps.",
-            level_steps_, passes <= 1.1 ? std::string("once at most") : base::format("{:.1f} times", passes),
-            human_number(level_), human_number(loss), since_, human_number(lowest_),
-            human_number(evaluation_.last()), loss_.count());
+            "After {} steps, {:.1f} passes over its rows, the training loss was {} (guessing gives {}); none "
+            "of {} evaluations was below {}, the last, after {} steps, is {}, and classes are told right no "
+            "more often than by guessing.",
+            seen_.level_steps, seen_.level_passes, human_number(seen_.level), human_number(guessing),
+            seen_.since, human_number(seen_.lowest), seen_.steps, human_number(seen_.evaluation.last()));
         finding.fix = kEvaluationAtChance.fix;
-        finding.evidence.push_back({"training loss in the first passes", level_, "of guessing", loss});
-        finding.evidence.push_back({"lowest evaluation loss", lowest_, "of guessing", loss});
-        finding.plots = {{evaluation_.function(), "value"}};
+        finding.evidence.push_back({"training loss in the first passes", seen_.level, "guessing", guessing});
+        finding.evidence.push_back({"lowest evaluation loss", seen_.lowest, "guessing", guessing});
+        finding.evidence.push_back({"told right beyond guessing in evaluations", gain, "limit", told_});
+        finding.plots = {{seen_.evaluation.function(), "value"}};
         sink.fire(std::move(finding));
     }
 
     static constexpr const char* kKey = "evaluation";
-    double learned_, chance_;
+    static constexpr double kLastBatch = 0.1;  // of a pass
+
+    // Of one training; another one in the same process begins anew.
+    struct Seen {
+        model::StepIndex began = 0;
+        TrainingLoss loss;
+        EvaluationLoss evaluation;
+        Recent recent{kBatches};                  // training losses
+        std::vector<model::ClassCounts> batches;  // of the training, the last ones
+        Mixture mixture;
+        ToldRight evaluated;  // since something was learned
+        std::uint64_t steps = 0;
+        double of_evaluation = 0, below = 0;  // batches of the evaluation under way; those with less loss
+        bool has_several_heads = false, is_partly_told = false;
+        double rows_told = 0, rows_known = 0, rows_looked_at = 0, batch = 0, micro_batches = 1;
+        double level = 0, level_passes = 0, lowest = 0;
+        std::uint64_t level_steps = 0, since = 0;  // `since`: evaluations from the level on
+    };
+    double learned_, chance_, told_;
     std::uint64_t evaluations_;
     double passes_;
-    TrainingLoss loss_;
-    EvaluationLoss evaluation_;
-    Labels labels_;
-    std::map<std::string, Trained, std::less<>> trained_;  // by the function
-    bool is_summed_ = false;
-    double rows_of_training_ = 0, batch_ = 0, micro_batches_ = 1;
-    double level_ = 0, lowest_ = 0;  // of the first passes; of the evaluations from then on
-    std::uint64_t level_steps_ = 0, since_ = 0, judged_ = 0;
+    Seen seen_;
+    std::uint64_t judged_ = 0;
     bool is_firing_ = false;
 };
 
