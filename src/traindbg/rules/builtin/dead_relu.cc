@@ -24,7 +24,9 @@ const model::RuleInfo kDeadRelu = {
         "warning if the training learns all the same (around the layer). Partly: at least `share` "
         "of the units in each of the last `window` captured batches, after 100 steps: a warning while the "
         "training "
-        "does not learn, a note (info) if it does. Layers with fewer than 16 values per unit in a batch are "
+        "does not learn or where `nearly` of them died in training, most of which were not inactive at the "
+        "first "
+        "step, else a note (info). Layers with fewer than 16 values per unit in a batch are "
         "judged only as a whole.",
     .why =
         "A ReLU that is negative for all inputs has derivative 0: its weights never change again, and "
@@ -45,6 +47,7 @@ const model::RuleInfo kDeadRelu = {
     .severity = model::Severity::kError,
     .parameters = {{"whole", "share", 0.99, 0.5, 1, "inactive units that make a layer dead as a whole"},
                    {"share", "share", 0.75, 0.05, 1, "inactive units that make it partly dead"},
+                   {"nearly", "share", 0.9, 0.05, 1, "inactive units that are too many in any training"},
                    {"window", "captures", 5, 2, 1000, "captured batches in a row that must show it"}},
 };
 
@@ -53,6 +56,7 @@ class DeadRelu final : public Rule {
     explicit DeadRelu(const Parameters& parameters)
         : whole_(parameters.at("whole")),
           share_(parameters.at("share")),
+          nearly_(parameters.at("nearly")),
           window_(static_cast<std::size_t>(parameters.at("window"))) {}
 
     void on_step(const model::StepView& step, FindingSink& sink) override {
@@ -130,6 +134,10 @@ class DeadRelu final : public Rule {
         else if (partly != nullptr) fire(step, *partly, partly_places, false, learns, sink);
     }
 
+    // By updates: what is sparse by its nature was so at the first step.
+    [[nodiscard]] bool has_nearly_died(const Layer& layer) const {
+        return layer.lowest() >= nearly_ && layer.first_share < 0.5;
+    }
     void fire(const model::StepView& step, const Place& place, std::uint64_t places, bool whole, bool learns,
               FindingSink& sink) const {
         const model::TensorInfo& info = step.info(place.first);
@@ -138,9 +146,10 @@ class DeadRelu final : public Rule {
         const bool from_start = layer.first_share >= (whole ? whole_ : share_);
         model::Finding finding;
         finding.key = firing_;
-        finding.severity = whole    ? (learns ? model::Severity::kWarning : model::Severity::kError)
-                           : learns ? model::Severity::kInfo
-                                    : model::Severity::kWarning;
+        const bool is_note = learns && !has_nearly_died(layer);
+        finding.severity = whole     ? (learns ? model::Severity::kWarning : model::Severity::kError)
+                           : is_note ? model::Severity::kInfo
+                                     : model::Severity::kWarning;
         if (whole) finding.first_step = layer.died;
         finding.tensor = info.name;
         finding.layer = info.module;
@@ -169,7 +178,7 @@ class DeadRelu final : public Rule {
         sink.fire(std::move(finding));
     }
 
-    double whole_, share_;
+    double whole_, share_, nearly_;
     std::size_t window_;
     std::uint64_t judged_ = 0;
     std::map<model::TensorId, Layer> layers_;

@@ -24,7 +24,9 @@ const model::RuleInfo kOutputActivationRange = {
         "of "
         "the targets lie outside of that function's range. Where no such function can be seen: predictions "
         "that "
-        "in 15 looks and 50 steps press against an end of [0, 1] or [-1, 1], or hold exact zeros and nothing "
+        "in 15 looks and 50 steps press against an end of [0, 1] or [-1, 1], and are not what a layer "
+        "returned "
+        "that has no function, or hold exact zeros and nothing "
         "below, while a fifth of the targets lies beyond. binary_cross_entropy_with_logits behind a ReLU: no "
         "probability below one half. cross_entropy behind a tanh: no logit beyond 1; behind a ReLU: a "
         "warning "
@@ -84,6 +86,7 @@ class OutputActivationRange final : public Rule {
         std::uint64_t with_maker = 0;
         std::uint64_t squashed = 0;  // in agreement with `maker`
         Maker maker;
+        bool is_plain = false;      // a layer without a function returned the very values
         std::uint64_t at_zero = 0;  // looks with exact zeros and nothing below
         double lowest = 0, highest = 0;
         model::Histogram targets;
@@ -105,6 +108,7 @@ class OutputActivationRange final : public Rule {
         if (call.label_bins != nullptr) model::merge(seen.targets, *call.label_bins);
         const Maker maker = maker_of(step, call);
         if (maker.tensor == nullptr) return;
+        if (maker.squash == Squash::kNone) seen.is_plain = true;
         // A ReLU changes nothing of what is not negative.
         if (maker.squash == Squash::kNone && values.min >= 0) return;
         ++seen.with_maker;
@@ -134,7 +138,7 @@ class OutputActivationRange final : public Rule {
                 if (share >= share_) fire(seen, step, call, seen.maker.squash, share, true, sink);
             } else if (seen.with_maker == 0 && seen.looks >= 12 && step.step() >= seen.first + 50) {
                 const Squash pressed = pressed_against(seen);
-                if (pressed == Squash::kNone) return;
+                if (pressed == Squash::kNone || (seen.is_plain && pressed != Squash::kRelu)) return;
                 const double share = outside(seen.targets, range_of(pressed));
                 if (share >= std::max(share_, 0.2)) fire(seen, step, call, pressed, share, false, sink);
             }
