@@ -100,6 +100,7 @@ class LearningRateTooHigh final : public Rule {
         if (loop_fact(step, "trainings")) {  // another one: its first updates are not seen
             moved_ = 0;
             after_moves_.clear();
+            start_before_ = std::max(start_before_, loss_.start());
         }
         if (updates_.observe(step) && step.step() < kFirstMoves) moved_ += updates_.last().typical;
         summed_.observe(step);
@@ -254,6 +255,8 @@ class LearningRateTooHigh final : public Rule {
         // Where nothing at all was learned, less will do.
         const double limit = loss_.has_learned() ? update_ : update_ / 3;
         if (updates_.worst().typical <= limit || loss_.has_learned_much()) return false;
+        // One that goes on with what another one has learned has little left to learn.
+        if (loss_.level() < 0.5 * start_before_) return false;
         // Where losses jump all the time, those that jump when updates have long been small have another
         // reason, such as other data.
         if (updates_.worst().typical <= update_ && jumps_by_itself() && !was_large_before_jump(update_ / 3))
@@ -344,8 +347,9 @@ class LearningRateTooHigh final : public Rule {
     std::uint64_t patience_;
     std::uint64_t judged_ = 0;
     const char* firing_ = nullptr;
-    double peak_ = 0;  // largest median of ten losses in a row
-    double best_ = 0;  // lowest one
+    double start_before_ = 0;  // of trainings before this one in the same process
+    double peak_ = 0;          // largest median of ten losses in a row
+    double best_ = 0;          // lowest one
     model::StepIndex best_step_ = 0;
     std::uint64_t fallen_back_ = 0;    // steps in a row
     double moved_ = 0;                 // typical updates of the first steps, added up
