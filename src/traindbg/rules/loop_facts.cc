@@ -1,5 +1,7 @@
 #include "traindbg/rules/loop_facts.h"
 
+#include <algorithm>
+
 #include "traindbg/base/format.h"
 
 namespace traindbg::rules {
@@ -59,6 +61,18 @@ std::vector<model::Requirement> row_requirements(std::string_view rule) {
             {"inputs", kEval, kStatistics, {.every = 10, .dense_until = 50}, name},
             loop_requirement(rule),
             loop_requirement(rule, kEval)};
+}
+
+double rows_of_input(const model::StepView& step) {
+    for (const model::TensorSample& sample : step.record->tensors) {
+        const model::TensorInfo& info = step.info(sample.tensor);
+        if (info.name != "input/0" || info.shape.empty()) continue;
+        // Its shape is that of the first one that was seen, which may have had other numbers of rows.
+        double values = 1;
+        for (std::size_t i = 1; i < info.shape.size(); ++i) values *= static_cast<double>(info.shape[i]);
+        return static_cast<double>(sample.statistics.count) / std::max(values, 1.0);
+    }
+    return 0;
 }
 
 void RowsChange::observe(const model::StepView& step) {

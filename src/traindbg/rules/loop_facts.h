@@ -35,6 +35,8 @@ struct LoopFact {
 [[nodiscard]] std::vector<model::Requirement> sequence_requirements(std::string_view rule);
 // Rows of evaluated batches, known again: facts about evaluations, and the inputs that they are told of.
 [[nodiscard]] std::vector<model::Requirement> row_requirements(std::string_view rule);
+// How many rows the model's first input has in this step; 0 where it was not captured.
+[[nodiscard]] double rows_of_input(const model::StepView& step);
 
 // Whether rows of the training are other ones each time, though there are few enough of them to have come
 // again: something random is done to them.

@@ -34,7 +34,8 @@ const model::RuleInfo kEvaluationAtChance = {
         "guessing, and the last batches are told right far more often than by guessing; and of `evaluations` "
         "results from then on, 60 steps or more into the training (two at its end), all are above `chance` "
         "of "
-        "the loss of guessing, the last two did not fall, and classes are told right no more often than by "
+        "the loss of guessing, the last two were not each better than the one before, and classes are told "
+        "right no more often than by "
         "guessing (up to `told` of what can be gained). Guessing is told by the labels of the evaluation; "
         "how "
         "often classes are told right is the mean over the classes. It is over when an evaluation is better.",
@@ -208,16 +209,10 @@ class EvaluationAtChance final : public Rule {
     }
     // Rows of a step, no fewer than there are: of sequences it is not known which dimension is the batch.
     void take_batch(const model::StepView& step) {
-        for (const model::TensorSample& sample : step.record->tensors) {
-            const model::TensorInfo& info = step.info(sample.tensor);
-            if (info.name != "input/0" || info.shape.empty()) continue;
-            double values = 1;  // of a row; an evaluation that comes first may have other numbers of rows
-            for (std::size_t i = 1; i < info.shape.size(); ++i) values *= static_cast<double>(info.shape[i]);
-            const double first = static_cast<double>(sample.statistics.count) / std::max(values, 1.0);
-            const double labels = seen_.loss.labels_per_batch();
-            const bool is_sequence = first > 0 && labels > first && std::fmod(labels, first) == 0;
-            seen_.batch = std::max({seen_.batch, first, is_sequence ? labels / first : labels});
-        }
+        const double first = rows_of_input(step), labels = seen_.loss.labels_per_batch();
+        if (first == 0) return;
+        const bool is_sequence = labels > first && std::fmod(labels, first) == 0;
+        seen_.batch = std::max({seen_.batch, first, is_sequence ? labels / first : labels});
     }
     [[nodiscard]] double passes() const {
         const double rows_seen = static_cast<double>(seen_.steps) * seen_.batch * seen_.micro_batches;
@@ -299,8 +294,8 @@ class EvaluationAtChance final : public Rule {
         finding.tensor = seen_.evaluation.function();
         finding.message = base::format(
             "After {} steps, {:.1f} passes over its rows, the training loss was {} (guessing gives {}); none "
-            "of {} evaluations was below {}, the last, after {} steps, is {}, and classes are told right no "
-            "more often than by guessing.",
+            "of {} evaluations was below {}, the last, after {} steps, is {}, and classes are told right "
+            "hardly more often than by guessing.",
             seen_.level_steps, seen_.level_passes, human_number(seen_.level), human_number(guessing),
             seen_.since, human_number(seen_.lowest), seen_.steps, human_number(seen_.evaluation.last()));
         finding.fix = kEvaluationAtChance.fix;

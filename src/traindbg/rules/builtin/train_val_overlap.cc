@@ -66,7 +66,7 @@ class TrainValOverlap final : public Rule {
         if (step.mode() == model::Mode::kTrain) {
             if (loop_fact(step, "trainings")) begin_anew();
             train_step_ = step.step();
-            take_batch(step);
+            batch_ = std::max(batch_, rows_of_input(step));
             if (open_.batches > 0) close(sink);
             else on_unscored(step, sink);
             return;
@@ -145,16 +145,6 @@ class TrainValOverlap final : public Rule {
     static double number(const model::StepView& step, std::string_view fact) {
         const auto found = loop_fact(step, fact);
         return found ? found->value : 0;
-    }
-    // Rows of a batch of the training.
-    void take_batch(const model::StepView& step) {
-        for (const model::TensorSample& sample : step.record->tensors) {
-            const model::TensorInfo& info = step.info(sample.tensor);
-            if (info.name != "input/0" || info.shape.empty()) continue;
-            double values = 1;  // of a row; an evaluation that comes first may have other numbers of rows
-            for (std::size_t i = 1; i < info.shape.size(); ++i) values *= static_cast<double>(info.shape[i]);
-            batch_ = std::max(batch_, static_cast<double>(sample.statistics.count) / std::max(values, 1.0));
-        }
     }
 
     void close(FindingSink& sink) {
