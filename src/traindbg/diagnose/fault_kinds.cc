@@ -46,7 +46,7 @@ constexpr std::array kKinds = {
               "Refuted if the output is not constant."},
     FaultKind{"redundant_softmax", "Softmax applied twice", 0.95, kStalls,
               "Refuted if the values given to the loss do not sum to one."},
-    FaultKind{"missing_softmax", "Loss without the softmax that it needs", 0.95, kBoth,
+    FaultKind{"missing_softmax", "Loss without the softmax that it needs", 0.965, kBoth,
               "Refuted if the values given to the loss are log-probabilities."},
     FaultKind{"redundant_sigmoid", "Sigmoid applied twice", 0.93, kStalls,
               "Refuted if the model's output is below zero for some inputs."},
@@ -126,9 +126,13 @@ bool is_one_of(std::string_view rule, std::span<const std::string_view> rules) {
     return std::find(rules.begin(), rules.end(), rule) != rules.end();
 }
 
-constexpr std::array<std::string_view, 6> kOfStalling = {"loss_not_decreasing", "class_imbalance",
-                                                         "vanishing_gradient",  "learning_rate_too_low",
-                                                         "constant_output",     "stopped_too_early"};
+constexpr std::array<std::string_view, 7> kOfStalling = {"loss_not_decreasing",
+                                                         "class_imbalance",
+                                                         "vanishing_gradient",
+                                                         "learning_rate_too_low",
+                                                         "constant_output",
+                                                         "stopped_too_early",
+                                                         "underfit"};
 constexpr std::array<std::string_view, 8> kOfBlowingUp = {
     "loss_not_decreasing",    "class_imbalance", "exploding_gradient", "non_finite",
     "learning_rate_too_high", "constant_output", "loss_spike",         "divergence_ahead"};
@@ -146,6 +150,8 @@ std::span<const FaultKind> fault_kinds() noexcept { return kKinds; }
 bool follows(std::string_view rule, const FaultKind& fault, bool since_start) noexcept {
     if (has(fault.effect, Effect::kStalls) && is_one_of(rule, kOfStalling)) return true;
     if (has(fault.effect, Effect::kBlowsUp) && is_one_of(rule, kOfBlowingUp)) return true;
+    // A loss of logarithms has no lower bound where it is given other numbers, and falls without end.
+    if (fault.kind == "missing_softmax" && rule == "loss_sign_flipped") return true;
     if (has(fault.effect, Effect::kGeneralises) && is_one_of(rule, kOfGeneralising)) return true;
     return fault.effect != Effect::kNone && (!since_start || fault.is_first) && is_one_of(rule, kOfDying);
 }

@@ -156,6 +156,15 @@ TEST(LikelyCauses, AFactComesBeforeAJudgement) {
               (std::vector<std::string>{"loss_shape_broadcast", "input_not_normalized"}));
 }
 
+TEST(LikelyCauses, ALossWithoutTheSoftmaxThatItNeedsFallsWithoutEnd) {
+    model::Finding missing = finding("missing_softmax", "loss", kError);
+    missing.kind = missing.rule;
+    model::Finding flipped = finding("loss_sign_flipped", "endless", kWarning);
+    flipped.kind = flipped.rule;
+    EXPECT_EQ(names({missing, flipped}), std::vector<std::string>{"missing_softmax"});
+    EXPECT_EQ(names({flipped}), std::vector<std::string>{"loss_sign_flipped"});
+}
+
 TEST(LikelyCauses, WhatWasSoBeforeTheFirstUpdateFollowsFromNoLoop) {
     EXPECT_EQ(names({fault("detached_loss"), finding("dead_relu", "layer", kError,
                                                      {{"inactive units at the first step", 1.0, "", 0}})}),

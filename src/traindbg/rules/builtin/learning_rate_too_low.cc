@@ -1,8 +1,11 @@
 // Updates so small that the training hardly moves, by its learning rate.
 
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <memory>
 #include <optional>
+#include <string_view>
 
 #include "traindbg/base/format.h"
 #include "traindbg/base/text.h"
@@ -35,7 +38,9 @@ const model::RuleInfo kLearningRateTooLow = {
         "like), "
         "no update above five times `update` and a loss that has changed by less than a twentieth are "
         "enough, "
-        "whoever computes it. Not while the rate "
+        "whoever computes it; or, of Adam and its like, at the end of 200 steps or more, no update above "
+        "ten times `update` and a loss that has come down by less than a quarter, is above 60 % of guessing "
+        "and still fell over the last third (z < -3). Not while the rate "
         "rises (it is judged when the training is over), nor where clipping or weights in 16 bits are what "
         "makes the updates small. Where no loss of the training is seen, as inside of torch.func, three "
         "evaluations and more tell: the last is above 95 % of guessing and within 5 % of the first, and no "
@@ -100,6 +105,7 @@ class LearningRateTooLow final : public Rule {
         is_over_ = loss_.count() >= patience_ && rates_.is_warming_up(last_);
         if (updates_.count() >= 3 && (is_short || is_over_)) judge_low(sink);
         if (!firing_) judge_warm_up(sink);
+        if (!firing_ && is_slow_to_the_end()) fire_low(sink);
     }
     [[nodiscard]] std::uint64_t steps_judged() const override { return judged_; }
     [[nodiscard]] std::string why_not_judged() const override {
@@ -151,6 +157,28 @@ class LearningRateTooLow final : public Rule {
     // For weights that were drawn at random. With one that people use it may be a plateau.
     [[nodiscard]] double lowest_usual_rate() const {
         return updates_follow_gradients(rate_setting_) ? 5e-3 : 5e-5;
+    }
+    // Weights that were drawn at random, at a rate for others, and a loss that came down all the time, but
+    // not far. Of steps that do not grow with the gradient alone: those of SGD grow with a loss that is
+    // summed.
+    [[nodiscard]] bool is_slow_to_the_end() {
+        static constexpr std::array<std::string_view, 6> kAdams = {"Adam",   "AdamW", "NAdam",
+                                                                   "Adamax", "RAdam", "RMSprop"};
+        const auto& optimizers = rate_setting_.optimizers;
+        if (!fresh_ || optimizers.size() != 1 ||
+            std::find(kAdams.begin(), kAdams.end(), optimizers.front().type) == kAdams.end())
+            return false;
+        if (loss_.is_game() || !rates_.is_known() || !(rates_.peak() > 0) || updates_.count() < 3)
+            return false;
+        if (rates_.peak() >= lowest_usual_rate() || !(updates_.highest() < 10 * update_)) return false;
+        const std::optional<double> base = loss_.base_rate();
+        const double start = loss_.start();
+        if (!loss_.is_known_function() || !base || loss_.level() < 0.6 * *base) return false;
+        if (!(start > 0) || start - loss_.level() > 0.25 * start) return false;
+        const auto means = loss_.blocks().means();
+        if (loss_.count() < kFewestSlow || means.size() < 12) return false;
+        wanted_ = 0;
+        return trend_z(means.last(means.size() / 3)) < -3;
     }
     [[nodiscard]] bool is_low() {
         if (!are_small()) return false;
@@ -261,7 +289,11 @@ class LearningRateTooLow final : public Rule {
         finding.tensor = "update_ratio/" + look.place;
         finding.layer = look.place.substr(0, look.place.rfind('.'));
         finding.evidence.push_back({"update / weight", updates_.highest(), "limit", update_});
-        finding.evidence.push_back({"learning rate", rates_.peak(), "would give usual updates", wanted_});
+        if (wanted_ > 0)
+            finding.evidence.push_back({"learning rate", rates_.peak(), "would give usual updates", wanted_});
+        else
+            finding.evidence.push_back(
+                {"learning rate", rates_.peak(), "usual for new weights, at least", lowest_usual_rate()});
         finding.plots = {{finding.tensor, "value"}, {loss, "value"}};
         return finding;
     }
@@ -272,6 +304,9 @@ class LearningRateTooLow final : public Rule {
             firing_ = false;
             return;
         }
+        fire_low(sink);
+    }
+    void fire_low(FindingSink& sink) {
         firing_ = true;
         model::Finding finding = low(loss_.tensor());
         finding.message = base::format(
@@ -291,10 +326,10 @@ class LearningRateTooLow final : public Rule {
     }
 
     static constexpr std::uint64_t kEvaluations = 3;
-    static constexpr std::uint64_t kFewestWarm = 200;  // fewer steps are a trial
-    static constexpr double kHardly = 0.05;            // of its start: what a loss has changed by
-    static constexpr double kOfBase = 0.1;             // the rate, where a warm-up has hardly begun
-    static constexpr double kFarFrom = 0.3;            // of guessing or the start: much is left to learn
+    static constexpr std::uint64_t kFewestWarm = 200, kFewestSlow = 200;  // fewer steps are a trial
+    static constexpr double kHardly = 0.05;  // of its start: what a loss has changed by
+    static constexpr double kOfBase = 0.1;   // the rate, where a warm-up has hardly begun
+    static constexpr double kFarFrom = 0.3;  // of guessing or the start: much is left to learn
 
     double update_;
     std::uint64_t patience_, zero_steps_;

@@ -8,6 +8,7 @@
 #include "traindbg/base/format.h"
 #include "traindbg/base/text.h"
 #include "traindbg/rules/builtin/builtin.h"
+#include "traindbg/rules/far_from_fit.h"
 #include "traindbg/rules/loss_arguments.h"
 #include "traindbg/rules/neighbours.h"
 #include "traindbg/rules/robust.h"
@@ -24,7 +25,7 @@ const model::RuleInfo kLowCapacity = {
     .summary =
         "The last layer is given too few numbers for what it has to tell apart, and the loss stays high.",
     .when =
-        "The last layer, which makes what the loss is given, has one input, or fewer than a `narrow`th of "
+        "The last layer, which makes what the loss is given, has one input, or no more than a `narrow`th of "
         "its "
         "outputs, of which there are at least eight, and at most four; or no layer in front of it has more "
         "than "
@@ -39,7 +40,8 @@ const model::RuleInfo kLowCapacity = {
         "two do, and less than a third of that share of guessing, which is above `neighbours`, too, without "
         "a trend "
         "(Mann-Kendall z > -2) or a fall of 5 % over the last third of the run and at no less than half of "
-        "the highest rate. Or the whole model is tables that hold one number a row, two or more for each "
+        "the highest rate, or, at the end of a run, as `underfit` tells it. Or the whole model is tables "
+        "that hold one number a row, two or more for each "
         "kind of row (a factorisation with one factor, beside biases), and the loss is as high, and stands, "
         "as for a narrow last layer.",
     .why =
@@ -79,9 +81,11 @@ class LowCapacity final : public Rule {
         : steps_(static_cast<std::uint64_t>(parameters.at("steps"))),
           share_(parameters.at("share")),
           narrow_(parameters.at("narrow")),
-          neighbours_most_(parameters.at("neighbours")) {}
+          neighbours_most_(parameters.at("neighbours")),
+          far_({.min_steps = steps_, .share = neighbours_most_}) {}
 
     void on_step(const model::StepView& step, FindingSink& sink) override {
+        far_.observe(step);
         if (step.mode() != model::Mode::kTrain) return;
         guessing_.observe(step);
         rates_.observe(step);
@@ -97,6 +101,8 @@ class LowCapacity final : public Rule {
         if (guessing_.loss().count() >= steps_ && guessing_.loss().count() % 10 == 0) judge(sink);
     }
     void on_end(FindingSink& sink) override {
+        far_.end();
+        is_at_end_ = true;
         if (2 * guessing_.loss().count() >= steps_) judge(sink);
     }
     [[nodiscard]] std::uint64_t steps_judged() const override {
@@ -155,7 +161,7 @@ class LowCapacity final : public Rule {
         const auto is_tiny = [&](const Layer& layer) { return &layer == found.last || layer.out <= kTiny; };
         const bool is_narrow =
             in <= kMostInputs &&
-            (in == 1 || (out >= 8 && in * narrow_ < out) ||
+            (in == 1 || (out >= 8 && in * narrow_ <= out) ||
              (layers_.size() >= 3 && in <= kTiny && std::all_of(layers_.begin(), layers_.end(), is_tiny)));
         if (!is_narrow) return std::nullopt;
         for (const Layer& layer : layers_)
@@ -205,7 +211,9 @@ class LowCapacity final : public Rule {
         const std::optional<double> unlike = neighbours_.unlike();
         if (!is_simple() || !share || !unlike || guessing_.loss().is_game()) return;
         const bool tells = *unlike < std::min(neighbours_most_, *share / 3);
-        const bool on = tells && *share > neighbours_most_ && stands_still() && !is_over();
+        // A schedule that went to its end was meant to: what is left then does not come by more steps.
+        const bool is_stuck = (stands_still() && !is_over()) || (is_at_end_ && far_.found().has_value());
+        const bool on = tells && *share > neighbours_most_ && is_stuck;
         if (on) fire_simple(*share, *unlike, sink);
         else if (fired_simple_ && *share < 0.9 * neighbours_most_) sink.clear("simple");
         fired_simple_ = fired_simple_ || on;
@@ -322,7 +330,8 @@ class LowCapacity final : public Rule {
 
     std::uint64_t steps_;
     double share_, narrow_, neighbours_most_;
-    bool fired_ = false, fired_simple_ = false, fired_factor_ = false;
+    FarFromFit far_;
+    bool fired_ = false, fired_simple_ = false, fired_factor_ = false, is_at_end_ = false;
     Neighbours neighbours_;
     std::string last_;
     std::vector<Layer> layers_;
@@ -337,6 +346,8 @@ std::vector<model::Requirement> low_capacity_needs(const Parameters&) {
     for (model::Requirement& more : maker_requirements(kLowCapacity.name)) all.push_back(std::move(more));
     all.push_back(rate_requirement(kLowCapacity.name));
     for (model::Requirement& more : neighbour_requirements(kLowCapacity.name)) all.push_back(std::move(more));
+    for (model::Requirement& more : far_from_fit_requirements(kLowCapacity.name))
+        all.push_back(std::move(more));
     all.push_back({"weights",
                    model::Mode::kTrain,
                    model::What::kStatistics,

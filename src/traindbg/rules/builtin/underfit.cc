@@ -1,6 +1,8 @@
 // A training that stands still far from fitting its own data.
 
+#include <algorithm>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
@@ -31,7 +33,10 @@ const model::RuleInfo kUnderfit = {
         "bad, within `gap`. Where labels of nearest inputs can be compared, they must differ by less than "
         "60 % of the share that is left, and six tenths of `share` are enough. Not where the learning rate "
         "was below a hundredth of its highest over that time, of losses that are a sum of several, nor of "
-        "those of a game, as in a GAN. A note (info), as the floor of noise in the targets looks the same.",
+        "those of a game, as in a GAN. A note (info), as the floor of noise in the targets looks the same; a "
+        "warning where the inputs tell more for certain: more than `share` is left, labels of nearest inputs "
+        "differ by "
+        "less than a third of what is left, and by less than `alike`, and an evaluation is as bad.",
     .why =
         "A model that does not fit what it is trained on has nothing to give to other data either. More of "
         "the same steps, or more data, do not help.",
@@ -59,7 +64,9 @@ const model::RuleInfo kUnderfit = {
     .parameters = {{"min_steps", "steps", 300, 100, 1e9, "steps with a loss before it judges"},
                    {"share", "share", 0.5, 0.01, 0.95, "of the loss of the best constant answer, left"},
                    {"accuracy", "share", 0.9, 0.01, 1, "of the labels, in training, from which on it fits"},
-                   {"gap", "share", 0.25, 0, 10, "between training and evaluation, that counts as none"}},
+                   {"gap", "share", 0.25, 0, 10, "between training and evaluation, that counts as none"},
+                   {"alike", "share", 0.2, 0, 1,
+                    "difference of labels between nearest inputs, that is small"}},
 };
 
 class Underfit final : public Rule {
@@ -67,6 +74,7 @@ class Underfit final : public Rule {
     explicit Underfit(const Parameters& parameters)
         : min_steps_(static_cast<std::uint64_t>(parameters.at("min_steps"))),
           share_(parameters.at("share")),
+          alike_(parameters.at("alike")),
           training_({.min_steps = min_steps_,
                      .share = share_,
                      .accuracy = parameters.at("accuracy"),
@@ -93,7 +101,10 @@ class Underfit final : public Rule {
     void fire(const FarFromFit::Found& found, FindingSink& sink) const {
         model::Finding finding;
         finding.key = "training";
-        finding.severity = model::Severity::kInfo;
+        // Without an evaluation what makes training alone hard, dropout or augmentation, looks the same.
+        const bool is_certain = found.evaluation && found.unlike && found.share > share_ &&
+                                *found.unlike < std::min(alike_, found.share / 3);
+        finding.severity = is_certain ? model::Severity::kWarning : model::Severity::kInfo;
         finding.step = last_;
         finding.first_step = found.since;
         finding.tensor = training_.loss().tensor();
@@ -131,7 +142,7 @@ class Underfit final : public Rule {
     }
 
     std::uint64_t min_steps_;
-    double share_;
+    double share_, alike_;
     FarFromFit training_;
     model::StepIndex last_ = 0;
 };
