@@ -16,9 +16,6 @@ import traindbg as td
 from traindbg.hooks.torch_data import (
     answers_of,
     batches_in_storage,
-    closest_column,
-    column_beyond,
-    one_sided_column,
     places_in_containers,
 )
 from traindbg.hooks.torch_loss_graph import compared_shapes
@@ -94,106 +91,6 @@ def test_the_column_that_is_the_label_is_named(run_dir, units):
     assert numbers(run, "label_in_input_column") == [4, 4, 4]
 
 
-def test_a_column_that_is_filled_in_for_one_label_alone():
-    torch.manual_seed(0)
-    x, y = torch.randn(200, 6), (torch.rand(200) < 0.3).float()
-    recovered = y * (torch.rand(200) < 0.9) * torch.rand(200)
-    x[:, 3] = (recovered - recovered.mean()) / recovered.std()
-    for labels in (y, 1 - y, y[:, None], y.long()):
-        found = one_sided_column(x, labels)
-        assert found is not None
-        agreement, column, rows = found
-        assert column == 3
-        assert agreement > 0.95
-        assert rows == (recovered > 0).sum()
-    x[(y == 0).nonzero()[0], 3] = 5.0  # one row of the other label
-    found = one_sided_column(x, y)
-    assert found is not None
-    assert found[0] < 0.9
-    assert one_sided_column(torch.randn(200, 6), torch.randn(200))[0] == 0
-    assert one_sided_column(torch.randn(200, 6), torch.zeros(200))[0] == 0
-
-
-def test_a_column_that_the_label_was_made_of_by_a_limit():
-    torch.manual_seed(0)
-    x = torch.randn(200, 6)
-    for labels, is_above in ((x[:, 3] > 0.5, True), (x[:, 3] < 0.5, False)):
-        for y in (labels.float(), labels.long()[:, None]):
-            found = column_beyond(x, y)
-            assert found is not None
-            assert (found.columns, found.column, found.is_above) == (1, 3, is_above)
-            assert found.low <= 0.5 < found.high
-            assert found.high - found.low < 0.1
-            assert found.deviation == pytest.approx(float(x[:, 3].std()))
-            assert found.fewer == min(int(y.sum()), 200 - int(y.sum()))
-            assert found.others < 3  # chance
-    x[:, 1] += x[:, 3]
-    found = column_beyond(x, (x[:, 3] > 0.5).float())
-    assert found is not None
-    assert found.others > 5
-    y = (x[:, 3] > 0.5).float()
-    y[0] = 1 - y[0]
-    for other in (y, torch.ones(200), 2 * (x[:, 3] > 0.5).float(), torch.randn(200)):
-        found = column_beyond(x, other)
-        assert found is not None
-        assert found.columns == 0
-    assert column_beyond(x[:, :1], y) is None
-    assert column_beyond(x[:, :, None], y) is None
-    x[5, 0] = float("nan")
-    found = column_beyond(x, (x[:, 3] > 0.5).float())
-    assert found is not None
-    assert found.columns == 0
-
-
-def test_what_is_no_table_with_one_label_for_each_row_is_not_compared():
-    y = torch.randn(40)
-    assert closest_column(torch.randn(40, 6), y) is not None
-    assert closest_column(torch.randn(40, 6), torch.randint(0, 3, (40,))) is not None
-    assert closest_column(torch.randn(40, 1), y) is None
-    assert closest_column(torch.randn(40, 2, 2), y) is None  # no series
-    assert closest_column(torch.randn(40, 5, 0), y) is None
-    assert closest_column(torch.randn(5, 40, 0), y) is None
-    assert closest_column(torch.randn(2, 40, 6), y) is None
-    assert closest_column(torch.randn(6, 41, 2), y) is None
-    assert closest_column(torch.randint(0, 9, (40, 6)), y) is None
-    assert closest_column(torch.randn(8, 6), torch.randn(8)) is None
-    assert closest_column(torch.randn(40, 6), torch.randn(40, 2)) is None
-
-
-def test_of_series_the_last_step_is_compared():
-    x, y = torch.randn(40, 5, 3), torch.randn(40)
-    x[:, -1, 2], x[:, 0, 1] = y * 2 + 1, y
-    found = closest_column(x, y)
-    assert found is not None
-    assert found[0] == pytest.approx(1, abs=1e-6)
-    assert (found[1], found[2]) == (2, True)
-    x[:, -1, 2] = torch.randn(40)
-    found = closest_column(x, y)  # the first step is what a memory is trained to give back
-    assert found is not None
-    assert found[0] < 0.9
-
-
-@pytest.mark.parametrize(
-    ("shape", "last", "early", "channel"),
-    [
-        ((40, 1, 25), (slice(None), 0, -1), (slice(None), 0, 0), 0),  # of convolutions
-        ((40, 4, 25), (slice(None), 3, -1), (slice(None), 2, 0), 3),
-        ((6, 40, 2), (-1, slice(None), 1), (0, slice(None), 1), 1),  # of recurrent layers
-    ],
-)
-def test_the_last_step_of_series_may_be_in_other_places(shape, last, early, channel):
-    x, y = torch.randn(shape), torch.randn(40, 1)
-    x[early] = y[:, 0]
-    found = closest_column(x, y)
-    assert found is not None
-    assert found[0] < 0.9
-    x[last] = y[:, 0] / 3 - 2
-    found = closest_column(x, y)
-    assert found is not None
-    assert found[0] == pytest.approx(1, abs=1e-6)
-    assert (found[1], found[2]) == (channel, True)
-
-
 @pytest.mark.parametrize("mended", [False, True])
 def test_a_target_that_the_model_itself_repeats_is_told(run_dir, mended):
     class Sum(nn.Module):
@@ -234,15 +131,6 @@ def test_a_matrix_of_targets_is_not_a_repeated_one(run_dir):
         optimizer.step()
     watcher.detach()
     assert numbers(td.Run(run_dir), "target_is_repeated") == [0, 0]
-
-
-def test_a_constant_column_and_a_constant_label_have_no_correlation():
-    found = closest_column(torch.ones(40, 3), torch.randn(40))
-    assert found is not None
-    assert found[0] == 0
-    found = closest_column(torch.randn(40, 3), torch.ones(40))
-    assert found is not None
-    assert found[0] == 0
 
 
 @pytest.mark.parametrize(

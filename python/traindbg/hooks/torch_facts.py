@@ -16,13 +16,16 @@ import torch
 from traindbg import _core
 from traindbg.hooks.torch_averages import Averages
 from traindbg.hooks.torch_clips import Clips
+from traindbg.hooks.torch_columns import (
+    closest_column,
+    column_beyond,
+    one_sided_column,
+    ordered_column,
+)
 from traindbg.hooks.torch_copies import Copies, Found
 from traindbg.hooks.torch_data import (
     batches_in_storage,
-    closest_column,
-    column_beyond,
     missed_labels,
-    one_sided_column,
     places_in_containers,
     sizes,
 )
@@ -325,14 +328,17 @@ class Facts:
         with own_operations():
             found = closest_column(tensor, label)
             one_sided = one_sided_column(tensor, label)
-            beyond = column_beyond(tensor, label)
+            parts = {
+                "beyond": column_beyond(tensor, label),
+                "ordered": ordered_column(tensor, label),
+            }
         if one_sided is not None:
             words = ("agreement", "column", "rows")
             for word, value in zip(words, one_sided, strict=True):
                 self._tensors.tell(f"label_on_one_side_{word}", value)
-        if beyond is not None:
-            for word, value in beyond._asdict().items():
-                self._tensors.tell(f"label_beyond_{word}", value)
+        for name, part in parts.items():
+            for word, value in (part._asdict() if part is not None else {}).items():
+                self._tensors.tell(f"label_{name}_{word}", value)
         if found is not None:
             words = ("correlation", "column", "is_at_the_end")
             for word, value in zip(words, found, strict=True):

@@ -29,7 +29,10 @@ const model::RuleInfo kTargetLeak = {
         "and the same column, and no other one, has a value beyond which lie all rows of one label, in "
         "`looks` steps and more together, with 20 rows and more of each label, and rows of both labels lie "
         "as near to that value as rows lie to each other (16 standard deviations divided by the number of "
-        "rows): so lies the limit by which a label is made of a number. A note (info) where the other "
+        "rows): so lies the limit by which a label is made of a number. Or, of a table of three columns and "
+        "more, in `looks` of those steps one and the same column, and no other one, has the rows in the "
+        "order of their labels, of which half and at least 24 differ: a curve leads from the one to the "
+        "other. A note (info) where the other "
         "columns "
         "tell no more than by chance ((rows - 1) r², r the correlation with the label, is below 2 on "
         "average).",
@@ -44,7 +47,7 @@ const model::RuleInfo kTargetLeak = {
         "earlier value, as where memory is tried out; inputs that are images or numbers of tokens, which are "
         "not looked at.",
     .cost =
-        "At the first 5 steps five passes over the model's input, where it is a table of at most a million "
+        "At the first 5 steps twelve passes over the model's input, where it is a table of at most a million "
         "values; and a sort of its columns, of at most 65,536.",
     .original = "",
     .source =
@@ -65,6 +68,17 @@ class TargetLeak final : public Rule {
         if (step.mode() != model::Mode::kTrain) return;
         judge_one_sided(step, sink);
         judge_limit(step, sink);
+        judge_correlation(step, sink);
+        judge_order(step, sink);
+    }
+    [[nodiscard]] std::uint64_t steps_judged() const override { return judged_; }
+    [[nodiscard]] std::string why_not_judged() const override {
+        return "no input that is a table or series, with one label for each row given to a loss of "
+               "torch.nn.functional, was seen";
+    }
+
+  private:
+    void judge_correlation(const model::StepView& step, FindingSink& sink) {
         double correlation = -1, column = -1;
         for (const model::ScalarSample& sample : step.record->scalars) {
             const std::string& name = step.info(sample.tensor).name;
@@ -85,13 +99,6 @@ class TargetLeak final : public Rule {
         column_ = column;
         if (++in_a_row_ >= looks_) fire(correlation, sink);
     }
-    [[nodiscard]] std::uint64_t steps_judged() const override { return judged_; }
-    [[nodiscard]] std::string why_not_judged() const override {
-        return "no input that is a table or series, with one label for each row given to a loss of "
-               "torch.nn.functional, was seen";
-    }
-
-  private:
     void judge_one_sided(const model::StepView& step, FindingSink& sink) {
         const std::optional<LoopFact> agreement = loop_fact(step, "label_on_one_side_agreement");
         const std::optional<LoopFact> column = loop_fact(step, "label_on_one_side_column");
@@ -176,6 +183,52 @@ class TargetLeak final : public Rule {
         sink.fire(std::move(finding));
     }
 
+    void judge_order(const model::StepView& step, FindingSink& sink) {
+        const std::optional<LoopFact> columns = loop_fact(step, "label_ordered_columns");
+        const std::optional<LoopFact> column = loop_fact(step, "label_ordered_column");
+        const std::optional<LoopFact> falling = loop_fact(step, "label_ordered_is_falling");
+        const std::optional<LoopFact> labels = loop_fact(step, "label_ordered_labels");
+        const std::optional<LoopFact> others = loop_fact(step, "label_ordered_others");
+        const std::optional<LoopFact> rows = loop_fact(step, "label_ordered_rows");
+        if (!columns || !column || !falling || !labels || !others || !rows || is_no_order_) return;
+        if (order_.steps++ == 0) {
+            order_.column = column->value;
+            order_.is_falling = falling->value > 0;
+            order_.since = step.step();
+        }
+        order_.rows += rows->value;
+        order_.others += others->value;
+        is_no_order_ = columns->value != 1 || column->value != order_.column ||
+                       (falling->value > 0) != order_.is_falling || labels->value < kFewestLabels ||
+                       2 * labels->value < rows->value;
+        if (is_no_order_) {
+            if (order_.is_told) sink.clear("order");
+            return;
+        }
+        // Where it is the label itself that is said already.
+        if (order_.steps < looks_ || in_a_row_ >= looks_) return;
+        order_.is_told = true;
+        model::Finding finding;
+        finding.key = "order";
+        const bool others_tell = order_.others > kByChance * static_cast<double>(order_.steps);
+        finding.severity = others_tell ? model::Severity::kWarning : model::Severity::kInfo;
+        finding.first_step = order_.since;
+        finding.tensor = "input/0";
+        finding.message = base::format(
+            "Column {:.0f} of the model's input has the rows in the {} of their labels: so it was "
+            "with "
+            "all {:.0f} rows of {} steps, as where one was made of the other by a curve.",
+            order_.column, order_.is_falling ? "reverse order" : "order", order_.rows, order_.steps);
+        finding.fix = base::format(
+            "Remove column {:.0f}: whoever knows it knows the label, as a price knows its "
+            "logarithm.",
+            order_.column);
+        finding.evidence.push_back({"rows in the order of their labels", order_.rows, "of", order_.rows});
+        finding.evidence.push_back({"column", order_.column, "", 0});
+        finding.plots = {{"loss", "value"}};
+        sink.fire(std::move(finding));
+    }
+
     void fire(double correlation, FindingSink& sink) const {
         model::Finding finding;
         finding.key = "column";
@@ -199,8 +252,9 @@ class TargetLeak final : public Rule {
     }
 
     static constexpr double kFewestRows = 20;  // with another value than the usual one; of either label
-    static constexpr double kByChance = 2;     // times what columns tell that have nothing to do with it
-    static constexpr double kGap = 16;         // times what lies between neighbours, on average and at least
+    static constexpr double kFewestLabels = 24;
+    static constexpr double kByChance = 2;  // times what columns tell that have nothing to do with it
+    static constexpr double kGap = 16;      // times what lies between neighbours, on average and at least
 
     // A value of a column that parts the labels.
     struct Limit {
@@ -213,6 +267,15 @@ class TargetLeak final : public Rule {
     };
     Limit limit_;
     bool is_no_limit_ = false;  // no value does, for certain
+    // A column by which the rows are in the order of their labels.
+    struct Order {
+        std::uint64_t steps = 0;
+        double column = -1, rows = 0, others = 0;
+        bool is_falling = false, is_told = false;
+        model::StepIndex since = 0;
+    };
+    Order order_;
+    bool is_no_order_ = false;  // none does, for certain
     std::uint64_t looks_;
     double agreement_;
     std::uint64_t one_sided_ = 0;  // steps in a row

@@ -1,0 +1,232 @@
+"""Whether a column of the inputs tells the label.
+
+What is handed in is looked at only, and nothing of it is kept. All is computed where the inputs
+lie, and nothing waits for a device.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import torch
+
+from traindbg.hooks.torch_device import widest_of
+
+_FEWEST_STEPS = 3  # of a series
+_FEWEST_ROWS = 24  # with fewer, two columns of zeros and ones are alike by chance
+_MOST_VALUES = 1 << 20
+_SAME = 1e-3  # deviations, by which values of one column may differ by rounding
+
+
+def closest_column(
+    inputs: torch.Tensor, labels: torch.Tensor
+) -> tuple[torch.Tensor, torch.Tensor, bool] | None:
+    """Of a table of inputs, the size of the largest correlation with the labels, and its column.
+
+    One value each, on the inputs' device. Of series the last step is looked at, which the third
+    says: there a window is that ends too late. None where they are no real numbers with one label
+    for each row, or too many or too few of them. Cost: one pass over the table, in float64.
+    """
+    rows = labels.numel()
+    if (
+        rows < _FEWEST_ROWS
+        or inputs.numel() > _MOST_VALUES
+        or not inputs.is_floating_point()
+        or inputs.layout is not torch.strided
+        or labels.layout is not torch.strided
+        or labels.is_complex()
+        or labels.device != inputs.device
+    ):
+        return None
+    ends = _last_steps(inputs, rows)
+    if ends is None and (inputs.dim() != 2 or inputs.shape[0] != rows or inputs.shape[1] < 2):
+        return None
+    wide = widest_of(inputs)
+    parts = [inputs] if ends is None else ends
+    table = torch.cat([part.detach().to(wide) for part in parts], 1)
+    table = table - table.mean(0)
+    wanted = labels.detach().reshape(rows).to(wide)
+    wanted = wanted - wanted.mean()
+    # A column that is constant has no correlation.
+    size = (table.square().sum(0) * wanted.square().sum()).sqrt()
+    found = torch.where(size > 0, (wanted @ table).abs() / size.clamp_min(1e-300), 0.0)
+    value = found.max()
+    # What two parts share is in both of them: the first one, whichever rounding makes the larger.
+    column = (found >= value - 1e-9).int().argmax()
+    first = parts[0].shape[1]
+    return value, torch.where(column < first, column, column - first), ends is not None
+
+
+def _last_steps(inputs: torch.Tensor, rows: int) -> list[torch.Tensor] | None:
+    """Of as many series the last step, as one table; as two where either of two sizes may be steps.
+
+    Series are (rows, steps, values) or (steps, rows, values), as of recurrent layers, or (rows,
+    channels, steps), as of convolutions, where there are more steps than channels. None: no series,
+    or one without values.
+    """
+    if inputs.dim() != 3 or inputs.numel() == 0:
+        return None
+    if inputs.shape[0] != rows:
+        is_series = inputs.shape[1] == rows and inputs.shape[0] >= _FEWEST_STEPS
+        return [inputs[-1]] if is_series else None
+    ends = []
+    if inputs.shape[2] >= _FEWEST_STEPS and inputs.shape[1] < inputs.shape[2]:
+        ends.append(inputs[..., -1])
+    if inputs.shape[1] >= _FEWEST_STEPS:
+        ends.append(inputs[:, -1])
+    return ends or None
+
+
+def one_sided_column(
+    inputs: torch.Tensor, labels: torch.Tensor
+) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor] | None:
+    """Of a table, the column that tells a label of two best by whether it has its usual value.
+
+    A column that is filled in only once the label is known (a recovery after a default) has its
+    usual value, mostly 0, in all rows of the one label, and in few of the other. Returns the share
+    of rows in which the two agree, the column, and how many rows have another value than the usual
+    one; the share is 0 where no column has only rows of one label without its usual value. None
+    where it is no table with one label of 0 or 1 for each row. Cost: a sort of each column.
+    """
+    rows = labels.numel()
+    if not _is_table_of(inputs, labels, rows) or inputs.numel() > _MOST_VALUES // 16:
+        return None
+    table, wanted = inputs.detach(), labels.detach().reshape(rows, 1)
+    is_one, is_zero = wanted == 1, wanted == 0
+    is_other = table != table.mode(0).values
+    ones, zeros = (is_other & is_one).sum(0), (is_other & is_zero).sum(0)
+    agree_one = ones + (~is_other & is_zero).sum(0)
+    agree_zero = zeros + (~is_other & is_one).sum(0)
+    is_binary = (is_one | is_zero).all() & is_one.any() & is_zero.any()
+    agree = torch.maximum(agree_one * (zeros == 0), agree_zero * (ones == 0)) * is_binary
+    best, column = agree.max(0)
+    other = (ones + zeros).index_select(0, column.reshape(1)).squeeze(0)  # waits for no device
+    return best / rows, column, other
+
+
+class Beyond(NamedTuple):
+    """Of a column beyond one value of which lie all rows of one label: one value each."""
+
+    columns: torch.Tensor  # there are so many of them; the rest is of the first
+    column: torch.Tensor
+    is_above: torch.Tensor  # the rows of label 1 lie above those of label 0, else below
+    low: torch.Tensor  # the largest value of the lower ones
+    high: torch.Tensor  # the smallest value of the upper ones
+    deviation: torch.Tensor  # of the column's values
+    fewer: torch.Tensor  # rows of the label that has fewer
+    others: torch.Tensor  # what the other columns tell of the label: 1 where that is chance
+    rows: int
+
+
+def column_beyond(inputs: torch.Tensor, labels: torch.Tensor) -> Beyond | None:
+    """Whether one value of a column parts the rows of label 0 from those of label 1.
+
+    So does a number that the label was made of by a limit (a delay of fifteen minutes and more is
+    "late"). `others` is the mean of (rows - 1) r² of the other columns, r being their correlation
+    with the label. None where it is no table with one label of 0 or 1 for each row. Cost: seven
+    passes over the table.
+    """
+    rows = labels.numel()
+    if not _is_table_of(inputs, labels, rows) or inputs.numel() > _MOST_VALUES:
+        return None
+    table, wanted = inputs.detach(), labels.detach().reshape(rows, 1)
+    is_one, is_zero = wanted == 1, wanted == 0
+    ones, zeros = is_one.sum(), is_zero.sum()
+    first_one = table.masked_fill(~is_one, math.inf).amin(0)
+    last_one = table.masked_fill(~is_one, -math.inf).amax(0)
+    first_zero = table.masked_fill(~is_zero, math.inf).amin(0)
+    last_zero = table.masked_fill(~is_zero, -math.inf).amax(0)
+    is_above, is_below = first_one > last_zero, first_zero > last_one
+    is_known = (is_one | is_zero).all() & (ones > 0) & (zeros > 0) & table.isfinite().all()
+    parts = (is_above | is_below) & is_known
+    column = parts.int().argmax()
+    # Chosen by `index_select`, since an index that is a tensor waits for the device.
+    picked = column.reshape(1)
+
+    def of(values: torch.Tensor) -> torch.Tensor:
+        return values.index_select(-1, picked).squeeze(-1)
+
+    above = of(is_above)
+    told = _told_by_each(table, is_one)
+    return Beyond(
+        parts.sum(),
+        column,
+        above,
+        torch.where(above, of(last_zero), of(last_one)),
+        torch.where(above, of(first_one), of(first_zero)),
+        of(table.std(0)),
+        torch.minimum(ones, zeros),
+        (told.sum() - of(told)) / (told.numel() - 1),
+        rows,
+    )
+
+
+class Ordered(NamedTuple):
+    """Of a column whose values are in the same order as the labels: one value each."""
+
+    columns: torch.Tensor  # there are so many of them; the rest is of the first
+    column: torch.Tensor
+    is_falling: torch.Tensor  # the larger the label, the smaller the column's value
+    labels: torch.Tensor  # that differ from each other
+    others: torch.Tensor  # what the other columns tell of the label: 1 where that is chance
+    rows: int
+
+
+def ordered_column(inputs: torch.Tensor, labels: torch.Tensor) -> Ordered | None:
+    """Whether the rows are in one and the same order by a column and by their labels.
+
+    So are they where the label was made of the column by a curve, as a logarithm of a price of the
+    price. Of labels that are equal, the column's values must be, and half of the rows must have
+    another value than the one before. `others` is as of `column_beyond`. None where it is no table
+    of three columns or more with one label of floating point for each row. Cost: a sort of the
+    labels, and seven passes over the table.
+    """
+    rows = labels.numel()
+    if not _is_table_of(inputs, labels, rows) or inputs.numel() > _MOST_VALUES:
+        return None
+    if inputs.shape[1] < 3 or not labels.is_floating_point():
+        return None
+    wanted, order = labels.detach().reshape(rows).sort()
+    table = inputs.detach().index_select(0, order)
+    rise, is_larger = table.diff(dim=0), wanted.diff().reshape(rows - 1, 1) > 0
+    equal = rise.abs() <= _SAME * table.std(0)
+    rising = torch.where(is_larger, rise >= 0, equal).all(0)
+    falling = torch.where(is_larger, rise <= 0, equal).all(0)
+    moves = 2 * (rise != 0).sum(0) >= rows
+    is_known = wanted.isfinite().all() & table.isfinite().all()
+    is_ordered = (rising | falling) & moves & is_known
+    column = is_ordered.int().argmax()
+    picked = column.reshape(1)
+    told = _told_by_each(table, wanted.reshape(rows, 1))
+    return Ordered(
+        is_ordered.sum(),
+        column,
+        falling.index_select(0, picked).squeeze(0),
+        is_larger.sum() + 1,
+        (told.sum() - told.index_select(0, picked).squeeze(0)) / (told.numel() - 1),
+        rows,
+    )
+
+
+def _told_by_each(table: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
+    """(rows - 1) r² of each column, r being its correlation with the labels: 1 by chance."""
+    centred = table - table.mean(0)
+    label = labels.to(table.dtype) - labels.to(table.dtype).mean()
+    size = centred.square().sum(0) * label.square().sum()
+    return (label * centred).sum(0).square() / size.clamp_min(1e-30) * (labels.shape[0] - 1)
+
+
+def _is_table_of(inputs: torch.Tensor, labels: torch.Tensor, rows: int) -> bool:
+    """Rows and two columns or more of floating point, and one label for each row."""
+    return (
+        inputs.dim() == 2
+        and inputs.shape[0] == rows
+        and inputs.shape[1] >= 2
+        and rows >= _FEWEST_ROWS
+        and inputs.is_floating_point()
+        and inputs.layout is torch.strided
+        and labels.layout is torch.strided
+        and not labels.is_complex()
+        and labels.device == inputs.device
+    )
