@@ -339,8 +339,9 @@ std::optional<Weight> exploding_by_itself(const Symptoms& symptoms) {
                           " Refuted if it does not grow with the default initialisation, or with "
                           "normalised blocks, and is lost all the same.",
                       depth->fix};
-    const Finding* finding = symptoms.find("exploding_gradient", "time");
-    if (finding == nullptr) finding = symptoms.find("exploding_gradient", "clip");
+    // That nothing is clipped is a fact, and why it grows all the same.
+    const Finding* finding = symptoms.find("exploding_gradient", "clip");
+    if (finding == nullptr) finding = symptoms.find("exploding_gradient", "time");
     if (finding == nullptr) return std::nullopt;
     if (finding->key == "clip")
         return Weight{0.93,

@@ -48,6 +48,8 @@ constexpr std::array kKinds = {
               "Refuted if the values given to the loss do not sum to one."},
     FaultKind{"missing_softmax", "Loss without the softmax that it needs", 0.965, kBoth,
               "Refuted if the values given to the loss are log-probabilities."},
+    FaultKind{"labels_out_of_range", "Labels out of the loss's range", 0.97, kBoth,
+              "Refuted if the labels are within the range that the loss is defined for."},
     FaultKind{"redundant_sigmoid", "Sigmoid applied twice", 0.93, kStalls,
               "Refuted if the model's output is below zero for some inputs."},
     FaultKind{"output_activation_range", "Targets out of the output's reach", 0.92, kStalls,
@@ -151,7 +153,9 @@ bool follows(std::string_view rule, const FaultKind& fault, bool since_start) no
     if (has(fault.effect, Effect::kStalls) && is_one_of(rule, kOfStalling)) return true;
     if (has(fault.effect, Effect::kBlowsUp) && is_one_of(rule, kOfBlowingUp)) return true;
     // A loss of logarithms has no lower bound where it is given other numbers, and falls without end.
-    if (fault.kind == "missing_softmax" && rule == "loss_sign_flipped") return true;
+    if ((fault.kind == "missing_softmax" || fault.kind == "labels_out_of_range") &&
+        rule == "loss_sign_flipped")
+        return true;
     if (has(fault.effect, Effect::kGeneralises) && is_one_of(rule, kOfGeneralising)) return true;
     return fault.effect != Effect::kNone && (!since_start || fault.is_first) && is_one_of(rule, kOfDying);
 }

@@ -113,6 +113,13 @@ TEST(LikelyCauses, TheAdviceNamesTheLearningRate) {
     EXPECT_NE(causes[0].fix.find("from 5 to about 0.5 or less"), std::string::npos) << causes[0].fix;
 }
 
+TEST(LikelyCauses, ClippingThatClipsNothingIsTheCauseBeforeARateThatIsUsual) {
+    const model::Finding clip = finding("exploding_gradient", "clip", kWarning);
+    const model::Finding time = finding("exploding_gradient", "time", kError);
+    const model::Finding lost = finding("non_finite", "forward", kError);
+    EXPECT_EQ(names({clip, time, lost}).front(), "exploding_gradient");
+}
+
 TEST(LikelyCauses, ANonFiniteInputIsToldFromAnOverflow) {
     model::Finding input = finding("non_finite", "train", kError);
     input.tensor = "input/0";
@@ -162,6 +169,9 @@ TEST(LikelyCauses, ALossWithoutTheSoftmaxThatItNeedsFallsWithoutEnd) {
     model::Finding flipped = finding("loss_sign_flipped", "endless", kWarning);
     flipped.kind = flipped.rule;
     EXPECT_EQ(names({missing, flipped}), std::vector<std::string>{"missing_softmax"});
+    model::Finding labels = finding("labels_out_of_range", "probabilities", kError);
+    labels.kind = labels.rule;
+    EXPECT_EQ(names({flipped, labels}), std::vector<std::string>{"labels_out_of_range"});
     EXPECT_EQ(names({flipped}), std::vector<std::string>{"loss_sign_flipped"});
 }
 
