@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import pytest
 import torch
+from torch import nn
 
+import traindbg as td
 from traindbg.hooks.torch_columns import (
     closest_column,
     column_beyond,
@@ -88,6 +90,34 @@ def test_a_column_that_a_curve_leads_from_to_the_label():
     found = ordered_column(x, y)
     assert found is not None
     assert found.columns == 2
+
+
+def test_rows_that_come_in_the_order_of_their_labels():
+    torch.manual_seed(0)
+    x = torch.randn(64, 4)
+    for way in (torch.arange(64.0), -torch.arange(64.0)):
+        x[:, 1] = way
+        found = ordered_column(x, way**3)
+        assert found is not None
+        assert (found.columns, found.column, found.is_as_given) == (1, 1, True)
+    shuffled = torch.randperm(64)
+    found = ordered_column(x[shuffled], way[shuffled] ** 3)
+    assert found is not None
+    assert (found.columns, found.is_as_given) == (1, False)
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float32, torch.float64])
+def test_columns_that_are_constant_or_not_finite_are_left_out(dtype):
+    torch.manual_seed(0)
+    x = torch.arange(48.0)[torch.randperm(48), None] * torch.tensor([0.0, 1.0, 0.0, 0.0])
+    x[:, 2] = torch.randn(48) + x[:, 1] / 20
+    x[5, 3] = float("nan")
+    x.requires_grad_()
+    found = ordered_column(x.to(dtype), x[:, 1].to(dtype) * 1500)
+    assert found is not None
+    assert (found.columns, found.column) == (1, 1)
+    assert not found.others.requires_grad
+    assert 1 < found.others < 16
 
 
 def test_rows_that_are_not_in_the_order_of_their_labels():
@@ -183,3 +213,30 @@ def test_a_constant_column_and_a_constant_label_have_no_correlation():
     found = closest_column(torch.randn(40, 3), torch.ones(40))
     assert found is not None
     assert found[0] == 0
+
+
+def test_what_a_column_tells_is_recorded(run_dir):
+    torch.manual_seed(0)
+    model = nn.Linear(5, 1)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+    watcher = td.watch(model, optimizer, run_dir=run_dir, supervise=False, rules=["target_leak"])
+    for _ in range(6):
+        x = torch.randn(40, 5)
+        optimizer.zero_grad()
+        nn.functional.mse_loss(model(x), x[:, 2:3].exp()).backward()
+        optimizer.step()
+    watcher.detach()
+    run = td.Run(run_dir)
+    told = {
+        name: run.scalars(f"loop/label_ordered_{name}").values.tolist()
+        for name in ("columns", "column", "is_falling", "is_as_given", "labels", "rows")
+    }
+    assert told == {
+        "columns": [1] * 5,
+        "column": [2] * 5,
+        "is_falling": [0] * 5,
+        "is_as_given": [0] * 5,
+        "labels": [40] * 5,
+        "rows": [40] * 5,
+    }
+    assert max(run.scalars("loop/label_in_input_correlation").values) < 0.999

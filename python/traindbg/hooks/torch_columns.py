@@ -7,6 +7,7 @@ lie, and nothing waits for a device.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import NamedTuple
 
 import torch
@@ -19,14 +20,20 @@ _MOST_VALUES = 1 << 20
 _SAME = 1e-3  # deviations, by which values of one column may differ by rounding
 
 
-def closest_column(
-    inputs: torch.Tensor, labels: torch.Tensor
-) -> tuple[torch.Tensor, torch.Tensor, bool] | None:
+class Closest(NamedTuple):
+    """The column whose correlation with the labels is the largest: one value each."""
+
+    correlation: torch.Tensor  # its size
+    column: torch.Tensor
+    is_at_the_end: bool  # of series, whose last steps were looked at
+
+
+def closest_column(inputs: torch.Tensor, labels: torch.Tensor) -> Closest | None:
     """Of a table of inputs, the size of the largest correlation with the labels, and its column.
 
-    One value each, on the inputs' device. Of series the last step is looked at, which the third
-    says: there a window is that ends too late. None where they are no real numbers with one label
-    for each row, or too many or too few of them. Cost: one pass over the table, in float64.
+    Of series the last step is looked at: there a window is that ends too late. None where they are
+    no real numbers with one label for each row, or too many or too few of them. Cost: one pass over
+    the table, in float64.
     """
     rows = labels.numel()
     if (
@@ -55,7 +62,7 @@ def closest_column(
     # What two parts share is in both of them: the first one, whichever rounding makes the larger.
     column = (found >= value - 1e-9).int().argmax()
     first = parts[0].shape[1]
-    return value, torch.where(column < first, column, column - first), ends is not None
+    return Closest(value, torch.where(column < first, column, column - first), ends is not None)
 
 
 def _last_steps(inputs: torch.Tensor, rows: int) -> list[torch.Tensor] | None:
@@ -78,16 +85,20 @@ def _last_steps(inputs: torch.Tensor, rows: int) -> list[torch.Tensor] | None:
     return ends or None
 
 
-def one_sided_column(
-    inputs: torch.Tensor, labels: torch.Tensor
-) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor] | None:
+class OneSided(NamedTuple):
+    """The column that tells a label of two best by its usual value: one value each."""
+
+    agreement: torch.Tensor  # share of rows; 0 where no column has other values for one label alone
+    column: torch.Tensor
+    rows: torch.Tensor  # that have another value than the usual one
+
+
+def one_sided_column(inputs: torch.Tensor, labels: torch.Tensor) -> OneSided | None:
     """Of a table, the column that tells a label of two best by whether it has its usual value.
 
     A column that is filled in only once the label is known (a recovery after a default) has its
-    usual value, mostly 0, in all rows of the one label, and in few of the other. Returns the share
-    of rows in which the two agree, the column, and how many rows have another value than the usual
-    one; the share is 0 where no column has only rows of one label without its usual value. None
-    where it is no table with one label of 0 or 1 for each row. Cost: a sort of each column.
+    usual value, mostly 0, in all rows of the one label, and in few of the other. None where it is
+    no table with one label of 0 or 1 for each row. Cost: a sort of each column.
     """
     rows = labels.numel()
     if not _is_table_of(inputs, labels, rows) or inputs.numel() > _MOST_VALUES // 16:
@@ -102,7 +113,7 @@ def one_sided_column(
     agree = torch.maximum(agree_one * (zeros == 0), agree_zero * (ones == 0)) * is_binary
     best, column = agree.max(0)
     other = (ones + zeros).index_select(0, column.reshape(1)).squeeze(0)  # waits for no device
-    return best / rows, column, other
+    return OneSided(best / rows, column, other)
 
 
 class Beyond(NamedTuple):
@@ -168,6 +179,7 @@ class Ordered(NamedTuple):
     columns: torch.Tensor  # there are so many of them; the rest is of the first
     column: torch.Tensor
     is_falling: torch.Tensor  # the larger the label, the smaller the column's value
+    is_as_given: torch.Tensor  # the rows were in that order, or the reverse one, as they came
     labels: torch.Tensor  # that differ from each other
     others: torch.Tensor  # what the other columns tell of the label: 1 where that is chance
     rows: int
@@ -177,32 +189,38 @@ def ordered_column(inputs: torch.Tensor, labels: torch.Tensor) -> Ordered | None
     """Whether the rows are in one and the same order by a column and by their labels.
 
     So are they where the label was made of the column by a curve, as a logarithm of a price of the
-    price. Of labels that are equal, the column's values must be, and half of the rows must have
-    another value than the one before. `others` is as of `column_beyond`. None where it is no table
+    price; and by a column of times, where both go one way and rows come one after the other, which
+    `is_as_given` says. Of labels that are equal, the column's values must be, but for rounding, and
+    half of the rows must have another value than the one before. A column with a value that is not
+    finite is none, and tells nothing. `others` is as of `column_beyond`. None where it is no table
     of three columns or more with one label of floating point for each row. Cost: a sort of the
-    labels, and seven passes over the table.
+    labels, and about twenty passes over the table.
     """
     rows = labels.numel()
     if not _is_table_of(inputs, labels, rows) or inputs.numel() > _MOST_VALUES:
         return None
     if inputs.shape[1] < 3 or not labels.is_floating_point():
         return None
-    wanted, order = labels.detach().reshape(rows).sort()
-    table = inputs.detach().index_select(0, order)
+    wide = widest_of(inputs)
+    wanted, order = labels.detach().reshape(rows).to(wide).sort(stable=True)
+    table = inputs.detach().to(wide).index_select(0, order)
+    is_finite = table.isfinite().all(0)
+    table = torch.where(is_finite, table, 0.0)
     rise, is_larger = table.diff(dim=0), wanted.diff().reshape(rows - 1, 1) > 0
     equal = rise.abs() <= _SAME * table.std(0)
     rising = torch.where(is_larger, rise >= 0, equal).all(0)
     falling = torch.where(is_larger, rise <= 0, equal).all(0)
     moves = 2 * (rise != 0).sum(0) >= rows
-    is_known = wanted.isfinite().all() & table.isfinite().all()
-    is_ordered = (rising | falling) & moves & is_known
+    is_ordered = (rising | falling) & moves & wanted.isfinite().all()
     column = is_ordered.int().argmax()
     picked = column.reshape(1)
     told = _told_by_each(table, wanted.reshape(rows, 1))
+    follows = order.diff()
     return Ordered(
         is_ordered.sum(),
         column,
         falling.index_select(0, picked).squeeze(0),
+        (follows > 0).all() | (follows < 0).all(),
         is_larger.sum() + 1,
         (told.sum() - told.index_select(0, picked).squeeze(0)) / (told.numel() - 1),
         rows,
@@ -211,8 +229,9 @@ def ordered_column(inputs: torch.Tensor, labels: torch.Tensor) -> Ordered | None
 
 def _told_by_each(table: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
     """(rows - 1) r² of each column, r being its correlation with the labels: 1 by chance."""
-    centred = table - table.mean(0)
-    label = labels.to(table.dtype) - labels.to(table.dtype).mean()
+    wide = widest_of(table)
+    table, label = table.to(wide), labels.to(wide)
+    centred, label = table - table.mean(0), label - label.mean()
     size = centred.square().sum(0) * label.square().sum()
     return (label * centred).sum(0).square() / size.clamp_min(1e-30) * (labels.shape[0] - 1)
 
@@ -230,3 +249,13 @@ def _is_table_of(inputs: torch.Tensor, labels: torch.Tensor, rows: int) -> bool:
         and not labels.is_complex()
         and labels.device == inputs.device
     )
+
+
+Look = Callable[[torch.Tensor, torch.Tensor], "Closest | OneSided | Beyond | Ordered | None"]
+# By the word that stands in the names of what is told.
+COLUMNS: dict[str, Look] = {
+    "in_input": closest_column,
+    "on_one_side": one_sided_column,
+    "beyond": column_beyond,
+    "ordered": ordered_column,
+}

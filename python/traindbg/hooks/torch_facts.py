@@ -16,12 +16,7 @@ import torch
 from traindbg import _core
 from traindbg.hooks.torch_averages import Averages
 from traindbg.hooks.torch_clips import Clips
-from traindbg.hooks.torch_columns import (
-    closest_column,
-    column_beyond,
-    one_sided_column,
-    ordered_column,
-)
+from traindbg.hooks.torch_columns import COLUMNS, Look
 from traindbg.hooks.torch_copies import Copies, Found
 from traindbg.hooks.torch_data import (
     batches_in_storage,
@@ -325,24 +320,16 @@ class Facts:
             return
         if not self._hot.due & _LOOP or capturing_graph(tensor):
             return
+        for name, look in COLUMNS.items():
+            guarded("columns", self._tell_column, name, look, tensor, label)
+
+    def _tell_column(
+        self, name: str, look: Look, inputs: torch.Tensor, labels: torch.Tensor
+    ) -> None:
         with own_operations():
-            found = closest_column(tensor, label)
-            one_sided = one_sided_column(tensor, label)
-            parts = {
-                "beyond": column_beyond(tensor, label),
-                "ordered": ordered_column(tensor, label),
-            }
-        if one_sided is not None:
-            words = ("agreement", "column", "rows")
-            for word, value in zip(words, one_sided, strict=True):
-                self._tensors.tell(f"label_on_one_side_{word}", value)
-        for name, part in parts.items():
-            for word, value in (part._asdict() if part is not None else {}).items():
-                self._tensors.tell(f"label_{name}_{word}", value)
-        if found is not None:
-            words = ("correlation", "column", "is_at_the_end")
-            for word, value in zip(words, found, strict=True):
-                self._tensors.tell(f"label_in_input_{word}", value)
+            found = look(inputs, labels)
+        for word, value in (found._asdict() if found is not None else {}).items():
+            self._tensors.tell(f"label_{name}_{word}", value)
 
     def backward_begins(self, root: Any, is_scaled: bool) -> None:
         """Of `root`; `is_scaled`: a GradScaler multiplied the loss."""

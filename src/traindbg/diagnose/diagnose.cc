@@ -703,7 +703,7 @@ std::vector<Draft> named_causes(const Symptoms& symptoms) {
         for (const Finding& finding : symptoms.all()) {
             if (!Symptoms::counts(finding)) continue;
             const bool since_start = dead_from_start(finding) || flat_from_start(finding);
-            if (finding.kind == kind.kind || follows(finding.rule, kind, since_start))
+            if (finding.kind == kind.kind || follows(finding.rule, finding.key, kind, since_start))
                 draft.explained.push_back(&finding);
         }
         // Ranks in whose weights nothing shows that they are to be copies may be parts of a model;

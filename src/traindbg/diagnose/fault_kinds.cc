@@ -48,7 +48,7 @@ constexpr std::array kKinds = {
               "Refuted if the values given to the loss do not sum to one."},
     FaultKind{"missing_softmax", "Loss without the softmax that it needs", 0.965, kBoth,
               "Refuted if the values given to the loss are log-probabilities."},
-    FaultKind{"labels_out_of_range", "Labels out of the loss's range", 0.97, kBoth,
+    FaultKind{"labels_out_of_range", "Labels out of the loss's range", 0.97, kStalls,
               "Refuted if the labels are within the range that the loss is defined for."},
     FaultKind{"redundant_sigmoid", "Sigmoid applied twice", 0.93, kStalls,
               "Refuted if the model's output is below zero for some inputs."},
@@ -149,13 +149,12 @@ bool has(Effect set, Effect bit) {
 
 std::span<const FaultKind> fault_kinds() noexcept { return kKinds; }
 
-bool follows(std::string_view rule, const FaultKind& fault, bool since_start) noexcept {
+bool follows(std::string_view rule, std::string_view key, const FaultKind& fault, bool since_start) noexcept {
     if (has(fault.effect, Effect::kStalls) && is_one_of(rule, kOfStalling)) return true;
     if (has(fault.effect, Effect::kBlowsUp) && is_one_of(rule, kOfBlowingUp)) return true;
     // A loss of logarithms has no lower bound where it is given other numbers, and falls without end.
-    if ((fault.kind == "missing_softmax" || fault.kind == "labels_out_of_range") &&
-        rule == "loss_sign_flipped")
-        return true;
+    const bool is_bound_lost = fault.kind == "missing_softmax" || fault.kind == "labels_out_of_range";
+    if (is_bound_lost && rule == "loss_sign_flipped" && key == "runaway") return true;
     if (has(fault.effect, Effect::kGeneralises) && is_one_of(rule, kOfGeneralising)) return true;
     return fault.effect != Effect::kNone && (!since_start || fault.is_first) && is_one_of(rule, kOfDying);
 }

@@ -33,8 +33,9 @@ struct FaultKind {
 
 // In the order that decides between equals.
 [[nodiscard]] std::span<const FaultKind> fault_kinds() noexcept;
-// Whether the findings of a rule follow from a fault. `since_start`: the finding shows that things were so
-// before the first update; then it is no consequence of what an update does.
-[[nodiscard]] bool follows(std::string_view rule, const FaultKind& fault, bool since_start) noexcept;
+// Whether a finding of a rule, by its key, follows from a fault. `since_start`: the finding shows that things
+// were so before the first update; then it is no consequence of what an update does.
+[[nodiscard]] bool follows(std::string_view rule, std::string_view key, const FaultKind& fault,
+                           bool since_start) noexcept;
 
 }  // namespace traindbg::diagnose

@@ -17,6 +17,9 @@ constexpr double kNothing = 0.95;          // of the constant answer's loss: not
 constexpr double kFall = 0.05;             // of the level, over the last third, that counts as none
 constexpr double kBetter = 0.9;            // of the level: it has been clearly better before
 constexpr double kRate = 0.01;             // of the highest rate: the schedule is over
+constexpr double kHard = 0.95;             // of the variance of labels that are 0 and 1
+constexpr double kMissed = 3;              // times the labels in which nearest inputs differ
+constexpr double kOfShare = 1.0 / 3;       // of what is left: labels of nearest inputs differ by less
 // Labels of nearest inputs differ by less than so much of what the model misses: there is more to learn than
 // it has. At the floor of noise they differ by as much as the model's answers do, of labels that are flipped
 // at random by two thirds of that and more.
@@ -60,6 +63,7 @@ void FarFromFit::observe(const model::StepView& step) {
     neighbours_.observe(step);
     rates_.observe(step);
     count_hits(step);
+    if (const auto weight = loop_fact(step, "answers_weight")) is_weighted_ = weight->value != 1;
     if (guessing_.loss().count() == before) return;
     steps_.add(static_cast<double>(step.step()));
     learning_rates_.add(rates_.is_known() ? rates_.now() : 0);
@@ -100,7 +104,7 @@ std::optional<FarFromFit::Found> FarFromFit::found() const {
     found.unlike = neighbours_.unlike();
     if (found.unlike && *found.unlike > kTold * *share) return std::nullopt;
     // Less is far where the inputs are known to tell more.
-    const double far = found.unlike ? kTold * limits_.share : limits_.share;
+    const double far = found.unlike ? limits_.share_told : limits_.share;
     if (!loss().has_learned() || *share <= far || *share >= kNothing) return std::nullopt;
     if (!stands_still() || !has_rate()) return std::nullopt;
     found.since = static_cast<model::StepIndex>(std::max(0.0, last_third(steps_).front()));
@@ -118,7 +122,19 @@ std::optional<FarFromFit::Found> FarFromFit::found() const {
         const double ratio = evaluation_.last() / found.level;
         if (ratio > 1 + limits_.gap || ratio < 1 / (1 + limits_.gap)) return std::nullopt;
     }
+    found.is_certain = is_certain(found);
     return found;
+}
+
+bool FarFromFit::is_certain(const Found& found) const {
+    if (!found.evaluation || !found.unlike || is_weighted_) return false;
+    if (*found.unlike >= std::min(limits_.alike, kOfShare * found.share)) return false;
+    // Weights of classes and smoothed labels change the loss, and not what is missed.
+    if (guessing_.function().empty())
+        return found.accuracy && 1 - *found.accuracy > kMissed * neighbours_.differ();
+    const model::Statistics& labels = guessing_.labels();
+    const double most = labels.mean * (1 - labels.mean);
+    return is_regression(guessing_.function()) || labels.std * labels.std >= kHard * most;
 }
 
 }  // namespace traindbg::rules

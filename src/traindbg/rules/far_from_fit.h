@@ -1,5 +1,6 @@
 // A training that has learned something and stands still far from fitting its own data: whether it is one,
-// and what shows it. Asked by `underfit`, and by `plateau`, which leaves such trainings to it.
+// and what shows it. Asked by `underfit`, by `plateau`, which leaves such trainings to it, and by rules that
+// know a reason.
 //
 // Thread-safety: one thread. Cost: a few microseconds a step; memory does not grow with the run.
 #pragma once
@@ -28,6 +29,8 @@ class FarFromFit {
     struct Limits {
         std::uint64_t min_steps = 300;  // with a loss before it judges
         double share = 0.5;             // of the loss of the best constant answer, that is far
+        double share_told = 0.3;        // the same where the inputs are known to tell more
+        double alike = 0.2;             // difference of labels between nearest inputs, that is small
         double accuracy = 0.9;          // of training, where labels are counted: above, it fits
         double gap = 0.25;              // between training and evaluation, as a share, that counts as none
     };
@@ -38,6 +41,11 @@ class FarFromFit {
         std::optional<double> accuracy;    // over the last third, in training mode
         std::optional<double> evaluation;  // the loss of the last one, of the same function
         std::optional<double> unlike;      // how far labels of nearest inputs differ (`Neighbours`)
+        // More is to be had of these inputs. An evaluation is as bad, so it is no matter of dropout or
+        // augmentation; nearest inputs differ in their labels by less than `alike` and a third of what is
+        // left; of labels that are counted the training misses more than three times as many as nearest
+        // inputs differ in; others are no probabilities and not weighted, whose least loss is not known.
+        bool is_certain = false;
     };
 
     explicit FarFromFit(Limits limits) : limits_(limits) {}
@@ -55,6 +63,7 @@ class FarFromFit {
 
   private:
     void count_hits(const model::StepView& step);
+    [[nodiscard]] bool is_certain(const Found& found) const;
     [[nodiscard]] bool stands_still() const;
     [[nodiscard]] bool has_rate() const;
 
@@ -66,6 +75,7 @@ class FarFromFit {
     // Side by side: of the same steps.
     Blocks steps_, learning_rates_;
     Blocks accuracies_;  // of batches whose labels were counted
+    bool is_weighted_ = false;
 };
 
 }  // namespace traindbg::rules

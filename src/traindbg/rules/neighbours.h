@@ -31,6 +31,8 @@ class Neighbours {
     // inputs tell the labels, 1 where they say nothing. Nothing where it is not known of 96 rows at least.
     [[nodiscard]] std::optional<double> unlike() const;
     [[nodiscard]] double rows() const noexcept { return rows_; }
+    // Of classes, the share of rows whose nearest one has another label.
+    [[nodiscard]] double differ() const noexcept { return differ_; }
     // The same for a finding about a training that does not learn; empty or one item.
     [[nodiscard]] std::vector<model::Evidence> evidence() const;
 

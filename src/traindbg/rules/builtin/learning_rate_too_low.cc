@@ -38,9 +38,11 @@ const model::RuleInfo kLearningRateTooLow = {
         "like), "
         "no update above five times `update` and a loss that has changed by less than a twentieth are "
         "enough, "
-        "whoever computes it; or, of Adam and its like, at the end of 200 steps or more, no update above "
-        "ten times `update` and a loss that has come down by less than a quarter, is above 60 % of guessing "
-        "and still fell over the last third (z < -3). Not while the rate "
+        "whoever computes it; or, of one optimizer, Adam or its like, at no more than 5e-5, when 200 steps "
+        "or "
+        "more are over, no update above ten times `update`, and the loss of a classification that has come "
+        "down by less than a quarter, is above 60 % of guessing and still fell over the last third (z < "
+        "-3). Not while the rate "
         "rises (it is judged when the training is over), nor where clipping or weights in 16 bits are what "
         "makes the updates small. Where no loss of the training is seen, as inside of torch.func, three "
         "evaluations and more tell: the last is above 95 % of guessing and within 5 % of the first, and no "
@@ -104,8 +106,8 @@ class LearningRateTooLow final : public Rule {
         // It is over, and the rate was rising to its end.
         is_over_ = loss_.count() >= patience_ && rates_.is_warming_up(last_);
         if (updates_.count() >= 3 && (is_short || is_over_)) judge_low(sink);
-        if (!firing_) judge_warm_up(sink);
-        if (!firing_ && is_slow_to_the_end()) fire_low(sink);
+        if (firing_ || judge_warm_up(sink)) return;
+        if (is_slow_to_the_end()) fire_slow(sink);
     }
     [[nodiscard]] std::uint64_t steps_judged() const override { return judged_; }
     [[nodiscard]] std::string why_not_judged() const override {
@@ -161,7 +163,7 @@ class LearningRateTooLow final : public Rule {
     // Weights that were drawn at random, at a rate for others, and a loss that came down all the time, but
     // not far. Of steps that do not grow with the gradient alone: those of SGD grow with a loss that is
     // summed.
-    [[nodiscard]] bool is_slow_to_the_end() {
+    [[nodiscard]] bool is_slow_to_the_end() const {
         static constexpr std::array<std::string_view, 6> kAdams = {"Adam",   "AdamW", "NAdam",
                                                                    "Adamax", "RAdam", "RMSprop"};
         const auto& optimizers = rate_setting_.optimizers;
@@ -170,14 +172,14 @@ class LearningRateTooLow final : public Rule {
             return false;
         if (loss_.is_game() || !rates_.is_known() || !(rates_.peak() > 0) || updates_.count() < 3)
             return false;
-        if (rates_.peak() >= lowest_usual_rate() || !(updates_.highest() < 10 * update_)) return false;
+        if (rates_.peak() > lowest_usual_rate() || !(updates_.highest() < 10 * update_)) return false;
+        if (rates_.is_warming_up(last_) || updates_.are_rounded()) return false;
+        if (clipping_.count() > 0 && clipping_.highest() < 0.1) return false;
         const std::optional<double> base = loss_.base_rate();
         const double start = loss_.start();
         if (!loss_.is_known_function() || !base || loss_.level() < 0.6 * *base) return false;
-        if (!(start > 0) || start - loss_.level() > 0.25 * start) return false;
+        if (!(start > 0) || start - loss_.level() > 0.25 * start || loss_.count() < kFewestSlow) return false;
         const auto means = loss_.blocks().means();
-        if (loss_.count() < kFewestSlow || means.size() < 12) return false;
-        wanted_ = 0;
         return trend_z(means.last(means.size() / 3)) < -3;
     }
     [[nodiscard]] bool is_low() {
@@ -213,17 +215,18 @@ class LearningRateTooLow final : public Rule {
 
     // The rate rose to the end and never came near what the schedule multiplies: most of the training is
     // still to come.
-    void judge_warm_up(FindingSink& sink) const {
+    [[nodiscard]] bool judge_warm_up(FindingSink& sink) const {
         const double base = rates_.base(), now = rates_.now();
-        if (loss_.is_game() || !loss_.is_known_function() || !rates_.is_warming_up(last_)) return;
+        if (loss_.is_game() || !loss_.is_known_function() || !rates_.is_warming_up(last_)) return false;
         // A base of 1 stands for nothing: the schedule gives the rate itself.
-        if (!(now > 0) || now < rates_.peak() || now > kOfBase * base) return;
-        if (base >= 1 || base > highest_usual_rate()) return;
+        if (!(now > 0) || now < rates_.peak() || now > kOfBase * base) return false;
+        if (base >= 1 || base > highest_usual_rate()) return false;
         const auto means = loss_.blocks().means();
         const double guess = loss_.base_rate().value_or(loss_.start());
-        if (loss_.count() < kFewestWarm || means.size() < 12 || loss_.level() < kFarFrom * guess) return;
+        if (loss_.count() < kFewestWarm || means.size() < 12 || loss_.level() < kFarFrom * guess)
+            return false;
         const auto late = means.last(means.size() / 3);
-        if (trend_z(late) > -2.5) return;
+        if (trend_z(late) > -2.5) return false;
         model::Finding finding;
         finding.key = "warm_up";
         finding.severity = model::Severity::kWarning;
@@ -244,6 +247,7 @@ class LearningRateTooLow final : public Rule {
         finding.evidence.push_back({"loss", loss_.level(), "at the start", loss_.start()});
         finding.plots = {{"loop/learning_rate", "value"}, {loss_.tensor(), "value"}};
         sink.fire(std::move(finding));
+        return true;
     }
 
     // No loss of the training is seen: what evaluations say of guessing has to do.
@@ -289,11 +293,7 @@ class LearningRateTooLow final : public Rule {
         finding.tensor = "update_ratio/" + look.place;
         finding.layer = look.place.substr(0, look.place.rfind('.'));
         finding.evidence.push_back({"update / weight", updates_.highest(), "limit", update_});
-        if (wanted_ > 0)
-            finding.evidence.push_back({"learning rate", rates_.peak(), "would give usual updates", wanted_});
-        else
-            finding.evidence.push_back(
-                {"learning rate", rates_.peak(), "usual for new weights, at least", lowest_usual_rate()});
+        finding.evidence.push_back({"learning rate", rates_.peak(), "would give usual updates", wanted_});
         finding.plots = {{finding.tensor, "value"}, {loss, "value"}};
         return finding;
     }
@@ -304,9 +304,6 @@ class LearningRateTooLow final : public Rule {
             firing_ = false;
             return;
         }
-        fire_low(sink);
-    }
-    void fire_low(FindingSink& sink) {
         firing_ = true;
         model::Finding finding = low(loss_.tensor());
         finding.message = base::format(
@@ -325,8 +322,35 @@ class LearningRateTooLow final : public Rule {
         sink.fire(std::move(finding));
     }
 
+    void fire_slow(FindingSink& sink) {
+        firing_ = true;
+        const WeightUpdates::Look& look = updates_.last();
+        model::Finding finding;
+        finding.key = "low";
+        finding.severity = model::Severity::kWarning;
+        finding.first_step = 0;
+        finding.step = last_;
+        finding.tensor = "loop/learning_rate";
+        finding.layer = look.place.substr(0, look.place.rfind('.'));
+        finding.message = base::format(
+            "The weights are as they were drawn, and are trained at a learning rate of {}, as those of a "
+            "model that has been trained before: after {} steps the loss is {}, {} at the start, and it "
+            "still "
+            "fell when the training ended. No update was above {} times the weights' own size.",
+            human_number(rates_.peak()), loss_.count(), human_number(loss_.level()),
+            human_number(loss_.start()), human_number(updates_.highest()));
+        finding.fix = base::format("Raise the learning rate from {} to about {}, or train for longer.",
+                                   human_number(rates_.peak()), human_number(10 * rates_.peak()));
+        finding.evidence.push_back(
+            {"learning rate", rates_.peak(), "usual for new weights: above", lowest_usual_rate()});
+        finding.evidence.push_back({"loss", loss_.level(), "at the start", loss_.start()});
+        finding.plots = {{finding.tensor, "value"}, {loss_.tensor(), "value"}};
+        sink.fire(std::move(finding));
+    }
+
     static constexpr std::uint64_t kEvaluations = 3;
-    static constexpr std::uint64_t kFewestWarm = 200, kFewestSlow = 200;  // fewer steps are a trial
+    // Fewer steps are a trial.
+    static constexpr std::uint64_t kFewestWarm = 200, kFewestSlow = 200;
     static constexpr double kHardly = 0.05;  // of its start: what a loss has changed by
     static constexpr double kOfBase = 0.1;   // the rate, where a warm-up has hardly begun
     static constexpr double kFarFrom = 0.3;  // of guessing or the start: much is left to learn

@@ -25,9 +25,10 @@ const model::RuleInfo kLowCapacity = {
     .summary =
         "The last layer is given too few numbers for what it has to tell apart, and the loss stays high.",
     .when =
-        "The last layer, which makes what the loss is given, has one input, or no more than a `narrow`th of "
+        "The last layer, which makes what the loss is given, has one input, or fewer than a `narrow`th of "
         "its "
-        "outputs, of which there are at least eight, and at most four; or no layer in front of it has more "
+        "outputs (of classes that are counted, exactly that, too), of which there are at least eight, and at "
+        "most four; or no layer in front of it has more "
         "than "
         "four units, and there are two or more; and after `steps` steps, or at the end "
         "of a run of half of that, the loss is above `share` of what guessing gives (and below twice that), "
@@ -40,7 +41,11 @@ const model::RuleInfo kLowCapacity = {
         "two do, and less than a third of that share of guessing, which is above `neighbours`, too, without "
         "a trend "
         "(Mann-Kendall z > -2) or a fall of 5 % over the last third of the run and at no less than half of "
-        "the highest rate, or, at the end of a run, as `underfit` tells it. Or the whole model is tables "
+        "the highest rate, or, at the end of a run, of a model of several layers, without a "
+        "trend (z between -2 and 2.5) or a fall of 5 % over the last third at no less than a hundredth of "
+        "the "
+        "highest rate, with an evaluation as bad, as for a warning of `underfit`. Or the whole model is "
+        "tables "
         "that hold one number a row, two or more for each "
         "kind of row (a factorisation with one factor, beside biases), and the loss is as high, and stands, "
         "as for a narrow last layer.",
@@ -55,7 +60,8 @@ const model::RuleInfo kLowCapacity = {
         "a "
         "row that are added, as abilities and difficulties are.",
     .cost =
-        "The loss at every step, the shapes of the weights, and one pass over what the modules return at the "
+        "The loss at every step, of training and of evaluation, the shapes of the weights, and one pass over "
+        "what the modules return at the "
         "first 5 steps and then at every 50th; a comparison of some hundred rows of the first inputs with "
         "each other, once.",
     .original = "",
@@ -82,7 +88,7 @@ class LowCapacity final : public Rule {
           share_(parameters.at("share")),
           narrow_(parameters.at("narrow")),
           neighbours_most_(parameters.at("neighbours")),
-          far_({.min_steps = steps_, .share = neighbours_most_}) {}
+          far_({.min_steps = steps_, .share_told = neighbours_most_}) {}
 
     void on_step(const model::StepView& step, FindingSink& sink) override {
         far_.observe(step);
@@ -159,9 +165,11 @@ class LowCapacity final : public Rule {
         const auto in = static_cast<double>(found.last->in), out = static_cast<double>(found.last->out);
         // A language model has many more words than numbers to tell them by, and is not narrow.
         const auto is_tiny = [&](const Layer& layer) { return &layer == found.last || layer.out <= kTiny; };
+        // An auto-encoder's code of two numbers for eight is meant, as a picture of a table.
+        const bool is_of_classes = guessing_.function().empty() && guessing_.loss().base_rate().has_value();
         const bool is_narrow =
             in <= kMostInputs &&
-            (in == 1 || (out >= 8 && in * narrow_ <= out) ||
+            (in == 1 || (out >= 8 && (in * narrow_ < out || (is_of_classes && in * narrow_ == out))) ||
              (layers_.size() >= 3 && in <= kTiny && std::all_of(layers_.begin(), layers_.end(), is_tiny)));
         if (!is_narrow) return std::nullopt;
         for (const Layer& layer : layers_)
@@ -211,8 +219,10 @@ class LowCapacity final : public Rule {
         const std::optional<double> unlike = neighbours_.unlike();
         if (!is_simple() || !share || !unlike || guessing_.loss().is_game()) return;
         const bool tells = *unlike < std::min(neighbours_most_, *share / 3);
-        // A schedule that went to its end was meant to: what is left then does not come by more steps.
-        const bool is_stuck = (stands_still() && !is_over()) || (is_at_end_ && far_.found().has_value());
+        // A schedule that went to its end was meant to. A single matrix may only have been slow.
+        const std::optional<FarFromFit::Found> far = is_at_end_ ? far_.found() : std::nullopt;
+        const bool is_stuck =
+            (stands_still() && !is_over()) || (far && far->is_certain && layers_.size() > 1);
         const bool on = tells && *share > neighbours_most_ && is_stuck;
         if (on) fire_simple(*share, *unlike, sink);
         else if (fired_simple_ && *share < 0.9 * neighbours_most_) sink.clear("simple");

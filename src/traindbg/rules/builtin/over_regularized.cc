@@ -9,12 +9,14 @@
 #include "traindbg/base/format.h"
 #include "traindbg/base/text.h"
 #include "traindbg/rules/builtin/builtin.h"
+#include "traindbg/rules/far_from_fit.h"
 #include "traindbg/rules/loop_facts.h"
 #include "traindbg/rules/loss_arguments.h"
 #include "traindbg/rules/robust.h"
 #include "traindbg/rules/settings.h"
 #include "traindbg/rules/training_loss.h"
 #include "traindbg/rules/updates.h"
+#include "traindbg/rules/weight_penalty.h"
 
 namespace traindbg::rules {
 namespace {
@@ -43,11 +45,15 @@ const model::RuleInfo kOverRegularized = {
         "less than a fifth is the loss function's own, whose value is no better than four fifths of the best "
         "constant answer (three fifths, where the whole loss falls no more), or the norm is below a "
         "twentieth of what it "
-        "was. Or the excess is known to be of the weights alone, as it was the same multiple (within 5 %) "
-        "of the sum of their squares, or of their magnitudes, at five looks and more, over which that fell "
-        "to a third: then it is enough that the whole loss falls no more, and the excess is more than half "
-        "of the loss function's value, which is above a fifth of the best constant answer's. Dropout: a "
-        "module drops more than "
+        "was. Or, at the end of a run: what backward() is called on exceeds the one loss function's value by "
+        "the same multiple (within 5 %) of the sum of all weights' squares, magnitudes or norms at five "
+        "looks and more, over which that sum fell to a third (of magnitudes and norms to its root; the "
+        "weights' norm is below four fifths of what "
+        "it was), so that a penalty on the weights alone is added; that is more than half of the function's "
+        "value; the whole loss has no trend over the last third; and the training stands still far from "
+        "fitting data that tell more for certain, as for a warning of `underfit`, with more than a fifth of "
+        "the best constant answer's loss and less than 95 % of labels predicted. Dropout: a module drops "
+        "more than "
         "`dropout` of its values, and after three times "
         "`patience` steps, or at the end, the training loss is above half of its start (or of guessing), or "
         "above nine tenths of the best constant answer's, which what is dropped may lift the start far "
@@ -79,28 +85,27 @@ class OverRegularized final : public Rule {
     explicit OverRegularized(const Parameters& parameters)
         : shrink_(parameters.at("shrink")),
           dropout_(parameters.at("dropout")),
-          patience_(static_cast<std::uint64_t>(parameters.at("patience"))) {}
+          patience_(static_cast<std::uint64_t>(parameters.at("patience"))),
+          far_({.min_steps = 3 * patience_, .share_told = kHeld, .accuracy = kAccurate}) {}
 
     void on_step(const model::StepView& step, FindingSink& sink) override {
+        far_.observe(step);
         if (step.mode() == model::Mode::kEval) return note_evaluation(step);
         if (step.mode() != model::Mode::kTrain) return;
         loss_.observe(step);
         guessing_.observe(step);
         note_excess(step);
+        added_.observe(step);
+        last_ = step.step();
         note_dropout(step, sink);
         look_for_a_penalty(step);
         double weights2 = 0, gradients2 = 0, tables2 = 0, table_gradients2 = 0;
-        Sums all;
         for (const model::TensorSample& sample : step.record->tensors) {
             const model::TensorInfo& info = step.info(sample.tensor);
             if (sample.statistics.not_finite() > 0) continue;
             const double square = sample.statistics.l2 * sample.statistics.l2;
             const bool is_weight = info.role == model::Role::kWeight;
             if (!is_weight && info.role != model::Role::kGradient) continue;
-            if (is_weight) {
-                all.squares += square;
-                all.magnitudes += sample.statistics.l1;
-            }
             if (is_matrix(info)) (is_weight ? weights2 : gradients2) += square;
             else if (is_table(info)) (is_weight ? tables2 : table_gradients2) += square;
         }
@@ -117,7 +122,6 @@ class OverRegularized final : public Rule {
             falls_ = norms_ > 0 && norm < norm_ ? falls_ + 1 : 0;
             norm_ = norm;
             ++norms_;
-            compare_excess(all);
         }
         if (loss_.count() < patience_ || norms_ < 3) return;
         ++judged_;
@@ -139,6 +143,8 @@ class OverRegularized final : public Rule {
     }
     void on_end(FindingSink& sink) override {
         if (loss_.count() >= patience_ && loss_.count() < 3 * patience_) judge_dropped(sink);
+        far_.end();
+        judge_held(sink);
     }
     [[nodiscard]] std::uint64_t steps_judged() const override { return judged_; }
     [[nodiscard]] std::string why_not_judged() const override {
@@ -147,28 +153,6 @@ class OverRegularized final : public Rule {
     }
 
   private:
-    // Of all weights of a step.
-    struct Sums {
-        double squares = 0, magnitudes = 0;
-    };
-    // What was added to the loss beside one of the sums, over the looks so far.
-    struct Proportion {
-        double least = 0, most = 0;    // of the quotient
-        double first = 0, lowest = 0;  // of the sum
-        void add(double excess, double sum) {
-            const double quotient = excess / sum;
-            if (first == 0) {
-                first = lowest = sum;
-                least = most = quotient;
-            }
-            least = std::min(least, quotient);
-            most = std::max(most, quotient);
-            lowest = std::min(lowest, sum);
-        }
-        [[nodiscard]] bool is_same() const {
-            return least > 0 && most < kSameFactor * least && first > kFallen * lowest;
-        }
-    };
     static constexpr const char* kKey = "weights";
     static constexpr double kGone = 0.05;       // of the norm at the start: nothing is left to predict by
     static constexpr double kHard = 0.5;        // pull beside the loss
@@ -179,12 +163,10 @@ class OverRegularized final : public Rule {
     // Of the loss of the best constant answer: what is left, and what is where it falls no more.
     static constexpr double kPoor = 0.8, kFlat = 0.6;
     static constexpr int kStillLooks = 5;
-    // A penalty of the weights alone: looks, how far its factor may seem to change, how far they must shrink.
-    static constexpr std::size_t kFewestLooks = 5;
-    static constexpr double kSameFactor = 1.05, kFallen = 3;
-    // Beside the loss function's value, which is that share of the best constant answer's or more.
-    static constexpr double kMuchAdded = 0.5, kFarFromZero = 0.2;
     static constexpr double kGuess = 0.9;  // of the loss of the best constant answer
+    // A penalty that holds the training: beside the loss function's value; that value as a share of the best
+    // constant answer's; and the share of labels that are predicted.
+    static constexpr double kMuchAdded = 0.5, kHeld = 0.2, kAccurate = 0.95;
 
     // Of an embedding that gives more than a number for each row.
     [[nodiscard]] static bool is_table(const model::TensorInfo& info) {
@@ -201,7 +183,6 @@ class OverRegularized final : public Rule {
 
     // By what the total exceeds the value of the one loss function.
     void note_excess(const model::StepView& step) {
-        excess_now_.reset();
         std::optional<double> total, value;
         for (const model::ScalarSample& sample : step.record->scalars) {
             const model::TensorInfo& info = step.info(sample.tensor);
@@ -217,21 +198,10 @@ class OverRegularized final : public Rule {
         if (!total || !value) return;
         excess_.add(*total - *value);
         values_.add(*value);
-        excess_now_ = *total - *value;
         if (first_excess_.size() < 5) {
             first_excess_.push_back(*total - *value);
             first_value_.push_back(*value);
         }
-    }
-    // A penalty is a multiple of what it is of; nothing else that falls is.
-    void compare_excess(const Sums& sums) {
-        if (!excess_now_ || !(sums.squares > 0)) return;
-        ++excess_looks_;
-        of_squares_.add(*excess_now_, sums.squares);
-        if (sums.magnitudes > 0) of_magnitudes_.add(*excess_now_, sums.magnitudes);
-    }
-    [[nodiscard]] bool is_of_weights_alone() const {
-        return excess_looks_ >= kFewestLooks && (of_squares_.is_same() || of_magnitudes_.is_same());
     }
     void judge_penalty(const model::StepView& step, FindingSink& sink) {
         if (has_several_ || first_excess_.size() < 5 || norms_ < 3 || loss_.is_game()) return;
@@ -247,16 +217,12 @@ class OverRegularized final : public Rule {
         const double limit = still_ >= kStillLooks ? kFlat : kPoor;
         const bool is_poor =
             norm_ < kGone * first_norm_ || (share ? *share > limit : !(value < kPoor * value_before));
-        const bool is_lowered = before > value_before && value_before > 0 && now < shrink_ * before &&
-                                norm_ < shrink_ * first_norm_ &&
-                                value_before - value < 0.2 * (fall + value_before - value) && is_poor;
-        // It holds the training where it is.
-        const bool is_large = is_of_weights_alone() && value > 0 && now > kMuchAdded * value &&
-                              (share ? *share > kFarFromZero : value > kFarFromZero * value_before);
-        const bool holds = is_large && still_ >= kStillLooks;
-        if (!holds && !is_lowered) {
-            // What was told by a looser limit alone is taken back where the training learns after all.
-            if (is_penalty_told_ && share && *share < kFlat && !is_large) {
+        const bool shows = before > value_before && value_before > 0 && now < shrink_ * before &&
+                           norm_ < shrink_ * first_norm_ &&
+                           value_before - value < 0.2 * (fall + value_before - value) && is_poor;
+        if (!shows) {
+            // What was told by the looser limit alone is taken back where the training learns after all.
+            if (is_penalty_told_ && share && *share < kFlat) {
                 is_penalty_told_ = false;
                 sink.clear("penalty");
             }
@@ -267,25 +233,15 @@ class OverRegularized final : public Rule {
         finding.key = "penalty";
         finding.first_step = 0;
         finding.tensor = "loss";
-        const std::string function = function_.substr(function_.find('/') + 1);
-        if (is_lowered) {
-            finding.message = base::format(
-                "What is added to {} is {} times its value at the start, and the training lowers that "
-                "instead: it "
-                "fell from {} to {} by step {}, the norm of all weights from {} to {}, and {} only from {} "
-                "to {}.",
-                function, human_number(before / value_before), human_number(before), human_number(now),
-                step.step(), human_number(first_norm_), human_number(norm_), function,
-                human_number(value_before), human_number(value));
-        } else {
-            finding.message = base::format(
-                "To {} a penalty is added that is {} times the sum of all weights' {}, and it holds the "
-                "training: the whole loss falls no more, {} of it are {}'s and {} the penalty's at step {}, "
-                "and the norm of all weights fell from {} to {}.",
-                function, human_number(of_squares_.is_same() ? of_squares_.least : of_magnitudes_.least),
-                of_squares_.is_same() ? "squares" : "magnitudes", human_number(value), function,
-                human_number(now), step.step(), human_number(first_norm_), human_number(norm_));
-        }
+        finding.message = base::format(
+            "What is added to {} is {} times its value at the start, and the training lowers that instead: "
+            "it "
+            "fell from {} to {} by step {}, the norm of all weights from {} to {}, and {} only from {} to "
+            "{}.",
+            function_.substr(function_.find('/') + 1), human_number(before / value_before),
+            human_number(before), human_number(now), step.step(), human_number(first_norm_),
+            human_number(norm_), function_.substr(function_.find('/') + 1), human_number(value_before),
+            human_number(value));
         finding.fix =
             "Lower the factor of the penalty that is added to the loss, a hundred-fold to begin with: it "
             "should be a small share of the loss.";
@@ -293,6 +249,37 @@ class OverRegularized final : public Rule {
         finding.evidence.push_back({"norm of all weights", norm_, "at the start", first_norm_});
         if (share)
             finding.evidence.push_back({"loss, as a share of a constant answer's", *share, "limit", limit});
+        finding.plots = {{"loss", "value"}, {function_, "value"}};
+        sink.fire(std::move(finding));
+    }
+
+    // A penalty that lets the model learn, and holds it far from what it could.
+    void judge_held(FindingSink& sink) const {
+        if (is_penalty_told_ || loss_.is_game()) return;
+        const std::optional<WeightPenalty::Found> added = added_.found();
+        if (!added || !(added->added > kMuchAdded * added->value) || !added_.stands_still()) return;
+        const std::optional<FarFromFit::Found> far = far_.found();
+        if (!far || !far->is_certain) return;
+        model::Finding finding;
+        finding.key = "penalty";
+        finding.first_step = 0;
+        finding.step = last_;
+        finding.tensor = "loss";
+        finding.message = base::format(
+            "To {} a penalty is added, {} times the sum of the weights' {}, and the whole loss stands still: "
+            "at step {} {} of it are {}'s, {:.0f} % of what one answer to all inputs gives, and {} the "
+            "penalty's. The norm of all weights was {} at the start and is {}. The inputs tell more: labels "
+            "of nearest ones differ {:.0f} % as much as those of any two.",
+            added->function, human_number(added->factor), added->sum, last_, human_number(added->value),
+            added->function, 100 * far->share, human_number(added->added), human_number(added->first_norm),
+            human_number(added->norm), 100 * *far->unlike);
+        finding.fix = base::format(
+            "Lower the factor of the penalty that is added to the loss from {}, a hundred-fold to begin "
+            "with.",
+            human_number(added->factor));
+        finding.evidence.push_back({"penalty", added->added, "of the loss function's value", added->value});
+        finding.evidence.push_back({"share of the constant answer's loss", far->share, "limit", kHeld});
+        finding.evidence.push_back({"norm of all weights", added->norm, "at the start", added->first_norm});
         finding.plots = {{"loss", "value"}, {function_, "value"}};
         sink.fire(std::move(finding));
     }
@@ -462,11 +449,11 @@ class OverRegularized final : public Rule {
     int still_ = 0;  // looks in a row at which the loss fell no more
     bool is_penalty_told_ = false;
     Recent excess_{16}, values_{16}, evaluation_{16};
-    std::optional<double> excess_now_;  // of this step
-    std::size_t excess_looks_ = 0;
-    Proportion of_squares_, of_magnitudes_;
     Guessing guessing_;
     TrainingLoss loss_;
+    WeightPenalty added_;
+    FarFromFit far_;
+    model::StepIndex last_ = 0;
 };
 
 std::vector<model::Requirement> over_regularized_needs(const Parameters&) {
@@ -480,7 +467,7 @@ std::vector<model::Requirement> over_regularized_needs(const Parameters&) {
     }
     all.push_back({"losses", model::Mode::kEval, kStatistics, {.every = 1}, kOverRegularized.name});
     all.push_back(loop_requirement(kOverRegularized.name));
-    for (model::Requirement& each : argument_requirements(kOverRegularized.name))
+    for (model::Requirement& each : far_from_fit_requirements(kOverRegularized.name))
         all.push_back(std::move(each));
     return all;
 }

@@ -30,9 +30,9 @@ const model::RuleInfo kTargetLeak = {
         "`looks` steps and more together, with 20 rows and more of each label, and rows of both labels lie "
         "as near to that value as rows lie to each other (16 standard deviations divided by the number of "
         "rows): so lies the limit by which a label is made of a number. Or, of a table of three columns and "
-        "more, in `looks` of those steps one and the same column, and no other one, has the rows in the "
-        "order of their labels, of which half and at least 24 differ: a curve leads from the one to the "
-        "other. A note (info) where the other "
+        "more, in `looks` of those steps and in all whose labels differ in half of the rows and at least 24, "
+        "one and the same column, and no other one, has the rows in the order of their labels, which is not "
+        "the order that they came in: a curve leads from the one to the other. A note (info) where the other "
         "columns "
         "tell no more than by chance ((rows - 1) r², r the correlation with the label, is below 2 on "
         "average).",
@@ -44,10 +44,13 @@ const model::RuleInfo kTargetLeak = {
     .healthy =
         "Columns that say much of the label, also those that part it, as groups that lie apart do; tables of "
         "one column, as in exercises; series whose label is an "
-        "earlier value, as where memory is tried out; inputs that are images or numbers of tokens, which are "
+        "earlier value, as where memory is tried out; rows that come one after the other in time, by which "
+        "the "
+        "label goes one way, too; inputs that are images or numbers of tokens, which are "
         "not looked at.",
     .cost =
-        "At the first 5 steps twelve passes over the model's input, where it is a table of at most a million "
+        "At the first 5 steps about forty passes over the model's input, where it is a table of at most a "
+        "million "
         "values; and a sort of its columns, of at most 65,536.",
     .original = "",
     .source =
@@ -187,43 +190,47 @@ class TargetLeak final : public Rule {
         const std::optional<LoopFact> columns = loop_fact(step, "label_ordered_columns");
         const std::optional<LoopFact> column = loop_fact(step, "label_ordered_column");
         const std::optional<LoopFact> falling = loop_fact(step, "label_ordered_is_falling");
+        const std::optional<LoopFact> as_given = loop_fact(step, "label_ordered_is_as_given");
         const std::optional<LoopFact> labels = loop_fact(step, "label_ordered_labels");
         const std::optional<LoopFact> others = loop_fact(step, "label_ordered_others");
         const std::optional<LoopFact> rows = loop_fact(step, "label_ordered_rows");
-        if (!columns || !column || !falling || !labels || !others || !rows || is_no_order_) return;
+        if (!columns || !column || !falling || !as_given || !labels || !others || !rows || is_no_order_)
+            return;
+        // Such a step tells nothing: few labels are in order by chance, and what goes one way with time is
+        // in the order of the rows.
+        if (labels->value < kFewestLabels || 2 * labels->value < rows->value || as_given->value > 0) return;
         if (order_.steps++ == 0) {
             order_.column = column->value;
             order_.is_falling = falling->value > 0;
             order_.since = step.step();
         }
-        order_.rows += rows->value;
+        order_.labels += labels->value;
         order_.others += others->value;
         is_no_order_ = columns->value != 1 || column->value != order_.column ||
-                       (falling->value > 0) != order_.is_falling || labels->value < kFewestLabels ||
-                       2 * labels->value < rows->value;
+                       (falling->value > 0) != order_.is_falling;
         if (is_no_order_) {
             if (order_.is_told) sink.clear("order");
             return;
         }
-        // Where it is the label itself that is said already.
-        if (order_.steps < looks_ || in_a_row_ >= looks_) return;
+        const bool is_label_itself = in_a_row_ >= looks_ && column_ == order_.column;  // said already
+        if (order_.steps < looks_ || is_label_itself) return;
         order_.is_told = true;
         model::Finding finding;
         finding.key = "order";
-        const bool others_tell = order_.others > kByChance * static_cast<double>(order_.steps);
-        finding.severity = others_tell ? model::Severity::kWarning : model::Severity::kInfo;
+        const double told = order_.others / static_cast<double>(order_.steps);
+        finding.severity = told > kByChance ? model::Severity::kWarning : model::Severity::kInfo;
         finding.first_step = order_.since;
         finding.tensor = "input/0";
         finding.message = base::format(
-            "Column {:.0f} of the model's input has the rows in the {} of their labels: so it was "
-            "with "
-            "all {:.0f} rows of {} steps, as where one was made of the other by a curve.",
-            order_.column, order_.is_falling ? "reverse order" : "order", order_.rows, order_.steps);
+            "Column {:.0f} of the model's input has the rows in the {} of their labels, in each of {} steps "
+            "with {:.0f} labels together, as where one was made of the other by a curve.",
+            order_.column, order_.is_falling ? "reverse order" : "order", order_.steps, order_.labels);
         finding.fix = base::format(
-            "Remove column {:.0f}: whoever knows it knows the label, as a price knows its "
-            "logarithm.",
+            "Remove column {:.0f}: whoever knows it knows the label, as a price knows its logarithm.",
             order_.column);
-        finding.evidence.push_back({"rows in the order of their labels", order_.rows, "of", order_.rows});
+        finding.evidence.push_back({"labels in the order of the column", order_.labels, "at least",
+                                    kFewestLabels * static_cast<double>(looks_)});
+        finding.evidence.push_back({"(rows - 1) r² of the other columns, mean", told, "by chance", 1});
         finding.evidence.push_back({"column", order_.column, "", 0});
         finding.plots = {{"loss", "value"}};
         sink.fire(std::move(finding));
@@ -270,7 +277,7 @@ class TargetLeak final : public Rule {
     // A column by which the rows are in the order of their labels.
     struct Order {
         std::uint64_t steps = 0;
-        double column = -1, rows = 0, others = 0;
+        double column = -1, labels = 0, others = 0;
         bool is_falling = false, is_told = false;
         model::StepIndex since = 0;
     };

@@ -1,6 +1,5 @@
 // A training that stands still far from fitting its own data.
 
-#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -34,9 +33,10 @@ const model::RuleInfo kUnderfit = {
         "60 % of the share that is left, and six tenths of `share` are enough. Not where the learning rate "
         "was below a hundredth of its highest over that time, of losses that are a sum of several, nor of "
         "those of a game, as in a GAN. A note (info), as the floor of noise in the targets looks the same; a "
-        "warning where the inputs tell more for certain: more than `share` is left, labels of nearest inputs "
-        "differ by "
-        "less than a third of what is left, and by less than `alike`, and an evaluation is as bad.",
+        "warning where the inputs tell more for certain: more than `share` is left, an evaluation is as bad, "
+        "labels of nearest inputs differ by less than a third of what is left, and by less than `alike`; of "
+        "labels that are counted, more than three times as many are missed as those in which nearest inputs "
+        "differ; labels of yes or no are no probabilities, and a yes has no weight of its own.",
     .why =
         "A model that does not fit what it is trained on has nothing to give to other data either. More of "
         "the same steps, or more data, do not help.",
@@ -74,9 +74,10 @@ class Underfit final : public Rule {
     explicit Underfit(const Parameters& parameters)
         : min_steps_(static_cast<std::uint64_t>(parameters.at("min_steps"))),
           share_(parameters.at("share")),
-          alike_(parameters.at("alike")),
           training_({.min_steps = min_steps_,
                      .share = share_,
+                     .share_told = kTold * share_,
+                     .alike = parameters.at("alike"),
                      .accuracy = parameters.at("accuracy"),
                      .gap = parameters.at("gap")}) {}
 
@@ -101,9 +102,7 @@ class Underfit final : public Rule {
     void fire(const FarFromFit::Found& found, FindingSink& sink) const {
         model::Finding finding;
         finding.key = "training";
-        // Without an evaluation what makes training alone hard, dropout or augmentation, looks the same.
-        const bool is_certain = found.evaluation && found.unlike && found.share > share_ &&
-                                *found.unlike < std::min(alike_, found.share / 3);
+        const bool is_certain = found.is_certain && found.share > share_;
         finding.severity = is_certain ? model::Severity::kWarning : model::Severity::kInfo;
         finding.step = last_;
         finding.first_step = found.since;
@@ -127,8 +126,8 @@ class Underfit final : public Rule {
         }
         finding.fix =
             "See whether the model can learn a few batches by heart. If not: more or wider layers, inputs "
-            "that tell more, less dropout and weight decay, another learning rate. If it can, the rest is "
-            "noise in the targets.";
+            "that tell more, less dropout and weight decay, another learning rate.";
+        if (!is_certain) finding.fix += " If it can, the rest is noise in the targets.";
         finding.evidence.push_back({"share of the constant answer's loss", found.share, "limit", share_});
         finding.evidence.push_back({"loss", found.level, "of the constant answer", found.constant});
         if (found.accuracy) finding.evidence.push_back({"training accuracy", *found.accuracy, "of", 1});
@@ -142,7 +141,9 @@ class Underfit final : public Rule {
     }
 
     std::uint64_t min_steps_;
-    double share_, alike_;
+    static constexpr double kTold = 0.6;  // of `share`, where the inputs are known to tell more
+
+    double share_;
     FarFromFit training_;
     model::StepIndex last_ = 0;
 };

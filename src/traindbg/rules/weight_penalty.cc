@@ -1,0 +1,96 @@
+#include "traindbg/rules/weight_penalty.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "traindbg/rules/loop_facts.h"
+#include "traindbg/rules/training_loss.h"
+#include "traindbg/rules/updates.h"
+
+namespace traindbg::rules {
+namespace {
+
+constexpr std::size_t kFewestLooks = 5;
+// How far the factor may seem to change: biases, of which nothing is known, may be in the penalty, and
+// weights are captured when the optimizer has changed them.
+constexpr double kSameFactor = 1.05;
+constexpr double kSmaller = 0.8;  // of the norm at the first look
+constexpr double kNoTrend = 2.5;  // Mann-Kendall's z
+constexpr std::size_t kFewestBlocks = 8;
+
+}  // namespace
+
+void WeightPenalty::Proportion::add(double added, double sum) {
+    if (!(sum > 0)) return;
+    last = added / sum;
+    if (first_sum == 0) {
+        first_sum = lowest_sum = sum;
+        least = most = last;
+    }
+    least = std::min(least, last);
+    most = std::max(most, last);
+    lowest_sum = std::min(lowest_sum, sum);
+}
+
+bool WeightPenalty::Proportion::is_same(double fallen) const {
+    return least > 0 && most < kSameFactor * least && first_sum > fallen * lowest_sum;
+}
+
+void WeightPenalty::observe(const model::StepView& step) {
+    if (loop_fact(step, "trainings")) *this = WeightPenalty();
+    std::optional<double> total, value;
+    for (const model::ScalarSample& sample : step.record->scalars) {
+        const model::TensorInfo& info = step.info(sample.tensor);
+        if (!is_first_loss(info) || !std::isfinite(sample.value)) continue;
+        if (info.name == "loss") {
+            total = sample.value;
+            continue;
+        }
+        has_several_ = has_several_ || value || (!function_.empty() && function_ != info.name);
+        function_ = info.name;
+        value = sample.value;
+    }
+    if (!total || !value) return;
+    totals_.add(*total);
+    added_.add(*total - *value);
+    values_.add(*value);
+    std::array<double, kSums.size()> sums{};
+    for (const model::TensorSample& sample : step.record->tensors) {
+        const model::TensorInfo& info = step.info(sample.tensor);
+        if (info.role != model::Role::kWeight) continue;
+        const double square = sample.statistics.l2 * sample.statistics.l2;
+        sums[0] += square;
+        if (is_matrix(info)) sums[1] += square;
+        sums[2] += sample.statistics.l1;
+        sums[3] += sample.statistics.l2;
+    }
+    if (!(sums[0] > 0) || !std::isfinite(sums[0])) return;
+    norm_ = std::sqrt(sums[0]);
+    if (looks_++ == 0) first_norm_ = norm_;
+    for (std::size_t i = 0; i < sums.size(); ++i) proportions_[i].add(*total - *value, sums[i]);
+}
+
+std::optional<WeightPenalty::Found> WeightPenalty::found() const {
+    if (has_several_ || looks_ < kFewestLooks || !(norm_ < kSmaller * first_norm_)) return std::nullopt;
+    std::size_t same = 0;
+    while (same < kSums.size() && !proportions_[same].is_same(kSums[same].fallen)) ++same;
+    if (same == kSums.size()) return std::nullopt;
+    const auto added = added_.values(), values = values_.values();
+    Found found;
+    found.sum = kSums[same].name;
+    found.factor = proportions_[same].last;
+    found.added = median({added.begin(), added.end()});
+    found.value = median({values.begin(), values.end()});
+    found.function = std::string_view(function_).substr(function_.find('/') + 1);
+    found.norm = norm_;
+    found.first_norm = first_norm_;
+    return found;
+}
+
+bool WeightPenalty::stands_still() const {
+    const auto means = totals_.means();
+    const auto third = means.last(means.size() / 3);
+    return third.size() >= kFewestBlocks && std::abs(trend_z(third)) < kNoTrend;
+}
+
+}  // namespace traindbg::rules
