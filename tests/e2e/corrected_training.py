@@ -12,7 +12,7 @@ import json
 import time
 
 import torch
-from sklearn.datasets import load_digits
+from digits_data import load_digits
 from torch import nn
 
 STEPS = 360
@@ -33,9 +33,9 @@ options = parser.parse_args()
 
 torch.manual_seed(0)
 torch.set_num_threads(1)
-data = load_digits()
-x = torch.tensor(data.data, dtype=torch.float32) / 16
-y = torch.tensor(data.target)
+images, digits = load_digits()
+x = torch.tensor(images, dtype=torch.float32) / 16
+y = torch.tensor(digits)
 order = torch.randperm(len(x))
 train, test = order[:1500], order[1500:]
 model = nn.Sequential(

@@ -10,9 +10,10 @@ from measure.mutations import OPERATORS, mutated
 from measure.programs import GALLERY
 
 assert MEASURE  # which is where `measure` is found
+# Every sixth program: parsing all of them for each operator takes minutes.
 SOURCES = [
     path.read_text(encoding="utf-8")
-    for path in sorted((GALLERY / "faults").glob("*.py"))
+    for path in sorted((GALLERY / "faults").glob("*.py"))[::6]
     if path.stem != "data"
 ]
 PROGRAM = '''"""A program."""
@@ -36,7 +37,7 @@ for x, y in batches:
 @pytest.mark.parametrize("name", OPERATORS)
 def test_programs_with_a_fault_put_in_are_programs(name: str) -> None:
     texts = [text for source in SOURCES if (text := mutated(source, name)) is not None]
-    assert len(texts) >= 20
+    assert len(texts) >= 10
     for text in texts:
         ast.parse(text)
         assert f"KIND = {name.partition('/')[0]!r}" in text

