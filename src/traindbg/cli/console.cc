@@ -80,7 +80,10 @@ std::string wrapped(std::string_view text, std::size_t width, std::size_t indent
     std::string out;
     std::size_t used = 0;
     while (!text.empty()) {
-        const std::size_t space = text.find(' ');
+        std::size_t space = text.find(' ');
+        // A per cent stays with its number.
+        if (space != std::string_view::npos && text.substr(space + 1, 1) == "%")
+            space = text.find(' ', space + 1);
         const std::string_view word = text.substr(0, space);
         if (used != 0 && used + 1 + display_width(word) > width) {
             out += "\n" + std::string(indent, ' ');

@@ -89,7 +89,10 @@ class Lines {
                 std::size_t cut = rest.size();
                 if (width_of(rest) > room) {
                     cut = bytes_of(rest, room);
-                    const std::size_t space = rest.rfind(' ', cut);
+                    std::size_t space = rest.rfind(' ', cut);
+                    // A per cent stays with its number.
+                    if (space != std::string_view::npos && space > 0 && rest.substr(space + 1, 1) == "%")
+                        space = rest.rfind(' ', space - 1);
                     if (space != std::string_view::npos && space > cut / 3) cut = space;
                 }
                 put(before).put(rest.substr(0, cut), ink).end();

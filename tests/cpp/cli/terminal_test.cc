@@ -55,6 +55,8 @@ TEST(Wrapped, BreaksAtBlanksAndLosesNothing) {
     EXPECT_EQ(wrapped("größe größe", 11, 0), "größe größe") << "characters count, not bytes";
     EXPECT_EQ(wrapped("a longer-than-that b", 5, 0), "a\nlonger-than-that\nb");
     EXPECT_EQ(wrapped("", 5, 0), "");
+    EXPECT_EQ(wrapped("it is 56 % of", 8, 0), "it is\n56 % of");
+    EXPECT_EQ(wrapped("it is 56 %", 8, 0), "it is\n56 %");
 }
 
 TEST(Wrapped, AFileHasAHundredColumns) {

@@ -122,6 +122,14 @@ TEST(TerminalTest, WrappingLosesNoCharacter) {
     EXPECT_EQ(text, message);
 }
 
+TEST(TerminalTest, APerCentStaysWithItsNumber) {
+    for (int letters = 1; letters < 90; ++letters) {
+        std::string message(static_cast<std::size_t>(letters), 'x');
+        for (int i = 0; i < 20; ++i) message += " 56 %";
+        EXPECT_FALSE(has(terminal_finding(finding_with(message), false), "\n         %")) << letters;
+    }
+}
+
 TEST(TerminalTest, ControlCharactersOfTheTrainingAreShownNotSent) {
     model::Finding finding = finding_with("a\x1b[31mred\x07");
     finding.rule = "r\x1b";

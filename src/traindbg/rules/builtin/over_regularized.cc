@@ -267,12 +267,12 @@ class OverRegularized final : public Rule {
         finding.tensor = "loss";
         finding.message = base::format(
             "To {} a penalty is added, {} times the sum of the weights' {}, and the whole loss stands still: "
-            "at step {} {} of it are {}'s, {:.0f} % of what one answer to all inputs gives, and {} the "
-            "penalty's. The norm of all weights was {} at the start and is {}. The inputs tell more: labels "
-            "of nearest ones differ {:.0f} % as much as those of any two.",
-            added->function, human_number(added->factor), added->sum, last_, human_number(added->value),
-            added->function, 100 * far->share, human_number(added->added), human_number(added->first_norm),
-            human_number(added->norm), 100 * *far->unlike);
+            "at step {} {} is {}, {:.0f} % of what one answer to all inputs gives, and the penalty {}. The "
+            "norm of all weights was {} at the start and is {}. The inputs tell more: labels of nearest ones "
+            "differ {:.0f} % as much as those of any two.",
+            added->function, human_number(added->factor), added->sum, last_, added->function,
+            human_number(added->value), 100 * far->share, human_number(added->added),
+            human_number(added->first_norm), human_number(added->norm), 100 * *far->unlike);
         finding.fix = base::format(
             "Lower the factor of the penalty that is added to the loss from {}, a hundred-fold to begin "
             "with.",
