@@ -25,11 +25,6 @@ constexpr double kOfShare = 1.0 / 3;       // of what is left: labels of nearest
 // at random by two thirds of that and more.
 constexpr double kTold = 0.6;
 
-double mean_of(std::span<const double> values) {
-    if (values.empty()) return 0;
-    return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
-}
-
 std::span<const double> last_third(const Blocks& blocks) {
     const auto means = blocks.means();
     return means.last(means.size() / 3);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 namespace traindbg::rules {
 
@@ -13,6 +14,11 @@ double median(std::vector<double> values) {
     if (values.size() % 2 == 1) return upper;
     const double lower = *std::max_element(values.begin(), middle);
     return lower + (upper - lower) / 2;
+}
+
+double mean_of(std::span<const double> values) {
+    if (values.empty()) return 0;
+    return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
 }
 
 double noise_of(std::span<const double> series) {

@@ -15,6 +15,8 @@ namespace traindbg::rules {
 
 // 0 for no values.
 [[nodiscard]] double median(std::vector<double> values);
+// The plain mean; 0 for no values.
+[[nodiscard]] double mean_of(std::span<const double> values);
 // Standard deviation of the noise around a slowly moving level: from the differences of neighbours
 // (median absolute difference, scaled to a normal distribution), so that a trend does not count.
 [[nodiscard]] double noise_of(std::span<const double> series);

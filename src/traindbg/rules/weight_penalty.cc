@@ -16,7 +16,7 @@ constexpr std::size_t kFewestLooks = 5;
 constexpr double kSameFactor = 1.05;
 constexpr double kSmaller = 0.8;  // of the norm at the first look
 constexpr double kNoTrend = 2.5;  // Mann-Kendall's z
-constexpr std::size_t kFewestBlocks = 8;
+constexpr std::size_t kBlocksOfThird = 8;
 
 }  // namespace
 
@@ -90,7 +90,7 @@ std::optional<WeightPenalty::Found> WeightPenalty::found() const {
 bool WeightPenalty::stands_still() const {
     const auto means = totals_.means();
     const auto third = means.last(means.size() / 3);
-    return third.size() >= kFewestBlocks && std::abs(trend_z(third)) < kNoTrend;
+    return third.size() >= kBlocksOfThird && std::abs(trend_z(third)) < kNoTrend;
 }
 
 }  // namespace traindbg::rules

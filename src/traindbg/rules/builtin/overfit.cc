@@ -6,6 +6,7 @@
 #include "traindbg/base/format.h"
 #include "traindbg/base/text.h"
 #include "traindbg/rules/builtin/builtin.h"
+#include "traindbg/rules/evaluation_parts.h"
 #include "traindbg/rules/neighbours.h"
 #include "traindbg/rules/robust.h"
 #include "traindbg/rules/training_loss.h"
@@ -21,6 +22,10 @@ const model::RuleInfo kOverfit = {
     .summary = "The evaluation loss has risen from its best while the training loss went on falling.",
     .when =
         "Evaluation steps between two training steps are one evaluation, and their mean loss is its result. "
+        "Where the training's data is evaluated as well, its batches are left out: of six evaluations and "
+        "more of equally many batches, those before or behind some batch were as low as the training loss "
+        "(0.2 to 1.25 times) and all others higher, together by half and 1.3 times the training loss, in "
+        "each of the last five, and together no more than half higher in the first one. "
         "It fires when the results of the last `patience` evaluations all exceed the best one before them by "
         "more "
         "than `give_back` of what had been learned (from the first result, or the training's start, to the "
@@ -132,25 +137,20 @@ class Overfit final : public Rule {
             if (info.name != function_) continue;
             open_sum_ += sample.value;
             ++open_count_;
+            if (open_losses_.size() <= EvaluationParts::kMostBatches) open_losses_.push_back(sample.value);
         }
     }
 
     void close(FindingSink& sink) {
-        const Result now = {open_sum_ / open_count_, train_count_ > 0 ? train_sum_ / train_count_ : 0,
-                            train_error(), train_count_ > 0, train_steps_};
+        Result now = {open_sum_ / open_count_, train_count_ > 0 ? train_sum_ / train_count_ : 0,
+                      train_error(), train_count_ > 0, train_steps_};
         open_sum_ = open_count_ = train_sum_ = train_squares_ = train_count_ = 0;
-        ++results_;
-        last_.push_back(now);
-        if (last_.size() > patience_) {
-            // What leaves the window of the last ones may be the best so far.
-            const Result& old = last_.front();
-            if (!has_best_ || old.loss < best_.loss) best_ = old;
-            has_best_ = true;
-            last_.erase(last_.begin());
-        }
-        if (results_ == 1) first_ = now.loss;
-        lowest_ = results_ == 1 ? now.loss : std::min(lowest_, now.loss);
-        series_.add(now.loss);
+        if (parts_.add(open_losses_, now.has_train ? now.train : 0)) tell_anew();
+        now.loss = parts_.loss_of(open_losses_);
+        if (parts_.may_part()) all_.push_back(now);
+        else all_ = {};
+        open_losses_.clear();
+        add(now);
         if (!has_best_) return;
         if (memorises()) {
             fire_memorising(sink);
@@ -163,6 +163,32 @@ class Overfit final : public Rule {
         if (on) fire(sink);
         else if (firing_) sink.clear(kKey);
         firing_ = on;
+    }
+
+    void add(const Result& now) {
+        ++results_;
+        last_.push_back(now);
+        if (last_.size() > patience_) {
+            // What leaves the window of the last ones may be the best so far.
+            const Result& old = last_.front();
+            if (!has_best_ || old.loss < best_.loss) best_ = old;
+            has_best_ = true;
+            last_.erase(last_.begin());
+        }
+        if (results_ == 1) first_ = now.loss;
+        lowest_ = results_ == 1 ? now.loss : std::min(lowest_, now.loss);
+        series_.add(now.loss);
+    }
+    // A part of each evaluation is of the training's data: so were those before.
+    void tell_anew() {
+        results_ = 0;
+        last_.clear();
+        has_best_ = false;
+        series_ = Recent{kSeries};
+        for (std::size_t i = 0; i < all_.size(); ++i) {
+            all_[i].loss = parts_.loss_of(i);
+            add(all_[i]);
+        }
     }
 
     [[nodiscard]] double train_error() const {
@@ -241,6 +267,7 @@ class Overfit final : public Rule {
             "The training loss is {} in the end, of {} at the start, and that of evaluation {}, {} at best: "
             "the training data is known by heart, and little of what was learned holds for other data.",
             human_number(now.train), human_number(start_), human_number(now.loss), human_number(lowest_));
+        finding.message += parts_.in_words();
         finding.fix =
             "Add data or augmentation, or take a smaller model, weight decay or dropout; check that "
             "evaluation "
@@ -270,6 +297,7 @@ class Overfit final : public Rule {
             best_.step, human_number(best_.loss), human_number(now.loss), now.step,
             100 * (now.loss - best_.loss) / std::abs(best_.loss), human_number(best_.train),
             human_number(now.train));
+        finding.message += parts_.in_words();
         finding.fix = base::format(
             "Use the checkpoint of step {}; stop there (early stopping), or add data, augmentation, weight "
             "decay or "
@@ -297,7 +325,11 @@ class Overfit final : public Rule {
     Result best_;
     Neighbours neighbours_;
     std::vector<Result> last_;
-    Recent series_{32};
+    static constexpr std::size_t kSeries = 32;
+    Recent series_{kSeries};
+    EvaluationParts parts_;
+    std::vector<double> open_losses_;  // of the evaluation that is under way, a few more than can be parted
+    std::vector<Result> all_;          // as long as they may be parted
 };
 
 std::vector<model::Requirement> overfit_needs(const Parameters&) {
