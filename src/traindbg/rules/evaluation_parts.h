@@ -26,6 +26,7 @@ class EvaluationParts {
     [[nodiscard]] double loss_of(std::span<const double> losses) const;
     // The same of an evaluation that was added, by its number; `may_part()`.
     [[nodiscard]] double loss_of(std::size_t number) const { return loss_of(added_[number].losses); }
+    [[nodiscard]] bool are_found() const noexcept { return part_.has_value(); }
     // Evaluations have equally many batches so far, two or more.
     [[nodiscard]] bool may_part() const noexcept { return is_even_; }
     // " Of the 12 batches of an evaluation ... "; empty where they have no parts.

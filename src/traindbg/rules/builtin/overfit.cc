@@ -146,7 +146,7 @@ class Overfit final : public Rule {
                       train_error(), train_count_ > 0, train_steps_};
         open_sum_ = open_count_ = train_sum_ = train_squares_ = train_count_ = 0;
         if (parts_.add(open_losses_, now.has_train ? now.train : 0)) tell_anew();
-        now.loss = parts_.loss_of(open_losses_);
+        if (parts_.are_found()) now.loss = parts_.loss_of(open_losses_);
         if (parts_.may_part()) all_.push_back(now);
         else all_ = {};
         open_losses_.clear();
