@@ -100,6 +100,11 @@ def test_rows_that_come_in_the_order_of_their_labels():
         found = ordered_column(x, way**3)
         assert found is not None
         assert (found.columns, found.column, found.is_as_given) == (1, 1, True)
+    x[:, 1] = -torch.arange(64.0).clamp(min=20)  # many rows of the first day
+    found = ordered_column(x, x[:, 1] ** 3)
+    assert found is not None
+    assert (found.columns, found.is_as_given) == (1, True)
+    x[:, 1] = way
     shuffled = torch.randperm(64)
     found = ordered_column(x[shuffled], way[shuffled] ** 3)
     assert found is not None

@@ -202,7 +202,9 @@ def ordered_column(inputs: torch.Tensor, labels: torch.Tensor) -> Ordered | None
     if inputs.shape[1] < 3 or not labels.is_floating_point():
         return None
     wide = widest_of(inputs)
-    wanted, order = labels.detach().reshape(rows).to(wide).sort(stable=True)
+    given = labels.detach().reshape(rows).to(wide)
+    follows = given.diff()
+    wanted, order = given.sort(stable=True)
     table = inputs.detach().to(wide).index_select(0, order)
     is_finite = table.isfinite().all(0)
     table = torch.where(is_finite, table, 0.0)
@@ -215,12 +217,11 @@ def ordered_column(inputs: torch.Tensor, labels: torch.Tensor) -> Ordered | None
     column = is_ordered.int().argmax()
     picked = column.reshape(1)
     told = _told_by_each(table, wanted.reshape(rows, 1))
-    follows = order.diff()
     return Ordered(
         is_ordered.sum(),
         column,
         falling.index_select(0, picked).squeeze(0),
-        (follows > 0).all() | (follows < 0).all(),
+        (follows >= 0).all() | (follows <= 0).all(),
         is_larger.sum() + 1,
         (told.sum() - told.index_select(0, picked).squeeze(0)) / (told.numel() - 1),
         rows,

@@ -321,7 +321,7 @@ class Facts:
         if not self._hot.due & _LOOP or capturing_graph(tensor):
             return
         for name, look in COLUMNS.items():
-            guarded("columns", self._tell_column, name, look, tensor, label)
+            guarded(f"column {name}", self._tell_column, name, look, tensor, label)
 
     def _tell_column(
         self, name: str, look: Look, inputs: torch.Tensor, labels: torch.Tensor

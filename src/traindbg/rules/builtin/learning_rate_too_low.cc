@@ -324,23 +324,22 @@ class LearningRateTooLow final : public Rule {
 
     void fire_slow(FindingSink& sink) {
         firing_ = true;
-        const WeightUpdates::Look& look = updates_.last();
         model::Finding finding;
         finding.key = "low";
         finding.severity = model::Severity::kWarning;
         finding.first_step = 0;
         finding.step = last_;
         finding.tensor = "loop/learning_rate";
-        finding.layer = look.place.substr(0, look.place.rfind('.'));
         finding.message = base::format(
-            "The weights are as they were drawn, and are trained at a learning rate of {}, as those of a "
+            "The weights began as they were drawn, and are trained at a learning rate of {}, as those of a "
             "model that has been trained before: after {} steps the loss is {}, {} at the start, and it "
             "still "
             "fell when the training ended. No update was above {} times the weights' own size.",
             human_number(rates_.peak()), loss_.count(), human_number(loss_.level()),
             human_number(loss_.start()), human_number(updates_.highest()));
-        finding.fix = base::format("Raise the learning rate from {} to about {}, or train for longer.",
-                                   human_number(rates_.peak()), human_number(10 * rates_.peak()));
+        finding.fix =
+            base::format("Raise the learning rate from {} to about {}, or train for longer.",
+                         human_number(rates_.peak()), human_number(round_for_people(10 * rates_.peak())));
         finding.evidence.push_back(
             {"learning rate", rates_.peak(), "usual for new weights: above", lowest_usual_rate()});
         finding.evidence.push_back({"loss", loss_.level(), "at the start", loss_.start()});

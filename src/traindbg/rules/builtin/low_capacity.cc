@@ -88,7 +88,7 @@ class LowCapacity final : public Rule {
           share_(parameters.at("share")),
           narrow_(parameters.at("narrow")),
           neighbours_most_(parameters.at("neighbours")),
-          far_({.min_steps = steps_, .share_told = neighbours_most_}) {}
+          far_({.min_steps = steps_, .share_told = neighbours_most_, .alike = neighbours_most_}) {}
 
     void on_step(const model::StepView& step, FindingSink& sink) override {
         far_.observe(step);

@@ -46,11 +46,12 @@ const model::RuleInfo kOverRegularized = {
         "constant answer (three fifths, where the whole loss falls no more), or the norm is below a "
         "twentieth of what it "
         "was. Or, at the end of a run: what backward() is called on exceeds the one loss function's value by "
-        "the same multiple (within 5 %) of the sum of all weights' squares, magnitudes or norms at five "
+        "the same multiple (within 5 %) of the sum of all weights' (or matrices') squares, magnitudes or "
+        "norms at five "
         "looks and more, over which that sum fell to a third (of magnitudes and norms to its root; the "
         "weights' norm is below four fifths of what "
         "it was), so that a penalty on the weights alone is added; that is more than half of the function's "
-        "value; the whole loss has no trend over the last third; and the training stands still far from "
+        "value; the whole loss has no trend over the last third; and a classification stands still far from "
         "fitting data that tell more for certain, as for a warning of `underfit`, with more than a fifth of "
         "the best constant answer's loss and less than 95 % of labels predicted. Dropout: a module drops "
         "more than "
@@ -90,6 +91,7 @@ class OverRegularized final : public Rule {
 
     void on_step(const model::StepView& step, FindingSink& sink) override {
         far_.observe(step);
+        if (loop_fact(step, "trainings")) is_penalty_told_ = false;  // of another one in the same process
         if (step.mode() == model::Mode::kEval) return note_evaluation(step);
         if (step.mode() != model::Mode::kTrain) return;
         loss_.observe(step);
@@ -255,14 +257,14 @@ class OverRegularized final : public Rule {
 
     // A penalty that lets the model learn, and holds it far from what it could.
     void judge_held(FindingSink& sink) const {
-        if (is_penalty_told_ || loss_.is_game()) return;
+        if (is_penalty_told_ || firing_ || loss_.is_game()) return;
         const std::optional<WeightPenalty::Found> added = added_.found();
         if (!added || !(added->added > kMuchAdded * added->value) || !added_.stands_still()) return;
         const std::optional<FarFromFit::Found> far = far_.found();
         if (!far || !far->is_certain) return;
         model::Finding finding;
         finding.key = "penalty";
-        finding.first_step = 0;
+        finding.first_step = far->since;
         finding.step = last_;
         finding.tensor = "loss";
         finding.message = base::format(
@@ -280,7 +282,7 @@ class OverRegularized final : public Rule {
         finding.evidence.push_back({"penalty", added->added, "of the loss function's value", added->value});
         finding.evidence.push_back({"share of the constant answer's loss", far->share, "limit", kHeld});
         finding.evidence.push_back({"norm of all weights", added->norm, "at the start", added->first_norm});
-        finding.plots = {{"loss", "value"}, {function_, "value"}};
+        finding.plots = {{"loss", "value"}, {base::format("loss/{}", added->function), "value"}};
         sink.fire(std::move(finding));
     }
 

@@ -2,11 +2,14 @@
 
 #include <algorithm>
 #include <cmath>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "traindbg/base/format.h"
 #include "traindbg/base/text.h"
 #include "traindbg/rules/builtin/builtin.h"
-#include "traindbg/rules/evaluation_parts.h"
+#include "traindbg/rules/loop_facts.h"
 #include "traindbg/rules/neighbours.h"
 #include "traindbg/rules/robust.h"
 #include "traindbg/rules/training_loss.h"
@@ -21,11 +24,11 @@ const model::RuleInfo kOverfit = {
     .title = "Overfitting",
     .summary = "The evaluation loss has risen from its best while the training loss went on falling.",
     .when =
-        "Evaluation steps between two training steps are one evaluation, and their mean loss is its result. "
-        "Where the training's data is evaluated as well, its batches are left out: of six evaluations and "
-        "more of equally many batches, those before or behind some batch were as low as the training loss "
-        "(0.2 to 1.25 times) and all others higher, together by half and 1.3 times the training loss, in "
-        "each of the last five, and together no more than half higher in the first one. "
+        "Evaluation steps between two training steps are one evaluation, and their mean loss is its result, "
+        "without those that evaluate the training's own data, where there are others: batches at whose place "
+        "in an evaluation nine tenths of the rows were known from the training (where that changes, results "
+        "begin "
+        "anew). "
         "It fires when the results of the last `patience` evaluations all exceed the best one before them by "
         "more "
         "than `give_back` of what had been learned (from the first result, or the training's start, to the "
@@ -71,6 +74,7 @@ class Overfit final : public Rule {
     void on_step(const model::StepView& step, FindingSink& sink) override {
         if (step.mode() == model::Mode::kTrain) {
             if (open_count_ > 0) close(sink);
+            if (loop_fact(step, "trainings")) is_of_training_.clear();
             neighbours_.observe(step);
             on_train(step);
         } else if (step.mode() == model::Mode::kEval) {
@@ -137,20 +141,49 @@ class Overfit final : public Rule {
             if (info.name != function_) continue;
             open_sum_ += sample.value;
             ++open_count_;
-            if (open_losses_.size() <= EvaluationParts::kMostBatches) open_losses_.push_back(sample.value);
+            if (!is_of_training(step)) {
+                others_sum_ += sample.value;
+                ++others_count_;
+            }
         }
+    }
+    // The batch is of the training's data, as some loops evaluate both after each epoch. Its place is
+    // remembered: not all batches are looked at.
+    [[nodiscard]] bool is_of_training(const model::StepView& step) {
+        const auto place = static_cast<std::size_t>(open_count_) - 1;
+        const auto rows = loop_fact(step, "rows_evaluated"),
+                   known = loop_fact(step, "rows_evaluated_trained");
+        if (place >= kMostPlaces) return false;
+        if (rows && known && rows->value >= kFewestRows) {
+            if (is_of_training_.size() <= place) is_of_training_.resize(place + 1, false);
+            const bool is = known->value >= kOfTraining * rows->value;
+            are_others_ = are_others_ || is != is_of_training_[place];
+            is_of_training_[place] = is;
+        }
+        return place < is_of_training_.size() && is_of_training_[place];
     }
 
     void close(FindingSink& sink) {
-        Result now = {open_sum_ / open_count_, train_count_ > 0 ? train_sum_ / train_count_ : 0,
-                      train_error(), train_count_ > 0, train_steps_};
-        open_sum_ = open_count_ = train_sum_ = train_squares_ = train_count_ = 0;
-        if (parts_.add(open_losses_, now.has_train ? now.train : 0)) tell_anew();
-        if (parts_.are_found()) now.loss = parts_.loss_of(open_losses_);
-        if (parts_.may_part()) all_.push_back(now);
-        else all_ = {};
-        open_losses_.clear();
-        add(now);
+        // Results of other batches than before do not compare with those.
+        if (std::exchange(are_others_, false)) begin_anew();
+        is_parted_ = others_count_ > 0 && others_count_ < open_count_;
+        const double loss = is_parted_ ? others_sum_ / others_count_ : open_sum_ / open_count_;
+        const Result now = {loss, train_count_ > 0 ? train_sum_ / train_count_ : 0, train_error(),
+                            train_count_ > 0, train_steps_};
+        open_sum_ = open_count_ = others_sum_ = others_count_ = train_sum_ = train_squares_ = train_count_ =
+            0;
+        ++results_;
+        last_.push_back(now);
+        if (last_.size() > patience_) {
+            // What leaves the window of the last ones may be the best so far.
+            const Result& old = last_.front();
+            if (!has_best_ || old.loss < best_.loss) best_ = old;
+            has_best_ = true;
+            last_.erase(last_.begin());
+        }
+        if (results_ == 1) first_ = now.loss;
+        lowest_ = results_ == 1 ? now.loss : std::min(lowest_, now.loss);
+        series_.add(now.loss);
         if (!has_best_) return;
         if (memorises()) {
             fire_memorising(sink);
@@ -165,30 +198,11 @@ class Overfit final : public Rule {
         firing_ = on;
     }
 
-    void add(const Result& now) {
-        ++results_;
-        last_.push_back(now);
-        if (last_.size() > patience_) {
-            // What leaves the window of the last ones may be the best so far.
-            const Result& old = last_.front();
-            if (!has_best_ || old.loss < best_.loss) best_ = old;
-            has_best_ = true;
-            last_.erase(last_.begin());
-        }
-        if (results_ == 1) first_ = now.loss;
-        lowest_ = results_ == 1 ? now.loss : std::min(lowest_, now.loss);
-        series_.add(now.loss);
-    }
-    // A part of each evaluation is of the training's data: so were those before.
-    void tell_anew() {
+    void begin_anew() {
         results_ = 0;
         last_.clear();
         has_best_ = false;
-        series_ = Recent{kSeries};
-        for (std::size_t i = 0; i < all_.size(); ++i) {
-            all_[i].loss = parts_.loss_of(i);
-            add(all_[i]);
-        }
+        series_.clear();
     }
 
     [[nodiscard]] double train_error() const {
@@ -238,6 +252,7 @@ class Overfit final : public Rule {
             "after step {}.",
             human_number(start_), human_number(now.train), human_number(lowest_), human_number(now.loss),
             now.step);
+        finding.message += parts_in_words();
         finding.fix =
             "Check that labels belong to their inputs (were both shuffled in the same order?), and that "
             "evaluation "
@@ -267,7 +282,7 @@ class Overfit final : public Rule {
             "The training loss is {} in the end, of {} at the start, and that of evaluation {}, {} at best: "
             "the training data is known by heart, and little of what was learned holds for other data.",
             human_number(now.train), human_number(start_), human_number(now.loss), human_number(lowest_));
-        finding.message += parts_.in_words();
+        finding.message += parts_in_words();
         finding.fix =
             "Add data or augmentation, or take a smaller model, weight decay or dropout; check that "
             "evaluation "
@@ -281,6 +296,10 @@ class Overfit final : public Rule {
         std::vector<double> losses;
         for (const Result& result : last_) losses.push_back(result.loss);
         return median(std::move(losses)) - best_.loss;
+    }
+
+    [[nodiscard]] std::string parts_in_words() const {
+        return is_parted_ ? " Evaluated batches of the training's own data are not counted." : "";
     }
 
     void fire(FindingSink& sink) const {
@@ -297,7 +316,7 @@ class Overfit final : public Rule {
             best_.step, human_number(best_.loss), human_number(now.loss), now.step,
             100 * (now.loss - best_.loss) / std::abs(best_.loss), human_number(best_.train),
             human_number(now.train));
-        finding.message += parts_.in_words();
+        finding.message += parts_in_words();
         finding.fix = base::format(
             "Use the checkpoint of step {}; stop there (early stopping), or add data, augmentation, weight "
             "decay or "
@@ -313,11 +332,14 @@ class Overfit final : public Rule {
 
     static constexpr const char* kKey = "evaluation";
     static constexpr const char* kMemorising = "memorising";
+    static constexpr double kFewestRows = 8, kOfTraining = 0.9;
+    static constexpr std::size_t kMostPlaces = 4096;
     std::size_t patience_;
     double give_back_;
     std::string function_;
     std::size_t results_ = 0;
-    double open_sum_ = 0, open_count_ = 0, train_sum_ = 0, train_squares_ = 0, train_count_ = 0;
+    double open_sum_ = 0, open_count_ = 0, others_sum_ = 0, others_count_ = 0, train_sum_ = 0,
+           train_squares_ = 0, train_count_ = 0;
     double start_ = 0, first_ = 0, lowest_ = 0;
     bool has_start_ = false, has_best_ = false, firing_ = false, memorising_ = false;
     model::StepIndex train_steps_ = 0;
@@ -325,11 +347,10 @@ class Overfit final : public Rule {
     Result best_;
     Neighbours neighbours_;
     std::vector<Result> last_;
-    static constexpr std::size_t kSeries = 32;
-    Recent series_{kSeries};
-    EvaluationParts parts_;
-    std::vector<double> open_losses_;  // of the evaluation that is under way, a few more than can be parted
-    std::vector<Result> all_;          // as long as they may be parted
+    std::vector<bool> is_of_training_;  // by the place of a batch in an evaluation
+    bool are_others_ = false;           // than in the evaluation before
+    bool is_parted_ = false;            // the last evaluation was of both
+    Recent series_{32};
 };
 
 std::vector<model::Requirement> overfit_needs(const Parameters&) {
@@ -337,6 +358,7 @@ std::vector<model::Requirement> overfit_needs(const Parameters&) {
     std::vector<model::Requirement> all = neighbour_requirements(kOverfit.name);
     all.push_back({"losses", kTrain, model::What::kStatistics, {.every = 1}, kOverfit.name});
     all.push_back({"losses", kEval, model::What::kStatistics, {.every = 1}, kOverfit.name});
+    for (model::Requirement& more : row_requirements(kOverfit.name)) all.push_back(std::move(more));
     return all;
 }
 
