@@ -133,8 +133,13 @@ def test_rows_that_are_not_in_the_order_of_their_labels():
     swapped[[0, 1]] = y[[1, 0]]
     unknown = y.clone()
     unknown[7] = float("nan")
-    rounded = (4 * x[:, 3]).round()  # of many rows of one label the values differ
-    for labels in (swapped, unknown, rounded, torch.ones(200), torch.randn(200)):
+    pairs = (
+        x[:, 3]
+        .sort()
+        .values.reshape(100, 2)
+        .mean(1)[torch.arange(200)[x[:, 3].argsort().argsort()] // 2]
+    )  # of two rows of one label the values differ
+    for labels in (swapped, unknown, pairs, torch.randn(200)):
         found = ordered_column(x, labels)
         assert found is not None
         assert found.columns == 0
@@ -150,6 +155,8 @@ def test_rows_that_are_not_in_the_order_of_their_labels():
     assert ordered_column(x[:, :, None], y) is None
     assert ordered_column(x, y.long()) is None
     assert ordered_column(x[:10], y[:10]) is None
+    for few in (torch.ones(200), (y > 1).float(), y.round()):
+        assert ordered_column(x, few) is None
 
 
 def test_rows_of_one_label_have_one_value_but_for_rounding():

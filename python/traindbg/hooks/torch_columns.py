@@ -193,7 +193,8 @@ def ordered_column(inputs: torch.Tensor, labels: torch.Tensor) -> Ordered | None
     `is_as_given` says. Of labels that are equal, the column's values must be, but for rounding, and
     half of the rows must have another value than the one before. A column with a value that is not
     finite is none, and tells nothing. `others` is as of `column_beyond`. None where it is no table
-    of three columns or more with one label of floating point for each row. Cost: a sort of the
+    of three columns or more with one label of floating point for each row, and in host memory where
+    fewer than half of the labels differ, or too few. Cost: a sort of the
     labels, and about twenty passes over the table.
     """
     rows = labels.numel()
@@ -205,10 +206,14 @@ def ordered_column(inputs: torch.Tensor, labels: torch.Tensor) -> Ordered | None
     given = labels.detach().reshape(rows).to(wide)
     follows = given.diff()
     wanted, order = given.sort(stable=True)
+    is_larger = wanted.diff().reshape(rows - 1, 1) > 0
+    # Of yes and no, and of classes, nothing is to be compared; on other devices asking would wait.
+    if given.device.type == "cpu" and int(is_larger.sum()) + 1 < max(_FEWEST_ROWS, rows / 2):
+        return None
     table = inputs.detach().to(wide).index_select(0, order)
     is_finite = table.isfinite().all(0)
     table = torch.where(is_finite, table, 0.0)
-    rise, is_larger = table.diff(dim=0), wanted.diff().reshape(rows - 1, 1) > 0
+    rise = table.diff(dim=0)
     equal = rise.abs() <= _SAME * table.std(0)
     rising = torch.where(is_larger, rise >= 0, equal).all(0)
     falling = torch.where(is_larger, rise <= 0, equal).all(0)

@@ -60,6 +60,10 @@ class FarFromFit {
     // Steps with a loss, where it is known what the best constant answer gives; else 0.
     [[nodiscard]] std::uint64_t count() const;
     [[nodiscard]] const TrainingLoss& loss() const noexcept { return guessing_.loss(); }
+    // What it looks at, for rules that ask more of these.
+    [[nodiscard]] const Guessing& guessing() const noexcept { return guessing_; }
+    [[nodiscard]] const Neighbours& neighbours() const noexcept { return neighbours_; }
+    [[nodiscard]] const LearningRates& rates() const noexcept { return rates_; }
 
   private:
     void count_hits(const model::StepView& step);

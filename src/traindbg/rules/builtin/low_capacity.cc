@@ -93,9 +93,6 @@ class LowCapacity final : public Rule {
     void on_step(const model::StepView& step, FindingSink& sink) override {
         far_.observe(step);
         if (step.mode() != model::Mode::kTrain) return;
-        guessing_.observe(step);
-        rates_.observe(step);
-        neighbours_.observe(step);
         for (const model::TensorSample& sample : step.record->tensors) {
             const model::TensorInfo& info = step.info(sample.tensor);
             if (info.role == model::Role::kWeight && info.shape.size() >= 2) learn(sample.tensor, info);
@@ -104,18 +101,18 @@ class LowCapacity final : public Rule {
             const Maker maker = maker_of(step, call);
             if (maker.tensor != nullptr && maker.squash == Squash::kNone) last_ = maker.tensor->module;
         }
-        if (guessing_.loss().count() >= steps_ && guessing_.loss().count() % 10 == 0) judge(sink);
+        if (far_.guessing().loss().count() >= steps_ && far_.guessing().loss().count() % 10 == 0) judge(sink);
     }
     void on_end(FindingSink& sink) override {
         far_.end();
         is_at_end_ = true;
-        if (2 * guessing_.loss().count() >= steps_) judge(sink);
+        if (2 * far_.guessing().loss().count() >= steps_) judge(sink);
     }
     [[nodiscard]] std::uint64_t steps_judged() const override {
         const bool is_judged = narrow_layer()    ? share_of(*narrow_layer()).has_value()
-                               : is_one_factor() ? guessing_.share().has_value()
+                               : is_one_factor() ? far_.guessing().share().has_value()
                                                  : is_simple();
-        return is_judged ? guessing_.loss().count() : 0;
+        return is_judged ? far_.guessing().loss().count() : 0;
     }
     [[nodiscard]] std::string why_not_judged() const override {
         if (!narrow_layer() && !is_one_factor()) return "the last layer is not narrow, or was not seen";
@@ -166,7 +163,8 @@ class LowCapacity final : public Rule {
         // A language model has many more words than numbers to tell them by, and is not narrow.
         const auto is_tiny = [&](const Layer& layer) { return &layer == found.last || layer.out <= kTiny; };
         // An auto-encoder's code of two numbers for eight is meant, as a picture of a table.
-        const bool is_of_classes = guessing_.function().empty() && guessing_.loss().base_rate().has_value();
+        const bool is_of_classes =
+            far_.guessing().function().empty() && far_.guessing().loss().base_rate().has_value();
         const bool is_narrow =
             in <= kMostInputs &&
             (in == 1 || (out >= 8 && (in * narrow_ < out || (is_of_classes && in * narrow_ == out))) ||
@@ -181,9 +179,9 @@ class LowCapacity final : public Rule {
 
     // Where the labels are not counted, only what is far too narrow is told.
     [[nodiscard]] std::optional<double> share_of(const Narrow& narrow) const {
-        const std::optional<double> share = guessing_.share();
+        const std::optional<double> share = far_.guessing().share();
         if (share || narrow.last->in > kFarTooNarrow) return share;
-        return guessing_.least_share();
+        return far_.guessing().least_share();
     }
 
     // A factorisation with one factor: nothing but tables of one number a row, two or more of as many rows.
@@ -199,8 +197,8 @@ class LowCapacity final : public Rule {
         });
     }
     void judge_one_factor(FindingSink& sink) {
-        const std::optional<double> share = is_one_factor() ? guessing_.share() : std::nullopt;
-        if (!share || guessing_.loss().is_game()) return;
+        const std::optional<double> share = is_one_factor() ? far_.guessing().share() : std::nullopt;
+        if (!share || far_.guessing().loss().is_game()) return;
         const bool on = *share > share_ && *share < kIncomparable && !is_falling() && !is_over();
         if (on) fire_one_factor(*share, sink);
         else if (fired_factor_ && *share < 0.9 * share_) sink.clear("factor");
@@ -215,9 +213,9 @@ class LowCapacity final : public Rule {
     }
     // What a look at the nearest row already known tells, such a model does not.
     void judge_simple(FindingSink& sink) {
-        const std::optional<double> share = guessing_.share();
-        const std::optional<double> unlike = neighbours_.unlike();
-        if (!is_simple() || !share || !unlike || guessing_.loss().is_game()) return;
+        const std::optional<double> share = far_.guessing().share();
+        const std::optional<double> unlike = far_.neighbours().unlike();
+        if (!is_simple() || !share || !unlike || far_.guessing().loss().is_game()) return;
         const bool tells = *unlike < std::min(neighbours_most_, *share / 3);
         // A schedule that went to its end was meant to. A single matrix may only have been slow.
         const std::optional<FarFromFit::Found> far = is_at_end_ ? far_.found() : std::nullopt;
@@ -235,24 +233,26 @@ class LowCapacity final : public Rule {
         if (fired_simple_) return;
         const std::optional<Narrow> narrow = narrow_layer();
         const std::optional<double> share = narrow ? share_of(*narrow) : std::nullopt;
-        if (!share || guessing_.loss().is_game()) return;
+        if (!share || far_.guessing().loss().is_game()) return;
         const bool on = *share > share_ && *share < kIncomparable && !is_falling() && !is_over();
         if (on) fire(*narrow, *share, sink);
         else if (fired_ && *share < 0.9 * share_) sink.clear("layer");
         fired_ = fired_ || on;
     }
-    [[nodiscard]] bool is_over() const { return rates_.is_known() && rates_.now() < 0.05 * rates_.peak(); }
+    [[nodiscard]] bool is_over() const {
+        return far_.rates().is_known() && far_.rates().now() < 0.05 * far_.rates().peak();
+    }
     // At no lower a rate than before, over the last third of the run.
     [[nodiscard]] bool stands_still() const {
-        const auto means = guessing_.loss().blocks().means();
+        const auto means = far_.guessing().loss().blocks().means();
         const auto third = means.last(means.size() / 3);
-        const bool is_slower = rates_.is_known() && rates_.now() < 0.5 * rates_.peak();
+        const bool is_slower = far_.rates().is_known() && far_.rates().now() < 0.5 * far_.rates().peak();
         return third.size() >= 8 && fall() < 0.05 && trend_z(third) > -2 && !is_slower;
     }
     [[nodiscard]] bool is_falling() const { return fall() > 0.15; }
     // Over the last third of the run, as a share of the loss at its beginning; of a short run, 1.
     [[nodiscard]] double fall() const {
-        const auto means = guessing_.loss().blocks().means();
+        const auto means = far_.guessing().loss().blocks().means();
         const auto third = means.last(means.size() / 3);
         if (third.size() < 4) return 1;
         const auto part = std::max<std::size_t>(third.size() / 4, 1);
@@ -272,14 +272,14 @@ class LowCapacity final : public Rule {
             "{} makes {} outputs of {} {}, and after {} steps the loss is {}, {:.0f} % of that of guessing: "
             "more "
             "does not pass through so few.",
-            last.module, last.out, last.in, last.in == 1 ? "number" : "numbers", guessing_.loss().count(),
-            human_number(guessing_.level()), 100 * share);
+            last.module, last.out, last.in, last.in == 1 ? "number" : "numbers",
+            far_.guessing().loss().count(), human_number(far_.guessing().level()), 100 * share);
         finding.fix = base::format("Widen what {} is given from {} to {} or more.", last.module, last.in,
                                    std::max<std::int64_t>(16, 2 * last.out));
         finding.evidence.push_back({"numbers that the last layer is given", static_cast<double>(last.in),
                                     "numbers that it makes", static_cast<double>(last.out)});
         finding.evidence.push_back({"share of the loss of guessing", share, "limit", share_});
-        finding.plots = {{guessing_.loss().tensor(), "value"}};
+        finding.plots = {{far_.guessing().loss().tensor(), "value"}};
         sink.fire(std::move(finding));
     }
 
@@ -295,13 +295,13 @@ class LowCapacity final : public Rule {
         finding.message = base::format(
             "The model is {} tables of one number a row ({} has {} rows), and after {} steps the loss is {}, "
             "{:.0f} % of that of guessing: beside a bias each row has one factor.",
-            layers_.size(), first.module, first.out, guessing_.loss().count(),
-            human_number(guessing_.level()), 100 * share);
+            layers_.size(), first.module, first.out, far_.guessing().loss().count(),
+            human_number(far_.guessing().level()), 100 * share);
         finding.fix =
             base::format("Give {} and the table it is multiplied with 8 columns or more.", first.module);
         finding.evidence.push_back({"columns of each table", 1, "usual", 8});
         finding.evidence.push_back({"share of the loss of guessing", share, "limit", share_});
-        finding.plots = {{guessing_.loss().tensor(), "value"}};
+        finding.plots = {{far_.guessing().loss().tensor(), "value"}};
         sink.fire(std::move(finding));
     }
 
@@ -326,15 +326,16 @@ class LowCapacity final : public Rule {
             "two.",
             widest == 0 ? std::string("is one matrix, which is linear")
                         : base::format("has no more than {} units in front of its last layer", widest),
-            guessing_.loss().count(), 100 * share, neighbours_.rows(), 100 * unlike);
+            far_.guessing().loss().count(), 100 * share, far_.neighbours().rows(), 100 * unlike);
         finding.fix = widest == 0
                           ? "Add a hidden layer with a nonlinearity, or features that are products of "
                             "inputs: no line parts such classes."
                           : base::format("Widen {} from {} units to {} or more.", widest_layer->module,
                                          widest, 4 * widest);
         finding.evidence.push_back({"share of the loss of guessing", share, "limit", neighbours_most_});
-        for (model::Evidence& item : neighbours_.evidence()) finding.evidence.push_back(std::move(item));
-        finding.plots = {{guessing_.loss().tensor(), "value"}};
+        for (model::Evidence& item : far_.neighbours().evidence())
+            finding.evidence.push_back(std::move(item));
+        finding.plots = {{far_.guessing().loss().tensor(), "value"}};
         sink.fire(std::move(finding));
     }
 
@@ -342,22 +343,14 @@ class LowCapacity final : public Rule {
     double share_, narrow_, neighbours_most_;
     FarFromFit far_;
     bool fired_ = false, fired_simple_ = false, fired_factor_ = false, is_at_end_ = false;
-    Neighbours neighbours_;
     std::string last_;
     std::vector<Layer> layers_;
     std::vector<bool> is_learnt_;  // by tensor
-    LearningRates rates_;
-    Guessing guessing_;
 };
 
 std::vector<model::Requirement> low_capacity_needs(const Parameters&) {
-    std::vector<model::Requirement> all = loss_requirements(kLowCapacity.name);
-    for (model::Requirement& more : argument_requirements(kLowCapacity.name)) all.push_back(std::move(more));
+    std::vector<model::Requirement> all = far_from_fit_requirements(kLowCapacity.name);
     for (model::Requirement& more : maker_requirements(kLowCapacity.name)) all.push_back(std::move(more));
-    all.push_back(rate_requirement(kLowCapacity.name));
-    for (model::Requirement& more : neighbour_requirements(kLowCapacity.name)) all.push_back(std::move(more));
-    for (model::Requirement& more : far_from_fit_requirements(kLowCapacity.name))
-        all.push_back(std::move(more));
     all.push_back({"weights",
                    model::Mode::kTrain,
                    model::What::kStatistics,

@@ -8,6 +8,7 @@
 
 #include "traindbg/base/format.h"
 #include "traindbg/base/text.h"
+#include "traindbg/rules/added_loss.h"
 #include "traindbg/rules/builtin/builtin.h"
 #include "traindbg/rules/far_from_fit.h"
 #include "traindbg/rules/loop_facts.h"
@@ -16,7 +17,6 @@
 #include "traindbg/rules/settings.h"
 #include "traindbg/rules/training_loss.h"
 #include "traindbg/rules/updates.h"
-#include "traindbg/rules/weight_penalty.h"
 
 namespace traindbg::rules {
 namespace {
@@ -95,8 +95,6 @@ class OverRegularized final : public Rule {
         if (step.mode() == model::Mode::kEval) return note_evaluation(step);
         if (step.mode() != model::Mode::kTrain) return;
         loss_.observe(step);
-        guessing_.observe(step);
-        note_excess(step);
         added_.observe(step);
         last_ = step.step();
         note_dropout(step, sink);
@@ -183,36 +181,13 @@ class OverRegularized final : public Rule {
                 evaluation_.add(sample.value);
     }
 
-    // By what the total exceeds the value of the one loss function.
-    void note_excess(const model::StepView& step) {
-        std::optional<double> total, value;
-        for (const model::ScalarSample& sample : step.record->scalars) {
-            const model::TensorInfo& info = step.info(sample.tensor);
-            if (!is_first_loss(info) || !std::isfinite(sample.value)) continue;
-            if (info.name == "loss") {
-                total = sample.value;
-            } else {
-                if (!function_.empty() && function_ != info.name) has_several_ = true;
-                function_ = info.name;
-                value = sample.value;
-            }
-        }
-        if (!total || !value) return;
-        excess_.add(*total - *value);
-        values_.add(*value);
-        if (first_excess_.size() < 5) {
-            first_excess_.push_back(*total - *value);
-            first_value_.push_back(*value);
-        }
-    }
     void judge_penalty(const model::StepView& step, FindingSink& sink) {
-        if (has_several_ || first_excess_.size() < 5 || norms_ < 3 || loss_.is_game()) return;
-        const double before = median(first_excess_), value_before = median(first_value_);
-        const auto excesses = excess_.last(10), values = values_.last(10);
-        const double now = median({excesses.begin(), excesses.end()});
-        const double value = median({values.begin(), values.end()});
+        const std::optional<AddedLoss::Level> start = added_.at_start();
+        if (!start || norms_ < 3 || loss_.is_game()) return;
+        const double before = start->added, value_before = start->value;
+        const auto [now, value] = added_.now();
         const double fall = before - now;
-        const std::optional<double> share = guessing_.share();
+        const std::optional<double> share = far_.guessing().share();
         // The whole loss, penalty included, at a few looks in a row: of many looks at noise one shows no
         // trend.
         if (loss_.count() % 10 == 0) still_ = stands_still() ? still_ + 1 : 0;
@@ -240,10 +215,9 @@ class OverRegularized final : public Rule {
             "it "
             "fell from {} to {} by step {}, the norm of all weights from {} to {}, and {} only from {} to "
             "{}.",
-            function_.substr(function_.find('/') + 1), human_number(before / value_before),
-            human_number(before), human_number(now), step.step(), human_number(first_norm_),
-            human_number(norm_), function_.substr(function_.find('/') + 1), human_number(value_before),
-            human_number(value));
+            added_.function(), human_number(before / value_before), human_number(before), human_number(now),
+            step.step(), human_number(first_norm_), human_number(norm_), added_.function(),
+            human_number(value_before), human_number(value));
         finding.fix =
             "Lower the factor of the penalty that is added to the loss, a hundred-fold to begin with: it "
             "should be a small share of the loss.";
@@ -251,15 +225,16 @@ class OverRegularized final : public Rule {
         finding.evidence.push_back({"norm of all weights", norm_, "at the start", first_norm_});
         if (share)
             finding.evidence.push_back({"loss, as a share of a constant answer's", *share, "limit", limit});
-        finding.plots = {{"loss", "value"}, {function_, "value"}};
+        finding.plots = {{"loss", "value"}, {base::format("loss/{}", added_.function()), "value"}};
         sink.fire(std::move(finding));
     }
 
     // A penalty that lets the model learn, and holds it far from what it could.
     void judge_held(FindingSink& sink) const {
         if (is_penalty_told_ || firing_ || loss_.is_game()) return;
-        const std::optional<WeightPenalty::Found> added = added_.found();
-        if (!added || !(added->added > kMuchAdded * added->value) || !added_.stands_still()) return;
+        const std::optional<AddedLoss::Penalty> penalty = added_.penalty();
+        const auto [added, value] = added_.now();
+        if (!penalty || !(added > kMuchAdded * value) || !added_.stands_still()) return;
         const std::optional<FarFromFit::Found> far = far_.found();
         if (!far || !far->is_certain) return;
         model::Finding finding;
@@ -272,17 +247,18 @@ class OverRegularized final : public Rule {
             "at step {} {} is {}, {:.0f} % of what one answer to all inputs gives, and the penalty {}. The "
             "norm of all weights was {} at the start and is {}. The inputs tell more: labels of nearest ones "
             "differ {:.0f} % as much as those of any two.",
-            added->function, human_number(added->factor), added->sum, last_, added->function,
-            human_number(added->value), 100 * far->share, human_number(added->added),
-            human_number(added->first_norm), human_number(added->norm), 100 * *far->unlike);
+            added_.function(), human_number(penalty->factor), penalty->sum, last_, added_.function(),
+            human_number(value), 100 * far->share, human_number(added), human_number(penalty->first_norm),
+            human_number(penalty->norm), 100 * *far->unlike);
         finding.fix = base::format(
             "Lower the factor of the penalty that is added to the loss from {}, a hundred-fold to begin "
             "with.",
-            human_number(added->factor));
-        finding.evidence.push_back({"penalty", added->added, "of the loss function's value", added->value});
+            human_number(penalty->factor));
+        finding.evidence.push_back({"penalty", added, "of the loss function's value", value});
         finding.evidence.push_back({"share of the constant answer's loss", far->share, "limit", kHeld});
-        finding.evidence.push_back({"norm of all weights", added->norm, "at the start", added->first_norm});
-        finding.plots = {{"loss", "value"}, {base::format("loss/{}", added->function), "value"}};
+        finding.evidence.push_back(
+            {"norm of all weights", penalty->norm, "at the start", penalty->first_norm});
+        finding.plots = {{"loss", "value"}, {base::format("loss/{}", added_.function()), "value"}};
         sink.fire(std::move(finding));
     }
 
@@ -308,7 +284,8 @@ class OverRegularized final : public Rule {
         const double evaluated = last.empty() ? 0 : median({last.begin(), last.end()});
         const bool is_slow = start > 0 && loss_.level() > 0.5 * start;
         // What is left is scaled up, so that the first losses may lie far above guessing.
-        const std::optional<double> share = guessing_.share(), constant = guessing_.constant_loss();
+        const std::optional<double> share = far_.guessing().share(),
+                                    constant = far_.guessing().constant_loss();
         const bool is_guess =
             share && constant && *share > kGuess && !(evaluated > 0 && evaluated < 0.8 * *constant);
         const bool is_apart = evaluated > 0 && loss_.level() > 3 * evaluated;
@@ -444,16 +421,14 @@ class OverRegularized final : public Rule {
     std::uint64_t judged_ = 0, norms_ = 0, falls_ = 0;
     std::uint64_t bare_ = 0, with_more_ = 0;  // steps whose loss is a function's alone, and others
     double first_norm_ = 0, norm_ = 0, gradient_norm_ = 0, strongest_pull_ = 0;
-    bool firing_ = false, has_several_ = false, is_dropping_ = false, has_matrices_ = false;
+    bool firing_ = false, is_dropping_ = false, has_matrices_ = false;
     double dropped_ = 0;
-    std::string dropout_place_, function_;
-    std::vector<double> first_excess_, first_value_;
+    std::string dropout_place_;
     int still_ = 0;  // looks in a row at which the loss fell no more
     bool is_penalty_told_ = false;
-    Recent excess_{16}, values_{16}, evaluation_{16};
-    Guessing guessing_;
+    Recent evaluation_{16};
     TrainingLoss loss_;
-    WeightPenalty added_;
+    AddedLoss added_;
     FarFromFit far_;
     model::StepIndex last_ = 0;
 };

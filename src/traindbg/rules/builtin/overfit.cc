@@ -85,14 +85,12 @@ class Overfit final : public Rule {
         if (open_count_ > 0) close(sink);
         if (!firing_ && !memorising_ && has_gap()) fire_gap(sink);
     }
-    [[nodiscard]] std::uint64_t steps_judged() const override {
-        return results_ > patience_ ? results_ - patience_ : 0;
-    }
+    [[nodiscard]] std::uint64_t steps_judged() const override { return judged_; }
     [[nodiscard]] std::string why_not_judged() const override {
-        if (results_ == 0)
+        if (evaluations_ == 0)
             return "no evaluation loss was seen: call model.eval() and compute the loss with a function of "
                    "torch.nn.functional";
-        return base::format("evaluations seen: {}; it judges from {} on", results_, patience_ + 1);
+        return base::format("evaluations seen: {}; it judges from {} on", evaluations_, patience_ + 1);
     }
 
   private:
@@ -172,6 +170,7 @@ class Overfit final : public Rule {
                             train_count_ > 0, train_steps_};
         open_sum_ = open_count_ = others_sum_ = others_count_ = train_sum_ = train_squares_ = train_count_ =
             0;
+        ++evaluations_;
         ++results_;
         last_.push_back(now);
         if (last_.size() > patience_) {
@@ -185,6 +184,7 @@ class Overfit final : public Rule {
         lowest_ = results_ == 1 ? now.loss : std::min(lowest_, now.loss);
         series_.add(now.loss);
         if (!has_best_) return;
+        ++judged_;
         if (memorises()) {
             fire_memorising(sink);
             memorising_ = true;
@@ -337,7 +337,8 @@ class Overfit final : public Rule {
     std::size_t patience_;
     double give_back_;
     std::string function_;
-    std::size_t results_ = 0;
+    std::size_t evaluations_ = 0, judged_ = 0;
+    std::size_t results_ = 0;  // of the same batches
     double open_sum_ = 0, open_count_ = 0, others_sum_ = 0, others_count_ = 0, train_sum_ = 0,
            train_squares_ = 0, train_count_ = 0;
     double start_ = 0, first_ = 0, lowest_ = 0;

@@ -104,9 +104,10 @@ class TargetLeak final : public Rule {
     }
     void judge_one_sided(const model::StepView& step, FindingSink& sink) {
         const std::optional<LoopFact> agreement = loop_fact(step, "label_on_one_side_agreement");
+        if (!agreement) return;
         const std::optional<LoopFact> column = loop_fact(step, "label_on_one_side_column");
         const std::optional<LoopFact> rows = loop_fact(step, "label_on_one_side_rows");
-        if (!agreement || !column || !rows) return;
+        if (!column || !rows) return;
         if (agreement->value < agreement_ || (one_sided_ > 0 && column->value != one_sided_column_)) {
             one_sided_ = 0;
             one_sided_rows_ = 0;
@@ -139,6 +140,7 @@ class TargetLeak final : public Rule {
 
     void judge_limit(const model::StepView& step, FindingSink& sink) {
         const std::optional<LoopFact> columns = loop_fact(step, "label_beyond_columns");
+        if (!columns || is_no_limit_) return;
         const std::optional<LoopFact> column = loop_fact(step, "label_beyond_column");
         const std::optional<LoopFact> above = loop_fact(step, "label_beyond_is_above");
         const std::optional<LoopFact> low = loop_fact(step, "label_beyond_low");
@@ -147,9 +149,7 @@ class TargetLeak final : public Rule {
         const std::optional<LoopFact> fewer = loop_fact(step, "label_beyond_fewer");
         const std::optional<LoopFact> others = loop_fact(step, "label_beyond_others");
         const std::optional<LoopFact> rows = loop_fact(step, "label_beyond_rows");
-        if (!columns || !column || !above || !low || !high || !deviation || !fewer || !others || !rows ||
-            is_no_limit_)
-            return;
+        if (!column || !above || !low || !high || !deviation || !fewer || !others || !rows) return;
         if (limit_.steps++ == 0) {
             limit_.column = column->value;
             limit_.is_above = above->value > 0;
@@ -188,14 +188,14 @@ class TargetLeak final : public Rule {
 
     void judge_order(const model::StepView& step, FindingSink& sink) {
         const std::optional<LoopFact> columns = loop_fact(step, "label_ordered_columns");
+        if (!columns || is_no_order_) return;
         const std::optional<LoopFact> column = loop_fact(step, "label_ordered_column");
         const std::optional<LoopFact> falling = loop_fact(step, "label_ordered_is_falling");
         const std::optional<LoopFact> as_given = loop_fact(step, "label_ordered_is_as_given");
         const std::optional<LoopFact> labels = loop_fact(step, "label_ordered_labels");
         const std::optional<LoopFact> others = loop_fact(step, "label_ordered_others");
         const std::optional<LoopFact> rows = loop_fact(step, "label_ordered_rows");
-        if (!columns || !column || !falling || !as_given || !labels || !others || !rows || is_no_order_)
-            return;
+        if (!column || !falling || !as_given || !labels || !others || !rows) return;
         // Such a step tells nothing: few labels are in order by chance, and what goes one way with time is
         // in the order of the rows.
         if (labels->value < kFewestLabels || 2 * labels->value < rows->value || as_given->value > 0) return;

@@ -1,15 +1,17 @@
-#include "traindbg/rules/weight_penalty.h"
+#include "traindbg/rules/added_loss.h"
 
 #include <algorithm>
 #include <cmath>
 
 #include "traindbg/rules/loop_facts.h"
+#include "traindbg/rules/loss_arguments.h"
 #include "traindbg/rules/training_loss.h"
 #include "traindbg/rules/updates.h"
 
 namespace traindbg::rules {
 namespace {
 
+constexpr std::size_t kFirst = 5;
 constexpr std::size_t kFewestLooks = 5;
 // How far the factor may seem to change: biases, of which nothing is known, may be in the penalty, and
 // weights are captured when the optimizer has changed them.
@@ -20,7 +22,7 @@ constexpr std::size_t kBlocksOfThird = 8;
 
 }  // namespace
 
-void WeightPenalty::Proportion::add(double added, double sum) {
+void AddedLoss::Proportion::add(double added, double sum) {
     if (!(sum > 0)) return;
     last = added / sum;
     if (first_sum == 0) {
@@ -32,12 +34,12 @@ void WeightPenalty::Proportion::add(double added, double sum) {
     lowest_sum = std::min(lowest_sum, sum);
 }
 
-bool WeightPenalty::Proportion::is_same(double fallen) const {
+bool AddedLoss::Proportion::is_same(double fallen) const {
     return least > 0 && most < kSameFactor * least && first_sum > fallen * lowest_sum;
 }
 
-void WeightPenalty::observe(const model::StepView& step) {
-    if (loop_fact(step, "trainings")) *this = WeightPenalty();
+void AddedLoss::observe(const model::StepView& step) {
+    if (loop_fact(step, "trainings")) *this = AddedLoss();
     std::optional<double> total, value;
     for (const model::ScalarSample& sample : step.record->scalars) {
         const model::TensorInfo& info = step.info(sample.tensor);
@@ -46,7 +48,7 @@ void WeightPenalty::observe(const model::StepView& step) {
             total = sample.value;
             continue;
         }
-        has_several_ = has_several_ || value || (!function_.empty() && function_ != info.name);
+        has_several_ = has_several_ || (!function_.empty() && function_ != info.name);
         function_ = info.name;
         value = sample.value;
     }
@@ -54,6 +56,10 @@ void WeightPenalty::observe(const model::StepView& step) {
     totals_.add(*total);
     added_.add(*total - *value);
     values_.add(*value);
+    if (first_added_.size() < kFirst) {
+        first_added_.push_back(*total - *value);
+        first_values_.push_back(*value);
+    }
     std::array<double, kSums.size()> sums{};
     for (const model::TensorSample& sample : step.record->tensors) {
         const model::TensorInfo& info = step.info(sample.tensor);
@@ -70,24 +76,27 @@ void WeightPenalty::observe(const model::StepView& step) {
     for (std::size_t i = 0; i < sums.size(); ++i) proportions_[i].add(*total - *value, sums[i]);
 }
 
-std::optional<WeightPenalty::Found> WeightPenalty::found() const {
-    if (has_several_ || looks_ < kFewestLooks || !(norm_ < kSmaller * first_norm_)) return std::nullopt;
-    std::size_t same = 0;
-    while (same < kSums.size() && !proportions_[same].is_same(kSums[same].fallen)) ++same;
-    if (same == kSums.size()) return std::nullopt;
-    const auto added = added_.values(), values = values_.values();
-    Found found;
-    found.sum = kSums[same].name;
-    found.factor = proportions_[same].last;
-    found.added = median({added.begin(), added.end()});
-    found.value = median({values.begin(), values.end()});
-    found.function = std::string_view(function_).substr(function_.find('/') + 1);
-    found.norm = norm_;
-    found.first_norm = first_norm_;
-    return found;
+std::optional<AddedLoss::Level> AddedLoss::at_start() const {
+    if (has_several_ || first_added_.size() < kFirst) return std::nullopt;
+    return Level{median(first_added_), median(first_values_)};
 }
 
-bool WeightPenalty::stands_still() const {
+AddedLoss::Level AddedLoss::now() const {
+    const auto added = added_.values(), values = values_.values();
+    return {median({added.begin(), added.end()}), median({values.begin(), values.end()})};
+}
+
+std::string_view AddedLoss::function() const noexcept { return function_of_loss(function_); }
+
+std::optional<AddedLoss::Penalty> AddedLoss::penalty() const {
+    if (has_several_ || looks_ < kFewestLooks || !(norm_ < kSmaller * first_norm_)) return std::nullopt;
+    for (std::size_t i = 0; i < kSums.size(); ++i)
+        if (proportions_[i].is_same(kSums[i].fallen))
+            return Penalty{kSums[i].name, proportions_[i].last, norm_, first_norm_};
+    return std::nullopt;
+}
+
+bool AddedLoss::stands_still() const {
     const auto means = totals_.means();
     const auto third = means.last(means.size() / 3);
     return third.size() >= kBlocksOfThird && std::abs(trend_z(third)) < kNoTrend;
