@@ -100,7 +100,7 @@ def test_the_script_is_stopped_in_good_order_and_its_words_go_to_standard_error(
 
 def test_settings_collections_and_what_nothing_matches(tmp_path: Path) -> None:
     (tmp_path / "traindbg.toml").write_text(
-        "on-finding = 'stop'\nrules = ['overfit']\nraw = 'weights'\nat-steps = [5, 50]\n"
+        "on-finding = 'stop'\nrules = ['plateau']\nraw = 'weights'\nat-steps = [5, 50]\n"
         "[collection]\nhead = '^gradient/2'\nnone = 'no such thing'\n"
         "[[capture]]\ncollection = ['head', 'none']\nevery = 10\n"
     )

@@ -13,6 +13,7 @@ from typing import NamedTuple
 import torch
 
 from traindbg.hooks.torch_device import widest_of
+from traindbg.hooks.torch_later import may_read
 
 _FEWEST_STEPS = 3  # of a series
 _FEWEST_ROWS = 24  # with fewer, two columns of zeros and ones are alike by chance
@@ -208,7 +209,7 @@ def ordered_column(inputs: torch.Tensor, labels: torch.Tensor) -> Ordered | None
     wanted, order = given.sort(stable=True)
     is_larger = wanted.diff().reshape(rows - 1, 1) > 0
     # Of yes and no, and of classes, nothing is to be compared; on other devices asking would wait.
-    if given.device.type == "cpu" and int(is_larger.sum()) + 1 < max(_FEWEST_ROWS, rows / 2):
+    if may_read(given) and int(is_larger.sum()) + 1 < max(_FEWEST_ROWS, rows / 2):
         return None
     table = inputs.detach().to(wide).index_select(0, order)
     is_finite = table.isfinite().all(0)
