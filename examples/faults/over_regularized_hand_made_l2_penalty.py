@@ -2,8 +2,8 @@
 
 The colleague adds `reg * sum(p.pow(2).sum())` because "PyTorch has no kernel regulariser", with
 the factor 0.05 that a Keras notebook had for a single small layer of its own. All weights shrink
-and stay small; the loss that is printed goes down all the same, since the penalty does. The place is
-the loss. The twin's factor is 1e-4.
+and stay small; the loss that is printed goes down all the same, since the penalty does. The place
+is the loss. The twin's factor is 1e-4.
 """
 
 import torch

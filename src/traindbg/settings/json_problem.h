@@ -6,7 +6,8 @@
 
 namespace traindbg::settings {
 
-// Of a text that is not JSON: "is not JSON at line 3, column 5, near '"100",}'". Parses it again.
+// Of a text that cannot be parsed as JSON: "is not JSON at line 3, column 5, near '"100",}'"; of one with a
+// number beyond a double's range, that it is too large, and where. Parses it again.
 [[nodiscard]] std::string json_problem(std::string_view text);
 
 }  // namespace traindbg::settings

@@ -169,6 +169,9 @@ TEST(HookJson, WhatIsWrongIsNamed) {
     expect_refused(" \n", {"hook.json: is not JSON: it is empty"});
     expect_refused("{\n \"HookParameters\": {\"save_interval\": \"100\",}\n}",
                    {"hook.json: is not JSON at line 2, column 44, near", "\"100\",}'"});
+    expect_refused("{\n \"HookParameters\": {\"save_interval\": 1e999}\n}",
+                   {"hook.json: has a number that is too large at line 2, column", "1e999"});
+    expect_refused("1e999", {"hook.json: has a number that is too large at line 1, column 5, near '1e999'"});
     expect_refused("[]", {"object"});
     expect_refused(R"({"HookParameters": 3})", {"HookParameters"});
     expect_refused(R"({"HookParameters": {"save_interval": "often"}})", {"save_interval", "often"});
