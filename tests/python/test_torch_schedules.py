@@ -224,7 +224,12 @@ def test_the_other_way_round(run_dir, listening) -> None:
     assert plateaus(run_dir, plateau("min"), [0.2, 0.4, 0.5, 0.6]) == [(-1, 3, 2, 0.2, 0.5)]
 
 
-@pytest.mark.parametrize("values", [[3.0, 2.0, 4.0, 3.0, 2.0], [1.0, 2.0, 3.0, 4.0, 5.0]])
+def test_the_second_number_may_be_the_best_one(run_dir, listening) -> None:
+    found = plateaus(run_dir, plateau("min"), [0.4, 0.3, 0.5, 0.6, 0.7, 0.8])
+    assert found == [(-1, 4, 2, 0.3, 0.6), (-1, 6, 4, 0.3, 0.8)]
+
+
+@pytest.mark.parametrize("values", [[3.0, 2.0, 4.0, 3.0, 2.0], [1.0, 2.0, 3.0, 2.0, 1.0]])
 def test_a_plateau_that_has_found_a_better_one_is_not(run_dir, listening, values) -> None:
     assert plateaus(run_dir, plateau("max"), values) == []
 

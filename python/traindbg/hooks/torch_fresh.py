@@ -23,7 +23,7 @@ _LEAST = 64  # elements from which on a distribution can be told
 _LEAST_NORMAL = 512
 _LEAST_PHASES = 16
 _LEAST_DRAWN = 256
-_LEAST_OF_TABLE = 1024
+_LEAST_OF_TABLE = 512
 _MOST = 1 << 20  # that are looked at
 _MOST_ROWS, _MOST_COLUMNS = 1024, 256
 _NORMALS = (0.02, 0.01, 1.0)  # standard deviations that models use whatever their size
@@ -200,4 +200,13 @@ def looks_random_table(module: nn.Module, parameter: torch.Tensor) -> bool:
     with own_operations():
         table = table[:_MOST_ROWS]
         table = table[table.any(1)]
-    return table.numel() >= _LEAST_OF_TABLE and looks_drawn(table)
+    return table.numel() >= _LEAST_OF_TABLE and looks_drawn(table) and _is_no_direction_faint(table)
+
+
+def _is_no_direction_faint(table: torch.Tensor) -> bool:
+    """Whether the smallest singular value is that of a random matrix (Marchenko, Pastur), too."""
+    with own_operations():
+        x = table[:, :_MOST_COLUMNS].to(widest_of(table))
+        least, deviation = torch.stack([torch.linalg.svdvals(x).min(), x.std()]).tolist()
+    rows, columns = x.shape
+    return bool(least > 0.9 * deviation * abs(math.sqrt(rows) - math.sqrt(columns)))

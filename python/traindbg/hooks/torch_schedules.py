@@ -9,7 +9,7 @@ it may belong to a function that has returned. No schedule and no optimizer is k
 What is found is told at the end of a recording: until then a schedule may be about to be stepped.
 
 Of a `ReduceLROnPlateau` the numbers that it is given are followed, too: where it cuts the rate
-while the first of them is still the best, how many moved the other way than it waits for.
+while one of the first two is still the best, how many moved the other way than it waits for.
 """
 
 from __future__ import annotations
@@ -36,13 +36,13 @@ _MOST_SCHEDULES = 64
 class Plateau(NamedTuple):
     """What a `ReduceLROnPlateau` was given that has cut the rate, as facts `loop/plateau_<field>`.
 
-    The first number was the best one all the time.
+    The first number, or the second, was the best one all the time.
     """
 
     sense: int  # -1: it waits for lower numbers, 1: for higher ones
     values: int  # that it was given
     turned: int  # of these, those that lie on the wrong side of the one before
-    first: float
+    first: float  # the best one
     last: float
 
 
@@ -131,6 +131,8 @@ class Schedules:
         elif not is_better:
             turned = known.turned + ((value - known.last) * known.sense < 0)
             record.plateau = known._replace(values=known.values + 1, turned=turned, last=value)
+        elif known.values == 1:  # two numbers that are alike may come in either order
+            record.plateau = known._replace(values=2, first=value, last=value)
 
     def cuts(self, schedule: Any) -> None:
         """A `ReduceLROnPlateau` is about to reduce the rate."""

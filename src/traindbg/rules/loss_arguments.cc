@@ -206,8 +206,11 @@ std::optional<double> Guessing::constant_loss() const {
     if (labels_.count < 8) return std::nullopt;
     const double std = labels_.std;
     if (function_ == "mse_loss") return std * std;
-    // The mean distance of normally distributed values from their middle.
-    if (function_ == "l1_loss") return 0.798 * std;
+    if (function_ == "l1_loss") {
+        // Most values are 0, and so is their middle; else the mean distance from it of normal ones.
+        if (2 * labels_.zero > labels_.count && labels_.min >= 0) return labels_.mean;
+        return 0.798 * std;
+    }
     if (function_ == "smooth_l1_loss" || function_ == "huber_loss")  // with their default of 1
         return std < 1 ? 0.5 * std * std * (1 - 0.2 * std) : 0.798 * std - 0.4;
     return entropy_of(labels_.mean);

@@ -36,7 +36,9 @@ const model::RuleInfo kExplodingGradient = {
         "is above the level that it had before, and never for a training that learns. In time: a layer is "
         "used eight times or more, one use after the other, as in a recurrent network, the gradient that "
         "comes back to its first uses is more than `growth` times that of its last ones, and within 50 steps "
-        "of that look the loss is not finite. In depth: at the first step, before any update, what the last "
+        "of that look the loss is not finite, or (warning) the first loss is more than `growth` times the "
+        "entropy of the labels, that of guessing, and 20 steps and more have not brought it below that. In "
+        "depth: at the first step, before any update, what the last "
         "layers with weights return is more than `growth` times as large as what the first of them returns, "
         "the typical layer lies in between (twice the first, half of the largest) or no input of the model "
         "has a value above 1 / `growth` of the largest of them, the norm of all gradients is above that of "
@@ -85,6 +87,7 @@ class ExplodingGradient final : public Rule {
         if (loss_.observe(step) && !loss_.recent().values().empty())
             last_loss_ = loss_.recent().values().back();
         judge_deep_loss(step, sink);
+        judge_loss_of_time(step, sink);
         double norm2 = 0, largest2 = -1, weights2 = 0;
         std::uint64_t finite = 0, not_finite = 0;
         const model::TensorInfo* worst = nullptr;
@@ -133,6 +136,7 @@ class ExplodingGradient final : public Rule {
 
   private:
     static constexpr const char* kKey = "gradients";
+    static constexpr const char* kTime = "time";
 
     // Through the uses of one layer, and then out of all bounds.
     void look_at_time(const model::StepView& step, FindingSink& sink) {
@@ -151,17 +155,31 @@ class ExplodingGradient final : public Rule {
                 is_lost_ = true;
         if (!is_lost_) return;
         ++judged_;
+        fire_time(model::Severity::kError,
+                  base::format("the loss is not finite from step {} on", step.step()), sink);
+    }
+    // It may also stay finite, and be nonsense.
+    void judge_loss_of_time(const model::StepView& step, FindingSink& sink) {
+        if (time_place_.empty() || is_lost_) return;
+        if (is_nonsense()) {
+            ++judged_;
+            tells_time_ = true;
+            fire_time(model::Severity::kWarning, told_of_nonsense(step), sink);
+        } else if (tells_time_) {
+            tells_time_ = false;
+            sink.clear(kTime);
+        }
+    }
+    void fire_time(model::Severity severity, const std::string& what, FindingSink& sink) const {
         model::Finding finding;
-        finding.key = "time";
-        finding.severity = model::Severity::kError;
+        finding.key = kTime;
+        finding.severity = severity;
         finding.first_step = time_step_;
         finding.tensor = base::format("gradient/{}", time_place_);
         finding.layer = time_place_;
         finding.message = base::format(
-            "The gradient grows {}-fold on its way back through {:.0f} uses of {} at step {}, and the loss "
-            "is "
-            "not finite from step {} on.",
-            human_number(time_ratio_), time_uses_, time_place_, time_step_, step.step());
+            "The gradient grows {}-fold on its way back through {:.0f} uses of {} at step {}, and {}.",
+            human_number(time_ratio_), time_uses_, time_place_, time_step_, what);
         finding.fix = base::format(
             "Clip gradients: torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0) before the optimizer "
             "step; initialise the recurrent weights of {} smaller or orthogonally "
@@ -238,24 +256,28 @@ class ExplodingGradient final : public Rule {
         fire_depth(model::Severity::kError,
                    base::format("the loss is not finite from step {} on", step.step()), sink);
     }
-    // It may also stay finite, and be nonsense: of classes, whose guess is known, that is said.
-    void judge_deep_loss(const model::StepView& step, FindingSink& sink) {
-        if (depth_last_.empty() || !is_made_inside_ || is_deep_ || loss_.count() < kPatience) return;
+    // A loss of classes, whose guess is known, began far above that and did not get below it.
+    [[nodiscard]] bool is_nonsense() const {
+        if (loss_.count() < kPatience) return false;
         const std::optional<double> guess = loss_.label_entropy();
-        if (!guess || !(*guess > 0)) return;
+        if (!guess || !(*guess > 0)) return false;
         // Of a loss that is summed over the batch, the guess is as many times larger.
         const double size = std::max(loss_.labels_per_batch(), 1.0);
-        const bool is_nonsense = loss_.first() > growth_ * *guess &&
-                                 std::abs(loss_.first() / size - *guess) > 0.5 * *guess &&
-                                 loss_.level() > *guess;
-        if (is_nonsense) {
+        return loss_.first() > growth_ * *guess && std::abs(loss_.first() / size - *guess) > 0.5 * *guess &&
+               loss_.level() > *guess;
+    }
+    [[nodiscard]] std::string told_of_nonsense(const model::StepView& step) const {
+        return base::format("the loss is {} at first and {} at step {}, where guessing gives {}",
+                            human_number(loss_.first()), human_number(loss_.level()), step.step(),
+                            human_number(loss_.label_entropy().value_or(0)));
+    }
+    // It may also stay finite, and be nonsense: of classes, whose guess is known, that is said.
+    void judge_deep_loss(const model::StepView& step, FindingSink& sink) {
+        if (depth_last_.empty() || !is_made_inside_ || is_deep_) return;
+        if (is_nonsense()) {
             ++judged_;
             tells_deep_ = true;
-            fire_depth(model::Severity::kWarning,
-                       base::format("the loss is {} at first and {} at step {}, where guessing gives {}",
-                                    human_number(loss_.first()), human_number(loss_.level()), step.step(),
-                                    human_number(*guess)),
-                       sink);
+            fire_depth(model::Severity::kWarning, told_of_nonsense(step), sink);
         } else if (tells_deep_) {
             tells_deep_ = false;
             sink.clear(kDepth);
@@ -424,6 +446,7 @@ class ExplodingGradient final : public Rule {
     bool firing_ = false;
     std::string time_place_;  // where the gradient grew in time; empty: nowhere
     double time_ratio_ = 0, time_uses_ = 0;
+    bool tells_time_ = false;
     model::StepIndex time_step_ = 0;
     bool is_lost_ = false;
     static constexpr model::StepIndex kSoon = 10;

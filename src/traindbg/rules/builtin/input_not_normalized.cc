@@ -3,6 +3,10 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
 
 #include "traindbg/base/format.h"
 #include "traindbg/base/text.h"
@@ -32,8 +36,10 @@ const model::RuleInfo kInputNotNormalized = {
         "weights is no normalisation and no embedding, and is not given values of usual size that the model "
         "makes of its one input itself; and after `steps` steps, or at the end of a run of at "
         "least 50, the loss is not below 60 % of what guessing gives (of its start, where that is not "
-        "known). At "
-        "once, where the loss is not finite.",
+        "known), or the inputs are as large and at least 60 % of the values of the first tanh or sigmoid "
+        "between "
+        "layers with weights have been at its flat ends at each of five looks and more since the first step. "
+        "At once, where the loss is not finite.",
     .why =
         "The gradient of the first layer's weights is as large as the inputs: one learning rate is too large "
         "for "
@@ -49,7 +55,7 @@ const model::RuleInfo kInputNotNormalized = {
     .cost =
         "One pass over the model's inputs at the first 10 steps and then at every 50th, with the extremes of "
         "each "
-        "feature at the first 2; the loss at every step.",
+        "feature at the first 2; over activations at the first 5 and every 50th; the loss at every step.",
     .original = "CheckInputImages",
     .source = "LeCun, Bottou, Orr, Müller, \"Efficient BackProp\", 1998",
     .severity = model::Severity::kWarning,
@@ -90,15 +96,16 @@ class InputNotNormalized final : public Rule {
                 break;
             }
         if (is_new) is_unusual_ = find_worst(step);
+        look_at_activations(step);
         if (losses_ < steps_ && !is_lost_) return;
-        const bool on = is_unusual_ && !guessing_.loss().is_game() && (is_lost_ || !guessing_.learns_well());
+        const bool on = is_unusual_ && !guessing_.loss().is_game() && (is_lost_ || is_in_the_way());
         if (on) fire(sink);
         else if (fired_) sink.clear("inputs");
         fired_ = on;
     }
     void on_end(FindingSink& sink) override {
         if (is_unusual_ && losses_ >= 50 && losses_ < steps_ && !is_lost_ && !guessing_.loss().is_game() &&
-            !guessing_.learns_well())
+            is_in_the_way())
             fire(sink);
     }
     [[nodiscard]] std::uint64_t steps_judged() const override { return judged_; }
@@ -109,6 +116,8 @@ class InputNotNormalized final : public Rule {
   private:
     static constexpr double kFarOff = 10;  // standard deviations from 0
     static constexpr double kUsual = 5;    // root mean square that no layer minds, or one over it
+    static constexpr double kFlat = 0.6;   // of the first activation's values, at its flat ends
+    static constexpr int kFewestFlat = 5;  // looks
 
     struct Input {
         model::Statistics values;
@@ -119,6 +128,40 @@ class InputNotNormalized final : public Rule {
         using tensor::DType;
         return dtype == DType::kFloat16 || dtype == DType::kBFloat16 || dtype == DType::kFloat32 ||
                dtype == DType::kFloat64;
+    }
+
+    [[nodiscard]] bool is_flat() const {
+        return how_ == "large" && flat_looks_ >= kFewestFlat && least_flat_ >= kFlat;
+    }
+    [[nodiscard]] bool is_in_the_way() const { return !guessing_.learns_well() || is_flat(); }
+
+    // The first tanh or sigmoid after weights, which other weights follow: what large inputs saturate.
+    void look_at_activations(const model::StepView& step) {
+        for (const model::TensorSample& sample : step.record->tensors) {
+            const model::TensorInfo& info = step.info(sample.tensor);
+            const bool is_bounded = info.activation == model::ActivationKind::kTanh ||
+                                    info.activation == model::ActivationKind::kSigmoid;
+            if (!is_bounded || sample.units.units == 0 || sample.statistics.count == 0) continue;
+            if (!first_ && is_between_weights(step, info)) first_ = info.id;
+            if (first_ != info.id) continue;
+            const double share = static_cast<double>(sample.units.low + sample.units.high) /
+                                 static_cast<double>(sample.statistics.count);
+            least_flat_ = flat_looks_ == 0 ? share : std::min(least_flat_, share);
+            flat_name_ = info.name;
+            ++flat_looks_;
+        }
+    }
+    // Tensors are numbered as the first step comes to them.
+    static bool is_between_weights(const model::StepView& step, const model::TensorInfo& activation) {
+        bool is_after = false, is_before = false;
+        for (const model::TensorInfo& info : *step.tensors) {
+            const bool is_weighted = info.module_type.find("Linear") != std::string::npos ||
+                                     info.module_type.find("Conv") != std::string::npos;
+            if (info.role != model::Role::kOutput || !is_weighted) continue;
+            is_after = is_after || (info.id < activation.id && info.shape == activation.shape);
+            is_before = is_before || info.id > activation.id;
+        }
+        return is_after && is_before;
     }
 
     static void widen(Input& input, const model::ChannelStatistics& channels) {
@@ -236,7 +279,14 @@ class InputNotNormalized final : public Rule {
         }
         finding.evidence.push_back({"root mean square of the input", rms_, "usual", 1});
         const std::optional<double> share = guessing_.share();
-        if (is_lost_) {
+        if (is_flat() && !is_lost_) {
+            finding.message += base::format(
+                "; {:.0f} % of {}'s values and more lie at its flat ends, at each of {} looks since the "
+                "first "
+                "step.",
+                100 * least_flat_, flat_name_, flat_looks_);
+            finding.evidence.push_back({"least share at the flat ends", least_flat_, "limit", kFlat});
+        } else if (is_lost_) {
             finding.message += "; the loss is not finite any more.";
         } else if (share) {
             finding.message += base::format(
@@ -267,6 +317,10 @@ class InputNotNormalized final : public Rule {
     std::string tensor_, how_;
     double rms_ = 0, spread_ = 0, widest_ = 0, usual_ = 0, low_ = 0, high_ = 0;
     std::size_t feature_ = 0;
+    std::optional<model::TensorId> first_;  // activation
+    std::string flat_name_;
+    double least_flat_ = 0;
+    int flat_looks_ = 0;
     Guessing guessing_;
 };
 
@@ -282,6 +336,16 @@ std::vector<model::Requirement> input_not_normalized_needs(const Parameters&) {
                    kInputNotNormalized.name});
     all.push_back(
         {"inputs", kTrain, model::What::kChannels, {.every = 0, .dense_until = 2}, kInputNotNormalized.name});
+    all.push_back({"activations",
+                   kTrain,
+                   model::What::kStatistics | model::What::kUnits,
+                   {.every = 50, .dense_until = 5},
+                   kInputNotNormalized.name});
+    all.push_back({"outputs",
+                   kTrain,
+                   model::What::kStatistics,
+                   {.every = 0, .dense_until = 1},
+                   kInputNotNormalized.name});
     return all;
 }
 

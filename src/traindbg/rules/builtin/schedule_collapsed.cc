@@ -32,9 +32,12 @@ const model::RuleInfo kScheduleCollapsed = {
         "start, or the rate has fallen to less than a millionth of its peak; and the training had not set "
         "off in fewer than 500 steps with a rate, or the loss was still falling while the rate was above a "
         "hundredth of its peak (Mann-Kendall z < -2.5; once nine tenths are learned, only the later half's "
-        "trend counts). Else a note (info). A warning, too, where a ReduceLROnPlateau cuts the rate because "
-        "its mode is the wrong way round: the first number that it was given is still its best, and four "
-        "fifths and more of the later ones moved the other way than it waits for, three and more. With "
+        "trend counts); or fewer than a tenth of the steps had a rate above 1/`fall` of the peak, it is less "
+        "than a millionth of that, and not much was learned. Else a note (info). A warning, too, where a "
+        "ReduceLROnPlateau cuts the rate because "
+        "its mode is the wrong way round: the first number that it was given, or the second, is still its "
+        "best, and "
+        "four fifths and more of the later ones moved the other way than it waits for, three and more. With "
         "mode=\"max\" this is told where the numbers are the evaluation loss (two are enough then), or have "
         "fallen by a tenth and more and are of the size of the training loss, and the training loss has "
         "fallen, too; with mode=\"min\" where there are four of them, and the evaluation loss fell by a "
@@ -58,7 +61,8 @@ const model::RuleInfo kScheduleCollapsed = {
                    {"share", "share", 0.25, 0.05, 1, "of a run that is over"}},
 };
 
-// What is told where a ReduceLROnPlateau has cut the rate while its first number was still the best.
+// What is told where a ReduceLROnPlateau has cut the rate while one of its first two numbers was still the
+// best.
 struct WatchedMetric {
     bool wants_higher = false;
     double values = 0, turned = 0;  // `turned`: moved the other way than it waits for
@@ -118,7 +122,9 @@ class ScheduleCollapsed final : public Rule {
     [[nodiscard]] std::string why_not_judged() const override { return "no learning rate was seen"; }
 
   private:
-    static constexpr std::uint64_t kTooFew = 500;
+    static constexpr std::uint64_t kTooFew = 500, kFewOf = 10;
+    static constexpr double kNothing = 1e-6;  // of the peak
+    static constexpr const char *kRate = "rate", *kNote = "rate_note";
 
     // The loss that fell while a ReduceLROnPlateau waited for the wrong side; empty: it does not.
     [[nodiscard]] std::string_view loss_beside(const WatchedMetric& plateau) const {
@@ -144,11 +150,17 @@ class ScheduleCollapsed final : public Rule {
         return plateau.turned > 2 && has_fallen && level < 0.9 * loss_.start() && is_alike ? "training" : "";
     }
 
+    // Next to nothing for nine tenths of the steps and more, and not much was learned: whatever the trend.
+    [[nodiscard]] bool left_nothing() const {
+        return loss_.count() > 0 && !loss_.is_game() && loss_.is_known_function() &&
+               rates_.now() < kNothing * rates_.peak() && kFewOf * above_ < above_ + below_ &&
+               !loss_.has_learned_much();
+    }
     // Whether it was the rate that ended the progress.
     [[nodiscard]] bool took_progress() const {
         if (loss_.count() == 0 || loss_.is_game() || !loss_.is_known_function()) return false;
         // No schedule is meant to get to so little and to stay there.
-        const bool is_nothing = rates_.now() < 1e-6 * rates_.peak();
+        const bool is_nothing = rates_.now() < kNothing * rates_.peak();
         if (!is_nothing && loss_.start() > 0 && loss_.level() < 0.1 * loss_.start()) return false;
         const auto means = alive_.means();
         // Too few steps to have got anywhere.
@@ -170,8 +182,9 @@ class ScheduleCollapsed final : public Rule {
         finding.first_step = first_cut_;
         finding.tensor = "loop/learning_rate";
         finding.message = base::format(
-            "ReduceLROnPlateau has mode=\"{}\" and cut the learning rate from {} to {}: the first of {:.0f} "
-            "numbers that it was given, {}, is still its best one, and {:.0f} of the others were {} than the "
+            "ReduceLROnPlateau has mode=\"{}\" and cut the learning rate from {} to {}: the best of {:.0f} "
+            "numbers that it was given is one of the first two, {}, and {:.0f} of the others were {} than "
+            "the "
             "one before, {} to {}, while the {} loss fell.",
             mode, human_number(rates_.peak()), human_number(rates_.now()), plateau.values,
             human_number(plateau.first), plateau.turned, plateau.wants_higher ? "lower" : "higher",
@@ -189,8 +202,12 @@ class ScheduleCollapsed final : public Rule {
 
     void fire(FindingSink& sink) {
         if (is_mode_told_) return;  // that is why
-        if (firing_ == nullptr) firing_ = took_progress() ? "rate" : "rate_note";
-        const bool real = std::string_view(firing_) == "rate";
+        if (firing_ == nullptr) firing_ = took_progress() ? kRate : kNote;
+        if (firing_ == kNote && left_nothing()) {
+            sink.clear(kNote);
+            firing_ = kRate;
+        }
+        const bool real = firing_ == kRate;
         model::Finding finding;
         finding.key = firing_;
         finding.severity = real ? model::Severity::kWarning : model::Severity::kInfo;

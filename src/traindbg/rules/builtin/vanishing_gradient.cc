@@ -35,7 +35,7 @@ const model::RuleInfo kVanishingGradient = {
         "back to its first uses is less than `ratio` of that of its last ones at every look; and from "
         "`stall` "
         "steps on the loss is no better than at the start or than guessing, without a downward trend "
-        "(Mann-Kendall z > -2.5).",
+        "(Mann-Kendall z > -2.5), which no longer counts once the training is over.",
     .why =
         "A weight moves by its gradient. Where that is a ten-thousandth of the last layer's, the first "
         "layers "
@@ -136,6 +136,10 @@ class VanishingGradient final : public Rule {
         if (learns) sink.clear("depth");
         fire(step, weakest, last, ratio, learns, sink);
     }
+    // A trend down is no hope any more: nothing follows.
+    void on_end(FindingSink& sink) override {
+        if (loss_.count() >= stall_) judge_time(sink, true);
+    }
     [[nodiscard]] std::uint64_t steps_judged() const override { return judged_; }
     [[nodiscard]] std::string why_not_judged() const override {
         return most_layers_ == 0
@@ -163,16 +167,17 @@ class VanishingGradient final : public Rule {
                 if (uses.place == fact.place) time_->uses = uses.value;
         }
     }
-    [[nodiscard]] bool stands_still() const {
+    [[nodiscard]] bool stands_still(bool is_over) const {
         if (loss_.is_game() || !loss_.is_known_function() || loss_.has_learned()) return false;
         const auto means = loss_.blocks().means();
-        if (means.size() < 20 || trend_z(means.last(means.size() / 2)) < -2.5) return false;
+        if (means.size() < 20) return false;
+        if (!is_over && trend_z(means.last(means.size() / 2)) < -2.5) return false;
         const std::optional<double> base = loss_.base_rate();
         return loss_.level() > 0.95 * base.value_or(loss_.start());
     }
-    void judge_time(FindingSink& sink) {
+    void judge_time(FindingSink& sink, bool is_over = false) {
         if (!time_ || time_->ratio >= ratio_) return;
-        if (!stands_still()) {
+        if (!stands_still(is_over)) {
             if (is_lost_in_time_ && loss_.has_learned()) {
                 sink.clear("time");
                 is_lost_in_time_ = false;
