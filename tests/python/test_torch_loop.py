@@ -640,6 +640,44 @@ def test_what_looks_alike_is_left_alone(kind, name, run_dir):
     assert judge(CASES[kind][0], run_dir, name) == {}
 
 
+def told_of_a_frozen_table(deviations: list[float], rows: int, run_dir: Path) -> list[float]:
+    """Of a table whose columns are normal numbers of these standard deviations."""
+    torch.manual_seed(3)
+    numbers = torch.randn(rows, len(deviations)) * torch.tensor(deviations)
+    table = nn.Embedding.from_pretrained(numbers)
+    model = nn.Sequential(table, nn.Flatten(), nn.Linear(4 * len(deviations), 3))
+    optimizer = sgd(model[2])
+    with td.watch(model, run_dir=run_dir, supervise=False):
+        for _ in range(6):
+            ids = torch.randint(0, rows, (16, 4))
+            optimizer.zero_grad()
+            F.cross_entropy(model(ids), ids[:, 0] % 3).backward()
+            optimizer.step()
+    run = td.Run(run_dir)
+    name = "loop/frozen_fresh_modules/0"
+    return run[name].series("value")[1].tolist() if name in run else []
+
+
+# As nn.Embedding draws them, and of a size that nothing draws.
+@pytest.mark.parametrize("deviation", [1.0, 0.3])
+def test_a_frozen_table_of_a_few_random_numbers_is_told(deviation, run_dir):
+    told = told_of_a_frozen_table([deviation] * 5, 150, run_dir)
+    assert told
+    assert set(told) == {1.0}
+
+
+@pytest.mark.parametrize(
+    "deviations",
+    [
+        [1.0, 0.8, 0.5, 0.3, 0.2, 0.1],
+        # Together they look normal, and no direction stands out: one is too faint for chance.
+        [0.3, 0.3, 0.3, 0.3, 0.3, 0.15],
+    ],
+)
+def test_a_frozen_table_of_learned_factors_is_not(deviations, run_dir):
+    assert told_of_a_frozen_table(deviations, 200, run_dir) == []
+
+
 def trained(watch=None) -> str:
     """A training with all that is looked at; what it leaves behind."""
     torch.manual_seed(5)

@@ -226,6 +226,37 @@ def test_a_forward_pass_without_a_loss_is_no_evaluation():
     assert rows.read() == []
 
 
+@pytest.mark.parametrize(
+    ("sizes", "order"), [((12, 30), (0, 1)), ((12, 30), (1, 0)), ((20, 20), (0, 1))]
+)
+def test_two_batches_may_come_before_the_losses_of_both(sizes, order):
+    rows, x = Rows(), torch.randn(60, 4)
+    val, known = torch.randn(sizes[0], 4), x[: sizes[1]]
+    rows.trained(x, 1.0)
+    rows.read()
+    for part in (val, known):
+        rows.given(part, in_evaluation_mode=True, step=1)
+    for at in order:
+        rows.evaluated(torch.zeros(sizes[at]))
+    found = [(told.rows_evaluated, told.rows_evaluated_trained) for told in rows.read()]
+    assert found == [[(sizes[0], 0), (sizes[1], sizes[1])][at] for at in order]
+    rows.trained(x, 1.0)
+    assert unscored(rows) == (None, None)
+
+
+def test_a_loss_after_predictions_alone_is_of_the_last_batch():
+    rows, x = Rows(), torch.randn(60, 4)
+    rows.trained(x, 1.0)
+    rows.read()
+    for part in (torch.randn(20, 4), torch.randn(20, 4), x[:20]):
+        rows.given(part, in_evaluation_mode=True, step=1)
+    rows.evaluated(torch.zeros(20))
+    assert [told.rows_evaluated_trained for told in rows.read()] == [20]
+    found, _ = unscored(rows)
+    assert found is not None
+    assert found.rows_unscored_batches == 2
+
+
 def test_batches_without_a_loss_are_counted_together():
     rows, x = Rows(), torch.randn(60, 12)
     rows.trained(x[:40], 1.0)
@@ -369,6 +400,27 @@ def test_an_evaluation_tells_which_rows_were_trained(run_dir):
         run.scalars("loop/rows_looked_at", "eval").values.tolist()
         == [80] * 3 + [160] * 3 + [240] * 3
     )
+
+
+def test_training_data_evaluated_beside_other_data_is_told_of_its_own_batch(run_dir):
+    torch.manual_seed(5)
+    x, y = torch.randn(80, 8), torch.randint(0, 3, (80,))
+    x_val, y_val = torch.randn(30, 8), torch.randint(0, 3, (30,))
+    model = nn.Linear(8, 3)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+    with td.watch(model, optimizer, run_dir=run_dir, supervise=False, rules=RULES):
+        for _ in range(4):
+            optimizer.zero_grad()
+            F.cross_entropy(model(x), y).backward()
+            optimizer.step()
+            with torch.no_grad():
+                out, seen = model(x_val), model(x)
+                F.cross_entropy(out, y_val)
+                F.cross_entropy(seen, y)
+    run = td.Run(run_dir)
+    of = {k: run.scalars(f"loop/rows_evaluated{k}", "eval").values for k in ("", "_trained")}
+    assert of[""].tolist() == [30, 64] * 4  # at most 64 rows of a batch are looked at
+    assert of["_trained"].tolist() == [0, 64] * 4
 
 
 @pytest.mark.parametrize(

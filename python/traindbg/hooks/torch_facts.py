@@ -222,18 +222,20 @@ class Facts:
         self, mode: int, name: str, value: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> None:
         """In training or in an evaluation, by a loss function."""
+        labels = args[1] if len(args) > 1 else kwargs.get("target")
         if mode == _TRAIN:
             self.loop.loss_computed(name, value, args, kwargs)
             guarded("graphs", self._held.loss_computed, self._hot.steps, value)
             guarded("sequences", self.sequences.loss_computed, args, kwargs)
             if self.probes.is_open:
                 guarded("probes", self.probes.loss_computed, args, kwargs)
-            labels = args[1] if len(args) > 1 else kwargs.get("target")
             guarded("rows", self._rows.labelled, labels, _gives_scores(name, args, kwargs))
             guarded("neighbours", self._ask_neighbours, name, labels)
-        elif _trains_nothing(value) and self._may_be_of_a_watched_model():
+        elif _trains_nothing(value) and (
+            self._may_be_of_a_watched_model() or self._rows.waits_for(labels)
+        ):
             self.loop.evaluated(args, kwargs)
-            self._rows.evaluated()
+            self._rows.evaluated(labels)
             self._hot.has_deferred = self._hot.has_deferred or self._rows.wait
         elif _trains_nothing(value):
             guarded("copies", self._tell_copy, args, kwargs)
@@ -254,7 +256,7 @@ class Facts:
         """A copy in training mode is called without gradients; of what, tells what it is for."""
         if len(self._watched.watchers) == 1 and isinstance(given, torch.Tensor):
             self._copy = copy
-            self._rows.given(given, False, self._hot.steps)
+            self._rows.given(given, False, self._hot.steps, to_a_copy=True)
 
     def _ask_neighbours(self, name: str, labels: Any) -> None:
         told = self._neighbours.labelled(name, labels)

@@ -204,9 +204,14 @@ def looks_random_table(module: nn.Module, parameter: torch.Tensor) -> bool:
 
 
 def _is_no_direction_faint(table: torch.Tensor) -> bool:
-    """Whether the smallest singular value is that of a random matrix (Marchenko, Pastur), too."""
+    """Whether the smallest singular value is that of a random matrix (Marchenko, Pastur), too.
+
+    Of one that is nearly square it may be anything.
+    """
+    rows, columns = table.shape[0], min(table.shape[1], _MOST_COLUMNS)
+    if max(rows, columns) < 2 * min(rows, columns):
+        return True
     with own_operations():
         x = table[:, :_MOST_COLUMNS].to(widest_of(table))
         least, deviation = torch.stack([torch.linalg.svdvals(x).min(), x.std()]).tolist()
-    rows, columns = x.shape
     return bool(least > 0.9 * deviation * abs(math.sqrt(rows) - math.sqrt(columns)))

@@ -33,6 +33,7 @@ _MOST_ROWS = 64  # of a batch
 _MOST_VALUES = 256  # of a row
 _MOST_UNSCORED = 4096  # batches, in all
 _MOST_UNREAD = 48
+_MOST_WAITING = 2  # batches that a loss may yet be computed of
 _MOST_LABELS = 16  # of a row
 _FEW_ROWS = 4  # by which a batch is known again
 _INTEGER = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
@@ -145,6 +146,7 @@ class _Seen:
         "are_classes",
         "has_further",
         "in_evaluation_mode",
+        "is_given_to_a_copy",
         "is_trained",
         "is_whole",
         "labels",
@@ -159,6 +161,7 @@ class _Seen:
         self.step = step  # of the training
         self.is_trained = False  # it is of the training
         self.in_evaluation_mode = False  # the model is, to which it is given
+        self.is_given_to_a_copy = False  # of a watched model, which nobody watches
         # The pass that it is of, if that gives each row once; whether labels are classes, and
         # whether all that belongs to a row was seen.
         self.of: Pass | None = None
@@ -203,6 +206,11 @@ def _are_out_of_reach(batches: Iterable[_Seen]) -> bool:
     return any(capturing_graph(tensor) for seen in batches for _, tensor in seen.later)
 
 
+def _rows_of(labels: Any) -> int:
+    """0: they are no tensor of rows."""
+    return labels.shape[0] if isinstance(labels, torch.Tensor) and labels.dim() > 0 else 0
+
+
 class Rows:
     """What is remembered of the rows of one training. One per recording, one thread."""
 
@@ -218,7 +226,8 @@ class Rows:
         self._unread: list[_Seen] = []  # in order
         self._is_open = False  # the last of them is of the training and has no labels yet
         self._was_told = False  # of rows that came again with a class
-        self._waiting: _Seen | None = None  # without gradients, and without a loss yet
+        self._waiting: list[_Seen] = []  # without gradients, and without a loss yet; the last ones
+        self._has_passed = False  # there were more of them since there was a loss
         self._unscored: list[_Seen] = []  # those that had none
         self._unscored_seen = 0
         self._in_training_at = -1  # the last step with one in training mode
@@ -233,11 +242,9 @@ class Rows:
         """Whether there is something to read."""
         return bool(self._unread)
 
-    def _pass_on(self) -> None:
+    def _pass_on(self, waiting: _Seen) -> None:
         """No loss was computed of the batch that was waited for."""
-        waiting, self._waiting = self._waiting, None
-        if waiting is None:
-            return
+        self._has_passed = True
         if not waiting.in_evaluation_mode and waiting.step != self._in_training_at:
             self._in_training_at = waiting.step
             self._in_training_steps += 1
@@ -271,7 +278,7 @@ class Rows:
 
         `of`: the pass over the data, if that gives each row once.
         """
-        self._pass_on()
+        self._give_up()
         self._is_open = False
         seen = self._look_at(inputs, step, wants_changes=of is not None)
         if seen is not None:
@@ -344,24 +351,55 @@ class Rows:
         else:
             seen.later.append((seen.put_labels, kept))
 
-    def given(self, inputs: torch.Tensor, in_evaluation_mode: bool, step: int) -> None:
+    def given(
+        self, inputs: torch.Tensor, in_evaluation_mode: bool, step: int, to_a_copy: bool = False
+    ) -> None:
         """A batch of what may be an evaluation, before so many-th step of the training."""
-        self._pass_on()
-        self._waiting = self._look_at(inputs, step)
-        if self._waiting is not None:
-            self._waiting.in_evaluation_mode = in_evaluation_mode
-            self._first = self._first or self._waiting
+        if len(self._waiting) == _MOST_WAITING:
+            self._pass_on(self._waiting.pop(0))
+        given = self._look_at(inputs, step)
+        if given is not None:
+            given.in_evaluation_mode = in_evaluation_mode
+            given.is_given_to_a_copy = to_a_copy
+            self._waiting.append(given)
+            self._first = self._first or given
+
+    def _give_up(self) -> None:
+        """Training goes on: no loss will be computed of what waits."""
+        while self._waiting:
+            self._pass_on(self._waiting.pop(0))
+        self._has_passed = False
 
     def drop_waiting(self) -> None:
         """What was given last is told of by others."""
-        self._waiting = None
+        if self._waiting:
+            self._waiting.pop()
 
-    def evaluated(self) -> None:
-        """A loss was computed of it, without gradients."""
-        if self._waiting is not None:
-            self._unread.append(self._waiting)
-            self._is_open = False
-            self._waiting = None
+    def waits_for(self, labels: Any) -> bool:
+        """Whether a batch of as many rows that the model was given has had no loss yet."""
+        rows = _rows_of(labels)
+        return any(seen.prints.batch == rows for seen in self._waiting) and not any(
+            seen.is_given_to_a_copy for seen in self._waiting
+        )
+
+    def evaluated(self, labels: Any = None) -> None:
+        """A loss was computed without gradients, with these labels: of one of those that wait.
+
+        The model may have been called for two batches before the loss of the first is computed.
+        """
+        if not self._waiting:
+            return
+        rows = _rows_of(labels)
+        alike = [at for at, seen in enumerate(self._waiting) if seen.prints.batch == rows]
+        is_by_turns = len(alike) == len(self._waiting) and not self._has_passed
+        at = len(self._waiting) - 1 if not alike else alike[0 if is_by_turns else -1]
+        if not is_by_turns and len(alike) != 1:  # those before it had none
+            for _ in range(at):
+                self._pass_on(self._waiting.pop(0))
+            at = 0
+        self._unread.append(self._waiting.pop(at))
+        self._is_open = False
+        self._has_passed = False
 
     def ask(self, later: Later) -> None:
         """For what waits to be read; before `read`."""

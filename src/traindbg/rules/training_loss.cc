@@ -9,6 +9,7 @@ namespace {
 constexpr std::size_t kStart = 5;
 constexpr double kNearGuessing = 0.2;  // of the loss of guessing: an untrained model's first loss
 constexpr std::string_view kFunctionPrefix = "loss/";
+constexpr std::string_view kRoot = "loss";                            // what backward() was called on
 constexpr std::string_view kWrittenOut = "loop/loss_is_written_out";  // and is a squared error, say
 constexpr std::string_view kReducedLater = "loop/loss_is_reduced_later";
 constexpr int kReducedLooks = 5;
@@ -73,11 +74,23 @@ void TrainingLoss::look_for_function(const model::StepView& step) {
 
 bool TrainingLoss::observe(const model::StepView& step) {
     if (step.mode() != model::Mode::kTrain) return false;
+    bool begins = false;
     for (const model::ScalarSample& sample : step.record->scalars)
-        if (step.info(sample.tensor).name == kTrainings) *this = TrainingLoss();
+        begins = begins || step.info(sample.tensor).name == kTrainings;
+    if (begins) *this = TrainingLoss();
+    is_another_ = is_another_ || begins;
     game_.observe(step);
+    const bool was_chosen = chosen_;
     if (!chosen_) choose(step);
     if (!chosen_) return false;
+    if (begins && !known_function_) {
+        // What its first loss was made of was computed before anybody knew of it: the next one shows.
+        early_ = EarlyLoss{value_of(step, loss_), step.step()};
+        chosen_ = false;
+        return false;
+    }
+    if (!was_chosen && early_) take_early(step);
+    if (is_another_ && known_function_ && !classes_) look_for_classes(step);
     if (!known_function_) look_for_function(step);
     if (classes_) {
         for (const model::ClassSample& sample : step.record->classes) {
@@ -109,7 +122,39 @@ bool TrainingLoss::observe(const model::StepView& step) {
         }
         sum_of_several_ = parts >= 2 * samples || (parts > 0 && of_functions > 0 && of_functions < 0.9 * sum);
     }
-    const double value = sum / static_cast<double>(samples);
+    add(sum / static_cast<double>(samples), step.step());
+    return true;
+}
+
+double TrainingLoss::value_of(const model::StepView& step, model::TensorId tensor) {
+    for (const model::ScalarSample& sample : step.record->scalars)
+        if (sample.tensor == tensor) return sample.value;
+    return NAN;
+}
+
+// The loss of the step before was that of the function, too, if it is now.
+void TrainingLoss::take_early(const model::StepView& step) {
+    const EarlyLoss early = *early_;
+    early_.reset();
+    const double now = value_of(step, loss_);
+    const bool is_root = std::any_of(
+        step.record->scalars.begin(), step.record->scalars.end(),
+        [&](const auto& sample) { return step.info(sample.tensor).name == kRoot && sample.value == now; });
+    if (is_root && std::isfinite(early.value)) add(early.value, early.step);
+}
+
+// Of another training than the first, labels are not counted at each of its first steps.
+void TrainingLoss::look_for_classes(const model::StepView& step) {
+    const double loss = value_of(step, loss_);
+    for (const model::ClassSample& counted : step.record->classes) {
+        const std::string& name = step.info(counted.tensor).name;
+        const std::string function = std::string(kFunctionPrefix) + name.substr(name.find('/') + 1);
+        for (const model::ScalarSample& sample : step.record->scalars)
+            if (sample.value == loss && step.info(sample.tensor).name == function) classes_ = counted.tensor;
+    }
+}
+
+void TrainingLoss::add(double value, model::StepIndex step) {
     if (first_.size() < kStart) {
         first_.push_back(value);
         start_ = std::min(first_.front(), median(first_));
@@ -117,12 +162,11 @@ bool TrainingLoss::observe(const model::StepView& step) {
     }
     if (count_ == 0 || value > highest_) {
         highest_ = value;
-        highest_step_ = step.step();
+        highest_step_ = step;
     }
     ++count_;
     recent_.add(value);
     blocks_.add(value);
-    return true;
 }
 
 bool TrainingLoss::has_vague_start() const {

@@ -73,9 +73,21 @@ class TrainingLoss {
     [[nodiscard]] bool is_game() const noexcept { return game_.is_on(); }
 
   private:
+    // Of the first step of another training in the same process, whose loss function was not heard.
+    struct EarlyLoss {
+        double value = 0;
+        model::StepIndex step = 0;
+    };
+
+    [[nodiscard]] static double value_of(const model::StepView& step, model::TensorId tensor);
     void choose(const model::StepView& step);
+    void take_early(const model::StepView& step);
+    void look_for_classes(const model::StepView& step);
+    void add(double value, model::StepIndex step);
     void look_for_function(const model::StepView& step);
 
+    bool is_another_ = false;  // than the first training of the process
+    std::optional<EarlyLoss> early_;
     bool chosen_ = false;
     bool known_function_ = false;
     int reduced_later_ = 0;  // looks that show it; -1: one did not

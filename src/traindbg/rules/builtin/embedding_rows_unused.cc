@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstddef>
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -32,7 +33,9 @@ const model::RuleInfo kEmbeddingRowsUnused = {
         "steps, because there may "
         "be no more of them. A note (info) for tables of more than 20,000 rows or with more than 200 rows in "
         "use, as "
-        "large vocabularies and small data have; else a warning. It is one, too, where the rows in use are "
+        "large vocabularies and small data have, and where 20 rows and more are scattered over four fifths "
+        "of the table or more, with gaps that differ as a hash makes them; else a warning. It is one, too, "
+        "where the rows in use are "
         "the first 128, 256, 32,768 or 65,536 and all of them, as a cast to 8 or 16 bits leaves, whatever "
         "`share` they are, of a table that has twice as many or more. And a warning where each sample looks "
         "up "
@@ -49,7 +52,8 @@ const model::RuleInfo kEmbeddingRowsUnused = {
         "Check how numbers are mapped to rows: a clamp, a modulo, an offset, a cast; make the table as "
         "large as there are values. Make the numbers once, of all data, and not in the collate function.",
     .healthy =
-        "Rows that come up one by one, as rare words do; positions, which are the first rows, all of them "
+        "A table that is far larger than what is hashed into it; rows that come up one by one, as rare words "
+        "do; positions, which are the first rows, all of them "
         "at every step, in order; classes that are added as a training goes on; numbers that are made anew "
         "for each episode, as in few-shot "
         "learning, once they are learned by (info); a table that is frozen; a "
@@ -177,6 +181,28 @@ class EmbeddingRowsUnused final : public Rule {
         return std::all_of(table.used.begin(), end, [](bool is_used) { return is_used; });
     }
 
+    // As a hash scatters them: over all of the table, with gaps of all sizes. What a clamp, a division or a
+    // modulo leaves lies close together, or at equal distances.
+    static bool is_scattered(const Table& table) {
+        if (table.in_use < kFewestScattered) return false;
+        std::vector<double> gaps;
+        std::optional<std::size_t> last;
+        std::size_t first = 0;
+        for (std::size_t i = 0; i < table.used.size(); ++i) {
+            if (!table.used[i]) continue;
+            if (last) gaps.push_back(static_cast<double>(i - *last));
+            else first = i;
+            last = i;
+        }
+        const auto count = static_cast<double>(gaps.size());
+        const auto range = static_cast<double>(*last - first);
+        const double mean = range / count;
+        double squares = 0;
+        for (const double gap : gaps) squares += (gap - mean) * (gap - mean);
+        return range >= kNearlyAll * static_cast<double>(table.used.size()) &&
+               std::sqrt(squares / count) >= kIrregular * mean;
+    }
+
     void judge(const model::StepView& step, Table& table, FindingSink& sink) {
         if (table.looks < needed_) return;
         ++judged_;
@@ -210,7 +236,8 @@ class EmbeddingRowsUnused final : public Rule {
         const bool is_large = !is_cast && (rows > 20'000 || table.in_use > 200);
         // A table that is larger than it need be does no harm.
         const bool is_harmless =
-            table.is_prefix && !is_cast && (loss_.has_learned() || loss_.count() < kPatience);
+            (table.is_prefix && !is_cast && (loss_.has_learned() || loss_.count() < kPatience)) ||
+            is_scattered(table);
         model::Finding finding;
         finding.key = table.module;
         finding.severity = is_large || is_harmless ? model::Severity::kInfo : model::Severity::kWarning;
@@ -264,6 +291,9 @@ class EmbeddingRowsUnused final : public Rule {
         sink.fire(std::move(finding));
     }
 
+    static constexpr std::size_t kFewestScattered = 20;
+    static constexpr double kNearlyAll = 0.8;        // of the table, from the first row in use to the last
+    static constexpr double kIrregular = 0.6;        // deviation of gaps, of their mean; by chance it is 1
     static constexpr std::uint64_t kEpisodes = 300;  // steps by which something is learned
     static constexpr std::size_t kMostPrefixes = 256;
     static constexpr double kLogOfMillionth = -13.8;

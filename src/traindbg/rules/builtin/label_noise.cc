@@ -122,7 +122,7 @@ class LabelNoise final : public Rule {
     static constexpr double kFewestLabels = 150;
     static constexpr double kOfLeast = 0.25, kManyLabels = 24;
     static constexpr double kOfOthers = 0.8;  // without the worst look
-    static constexpr double kFewestRows = 200, kOthers = 0.3;
+    static constexpr double kFewestRows = 200, kOthers = 0.25, kTimes = 2.5;
     static constexpr double kHalf = 0.5, kErrors = 4, kErrorsOfMore = 5;  // of the training's share
     // Where the model drops some values, as little as makes the training only somewhat harder.
     static constexpr double kRatioOfDropout = 0.4, kMissedOfDropout = 0.25;
@@ -206,9 +206,9 @@ class LabelNoise final : public Rule {
             first_looked_ = looked;
         }
         const double since = looked - *first_looked_, others = known - first_known_;
-        // Of much data only a part was seen by the first evaluation; most of what is looked at later is of
-        // it.
-        comes_again_ = looked > 1.5 * known || (since >= kFewestRows && others < kOthers * since);
+        // Of much data only a part was seen by the first evaluation, and most of what is looked at later is
+        // not of it. Rows of which half are changed by chance are new ones half of the time, for ever.
+        comes_again_ = looked > kTimes * known || (since >= kFewestRows && others < kOthers * since);
     }
     // The same row had one class and then another.
     void look_at_rows(const model::StepView& step, FindingSink& sink) {

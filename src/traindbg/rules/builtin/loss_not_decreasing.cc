@@ -86,39 +86,40 @@ class LossNotDecreasing final : public Rule {
         if (is_to_rise(*step.meta)) return;
         rows_.observe(step);
         if (step.mode() == model::Mode::kEval) return note_evaluation(step);
+        if (loop_fact(step, "trainings")) seen_ = Seen();  // another one begins, as the loss does
         note_gradients(step);
         neighbours_.observe(step);
         if (!loss_.observe(step)) return;
         evaluated_as_ = name_in_evaluations(step);
-        if (evaluated_ > 0) {
-            const double evaluation = sum_ / static_cast<double>(evaluated_);
-            best_evaluation_ = std::min(best_evaluation_, evaluation);
-            last_evaluation_ = evaluation;
+        if (seen_.evaluated > 0) {
+            const double evaluation = seen_.sum / static_cast<double>(seen_.evaluated);
+            seen_.best_evaluation = std::min(seen_.best_evaluation, evaluation);
+            seen_.last_evaluation = evaluation;
             // Lower than what the model is trained with it may be by dropout alone.
             const double gain = tolerance_ * std::abs(loss_.start());
             const bool agrees = evaluation < loss_.start() - gain && evaluation > loss_.level() - gain;
-            agreed_in_a_row_ = agrees ? agreed_in_a_row_ + 1 : 0;
-            ++evaluations_;
-            sum_ = 0;
-            evaluated_ = 0;
+            seen_.agreed_in_a_row = agrees ? seen_.agreed_in_a_row + 1 : 0;
+            ++seen_.evaluations;
+            seen_.sum = 0;
+            seen_.evaluated = 0;
         }
         const std::uint64_t n = loss_.count();
         if (n >= kFirst) ++judged_;
         if (n >= 10) {
             const double level = loss_.level();
-            if (n == 10 || level < best_) {
-                best_ = level;
-                best_step_ = step.step();
-                evaluation_at_best_ = last_evaluation_;
+            if (n == 10 || level < seen_.best) {
+                seen_.best = level;
+                seen_.best_step = step.step();
+                seen_.evaluation_at_best = seen_.last_evaluation;
             }
-            if (level <= (best_ + loss_.start()) / 2) evaluations_before_rise_ = evaluations_;
-            relapsed_ = has_relapsed(level) ? relapsed_ + 1 : 0;
+            if (level <= (seen_.best + loss_.start()) / 2) seen_.evaluations_before_rise = seen_.evaluations;
+            seen_.relapsed = has_relapsed(level) ? seen_.relapsed + 1 : 0;
         }
         last_ = step.step();
         if (n % 50 == 1) meta_ = *step.meta;
         const bool rising = is_rising();
         set("rising", rising, sink);
-        if (n % 10 == 0 || n < 100) set("relapse", !rising && relapsed_ >= 50, sink);
+        if (n % 10 == 0 || n < 100) set("relapse", !rising && seen_.relapsed >= 50, sink);
         if (n >= min_steps_ && n % 10 == 0)
             set("stalled", !rising && (firing_.contains("stalled") ? !has_set_off() : is_stalled()), sink);
     }
@@ -143,6 +144,20 @@ class LossNotDecreasing final : public Rule {
     static constexpr double kMuchBetter = 0.75;  // a gain that is no evaluation's noise
     static constexpr double kRunaway = 100;      // times the start
 
+    // Of one training.
+    struct Seen {
+        double best = 0;
+        model::StepIndex best_step = 0;
+        std::uint64_t relapsed = 0;
+        double best_evaluation = std::numeric_limits<double>::infinity();
+        double sum = 0;  // of the evaluation that goes on, of `evaluated` steps
+        std::uint64_t evaluated = 0, evaluations = 0;
+        double last_evaluation = 0, evaluation_at_best = 0;
+        std::uint64_t evaluations_before_rise = 0;  // until the loss had risen half the way to its start
+        std::uint64_t agreed_in_a_row = 0;          // evaluations below the first losses, as training was
+        Blocks gradients;
+    };
+
     // The typical size of a weight matrix's gradient, each matrix counting the same, as a logarithm. On a
     // plateau that a training is about to leave it grows long before the loss falls.
     void note_gradients(const model::StepView& step) {
@@ -156,10 +171,10 @@ class LossNotDecreasing final : public Rule {
             sum += std::log(sample.statistics.l2);
             ++matrices;
         }
-        if (matrices > 0) gradients_.add(sum / static_cast<double>(matrices));
+        if (matrices > 0) seen_.gradients.add(sum / static_cast<double>(matrices));
     }
     [[nodiscard]] bool gathers_way() const {
-        const auto means = gradients_.means();
+        const auto means = seen_.gradients.means();
         return trend_z(means.last(means.size() - means.size() / 2)) > 2;
     }
 
@@ -184,16 +199,16 @@ class LossNotDecreasing final : public Rule {
     void note_evaluation(const model::StepView& step) {
         for (const model::ScalarSample& sample : step.record->scalars) {
             if (step.info(sample.tensor).name != evaluated_as_ || !std::isfinite(sample.value)) continue;
-            sum_ += sample.value;
-            ++evaluated_;
+            seen_.sum += sample.value;
+            ++seen_.evaluated;
         }
     }
     // Neither what it trains with nor other data is told better than by guessing, though a few samples may be
     // known by heart.
     [[nodiscard]] bool has_learned_nothing() const {
         const std::optional<double> base = loss_.base_rate();
-        if (!base || loss_.level() <= 0.95 * *base || evaluations_ < kFewEvaluations ||
-            best_evaluation_ <= 0.99 * *base ||
+        if (!base || loss_.level() <= 0.95 * *base || seen_.evaluations < kFewEvaluations ||
+            seen_.best_evaluation <= 0.99 * *base ||
             loss_.level() <= 0.9 * loss_.start())  // of a loss with weights, guessing is not known
             return false;
         // From far above guessing, as in a warm-up, the way down to it is learning, too.
@@ -214,15 +229,16 @@ class LossNotDecreasing final : public Rule {
         return base && unlike && loss_.classes() > 2 && loss_.classes() <= kMostClasses &&
                neighbours_.rows() >= kFewestRows && std::abs(*unlike - 1) < kNear &&
                loss_.level() > (is_short ? 0.95 : 0.9) * *base &&
-               (evaluations_ == 0 || best_evaluation_ > 0.95 * *base);
+               (seen_.evaluations == 0 || seen_.best_evaluation > 0.95 * *base);
     }
 
     // Evaluations, one of them since the loss rose, are much better than when the training's loss was at its
     // best: what is trained on became harder, as it does where a model is given more and more of its own
     // outputs. That makes no loss a hundred times as large.
     [[nodiscard]] bool is_harder() const {
-        return evaluations_ >= kFewEvaluations && evaluations_ > evaluations_before_rise_ &&
-               evaluation_at_best_ > 0 && last_evaluation_ < kMuchBetter * evaluation_at_best_ &&
+        return seen_.evaluations >= kFewEvaluations && seen_.evaluations > seen_.evaluations_before_rise &&
+               seen_.evaluation_at_best > 0 &&
+               seen_.last_evaluation < kMuchBetter * seen_.evaluation_at_best &&
                loss_.level() <= kRunaway * loss_.start();
     }
 
@@ -252,9 +268,9 @@ class LossNotDecreasing final : public Rule {
     }
 
     [[nodiscard]] bool has_relapsed(double level) const {
-        const double learned = loss_.start() - best_;
-        return loss_.start() > 0 && learned > 0.3 * loss_.start() && level > best_ + 0.6 * learned &&
-               level - best_ > 5 * loss_.noise() / std::sqrt(10.0);
+        const double learned = loss_.start() - seen_.best;
+        return loss_.start() > 0 && learned > 0.3 * loss_.start() && level > seen_.best + 0.6 * learned &&
+               level - seen_.best > 5 * loss_.noise() / std::sqrt(10.0);
     }
 
     [[nodiscard]] bool is_stalled() const {
@@ -271,7 +287,7 @@ class LossNotDecreasing final : public Rule {
         if (trend_z(late) < -2.5 || gathers_way()) return false;
         if (const std::optional<double> base = loss_.base_rate()) return level > 0.95 * *base;
         // Of a signal that is weak, evaluations of many samples know: with them a small gain is no chance.
-        const double allowed = agreed_in_a_row_ >= kFewEvaluations ? 0 : 3 * error;
+        const double allowed = seen_.agreed_in_a_row >= kFewEvaluations ? 0 : 3 * error;
         return level > loss_.start() - tolerance_ * std::abs(loss_.start()) - allowed;
     }
 
@@ -320,10 +336,11 @@ class LossNotDecreasing final : public Rule {
             finding.message = base::format(
                 "The loss fell back: it was {} around step {}, and has been around {} for {} steps; it "
                 "started at {}{}.",
-                human_number(best_), best_step_, human_number(level), relapsed_, human_number(loss_.start()),
-                guess);
+                human_number(seen_.best), seen_.best_step, human_number(level), seen_.relapsed,
+                human_number(loss_.start()), guess);
             finding.fix = rate + ", or let it decay; clip gradients if single batches throw it off.";
-            finding.evidence.push_back({"best loss", best_, "at step", static_cast<double>(best_step_)});
+            finding.evidence.push_back(
+                {"best loss", seen_.best, "at step", static_cast<double>(seen_.best_step)});
         } else {
             finding.severity = note_only || is_harder() ? model::Severity::kInfo : model::Severity::kWarning;
             const bool jumped =
@@ -356,7 +373,7 @@ class LossNotDecreasing final : public Rule {
                 "Nothing, if what is trained on became harder: evaluations gave {} when the loss was at its "
                 "best, and "
                 "give {} now. Else: {}",
-                human_number(evaluation_at_best_), human_number(last_evaluation_), finding.fix);
+                human_number(seen_.evaluation_at_best), human_number(seen_.last_evaluation), finding.fix);
         if (loss_.is_game())
             finding.fix =
                 "Nothing, if the optimizers work against each other, as in a GAN: such losses need not "
@@ -367,23 +384,16 @@ class LossNotDecreasing final : public Rule {
 
     std::uint64_t min_steps_;
     double tolerance_, rise_;
-    std::uint64_t judged_ = 0, relapsed_ = 0;
-    double best_ = 0;
+    std::uint64_t judged_ = 0;
     bool stands_still_ = true;  // what is stalled does; else it is only no better than guessing
     std::string evaluated_as_;  // the name of the loss in evaluations
-    double best_evaluation_ = std::numeric_limits<double>::infinity();
-    double sum_ = 0;  // of the evaluation that goes on, of `evaluated_` steps
-    std::uint64_t evaluated_ = 0, evaluations_ = 0;
-    double last_evaluation_ = 0, evaluation_at_best_ = 0;
-    std::uint64_t evaluations_before_rise_ = 0;  // until the loss had risen half the way to its start
-    std::uint64_t agreed_in_a_row_ = 0;  // evaluations that were below the first losses, as training was
-    model::StepIndex best_step_ = 0, last_ = 0;
+    model::StepIndex last_ = 0;
     model::WorkerMeta meta_;
     std::set<std::string, std::less<>> firing_;
     TrainingLoss loss_;
     Neighbours neighbours_;
     RowsChange rows_;
-    Blocks gradients_;
+    Seen seen_;
 };
 
 std::vector<model::Requirement> loss_not_decreasing_needs(const Parameters&) {

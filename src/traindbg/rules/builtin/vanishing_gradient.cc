@@ -35,7 +35,7 @@ const model::RuleInfo kVanishingGradient = {
         "back to its first uses is less than `ratio` of that of its last ones at every look; and from "
         "`stall` "
         "steps on the loss is no better than at the start or than guessing, without a downward trend "
-        "(Mann-Kendall z > -2.5), which no longer counts once the training is over.",
+        "(Mann-Kendall z > -2.5), which does not count once the training is over and guessing is known.",
     .why =
         "A weight moves by its gradient. Where that is a ten-thousandth of the last layer's, the first "
         "layers "
@@ -171,8 +171,9 @@ class VanishingGradient final : public Rule {
         if (loss_.is_game() || !loss_.is_known_function() || loss_.has_learned()) return false;
         const auto means = loss_.blocks().means();
         if (means.size() < 20) return false;
-        if (!is_over && trend_z(means.last(means.size() / 2)) < -2.5) return false;
         const std::optional<double> base = loss_.base_rate();
+        const bool is_at_guessing = is_over && base;
+        if (!is_at_guessing && trend_z(means.last(means.size() / 2)) < -2.5) return false;
         return loss_.level() > 0.95 * base.value_or(loss_.start());
     }
     void judge_time(FindingSink& sink, bool is_over = false) {
@@ -192,8 +193,9 @@ class VanishingGradient final : public Rule {
         finding.layer = time_->place;
         finding.message = base::format(
             "The gradient that comes back to the first uses of {} is {:.0e} of that of the last ones ({:.0f} "
-            "uses, one after the other), and the loss stands still at {} after {} steps: what comes early in "
-            "a series is not learned.",
+            "uses, one after the other), and the loss is {} after {} steps, no better than at the start or "
+            "than "
+            "guessing: what comes early in a series is not learned.",
             time_->place, time_->ratio, time_->uses, human_number(loss_.level()), loss_.count());
         finding.fix =
             "Use torch.nn.LSTM or GRU with a forget (update) gate that begins open, or attention, instead of "
