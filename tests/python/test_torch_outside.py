@@ -160,3 +160,27 @@ def test_a_network_in_the_loss_is_as_it_was_drawn(run_dir):
 @pytest.mark.parametrize("kind", ["other optimizer", "by hand", "made anew", "target"])
 def test_what_is_trained_or_a_target_is_not_told(kind, run_dir):
     assert not any(any(values) for values in train(run_dir, **{kind: STEPS}).values())
+
+
+@pytest.mark.parametrize("made", ["before", "after", "held"])
+def test_a_loss_of_a_copy_of_the_model_is_told(made, run_dir):
+    torch.manual_seed(3)
+    model = nn.Sequential(nn.Linear(12, 16), nn.ReLU(), nn.Linear(16, 3))
+    copied = copy.deepcopy(model)
+    optimizer = torch.optim.SGD((copied if made == "after" else model).parameters(), lr=0.1)
+    other = torch.optim.SGD(copied.parameters(), lr=0.1) if made == "held" else None
+    watched = copied if made == "after" else model
+    with td.watch(watched, optimizer, run_dir=run_dir, supervise=False):
+        for step in range(STEPS):
+            generator = torch.Generator().manual_seed(step)
+            x = torch.randn(16, 12, generator=generator)
+            loss = F.cross_entropy(copied(x), (x[:, 0] > 0).long())
+            copied.zero_grad()
+            loss.backward()
+            optimizer.step()
+    del other
+    run = td.Run(run_dir)
+    told = "loop/loss_is_of_a_copy" in run.names()
+    assert told == (made == "before")
+    if told:
+        assert run.scalars("loop/loss_is_of_a_copy").values.tolist() == [4.0] * 3

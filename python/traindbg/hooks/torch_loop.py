@@ -37,6 +37,7 @@ from traindbg.hooks.torch_loss_root import Root, mark_loss, root_of
 from traindbg.hooks.torch_loss_scores import is_made_of_raw_scores
 from traindbg.hooks.torch_module_modes import Modes
 from traindbg.hooks.torch_norms import Norms
+from traindbg.hooks.torch_outside import copies_among
 from traindbg.hooks.torch_parameters import number_of
 from traindbg.hooks.torch_policy import is_lowered
 from traindbg.hooks.torch_resume import are_fresh, ask_fresh
@@ -394,7 +395,18 @@ class LoopObserver:
             found = [(leaf, place) for leaf, place in found if id(leaf) not in known]
         tell("unregistered_parameters", len(found), found[0][1] if found else "")
         self._left_out.graph_seen(outside, self._parameters())
+        if len(outside) == len(graph.leaves):
+            self._tell_copies(outside)
         return graph
+
+    def _tell_copies(self, leaves: list[torch.Tensor]) -> None:
+        """Of a graph that has no watched parameter: how many copies, trained by nobody, it has."""
+        copies = copies_among(leaves, self._parameters())
+        held = in_any_optimizer() if copies else set()
+        free = [copy for copy in copies if id(copy) not in held]
+        # Biases of 0 are alike in any model.
+        if len(free) == len(copies) and any(copy.dim() > 1 for copy in free):
+            self._teller.fact("loss_is_of_a_copy", len(free))
 
     def _holder(self, leaf: torch.Tensor) -> str:
         for model, prefix in self._models.models():

@@ -71,6 +71,17 @@ def _place_of(parameter: nn.Parameter) -> str:
     return name or ("a parameter" if holder is parameter else class_name(holder))
 
 
+def copies_among(
+    leaves: Sequence[torch.Tensor], watched: Iterable[nn.Parameter]
+) -> list[nn.Parameter]:
+    """Of a graph's leaves, those with the shape and first elements of a watched parameter."""
+    found = [p for p in leaves if type(p) is nn.Parameter and number_of(p) > 0 and has_memory(p)]
+    shapes = {p.shape for p in found}
+    known = set(first_elements_of([p for p in watched if p.shape in shapes]))
+    firsts = first_elements_of(found)
+    return [p for p, first in zip(found, firsts, strict=True) if first in known]
+
+
 class Outside:
     """One per recording. Hears of the leaves of the graphs that are looked at."""
 

@@ -53,7 +53,9 @@ class DetachedLoss final : public Rule {
         const std::optional<LoopFact> held = loop_fact(step, "parameters_held");
         const std::optional<LoopFact> reached = loop_fact(step, "parameters_reached");
         if (!passes || !held || !reached || passes->value <= 0 || held->value <= 0) return;
-        const bool shows = reached->value <= 0;
+        // It leads to a copy of the model: another rule tells of that.
+        if (loop_fact(step, "loss_is_of_a_copy")) is_of_copy_ = true;
+        const bool shows = reached->value <= 0 && !is_of_copy_;
         if (!shows && seen_.is_enough()) sink.clear(kKey);
         seen_.add(step, shows);
         if (!seen_.is_enough()) return;
@@ -118,6 +120,7 @@ class DetachedLoss final : public Rule {
     static constexpr const char* kKey = "loop";
     static constexpr const char* kPenalty = "penalty";
     InARow seen_, of_weights_{2};
+    bool is_of_copy_ = false;
 };
 
 std::vector<model::Requirement> detached_loss_needs(const Parameters&) {

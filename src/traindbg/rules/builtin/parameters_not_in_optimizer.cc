@@ -23,7 +23,8 @@ const model::RuleInfo kParametersNotInOptimizer = {
         "the graph of the loss ends in, as those of a criterion are: warning where they are as they were "
         "drawn, else info. Or the model for which the optimizer was made is gone, and at ten steps in a row "
         "a backward pass gave no gradient to what the optimizer has, but did to parameters that no optimizer "
-        "has and that stay as they are (error).",
+        "has and that stay as they are (error). Or the graphs of two losses that are looked at end in "
+        "copies of the optimizer's parameters, which no optimizer has, and in none of these (error).",
     .why =
         "backward() computes gradients that nobody uses. The part stays random; the rest learns to work "
         "around it, so that the loss falls, only less far.",
@@ -60,6 +61,7 @@ class ParametersNotInOptimizer final : public Rule {
         if (step.mode() != model::Mode::kTrain) return;
         judge_outside(step, sink);
         judge_left_behind(step, sink);
+        judge_copy(step, sink);
         const std::optional<LoopFact> left_out = loop_fact(step, "not_in_optimizer");
         if (!left_out) return;
         const bool shows = left_out->value > 0;
@@ -157,13 +159,34 @@ class ParametersNotInOptimizer final : public Rule {
         sink.fire(std::move(finding));
     }
 
+    // The loop trains a copy that was made once the optimizer was there.
+    void judge_copy(const model::StepView& step, FindingSink& sink) {
+        const std::optional<LoopFact> copies = loop_fact(step, "loss_is_of_a_copy");
+        const std::optional<LoopFact> reached = loop_fact(step, "parameters_reached");
+        if (!copies || !reached) return;
+        of_copy_.add(step, reached->value <= 0);
+        if (!of_copy_.is_enough()) return;
+        model::Finding finding = loop_finding("copy", model::Severity::kError, of_copy_, *copies);
+        finding.places = static_cast<std::uint64_t>(copies->value);
+        finding.evidence = {{"parameters in no optimizer", copies->value, "expected", 0}};
+        finding.message = base::format(
+            "The loss is computed with a copy of the model that the optimizer was made for: backward() gives "
+            "gradients to {:.0f} parameters of that copy, which no optimizer has, and to none of the "
+            "optimizer's, at all of the {} graphs looked at.",
+            copies->value, of_copy_.count());
+        finding.fix =
+            "Make the optimizer after the model is complete, with the parameters of the model that the loop "
+            "calls; or train the one that it was made for, and copy that.";
+        sink.fire(std::move(finding));
+    }
+
     static constexpr const char* kOutside = "beside the model";
     static constexpr const char* kOutsideNote = "beside the model, perhaps meant";
     static constexpr const char* kKey = "optimizer";
     static constexpr const char* kUnknown = "optimizer, perhaps";
     static constexpr const char* kLoaded = "optimizer, loaded weights";
     double steps_;
-    InARow seen_, outside_;
+    InARow seen_, outside_, of_copy_{2};
     bool is_firing_ = false, is_firing_outside_ = false;
 };
 
