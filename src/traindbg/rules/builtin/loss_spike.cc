@@ -37,7 +37,9 @@ const model::RuleInfo kLossSpike = {
         "learned tenfold, those before and after it were usual, and then the median of 50 steps shows at "
         "least "
         "80 % of what had been learned lost; until the loss is back and that was less than a quarter of the "
-        "training. A loss that goes far above "
+        "training. And, from the start on, where the loss of three batches and more was above a hundred "
+        "times "
+        "its usual value and its start, and usual right before and after each. A loss that goes far above "
         "its "
         "start, or that is not finite any more, stays a note here: loss_not_decreasing, exploding_gradient "
         "and non_finite tell of it. After twice `patience` steps a level that is no warning is the usual "
@@ -96,6 +98,7 @@ class LossSpike final : public Rule {
             return;
         }
         if (loss_.count() >= kFirst) ++judged_;
+        look_for_monsters(step, sink);
         if (batch_) follow_batch(sink);
         if (open_) return follow(step, sink);
         if (loss_.count() >= kFirst) look(step);
@@ -118,13 +121,27 @@ class LossSpike final : public Rule {
   private:
     static constexpr std::uint64_t kFirst = 50;
     static constexpr std::size_t kTested = 5;
-    static constexpr std::size_t kLate = 50;       // steps over which it is looked at whether it is back
-    static constexpr model::StepIndex kNear = 10;  // steps between a jump and what may have made it
+    static constexpr std::size_t kFewestBefore = 8;  // losses, before any is called monstrous
+    static constexpr std::size_t kLate = 50;         // steps over which it is looked at whether it is back
+    static constexpr model::StepIndex kNear = 10;    // steps between a jump and what may have made it
     static constexpr const char* kBack = "spike";
     static constexpr const char* kNotBack = "not_back";
     static constexpr const char* kBatch = "batch";
+    static constexpr const char* kBatches = "batches";
+    // Of single batches, whose samples are of another kind.
+    static constexpr double kMonstrous = 100;  // times the usual loss
+    static constexpr double kAboveStart = 10;
+    static constexpr std::uint64_t kFewMonsters = 5, kFewWild = 3;  // wild: as far above the start, too
+
+    // Losses far above all others, each of one step.
+    struct Monsters {
+        std::uint64_t count = 0, wild = 0;
+        model::StepIndex first = 0, largest_step = 0;
+        double largest = 0, usual = 0;
+    };
 
     void begin_anew() {
+        monsters_ = Monsters();
         open_.reset();
         batch_.reset();
         worst_.reset();
@@ -259,6 +276,53 @@ class LossSpike final : public Rule {
         if (!batch_ && is_one_batch && learned > 0.3 * loss_.start())
             batch_ = Batch{step.step(), level, near, value, level + 0.8 * learned, 0, 0, 0, false};
         open_ = std::move(jump);
+    }
+
+    // The loss before the last one, between two usual ones.
+    void look_for_monsters(const model::StepView& step, FindingSink& sink) {
+        const std::span<const double> all = loss_.recent().values();
+        const double start = loss_.start();
+        if (all.size() < kFewestBefore || !(start > 0)) return;
+        const auto three = all.last(3);
+        const double value = three[1];
+        if (value <= kAboveStart * start) return;
+        const double usual = median({all.begin(), all.end()});
+        if (value <= kMonstrous * usual || value <= kAboveStart * std::max(three[0], three[2])) return;
+        if (std::max(three[0], three[2]) > kAboveStart * std::max(usual, start)) return;
+        const model::StepIndex at = step.step() > 0 ? step.step() - 1 : 0;
+        if (monsters_.count++ == 0) monsters_.first = at;
+        if (value > kMonstrous * start) ++monsters_.wild;
+        if (value > monsters_.largest) {
+            monsters_.largest = value;
+            monsters_.largest_step = at;
+        }
+        monsters_.usual = usual;
+        if (monsters_.wild >= kFewWild || monsters_.count >= kFewMonsters)
+            sink.fire(finding_of_monsters(step.step()));
+    }
+    [[nodiscard]] model::Finding finding_of_monsters(model::StepIndex now) const {
+        model::Finding found;
+        found.key = kBatches;
+        found.severity = model::Severity::kWarning;
+        found.first_step = monsters_.first;
+        found.tensor = loss_.tensor();
+        found.message = base::format(
+            "At {} of {} steps the loss of a single batch was more than {:.0f} times what is usual, and "
+            "usual "
+            "right before and after: {} at step {} is the largest, {} is usual, and {} was the first. These "
+            "batches hold samples unlike the others, and a few steps by them undo what many learn.",
+            monsters_.count, now, kMonstrous, human_number(monsters_.largest), monsters_.largest_step,
+            human_number(monsters_.usual), human_number(loss_.first()));
+        found.fix = base::format(
+            "Look at the samples and targets of steps {} and {}: another unit, a misplaced decimal point, a "
+            "code for a missing value. Mend them or leave them out; a loss that is not squared "
+            "(smooth_l1_loss) and gradients that are clipped bear with what is left.",
+            monsters_.first, monsters_.largest_step);
+        found.evidence.push_back({"largest loss of a batch", monsters_.largest, "usual", monsters_.usual});
+        found.evidence.push_back({"such batches", static_cast<double>(monsters_.count), "limit",
+                                  static_cast<double>(kFewMonsters)});
+        found.plots = {{loss_.tensor(), "value"}};
+        return found;
     }
 
     void follow_batch(FindingSink& sink) {
@@ -418,6 +482,7 @@ class LossSpike final : public Rule {
     std::uint64_t judged_ = 0, told_ = 0;
     std::optional<Jump> open_;
     std::optional<Batch> batch_;
+    Monsters monsters_;
     std::optional<model::Finding> worst_;
     double worst_peak_ = 0;
     std::optional<double> rate_;
