@@ -227,7 +227,7 @@ def test_a_forward_pass_without_a_loss_is_no_evaluation():
 
 
 @pytest.mark.parametrize(
-    ("sizes", "order"), [((12, 30), (0, 1)), ((12, 30), (1, 0)), ((20, 20), (0, 1))]
+    ("sizes", "order"), [((12, 30), (0, 1)), ((12, 30), (1, 0)), ((30, 12), (0, 1))]
 )
 def test_two_batches_may_come_before_the_losses_of_both(sizes, order):
     rows, x = Rows(), torch.randn(60, 4)
@@ -244,17 +244,28 @@ def test_two_batches_may_come_before_the_losses_of_both(sizes, order):
     assert unscored(rows) == (None, None)
 
 
-def test_a_loss_after_predictions_alone_is_of_the_last_batch():
+@pytest.mark.parametrize("before", [1, 2, 3])
+def test_a_loss_after_predictions_alone_is_of_the_last_batch(before):
     rows, x = Rows(), torch.randn(60, 4)
     rows.trained(x, 1.0)
     rows.read()
-    for part in (torch.randn(20, 4), torch.randn(20, 4), x[:20]):
+    for part in (*(torch.randn(20, 4) for _ in range(before)), x[:20]):
         rows.given(part, in_evaluation_mode=True, step=1)
     rows.evaluated(torch.zeros(20))
     assert [told.rows_evaluated_trained for told in rows.read()] == [20]
     found, _ = unscored(rows)
     assert found is not None
-    assert found.rows_unscored_batches == 2
+    assert found.rows_unscored_batches == before
+
+
+def test_a_batch_without_fingerprints_is_not_taken_for_the_one_before():
+    rows, x = Rows(), torch.randn(60, 4)
+    rows.trained(x, 1.0)
+    rows.read()
+    rows.given(x[:20], in_evaluation_mode=True, step=1)
+    rows.given(torch.randn(20), in_evaluation_mode=True, step=1)
+    rows.evaluated(torch.zeros(20))
+    assert rows.read() == []
 
 
 def test_batches_without_a_loss_are_counted_together():

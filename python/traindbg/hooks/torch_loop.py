@@ -157,6 +157,7 @@ class LoopObserver:
         self._is_by_hand = False  # no optimizer made the last step
         # Leaves that are no Parameters and that a model holds: where they lie, and what they are.
         self._strangers: dict[int, tuple[int, tuple[float, ...]]] = {}
+        self._was_of_a_copy = False  # a loss that was looked at
         self._calls: Calls | None = None
         self._calls_seen = 0
         self._wants_calls = False
@@ -395,18 +396,17 @@ class LoopObserver:
             found = [(leaf, place) for leaf, place in found if id(leaf) not in known]
         tell("unregistered_parameters", len(found), found[0][1] if found else "")
         self._left_out.graph_seen(outside, self._parameters())
-        if len(outside) == len(graph.leaves):
-            self._tell_copies(outside)
+        self._tell_copies(outside if len(outside) == len(graph.leaves) else [])
         return graph
 
     def _tell_copies(self, leaves: list[torch.Tensor]) -> None:
         """Of a graph that has no watched parameter: how many copies, trained by nobody, it has."""
         copies = copies_among(leaves, self._parameters())
         held = in_any_optimizer() if copies else set()
-        free = [copy for copy in copies if id(copy) not in held]
-        # Biases of 0 are alike in any model.
-        if len(free) == len(copies) and any(copy.dim() > 1 for copy in free):
-            self._teller.fact("loss_is_of_a_copy", len(free))
+        count = 0 if any(id(copy) in held for copy in copies) else len(copies)
+        if count > 0 or self._was_of_a_copy:
+            self._teller.fact("loss_is_of_a_copy", count)
+        self._was_of_a_copy = self._was_of_a_copy or count > 0
 
     def _holder(self, leaf: torch.Tensor) -> str:
         for model, prefix in self._models.models():

@@ -74,12 +74,17 @@ def _place_of(parameter: nn.Parameter) -> str:
 def copies_among(
     leaves: Sequence[torch.Tensor], watched: Iterable[nn.Parameter]
 ) -> list[nn.Parameter]:
-    """Of a graph's leaves, those with the shape and first elements of a watched parameter."""
+    """Of a graph's leaves, those with the shape and first elements of a watched parameter.
+
+    None where they are constant, as biases of 0 are in any model.
+    """
     found = [p for p in leaves if type(p) is nn.Parameter and number_of(p) > 0 and has_memory(p)]
     shapes = {p.shape for p in found}
     known = set(first_elements_of([p for p in watched if p.shape in shapes]))
     firsts = first_elements_of(found)
-    return [p for p, first in zip(found, firsts, strict=True) if first in known]
+    copies = [(p, first) for p, first in zip(found, firsts, strict=True) if first in known]
+    are_varied = any(len(set(first)) > 1 for _, first in copies)
+    return [p for p, _ in copies] if are_varied else []
 
 
 class Outside:

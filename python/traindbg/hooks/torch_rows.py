@@ -227,7 +227,6 @@ class Rows:
         self._is_open = False  # the last of them is of the training and has no labels yet
         self._was_told = False  # of rows that came again with a class
         self._waiting: list[_Seen] = []  # without gradients, and without a loss yet; the last ones
-        self._has_passed = False  # there were more of them since there was a loss
         self._unscored: list[_Seen] = []  # those that had none
         self._unscored_seen = 0
         self._in_training_at = -1  # the last step with one in training mode
@@ -244,7 +243,6 @@ class Rows:
 
     def _pass_on(self, waiting: _Seen) -> None:
         """No loss was computed of the batch that was waited for."""
-        self._has_passed = True
         if not waiting.in_evaluation_mode and waiting.step != self._in_training_at:
             self._in_training_at = waiting.step
             self._in_training_steps += 1
@@ -358,21 +356,22 @@ class Rows:
         if len(self._waiting) == _MOST_WAITING:
             self._pass_on(self._waiting.pop(0))
         given = self._look_at(inputs, step)
-        if given is not None:
-            given.in_evaluation_mode = in_evaluation_mode
-            given.is_given_to_a_copy = to_a_copy
-            self._waiting.append(given)
-            self._first = self._first or given
+        if given is None:  # the next loss is of this one
+            self._give_up()
+            return
+        given.in_evaluation_mode = in_evaluation_mode
+        given.is_given_to_a_copy = to_a_copy
+        self._waiting.append(given)
+        self._first = self._first or given
 
     def _give_up(self) -> None:
         """Training goes on: no loss will be computed of what waits."""
         while self._waiting:
             self._pass_on(self._waiting.pop(0))
-        self._has_passed = False
 
     def drop_waiting(self) -> None:
         """What was given last is told of by others."""
-        if self._waiting:
+        if self._waiting and self._waiting[-1].is_given_to_a_copy:
             self._waiting.pop()
 
     def waits_for(self, labels: Any) -> bool:
@@ -385,21 +384,20 @@ class Rows:
     def evaluated(self, labels: Any = None) -> None:
         """A loss was computed without gradients, with these labels: of one of those that wait.
 
-        The model may have been called for two batches before the loss of the first is computed.
+        The model may have been called for two batches before the loss of the first is computed:
+        then that one has as many rows as labels. Else it is of the last one, and none of others.
         """
         if not self._waiting:
             return
         rows = _rows_of(labels)
         alike = [at for at, seen in enumerate(self._waiting) if seen.prints.batch == rows]
-        is_by_turns = len(alike) == len(self._waiting) and not self._has_passed
-        at = len(self._waiting) - 1 if not alike else alike[0 if is_by_turns else -1]
-        if not is_by_turns and len(alike) != 1:  # those before it had none
-            for _ in range(at):
-                self._pass_on(self._waiting.pop(0))
-            at = 0
-        self._unread.append(self._waiting.pop(at))
+        if len(alike) == 1:
+            seen = self._waiting.pop(alike[0])
+        else:
+            seen = self._waiting.pop()
+            self._give_up()
+        self._unread.append(seen)
         self._is_open = False
-        self._has_passed = False
 
     def ask(self, later: Later) -> None:
         """For what waits to be read; before `read`."""

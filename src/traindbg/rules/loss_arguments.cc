@@ -207,7 +207,8 @@ std::optional<double> Guessing::constant_loss() const {
     const double std = labels_.std;
     if (function_ == "mse_loss") return std * std;
     if (function_ == "l1_loss") {
-        // Half of the values and more are 0, and so is their middle; else the mean distance from it of normal ones.
+        // Half of the values and more are 0, and so is their middle; else the mean distance from it of normal
+        // ones.
         if (2 * labels_.zero >= labels_.count && labels_.min >= 0) return labels_.mean;
         return 0.798 * std;
     }

@@ -62,6 +62,8 @@ class TrainingLoss {
     [[nodiscard]] std::optional<double> base_rate() const;
     // The entropy of the labels alone, and the labels of the last batch counted.
     [[nodiscard]] std::optional<double> label_entropy() const;
+    // Of one loss function, that the loss is the sum of: of the steps of a series, say.
+    [[nodiscard]] double calls() const noexcept { return calls_; }
     [[nodiscard]] double labels_per_batch() const noexcept { return labels_per_batch_; }
     // How many classes have had a label.
     [[nodiscard]] std::size_t classes() const;

@@ -54,7 +54,8 @@ class DetachedLoss final : public Rule {
         const std::optional<LoopFact> reached = loop_fact(step, "parameters_reached");
         if (!passes || !held || !reached || passes->value <= 0 || held->value <= 0) return;
         // It leads to a copy of the model: another rule tells of that.
-        if (loop_fact(step, "loss_is_of_a_copy")) is_of_copy_ = true;
+        if (loop_fact(step, "trainings")) is_of_copy_ = false;
+        if (const auto copies = loop_fact(step, "loss_is_of_a_copy")) is_of_copy_ = copies->value > 0;
         const bool shows = reached->value <= 0 && !is_of_copy_;
         if (!shows && seen_.is_enough()) sink.clear(kKey);
         seen_.add(step, shows);

@@ -235,9 +235,8 @@ class EmbeddingRowsUnused final : public Rule {
         }
         const bool is_large = !is_cast && (rows > 20'000 || table.in_use > 200);
         // A table that is larger than it need be does no harm.
-        const bool is_harmless =
-            (table.is_prefix && !is_cast && (loss_.has_learned() || loss_.count() < kPatience)) ||
-            is_scattered(table);
+        const bool is_harmless = ((table.is_prefix && !is_cast) || is_scattered(table)) &&
+                                 (loss_.has_learned() || loss_.count() < kPatience);
         model::Finding finding;
         finding.key = table.module;
         finding.severity = is_large || is_harmless ? model::Severity::kInfo : model::Severity::kWarning;

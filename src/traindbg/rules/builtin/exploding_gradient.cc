@@ -140,6 +140,11 @@ class ExplodingGradient final : public Rule {
 
     // Through the uses of one layer, and then out of all bounds.
     void look_at_time(const model::StepView& step, FindingSink& sink) {
+        if (loop_fact(step, "trainings")) {  // of another model
+            time_place_.clear();
+            time_ratio_ = 0;
+            is_lost_ = tells_time_ = false;
+        }
         for (const LoopFact& fact : loop_facts(step, "gradient_through_time")) {
             const bool is_large = fact.value > growth_ || std::isinf(fact.value);
             if (!is_large || (!time_place_.empty() && fact.value < time_ratio_)) continue;
@@ -258,7 +263,7 @@ class ExplodingGradient final : public Rule {
     }
     // A loss of classes, whose guess is known, began far above that and did not get below it.
     [[nodiscard]] bool is_nonsense() const {
-        if (loss_.count() < kPatience) return false;
+        if (loss_.count() < kPatience || loss_.calls() > 1) return false;
         const std::optional<double> guess = loss_.label_entropy();
         if (!guess || !(*guess > 0)) return false;
         // Of a loss that is summed over the batch, the guess is as many times larger.

@@ -49,7 +49,9 @@ const model::RuleInfo kInputNotNormalized = {
         "255, "
         "then transforms.Normalize); or put BatchNorm in front.",
     .healthy =
-        "Inputs of any size with which the training learns well; inputs that meet BatchNorm or LayerNorm "
+        "Inputs of any size with which the training learns well, and which keep no tanh or sigmoid at its "
+        "flat "
+        "ends; inputs that meet BatchNorm or LayerNorm "
         "first; sparse matrices, as that of a graph, and one-hot vectors; "
         "token and category numbers; trainings with several optimizers.",
     .cost =
@@ -75,6 +77,10 @@ class InputNotNormalized final : public Rule {
         if (step.mode() != model::Mode::kTrain) return;
         guessing_.observe(step);
         if (const auto given = loop_fact(step, "input_given_size")) given_ = given->value;
+        if (loop_fact(step, "trainings")) {
+            first_.reset();
+            flat_looks_ = 0;
+        }
         bool is_new = false;
         for (const model::TensorSample& sample : step.record->tensors) {
             const model::TensorInfo& info = step.info(sample.tensor);
@@ -130,8 +136,9 @@ class InputNotNormalized final : public Rule {
                dtype == DType::kFloat64;
     }
 
+    // Of several inputs nobody knows which of them comes to that activation.
     [[nodiscard]] bool is_flat() const {
-        return how_ == "large" && flat_looks_ >= kFewestFlat && least_flat_ >= kFlat;
+        return inputs_.size() == 1 && how_ == "large" && flat_looks_ >= kFewestFlat && least_flat_ >= kFlat;
     }
     [[nodiscard]] bool is_in_the_way() const { return !guessing_.learns_well() || is_flat(); }
 
@@ -279,7 +286,7 @@ class InputNotNormalized final : public Rule {
         }
         finding.evidence.push_back({"root mean square of the input", rms_, "usual", 1});
         const std::optional<double> share = guessing_.share();
-        if (is_flat() && !is_lost_) {
+        if (is_flat() && guessing_.learns_well() && !is_lost_) {
             finding.message += base::format(
                 "; {:.0f} % of {}'s values and more lie at its flat ends, at each of {} looks since the "
                 "first "

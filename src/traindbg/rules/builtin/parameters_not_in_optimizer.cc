@@ -161,10 +161,11 @@ class ParametersNotInOptimizer final : public Rule {
 
     // The loop trains a copy that was made once the optimizer was there.
     void judge_copy(const model::StepView& step, FindingSink& sink) {
+        if (loop_fact(step, "trainings")) of_copy_ = InARow(2);
         const std::optional<LoopFact> copies = loop_fact(step, "loss_is_of_a_copy");
         const std::optional<LoopFact> reached = loop_fact(step, "parameters_reached");
         if (!copies || !reached) return;
-        of_copy_.add(step, reached->value <= 0);
+        of_copy_.add(step, copies->value > 0 && reached->value <= 0);
         if (!of_copy_.is_enough()) return;
         model::Finding finding = loop_finding("copy", model::Severity::kError, of_copy_, *copies);
         finding.places = static_cast<std::uint64_t>(copies->value);

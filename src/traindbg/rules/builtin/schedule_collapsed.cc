@@ -89,6 +89,7 @@ class ScheduleCollapsed final : public Rule {
     void on_step(const model::StepView& step, FindingSink& sink) override {
         evaluation_.observe(step);
         if (step.mode() != model::Mode::kTrain) return;
+        if (loop_fact(step, "trainings")) begin_anew();
         rates_.observe(step);
         const bool has_loss = loss_.observe(step);
         if (const std::optional<WatchedMetric> plateau = plateau_of(step); plateau)
@@ -122,6 +123,14 @@ class ScheduleCollapsed final : public Rule {
     [[nodiscard]] std::string why_not_judged() const override { return "no learning rate was seen"; }
 
   private:
+    // Another training has a rate of its own.
+    void begin_anew() {
+        rates_ = LearningRates();
+        above_ = below_ = 0;
+        alive_ = Blocks();
+        firing_ = nullptr;
+        is_mode_told_ = false;
+    }
     static constexpr std::uint64_t kTooFew = 500, kFewOf = 10;
     static constexpr double kNothing = 1e-6;  // of the peak
     static constexpr const char *kRate = "rate", *kNote = "rate_note";

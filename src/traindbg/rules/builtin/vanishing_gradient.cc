@@ -98,6 +98,10 @@ class VanishingGradient final : public Rule {
     void on_step(const model::StepView& step, FindingSink& sink) override {
         if (step.mode() != model::Mode::kTrain) return;
         loss_.observe(step);
+        if (loop_fact(step, "trainings")) {  // of another model
+            time_.reset();
+            is_lost_in_time_ = false;
+        }
         look_at_time(step);
         if (loss_.count() >= stall_ && loss_.count() % 10 == 0) judge_time(sink);
         layers_.clear();
@@ -172,7 +176,7 @@ class VanishingGradient final : public Rule {
         const auto means = loss_.blocks().means();
         if (means.size() < 20) return false;
         const std::optional<double> base = loss_.base_rate();
-        const bool is_at_guessing = is_over && base;
+        const bool is_at_guessing = is_over && base && loss_.level() > 0.9 * loss_.start();
         if (!is_at_guessing && trend_z(means.last(means.size() / 2)) < -2.5) return false;
         return loss_.level() > 0.95 * base.value_or(loss_.start());
     }
