@@ -235,7 +235,7 @@ class Overfit final : public Rule {
         const double noise = noise_of(series_.values());
         return results_ >= 5 && has_start_ && now.has_train && start_ > 0 && now.train < 0.97 * start_ &&
                std::abs(first_ - start_) < 0.1 * start_ && lowest_ > 0.98 * start_ &&
-               lowest_ > 0.9 * starts_.front() &&  // L-BFGS may be done within five steps
+               starts_.front() < 2 * start_ &&  // L-BFGS may be done within five steps
                std::all_of(last_.begin(), last_.end(), [&](const Result& result) {
                    return result.loss > std::max(start_, 1.005 * first_) && result.loss > first_ + noise;
                });
