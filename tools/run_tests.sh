@@ -7,7 +7,7 @@
 #
 # Each phase is a target of the Makefile, so that a failing one can be run alone. Of all phases those that
 # only compile and look at code run beside the tests of Python and of whole trainings, which wait for much,
-# with the lowest priority and one job; what they print comes when they are over. A phase that takes longer
+# with the lowest priority; what they print comes when they are over. A phase that takes longer
 # than PHASE_SECONDS (default: 2700; those beside others have no such limit) is ended and has failed; so is
 # what is left after ALL_SECONDS, where that is set.
 set -uo pipefail
@@ -68,7 +68,7 @@ run_beside() {
     trap '[ -z "$child" ] || { kill -TERM "$child"; wait "$child"; }; exit 130' INT TERM HUP
     local phase PHASE_SECONDS=1000000
     for phase in "${beside[@]}"; do
-        run_phase "$phase" nice -n 19 env JOBS=1 >"$results/beside-$phase.log" 2>&1
+        run_phase "$phase" nice -n 19 >"$results/beside-$phase.log" 2>&1
         echo "$phase $took $state" >>"$results/beside.txt"
     done
 }
