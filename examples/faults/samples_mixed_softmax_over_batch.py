@@ -16,6 +16,7 @@ PLACE = ("score", "head", "input*")
 SILENT = True
 EXACT = True
 EARLY = True
+PROBE = True
 
 healthy, seed = arguments(__doc__)
 x, y = waves(seed)
