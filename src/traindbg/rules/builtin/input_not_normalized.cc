@@ -289,8 +289,7 @@ class InputNotNormalized final : public Rule {
         if (is_flat() && guessing_.learns_well() && !is_lost_) {
             finding.message += base::format(
                 "; {:.0f} % of {}'s values and more lie at its flat ends, at each of {} looks since the "
-                "first "
-                "step.",
+                "first step.",
                 100 * least_flat_, flat_name_, flat_looks_);
             finding.evidence.push_back({"least share at the flat ends", least_flat_, "limit", kFlat});
         } else if (is_lost_) {

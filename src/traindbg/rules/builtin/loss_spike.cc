@@ -320,7 +320,7 @@ class LossSpike final : public Rule {
             monsters_.first, monsters_.largest_step);
         found.evidence.push_back({"largest loss of a batch", monsters_.largest, "usual", monsters_.usual});
         found.evidence.push_back({"such batches", static_cast<double>(monsters_.count), "limit",
-                                  static_cast<double>(kFewMonsters)});
+                                  static_cast<double>(monsters_.wild >= kFewWild ? kFewWild : kFewMonsters)});
         found.plots = {{loss_.tensor(), "value"}};
         return found;
     }

@@ -34,10 +34,10 @@ const model::RuleInfo kScheduleCollapsed = {
         "hundredth of its peak (Mann-Kendall z < -2.5; once nine tenths are learned, only the later half's "
         "trend counts); or fewer than a tenth of the steps had a rate above 1/`fall` of the peak, it is less "
         "than a millionth of that, and not much was learned. Else a note (info). A warning, too, where a "
-        "ReduceLROnPlateau cuts the rate because "
-        "its mode is the wrong way round: the first number that it was given, or the second, is still its "
-        "best, and "
-        "four fifths and more of the later ones moved the other way than it waits for, three and more. With "
+        "ReduceLROnPlateau cuts the rate because its mode is the wrong way round: the first number that it "
+        "was "
+        "given, or the second, is still its best, and four fifths and more of the later ones moved the other "
+        "way than it waits for, three and more. With "
         "mode=\"max\" this is told where the numbers are the evaluation loss (two are enough then), or have "
         "fallen by a tenth and more and are of the size of the training loss, and the training loss has "
         "fallen, too; with mode=\"min\" where there are four of them, and the evaluation loss fell by a "
@@ -193,8 +193,7 @@ class ScheduleCollapsed final : public Rule {
         finding.message = base::format(
             "ReduceLROnPlateau has mode=\"{}\" and cut the learning rate from {} to {}: the best of {:.0f} "
             "numbers that it was given is one of the first two, {}, and {:.0f} of the others were {} than "
-            "the "
-            "one before, {} to {}, while the {} loss fell.",
+            "the one before, {} to {}, while the {} loss fell.",
             mode, human_number(rates_.peak()), human_number(rates_.now()), plateau.values,
             human_number(plateau.first), plateau.turned, plateau.wants_higher ? "lower" : "higher",
             plateau.wants_higher ? "down" : "up", human_number(plateau.last), beside);
